@@ -1,0 +1,1 @@
+//! Counting: live (perf), recorded (imports), scripted (tests).

@@ -1,0 +1,134 @@
+//! The one error type of the engine: what failed, why, and what to do about it.
+//!
+//! The program renders it as three lines, `error:` / `cause:` / `try:`. Nothing in here prints.
+
+use std::fmt;
+
+/// What class of failure this is; the program derives its exit status from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Something outside could not be read, parsed, opened or started (exit status 1).
+    Failed,
+    /// The request itself makes no sense: unknown name, contradictory options (exit status 2).
+    Usage,
+    /// The request is sound but this machine cannot measure it (exit status 3 where demanded).
+    NotPossible,
+}
+
+/// An error with its cause and a remedy.
+#[derive(Debug, Clone)]
+pub struct Error {
+    kind: ErrorKind,
+    what: String,
+    cause: Option<String>,
+    hint: Option<String>,
+}
+
+/// Result with [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An input or system failure.
+    pub fn failed(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Failed, what)
+    }
+
+    /// A request that makes no sense as asked.
+    pub fn usage(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Usage, what)
+    }
+
+    /// A measurement this machine cannot make.
+    pub fn not_possible(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotPossible, what)
+    }
+
+    fn new(kind: ErrorKind, what: impl Into<String>) -> Self {
+        Self { kind, what: what.into(), cause: None, hint: None }
+    }
+
+    /// Adds why it failed.
+    #[must_use]
+    pub fn because(mut self, cause: impl fmt::Display) -> Self {
+        self.cause = Some(cause.to_string());
+        self
+    }
+
+    /// Adds what the user can do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The class of failure.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What failed, in one sentence without a full stop.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// Why, when it is known.
+    pub fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+
+    /// What to do, when there is something to do.
+    pub fn remedy(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if let Some(cause) = &self.cause {
+            write!(f, ": {cause}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The entry of `known` nearest to `name` by edit distance, if it is near enough to be a slip.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = name.len() / 3 + 1;
+    known
+        .into_iter()
+        .map(|k| (distance(&name.to_lowercase(), &k.to_lowercase()), k))
+        .filter(|(d, _)| *d <= limit)
+        .min()
+        .map(|(_, k)| k)
+}
+
+/// Levenshtein distance in characters, one row at a time.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_finds_its_neighbour_and_nonsense_does_not() {
+        assert_eq!(nearest("skylak", ["skylake", "zen4"]), Some("skylake"));
+        assert_eq!(nearest("SPR", ["skx", "spr"]), Some("spr"));
+        assert_eq!(nearest("qqqqqq", ["skx", "spr"]), None);
+    }
+}

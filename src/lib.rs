@@ -1,0 +1,30 @@
+//! tdtool's engine: event tables → schedule → collect → counts → top-down → report.
+//!
+//! | room | concern |
+//! |---|---|
+//! | [`machine`] | which processor, which PMUs, what the kernel lets us do, and why not |
+//! | [`tables`] | typed event tables, the formula language, validation |
+//! | [`schedule`] | counter constraints; events → groups |
+//! | [`collect`] | counting: live (perf), recorded (imports), scripted (tests) |
+//! | [`counts`] | counted events: group × interval × scope |
+//! | [`topdown`] | tree, evaluation, thresholds, bottleneck, advice |
+//! | [`workload`] | built-in programs with a known bottleneck |
+//! | [`session`] | the recorded session file |
+//! | [`report`] | one document; text, JSON and CSV renderers |
+//!
+//! Data flows one way, in that order. The engine never prints, never touches a terminal and
+//! never exits; docs/architecture.md has the whole map and its invariants.
+
+pub mod collect;
+pub mod counts;
+pub mod error;
+pub mod machine;
+pub mod quantity;
+pub mod report;
+pub mod schedule;
+pub mod session;
+pub mod tables;
+pub mod topdown;
+pub mod workload;
+
+pub use error::{Error, ErrorKind, Result};

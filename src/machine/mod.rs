@@ -1,0 +1,1 @@
+//! Which processor, which PMUs, what the kernel lets us do, and why not.

@@ -1,0 +1,69 @@
+//! A number as tdtool carries it: with its error and running share, or the reason it is missing.
+//!
+//! Nothing measured is ever a bare `f64`; nothing missing is ever 0.
+
+use serde::Serialize;
+use std::fmt;
+
+/// Why a value is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "reason", content = "detail")]
+pub enum Missing {
+    /// The machine has no PMU that counts this; `true` when a virtual machine was detected.
+    NoPmu {
+        /// A hypervisor was detected, which usually is why there is no PMU.
+        virtual_machine: bool,
+    },
+    /// The kernel refused (paranoid level, capability, seccomp); the text names which.
+    NotPermitted(String),
+    /// The event was scheduled but never got a counter (running time 0).
+    NotCounted(String),
+    /// This kernel or processor does not have the event.
+    NotSupported(String),
+    /// The counts at hand (a recording, an import, the chosen nodes) do not hold this event.
+    NotMeasured(String),
+    /// All counts are there but the formula has no value: a division by a zero count.
+    Undefined(String),
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Missing::NoPmu { virtual_machine: true } => {
+                f.write_str("not measured: no core PMU in this virtual machine")
+            }
+            Missing::NoPmu { virtual_machine: false } => f.write_str("not measured: no core PMU"),
+            Missing::NotPermitted(why) => write!(f, "not permitted: {why}"),
+            Missing::NotCounted(event) => write!(f, "not counted: {event} never got a counter"),
+            Missing::NotSupported(event) => write!(f, "not supported here: {event}"),
+            Missing::NotMeasured(what) => write!(f, "not measured: {what}"),
+            Missing::Undefined(why) => write!(f, "undefined: {why}"),
+        }
+    }
+}
+
+/// A value or the reason it is missing.
+pub type Measured = Result<f64, Missing>;
+
+/// A measured value with what is known of its uncertainty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quantity {
+    /// The value, in the unit of whatever it belongs to.
+    pub value: Measured,
+    /// Half width of the 95 % confidence interval in the same unit, or why there is none.
+    pub error: Result<f64, String>,
+    /// Smallest share (0..=1) of the enabled time during which its counters really ran.
+    pub running: Option<f64>,
+}
+
+impl Quantity {
+    /// A missing value.
+    pub fn missing(why: Missing) -> Self {
+        Self { value: Err(why), error: Err("no value".into()), running: None }
+    }
+
+    /// The value if there is one.
+    pub fn get(&self) -> Option<f64> {
+        self.value.as_ref().ok().copied()
+    }
+}

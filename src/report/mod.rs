@@ -1,0 +1,1 @@
+//! One serde document; text, JSON and CSV renderers. Renderers compute nothing.

@@ -1,0 +1,1 @@
+//! Counter constraints; events → groups.

@@ -1,0 +1,1 @@
+//! The recorded session file: versioned, checksummed, safe against a cut-off write.

@@ -1,0 +1,1 @@
+//! Tree, evaluation, thresholds, bottleneck, advice.

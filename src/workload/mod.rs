@@ -1,0 +1,1 @@
+//! Built-in programs with a known bottleneck.

@@ -1,0 +1,54 @@
+//! Every command and the options all of them share.
+
+use crate::commands::{diff, doctor, report, tables, workload};
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+use tdtool::tables::Library;
+
+/// Top-down microarchitecture analysis, with or without a PMU.
+#[derive(Parser)]
+#[command(version, propagate_version = true)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Args, Clone)]
+pub struct Global {
+    /// Use this microarchitecture's table instead of the detected one
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Everywhere")]
+    pub uarch: Option<String>,
+    /// Add or override tables with the *.toml files of DIR
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
+    pub tables: Option<PathBuf>,
+    /// Draw with ASCII characters only
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    pub ascii: bool,
+}
+
+impl Global {
+    /// The tables this run knows.
+    pub fn library(&self) -> tdtool::Result<Library> {
+        match &self.tables {
+            Some(folder) => Library::embedded().with_folder(folder),
+            None => Ok(Library::embedded()),
+        }
+    }
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Measure a command, a process or the system, or evaluate recorded counts
+    Report(report::ReportArgs),
+    /// Put two reports side by side
+    Diff(diff::DiffArgs),
+    /// Look into the event tables
+    Tables(tables::TablesArgs),
+    /// Built-in programs with a known bottleneck
+    Workload(workload::WorkloadArgs),
+    /// What this machine can measure, what blocks the rest, and the remedy
+    Doctor(doctor::DoctorArgs),
+}

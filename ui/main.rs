@@ -1,0 +1,19 @@
+//! The program: arguments → engine calls → text.
+//!
+//! `cli.rs` names every command and option, `commands/` calls the engine, `failure.rs` turns
+//! errors into `error:` / `cause:` / `try:` and an exit status. Nothing here measures or computes.
+
+mod cli;
+mod commands;
+mod failure;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match commands::run(cli) {
+        Ok(code) => code,
+        Err(error) => failure::report(&error),
+    }
+}
