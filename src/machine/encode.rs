@@ -113,8 +113,7 @@ mod tests {
         // perf list: cpu/event=0x9c,umask=0x1,cmask=0x4/ is r400019c.
         let spec = EventSpec { code: 0x9c, umask: 1, cmask: 4, ..Default::default() };
         assert_eq!(encode(&spec, &intel()).expect("encoded").config, 0x0400_019c);
-        let spec =
-            EventSpec { code: 0xa1, umask: 1, inv: true, edge: true, any: true, ..spec };
+        let spec = EventSpec { code: 0xa1, umask: 1, inv: true, edge: true, any: true, ..spec };
         assert_eq!(encode(&spec, &intel()).expect("encoded").config, 0x04a4_01a1);
     }
 

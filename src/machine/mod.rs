@@ -50,13 +50,7 @@ impl Machine {
     pub fn at(root: &Root) -> Self {
         let cpu = Cpu::read(root);
         let kernel = Kernel::read(root, cpu.has_flag("hypervisor"));
-        Self {
-            topology: Topology::read(root),
-            pmus: find_pmus(root),
-            kernel,
-            cpu,
-            tsc_hz: None,
-        }
+        Self { topology: Topology::read(root), pmus: find_pmus(root), kernel, cpu, tsc_hz: None }
     }
 
     /// The PMU called `name`.
