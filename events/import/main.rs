@@ -8,7 +8,15 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod emit;
+mod encoding;
+mod formulas;
 mod intel;
+mod linux;
+mod machines;
+mod names;
+mod perfmon;
+mod repairs;
+mod verify;
 
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -32,7 +40,7 @@ type Importer = fn(&Path) -> Result<Vec<Generated>>;
 type Verifier = fn(&Path) -> Result<usize>;
 
 const IMPORTERS: [Importer; 1] = [intel::tables];
-const VERIFIERS: [Verifier; 1] = [intel::verify];
+const VERIFIERS: [Verifier; 1] = [verify::verify];
 
 #[derive(PartialEq)]
 enum Mode {
