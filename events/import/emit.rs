@@ -55,6 +55,9 @@ fn head(out: &mut String, t: &TableFile) {
         line("tma", quoted(tma));
     }
     line("clocks", quoted(&t.clocks));
+    if let Some(texts) = &t.texts {
+        line("texts", quoted(texts));
+    }
     if !t.notes.is_empty() {
         line("notes", lines(&t.notes));
     }

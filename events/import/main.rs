@@ -7,6 +7,7 @@
 //! tables against the vendor's own fully expanded formulas on random counts.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod amd;
 mod emit;
 mod encoding;
 mod formulas;
@@ -39,7 +40,7 @@ type Importer = fn(&Path) -> Result<Vec<Generated>>;
 /// Compares one vendor's tables with what the vendor computes; returns how many values agree.
 type Verifier = fn(&Path) -> Result<usize>;
 
-const IMPORTERS: [Importer; 1] = [intel::tables];
+const IMPORTERS: [Importer; 2] = [intel::tables, amd::tables];
 const VERIFIERS: [Verifier; 1] = [verify::verify];
 
 #[derive(PartialEq)]
