@@ -141,6 +141,7 @@ impl Read<'_> {
             source: self.source(),
             tma: self.header.as_ref().map(|h| h.tma_version.clone()),
             clocks: machine.shape.clocks.to_owned(),
+            texts: machine.shape.texts.map(str::to_owned),
             notes,
             matches: self.matches.clone(),
             pipeline: Pipeline {

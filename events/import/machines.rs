@@ -39,6 +39,8 @@ pub struct Shape {
     pub fixed: u32,
     pub topdown_levels: u32,
     pub clocks: &'static str,
+    /// Variant of the texts in `events/nodes.toml`.
+    pub texts: Option<&'static str>,
     pub notes: &'static [&'static str],
 }
 
@@ -54,6 +56,7 @@ const HASWELL: Shape = Shape {
     fixed: 3,
     topdown_levels: 0,
     clocks: "CPU_CLK_UNHALTED.THREAD",
+    texts: None,
     notes: &[SMT_SHARED],
 };
 const SKYLAKE: Shape = Shape {
@@ -72,6 +75,7 @@ const SUNNY_COVE: Shape = Shape {
     fixed: 4,
     topdown_levels: 1,
     clocks: "CPU_CLK_UNHALTED.THREAD",
+    texts: None,
     notes: &[
         FIXED_METRICS,
         "Linux before 5.10 lets CYCLE_ACTIVITY.STALLS_MEM_ANY count on counters where it miscounts.",
@@ -101,6 +105,7 @@ const GRACEMONT: Shape = Shape {
     fixed: 3,
     topdown_levels: 0,
     clocks: "CPU_CLK_UNHALTED.CORE",
+    texts: Some("e"),
     notes: &[],
 };
 const CRESTMONT: Shape = Shape { width: 6, general: 8, general_smt: 8, ..GRACEMONT };
