@@ -56,7 +56,10 @@ impl Names {
             rest = rest[end..].strip_prefix("(%)").unwrap_or(&rest[end..]);
         }
         plain += rest;
-        let expr = parse_vendor(&plain)?;
+        let expr = rename(&parse_vendor(&plain)?, &|name| match self.ids.get(name) {
+            Some(id) => Ok(Expr::Name(id.clone())),
+            None => Ok(Expr::Name(name.to_owned())),
+        })?;
         Ok(if fractions { expr } else { self.to_ratios(expr) })
     }
 
