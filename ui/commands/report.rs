@@ -1,1 +1,0 @@
-//! `tdtool report`
