@@ -189,6 +189,10 @@ fn expanded(m: &Metric, values: &Values) -> Result<f64> {
 /// The text without the blanks that only pad it; the longest are just over what we parse.
 fn compact(text: &str) -> String {
     text.split_whitespace()
-        .map(|word| if matches!(word, "if" | "else") { format!(" {word} ") } else { word.to_owned() })
+        .map(
+            |word| {
+                if matches!(word, "if" | "else") { format!(" {word} ") } else { word.to_owned() }
+            },
+        )
         .collect()
 }
