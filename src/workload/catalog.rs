@@ -196,7 +196,7 @@ static LIST: [Workload; 16] = [
             intel: &["Load_STLB_Miss", "DTLB_Load", "L1_Bound", "Mem_Scheduler", "Backend_Bound"],
             amd: AMD_MEMORY,
         },
-        notes: "The data fits a second-level cache of 1 MiB; the translations fit no TLB. In a \
+        notes: "The data (512 KiB) fits a second-level cache of 1 MiB; the translations fit no TLB. In a \
                 virtual machine each walk is through two sets of page tables.",
         control: "the same number of lines side by side",
         iteration: "load",
@@ -204,7 +204,7 @@ static LIST: [Workload; 16] = [
         size: Some(SizeParameter {
             unit: "bytes",
             meaning: "memory the pages cover, one load in 4096 bytes",
-            default: DefaultSize::Fixed(64 * MIB),
+            default: DefaultSize::Fixed(32 * MIB),
             least: 8192,
         }),
         available: true,
