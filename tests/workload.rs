@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 use std::process::{Command, Output};
-use tdtool::workload::{self, Options, Summary};
+use tdtool::tables::{Library, NodeKind};
+use tdtool::workload;
 
 fn tdtool(args: &[&str]) -> Output {
     let binary = env!("CARGO_BIN_EXE_tdtool");
@@ -131,10 +132,10 @@ fn a_closed_pipe_is_no_error() {
 #[test]
 fn a_bottleneck_costs_time() {
     let measure = |name: &str, control: bool| -> f64 {
+        use tdtool::workload::Options;
         let size = matches!(name, "pointer-chase" | "tlb-walk").then_some(32 << 20);
         let options = Options { seconds: Some(0.02), size, control, ..Options::default() };
-        let summary: Summary = workload::run(name, &options).expect("it runs");
-        summary.ns_per_iteration
+        workload::run(name, &options).expect("it runs").ns_per_iteration
     };
     for name in [
         "pointer-chase",
@@ -148,5 +149,28 @@ fn a_bottleneck_costs_time() {
     ] {
         let ratios: Vec<f64> = (0..5).map(|_| measure(name, false) / measure(name, true)).collect();
         assert!(ratios.iter().any(|r| *r >= 1.3), "{name}: {ratios:?} times its control");
+    }
+}
+
+/// Every program that names a vendor's node finds one in each of that vendor's tables: the leaf it
+/// names first where the table is that detailed.
+#[test]
+fn the_expected_node_is_in_every_table() {
+    let library = Library::embedded();
+    for name in library.names() {
+        let table = library.load(name).expect(name);
+        for w in workload::list() {
+            let named = match table.vendor.as_str() {
+                "GenuineIntel" => w.expected.intel,
+                "AuthenticAMD" => w.expected.amd,
+                _ => &[],
+            };
+            let found = w.expected.in_table(&table).map(|n| &table.nodes[usize::from(n)]);
+            assert_eq!(found.is_some(), !named.is_empty(), "{} in {name}", w.name);
+            if let (Some(node), true) = (found, ["skx", "icx", "zen4", "zen5"].contains(&name)) {
+                assert_eq!(node.id, named[0], "{} in {name}", w.name);
+                assert_eq!(node.kind, NodeKind::Tree);
+            }
+        }
     }
 }
