@@ -27,6 +27,7 @@ pub use live::{Live, probe};
 use super::kernel::Kernel;
 use super::{CorePlan, Measurement, Progress, Request, Target};
 use crate::error::{Error, Result};
+use crate::machine::{Finding, Level, Machine, TableMatch, findings};
 use crate::tables::EventId;
 use run::{Run, RunResult};
 
@@ -39,6 +40,13 @@ pub fn measure(
     on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Measurement> {
     measure_with(&mut Live::new()?, request, on_progress)
+}
+
+/// What keeps every top-down node from being measured here, with the remedy: no table, no core
+/// PMU, or a kernel that refuses it. `None`: nothing does.
+pub fn blocked(machine: &Machine, tables: &[TableMatch]) -> Option<Finding> {
+    let vital = |f: &Finding| matches!(f.id, "table" | "core_pmu") && f.level == Level::Blocked;
+    findings(machine, tables, &probe(machine)).into_iter().find(vital)
 }
 
 /// Measures `request` through `kernel`: every run of the command, put together.

@@ -16,6 +16,7 @@ use crate::collect::kernel::{Event, Handle, Subject};
 use crate::error::{Error, Result};
 use crate::machine::{Encoding, encode};
 use crate::quantity::Missing;
+use crate::schedule::{self, Budget};
 use crate::tables::{EventId, PmuKind, Table};
 use nix::errno::Errno;
 use std::time::Duration;
@@ -67,6 +68,14 @@ pub struct Opened {
 enum Stop {
     Denied,
     Fatal(Error),
+}
+
+/// What the kernel takes of a group.
+enum Accepted {
+    /// All of it that exists here.
+    Whole(Vec<Coded>),
+    /// The events before this one, together; the rest would not fit.
+    UpTo(usize),
 }
 
 /// An event ready to open.
@@ -132,7 +141,7 @@ impl Run<'_, '_> {
                 for &id in events {
                     match code(plan.table, id, pmu) {
                         Ok(event) => coded.push(event),
-                        Err(why) => opened.missing.push((core, vec![id], why)),
+                        Err(why) => opened.miss(core, id, why),
                     }
                 }
                 self.open_group(core, &coded, &spots, cpus, opened)?;
@@ -160,15 +169,13 @@ impl Run<'_, '_> {
     ) -> std::result::Result<(), Stop> {
         let Some(first) = spots.first() else { return Ok(()) };
         let mut parts = self.split_by_kernel(core, events, first, opened)?;
-        let whole = parts.len();
-        if whole > 1 {
-            let n = events.len();
+        if parts.len() > 1 {
+            let (n, parts) = (events.len(), parts.len());
             opened.note(format!(
-                "a group of {n} events is too large for this kernel and was opened in {whole} parts"
+                "a group of {n} events is too large for this kernel and was opened in {parts} parts"
             ));
         }
-        let starved = self.split_starved(&mut parts, cpus, opened.user_only);
-        if starved {
+        if self.split_starved(core, &mut parts, cpus, opened.user_only) {
             opened.note(
                 "counters are taken by somebody else (the NMI watchdog or another profiler): \
                  groups that never got one were split"
@@ -198,27 +205,48 @@ impl Run<'_, '_> {
         opened: &mut Opened,
     ) -> std::result::Result<Vec<Vec<Coded>>, Stop> {
         let mut parts: Vec<Vec<Coded>> = Vec::new();
-        let mut current: Vec<(Coded, Handle)> = Vec::new();
-        let mut done = Vec::new();
-        let mut outcome = Ok(());
-        for event in events {
-            let leader = current.first().map(|(_, h)| *h);
+        let mut pending = vec![events.to_vec()];
+        while let Some(group) = pending.pop() {
+            match self.accepted(core, &group, spot, opened)? {
+                Accepted::Whole(group) if group.is_empty() => {}
+                Accepted::Whole(group) => parts.push(group),
+                Accepted::UpTo(at) => {
+                    pending.extend(self.halves(core, &group, at).into_iter().rev());
+                }
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Whether the kernel takes `group` as one; events it does not have at all are left out.
+    fn accepted(
+        &mut self,
+        core: usize,
+        group: &[Coded],
+        spot: &Spot,
+        opened: &mut Opened,
+    ) -> std::result::Result<Accepted, Stop> {
+        let mut open: Vec<(Coded, Handle)> = Vec::new();
+        let mut outcome = Ok(None);
+        for (at, event) in group.iter().enumerate() {
+            let leader = open.first().map(|(_, h)| *h);
             let mut got = self.open_one(event, spot, leader, opened.user_only);
             if leader.is_some() && got == Err(Errno::EINVAL) {
                 got = self.open_one(event, spot, None, opened.user_only);
-                if got.is_ok() {
-                    parts.push(current.iter().map(|(e, _)| *e).collect());
-                    done.extend(current.drain(..).map(|(_, h)| h));
+                if let Ok(alone) = got {
+                    self.kernel.close(alone);
+                    outcome = Ok(Some(Accepted::UpTo(at)));
+                    break;
                 }
             }
             match got {
-                Ok(handle) => current.push((*event, handle)),
+                Ok(handle) => open.push((*event, handle)),
                 Err(Errno::EACCES | Errno::EPERM) if !event.any || !opened.user_only => {
                     outcome = Err(Stop::Denied);
                     break;
                 }
                 Err(errno) => match self.reason(core, event.id, errno) {
-                    Ok(why) => opened.missing.push((core, vec![event.id], why)),
+                    Ok(why) => opened.miss(core, event.id, why),
                     Err(fatal) => {
                         outcome = Err(Stop::Fatal(fatal));
                         break;
@@ -226,41 +254,47 @@ impl Run<'_, '_> {
                 },
             }
         }
-        parts.push(current.iter().map(|(e, _)| *e).collect());
-        done.extend(current.into_iter().map(|(_, h)| h));
-        done.into_iter().for_each(|h| self.kernel.close(h));
-        parts.retain(|p| !p.is_empty());
-        outcome.map(|()| parts)
+        open.iter().for_each(|(_, h)| self.kernel.close(*h));
+        let whole = || Accepted::Whole(open.iter().map(|(e, _)| *e).collect());
+        outcome.map(|split| split.unwrap_or_else(whole))
+    }
+
+    /// Two smaller groups for one that does not fit: as the planner would halve it, so that the
+    /// clock is in both; where it would not, those before `at` and the rest.
+    fn halves(&self, core: usize, group: &[Coded], at: usize) -> Vec<Vec<Coded>> {
+        let table = self.request.cores[core].table;
+        let machine = self.request.machine;
+        let watchdog = machine.kernel.nmi_watchdog == Some(true);
+        let budget = Budget::of(table, machine.topology.smt, watchdog);
+        let halves = schedule::split(&schedule::Group { events: ids(group) }, table, &budget);
+        let smaller = halves.len() > 1 && halves.iter().all(|h| h.events.len() < group.len());
+        if !smaller {
+            return vec![group[..at].to_vec(), group[at..].to_vec()];
+        }
+        let coded = |id: &EventId| group.iter().find(|e| e.id == *id).copied();
+        halves.iter().map(|h| h.events.iter().filter_map(coded).collect()).collect()
     }
 
     /// Splits parts that open but get no counters; whether any did.
     fn split_starved(
         &mut self,
+        core: usize,
         parts: &mut Vec<Vec<Coded>>,
         cpus: Option<&[u32]>,
         user_only: bool,
     ) -> bool {
         let mut split = false;
-        for part in std::mem::take(parts) {
-            if self.gets_counters(&part, cpus, user_only) != Some(false) {
+        let mut pending: Vec<Vec<Coded>> = std::mem::take(parts);
+        pending.reverse();
+        while let Some(part) = pending.pop() {
+            // An event that starves alone stays as it is: it is reported as not counted.
+            if part.len() < 2 || self.gets_counters(&part, cpus, user_only) != Some(false) {
                 parts.push(part);
                 continue;
             }
-            // An event that starves alone stays as it is: it is reported as not counted.
-            let mut pieces: Vec<Vec<Coded>> = vec![Vec::new()];
-            for event in part {
-                let last = pieces.last_mut();
-                let mut tried = last.as_deref().cloned().unwrap_or_default();
-                tried.push(event);
-                let fits =
-                    tried.len() == 1 || self.gets_counters(&tried, cpus, user_only) == Some(true);
-                match last {
-                    Some(last) if fits => *last = tried,
-                    _ => pieces.push(vec![event]),
-                }
-            }
-            split |= pieces.len() > 1;
-            parts.extend(pieces);
+            let middle = part.len() / 2;
+            pending.extend(self.halves(core, &part, middle).into_iter().rev());
+            split = true;
         }
         split
     }
@@ -402,6 +436,13 @@ impl Opened {
     pub fn leaders(&self) -> impl Iterator<Item = Handle> {
         let groups = self.groups.iter().chain(self.references.iter().flatten());
         groups.flat_map(|g| &g.instances).filter_map(|i| i.handles.first().copied())
+    }
+
+    fn miss(&mut self, core: usize, id: EventId, why: Missing) {
+        let missing = (core, vec![id], why);
+        if !self.missing.contains(&missing) {
+            self.missing.push(missing);
+        }
     }
 
     fn note(&mut self, note: String) {
