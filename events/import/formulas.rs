@@ -60,7 +60,7 @@ impl Names {
             Some(id) => Ok(Expr::Name(id.clone())),
             None => Ok(Expr::Name(name.to_owned())),
         })?;
-        Ok(if fractions { expr } else { self.to_ratios(expr) })
+        Ok(flat(if fractions { expr } else { self.to_ratios(expr) }))
     }
 
     /// Divides the numbers that percentages are compared with by 100.
@@ -73,6 +73,19 @@ impl Names {
             }
             (_, b) => Expr::Bin(op, Box::new(self.to_ratios(*a)), Box::new(self.to_ratios(b))),
         }
+    }
+}
+
+/// `a and (b and c)` → `a and b and c`.
+fn flat(expr: Expr) -> Expr {
+    match expr {
+        Expr::Bin(BinOp::And, a, b) => match flat(*b) {
+            Expr::Bin(BinOp::And, b, c) => {
+                flat(Expr::Bin(BinOp::And, Box::new(Expr::Bin(BinOp::And, a, b)), c))
+            }
+            b => Expr::Bin(BinOp::And, Box::new(flat(*a)), Box::new(b)),
+        },
+        other => other,
     }
 }
 

@@ -5,6 +5,7 @@ use crate::formulas::{self, Names, names_of, without_hundred};
 use crate::machines::{MACHINES, Machine, Metrics};
 use crate::perfmon::{self, Events, Header, Metric};
 use crate::repairs::{self, Fix};
+use crate::sheet::Sheet;
 use crate::{Generated, linux, names};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +35,7 @@ pub struct Read<'a> {
 pub fn read<'a>(vendor: &Path, machine: &'a Machine) -> Result<Read<'a>> {
     let perfmon = vendor.join("perfmon");
     let events = perfmon::events(&perfmon, machine.folder, machine.events)?;
+    let mut repairs = Vec::new();
     let (mut metrics, header) = match machine.metrics {
         Metrics::Perfmon(file) => {
             let file = perfmon::metrics(&perfmon, machine.folder, file)?;
@@ -43,8 +45,12 @@ pub fn read<'a>(vendor: &Path, machine: &'a Machine) -> Result<Read<'a>> {
             let rows = linux::sheet(&perfmon)?;
             (linux::metrics(&vendor.join("perfmon-linux").join(file), &rows)?, None)
         }
+        Metrics::Sheet(column) => {
+            let (metrics, left_out) = Sheet::read(&perfmon, column)?.metrics();
+            repairs.extend(left_out);
+            (metrics, None)
+        }
     };
-    let mut repairs = Vec::new();
     for metric in &mut metrics {
         repair(machine.name, metric, &mut repairs)?;
     }
@@ -57,7 +63,7 @@ pub fn read<'a>(vendor: &Path, machine: &'a Machine) -> Result<Read<'a>> {
         header,
         repairs,
     };
-    if matches!(machine.metrics, Metrics::Earlier(_)) {
+    if matches!(machine.metrics, Metrics::Earlier(_) | Metrics::Sheet(_)) {
         read.leave_out_unknown()?;
     }
     Ok(read)
@@ -166,7 +172,11 @@ impl Read<'_> {
             }
             .to_owned(),
             source: self.source(),
-            tma: self.header.as_ref().map(|h| h.tma_version.clone()),
+            tma: match (&self.header, &machine.metrics) {
+                (Some(header), _) => Some(header.tma_version.clone()),
+                (None, Metrics::Sheet(_)) => Some("5.2".to_owned()),
+                (None, _) => None,
+            },
             clocks: machine.shape.clocks.to_owned(),
             notes,
             matches: self.matches.clone(),
@@ -199,6 +209,9 @@ impl Read<'_> {
             (Metrics::Linux(file) | Metrics::Earlier(file), _) => {
                 source.push(format!("intel/perfmon, in Linux form: {file}"));
                 source.push("intel/perfmon E-core_TMA_Metrics.csv 4".to_owned());
+            }
+            (Metrics::Sheet(column), _) => {
+                source.push(format!("intel/perfmon TMA_Metrics-full.csv 5.2, column {column}"));
             }
             (Metrics::Perfmon(_), None) => {}
         }

@@ -16,6 +16,7 @@ mod machines;
 mod names;
 mod perfmon;
 mod repairs;
+mod sheet;
 mod verify;
 
 use anyhow::{Context, Result, bail};
