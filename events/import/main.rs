@@ -17,6 +17,7 @@ mod names;
 mod perfmon;
 mod repairs;
 mod sheet;
+mod sources;
 mod verify;
 
 use anyhow::{Context, Result, bail};
