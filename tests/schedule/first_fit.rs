@@ -11,18 +11,16 @@ use tdtool::tables::{Const, EventId, NodeId, NodeKind, PmuKind};
 /// Number of groups.
 pub fn groups(judge: &Judge, nodes: &[NodeId]) -> usize {
     let table = judge.table;
-    let mut order: Vec<(u32, usize, Vec<(EventId, u32)>)> = nodes
-        .iter()
-        .map(|n| {
-            let level = table.nodes[usize::from(*n)].level;
-            let mut events = Vec::new();
-            events_with_levels(judge, *n, level, &mut events);
-            (level, events.len(), events)
-        })
-        .collect();
-    order.sort_by_key(|(level, size, _)| (*level, *size));
+    let level_of = |n: NodeId| table.nodes[usize::from(n)].level;
+    let of = |n: NodeId| {
+        let mut events = Vec::new();
+        events_with_levels(judge, n, level_of(n), &mut events);
+        events
+    };
+    let mut order = nodes.to_vec();
+    order.sort_by_key(|n| (level_of(*n), of(*n).len()));
     let mut groups = Vec::new();
-    for (_, _, events) in &order {
+    for events in order.into_iter().map(of) {
         let all: BTreeSet<EventId> = events.iter().map(|(e, _)| *e).collect();
         if judge.possible(&all) {
             place(judge, &mut groups, &all);
