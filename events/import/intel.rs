@@ -168,8 +168,7 @@ impl Read<'_> {
             source: self.source(),
             tma: self.header.as_ref().map(|h| h.tma_version.clone()),
             clocks: machine.shape.clocks.to_owned(),
-            // E-cores, on servers too, count their cycles with this event.
-            texts: (machine.shape.clocks == "CPU_CLK_UNHALTED.CORE").then(|| "e".to_owned()),
+            texts: machine.shape.texts.map(str::to_owned),
             notes,
             matches: self.matches.clone(),
             pipeline: Pipeline {

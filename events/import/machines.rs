@@ -39,6 +39,8 @@ pub struct Shape {
     pub fixed: u32,
     pub topdown_levels: u32,
     pub clocks: &'static str,
+    /// Variant of the texts in `events/nodes.toml`.
+    pub texts: Option<&'static str>,
     pub notes: &'static [&'static str],
 }
 
@@ -56,6 +58,7 @@ const HASWELL: Shape = Shape {
     fixed: 3,
     topdown_levels: 0,
     clocks: "CPU_CLK_UNHALTED.THREAD",
+    texts: None,
     notes: &[SMT_SHARED],
 };
 const SKYLAKE: Shape = Shape {
@@ -74,6 +77,7 @@ const SUNNY_COVE: Shape = Shape {
     fixed: 4,
     topdown_levels: 1,
     clocks: "CPU_CLK_UNHALTED.THREAD",
+    texts: None,
     notes: &[
         FIXED_METRICS,
         "Linux before 5.10 lets CYCLE_ACTIVITY.STALLS_MEM_ANY count on counters where it miscounts.",
@@ -103,6 +107,7 @@ const GRACEMONT: Shape = Shape {
     fixed: 3,
     topdown_levels: 0,
     clocks: "CPU_CLK_UNHALTED.CORE",
+    texts: Some("e"),
     notes: &[],
 };
 const CRESTMONT: Shape = Shape { width: 6, general: 8, general_smt: 8, ..GRACEMONT };

@@ -8,6 +8,7 @@ use tdtool::{Error, Result};
 #[derive(Args)]
 pub struct ReportArgs {}
 
-pub fn run(_global: &Global, _args: ReportArgs) -> Result<ExitCode> {
+pub fn run(global: &Global, _args: ReportArgs) -> Result<ExitCode> {
+    global.library()?;
     Err(Error::failed("not written yet"))
 }
