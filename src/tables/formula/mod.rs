@@ -188,3 +188,6 @@ impl fmt::Display for Expr {
         self.write_at(f, 0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,19 +6,21 @@ use super::{BinOp, Expr, FormulaError};
 /// Deepest nesting accepted; the vendors' deepest expanded formula has 21.
 const MAX_DEPTH: usize = 64;
 
-/// Longest formula text accepted, in bytes; long chains of `+` nest as deep as they are long.
-const MAX_LENGTH: usize = 16_384;
+/// Most tokens accepted: a chain of `+` is a tree as deep as the chain is long, and trees are
+/// walked by recursion. The vendors' longest formula has 287.
+const MAX_TOKENS: usize = 4096;
 
 /// Parses a formula.
 ///
 /// # Errors
 /// The place and what was expected there.
 pub fn parse(text: &str) -> Result<Expr, FormulaError> {
-    if text.len() > MAX_LENGTH {
-        let message = format!("the formula is longer than {MAX_LENGTH} bytes");
-        return Err(FormulaError { at: MAX_LENGTH, message });
+    let tokens = tokens(text)?;
+    if let Some((at, _)) = tokens.get(MAX_TOKENS) {
+        let message = format!("the formula has more than {MAX_TOKENS} parts");
+        return Err(FormulaError { at: *at, message });
     }
-    let mut p = Parser { tokens: tokens(text)?, next: 0, end: text.len(), depth: 0 };
+    let mut p = Parser { tokens, next: 0, end: text.len(), depth: 0 };
     let expr = p.conditional()?;
     match p.tokens.get(p.next) {
         None => Ok(expr),

@@ -1,0 +1,430 @@
+//! The report as people read it in a terminal, a pipe or a file.
+
+use super::document::{Finding, FindingKind, InfoRow, NodeRow, Place, Report};
+use super::format;
+use std::fmt::Write as _;
+
+/// How to draw.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    /// ANSI-16 attributes; only where the output is a terminal.
+    pub color: bool,
+    /// ASCII bars and marks.
+    pub ascii: bool,
+    /// Columns.
+    pub width: usize,
+    /// Every node, every info, the counts behind each node, formula-level remarks.
+    pub verbose: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { color: false, ascii: false, width: 100, verbose: false }
+    }
+}
+
+/// Width of the widest bar, in cells.
+const BAR: usize = 20;
+
+/// Infos that a short report shows, by id, where the table has them.
+const SHORT_INFOS: [&str; 12] = [
+    "Info_Thread_IPC",
+    "Info_Core_IPC",
+    "IPC",
+    "Info_Thread_CPI",
+    "CPI",
+    "Info_System_Core_Frequency",
+    "Info_System_Average_Frequency",
+    "GHz",
+    "Info_Thread_UpTB",
+    "UpTC",
+    "Info_System_CPUs_Utilized",
+    "Info_System_GFLOPs",
+];
+
+/// Renders `report`.
+pub fn render(report: &Report, style: &Style) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = Renderer { out: &mut out, style, report }.whole();
+    out
+}
+
+struct Renderer<'a> {
+    out: &'a mut String,
+    style: &'a Style,
+    report: &'a Report,
+}
+
+/// The marks of one style.
+struct Marks {
+    full: char,
+    parts: &'static [char],
+    bottleneck: &'static str,
+    flagged: &'static str,
+    wrong: &'static str,
+    dash: &'static str,
+    arrow: &'static str,
+}
+
+const UNICODE: Marks = Marks {
+    full: '█',
+    parts: &['▏', '▎', '▍', '▌', '▋', '▊', '▉'],
+    bottleneck: "◀ bottleneck",
+    flagged: "●",
+    wrong: "? mismeasured",
+    dash: "·",
+    arrow: "→",
+};
+const ASCII: Marks = Marks {
+    full: '#',
+    parts: &[],
+    bottleneck: "<== bottleneck",
+    flagged: "*",
+    wrong: "? mismeasured",
+    dash: "|",
+    arrow: "->",
+};
+
+impl Renderer<'_> {
+    fn marks(&self) -> &'static Marks {
+        if self.style.ascii { &ASCII } else { &UNICODE }
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.style.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn whole(&mut self) -> std::fmt::Result {
+        self.head()?;
+        let report = self.report;
+        for place in report.places() {
+            self.part(place)?;
+        }
+        let common: Vec<&Finding> =
+            report.findings.iter().filter(|f| !report.places().contains(&&f.place)).collect();
+        for finding in common {
+            self.finding(finding)?;
+        }
+        self.software()?;
+        for note in &report.notes {
+            self.paragraph("note: ", note)?;
+        }
+        self.unread()
+    }
+
+    fn head(&mut self) -> std::fmt::Result {
+        let r = self.report;
+        let dash = format!(" {} ", self.marks().dash);
+        let mut parts = Vec::new();
+        if r.uarch.is_empty() {
+            parts.push("no table for this processor".to_owned());
+        } else {
+            parts.push(self.paint("1", &r.uarch));
+            parts.push(r.title.clone());
+        }
+        parts.push(r.source.label().to_owned());
+        parts.extend(r.subject.iter().cloned());
+        if let Some(seconds) = r.duration {
+            parts.push(format::seconds(seconds));
+        }
+        if r.level > 0 && !r.nodes.is_empty() {
+            parts.push(format!("level {}", r.level));
+        }
+        writeln!(self.out, "{}", parts.join(&dash))
+    }
+
+    fn part(&mut self, place: &Place) -> std::fmt::Result {
+        let report = self.report;
+        writeln!(self.out)?;
+        let heading = heading(place);
+        if !heading.is_empty() {
+            let heading = self.paint("1", &heading);
+            writeln!(self.out, "{heading}")?;
+        }
+        let infos: Vec<&InfoRow> = report.info.iter().filter(|i| i.place == *place).collect();
+        self.info_line(&infos)?;
+        let nodes: Vec<&NodeRow> = report.nodes.iter().filter(|n| n.place == *place).collect();
+        self.tree(&nodes)?;
+        let rows: Vec<&InfoRow> = report.bottlenecks.iter().filter(|b| b.place == *place).collect();
+        self.table("Bottlenecks (share of the time each kind of cost takes, in %)", &rows)?;
+        if self.style.verbose {
+            self.table("Metrics", &infos)?;
+        }
+        for finding in report.findings.iter().filter(|f| f.place == *place) {
+            self.finding(finding)?;
+        }
+        Ok(())
+    }
+
+    fn info_line(&mut self, infos: &[&InfoRow]) -> std::fmt::Result {
+        let shown: Vec<String> = SHORT_INFOS
+            .iter()
+            .filter_map(|id| infos.iter().find(|i| i.id == *id))
+            .filter_map(|i| Some(format!("{} {}", short_label(i), format::number(i.value?))))
+            .collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "{}\n", shown.join("   "))
+    }
+
+    /// Full siblings of everything flagged; below an unflagged node nothing, unless verbose.
+    fn tree(&mut self, nodes: &[&NodeRow]) -> std::fmt::Result {
+        let all_missing = !nodes.is_empty() && nodes.iter().all(|n| n.value.is_none());
+        let open = |n: &NodeRow| {
+            n.level == 1
+                || self.style.verbose
+                || (!all_missing
+                    && nodes.iter().any(|p| {
+                        Some(&p.id) == n.parent.as_ref()
+                            && (p.flagged || p.over.is_none() && p.value.is_some())
+                    }))
+                || (!nodes.iter().any(|p| Some(&p.id) == n.parent.as_ref()))
+        };
+        let shown: Vec<&NodeRow> = nodes.iter().copied().filter(|n| open(n)).collect();
+        let indent = |n: &NodeRow| 2 * n.level.saturating_sub(1) as usize;
+        let label = shown.iter().map(|n| indent(n) + n.label.chars().count()).max().unwrap_or(0);
+        let reasons: Vec<&String> = shown.iter().filter_map(|n| n.missing.as_ref()).collect();
+        let same = all_missing && reasons.windows(2).all(|w| w[0] == w[1]);
+        for node in &shown {
+            self.node(node, indent(node), label, same)?;
+        }
+        if let (true, Some(reason)) = (same, reasons.first()) {
+            writeln!(self.out, "{reason}")?;
+        }
+        let hidden = nodes.len() - shown.len();
+        if hidden > 0 {
+            let text = if all_missing {
+                format!("{hidden} deeper nodes hidden, not measured either (--verbose shows them)")
+            } else {
+                format!("{hidden} nodes below unflagged ones hidden (--verbose shows them)")
+            };
+            let text = self.paint("2", &text);
+            writeln!(self.out, "{text}")?;
+        }
+        Ok(())
+    }
+
+    fn node(
+        &mut self,
+        node: &NodeRow,
+        indent: usize,
+        label: usize,
+        quiet: bool,
+    ) -> std::fmt::Result {
+        let marks = self.marks();
+        let name = format!("{:indent$}{:<width$}", "", node.label, width = label - indent);
+        let tail = match (&node.value, &node.missing) {
+            (Some(value), _) => {
+                let mut text = format!("{}  {}", self.bar(*value), value_text(node));
+                for remark in self.remarks(node) {
+                    let _ = write!(text, "  {remark}");
+                }
+                text
+            }
+            (None, Some(_)) if quiet => "-".to_owned(),
+            (None, Some(why)) => why.clone(),
+            (None, None) => "not measured".to_owned(),
+        };
+        let flag = if node.flagged { marks.flagged } else { " " };
+        let line = format!("{flag} {name}  {tail}");
+        let line = match (node.bottleneck, node.flagged) {
+            (true, _) => self.paint("1;31", line.trim_end()),
+            (_, true) => self.paint("1", line.trim_end()),
+            _ => self.paint("2", line.trim_end()),
+        };
+        writeln!(self.out, "{line}")?;
+        if self.style.verbose {
+            for count in &node.counts {
+                self.count(count, indent + 4)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remarks(&self, node: &NodeRow) -> Vec<String> {
+        let marks = self.marks();
+        let mut remarks = Vec::new();
+        if node.bottleneck {
+            remarks.push(marks.bottleneck.to_owned());
+        }
+        if node.mismeasured {
+            remarks.push(marks.wrong.to_owned());
+        }
+        if let Some(share) = node.running.filter(|s| *s < 0.995) {
+            remarks.push(format!("ran {:.0} %", 100.0 * share));
+        }
+        if node.split {
+            remarks.push("split over groups".to_owned());
+        }
+        if let Some(estimate) = &node.estimate {
+            let text = if self.style.verbose {
+                format!("estimate: {estimate}")
+            } else {
+                "estimate".into()
+            };
+            remarks.push(text);
+        }
+        if !node.related.is_empty() {
+            remarks.push(format!("{} {}", marks.arrow, node.related.join(", ")));
+        }
+        if let Some(why) = node.no_error.as_ref().filter(|_| self.style.verbose) {
+            remarks.push(format!("(no ±: {why})"));
+        }
+        remarks
+    }
+
+    fn count(&mut self, count: &super::document::CountRow, indent: usize) -> std::fmt::Result {
+        let value = match (count.value, &count.missing) {
+            (Some(v), _) => format!("{:>20}", format::count(v)),
+            (None, Some(why)) => format!("{why:>20}"),
+            (None, None) => format!("{:>20}", "missing"),
+        };
+        let share = count.running.filter(|s| *s < 0.995);
+        let share = share.map(|s| format!("  ran {:.0} %", 100.0 * s)).unwrap_or_default();
+        let line = format!("{:indent$}{value}  {}{share}", "", count.event);
+        let line = self.paint("2", &line);
+        writeln!(self.out, "{line}")
+    }
+
+    fn bar(&self, value: f64) -> String {
+        let marks = self.marks();
+        let steps = marks.parts.len() + 1;
+        let cells = value.clamp(0.0, 1.0) * BAR as f64;
+        let filled = (cells * steps as f64).round() as usize;
+        let mut bar: String = std::iter::repeat_n(marks.full, filled / steps).collect();
+        if !filled.is_multiple_of(steps) {
+            bar.push(marks.parts[filled % steps - 1]);
+        }
+        let blank = BAR - bar.chars().count().min(BAR);
+        bar + &" ".repeat(blank)
+    }
+
+    fn table(&mut self, title: &str, rows: &[&InfoRow]) -> std::fmt::Result {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "\n{title}")?;
+        let label = rows.iter().map(|r| r.label.chars().count()).max().unwrap_or(0);
+        for row in rows {
+            let flag = if row.over == Some(true) { self.marks().flagged } else { " " };
+            let value = match (row.value, &row.missing) {
+                (Some(v), _) => {
+                    let error = row.error.map(|e| format!(" ±{}", format::number(e)));
+                    format!("{:>10}{} {}", format::number(v), error.unwrap_or_default(), row.unit)
+                }
+                (None, Some(why)) => why.clone(),
+                (None, None) => "not measured".to_owned(),
+            };
+            writeln!(self.out, "{}", format!("{flag} {:<label$}  {value}", row.label).trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn finding(&mut self, finding: &Finding) -> std::fmt::Result {
+        writeln!(self.out)?;
+        let text = match finding.kind {
+            FindingKind::Bottleneck | FindingKind::Undecided => self.paint("1", &finding.text),
+            _ => finding.text.clone(),
+        };
+        self.paragraph("", &text)?;
+        let parts = [
+            ("means:  ", &finding.meaning),
+            ("causes: ", &finding.causes),
+            ("next:   ", &finding.next),
+        ];
+        for (head, text) in parts {
+            if let Some(text) = text {
+                self.paragraph(head, text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn software(&mut self) -> std::fmt::Result {
+        let report = self.report;
+        if report.software.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "\nSoftware counts")?;
+        let label = report.software.keys().map(|k| k.len()).max().unwrap_or(0);
+        for (name, value) in &report.software {
+            let text = match value {
+                Some(v) if name.ends_with("_ms") => format!("{:>14.2} ms", v),
+                Some(v) if v.fract() == 0.0 => format!("{:>14}", format::count(*v)),
+                Some(v) => format!("{v:>14.3}"),
+                None => format!("{:>14}", "not measured"),
+            };
+            let name = name.trim_end_matches("_ms").replace('_', " ");
+            writeln!(self.out, "  {name:<label$}  {text}")?;
+        }
+        Ok(())
+    }
+
+    fn unread(&mut self) -> std::fmt::Result {
+        let report = self.report;
+        if report.unread.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "\nNot understood: {} lines", report.unread.len())?;
+        let shown = if self.style.verbose { usize::MAX } else { 10 };
+        for line in report.unread.iter().take(shown) {
+            writeln!(self.out, "  {}:{}: {}: {}", line.file, line.line, line.why, line.text)?;
+        }
+        let rest = report.unread.len().saturating_sub(shown);
+        if rest > 0 {
+            writeln!(self.out, "  and {rest} more (--verbose shows them)")?;
+        }
+        Ok(())
+    }
+
+    /// Wraps `text` at the width, indented under its head.
+    fn paragraph(&mut self, head: &str, text: &str) -> std::fmt::Result {
+        let indent = head.chars().count();
+        let mut column = indent;
+        let mut line = head.to_owned();
+        for word in text.split_whitespace() {
+            let length = word.chars().count();
+            if column > indent && column + 1 + length > self.style.width {
+                writeln!(self.out, "{line}")?;
+                line = " ".repeat(indent);
+                column = indent;
+            }
+            if column > indent {
+                line.push(' ');
+                column += 1;
+            }
+            line.push_str(word);
+            column += length;
+        }
+        writeln!(self.out, "{line}")
+    }
+}
+
+/// `IPC` from `Info Thread IPC`.
+fn short_label(info: &InfoRow) -> &str {
+    match info.id.as_str() {
+        "Info_Thread_IPC" | "Info_Core_IPC" => "IPC",
+        "Info_Thread_CPI" => "CPI",
+        "Info_System_Core_Frequency" | "Info_System_Average_Frequency" => "GHz",
+        "Info_System_CPUs_Utilized" => "CPUs",
+        "Info_System_GFLOPs" => "GFLOP/s",
+        id => id.rsplit("Info_").next().map_or(id, |t| t.rsplit('_').next().unwrap_or(t)),
+    }
+}
+
+fn value_text(node: &NodeRow) -> String {
+    let value = node.value.unwrap_or(f64::NAN) * 100.0;
+    match node.error {
+        Some(error) => format!("{value:>5.1} % ±{:<4.1}", 100.0 * error),
+        None => format!("{value:>5.1} %      "),
+    }
+}
+
+fn heading(place: &Place) -> String {
+    let interval = place.interval.map(|(a, b)| format!("{a:.3} s to {b:.3} s"));
+    let parts =
+        [place.core.clone().map(|c| format!("core kind {c}")), place.scope.clone(), interval];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
