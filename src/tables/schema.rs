@@ -37,6 +37,9 @@ pub struct TableFile {
     pub tma: Option<String>,
     /// Event whose count is the core clock of a thread.
     pub clocks: String,
+    /// Which variant of the texts in `events/nodes.toml` fits: `e` for E-cores, `paper`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<String>,
     /// What the kernel or the errata sheets say that a user must know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -120,6 +120,8 @@ pub struct Table {
     pub tma: Option<String>,
     /// The core clock event.
     pub clocks: EventId,
+    /// Variant of the texts in `events/nodes.toml`.
+    pub texts: Option<String>,
     /// Errata and kernel notes.
     pub notes: Vec<String>,
     /// Processors it is for.
@@ -214,6 +216,7 @@ impl Table {
             source: file.source,
             tma: file.tma,
             clocks,
+            texts: file.texts,
             notes: file.notes,
             matches: file.matches,
             pipeline: file.pipeline,

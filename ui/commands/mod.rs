@@ -7,8 +7,9 @@ pub mod tables;
 pub mod workload;
 
 use crate::cli::{Cli, Command};
+use std::io::Write as _;
 use std::process::ExitCode;
-use tdtool::Result;
+use tdtool::{Error, Result};
 
 /// Runs the command that was asked for.
 pub fn run(cli: Cli) -> Result<ExitCode> {
@@ -19,4 +20,21 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Workload(args) => workload::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
     }
+}
+
+/// Writes `text` to standard output; a reader that went away (`| head`) is no error.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::failed("cannot write to standard output").because(e))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A document as indented JSON with a line break at its end.
+pub fn to_json(document: &impl serde::Serialize) -> Result<String> {
+    let text = serde_json::to_string_pretty(document);
+    text.map(|t| t + "\n").map_err(|e| Error::failed("cannot write JSON").because(e))
 }

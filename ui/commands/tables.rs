@@ -1,13 +1,25 @@
 //! `tdtool tables list|show|check|plan|eval`
 
+mod plan;
+
 use crate::cli::Global;
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::process::ExitCode;
-use tdtool::{Error, Result};
+use tdtool::Result;
 
 #[derive(Args)]
-pub struct TablesArgs {}
+pub struct TablesArgs {
+    #[command(subcommand)]
+    command: Command,
+}
 
-pub fn run(_global: &Global, _args: TablesArgs) -> Result<ExitCode> {
-    Err(Error::failed("not written yet"))
+#[derive(Subcommand)]
+enum Command {
+    Plan(plan::PlanArgs),
+}
+
+pub fn run(global: &Global, args: TablesArgs) -> Result<ExitCode> {
+    match args.command {
+        Command::Plan(args) => plan::run(global, &args),
+    }
 }

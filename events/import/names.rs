@@ -1,0 +1,68 @@
+//! What the vendors' names and domains mean for a reader: units and estimates, in our words.
+
+/// Unit of an info metric; `None` is a ratio, an empty text a plain number.
+pub fn unit(id: &str, domain: &str, percent_formula: bool) -> Option<&'static str> {
+    let ends = |tails: &[&str]| tails.iter().any(|t| id.ends_with(t));
+    if percent_formula {
+        return Some("%");
+    }
+    match domain {
+        "GB/sec" => return Some("GB/s"),
+        "MB/sec" => return Some("MB/s"),
+        "Seconds" => return Some("s"),
+        "NanoSeconds" => return Some("ns"),
+        "Count" => return Some("events"),
+        "Clocks_Latency" => return Some("cycles"),
+        "Inst_Metric" => return Some("instructions"),
+        "Fraction" | "Clocks_Retired" => return None,
+        _ => {}
+    }
+    if ends(&["_BW", "_BW_2T", "BW_Use"]) {
+        Some("GB/s")
+    } else if ends(&["Utilization", "_MUX", "Coverage", "Mispredict_Ratio"]) {
+        None
+    } else if ends(&["Frequency"]) {
+        Some("GHz")
+    } else if ends(&["_Power"]) {
+        Some("W")
+    } else if ends(&["GFLOPs"]) {
+        Some("GFLOP/s")
+    } else if ends(&["Latency", "_Cost", "_Cycles"]) {
+        Some("cycles")
+    } else if ends(&[
+        "PKI",
+        "PKI_Code",
+        "PKI_Code_All",
+        "PKI_Load",
+        "PKI_RFO",
+        "PKI_All",
+        "MemLoad_Ratio",
+    ]) {
+        Some("per 1000 instructions")
+    } else if ends(&["IPC"]) {
+        Some("instructions/cycle")
+    } else if ends(&["CPI"]) {
+        Some("cycles/instruction")
+    } else if id.contains("_Ip") {
+        Some("instructions")
+    } else {
+        Some("")
+    }
+}
+
+/// Why the value of a node in `domain` is an estimate.
+pub fn estimate(domain: &str) -> Option<&'static str> {
+    if domain.ends_with("_Estimated") {
+        Some("derived from event counts and typical costs, not counted directly")
+    } else if domain.ends_with("_Retired") {
+        Some("counts retired work only; what was thrown away is not in it")
+    } else if domain.ends_with("_Calculated") {
+        Some("calculated from other counts, not counted directly")
+    } else {
+        None
+    }
+}
+
+/// Where a node uses latencies at retirement.
+pub const LATENCY_ESTIMATE: &str =
+    "cycles at retirement: sampled if possible, else the vendor's typical latency";

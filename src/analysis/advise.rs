@@ -1,0 +1,18 @@
+//! Adds the texts of `events/nodes.toml` to findings.
+
+use crate::report::{Finding, FindingKind};
+use crate::tables::{Table, texts};
+
+/// Fills meaning, causes and next step of the findings that name a node.
+pub(super) fn advise(table: &Table, findings: &mut [Finding]) {
+    for finding in findings {
+        if !matches!(finding.kind, FindingKind::Bottleneck | FindingKind::Undecided) {
+            continue;
+        }
+        let Some(id) = &finding.node else { continue };
+        let Some(text) = texts::node(table, id) else { continue };
+        finding.meaning = Some(text.meaning.clone());
+        finding.causes.clone_from(&text.causes);
+        finding.next.clone_from(&text.next);
+    }
+}

@@ -1,0 +1,312 @@
+//! A live measurement: tables → nodes → groups → collector → report.
+
+use super::advise::advise;
+use super::choose::{Ask, Chosen};
+use super::repeats;
+use crate::collect::{
+    Aggregate, Command, CorePlan, Exit, Interval, Measurement, Progress, Request, Software, Target,
+    perf,
+};
+use crate::counts::Counts;
+use crate::error::{Error, Result};
+use crate::machine::{Finding, Machine, TableMatch, choose};
+use crate::report::{self, Report, Source};
+use crate::schedule::{self, Budget, Plan};
+use crate::tables::{EventId, Library, Table};
+use crate::topdown::Evaluator;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What to measure and what to show of it.
+#[derive(Debug, Clone)]
+pub struct LiveAsk {
+    /// Which nodes.
+    pub ask: Ask,
+    /// Force this table.
+    pub uarch: Option<String>,
+    /// Whom to count.
+    pub target: Target,
+    /// What to run.
+    pub command: Option<Command>,
+    /// How counts are put together.
+    pub aggregate: Aggregate,
+    /// Count children, too.
+    pub inherit: bool,
+    /// User mode only.
+    pub user_only: bool,
+    /// Rotate groups; otherwise one run of the command per group.
+    pub multiplex: bool,
+    /// Level 1 first, then below what is flagged, until a leaf.
+    pub drilldown: bool,
+    /// Repeats of the command.
+    pub repeats: u32,
+    /// Time before counting starts.
+    pub delay: Duration,
+    /// Time after which counting ends.
+    pub duration: Option<Duration>,
+    /// Length of an interval.
+    pub interval: Option<Duration>,
+    /// Fail where there is no core PMU.
+    pub require_pmu: bool,
+}
+
+/// What a measurement tells while it runs.
+#[derive(Debug, Clone)]
+pub enum Update {
+    /// How often the command will run, where that is not once; said beforehand.
+    Runs(u32),
+    /// The report of one interval.
+    Interval(Box<Report>),
+    /// A signal ends the measurement.
+    Interrupted(i32),
+}
+
+/// A finished measurement.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// What it found.
+    pub report: Report,
+    /// How the command ended.
+    pub exit: Option<Exit>,
+    /// The signal that ended it early.
+    pub interrupted: Option<i32>,
+    /// Why there is no tree, and what to do about it.
+    pub blocked: Option<Finding>,
+}
+
+/// One kind of core: its table, nodes and groups.
+pub(super) struct Core {
+    pub table: Table,
+    pub pmu: Option<String>,
+    pub chosen: Chosen,
+    pub plan: Plan,
+    pub groups: Vec<Vec<EventId>>,
+}
+
+/// Measures.
+///
+/// # Errors
+/// An unknown table or node; a command that cannot be started; a target that does not exist;
+/// with `require_pmu`, a machine without a usable core PMU.
+pub fn live(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+    update: &mut dyn FnMut(Update),
+) -> Result<Outcome> {
+    let matches = choose(machine, library, ask.uarch.as_deref())?;
+    let blocked = perf::blocked(machine, &matches);
+    if let (true, Some(finding)) = (ask.require_pmu, &blocked) {
+        return Err(required(finding));
+    }
+    let tables = tables(library, &matches)?;
+    if ask.drilldown && blocked.is_none() {
+        return super::drilldown::run(machine, tables, ask, update);
+    }
+    let cores = cores(machine, tables, &ask.ask, blocked.is_none())?;
+    measure(machine, &cores, ask, blocked, update)
+}
+
+fn required(finding: &Finding) -> Error {
+    let error = Error::not_possible(finding.what.clone());
+    let error = match &finding.cause {
+        Some(cause) => error.because(cause),
+        None => error,
+    };
+    match &finding.remedy {
+        Some(remedy) => error.hint(remedy.clone()),
+        None => error,
+    }
+}
+
+/// The tables of all kinds of core, with the PMU that counts each.
+pub(super) fn tables(
+    library: &Library,
+    matches: &[TableMatch],
+) -> Result<Vec<(Table, Option<String>)>> {
+    matches.iter().map(|m| Ok((library.load(&m.table)?, m.pmu.clone()))).collect()
+}
+
+/// Chooses nodes and plans groups. Where nothing can be counted, the whole tree is listed.
+pub(super) fn cores(
+    machine: &Machine,
+    tables: Vec<(Table, Option<String>)>,
+    ask: &Ask,
+    countable: bool,
+) -> Result<Vec<Core>> {
+    let core = |(table, pmu): (Table, Option<String>)| {
+        let smt = machine.topology.smt;
+        let budget = Budget::of(&table, smt, machine.kernel.nmi_watchdog == Some(true));
+        let chosen = match (countable, ask.level, &ask.nodes) {
+            (false, None, None) => ask.at_level(&table, table.depth())?,
+            _ => ask.live(&table, smt, &budget)?,
+        };
+        let plan = schedule::plan(&table, &chosen.counted, smt, &budget);
+        let groups = plan.groups.iter().map(|g| g.events.clone()).collect();
+        Ok(Core { table, pmu, chosen, plan, groups })
+    };
+    tables.into_iter().map(core).collect()
+}
+
+/// Runs the collector once (with all its repeats) and fills the report.
+pub(super) fn measure(
+    machine: &Machine,
+    cores: &[Core],
+    ask: &LiveAsk,
+    blocked: Option<Finding>,
+    update: &mut dyn FnMut(Update),
+) -> Result<Outcome> {
+    let plans = cores
+        .iter()
+        .map(|c| CorePlan { table: &c.table, groups: &c.groups, pmu: c.pmu.clone() })
+        .collect();
+    let request = request(machine, plans, ask);
+    if request.runs() > 1 {
+        update(Update::Runs(request.runs()));
+    }
+    let mut evaluators: Vec<Evaluator> = cores.iter().map(|c| Evaluator::new(&c.table)).collect();
+    let source = if blocked.is_some() { Source::NoPmu } else { Source::Pmu };
+    let measured = perf::measure(&request, &mut |progress| match progress {
+        Progress::Interval(interval) => {
+            let report = interval_report(cores, &mut evaluators, ask, source, &interval);
+            update(Update::Interval(Box::new(report)));
+        }
+        Progress::Interrupted { signal } => update(Update::Interrupted(signal)),
+    })?;
+    let mut report = head(cores, ask, source);
+    fill(&mut report, cores, &mut evaluators, &measured.counts);
+    if measured.repeats.len() > 1 {
+        repeats::deviations(&mut report, cores, &measured.repeats);
+    }
+    report.duration = Some(measured.software.wall.as_secs_f64());
+    report.software = software(&measured.software);
+    report.exit = measured.exit.map(|e| match e {
+        Exit::Status(status) => report::Exit::Status(status),
+        Exit::Signal(signal) => report::Exit::Signal(signal),
+    });
+    notes(&mut report, cores, &measured);
+    Ok(Outcome { report, exit: measured.exit, interrupted: measured.interrupted, blocked })
+}
+
+fn request<'a>(machine: &'a Machine, cores: Vec<CorePlan<'a>>, ask: &LiveAsk) -> Request<'a> {
+    Request {
+        command: ask.command.clone(),
+        aggregate: ask.aggregate,
+        inherit: ask.inherit,
+        user_only: ask.user_only,
+        multiplex: ask.multiplex,
+        repeats: ask.repeats,
+        delay: ask.delay,
+        duration: ask.duration,
+        interval: ask.interval,
+        ..Request::new(machine, cores, ask.target.clone())
+    }
+}
+
+/// The report's frame: table, subject, command.
+pub(super) fn head(cores: &[Core], ask: &LiveAsk, source: Source) -> Report {
+    let mut report = Report::new(source);
+    let names: Vec<&str> = cores.iter().map(|c| c.table.name.as_str()).collect();
+    report.uarch = names.join("+");
+    report.title = cores.first().map(|c| c.table.title.clone()).unwrap_or_default();
+    report.level = cores.iter().map(|c| c.chosen.level).max().unwrap_or(0);
+    report.subject = vec![subject(&ask.target, ask.command.as_ref())];
+    report.command = ask
+        .command
+        .as_ref()
+        .map(|c| c.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect());
+    report
+}
+
+fn subject(target: &Target, command: Option<&Command>) -> String {
+    match target {
+        Target::Command => command
+            .and_then(|c| c.argv.first())
+            .map(|a| a.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        Target::Process(pid) => format!("process {pid}"),
+        Target::Thread(tid) => format!("thread {tid}"),
+        Target::System => "all CPUs".into(),
+        Target::Cpus(cpus) => {
+            let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            format!("CPUs {}", list.join(","))
+        }
+        Target::Cgroup(path) => format!("control group {}", path.display()),
+    }
+}
+
+/// Adds the rows of all counts.
+pub(super) fn fill(
+    report: &mut Report,
+    cores: &[Core],
+    evaluators: &mut [Evaluator],
+    counts: &[Counts],
+) {
+    for c in counts {
+        let of = |core: &Core| cores.len() == 1 || c.core.as_deref() == Some(&core.table.name);
+        let Some(at) = cores.iter().position(of) else { continue };
+        let core = &cores[at];
+        let mut part =
+            report::parts(&mut evaluators[at], &core.table, c, &core.chosen.selection);
+        advise(&core.table, &mut part.findings);
+        part.info.retain(|i| i.value.is_some() || report.source == Source::NoPmu);
+        report.nodes.extend(part.nodes);
+        report.bottlenecks.extend(part.bottlenecks);
+        report.info.extend(part.info);
+        report.findings.extend(part.findings);
+        for note in &c.notes {
+            if !report.notes.contains(note) {
+                report.notes.push(note.clone());
+            }
+        }
+    }
+}
+
+fn interval_report(
+    cores: &[Core],
+    evaluators: &mut [Evaluator],
+    ask: &LiveAsk,
+    source: Source,
+    interval: &Interval,
+) -> Report {
+    let mut report = head(cores, ask, source);
+    fill(&mut report, cores, evaluators, &interval.counts);
+    report.duration = Some((interval.span.1 - interval.span.0).as_secs_f64());
+    report.software = software(&interval.software);
+    report
+}
+
+fn software(counted: &Software) -> BTreeMap<String, Option<f64>> {
+    let ok = |m: &crate::quantity::Measured| m.as_ref().ok().copied();
+    [
+        ("wall_ms", Some(counted.wall.as_secs_f64() * 1e3)),
+        ("task_clock_ms", ok(&counted.task_clock).map(|s| s * 1e3)),
+        ("cpus_used", ok(&counted.cpus_used())),
+        ("context_switches", ok(&counted.context_switches)),
+        ("migrations", ok(&counted.migrations)),
+        ("page_faults", ok(&counted.page_faults)),
+        ("major_faults", ok(&counted.major_faults)),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
+}
+
+fn notes(report: &mut Report, cores: &[Core], measured: &Measurement) {
+    report.notes.extend(measured.notes.iter().cloned());
+    if measured.user_only {
+        report.notes.push("user mode only: every count leaves the kernel out".into());
+    }
+    let total: f64 = measured.core_time.iter().map(|(_, t)| t.as_secs_f64()).sum();
+    for (name, time) in &measured.core_time {
+        let share = 100.0 * time.as_secs_f64() / total.max(f64::MIN_POSITIVE);
+        report.notes.push(format!("{share:.1} % of the CPU time was spent on cores of kind {name}"));
+    }
+    for core in cores {
+        for (event, why) in &core.plan.unschedulable {
+            let event = &core.table.events[usize::from(*event)].name;
+            report.notes.push(format!("{event} cannot be counted: {why}"));
+        }
+    }
+    report.notes.dedup();
+}

@@ -1,0 +1,15 @@
+//! From a question to a report: choose nodes, plan, collect or read, evaluate, fill the document.
+//!
+//! The rooms below know nothing of one another; this one takes a request through them. The
+//! program's commands (and later the terminal UI) call it; it never prints.
+
+mod advise;
+mod choose;
+mod drilldown;
+mod imported;
+mod live;
+mod repeats;
+
+pub use choose::{Ask, Chosen};
+pub use imported::{ImportAsk, imported};
+pub use live::{LiveAsk, Outcome, Update, live};

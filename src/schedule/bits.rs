@@ -1,0 +1,71 @@
+//! A set of small integers, copied by value: the planner compares and merges thousands of them.
+
+const WORDS: usize = 8;
+
+/// A set of numbers below [`Bits::CAPACITY`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) struct Bits([u64; WORDS]);
+
+impl Bits {
+    /// Numbers from 0 up to this can be held.
+    pub(super) const CAPACITY: usize = WORDS * 64;
+
+    pub(super) fn insert(&mut self, i: usize) {
+        debug_assert!(i < Self::CAPACITY);
+        self.0[i / 64] |= 1 << (i % 64);
+    }
+
+    pub(super) fn or(&self, other: &Bits) -> Bits {
+        self.with(other, |a, b| a | b)
+    }
+
+    pub(super) fn and(&self, other: &Bits) -> Bits {
+        self.with(other, |a, b| a & b)
+    }
+
+    pub(super) fn minus(&self, other: &Bits) -> Bits {
+        self.with(other, |a, b| a & !b)
+    }
+
+    pub(super) fn is_subset(&self, of: &Bits) -> bool {
+        self.0.iter().zip(&of.0).all(|(a, b)| a & !b == 0)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(|w| *w == 0)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// Members in ascending order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(w, word)| {
+            let mut rest = *word;
+            std::iter::from_fn(move || {
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest.wrapping_sub(1);
+                (bit < 64).then_some(w * 64 + bit)
+            })
+        })
+    }
+
+    fn with(&self, other: &Bits, f: impl Fn(u64, u64) -> u64) -> Bits {
+        let mut out = *self;
+        for (a, b) in out.0.iter_mut().zip(&other.0) {
+            *a = f(*a, *b);
+        }
+        out
+    }
+}
+
+impl FromIterator<usize> for Bits {
+    fn from_iter<I: IntoIterator<Item = usize>>(members: I) -> Self {
+        let mut bits = Bits::default();
+        for m in members {
+            bits.insert(m);
+        }
+        bits
+    }
+}

@@ -1,0 +1,260 @@
+//! Sets of events → as few groups as possible, each set inside one group.
+//!
+//! This is bin packing whose items overlap ("pagination"), NP-hard. A greedy start is followed by
+//! a local search for one group less: a group is dissolved, its sets are put into other groups,
+//! the sets they push out wait for their turn, and sets that are pushed out often become
+//! dear to push out (weights as in dynamic local search for constraint satisfaction). Everything
+//! is deterministic and bounded by the number of sets looked at.
+
+use super::bits::Bits;
+use super::counters::Universe;
+
+/// Steps after which a set that was just placed may be pushed out again.
+const TENURE: usize = 3;
+
+#[derive(Debug, Clone, Default)]
+struct Bin {
+    items: Vec<usize>,
+    union: Bits,
+}
+
+/// Groups (as unions of their sets) that hold every one of `items`. Each item must fit by
+/// itself; `effort` bounds the search in group-against-set trials.
+pub(super) fn pack(universe: &Universe, items: &[Bits], effort: usize) -> Vec<Bits> {
+    let mut search = Search { universe, items, left: effort };
+    let least = search.lower_bound();
+    let mut best = search.start();
+    while best.len() > least.max(1) && search.left > 0 {
+        match search.one_less(&best) {
+            Some(better) => best = better,
+            None => break,
+        }
+    }
+    search.thin(&mut best);
+    best.iter().map(|b| b.union).collect()
+}
+
+struct Search<'a> {
+    universe: &'a Universe,
+    items: &'a [Bits],
+    left: usize,
+}
+
+impl Search<'_> {
+    fn lower_bound(&self) -> usize {
+        let all = self.items.iter().fold(Bits::default(), |all, i| all.or(i));
+        self.universe.lower_bound(&all)
+    }
+
+    /// The best of several greedy packings.
+    fn start(&self) -> Vec<Bin> {
+        let mut order: Vec<usize> = (0..self.items.len()).collect();
+        let given = self.best_fit(&order);
+        order.sort_by_key(|i| {
+            let size = (self.universe.weight(&self.items[*i]), self.items[*i].len());
+            (std::cmp::Reverse(size), *i)
+        });
+        let largest_first = self.best_fit(&order);
+        let filled = self.fill(&order);
+        [filled, largest_first, given].into_iter().min_by_key(Vec::len).unwrap_or_default()
+    }
+
+    /// Every set into the group where it adds least.
+    fn best_fit(&self, order: &[usize]) -> Vec<Bin> {
+        let mut bins: Vec<Bin> = Vec::new();
+        for &i in order {
+            match self.roomiest(&bins, i) {
+                Some(b) => self.put(&mut bins[b], i),
+                None => {
+                    bins.push(Bin::default());
+                    let last = bins.len() - 1;
+                    self.put(&mut bins[last], i);
+                }
+            }
+        }
+        bins
+    }
+
+    /// One group after the other, filled with the sets that add least to it.
+    fn fill(&self, order: &[usize]) -> Vec<Bin> {
+        let mut rest = order.to_vec();
+        let mut bins = Vec::new();
+        while !rest.is_empty() {
+            let mut bin = Bin::default();
+            self.put(&mut bin, rest.remove(0));
+            while let Some(at) = self.cheapest(&bin, &rest) {
+                self.put(&mut bin, rest.remove(at));
+            }
+            bins.push(bin);
+        }
+        bins
+    }
+
+    /// Index in `rest` of the set that shares most with `bin` for what it adds, if one fits.
+    fn cheapest(&self, bin: &Bin, rest: &[usize]) -> Option<usize> {
+        let u = self.universe;
+        let cost = |i: usize| {
+            let set = &self.items[i];
+            let added = u.weight(&set.minus(&bin.union));
+            let shared = u.weight(&set.and(&bin.union));
+            // Shares in thousandths; a set that adds nothing comes first.
+            (added * 1000 / (added + shared).max(1), std::cmp::Reverse(shared))
+        };
+        let fits = |i: usize| u.fits(&bin.union.or(&self.items[i]));
+        (0..rest.len()).filter(|r| fits(rest[*r])).min_by_key(|r| cost(rest[*r]))
+    }
+
+    /// The group where item `i` fits and adds least.
+    fn roomiest(&self, bins: &[Bin], i: usize) -> Option<usize> {
+        let cost = |bin: &Bin| self.added(bin, i);
+        let fits = |bin: &Bin| self.universe.fits(&bin.union.or(&self.items[i]));
+        (0..bins.len()).filter(|b| fits(&bins[*b])).min_by_key(|b| cost(&bins[*b]))
+    }
+
+    /// What item `i` adds to `bin`: general counters, events.
+    fn added(&self, bin: &Bin, i: usize) -> (usize, usize) {
+        let new = self.items[i].minus(&bin.union);
+        (self.universe.weight(&new), new.len())
+    }
+
+    fn put(&self, bin: &mut Bin, i: usize) {
+        bin.items.push(i);
+        bin.union = bin.union.or(&self.items[i]);
+    }
+
+    fn without(&self, bin: &Bin, out: &[usize]) -> Bin {
+        let mut rest = Bin::default();
+        for &i in bin.items.iter().filter(|i| !out.contains(i)) {
+            self.put(&mut rest, i);
+        }
+        rest
+    }
+
+    /// The same sets in one group less, if the search finds that within its effort.
+    fn one_less(&mut self, from: &[Bin]) -> Option<Vec<Bin>> {
+        let mut bins = from.to_vec();
+        let smallest = (0..bins.len()).min_by_key(|b| self.universe.weight(&bins[*b].union))?;
+        let mut pool = bins.swap_remove(smallest).items;
+        let mut weights = vec![1usize; self.items.len()];
+        let mut placed = vec![0usize; self.items.len()];
+        let mut step = TENURE;
+        while let Some(at) = self.next(&pool, &weights) {
+            let i = pool.swap_remove(at);
+            step += 1;
+            let (b, out) =
+                self.cheapest_push(&bins, i, &weights, &|o| placed[o] + TENURE > step)?;
+            bins[b] = self.without(&bins[b], &out);
+            self.put(&mut bins[b], i);
+            placed[i] = step;
+            for o in out {
+                weights[o] += 1;
+                pool.push(o);
+            }
+        }
+        Some(bins)
+    }
+
+    /// Which waiting set comes next: the largest, of equals the one that waited most.
+    fn next(&self, pool: &[usize], weights: &[usize]) -> Option<usize> {
+        let size = |i: usize| (self.universe.weight(&self.items[i]), weights[i]);
+        (0..pool.len()).max_by_key(|p| size(pool[*p]))
+    }
+
+    /// The group to put item `i` into and the sets to push out of it, at least weight.
+    /// `None` when the effort is spent.
+    fn cheapest_push(
+        &mut self,
+        bins: &[Bin],
+        i: usize,
+        weights: &[usize],
+        stays: &dyn Fn(usize) -> bool,
+    ) -> Option<(usize, Vec<usize>)> {
+        let mut best: Option<((usize, usize), usize, Vec<usize>)> = None;
+        for (b, bin) in bins.iter().enumerate() {
+            let limit = best.as_ref().map_or(usize::MAX, |(cost, ..)| cost.0);
+            let Some((cost, out)) = self.push(bin, i, weights, stays, limit) else { continue };
+            let key = (cost, self.added(bin, i).0);
+            if best.as_ref().is_none_or(|(least, ..)| key < *least) {
+                best = Some((key, b, out));
+            }
+        }
+        if self.left == 0 {
+            return None;
+        }
+        best.map(|(_, b, out)| (b, out))
+    }
+
+    /// Which sets leave `bin` for item `i`, with their weight; `None` if over `limit`.
+    fn push(
+        &mut self,
+        bin: &Bin,
+        i: usize,
+        weights: &[usize],
+        stays: &dyn Fn(usize) -> bool,
+        limit: usize,
+    ) -> Option<(usize, Vec<usize>)> {
+        self.left = self.left.saturating_sub(1);
+        let item = &self.items[i];
+        if self.universe.fits(&bin.union.or(item)) {
+            return Some((0, Vec::new()));
+        }
+        let mut out = Vec::new();
+        let mut cost = 0;
+        let mut rest = bin.items.clone();
+        // One alone, if it suffices; else the lightest for what it frees, one after the other.
+        rest.sort_by_key(|o| weights[*o]);
+        for &o in &rest {
+            if weights[o] > limit {
+                break;
+            }
+            let kept = self.without(bin, &[o]);
+            self.left = self.left.saturating_sub(1);
+            if !stays(o) && self.universe.fits(&kept.union.or(item)) {
+                return Some((weights[o], vec![o]));
+            }
+        }
+        for &o in &rest {
+            if stays(o) {
+                continue;
+            }
+            cost += weights[o];
+            if cost > limit {
+                return None;
+            }
+            out.push(o);
+            let kept = self.without(bin, &out);
+            self.left = self.left.saturating_sub(1);
+            if self.universe.fits(&kept.union.or(item)) {
+                return Some((cost, out));
+            }
+        }
+        None
+    }
+
+    /// Moves sets between groups as long as that saves events.
+    fn thin(&self, bins: &mut Vec<Bin>) {
+        // Each pass saves at least one event of at most items × events; in practice 2 or 3.
+        for _ in 0..16 {
+            let mut moved = false;
+            for i in 0..self.items.len() {
+                let Some(home) = bins.iter().position(|b| b.items.contains(&i)) else { continue };
+                let kept = self.without(&bins[home], &[i]);
+                let saved = bins[home].union.len() - kept.union.len();
+                let gain = |b: &usize| saved.checked_sub(self.added(&bins[*b], i).1);
+                let target = (0..bins.len())
+                    .filter(|b| *b != home && gain(b).is_some_and(|g| g > 0))
+                    .filter(|b| self.universe.fits(&bins[*b].union.or(&self.items[i])))
+                    .max_by_key(|b| gain(b));
+                if let Some(target) = target {
+                    bins[home] = kept;
+                    self.put(&mut bins[target], i);
+                    moved = true;
+                }
+            }
+            bins.retain(|b| !b.items.is_empty());
+            if !moved {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `tdtool tables plan U --level N`: the groups that serve a table's nodes.
+
+use crate::cli::Global;
+use clap::{Args, ValueEnum};
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use tdtool::schedule::{Budget, Counter, Group, Plan, assign, plan, to_level};
+use tdtool::tables::{NodeId, NodeKind, Table};
+use tdtool::{Error, Result};
+
+/// Which events are counted together, which nodes each group serves, which nodes are split
+#[derive(Args)]
+pub struct PlanArgs {
+    /// Microarchitecture (`tdtool tables list` names them)
+    #[arg(value_name = "UARCH")]
+    name: String,
+    /// Nodes of the tree down to this level [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9))]
+    level: Option<u32>,
+    /// The bottlenecks view and the info metrics, too
+    #[arg(long)]
+    all: bool,
+    /// General counters of a thread [default: what the table says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    counters: Option<u32>,
+    /// Two threads share a core
+    #[arg(long, value_enum, default_value_t = Smt::On)]
+    smt: Smt,
+    /// The NMI watchdog has taken a counter
+    #[arg(long)]
+    watchdog: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Smt {
+    On,
+    Off,
+}
+
+/// Prints the plan.
+pub fn run(global: &Global, args: &PlanArgs) -> Result<ExitCode> {
+    let table = global.library()?.load(&args.name)?;
+    let nodes = chosen(&table, args)?;
+    let smt = args.smt == Smt::On;
+    let mut budget = Budget::of(&table, smt, args.watchdog);
+    if let Some(count) = args.counters {
+        budget = budget.with_general(count);
+    }
+    let plan = plan(&table, &nodes, smt, &budget);
+    show(&text(&table, &budget, &plan));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn chosen(table: &Table, args: &PlanArgs) -> Result<Vec<NodeId>> {
+    let mut nodes = to_level(table, args.level.unwrap_or(u32::MAX));
+    if args.all {
+        for kind in [NodeKind::Bottleneck, NodeKind::Info] {
+            nodes.extend(table.of_kind(kind).map(|(n, _)| n));
+        }
+    }
+    if nodes.is_empty() {
+        return Err(Error::usage(format!("{} has no such node", table.name)));
+    }
+    Ok(nodes)
+}
+
+fn text(table: &Table, budget: &Budget, plan: &Plan) -> String {
+    let mut out = String::new();
+    for (i, group) in plan.groups.iter().enumerate() {
+        let _ = writeln!(out, "group {}", i + 1);
+        write_events(&mut out, table, budget, group);
+        let serves = |whole: bool| -> Vec<&str> {
+            let here = plan.placements.iter().filter(|p| p.groups.contains(&i));
+            here.filter(|p| p.is_split() != whole).map(|p| id(table, p.node)).collect()
+        };
+        for (title, nodes) in [("serves", serves(true)), ("part of", serves(false))] {
+            if !nodes.is_empty() {
+                let _ = writeln!(out, "  {title}: {}", nodes.join(", "));
+            }
+        }
+    }
+    for p in plan.placements.iter().filter(|p| p.is_split()) {
+        let groups: Vec<String> = p.groups.iter().map(|g| (g + 1).to_string()).collect();
+        let _ = writeln!(out, "split: {} over groups {}", id(table, p.node), groups.join(", "));
+    }
+    for (node, why) in &plan.unserved {
+        let _ = writeln!(out, "not counted: {}: {why}", id(table, *node));
+    }
+    let (groups, events) = (plan.groups.len(), plan.event_count());
+    let _ = writeln!(out, "{groups} groups, {events} events");
+    out
+}
+
+fn write_events(out: &mut String, table: &Table, budget: &Budget, group: &Group) {
+    let counters = assign(table, group, budget).unwrap_or_default();
+    for (i, event) in group.events.iter().enumerate() {
+        let counter = match counters.get(i) {
+            Some(Counter::General(n)) => format!("general {n}"),
+            Some(Counter::Fixed(n)) => format!("fixed {n}"),
+            Some(Counter::Metric(n)) => format!("metric {n}"),
+            None => String::new(),
+        };
+        let _ = writeln!(out, "  {counter:<10} {}", table.events[usize::from(*event)].name);
+    }
+}
+
+fn id(table: &Table, node: NodeId) -> &str {
+    &table.nodes[usize::from(node)].id
+}
+
+#[allow(clippy::print_stdout)]
+fn show(text: &str) {
+    print!("{text}");
+}
