@@ -1,1 +1,3 @@
 //! Counting: live (perf), recorded (imports), scripted (tests).
+
+pub mod recorded;

@@ -9,6 +9,7 @@
 //! | `event_name`, `encoding`, `names` | event names as written → a table's events |
 //! | `groups` | which rows were counted together |
 //! | `import` | a recording and a table → [`crate::counts::Counts`] and findings |
+//! | `sessions` | the same from a session file |
 //! | `rank` | which tables a recording fits |
 //! | `aggregate` | sums over CPUs and intervals, where one tree is wanted |
 //!
@@ -28,10 +29,11 @@ mod perf_json;
 mod plain;
 mod rank;
 mod reader;
+mod sessions;
 mod toplev;
 
 pub use aggregate::{Over, aggregate};
-pub use import::{Findings, Imported, Options, Software, counts};
+pub use import::{Findings, Imported, Options, Software, UnknownEvent, counts};
 pub use names::{Match, Names, SoftwareKind, resolve};
 pub use rank::{TableMatch, best_tables};
 pub use reader::read;
