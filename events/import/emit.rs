@@ -3,15 +3,15 @@
 //! The text is parsed back and compared, so nothing that the schema holds can be lost here.
 
 use crate::Generated;
-use anyhow::{Result, ensure};
+use anyhow::{Error, Result, ensure};
 use std::fmt::Write as _;
-use tdtool::tables::PmuKind;
 use tdtool::tables::schema::{EventSpec, MatchRule, NodeSpec, TableFile};
+use tdtool::tables::{PmuKind, Table};
 
 /// The whole file.
 ///
 /// # Errors
-/// The text does not parse back to the same table (a slip in this file).
+/// The text does not parse back to the same table (a slip in this file), or it is not valid.
 pub fn text(made: &Generated) -> Result<String> {
     let t = &made.table;
     let mut out = String::new();
@@ -35,6 +35,7 @@ pub fn text(made: &Generated) -> Result<String> {
         "the text of `{}` does not parse back to the same table",
         t.name
     );
+    Table::compile(back).map_err(Error::msg)?;
     Ok(out)
 }
 

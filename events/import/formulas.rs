@@ -56,7 +56,10 @@ impl Names {
             rest = rest[end..].strip_prefix("(%)").unwrap_or(&rest[end..]);
         }
         plain += rest;
-        let expr = parse_vendor(&plain)?;
+        let expr = rename(&parse_vendor(&plain)?, &|name| match self.ids.get(name) {
+            Some(id) => Ok(Expr::Name(id.clone())),
+            None => Ok(Expr::Name(name.to_owned())),
+        })?;
         Ok(if fractions { expr } else { self.to_ratios(expr) })
     }
 
@@ -123,4 +126,27 @@ pub fn names_of(expr: &Expr) -> Vec<String> {
     let mut names = Vec::new();
     expr.names(&mut |n| names.push(n.to_owned()));
     names
+}
+
+/// Names of which the formula asks `if NAME >= 0`, once each.
+pub fn guarded_by_sign(expr: &Expr, found: &mut Vec<String>) {
+    match expr {
+        Expr::Num(_) | Expr::Const(_) | Expr::Name(_) => {}
+        Expr::Neg(e) => guarded_by_sign(e, found),
+        Expr::Bin(_, a, b) => {
+            guarded_by_sign(a, found);
+            guarded_by_sign(b, found);
+        }
+        Expr::If { cond, then, other } => {
+            if let Expr::Bin(BinOp::Ge, name, zero) = &**cond
+                && let (Expr::Name(name), Expr::Num(0.0)) = (&**name, &**zero)
+                && !found.contains(name)
+            {
+                found.push(name.clone());
+            }
+            for e in [cond, then, other] {
+                guarded_by_sign(e, found);
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Intel's tables: one machine's vendor files → one [`TableFile`].
 
 use crate::encoding::{Core, normal_name};
-use crate::formulas::{Names, names_of, without_hundred};
+use crate::formulas::{self, Names, names_of, without_hundred};
 use crate::machines::{MACHINES, Machine, Metrics};
 use crate::perfmon::{self, Events, Header, Metric};
 use crate::repairs::{self, Fix};
@@ -39,17 +39,16 @@ pub fn read<'a>(vendor: &Path, machine: &'a Machine) -> Result<Read<'a>> {
             let file = perfmon::metrics(&perfmon, machine.folder, file)?;
             (file.metrics, Some(file.header))
         }
-        Metrics::Linux(file) => {
-            let (rows, _) = linux::sheet(&perfmon)?;
+        Metrics::Linux(file) | Metrics::Earlier(file) => {
+            let rows = linux::sheet(&perfmon)?;
             (linux::metrics(&vendor.join("perfmon-linux").join(file), &rows)?, None)
         }
-        Metrics::AtomSheet(_) => (Vec::new(), None),
     };
     let mut repairs = Vec::new();
     for metric in &mut metrics {
         repair(machine.name, metric, &mut repairs)?;
     }
-    Ok(Read {
+    let mut read = Read {
         machine,
         events,
         latencies: perfmon::retire_latencies(&perfmon, machine.folder)?,
@@ -57,7 +56,11 @@ pub fn read<'a>(vendor: &Path, machine: &'a Machine) -> Result<Read<'a>> {
         metrics,
         header,
         repairs,
-    })
+    };
+    if matches!(machine.metrics, Metrics::Earlier(_)) {
+        read.leave_out_unknown()?;
+    }
+    Ok(read)
 }
 
 /// Applies the repairs of one metric; each must find what it repairs.
@@ -94,6 +97,30 @@ impl Read<'_> {
             events: &self.events,
             general: self.machine.shape.general,
             latencies: &self.latencies,
+        }
+    }
+
+    /// Drops metrics whose events or parents this core lacks, and those that read them.
+    fn leave_out_unknown(&mut self) -> Result<()> {
+        loop {
+            let names = self.names();
+            let ids: BTreeSet<String> =
+                self.metrics.iter().map(|m| m.metric_name.clone()).collect();
+            let mut gone = Vec::new();
+            for m in &self.metrics {
+                let formula = names.formula(&m.base_formula).map(|f| names_of(&f));
+                let known = formula
+                    .is_ok_and(|f| f.iter().all(|n| ids.contains(n) || self.core().knows(n)));
+                let parent = m.parent_category.as_ref().is_none_or(|p| ids.contains(p));
+                if !known || !parent {
+                    gone.push(m.metric_name.clone());
+                }
+            }
+            if gone.is_empty() {
+                return Ok(());
+            }
+            self.metrics.retain(|m| !gone.contains(&m.metric_name));
+            self.repairs.push(format!("Left out, for want of events: {}.", gone.join(", ")));
         }
     }
 
@@ -170,11 +197,11 @@ impl Read<'_> {
         let mut source = vec![of("events", self.machine.events, &self.events.header)];
         match (&self.machine.metrics, &self.header) {
             (Metrics::Perfmon(file), Some(header)) => source.push(of("metrics", file, header)),
-            (Metrics::Linux(file), _) => {
+            (Metrics::Linux(file) | Metrics::Earlier(file), _) => {
                 source.push(format!("intel/perfmon, in Linux form: {file}"));
                 source.push("intel/perfmon E-core_TMA_Metrics.csv 4".to_owned());
             }
-            _ => source.push("intel/perfmon E-core_TMA_Metrics.csv 4".to_owned()),
+            (Metrics::Perfmon(_), None) => {}
         }
         source
     }
@@ -216,6 +243,18 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
+    /// Enters what a latency counts as where nothing measures it and the vendor has no mean:
+    /// -1, which the formula's own `if latency >= 0` tests for.
+    fn guard(&mut self, formula: &Expr) {
+        let mut guarded = Vec::new();
+        formulas::guarded_by_sign(formula, &mut guarded);
+        for name in guarded {
+            if let Some(spec) = self.events.get_mut(&name).filter(|s| s.pmu == PmuKind::Latency) {
+                spec.default.get_or_insert(-1.0);
+            }
+        }
+    }
+
     fn event(&mut self, name: &str) -> Result<()> {
         let spec = self.read.core().spec(name)?;
         self.events.entry(name.to_owned()).or_insert(spec);
@@ -232,7 +271,8 @@ impl Made<'_> {
             formula = without_hundred(&formula).context("percent without 100 *")?;
             percent_formula = false;
         }
-        let latency = self.events_of(&formula)?;
+        let latencies = self.events_of(&formula)?;
+        self.guard(&formula);
         let threshold = m.threshold.as_ref().filter(|t| !t.formula.is_empty());
         let over = threshold.map(|t| match &t.base_formula {
             Some(text) => self.names.threshold(text, false),
@@ -245,8 +285,12 @@ impl Made<'_> {
         } else {
             names::unit(&id, &m.count_domain, percent_formula)
         };
-        let estimate =
-            if latency { Some(names::LATENCY_ESTIMATE) } else { names::estimate(&m.count_domain) };
+        let estimate = match latencies.first().map(|l| self.events[l].default) {
+            None => names::estimate(&m.count_domain),
+            Some(None) => Some(names::SAMPLED_LATENCY),
+            Some(Some(mean)) if mean < 0.0 => Some(names::LATENCY_OR_COST),
+            Some(Some(_)) => Some(names::LATENCY_OR_MEAN),
+        };
         let issues = threshold.map_or("", |t| t.threshold_issues.as_str());
         Ok(NodeSpec {
             label: None,
@@ -268,18 +312,20 @@ impl Made<'_> {
         })
     }
 
-    /// Enters a formula's events; whether one is a latency at retirement.
-    fn events_of(&mut self, formula: &Expr) -> Result<bool> {
-        let mut latency = false;
+    /// Enters a formula's events; returns those that are latencies at retirement.
+    fn events_of(&mut self, formula: &Expr) -> Result<Vec<String>> {
+        let mut latencies = Vec::new();
         let ids: BTreeSet<&str> =
             self.read.metrics.iter().map(|m| m.metric_name.as_str()).collect();
         for name in names_of(formula) {
             if !ids.contains(name.as_str()) {
                 self.event(&name)?;
-                latency |= self.events[&name].pmu == PmuKind::Latency;
+                if self.events[&name].pmu == PmuKind::Latency {
+                    latencies.push(name);
+                }
             }
         }
-        Ok(latency)
+        Ok(latencies)
     }
 
     /// Sampling events; those without a record are left out, and a note says so.

@@ -3,68 +3,51 @@
 use crate::perfmon::{Metric, Threshold};
 use anyhow::{Context, Result};
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// A row of the sheet: id, place in the tree, formulas by column.
+/// A row of the sheet: an id and its place in the tree.
 pub struct Row {
     /// `ICache_Misses`, `Info_Bottleneck_Mem_Exec_Bound_Cycles`.
     pub id: String,
     /// 0 for infos.
     pub level: u32,
     pub parent: Option<String>,
-    /// A share in percent, by its name (`%_…`).
+    /// A share in percent: the tree, and infos called `%_…`.
     pub percent: bool,
     pub domain: String,
-    pub columns: BTreeMap<String, String>,
 }
 
-/// Reads `E-core_TMA_Metrics.csv`; the last element holds the auxiliary definitions.
-pub fn sheet(perfmon: &Path) -> Result<(Vec<Row>, Vec<Row>)> {
+/// Reads `E-core_TMA_Metrics.csv`.
+pub fn sheet(perfmon: &Path) -> Result<Vec<Row>> {
     let path = perfmon.join("E-core_TMA_Metrics.csv");
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let lines = csv(text.trim_start_matches('\u{feff}'));
     let head = lines.iter().find(|l| l.first().is_some_and(|c| c == "Key")).context("no head")?;
-    let column = |name: &str| head.iter().position(|c| c == name);
-    let first = column("Level3").context("no Level3")? + 1;
-    let last = column("Locate-with").context("no Locate-with")?;
-    let domain = column("Count Domain").context("no Count Domain")?;
-    let (mut rows, mut aux, mut path) = (Vec::new(), Vec::new(), Vec::<String>::new());
+    let domain = head.iter().position(|c| c == "Count Domain").context("no Count Domain")?;
+    let (mut rows, mut path) = (Vec::new(), Vec::<String>::new());
     for line in &lines {
         let cell = |i: usize| line.get(i).map_or("", |c| c.trim());
-        let key = cell(0);
-        let columns = (first..last).map(|i| (head[i].clone(), cell(i).to_owned())).collect();
-        let mut row = Row {
-            id: cell(1).to_owned(),
-            level: 0,
-            parent: None,
-            percent: false,
-            domain: cell(domain).to_owned(),
-            columns,
-        };
+        let (key, name) = (cell(0), cell(1));
+        let domain = cell(domain).to_owned();
         if let Some(group) = key.strip_prefix("Info.") {
-            row.percent = row.id.starts_with("%_");
-            row.id = format!("Info_{}_{}", group.trim(), row.id.trim_start_matches("%_"));
-            rows.push(row);
-        } else if key == "Aux" {
-            aux.push(row);
+            let id = format!("Info_{}_{}", group.trim(), name.trim_start_matches("%_"));
+            let percent = name.starts_with("%_");
+            rows.push(Row { id, level: 0, parent: None, percent, domain });
         } else if let Some(depth) = (1..=3).find(|i| !cell(*i).is_empty())
             && matches!(key, "FE" | "BAD" | "BE" | "RET")
         {
             path.truncate(depth - 1);
-            row.parent = path.last().cloned();
-            path.push(cell(depth).to_owned());
-            (row.id, row.level) = (cell(depth).to_owned(), u32::try_from(depth)?);
-            row.percent = true;
-            rows.push(row);
+            let (id, parent) = (cell(depth).to_owned(), path.last().cloned());
+            path.push(id.clone());
+            rows.push(Row { id, level: u32::try_from(depth)?, parent, percent: true, domain });
         }
     }
-    Ok((rows, aux))
+    Ok(rows)
 }
 
 /// Comma-separated lines with quotes, which may span lines.
-fn csv(text: &str) -> Vec<Vec<String>> {
+pub fn csv(text: &str) -> Vec<Vec<String>> {
     let (mut lines, mut line, mut cell, mut quoted) = (vec![], vec![], String::new(), false);
     for c in text.chars() {
         match c {

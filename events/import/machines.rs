@@ -11,8 +11,8 @@ pub enum Metrics {
     Perfmon(&'static str),
     /// The atom metrics of `perfmon-linux/FILE`; order and capitals from Intel's E-core sheet.
     Linux(&'static str),
-    /// A column of Intel's E-core sheet.
-    AtomSheet(&'static str),
+    /// The same of an earlier core, where Intel has published none: what its events allow.
+    Earlier(&'static str),
 }
 
 /// One core's facts.
@@ -47,6 +47,8 @@ pub struct Shape {
 const SMT_SHARED: &str = "With SMT on, core clocks are half of what both threads count together: measure both threads of a core; figures of a single process are approximate.";
 const FIXED_METRICS: &str = "The fixed top-down metrics are 8-bit fractions that restart at every reading: read every few seconds, the slots event leading its group.";
 const OCR: &str = "Off-core response events count on general counters 0 to 3 only; Linux before 6.7 does not know that.";
+
+const DARKMONT: &str = "Intel has published no top-down metrics for Darkmont yet: these are Skymont's, as far as Darkmont's events allow.";
 
 const HASWELL: Shape = Shape {
     width: 4,
@@ -306,6 +308,25 @@ pub const MACHINES: &[Machine] = &[
         SKYMONT,
         &["The low-power E cores of Arrow Lake-H are Crestmont: `--uarch mtl-e` fits them."],
     ),
+    efficient(
+        "ptl-e",
+        "Panther Lake: E core (Darkmont)",
+        "PTL",
+        ("pantherlake_darkmont_core.json", Metrics::Earlier("arl-metrics.json")),
+        SKYMONT,
+        &[DARKMONT],
+    ),
+    Machine {
+        metrics: Metrics::Earlier("arl-metrics.json"),
+        notes: &[DARKMONT],
+        ..server(
+            "cwf",
+            "Clearwater Forest (Xeon 6+ with E cores, Darkmont)",
+            "CWF",
+            ("clearwaterforest_core.json", ""),
+            SKYMONT,
+        )
+    },
     server(
         "srf",
         "Sierra Forest (Xeon 6 with E cores, Crestmont)",

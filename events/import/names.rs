@@ -63,6 +63,13 @@ pub fn estimate(domain: &str) -> Option<&'static str> {
     }
 }
 
-/// Where a node uses latencies at retirement.
-pub const LATENCY_ESTIMATE: &str =
-    "cycles at retirement: sampled if possible, else the vendor's typical latency";
+/// Latency at retirement with a vendor's mean for want of samples.
+pub const LATENCY_OR_MEAN: &str =
+    "cycles at retirement: sampled if possible, else the vendor's mean latency";
+
+/// Latency at retirement with a cost in the formula for want of samples.
+pub const LATENCY_OR_COST: &str =
+    "cycles at retirement: sampled if possible, else a typical cost of each event";
+
+/// Latency at retirement without either.
+pub const SAMPLED_LATENCY: &str = "cycles at retirement, which only sampling gives";

@@ -136,7 +136,11 @@ pub fn retire_latencies(perfmon: &Path, folder: &str) -> Result<BTreeMap<String,
     struct File {
         data: BTreeMap<String, Mean>,
     }
-    for entry in fs::read_dir(perfmon.join(folder).join("metrics"))? {
+    let metrics = perfmon.join(folder).join("metrics");
+    if !metrics.exists() {
+        return Ok(BTreeMap::new());
+    }
+    for entry in fs::read_dir(metrics)? {
         let path = entry?.path();
         if path.to_string_lossy().ends_with("_retire_latency.json") {
             let file: File = json(&path)?;

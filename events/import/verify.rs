@@ -18,6 +18,10 @@ use tdtool::tables::{Const, Table};
 /// Rounds of random counts for each table, half of them with SMT on.
 const ROUNDS: u64 = 4;
 
+/// Longest text the formula language takes. The five expanded formulas beyond it are sums of
+/// bottlenecks that are compared one by one.
+const LONGEST: usize = 16_384;
+
 /// Compares every metric of every table; returns how many values agree.
 ///
 /// # Errors
@@ -33,7 +37,8 @@ pub fn verify(vendor: &Path) -> Result<usize> {
             let mut values = Values::random(&table, round);
             values.nodes(&table);
             for m in &metrics {
-                if skip.contains(m.metric_name.as_str()) {
+                let too_long = compact(&m.formula).len() > LONGEST;
+                if too_long || skip.contains(m.metric_name.as_str()) {
                     continue;
                 }
                 let theirs = expanded(m, &values)
