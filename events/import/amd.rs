@@ -240,7 +240,7 @@ fn infos(g: &Generation, vendor: &Vendor) -> Result<(Vec<NodeSpec>, Vec<String>)
         found.push(NodeSpec {
             id: format!("{name}_pti"),
             formula: format!("1000 * {name} / ex_ret_instr"),
-            unit: Some("per 1k instructions".into()),
+            unit: Some("per 1000 instructions".into()),
             ..Default::default()
         });
     }
@@ -268,12 +268,12 @@ fn info(metric: &Metric, vendor: &Vendor) -> Result<Option<NodeSpec>> {
                 other => format!("1000 * ({other})"),
             };
             formula = parse(&formula)?.to_string();
-            Some("per 1k instructions")
+            Some("per 1000 instructions")
         }
         "1slots" => Some("slots"),
         "" if metric.name == "total_dispatch_slots" => Some("slots"),
         "" if metric.name.ends_with("_ratio") => None,
-        "" => Some("count"),
+        "" => Some("events"),
         "1per_branch" => None,
         percent if percent.starts_with("100%") => None,
         other => bail!("unit {other} of {} is new", metric.name),
@@ -306,9 +306,9 @@ fn general(g: &Generation, vendor: &Vendor) -> Vec<NodeSpec> {
         NodeSpec { estimate: Some(estimate.into()), ..info("GHz", formula, Some("GHz")) }
     };
     vec![
-        info("IPC", "ex_ret_instr / ls_not_halted_cyc", Some("instructions per cycle")),
-        info("CPI", "ls_not_halted_cyc / ex_ret_instr", Some("cycles per instruction")),
-        info("UpTC", &format!("{} / ls_not_halted_cyc", g.retired), Some("ops per cycle")),
+        info("IPC", "ex_ret_instr / ls_not_halted_cyc", Some("instructions/cycle")),
+        info("CPI", "ls_not_halted_cyc / ex_ret_instr", Some("cycles/instruction")),
+        info("UpTC", &format!("{} / ls_not_halted_cyc", g.retired), Some("ops/cycle")),
         clock,
     ]
 }

@@ -11,15 +11,23 @@ pub fn unit(id: &str, domain: &str, percent_formula: bool) -> Option<&'static st
         "MB/sec" => return Some("MB/s"),
         "Seconds" => return Some("s"),
         "NanoSeconds" => return Some("ns"),
-        "Count" => return Some("events"),
+        "Count" if ends(&["CLKS"]) => return Some("cycles"),
+        "Count" if ends(&["SLOTS"]) => return Some("slots"),
         "Clocks_Latency" => return Some("cycles"),
-        "Inst_Metric" => return Some("instructions"),
+        "Inst_Metric" if !ends(&["PKI"]) => return Some("instructions"),
         "Fraction" | "Clocks_Retired" => return None,
         _ => {}
     }
     if ends(&["_BW", "_BW_2T", "BW_Use"]) {
         Some("GB/s")
-    } else if ends(&["Utilization", "_MUX", "Coverage", "Mispredict_Ratio"]) {
+    } else if ends(&[
+        "Utilization",
+        "_MUX",
+        "Coverage",
+        "Mispredict_Ratio",
+        "C0_Wait",
+        "Useless_HWPF",
+    ]) {
         None
     } else if ends(&["Frequency"]) {
         Some("GHz")
@@ -27,23 +35,17 @@ pub fn unit(id: &str, domain: &str, percent_formula: bool) -> Option<&'static st
         Some("W")
     } else if ends(&["GFLOPs"]) {
         Some("GFLOP/s")
-    } else if ends(&["Latency", "_Cost", "_Cycles"]) {
+    } else if ends(&["Latency", "_Cost"]) {
         Some("cycles")
-    } else if ends(&[
-        "PKI",
-        "PKI_Code",
-        "PKI_Code_All",
-        "PKI_Load",
-        "PKI_RFO",
-        "PKI_All",
-        "MemLoad_Ratio",
-    ]) {
+    } else if ends(&["PKI", "PKI_Code", "PKI_Code_All", "PKI_Load", "PKI_RFO", "PKI_All"]) {
         Some("per 1000 instructions")
+    } else if ends(&["MemLoad_Ratio"]) {
+        Some("per 1000 µops")
     } else if ends(&["IPC"]) {
         Some("instructions/cycle")
     } else if ends(&["CPI"]) {
         Some("cycles/instruction")
-    } else if id.contains("_Ip") {
+    } else if id.contains("_Ip") || ends(&["_Instructions"]) {
         Some("instructions")
     } else {
         Some("")

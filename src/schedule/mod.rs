@@ -23,7 +23,7 @@ use counters::{Universe, is_slots};
 use std::cmp::Reverse;
 
 /// Trials of a set against a group that [`plan`] spends; about 3 ms in a release build.
-pub const USUAL_EFFORT: usize = 20_000;
+pub const USUAL_EFFORT: usize = 30_000;
 
 /// Events that are counted at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]

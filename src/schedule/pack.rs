@@ -9,9 +9,6 @@
 use super::bits::Bits;
 use super::counters::Universe;
 
-/// Steps after which a set that was just placed may be pushed out again.
-const TENURE: usize = 3;
-
 #[derive(Debug, Clone, Default)]
 struct Bin {
     items: Vec<usize>,
@@ -136,16 +133,11 @@ impl Search<'_> {
         let smallest = (0..bins.len()).min_by_key(|b| self.universe.weight(&bins[*b].union))?;
         let mut pool = bins.swap_remove(smallest).items;
         let mut weights = vec![1usize; self.items.len()];
-        let mut placed = vec![0usize; self.items.len()];
-        let mut step = TENURE;
         while let Some(at) = self.next(&pool, &weights) {
             let i = pool.swap_remove(at);
-            step += 1;
-            let (b, out) =
-                self.cheapest_push(&bins, i, &weights, &|o| placed[o] + TENURE > step)?;
+            let (b, out) = self.cheapest_push(&bins, i, &weights)?;
             bins[b] = self.without(&bins[b], &out);
             self.put(&mut bins[b], i);
-            placed[i] = step;
             for o in out {
                 weights[o] += 1;
                 pool.push(o);
@@ -154,9 +146,9 @@ impl Search<'_> {
         Some(bins)
     }
 
-    /// Which waiting set comes next: the largest, of equals the one that waited most.
+    /// Which waiting set comes next: the one pushed out most often, of equals the largest.
     fn next(&self, pool: &[usize], weights: &[usize]) -> Option<usize> {
-        let size = |i: usize| (self.universe.weight(&self.items[i]), weights[i]);
+        let size = |i: usize| (weights[i], self.universe.weight(&self.items[i]));
         (0..pool.len()).max_by_key(|p| size(pool[*p]))
     }
 
@@ -167,13 +159,12 @@ impl Search<'_> {
         bins: &[Bin],
         i: usize,
         weights: &[usize],
-        stays: &dyn Fn(usize) -> bool,
     ) -> Option<(usize, Vec<usize>)> {
-        let mut best: Option<((usize, usize), usize, Vec<usize>)> = None;
+        let mut best: Option<((usize, (usize, usize)), usize, Vec<usize>)> = None;
         for (b, bin) in bins.iter().enumerate() {
             let limit = best.as_ref().map_or(usize::MAX, |(cost, ..)| cost.0);
-            let Some((cost, out)) = self.push(bin, i, weights, stays, limit) else { continue };
-            let key = (cost, self.added(bin, i).0);
+            let Some((cost, out)) = self.push(bin, i, weights, limit) else { continue };
+            let key = (cost, self.added(bin, i));
             if best.as_ref().is_none_or(|(least, ..)| key < *least) {
                 best = Some((key, b, out));
             }
@@ -190,7 +181,6 @@ impl Search<'_> {
         bin: &Bin,
         i: usize,
         weights: &[usize],
-        stays: &dyn Fn(usize) -> bool,
         limit: usize,
     ) -> Option<(usize, Vec<usize>)> {
         self.left = self.left.saturating_sub(1);
@@ -209,14 +199,11 @@ impl Search<'_> {
             }
             let kept = self.without(bin, &[o]);
             self.left = self.left.saturating_sub(1);
-            if !stays(o) && self.universe.fits(&kept.union.or(item)) {
+            if self.universe.fits(&kept.union.or(item)) {
                 return Some((weights[o], vec![o]));
             }
         }
         for &o in &rest {
-            if stays(o) {
-                continue;
-            }
             cost += weights[o];
             if cost > limit {
                 return None;
@@ -231,30 +218,62 @@ impl Search<'_> {
         None
     }
 
-    /// Moves sets between groups as long as that saves events.
+    /// Moves and exchanges sets between groups as long as that saves events.
     fn thin(&self, bins: &mut Vec<Bin>) {
-        // Each pass saves at least one event of at most items × events; in practice 2 or 3.
-        for _ in 0..16 {
-            let mut moved = false;
+        // More passes hardly save more.
+        for _ in 0..4 {
+            let mut saved = false;
             for i in 0..self.items.len() {
-                let Some(home) = bins.iter().position(|b| b.items.contains(&i)) else { continue };
-                let kept = self.without(&bins[home], &[i]);
-                let saved = bins[home].union.len() - kept.union.len();
-                let gain = |b: &usize| saved.checked_sub(self.added(&bins[*b], i).1);
-                let target = (0..bins.len())
-                    .filter(|b| *b != home && gain(b).is_some_and(|g| g > 0))
-                    .filter(|b| self.universe.fits(&bins[*b].union.or(&self.items[i])))
-                    .max_by_key(|b| gain(b));
-                if let Some(target) = target {
-                    bins[home] = kept;
-                    self.put(&mut bins[target], i);
-                    moved = true;
-                }
+                saved |= self.relocate(bins, i) || self.exchange(bins, i);
             }
             bins.retain(|b| !b.items.is_empty());
-            if !moved {
+            if !saved {
                 break;
             }
         }
     }
+
+    /// Moves item `i` to the group where that saves most events.
+    fn relocate(&self, bins: &mut [Bin], i: usize) -> bool {
+        let Some(home) = home(bins, i) else { return false };
+        let kept = self.without(&bins[home], &[i]);
+        let saved = bins[home].union.len() - kept.union.len();
+        let target = (0..bins.len())
+            .filter(|b| *b != home)
+            .map(|b| (saved.saturating_sub(self.added(&bins[b], i).1), b))
+            .filter(|(gain, b)| *gain > 0 && self.universe.fits(&bins[*b].union.or(&self.items[i])))
+            .max();
+        let Some((_, target)) = target else { return false };
+        bins[home] = kept;
+        self.put(&mut bins[target], i);
+        true
+    }
+
+    /// Exchanges item `i` for one of another group, if that saves events.
+    fn exchange(&self, bins: &mut [Bin], i: usize) -> bool {
+        let Some(home) = home(bins, i) else { return false };
+        let kept = self.without(&bins[home], &[i]);
+        for b in (0..bins.len()).filter(|b| *b != home) {
+            for &o in &bins[b].items {
+                let mine = kept.union.or(&self.items[o]);
+                let rest = self.without(&bins[b], &[o]);
+                let theirs = rest.union.or(&self.items[i]);
+                let before = bins[home].union.len() + bins[b].union.len();
+                if mine.len() + theirs.len() < before
+                    && self.universe.fits(&mine)
+                    && self.universe.fits(&theirs)
+                {
+                    (bins[home], bins[b]) = (kept, rest);
+                    self.put(&mut bins[home], o);
+                    self.put(&mut bins[b], i);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
+
+fn home(bins: &[Bin], i: usize) -> Option<usize> {
+    bins.iter().position(|b| b.items.contains(&i))
 }

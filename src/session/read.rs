@@ -1,8 +1,6 @@
 //! Reading a session: every whole chunk, an error for a damaged one, a note for a cut-off end.
 
-use super::{
-    CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, MAGIC, Session, VERSION, checksum,
-};
+use super::{CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, MAGIC, Session, VERSION, checksum};
 use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -213,9 +211,9 @@ pub fn load(path: &Path) -> Result<Session> {
             session.notes.push("the recording was stopped before its end was written".into());
         }
         0 => {}
-        n => session
-            .notes
-            .push(format!("ends early: {n} bytes after the last whole chunk ignored")),
+        n => {
+            session.notes.push(format!("ends early: {n} bytes after the last whole chunk ignored"))
+        }
     }
     match reader.skipped_chunks() {
         0 => {}

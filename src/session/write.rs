@@ -1,8 +1,6 @@
 //! Writing a session: chunk by chunk, each whole before the next begins.
 
-use super::{
-    CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, MAGIC, VERSION, checksum,
-};
+use super::{CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, MAGIC, VERSION, checksum};
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};

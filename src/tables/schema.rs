@@ -171,7 +171,7 @@ pub struct EventSpec {
     /// Event code (12 bits on AMD). As the kernel takes it: fixed counters by their pseudo code.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub code: u32,
-    /// Unit mask.
+    /// Unit mask; bits 8 to 15 are the extended one (config bits 40 to 47, Lion Cove and later).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub umask: u32,
     /// Counter mask: count cycles with at least this many (`inv`: fewer).
@@ -222,7 +222,8 @@ pub struct EventSpec {
     /// Vendor erratum or kernel requirement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errata: Option<String>,
-    /// For `latency`: the vendor's mean, used where it is not measured (an estimate).
+    /// For `latency`: the vendor's mean, used where it is not measured (an estimate). -1 where
+    /// there is no mean and the formula tests for it: `… if LATENCY >= 0 else …`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<f64>,
 }
@@ -247,7 +248,8 @@ pub struct NodeSpec {
     /// What it is a share of: `Slots`, `Clocks`, `Core_Clocks`, … (the vendor's CountDomain).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// Unit of an info metric; absent for ratios.
+    /// Unit of a bottleneck or info metric: absent for ratios (0.15 is 15 %), empty for plain
+    /// numbers (µops per cycle).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
     /// The vendor's threshold expression over this and other nodes.

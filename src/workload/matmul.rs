@@ -168,6 +168,14 @@ fn blocked_rows(m: Matrices<'_>, from: usize, to: usize) {
     }
 }
 
+/// row += factor × other.
+#[inline]
+fn add_multiple(row: &mut [f64], factor: f64, other: &[f64]) {
+    for (c, b) in row.iter_mut().zip(other) {
+        *c += factor * b;
+    }
+}
+
 #[inline(never)]
 fn interchanged_rows(m: Matrices<'_>, from: usize, to: usize) {
     let n = m.n;
@@ -176,9 +184,7 @@ fn interchanged_rows(m: Matrices<'_>, from: usize, to: usize) {
         row.fill(0.0);
         for k in 0..n {
             let a = m.a[i * n + k];
-            for (c, b) in row.iter_mut().zip(&m.b[k * n..(k + 1) * n]) {
-                *c += a * b;
-            }
+            add_multiple(row, a, &m.b[k * n..(k + 1) * n]);
         }
     }
 }
@@ -191,9 +197,7 @@ fn copied_rows(m: Matrices<'_>, from: usize, to: usize) {
         row_a.copy_from_slice(&m.a[i * n..(i + 1) * n]);
         row_c.fill(0.0);
         for (k, a) in row_a.iter().enumerate() {
-            for (c, b) in row_c.iter_mut().zip(&m.b[k * n..(k + 1) * n]) {
-                *c += a * b;
-            }
+            add_multiple(row_c, *a, &m.b[k * n..(k + 1) * n]);
         }
         m.c[i * n..(i + 1) * n].copy_from_slice(row_c);
     }

@@ -77,7 +77,12 @@ pub struct Expected {
 impl Expected {
     /// The node of `table` where the time should show; `None` if it has none for it.
     pub fn in_table(&self, table: &Table) -> Option<NodeId> {
-        self.intel.iter().chain(self.amd).find_map(|id| table.node(id))
+        let ids = match table.vendor.as_str() {
+            "GenuineIntel" => self.intel,
+            "AuthenticAMD" => self.amd,
+            _ => &[],
+        };
+        ids.iter().find_map(|id| table.node(id))
     }
 }
 

@@ -38,15 +38,17 @@ pub struct Summary {
     pub iterations: u64,
     /// What one iteration is.
     pub iteration: &'static str,
-    /// Repeats completed.
-    pub repeats: u64,
+    /// Repeats done; a fraction where the time was over first.
+    pub repeats: f64,
     /// Seconds to allocate and fill the data, not part of `seconds`.
     pub setup_seconds: f64,
     /// Seconds the iterations took (wall clock).
     pub seconds: f64,
-    /// Nanoseconds per iteration.
+    /// Seconds this thread ran meanwhile: less on a busy machine, next to none for a sleep.
+    pub cpu_seconds: f64,
+    /// Nanoseconds per iteration, of `cpu_seconds`: other programs' turns are not in it.
     pub ns_per_iteration: f64,
-    /// Rate, where one is customary.
+    /// Rate over `cpu_seconds`, where one is customary.
     pub rate: Option<Rate>,
     /// Depends on every result; the same for the same program, size and repeats.
     pub checksum: u64,
@@ -96,7 +98,7 @@ pub fn run(name: &str, options: &Options) -> Result<Summary> {
 
     let per_repeat = program.per_repeat().max(1);
     let enough = limits.repeats.map(|r| r.saturating_mul(per_repeat));
-    let begin = Instant::now();
+    let (begin, cpu_begin) = (Instant::now(), thread_time()?);
     let mut iterations: u64 = 0;
     let elapsed = loop {
         iterations = iterations.saturating_add(program.slice());
@@ -105,23 +107,35 @@ pub fn run(name: &str, options: &Options) -> Result<Summary> {
             break elapsed;
         }
     };
-    let seconds = elapsed.as_secs_f64();
+    let cpu_seconds = thread_time()?.saturating_sub(cpu_begin).as_secs_f64();
     Ok(Summary {
         name: workload.name,
         control: options.control,
         size,
         iterations,
         iteration: workload.iteration,
-        repeats: iterations / per_repeat,
+        repeats: iterations as f64 / per_repeat as f64,
         setup_seconds,
-        seconds,
-        ns_per_iteration: seconds * 1e9 / iterations.max(1) as f64,
-        rate: workload.rate.filter(|_| seconds > 0.0).map(|(per_iteration, unit)| Rate {
-            value: per_iteration * iterations as f64 / seconds / 1e9,
+        seconds: elapsed.as_secs_f64(),
+        cpu_seconds,
+        ns_per_iteration: cpu_seconds * 1e9 / iterations.max(1) as f64,
+        rate: workload.rate.filter(|_| cpu_seconds > 0.0).map(|(per_iteration, unit)| Rate {
+            value: per_iteration * iterations as f64 / cpu_seconds / 1e9,
             unit,
         }),
         checksum: program.checksum(),
     })
+}
+
+/// How long this thread has run.
+fn thread_time() -> Result<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is ours and writable for the call.
+    if unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } != 0 {
+        return Err(Error::failed("cannot read this thread's processor time")
+            .because(std::io::Error::last_os_error()));
+    }
+    Ok(Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32))
 }
 
 /// When to stop; at least one of the two is set.

@@ -211,9 +211,14 @@ fn sentence(s: &Summary) -> String {
     let control = if s.control { " (control)" } else { "" };
     let size = s.size.map(|n| format!(" size {n},")).unwrap_or_default();
     let rate = s.rate.map(|r| format!(" ({:.2} {})", r.value, r.unit)).unwrap_or_default();
+    let repeats = if s.repeats < 100.0 && s.repeats.fract() != 0.0 {
+        format!("{:.2}", s.repeats)
+    } else {
+        format!("{:.0}", s.repeats)
+    };
     format!(
-        "{}{control}:{size} {} iterations in {:.3} s, {:.4} ns per {}{rate}, {} repeats, \
-         checksum {:#018x}",
-        s.name, s.iterations, s.seconds, s.ns_per_iteration, s.iteration, s.repeats, s.checksum
+        "{}{control}:{size} {} iterations in {:.3} s ({:.3} s CPU), {:.4} ns per {}{rate}, \
+         {repeats} repeats, checksum {:#018x}",
+        s.name, s.iterations, s.seconds, s.cpu_seconds, s.ns_per_iteration, s.iteration, s.checksum
     )
 }

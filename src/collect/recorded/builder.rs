@@ -193,7 +193,8 @@ impl Builder {
             self.recording.skipped_more += 1;
             return;
         }
-        let text: String = text.chars().take(160).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let text: String =
+            text.chars().take(160).map(|c| if c.is_control() { ' ' } else { c }).collect();
         self.recording.skipped.push(Skipped { source, line, why: why.to_owned(), text });
     }
 }

@@ -35,9 +35,8 @@ impl Groups {
     pub fn new(recording: &Recording) -> Self {
         let mut boundaries: HashMap<Vec<NameId>, Vec<bool>> = HashMap::new();
         for block in &recording.blocks {
-            let seen = boundaries
-                .entry(list_of(block))
-                .or_insert_with(|| vec![false; block.rows.len()]);
+            let seen =
+                boundaries.entry(list_of(block)).or_insert_with(|| vec![false; block.rows.len()]);
             for at in shown_boundaries(&block.rows) {
                 seen[at] = true;
             }
@@ -92,13 +91,14 @@ fn shown_boundaries(rows: &[Row]) -> Vec<usize> {
     let counted: Vec<&(usize, &Row)> = all.iter().filter(counted).collect();
     let pairs = || counted.windows(2).map(|w| (w[0], w[1]));
     let members_agree = pairs().any(|(a, b)| {
-        partly(a.1) && same_share(a.1, b.1) && a.1.run_time.is_some() && a.1.run_time == b.1.run_time
+        partly(a.1)
+            && same_share(a.1, b.1)
+            && a.1.run_time.is_some()
+            && a.1.run_time == b.1.run_time
     });
     let apart = |a: &Row, b: &Row| {
         !same_share(a, b)
-            || partly(a)
-                && members_agree
-                && a.run_time.zip(b.run_time).is_some_and(|(a, b)| a != b)
+            || partly(a) && members_agree && a.run_time.zip(b.run_time).is_some_and(|(a, b)| a != b)
     };
     // A row that was not counted shows nothing: it stays with the rows before it.
     pairs().filter(|(a, b)| apart(a.1, b.1)).map(|(_, b)| b.0).collect()

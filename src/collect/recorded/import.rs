@@ -193,7 +193,9 @@ impl<'a> Importer<'a> {
         if self.recording.blocks.iter().any(|b| b.summary)
             && self.recording.blocks.iter().any(|b| !b.summary)
         {
-            findings.notes.push("perf's summary lines repeat its intervals and are not used".into());
+            findings
+                .notes
+                .push("perf's summary lines repeat its intervals and are not used".into());
         }
         if !findings.unknown.is_empty()
             && let Some(library) = options.library
@@ -321,7 +323,9 @@ impl<'a> Importer<'a> {
     fn software(&self, block: &Block, counts: &Counts) -> Option<Software> {
         let mut values = BTreeMap::new();
         for row in &block.software {
-            let Some(kind) = SoftwareKind::from_name(self.recording.name(row.name)) else { continue };
+            let Some(kind) = SoftwareKind::from_name(self.recording.name(row.name)) else {
+                continue;
+            };
             let name = kind.name();
             let value = match row.count {
                 Count::Value(value) => Ok(value),

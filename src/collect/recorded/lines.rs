@@ -34,9 +34,7 @@ impl<R: Read> Lines<R> {
     /// The first bytes, without consuming them: at most one buffer full.
     pub fn peek(&mut self) -> Result<&[u8]> {
         let path = &self.path;
-        self.input
-            .fill_buf()
-            .map_err(|e| Error::failed(format!("cannot read {path}")).because(e))
+        self.input.fill_buf().map_err(|e| Error::failed(format!("cannot read {path}")).because(e))
     }
 
     /// The next line without its end, and its number from 1; `None` at the end of the file.

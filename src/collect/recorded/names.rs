@@ -163,8 +163,7 @@ impl<'t> Names<'t> {
         };
         let encoded = |encoding: &Encoding, ring| {
             let exact = self.by_encoding.get(&(encoding.clone(), ring));
-            let exact =
-                exact.or_else(|| self.by_encoding.get(&(encoding.without_percore(), ring)));
+            let exact = exact.or_else(|| self.by_encoding.get(&(encoding.without_percore(), ring)));
             exact.and_then(|ids| ids.first()).copied()
         };
         let rings: &[Option<Ring>] = match name.ring {
@@ -185,9 +184,11 @@ impl<'t> Names<'t> {
     /// Events of other PMUs: by their perf names where those are fixed, by spelling else.
     fn elsewhere(&self, pmu: &str, name: &EventName) -> Match {
         let of_kind = |kind: PmuKind, part: &str| {
-            let at = self.table.events.iter().position(|e| {
-                e.spec.pmu == kind && e.name.to_lowercase().contains(part)
-            });
+            let at = self
+                .table
+                .events
+                .iter()
+                .position(|e| e.spec.pmu == kind && e.name.to_lowercase().contains(part));
             at.and_then(|at| u16::try_from(at).ok())
         };
         let id = match (pmu, name.base.as_str()) {

@@ -165,11 +165,8 @@ fn parse(text: &str, separator: &str) -> std::result::Result<(Place, Parsed), &'
                     Err(wrong) => return Err(wrong),
                 };
                 if let Some(cgroup) = &parsed.cgroup {
-                    let empty = || Scope {
-                        kind: ScopeKind::Whole,
-                        name: String::new(),
-                        cgroup: None,
-                    };
+                    let empty =
+                        || Scope { kind: ScopeKind::Whole, name: String::new(), cgroup: None };
                     place.scope.get_or_insert_with(empty).cgroup = Some(cgroup.clone());
                 }
                 return Ok((place, parsed));
@@ -196,8 +193,7 @@ fn time_stamp(field: &str) -> Option<u64> {
 }
 
 fn could_be_count(field: &str) -> bool {
-    field.starts_with("<not ")
-        || field.parse::<f64>().is_ok() && !field.starts_with('+')
+    field.starts_with("<not ") || field.parse::<f64>().is_ok() && !field.starts_with('+')
 }
 
 fn is_number(field: &str) -> bool {
@@ -341,10 +337,7 @@ pub fn scope_of(name: &str, counts_cpus: bool) -> Option<Scope> {
 }
 
 /// A line that only goes on with more metrics: the fields of the count are all empty.
-fn metric_only(
-    fields: &[&str],
-    separator: &str,
-) -> Option<(Option<Scope>, Vec<(String, f64)>)> {
+fn metric_only(fields: &[&str], separator: &str) -> Option<(Option<Scope>, Vec<(String, f64)>)> {
     let first_empty = fields.iter().position(|f| f.is_empty())?;
     let scope = scope(&fields[..first_empty], separator)?;
     let rest = &fields[first_empty..];

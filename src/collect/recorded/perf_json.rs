@@ -35,7 +35,8 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
             return Ok(());
         }
     };
-    if let (Some(value), Some(name)) = (float(&object, "metric-value"), string(&object, "metric-unit"))
+    if let (Some(value), Some(name)) =
+        (float(&object, "metric-value"), string(&object, "metric-unit"))
         && !name.is_empty()
         && value.is_finite()
     {

@@ -4,9 +4,9 @@
 //! [`Columns::from_header`]); without one a line is `event,value` or `event,value,running`.
 //! `running` is a share (0..=1); values above 1, and the column `running_pct`, are percent.
 
+use super::Count;
 use super::builder::{self, Builder, Found, Place};
 use super::perf_csv::scope_of;
-use super::Count;
 use crate::error::Result;
 
 /// Where the columns are.

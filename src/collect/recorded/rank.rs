@@ -1,7 +1,7 @@
 //! Which tables a recording fits, by how many of its event names each knows.
 
-use super::names::{Match, Names};
 use super::Recording;
+use super::names::{Match, Names};
 use crate::tables::Library;
 use std::collections::HashSet;
 

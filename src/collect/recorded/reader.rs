@@ -38,9 +38,8 @@ pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Recording> {
 }
 
 fn read_file(path: &Path, builder: &mut Builder) -> Result<()> {
-    let unreadable = |e: std::io::Error| {
-        Error::failed(format!("cannot read {}", path.display())).because(e)
-    };
+    let unreadable =
+        |e: std::io::Error| Error::failed(format!("cannot read {}", path.display())).because(e);
     let file = File::open(path).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.is_dir() {
         return Err(Error::failed(format!("{} is a folder", path.display())).hint(FORMATS));
@@ -84,7 +83,11 @@ fn read_session(path: &Path, builder: &mut Builder) -> Result<()> {
 fn refuse_known_binaries(start: &[u8], path: &Path) -> Result<()> {
     let known: [(&[u8], &str, &str); 5] = [
         (b"", "the file is empty", FORMATS),
-        (b"PERFILE2", "this is perf.data, with samples, not counts", "record counts with `perf stat -x, -o FILE`; `perf stat report` cannot be imported either"),
+        (
+            b"PERFILE2",
+            "this is perf.data, with samples, not counts",
+            "record counts with `perf stat -x, -o FILE`; `perf stat report` cannot be imported either",
+        ),
         (b"\x7fELF", "this is a program, not a recording", "to run it: `tdtool report -- PROGRAM`"),
         (b"\x1f\x8b", "this is compressed (gzip)", "unpack it first: `gunzip FILE`"),
         (b"\x28\xb5\x2f\xfd", "this is compressed (zstd)", "unpack it first: `unzstd FILE`"),
@@ -140,11 +143,7 @@ impl Parser {
     }
 }
 
-fn read_text(
-    lines: &mut Lines<impl Read>,
-    path: &Path,
-    builder: &mut Builder,
-) -> Result<()> {
+fn read_text(lines: &mut Lines<impl Read>, path: &Path, builder: &mut Builder) -> Result<()> {
     let mut held: Vec<(u32, String)> = Vec::new();
     let mut parser = None;
     let mut plain_lines = 0;

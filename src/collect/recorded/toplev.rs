@@ -95,7 +95,8 @@ impl Columns {
             count => count,
         };
         // perf's name carries the modifiers (cmask, edge) that toplev's own name leaves out.
-        let name = if perf_name.starts_with("cpu") && perf_name.contains('=') { perf_name } else { name };
+        let name =
+            if perf_name.starts_with("cpu") && perf_name.contains('=') { perf_name } else { name };
         let found = Owned {
             name: name.to_owned(),
             count,

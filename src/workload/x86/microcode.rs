@@ -9,7 +9,8 @@ use std::arch::asm;
 /// `microcoded`: 64 bytes read by `rep lodsb`, which no processor turns into wide moves; control:
 /// by 64 plain loads.
 pub(crate) fn microcoded(setup: Setup) -> Result<Box<dyn Program>> {
-    let region = Region::new(4096, Pages::Default)?;
+    let mut region = Region::new(4096, Pages::Default)?;
+    region.numbers().fill(1.0);
     Rounds::program(1 << 11, 64, move |rounds| {
         let p = region.start();
         // SAFETY: `p` points to 4096 bytes that are ours alone, of which 64 are read.

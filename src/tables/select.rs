@@ -1,0 +1,280 @@
+//! Node lists, as `--nodes` takes them: ids, wildcards, tags, levels, ancestors.
+//!
+//! ```text
+//! list := item { "," item }        item := ["+" | "-"] ["^"] pattern ["^"] ["/" level]
+//! ```
+//!
+//! | pattern | takes |
+//! |---|---|
+//! | `L1_Bound` | that node (case does not matter; `Memory_Bound.L1_Bound` works, too) |
+//! | `Memory_Bound*` | every node of the tree that matches, and all below it |
+//! | `Memory_Bound*/4` | of these the ones at level 4 or above (the level in the tree, as toplev counts) |
+//! | `^L1_Bound` | the node and its ancestors |
+//! | `MemoryBW` | every node with that tag, where no node has that name |
+//!
+//! A wildcard takes nodes of the tree; metrics only where it matches no node. A list of plain
+//! items is the whole answer; one in which every item begins with `+` or `-` changes the whole
+//! tree (or the part of it down to a level).
+
+use super::{NodeId, NodeKind, Table};
+use crate::error::{Error, Result, nearest};
+use std::collections::BTreeSet;
+
+/// The nodes that `list` names, in table order. A list of `+` and `-` items changes the whole
+/// tree.
+///
+/// # Errors
+/// A name that the table does not have (with the nearest one), a level that is no number, or a
+/// list that leaves nothing.
+pub fn select(table: &Table, list: &str) -> Result<Vec<NodeId>> {
+    select_from(table, list, table.depth())
+}
+
+/// As [`select()`], where a list of `+` and `-` items changes the tree down to `level`.
+///
+/// # Errors
+/// As [`select()`].
+pub fn select_from(table: &Table, list: &str, level: u32) -> Result<Vec<NodeId>> {
+    let items = list
+        .split(',')
+        .map(str::trim)
+        .filter(|i| !i.is_empty())
+        .map(Item::parse)
+        .collect::<Result<Vec<_>>>()?;
+    let mut chosen = BTreeSet::new();
+    if items.iter().all(|i| i.sign != Sign::Plain) {
+        chosen.extend(table.tree().filter(|(_, n)| n.level <= level).map(|(n, _)| n));
+    }
+    for item in &items {
+        let named = item.nodes(table)?;
+        match item.sign {
+            Sign::Minus => chosen.retain(|n| !named.contains(n)),
+            Sign::Plain | Sign::Plus => chosen.extend(named),
+        }
+    }
+    if chosen.is_empty() {
+        return Err(Error::usage(format!("`{list}` leaves no node of {}", table.name)).hint(
+            "a name with a trailing * takes a node and all below it; /N keeps levels 1 to N",
+        ));
+    }
+    Ok(chosen.into_iter().collect())
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Sign {
+    Plain,
+    Plus,
+    Minus,
+}
+
+struct Item<'a> {
+    sign: Sign,
+    pattern: &'a str,
+    ancestors: bool,
+    level: Option<u32>,
+}
+
+impl<'a> Item<'a> {
+    fn parse(text: &'a str) -> Result<Self> {
+        let (sign, rest) = match text.split_at_checked(1) {
+            Some(("+", rest)) => (Sign::Plus, rest),
+            Some(("-", rest)) => (Sign::Minus, rest),
+            _ => (Sign::Plain, text),
+        };
+        let (rest, level) = match rest.split_once('/') {
+            None => (rest, None),
+            Some((pattern, level)) => {
+                let number = level.trim_end_matches('^').parse().map_err(|_| {
+                    Error::usage(format!("`{level}` in `{text}` is no level"))
+                        .hint("write NODE*/LEVEL, for example Memory_Bound*/4")
+                })?;
+                (pattern, Some(number))
+            }
+        };
+        let pattern = rest.trim_start_matches('^').trim_end_matches('^');
+        Ok(Self { sign, pattern, ancestors: text.contains('^'), level })
+    }
+
+    fn nodes(&self, table: &Table) -> Result<BTreeSet<NodeId>> {
+        let mut found = self.by_name(table);
+        if found.is_empty() {
+            found = tagged(table, self.pattern);
+        }
+        if found.is_empty() {
+            return Err(self.unknown(table));
+        }
+        if self.pattern.ends_with('*') {
+            // Parents come first, so one pass takes whole subtrees.
+            let below = |n: NodeId, found: &BTreeSet<NodeId>| {
+                table.nodes[usize::from(n)].parent.is_some_and(|p| found.contains(&p))
+            };
+            for (n, _) in table.tree() {
+                if below(n, &found) {
+                    found.insert(n);
+                }
+            }
+        }
+        if let Some(level) = self.level {
+            found.retain(|n| (1..=level).contains(&table.nodes[usize::from(*n)].level));
+        }
+        if self.ancestors {
+            let ancestors: Vec<NodeId> = found.iter().flat_map(|n| lineage(table, *n)).collect();
+            found.extend(ancestors);
+        }
+        Ok(found)
+    }
+
+    fn by_name(&self, table: &Table) -> BTreeSet<NodeId> {
+        let kinds: [&[NodeKind]; 2] = [&[NodeKind::Tree], &[NodeKind::Bottleneck, NodeKind::Info]];
+        let of = |kinds: &[NodeKind]| -> BTreeSet<NodeId> {
+            (0..)
+                .zip(&table.nodes)
+                .filter(|(n, node)| {
+                    kinds.contains(&node.kind)
+                        && (matches(self.pattern, &node.id)
+                            || self.pattern.contains('.')
+                                && matches(self.pattern, &full_name(table, *n)))
+                })
+                .map(|(n, _)| n)
+                .collect()
+        };
+        let tree = of(kinds[0]);
+        if tree.is_empty() { of(kinds[1]) } else { tree }
+    }
+
+    fn unknown(&self, table: &Table) -> Error {
+        let error = Error::usage(format!("{} has no node `{}`", table.name, self.pattern));
+        let ids = table.nodes.iter().map(|n| n.id.as_str());
+        let tags = table.nodes.iter().flat_map(|n| &n.spec.groups).map(String::as_str);
+        match nearest(self.pattern.trim_matches('*'), ids.chain(tags)) {
+            Some(near) => error.hint(format!(
+                "did you mean `{near}`? `tdtool tables show {}` names all of them",
+                table.name
+            )),
+            None => error.hint(format!("`tdtool tables show {}` names all of them", table.name)),
+        }
+    }
+}
+
+/// All nodes that carry the tag.
+fn tagged(table: &Table, pattern: &str) -> BTreeSet<NodeId> {
+    (0..)
+        .zip(&table.nodes)
+        .filter(|(_, node)| node.spec.groups.iter().any(|g| matches(pattern, g)))
+        .map(|(n, _)| n)
+        .collect()
+}
+
+/// The ancestors of `n`, nearest first.
+fn lineage(table: &Table, n: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+    std::iter::successors(table.nodes[usize::from(n)].parent, |p| {
+        table.nodes[usize::from(*p)].parent
+    })
+}
+
+/// `Backend_Bound.Memory_Bound.L1_Bound`.
+fn full_name(table: &Table, n: NodeId) -> String {
+    let mut ids: Vec<&str> =
+        lineage(table, n).map(|p| table.nodes[usize::from(p)].id.as_str()).collect();
+    ids.reverse();
+    ids.push(&table.nodes[usize::from(n)].id);
+    ids.join(".")
+}
+
+/// Whether `name` matches `pattern` with `*` (any text) and `?` (one character), whatever the
+/// case. Linear in the product of the lengths.
+fn matches(pattern: &str, name: &str) -> bool {
+    let lower = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<char>>();
+    let (pattern, name) = (lower(pattern), lower(name));
+    let (mut p, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(c) if *c == '?' || *c == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => match star {
+                // Let the last star take one character more.
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    p = at + 1;
+                    n = from + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::Library;
+
+    fn ids(table: &str, list: &str) -> Vec<String> {
+        let table = Library::embedded().load(table).expect("table");
+        let chosen = select(&table, list).expect("selection");
+        chosen.into_iter().map(|n| table.nodes[usize::from(n)].id.clone()).collect()
+    }
+
+    fn refusal(table: &str, list: &str) -> Error {
+        let table = Library::embedded().load(table).expect("table");
+        select(&table, list).expect_err("refusal")
+    }
+
+    #[test]
+    fn a_name_takes_one_node_whatever_its_case() {
+        assert_eq!(ids("paper", "l1_BOUND"), ["L1_Bound"]);
+        assert_eq!(ids("paper", "Backend_Bound.Memory_Bound.L1_Bound"), ["L1_Bound"]);
+    }
+
+    #[test]
+    fn a_star_takes_the_subtree_and_a_level_cuts_it_as_in_toplev() {
+        let below = ["L1_Bound", "L2_Bound", "L3_Bound", "Ext_Memory_Bound", "Stores_Bound"];
+        let level3 = ids("paper", "Memory_Bound*/3");
+        assert_eq!(level3[0], "Memory_Bound");
+        assert_eq!(level3[1..], below);
+        assert_eq!(ids("paper", "Memory_Bound*/2"), ["Memory_Bound"]);
+        assert!(ids("paper", "Memory_Bound*").contains(&"MEM_Latency".to_owned()));
+    }
+
+    #[test]
+    fn a_caret_adds_the_ancestors() {
+        let expect = ["Backend_Bound", "Memory_Bound", "Ext_Memory_Bound", "MEM_Latency"];
+        assert_eq!(ids("paper", "^MEM_Latency"), expect);
+        assert_eq!(ids("paper", "MEM_Latency^"), expect);
+    }
+
+    #[test]
+    fn signs_change_the_whole_tree() {
+        let all = ids("paper", "*");
+        let without = ids("paper", "-Memory_Bound*,-Core_Bound");
+        assert_eq!(without.len(), all.len() - 9);
+        assert!(!without.contains(&"MEM_Latency".to_owned()));
+        assert!(ids("zen4", "+IPC").contains(&"IPC".to_owned()));
+        assert_eq!(ids("zen4", "backend_bound*,-backend_bound_cpu").len(), 2);
+    }
+
+    #[test]
+    fn a_wildcard_takes_the_tree_before_metrics_and_a_tag_takes_what_carries_it() {
+        assert_eq!(ids("zen4", "*").len(), 13);
+        assert!(ids("zen4", "l2_*").iter().all(|id| id.starts_with("l2_")));
+        assert_eq!(ids("zen4", "PipelineL1").len(), 5);
+    }
+
+    #[test]
+    fn what_is_unknown_is_refused_with_the_nearest_name() {
+        let error = refusal("zen4", "backend_bond");
+        assert_eq!(error.kind(), crate::ErrorKind::Usage);
+        assert!(error.remedy().is_some_and(|r| r.contains("`backend_bound`")), "{error:?}");
+        assert!(refusal("zen4", "backend_bound*/x").what().contains("no level"));
+        assert!(refusal("zen4", "backend_bound_cpu/1").what().contains("leaves no node"));
+        assert!(refusal("zen4", "-*").what().contains("leaves no node"));
+    }
+}

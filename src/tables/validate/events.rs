@@ -1,0 +1,80 @@
+//! Events: encodings, duplicates, users.
+
+use super::Found;
+use super::Severity::{Error, Note};
+use super::nodes::Formulas;
+use crate::tables::PmuKind;
+use crate::tables::schema::{EventSpec, TableFile};
+use std::collections::{BTreeMap, HashSet};
+
+/// Checks all events.
+pub(super) fn check(file: &TableFile, formulas: &[Formulas], found: &mut Found) {
+    for (name, spec) in &file.events {
+        for what in wrong(file, spec) {
+            found.event(Error, name, what);
+        }
+    }
+    unused(file, formulas, found);
+    duplicates(file, found);
+}
+
+/// What the encoding of one event cannot be.
+fn wrong(file: &TableFile, e: &EventSpec) -> Vec<String> {
+    let mut list = Vec::new();
+    let mut must = |holds: bool, what: String| {
+        if !holds {
+            list.push(what);
+        }
+    };
+    if e.pmu == PmuKind::Core {
+        let coded = e.code != 0 || e.umask != 0 || e.metric.is_some();
+        must(coded, "a core event without a code".into());
+        must(e.code <= 0xfff, format!("code {:#x} has more than 12 bits", e.code));
+        must(e.umask <= 0xffff, format!("unit mask {:#x} has more than 16 bits", e.umask));
+        must(e.cmask <= 0xff, format!("counter mask {} has more than 8 bits", e.cmask));
+    }
+    let fixed = file.counters.fixed;
+    if let Some(n) = e.fixed {
+        let what = format!("fixed counter {n} of {fixed}");
+        must(u32::from(n) < fixed, what);
+    }
+    must(e.fixed.is_some() || !e.fixed_only, "fixed_only without fixed".into());
+    must(e.metric.is_none_or(|m| m < 8), "metric is 0 to 7".into());
+    must(e.extra.is_some() || e.value.is_none(), "value without extra".into());
+    must(e.cmask != 0 || !e.inv, "inv without cmask counts nothing useful".into());
+    if let Some(counters) = &e.counters {
+        must(!counters.is_empty(), "counters is empty: nothing can count it".into());
+        let general = file.counters.general;
+        let outside = counters.iter().find(|c| u32::from(**c) >= general);
+        let what = format!("counter {outside:?} of {general}");
+        must(e.pmu != PmuKind::Core || outside.is_none(), what);
+    }
+    list
+}
+
+fn unused(file: &TableFile, formulas: &[Formulas], found: &mut Found) {
+    let mut used: HashSet<&str> = HashSet::from([file.clocks.as_str()]);
+    for node in formulas {
+        // A formula that did not parse might use anything.
+        let Some(value) = &node.value else { return };
+        value.names(&mut |name| {
+            used.insert(name);
+        });
+        used.extend(node.node.locate.iter().map(String::as_str));
+    }
+    for name in file.events.keys().filter(|n| !used.contains(n.as_str())) {
+        found.event(Note, name, "no formula and no locate uses it".into());
+    }
+}
+
+/// One encoding under several names is counted several times.
+fn duplicates(file: &TableFile, found: &mut Found) {
+    let mut by_encoding: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (name, spec) in file.events.iter().filter(|(_, s)| s.pmu == PmuKind::Core) {
+        let bare = EventSpec { precise: false, period: None, errata: None, ..spec.clone() };
+        by_encoding.entry(format!("{bare:?}")).or_default().push(name);
+    }
+    for names in by_encoding.values().filter(|n| n.len() > 1) {
+        found.event(Note, names[0], format!("has the encoding of {}", names[1..].join(", ")));
+    }
+}
