@@ -185,7 +185,9 @@ fn checked_size(workload: &Workload, asked: Option<u64>) -> Result<Option<u64>> 
         };
     };
     let allowance = memory::allowance();
-    let size = asked.unwrap_or_else(|| default_size(&parameter, allowance));
+    let size = asked.unwrap_or_else(|| {
+        default_size(&parameter, memory::largest_cache().unwrap_or(0), allowance)
+    });
     if size < parameter.least {
         return Err(Error::usage(format!("{size} {} are too few for {name}", parameter.unit))
             .hint(format!("--size takes {} or more", parameter.least)));
@@ -201,13 +203,14 @@ fn checked_size(workload: &Workload, asked: Option<u64>) -> Result<Option<u64>> 
     Ok(Some(size))
 }
 
-/// The default size on this machine.
-fn default_size(parameter: &SizeParameter, allowance: Option<u64>) -> u64 {
+/// The default size where the largest cache has `cache` bytes.
+fn default_size(parameter: &SizeParameter, cache: u64, allowance: Option<u64>) -> u64 {
     match parameter.default {
         DefaultSize::Fixed(size) => size,
         DefaultSize::BeyondCaches(least) => {
-            let wanted = memory::largest_cache().unwrap_or(0).saturating_mul(4).max(least);
-            wanted.min(allowance.unwrap_or(u64::MAX).max(parameter.least))
+            // An eighth is kept for what a program needs beside its data.
+            let most = allowance.map_or(u64::MAX, |a| a / 8 * 7);
+            cache.saturating_mul(4).max(least).min(most).max(parameter.least)
         }
     }
 }
@@ -242,6 +245,20 @@ mod tests {
         }
         refused("idle", Options { size: Some(4096), ..Options::default() });
         refused("idle", Options { repeats: Some(0), ..Options::default() });
+    }
+
+    #[test]
+    fn the_default_size_exceeds_the_caches_but_not_the_memory() {
+        const MIB: u64 = 1 << 20;
+        for name in ["pointer-chase", "stream"] {
+            let workload = find(name).unwrap();
+            let size = |cache, allowance| default_size(&workload.size.unwrap(), cache, allowance);
+            assert_eq!(size(32 * MIB, Some(9000 * MIB)), 256 * MIB);
+            assert_eq!(size(480 * MIB, Some(9000 * MIB)), 1920 * MIB, "a server's L3");
+            assert_eq!(size(480 * MIB, None), 1920 * MIB);
+            let small = size(480 * MIB, Some(100 * MIB));
+            assert!((workload.memory)(small).unwrap() <= 100 * MIB, "{name}: {small}");
+        }
     }
 
     #[test]
