@@ -6,7 +6,7 @@ use super::size::human;
 use super::{DefaultSize, Setup, SizeParameter, Workload, list};
 use crate::error::nearest;
 use crate::{Error, Result};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::time::{Duration, Instant};
 
 /// Seconds a program runs if neither seconds nor repeats are asked for.
@@ -50,7 +50,9 @@ pub struct Summary {
     pub ns_per_iteration: f64,
     /// Rate over `cpu_seconds`, where one is customary.
     pub rate: Option<Rate>,
-    /// Depends on every result; the same for the same program, size and repeats.
+    /// Depends on every result; the same for the same program, size and repeats. `0x…` text in
+    /// JSON, whose numbers many readers hold as doubles.
+    #[serde(serialize_with = "hexadecimal")]
     pub checksum: u64,
 }
 
@@ -125,6 +127,10 @@ pub fn run(name: &str, options: &Options) -> Result<Summary> {
         }),
         checksum: program.checksum(),
     })
+}
+
+fn hexadecimal<S: Serializer>(value: &u64, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_str(&format_args!("{value:#018x}"))
 }
 
 /// How long this thread has run.
