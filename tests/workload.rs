@@ -77,13 +77,14 @@ fn repeats_are_exact_and_repeatable() {
 fn the_matrix_products_agree_with_each_other_and_with_paper() {
     let checksum = |name: &str, size: &str| {
         json(&["run", name, "--size", size, "--repeats", "1", "--format", "json"])["checksum"]
-            .as_u64()
+            .as_str()
             .expect("a checksum")
+            .to_owned()
     };
     let names = ["matmul-naive", "matmul-blocked", "matmul-interchanged", "matmul-copied"];
     let larger = checksum(names[0], "61");
     for name in names {
-        assert_eq!(checksum(name, "2"), 5 + 2 + 3 * 4 + 4 * 2, "{name}");
+        assert_eq!(checksum(name, "2"), format!("{:#018x}", 5 + 2 + 3 * 4 + 4 * 2), "{name}");
         assert_eq!(checksum(name, "61"), larger, "{name}");
     }
 }
@@ -167,9 +168,12 @@ fn the_expected_node_is_in_every_table() {
             };
             let found = w.expected.in_table(&table).map(|n| &table.nodes[usize::from(n)]);
             assert_eq!(found.is_some(), !named.is_empty(), "{} in {name}", w.name);
-            if let (Some(node), true) = (found, ["skx", "icx", "zen4", "zen5"].contains(&name)) {
-                assert_eq!(node.id, named[0], "{} in {name}", w.name);
-                assert_eq!(node.kind, NodeKind::Tree);
+            let Some(node) = found else { continue };
+            assert_eq!(node.kind, NodeKind::Tree);
+            match name {
+                "skx" | "icx" | "zen4" => assert_eq!(node.id, named[0], "{} in {name}", w.name),
+                "zen5" if named.len() > 1 => assert_eq!(node.level, 2, "{}", w.name),
+                _ => {}
             }
         }
     }

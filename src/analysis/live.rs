@@ -28,6 +28,8 @@ pub struct LiveAsk {
     pub target: Target,
     /// What to run.
     pub command: Option<Command>,
+    /// The command as the user wrote it, for the report.
+    pub typed: Vec<String>,
     /// How counts are put together.
     pub aggregate: Aggregate,
     /// Count children, too.
@@ -210,20 +212,14 @@ pub(super) fn head(cores: &[Core], ask: &LiveAsk, source: Source) -> Report {
     report.uarch = names.join("+");
     report.title = cores.first().map(|c| c.table.title.clone()).unwrap_or_default();
     report.level = cores.iter().map(|c| c.chosen.level).max().unwrap_or(0);
-    report.subject = vec![subject(&ask.target, ask.command.as_ref())];
-    report.command = ask
-        .command
-        .as_ref()
-        .map(|c| c.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect());
+    report.subject = vec![subject(&ask.target, &ask.typed)];
+    report.command = ask.command.as_ref().map(|_| ask.typed.clone());
     report
 }
 
-fn subject(target: &Target, command: Option<&Command>) -> String {
+fn subject(target: &Target, typed: &[String]) -> String {
     match target {
-        Target::Command => command
-            .and_then(|c| c.argv.first())
-            .map(|a| a.to_string_lossy().into_owned())
-            .unwrap_or_default(),
+        Target::Command => typed.join(" "),
         Target::Process(pid) => format!("process {pid}"),
         Target::Thread(tid) => format!("thread {tid}"),
         Target::System => "all CPUs".into(),
@@ -246,8 +242,7 @@ pub(super) fn fill(
         let of = |core: &Core| cores.len() == 1 || c.core.as_deref() == Some(&core.table.name);
         let Some(at) = cores.iter().position(of) else { continue };
         let core = &cores[at];
-        let mut part =
-            report::parts(&mut evaluators[at], &core.table, c, &core.chosen.selection);
+        let mut part = report::parts(&mut evaluators[at], &core.table, c, &core.chosen.selection);
         advise(&core.table, &mut part.findings);
         part.info.retain(|i| i.value.is_some() || report.source == Source::NoPmu);
         report.nodes.extend(part.nodes);
@@ -300,7 +295,9 @@ fn notes(report: &mut Report, cores: &[Core], measured: &Measurement) {
     let total: f64 = measured.core_time.iter().map(|(_, t)| t.as_secs_f64()).sum();
     for (name, time) in &measured.core_time {
         let share = 100.0 * time.as_secs_f64() / total.max(f64::MIN_POSITIVE);
-        report.notes.push(format!("{share:.1} % of the CPU time was spent on cores of kind {name}"));
+        report
+            .notes
+            .push(format!("{share:.1} % of the CPU time was spent on cores of kind {name}"));
     }
     for core in cores {
         for (event, why) in &core.plan.unschedulable {
