@@ -11,7 +11,9 @@ pub enum Metrics {
     Perfmon(&'static str),
     /// The atom metrics of `perfmon-linux/FILE`; order and capitals from Intel's E-core sheet.
     Linux(&'static str),
-    /// The same of an earlier core, where Intel has published none: what its events allow.
+    /// A column of Intel's sheet of all P cores.
+    Sheet(&'static str),
+    /// The atom metrics of an earlier core, where Intel has published none: what its events allow.
     Earlier(&'static str),
 }
 
@@ -308,6 +310,17 @@ pub const MACHINES: &[Machine] = &[
         SKYMONT,
         &["The low-power E cores of Arrow Lake-H are Crestmont: `--uarch mtl-e` fits them."],
     ),
+    Machine {
+        metrics: Metrics::Sheet("PTL"),
+        notes: &["Read from Intel's sheet: no metrics file is published for this core yet."],
+        ..performance(
+            "ptl",
+            "Panther Lake: P core (Cougar Cove)",
+            "PTL",
+            ("pantherlake_cougarcove_core.json", ""),
+            LION_COVE,
+        )
+    },
     efficient(
         "ptl-e",
         "Panther Lake: E core (Darkmont)",

@@ -129,12 +129,13 @@ pub fn assign(table: &Table, group: &Group, budget: &Budget) -> Option<Vec<Count
         .collect()
 }
 
-/// The deepest level whose tree nodes all fit into one group; at least 1.
+/// The deepest level at which something can be counted and down to which the tree needs but one
+/// group; at least 1.
 pub fn deepest_without_multiplexing(table: &Table, smt: bool, budget: &Budget) -> u32 {
     let one_group = |level: &u32| {
-        let nodes = to_level(table, *level);
-        let plan = plan_with(table, &nodes, smt, budget, 0);
-        plan.groups.len() <= 1 && plan.placements.iter().any(|p| !p.groups.is_empty())
+        let plan = plan_with(table, &to_level(table, *level), smt, budget, 0);
+        let here = |p: &&Placement| table.nodes[usize::from(p.node)].level == *level;
+        plan.groups.len() == 1 && plan.placements.iter().any(|p| here(&p))
     };
     (1..=table.depth()).take_while(one_group).last().unwrap_or(1)
 }

@@ -160,19 +160,17 @@ impl Search<'_> {
         i: usize,
         weights: &[usize],
     ) -> Option<(usize, Vec<usize>)> {
-        let mut best: Option<((usize, (usize, usize)), usize, Vec<usize>)> = None;
+        let mut best = None;
+        let mut least = (usize::MAX, (usize::MAX, usize::MAX));
         for (b, bin) in bins.iter().enumerate() {
-            let limit = best.as_ref().map_or(usize::MAX, |(cost, ..)| cost.0);
-            let Some((cost, out)) = self.push(bin, i, weights, limit) else { continue };
+            let Some((cost, out)) = self.push(bin, i, weights, least.0) else { continue };
             let key = (cost, self.added(bin, i));
-            if best.as_ref().is_none_or(|(least, ..)| key < *least) {
-                best = Some((key, b, out));
+            if key < least {
+                least = key;
+                best = Some((b, out));
             }
         }
-        if self.left == 0 {
-            return None;
-        }
-        best.map(|(_, b, out)| (b, out))
+        best.filter(|_| self.left > 0)
     }
 
     /// Which sets leave `bin` for item `i`, with their weight; `None` if over `limit`.

@@ -27,14 +27,37 @@ const BASE: Workload = Workload {
     build: idle::idle as fn(Setup) -> _,
 };
 
-/// AMD's nodes, for Zen 4 and later first; Zen 1 cannot tell front and back end apart.
-const AMD_MEMORY: &[&str] = &["backend_bound_memory", "backend_bound", "frontend_or_backend_bound"];
-const AMD_INTEGER: &[&str] =
-    &["backend_bound_cpu", "backend_bound_integer", "backend_bound", "frontend_or_backend_bound"];
-const AMD_FLOAT: &[&str] =
-    &["backend_bound_cpu", "backend_bound_fp", "backend_bound", "frontend_or_backend_bound"];
-const AMD_FRONTEND: &[&str] =
-    &["frontend_bound_latency", "frontend_bound", "frontend_or_backend_bound"];
+/// AMD's nodes: Zen 4's, Zen 5's, then those of Zen 3 and 2; Zen 1 cannot tell front and back end
+/// apart.
+const AMD_MEMORY: &[&str] = &[
+    "backend_bound_memory",
+    "backend_bound_by_memory",
+    "backend_bound",
+    "frontend_or_backend_bound",
+];
+const AMD_INTEGER: &[&str] = &[
+    "backend_bound_cpu",
+    "backend_bound_by_cpu",
+    "backend_bound_integer",
+    "backend_bound",
+    "frontend_or_backend_bound",
+];
+const AMD_FLOAT: &[&str] = &[
+    "backend_bound_cpu",
+    "backend_bound_by_cpu",
+    "backend_bound_fp",
+    "backend_bound",
+    "frontend_or_backend_bound",
+];
+const AMD_FRONTEND: &[&str] = &[
+    "frontend_bound_latency",
+    "frontend_bound_by_latency",
+    "frontend_bound",
+    "frontend_or_backend_bound",
+];
+const AMD_MISPREDICTS: &[&str] =
+    &["bad_speculation_mispredicts", "bad_speculation_from_mispredicts", "bad_speculation"];
+const AMD_MICROCODE: &[&str] = &["retiring_microcode", "retiring_from_microcode", "retiring"];
 
 /// Bytes of data, links of 64 bytes, and the order they are linked in.
 fn chain_bytes(size: u64) -> Option<u64> {
@@ -135,7 +158,7 @@ static LIST: [Workload; 16] = [
         summary: "branches on random bits: half of them are mispredicted",
         expected: Expected {
             intel: &["Branch_Mispredicts", "Bad_Speculation"],
-            amd: &["bad_speculation_mispredicts", "bad_speculation"],
+            amd: AMD_MISPREDICTS,
         },
         notes: "Twice the difference to the control is what one misprediction costs. \
                 Branch_Resteers (Mispredicts_Resteers) shows as well.",
@@ -223,7 +246,7 @@ static LIST: [Workload; 16] = [
         summary: "rep lodsb: an instruction that runs from the microcode memory",
         expected: Expected {
             intel: &["CISC", "Microcode_Sequencer", "Retiring"],
-            amd: &["retiring_microcode", "retiring"],
+            amd: AMD_MICROCODE,
         },
         notes: "Nothing traps. The sequencer's own branches and switches may put a part under \
                 Fetch_Latency (MS_Switches) or Core_Bound.",

@@ -63,7 +63,7 @@ impl Chain {
             // `place` grows with i, so every link lies below place(links) = the region's size.
             first.wrapping_byte_add(place(u64::from(i)) as usize)
         };
-        for (i, next) in (0u32..).zip(cycle(links)) {
+        for (i, next) in (0u32..).zip(cycle(links)?) {
             // SAFETY: i < links, so by the above the aligned word lies in the region, which is
             // writable and ours alone.
             unsafe { link(i).write(link(next) as usize) };

@@ -87,6 +87,14 @@ impl Region {
         self.start.as_ptr()
     }
 
+    /// The region as bytes.
+    #[cfg(target_arch = "x86_64")]
+    pub fn contents(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping is initialised (zeroed by the kernel), ours alone, and borrowed
+        // mutably through `self`.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+
     /// The region as numbers.
     pub fn numbers(&mut self) -> &mut [f64] {
         // SAFETY: the mapping is aligned beyond f64's need, initialised (zeroed by the kernel,

@@ -1,5 +1,7 @@
 //! Repeatable random numbers: a program does the same work every time it runs.
 
+use crate::{Error, Result};
+
 /// Marsaglia's xorshift64 (shifts 13, 7, 17): period 2^64 − 1.
 pub(super) struct Random(u64);
 
@@ -19,13 +21,22 @@ impl Random {
 }
 
 /// A random cycle through all of `0..n`: `next[i]` follows `i` (Sattolo's algorithm).
-pub(super) fn cycle(n: u32) -> Vec<u32> {
+///
+/// # Errors
+/// The system does not give the memory.
+pub(super) fn cycle(n: u32) -> Result<Vec<u32>> {
     let mut random = Random::new();
-    let mut next: Vec<u32> = (0..n).collect();
+    let mut next: Vec<u32> = Vec::new();
+    next.try_reserve_exact(n as usize).map_err(|e| {
+        Error::failed(format!("cannot shuffle {n} places"))
+            .because(e)
+            .hint("choose a smaller --size")
+    })?;
+    next.extend(0..n);
     for i in (1..n).rev() {
         next.swap(i as usize, random.below(i) as usize);
     }
-    next
+    Ok(next)
 }
 
 #[cfg(test)]
@@ -35,7 +46,7 @@ mod tests {
     #[test]
     fn a_cycle_visits_everything_once() {
         for n in [1u32, 2, 3, 64, 1000] {
-            let next = cycle(n);
+            let next = cycle(n).unwrap();
             let (mut at, mut seen) = (0, vec![false; n as usize]);
             for _ in 0..n {
                 assert!(!std::mem::replace(&mut seen[at as usize], true), "{at} twice of {n}");

@@ -24,7 +24,7 @@ pub(crate) fn large_code(setup: Setup) -> Result<Box<dyn Program>> {
             .hint("choose a smaller --size"));
     };
     let mut region = Region::new(u64::from(blocks) * BLOCK, Pages::Huge)?;
-    write_code(&mut region, blocks);
+    write_code(&mut region, &cycle(blocks)?);
     let code = region.executable()?;
     let blocks = u64::from(blocks);
     // Whole laps, as only those end; at least a slice's worth a repeat.
@@ -69,28 +69,22 @@ const JUMP: u8 = 0xE9;
 /// `ret`.
 const RETURN: u8 = 0xC3;
 
-/// Writes `blocks` blocks into `region`, each jumping to the next of a random cycle; the last one
-/// before the first again returns.
-fn write_code(region: &mut Region, blocks: u32) {
-    let next = cycle(blocks);
-    for (at, next) in (0u32..).zip(next) {
-        let mut block = [RETURN; BLOCK as usize];
+/// Writes a block for every place of the cycle `next` into `region`, each jumping to the one after
+/// it; the last one before the first again returns.
+fn write_code(region: &mut Region, next: &[u32]) {
+    let blocks = region.contents().chunks_exact_mut(BLOCK as usize);
+    for ((at, &next), block) in (0i64..).zip(next).zip(blocks) {
+        block.fill(RETURN);
         for (i, bytes) in block.chunks_exact_mut(3).take(PER_BLOCK).enumerate() {
             bytes.copy_from_slice(&ADDS[i % ADDS.len()]);
         }
-        let jump = PER_BLOCK * 3;
         if next != 0 {
+            let jump = PER_BLOCK * 3;
             // Relative to the end of the jump; `large_code` keeps it below 2 GiB.
-            let from = i64::from(at) * BLOCK as i64 + jump as i64 + 5;
+            let from = at * BLOCK as i64 + jump as i64 + 5;
             let distance = (i64::from(next) * BLOCK as i64 - from) as i32;
             block[jump] = JUMP;
             block[jump + 1..jump + 5].copy_from_slice(&distance.to_le_bytes());
-        }
-        // SAFETY: the region has `blocks` × BLOCK bytes, `at` < `blocks`, and it is borrowed
-        // mutably.
-        unsafe {
-            let place = region.start().add(at as usize * BLOCK as usize);
-            place.copy_from_nonoverlapping(block.as_ptr(), block.len());
         }
     }
 }
@@ -126,7 +120,7 @@ mod tests {
     fn every_block_runs_once_a_lap() {
         for blocks in [1u32, 2, 100] {
             let mut region = Region::new(u64::from(blocks) * BLOCK, Pages::Default).unwrap();
-            write_code(&mut region, blocks);
+            write_code(&mut region, &cycle(blocks).unwrap());
             let code = region.executable().unwrap();
             // 19 additions a block go round four registers, so r8 takes five of them.
             // SAFETY: the code was written above.

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use tdtool::schedule::{Budget, Counter, Group, Plan, assign, plan, to_level};
+use tdtool::tables::select::select_from;
 use tdtool::tables::{NodeId, NodeKind, Table};
 use tdtool::{Error, Result};
 
@@ -17,6 +18,9 @@ pub struct PlanArgs {
     /// Nodes of the tree down to this level [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9))]
     level: Option<u32>,
+    /// Ids, wildcards, `Memory_Bound*/2`, ancestors with `^`, tags [default: the whole tree]
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    nodes: Option<String>,
     /// The bottlenecks view and the info metrics, too
     #[arg(long)]
     all: bool,
@@ -24,7 +28,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     counters: Option<u32>,
     /// Two threads share a core
-    #[arg(long, value_enum, default_value_t = Smt::On)]
+    #[arg(long, value_enum, default_value_t = Smt::Off)]
     smt: Smt,
     /// The NMI watchdog has taken a counter
     #[arg(long)]
@@ -47,21 +51,36 @@ pub fn run(global: &Global, args: &PlanArgs) -> Result<ExitCode> {
         budget = budget.with_general(count);
     }
     let plan = plan(&table, &nodes, smt, &budget);
-    show(&text(&table, &budget, &plan));
+    show(&(heading(&table, args, &budget) + &text(&table, &budget, &plan)));
     Ok(ExitCode::SUCCESS)
 }
 
 fn chosen(table: &Table, args: &PlanArgs) -> Result<Vec<NodeId>> {
-    let mut nodes = to_level(table, args.level.unwrap_or(u32::MAX));
+    let level = args.level.unwrap_or(u32::MAX);
+    let mut nodes = match &args.nodes {
+        Some(list) => select_from(table, list, level)?,
+        None => to_level(table, level),
+    };
     if args.all {
         for kind in [NodeKind::Bottleneck, NodeKind::Info] {
             nodes.extend(table.of_kind(kind).map(|(n, _)| n));
         }
+        nodes.sort_unstable();
+        nodes.dedup();
     }
     if nodes.is_empty() {
         return Err(Error::usage(format!("{} has no such node", table.name)));
     }
     Ok(nodes)
+}
+
+/// What the plan is for: a plan means nothing without the counters it had.
+fn heading(table: &Table, args: &PlanArgs, budget: &Budget) -> String {
+    let smt = if args.smt == Smt::On { "on" } else { "off" };
+    let (general, fixed) = (budget.general.count_ones(), budget.fixed.count_ones());
+    let watchdog = if budget.watchdog { ", one of them taken by the NMI watchdog" } else { "" };
+    let name = &table.name;
+    format!("{name}, SMT {smt}: {general} general and {fixed} fixed counters{watchdog}\n")
 }
 
 fn text(table: &Table, budget: &Budget, plan: &Plan) -> String {
