@@ -5,10 +5,11 @@
 
 use crate::quantity::Missing;
 use crate::tables::EventId;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// One reading of a group: what came in since the previous one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     /// Nanoseconds the group was enabled.
     pub enabled: u64,
@@ -19,7 +20,7 @@ pub struct Reading {
 }
 
 /// How a group's counts are known.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum GroupCounts {
     /// Counted live: raw readings, scaled by enabled/running here.
     Live {
@@ -92,7 +93,8 @@ impl GroupCounts {
 }
 
 /// Counts of one table's events over one interval, for one scope and one kind of core.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counts {
     /// Kind of core on hybrids: the table's name (`adl`, `adl-e`); `None` elsewhere.
     pub core: Option<String>,

@@ -2,11 +2,11 @@
 //!
 //! Nothing measured is ever a bare `f64`; nothing missing is ever 0.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Why a value is missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "reason", content = "detail")]
 pub enum Missing {
     /// The machine has no PMU that counts this; `true` when a virtual machine was detected.

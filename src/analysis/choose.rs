@@ -43,7 +43,9 @@ impl Ask {
         let free = |n: &NodeId| costs_nothing(table, *n, smt);
         let infos = chosen.selection.beside.iter().copied();
         let kept = |n: &NodeId| {
-            table.nodes[usize::from(*n)].kind == NodeKind::Bottleneck || free(n) || self.names(*n, table)
+            table.nodes[usize::from(*n)].kind == NodeKind::Bottleneck
+                || free(n)
+                || self.names(*n, table)
         };
         let infos: Vec<NodeId> = infos.filter(kept).collect();
         chosen.counted = chosen.selection.tree.iter().copied().chain(infos).collect();

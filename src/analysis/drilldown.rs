@@ -93,7 +93,8 @@ fn merge(before: Outcome, mut next: Outcome) -> Outcome {
     }
     // New rows follow their parent and its descendants already there.
     for row in newer.iter().filter(|n| !older.iter().any(|o| same(n, o))) {
-        let parent = rows.iter().position(|r| Some(&r.id) == row.parent.as_ref() && r.place == row.place);
+        let parent =
+            rows.iter().position(|r| Some(&r.id) == row.parent.as_ref() && r.place == row.place);
         let at = parent.map_or(rows.len(), |p| {
             let deeper = rows[p + 1..].iter().take_while(|r| r.level > rows[p].level).count();
             p + 1 + deeper

@@ -8,10 +8,11 @@ use crate::error::{Error, Result};
 use crate::quantity::Missing;
 use crate::report::document::Unread;
 use crate::report::{self, Report, Source};
-use crate::tables::{Library, Table};
+use crate::tables::{Const, Library, Table};
 use crate::topdown::Evaluator;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What to import and what to show of it.
 #[derive(Debug, Clone, Default)]
@@ -35,19 +36,41 @@ pub struct ImportAsk {
 pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     let recording = recorded::read(&ask.files)?;
     let mut notes = recording.notes.clone();
-    let table = table(library, &recording, ask, &mut notes)?;
-    let options =
-        recorded::Options { library: Some(library), forced: ask.uarch.is_some() };
-    let imported = recorded::counts(&recording, &table, options)?;
-    if imported.counts.is_empty() && imported.software.is_empty() {
+    let tables = tables(library, &recording, ask, &mut notes)?;
+    let options = recorded::Options { library: Some(library), forced: ask.uarch.is_some() };
+    let mut cores = Vec::new();
+    for table in tables {
+        let imported = recorded::counts(&recording, &table, options)?;
+        let sibling = format!("{}-e", table.name);
+        let other = imported.findings.other_core > 0 && library.names().any(|n| n == sibling);
+        cores.push(Core { table, imported });
+        if other && cores.len() == 1 {
+            // A hybrid's recording holds both kinds of core: one tree each.
+            let table = library.load(&sibling)?;
+            let imported = recorded::counts(&recording, &table, options)?;
+            cores.push(Core { table, imported });
+        }
+    }
+    let nothing = |c: &Core| c.imported.counts.is_empty() && c.imported.software.is_empty();
+    if cores.iter().all(nothing) {
         return Err(Error::failed("no counts were recognised")
             .because(nothing_read(&recording))
             .hint("perf stat -x, or -j, toplev --valcsv, event,value CSV and tdtool sessions are read"));
     }
-    let mut base = frame(&recording, &table, ask, &imported);
+    let mut base = frame(&recording, &cores, ask);
     base.notes = notes;
-    base.notes.extend(imported.findings.notes.iter().cloned());
-    reports(base, &table, ask, &imported)
+    for note in cores.iter().flat_map(|c| &c.imported.findings.notes) {
+        if !base.notes.contains(note) {
+            base.notes.push(note.clone());
+        }
+    }
+    reports(&base, &mut cores, ask)
+}
+
+/// One kind of core: its table and the counts of its events.
+struct Core {
+    table: Table,
+    imported: Imported,
 }
 
 fn nothing_read(recording: &Recording) -> String {
@@ -60,18 +83,19 @@ fn nothing_read(recording: &Recording) -> String {
     }
 }
 
-/// The forced table, the session's, or the best match.
-fn table(
+/// The forced table, the session's tables, or the best match.
+fn tables(
     library: &Library,
     recording: &Recording,
     ask: &ImportAsk,
     notes: &mut Vec<String>,
-) -> Result<Table> {
+) -> Result<Vec<Table>> {
     if let Some(name) = &ask.uarch {
-        return library.load(name);
+        return Ok(vec![library.load(name)?]);
     }
     if let Some(session) = recording.sessions.first() {
-        return session.table(library);
+        let parse = |t: &crate::session::StoredTable| Table::parse(&t.text, &t.name);
+        return session.tables.iter().map(parse).collect();
     }
     let matches = recorded::best_tables(recording, library);
     let best = matches.first().filter(|m| m.matched > 0).ok_or_else(|| {
@@ -79,11 +103,8 @@ fn table(
             .because(nothing_read(recording))
             .hint("name the processor's table with --uarch; `tdtool tables list` has them all")
     })?;
-    let equal: Vec<&str> = matches
-        .iter()
-        .take_while(|m| m.matched == best.matched)
-        .map(|m| m.name.as_str())
-        .collect();
+    let equal: Vec<&str> =
+        matches.iter().take_while(|m| m.matched == best.matched).map(|m| m.name.as_str()).collect();
     let chosen =
         equal.iter().find(|n| ask.detected.iter().any(|d| d == *n)).copied().unwrap_or(equal[0]);
     let fit = format!("{} of {} events", best.matched, best.total);
@@ -94,29 +115,36 @@ fn table(
             equal.iter().filter(|n| **n != chosen).copied().collect::<Vec<_>>().join(", ")
         ),
     });
-    library.load(chosen)
+    Ok(vec![library.load(chosen)?])
 }
 
-fn frame(recording: &Recording, table: &Table, ask: &ImportAsk, imported: &Imported) -> Report {
+fn frame(recording: &Recording, cores: &[Core], ask: &ImportAsk) -> Report {
     let live = !recording.sessions.is_empty();
     let mut report = Report::new(if live { Source::Session } else { Source::Imported });
-    report.uarch.clone_from(&table.name);
-    report.title.clone_from(&table.title);
+    let names: Vec<&str> = cores.iter().map(|c| c.table.name.as_str()).collect();
+    report.uarch = names.join("+");
+    report.title = cores.first().map(|c| c.table.title.clone()).unwrap_or_default();
     report.subject = ask.files.iter().map(|f| f.display().to_string()).collect();
     let skipped = recording.skipped.iter().map(|s| Unread {
-        file: recording.sources.get(s.source).map(|f| f.path.display().to_string()).unwrap_or_default(),
+        file: recording
+            .sources
+            .get(s.source)
+            .map(|f| f.path.display().to_string())
+            .unwrap_or_default(),
         line: s.line as usize,
         text: s.text.clone(),
         why: s.why.clone(),
     });
-    let unknown = imported.findings.unknown.iter().map(|u| {
-        let (file, line) = u.place.rsplit_once(':').unwrap_or((&u.place, "0"));
-        Unread {
-            file: file.to_owned(),
-            line: line.parse().unwrap_or(0),
-            text: u.name.clone(),
-            why: format!("the table {} has no such event", table.name),
-        }
+    let unknown = cores.first().into_iter().flat_map(|core| {
+        core.imported.findings.unknown.iter().map(|u| {
+            let (file, line) = u.place.rsplit_once(':').unwrap_or((&u.place, "0"));
+            Unread {
+                file: file.to_owned(),
+                line: line.parse().unwrap_or(0),
+                text: u.name.clone(),
+                why: format!("the table {} has no such event", core.table.name),
+            }
+        })
     });
     report.unread = skipped.chain(unknown).collect();
     if recording.skipped_more > 0 {
@@ -125,54 +153,75 @@ fn frame(recording: &Recording, table: &Table, ask: &ImportAsk, imported: &Impor
     report
 }
 
-fn reports(base: Report, table: &Table, ask: &ImportAsk, imported: &Imported) -> Result<Vec<Report>> {
-    let several = imported.counts.iter().filter(|c| c.interval.is_some()).count() > 1;
-    let whole: Vec<Counts>;
-    let parts: Vec<&[Counts]> = if ask.intervals {
-        imported.counts.chunk_by(|a, b| a.interval == b.interval).collect()
-    } else if several {
-        whole = recorded::aggregate(&imported.counts, Over::Intervals);
-        vec![&whole]
-    } else {
-        vec![&imported.counts]
-    };
-    let mut evaluator = Evaluator::new(table);
-    let level = match (ask.ask.level, &ask.ask.nodes) {
-        (Some(level), _) => level,
-        (None, Some(_)) => table.depth(),
-        (None, None) => deepest_complete(table, &mut evaluator, &parts),
-    };
-    let chosen = ask.ask.at_level(table, level)?;
-    let mut reports = Vec::new();
-    for part in parts {
-        let mut report = base.clone();
-        report.level = chosen.level;
-        for counts in part {
-            let mut rows = report::parts(&mut evaluator, table, counts, &chosen.selection);
+/// One report, or one per interval.
+fn reports(base: &Report, cores: &mut [Core], ask: &ImportAsk) -> Result<Vec<Report>> {
+    if !ask.intervals {
+        for core in cores.iter_mut() {
+            let counts = &core.imported.counts;
+            if counts.iter().filter(|c| c.interval.is_some()).count() > 1 {
+                core.imported.counts = recorded::aggregate(counts, Over::Intervals);
+            }
+        }
+        return Ok(vec![report(base, cores, ask, |_| true)?]);
+    }
+    let mut intervals: Vec<Option<(Duration, Duration)>> = Vec::new();
+    for counts in cores.iter().flat_map(|c| &c.imported.counts) {
+        if !intervals.contains(&counts.interval) {
+            intervals.push(counts.interval);
+        }
+    }
+    intervals.into_iter().map(|i| report(base, cores, ask, |c| c.interval == i)).collect()
+}
+
+/// The report of the counts that `wanted` takes.
+fn report(
+    base: &Report,
+    cores: &[Core],
+    ask: &ImportAsk,
+    wanted: impl Fn(&Counts) -> bool,
+) -> Result<Report> {
+    let mut report = base.clone();
+    for core in cores {
+        let table = &core.table;
+        let part: Vec<&Counts> = core.imported.counts.iter().filter(|c| wanted(c)).collect();
+        let mut evaluator = Evaluator::new(table);
+        let level = match (ask.ask.level, &ask.ask.nodes) {
+            (Some(level), _) => level,
+            (None, Some(_)) => table.depth(),
+            (None, None) => deepest_complete(table, &mut evaluator, &part),
+        };
+        let chosen = ask.ask.at_level(table, level)?;
+        report.level = report.level.max(chosen.level);
+        for &counts in &part {
+            let mut counts = counts.clone();
+            if cores.len() > 1 {
+                counts.core = Some(table.name.clone());
+            }
+            let mut rows = report::parts(&mut evaluator, table, &counts, &chosen.selection);
             advise(table, &mut rows.findings);
             rows.info.retain(|i| i.value.is_some());
             report.nodes.extend(rows.nodes);
             report.bottlenecks.extend(rows.bottlenecks);
             report.info.extend(rows.info);
             report.findings.extend(rows.findings);
-            for note in &counts.notes {
-                if !report.notes.contains(note) {
-                    report.notes.push(note.clone());
-                }
-            }
+            let new = |n: &&String| !report.notes.contains(n);
+            let new: Vec<String> = counts.notes.iter().filter(new).cloned().collect();
+            report.notes.extend(new);
         }
-        let times = part.iter().filter_map(|c| c.constants[1]);
-        report.duration = times.reduce(f64::max).map(|ms| ms / 1e3);
-        report.software = software(imported, part);
-        reports.push(report);
+        let times = part.iter().filter_map(|c| c.constants[Const::DurationMs.index()]);
+        report.duration = times.reduce(f64::max).map(|ms| ms / 1e3).or(report.duration);
+        if report.software.is_empty() {
+            report.software = software(&core.imported, &part);
+        }
     }
-    Ok(reports)
+    Ok(report)
 }
 
 /// Software counts, where there is one set of them.
-fn software(imported: &Imported, part: &[Counts]) -> BTreeMap<String, Option<f64>> {
+fn software(imported: &Imported, part: &[&Counts]) -> BTreeMap<String, Option<f64>> {
     let here = |s: &&recorded::Software| {
-        imported.software.len() == 1 || part.iter().any(|c| c.interval == s.interval && c.scope == s.scope)
+        imported.software.len() == 1
+            || part.iter().any(|c| c.interval == s.interval && c.scope == s.scope)
     };
     let found: Vec<&recorded::Software> = imported.software.iter().filter(here).collect();
     let [only] = found.as_slice() else { return BTreeMap::new() };
@@ -180,9 +229,9 @@ fn software(imported: &Imported, part: &[Counts]) -> BTreeMap<String, Option<f64
 }
 
 /// The deepest level all of whose nodes have their counts; 1 if there is none.
-fn deepest_complete(table: &Table, evaluator: &mut Evaluator, parts: &[&[Counts]]) -> u32 {
+fn deepest_complete(table: &Table, evaluator: &mut Evaluator, parts: &[&Counts]) -> u32 {
     let mut complete = table.depth();
-    for counts in parts.iter().flat_map(|p| p.iter()) {
+    for counts in parts {
         let evaluation = evaluator.values(counts);
         for (n, node) in table.tree() {
             let value = &evaluation.nodes[usize::from(n)].quantity.value;

@@ -246,8 +246,7 @@ pub(super) fn fill(
         let of = |core: &Core| cores.len() == 1 || c.core.as_deref() == Some(&core.table.name);
         let Some(at) = cores.iter().position(of) else { continue };
         let core = &cores[at];
-        let mut part =
-            report::parts(&mut evaluators[at], &core.table, c, &core.chosen.selection);
+        let mut part = report::parts(&mut evaluators[at], &core.table, c, &core.chosen.selection);
         advise(&core.table, &mut part.findings);
         part.info.retain(|i| i.value.is_some() || report.source == Source::NoPmu);
         report.nodes.extend(part.nodes);
@@ -300,7 +299,9 @@ fn notes(report: &mut Report, cores: &[Core], measured: &Measurement) {
     let total: f64 = measured.core_time.iter().map(|(_, t)| t.as_secs_f64()).sum();
     for (name, time) in &measured.core_time {
         let share = 100.0 * time.as_secs_f64() / total.max(f64::MIN_POSITIVE);
-        report.notes.push(format!("{share:.1} % of the CPU time was spent on cores of kind {name}"));
+        report
+            .notes
+            .push(format!("{share:.1} % of the CPU time was spent on cores of kind {name}"));
     }
     for core in cores {
         for (event, why) in &core.plan.unschedulable {

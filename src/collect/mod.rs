@@ -5,6 +5,7 @@
 
 pub mod kernel;
 pub mod perf;
+pub mod recorded;
 pub mod scripted;
 
 use crate::counts::Counts;

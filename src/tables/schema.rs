@@ -138,7 +138,7 @@ impl PmuKind {
 }
 
 /// Privilege ring an event is restricted to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ring {
     /// Ring 3 alone.

@@ -1,0 +1,125 @@
+//! Real Zen 4 counts, as perf's own CSV lines, against the metrics perf printed from them.
+//!
+//! Recording: KeithJH/kinematics-demo (MIT). Two blocks of it are a fixture; the whole of it is
+//! read where `../shared` exists. `tests/tools/zen4_to_perf_csv.py` makes the same lines for
+//! use by hand.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tdtool::collect::recorded::{Options, counts, read};
+use tdtool::tables::{Library, Table};
+use tdtool::topdown::Evaluator;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// One block: perf's lines, and the metrics in percent that perf printed.
+#[derive(Default)]
+struct Block {
+    lines: Vec<String>,
+    metrics: Vec<(String, f64)>,
+}
+
+fn blocks(path: &Path) -> BTreeMap<u32, Block> {
+    let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
+    let text = std::fs::read_to_string(path).unwrap();
+    for line in text.lines().filter(|l| !l.starts_with(['#', 'b'])) {
+        let (block, rest) = line.split_once(',').unwrap();
+        let block = blocks.entry(block.parse().unwrap()).or_default();
+        let (kind, rest) = rest.split_once(',').unwrap();
+        let (rest, share) = rest.rsplit_once(',').unwrap();
+        let (name, value) = rest.rsplit_once(',').unwrap();
+        match kind {
+            "event" => {
+                let share: f64 = share.parse().unwrap();
+                let run_time = (share * 1e7).round();
+                let name = name.trim_matches('"');
+                block.lines.push(format!("{value},,{name},{run_time},{share:.2},,\n"));
+            }
+            _ => block.metrics.push((name.to_owned(), value.parse().unwrap())),
+        }
+    }
+    blocks
+}
+
+/// Evaluates every file and compares each metric to perf's one decimal of a percent.
+fn check(table: &Table, files: &[PathBuf], blocks: &BTreeMap<u32, Block>) {
+    let recording = read(files).unwrap();
+    assert!(recording.skipped.is_empty(), "{:?}", recording.skipped);
+    let imported = counts(&recording, table, Options::default()).unwrap();
+    assert!(imported.findings.unknown.is_empty());
+    assert_eq!(imported.counts.len(), blocks.len());
+    for (counts, (number, block)) in imported.counts.iter().zip(blocks) {
+        let values = Evaluator::new(table).values(counts);
+        for (metric, printed) in &block.metrics {
+            let node = table.node(metric).unwrap_or_else(|| panic!("no node {metric}"));
+            let value = values.nodes[usize::from(node)].quantity.get().unwrap() * 100.0;
+            assert!(
+                (value - printed).abs() <= 0.05 + 1e-6,
+                "block {number}: {metric} is {value:.3}, perf printed {printed}"
+            );
+            assert!(!values.nodes[usize::from(node)].split, "block {number}: {metric} is split");
+        }
+    }
+}
+
+fn check_all_ways(recording: &Path) {
+    let table = Library::embedded().load("zen4").unwrap();
+    let blocks = blocks(recording);
+    assert!(blocks.values().all(|b| !b.metrics.is_empty()));
+    let folder = tempfile::tempdir().unwrap();
+    // Each block a file, and each file imported alone: groups are found without the others.
+    for (number, block) in &blocks {
+        let path = folder.path().join(format!("block-{number:03}.csv"));
+        std::fs::write(&path, block.lines.concat()).unwrap();
+        let alone = blocks.iter().filter(|(n, _)| *n == number);
+        let alone = alone.map(|(n, b)| (*n, Block { lines: vec![], metrics: b.metrics.clone() }));
+        check(&table, &[path], &alone.collect());
+    }
+    // All blocks as the intervals of one file.
+    let mut intervals = String::new();
+    for (second, block) in blocks.values().enumerate() {
+        for line in &block.lines {
+            intervals += &format!("     {}.000000000,{line}", second + 1);
+        }
+    }
+    let path = folder.path().join("intervals.csv");
+    std::fs::write(&path, &intervals).unwrap();
+    check(&table, &[path], &blocks);
+    // The recording as it is: a CSV with its own header.
+    check(&table, &[recording.to_owned()], &blocks);
+    script_agrees(recording, &intervals);
+}
+
+/// The script for people makes the same lines.
+fn script_agrees(recording: &Path, intervals: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("intervals.csv");
+    let script = root().join("tests/tools/zen4_to_perf_csv.py");
+    let run =
+        Command::new("python3").arg(script).arg(recording).arg(&out).arg("--intervals").status();
+    match run {
+        Ok(status) => {
+            assert!(status.success());
+            assert_eq!(std::fs::read_to_string(out).unwrap(), intervals);
+        }
+        Err(_) => eprintln!("skipped: no python3 to run tests/tools/zen4_to_perf_csv.py"),
+    }
+}
+
+#[test]
+fn two_blocks_give_perfs_metrics() {
+    check_all_ways(&root().join("tests/fixtures/import/zen4-two-blocks.csv"));
+}
+
+#[test]
+fn the_whole_recording_gives_perfs_metrics() {
+    let path = root().join("../shared/recordings/perf-stat/zen4-pipeline.csv");
+    if !path.exists() {
+        eprintln!("skipped: ../shared/recordings/perf-stat/zen4-pipeline.csv is not here");
+        return;
+    }
+    check_all_ways(&path);
+}
