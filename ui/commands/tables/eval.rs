@@ -1,8 +1,9 @@
 //! `tdtool tables eval UARCH --counts FILE`: node values for counts from a file.
 //!
 //! The file has rows `trial,event,value`; the answer has rows `trial,node,value,over`, for every
-//! node, bottleneck and info metric. What cannot be computed has an empty value, and standard
-//! error says why.
+//! node, bottleneck and info metric. Where counts are missing the value is empty. Where a formula
+//! divides by a count of zero it is 0, because this command is for comparing tables with perf and
+//! toplev, which have it so; a report calls such a value undefined. Standard error tells of both.
 
 use super::print;
 use crate::cli::Global;
@@ -13,8 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tdtool::counts::{Counts, GroupCounts};
 use tdtool::quantity::Missing;
-use tdtool::tables::{Const, EventId, Table};
-use tdtool::topdown::Evaluator;
+use tdtool::tables::formula::Leaf;
+use tdtool::tables::{Const, EventId, Node, Table};
+use tdtool::topdown::{Evaluation, Evaluator};
 use tdtool::{Error, Result};
 
 /// Reasons that are listed before the rest is only counted.
@@ -36,40 +38,72 @@ pub fn run(global: &Global, args: &EvalArgs) -> Result<ExitCode> {
     let table = global.library()?.load(&args.name)?;
     let input = read(&table, &args.counts)?;
     let mut out = String::from("trial,node,value,over\n");
-    let mut why: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut why = Reasons::default();
     let mut evaluator = Evaluator::new(&table);
     for (trial, counts) in &input.trials {
         let evaluation = evaluator.values(counts);
         for (node, result) in table.nodes.iter().zip(&evaluation.nodes) {
-            let over = match result.over {
-                Some(true) => "1",
-                Some(false) => "0",
-                None => "",
-            };
+            let over = over(node, result.over, &evaluation);
             match &result.quantity.value {
                 Ok(value) => {
                     let _ = writeln!(out, "{trial},{},{value},{over}", node.id);
                 }
+                Err(missing @ Missing::Undefined(_)) => {
+                    let _ = writeln!(out, "{trial},{},0,{over}", node.id);
+                    why.zero.entry(missing.to_string()).or_default().push(place(node, trial));
+                }
                 Err(missing) => {
                     let _ = writeln!(out, "{trial},{},,", node.id);
-                    let place = format!("{} (trial {trial})", node.id);
-                    why.entry(missing.to_string()).or_default().push(place);
+                    why.empty.entry(missing.to_string()).or_default().push(place(node, trial));
                 }
             }
         }
     }
     print(&out)?;
     tell("events not in the table", &input.unknown, &table);
-    let why: Vec<String> = why
-        .into_iter()
-        .map(|(reason, nodes)| match nodes.as_slice() {
-            [one] => format!("{one}: {reason}"),
-            [first, rest @ ..] => format!("{first} and {} more: {reason}", rest.len()),
-            [] => reason,
-        })
-        .collect();
-    tell("without a value", &why, &table);
+    tell("without a value", &lines(why.empty), &table);
+    tell("undefined, printed as 0 as perf and toplev do", &lines(why.zero), &table);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reason → the nodes it holds for.
+#[derive(Default)]
+struct Reasons {
+    empty: BTreeMap<String, Vec<String>>,
+    zero: BTreeMap<String, Vec<String>>,
+}
+
+fn place(node: &Node, trial: &str) -> String {
+    format!("{} (trial {trial})", node.id)
+}
+
+fn lines(reasons: BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let line = |(reason, nodes): (String, Vec<String>)| match nodes.as_slice() {
+        [first, rest @ ..] if !rest.is_empty() => {
+            format!("{first} and {} more: {reason}", rest.len())
+        }
+        nodes => format!("{}: {reason}", nodes.concat()),
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// 1, 0, or nothing where there is no threshold or a node in it is missing. A comparison with
+/// an undefined value does not hold.
+fn over(node: &Node, holds: Option<bool>, evaluation: &Evaluation) -> &'static str {
+    let Some(threshold) = &node.over else { return "" };
+    let missing = |leaf| match leaf {
+        Leaf::Node(n) => matches!(
+            &evaluation.nodes[usize::from(n)].quantity.value,
+            Err(why) if !matches!(why, Missing::Undefined(_))
+        ),
+        _ => false,
+    };
+    match holds {
+        Some(true) => "1",
+        Some(false) => "0",
+        None if threshold.leaves().any(missing) => "",
+        None => "0",
+    }
 }
 
 /// A short list on standard error.
