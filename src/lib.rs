@@ -11,10 +11,12 @@
 //! | [`workload`] | built-in programs with a known bottleneck |
 //! | [`session`] | the recorded session file |
 //! | [`report`] | one document; text, JSON and CSV renderers |
+//! | [`analysis`] | from a question to a report, through the rooms above |
 //!
 //! Data flows one way, in that order. The engine never prints, never touches a terminal and
 //! never exits; docs/architecture.md has the whole map and its invariants.
 
+pub mod analysis;
 pub mod collect;
 pub mod counts;
 pub mod error;

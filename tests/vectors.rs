@@ -137,3 +137,52 @@ fn intel_tables_have_all_nodes_the_vendor_publishes() {
         assert_eq!(found, expected, "{name}");
     }
 }
+
+/// Encodings as Linux takes them: arch/x86/events/intel/core.c (fixed counters, slots and
+/// top-down metrics), Intel SDM volume 3 chapter 21 (architectural events), `perf list --raw`.
+#[test]
+fn intel_events_are_encoded_as_the_kernel_takes_them() {
+    let config = |table: &str, event: &str| {
+        let table = Library::embedded().load(table).unwrap();
+        let e = table.event(event).unwrap_or_else(|| panic!("{}: {event}", table.name));
+        let s = &table.events[usize::from(e)].spec;
+        let bit = |on: bool, at: u32| u64::from(on) << at;
+        let umask = u64::from(s.umask);
+        u64::from(s.code)
+            | (umask & 0xff) << 8
+            | bit(s.edge, 18)
+            | bit(s.any, 21)
+            | bit(s.inv, 23)
+            | u64::from(s.cmask) << 24
+            | bit(s.eq, 36)
+            | (umask >> 8) << 40
+    };
+    let extra = |table: &str, event: &str| {
+        let table = Library::embedded().load(table).unwrap();
+        table.events[usize::from(table.event(event).unwrap())].spec.value
+    };
+    for (table, event, expected) in [
+        ("skl", "INST_RETIRED.ANY", 0xc0),
+        ("skl", "CPU_CLK_UNHALTED.THREAD_ANY", 0x20_003c),
+        ("skl", "CPU_CLK_UNHALTED.REF_TSC", 0x0300),
+        ("skl", "IDQ_UOPS_NOT_DELIVERED.CORE", 0x019c),
+        ("skl", "ICACHE_16B.IFDATA_STALL:c1:e1", 0x0104_0480),
+        ("icx", "TOPDOWN.SLOTS", 0x0400),
+        ("icx", "PERF_METRICS.RETIRING", 0x8000),
+        ("icx", "PERF_METRICS.BACKEND_BOUND", 0x8300),
+        ("spr", "PERF_METRICS.HEAVY_OPERATIONS", 0x8400),
+        ("spr", "PERF_METRICS.BRANCH_MISPREDICTS", 0x8500),
+        ("spr", "PERF_METRICS.FETCH_LATENCY", 0x8600),
+        ("spr", "PERF_METRICS.MEMORY_BOUND", 0x8700),
+        ("spr", "INST_RETIRED.PREC_DIST", 0x0100),
+        ("adl-e", "TOPDOWN_BE_BOUND.ALL", 0x0074),
+        ("arl-e", "TOPDOWN_FE_BOUND.ALL", 0x019c),
+        ("arl-e", "TOPDOWN_RETIRING.ALL", 0x02c2),
+        ("lnl", "BR_INST_RETIRED.COND_TAKEN_FWD", 0x100_0000_00c4),
+        ("lnl", "IDQ.DSB_UOPS:c8:i1:eq1", 0x10_0880_0879),
+    ] {
+        assert_eq!(config(table, event), expected, "{table} {event}");
+    }
+    assert_eq!(extra("spr", "OCR.DEMAND_RFO.L3_MISS:ocr_msr_val=0x103b800002"), Some(0x103b800002));
+    assert_eq!(extra("skl", "FRONTEND_RETIRED.LATENCY_GE_4"), Some(0x400406));
+}

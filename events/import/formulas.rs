@@ -60,7 +60,7 @@ impl Names {
             Some(id) => Ok(Expr::Name(id.clone())),
             None => Ok(Expr::Name(name.to_owned())),
         })?;
-        Ok(if fractions { expr } else { self.to_ratios(expr) })
+        Ok(flat(if fractions { expr } else { self.to_ratios(expr) }))
     }
 
     /// Divides the numbers that percentages are compared with by 100.
@@ -73,6 +73,19 @@ impl Names {
             }
             (_, b) => Expr::Bin(op, Box::new(self.to_ratios(*a)), Box::new(self.to_ratios(b))),
         }
+    }
+}
+
+/// `a and (b and c)` → `a and b and c`.
+fn flat(expr: Expr) -> Expr {
+    match expr {
+        Expr::Bin(BinOp::And, a, b) => match flat(*b) {
+            Expr::Bin(BinOp::And, b, c) => {
+                flat(Expr::Bin(BinOp::And, Box::new(Expr::Bin(BinOp::And, a, b)), c))
+            }
+            b => Expr::Bin(BinOp::And, Box::new(flat(*a)), Box::new(b)),
+        },
+        other => other,
     }
 }
 
@@ -148,5 +161,64 @@ pub fn guarded_by_sign(expr: &Expr, found: &mut Vec<String>) {
                 guarded_by_sign(e, found);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Names {
+        Names::new(
+            [("Frontend_Bound", true), ("Fetch_Latency", true), ("Info_Thread_IPC", false)]
+                .into_iter(),
+        )
+    }
+
+    fn threshold(text: &str, fractions: bool) -> String {
+        names().threshold(text, fractions).map(|e| e.to_string()).unwrap_or_else(|e| e.to_string())
+    }
+
+    #[test]
+    fn all_dialects_of_thresholds_give_the_same() {
+        let expected = "Fetch_Latency > 0.1 and Frontend_Bound > 0.15";
+        let server =
+            "( metric_TMA_..Fetch_Latency(%) > 10 ) & ( metric_TMA_Frontend_Bound(%) > 15 )";
+        let client = "metric_TMA_..Fetch_Latency(%) > 10 & metric_TMA_Frontend_Bound(%) > 15";
+        let atom = "metric_TMA_..Fetch_Latency(%) >0.10 && metric_TMA_Frontend_Bound(%) >0.15";
+        let linux = "tma_fetch_latency > 0.1 & (tma_frontend_bound > 0.15)";
+        assert_eq!(threshold(server, false), expected);
+        assert_eq!(threshold(client, false), expected);
+        assert_eq!(threshold(atom, true), expected);
+        assert_eq!(threshold(linux, true), expected);
+    }
+
+    #[test]
+    fn only_percentages_are_divided_by_a_hundred() {
+        assert_eq!(
+            threshold("metric_TMA_Info_Thread_IPC / 4 > 0.35", false),
+            "Info_Thread_IPC / 4 > 0.35"
+        );
+    }
+
+    #[test]
+    fn base_formulas_name_nodes_events_and_constants() {
+        let text =
+            "( 4 ) * idq.ms_uops:c1 / tma_info_thread_ipc if smt_on else tsc / duration_time";
+        assert_eq!(
+            names().formula(text).map(|e| e.to_string()).ok().as_deref(),
+            Some(
+                "4 * IDQ.MS_UOPS:c1 / Info_Thread_IPC if #SMT_ON else TSC / (#DURATION_MS / 1000)"
+            )
+        );
+        assert!(names().formula("tma_no_such_node").is_err());
+    }
+
+    #[test]
+    fn the_factor_of_a_percentage_goes() {
+        let without =
+            |text| parse(text).ok().and_then(|e| without_hundred(&e)).map(|e| e.to_string());
+        assert_eq!(without("100 * a / b").as_deref(), Some("a / b"));
+        assert_eq!(without("a / b"), None);
     }
 }

@@ -1,11 +1,11 @@
 //! Intel's tables: one machine's vendor files → one [`TableFile`].
 
-use crate::encoding::{Core, normal_name};
+use crate::encoding::normal_name;
 use crate::formulas::{self, Names, names_of, without_hundred};
-use crate::machines::{MACHINES, Machine, Metrics};
-use crate::perfmon::{self, Events, Header, Metric};
-use crate::repairs::{self, Fix};
-use crate::{Generated, linux, names};
+use crate::machines::MACHINES;
+use crate::perfmon::Metric;
+use crate::sources::{Read, is_tree, read};
+use crate::{Generated, names};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,125 +18,14 @@ pub fn tables(vendor: &Path) -> Result<Vec<Generated>> {
     MACHINES.iter().map(|m| read(vendor, m)?.table()).collect()
 }
 
-/// What the vendor's files say of one machine.
-pub struct Read<'a> {
-    pub machine: &'a Machine,
-    events: Events,
-    latencies: BTreeMap<String, f64>,
-    matches: Vec<tdtool::tables::schema::MatchRule>,
-    /// Metrics in the files' order, repaired.
-    pub metrics: Vec<Metric>,
-    header: Option<Header>,
-    repairs: Vec<String>,
-}
-
-/// Reads and repairs.
-pub fn read<'a>(vendor: &Path, machine: &'a Machine) -> Result<Read<'a>> {
-    let perfmon = vendor.join("perfmon");
-    let events = perfmon::events(&perfmon, machine.folder, machine.events)?;
-    let (mut metrics, header) = match machine.metrics {
-        Metrics::Perfmon(file) => {
-            let file = perfmon::metrics(&perfmon, machine.folder, file)?;
-            (file.metrics, Some(file.header))
-        }
-        Metrics::Linux(file) | Metrics::Earlier(file) => {
-            let rows = linux::sheet(&perfmon)?;
-            (linux::metrics(&vendor.join("perfmon-linux").join(file), &rows)?, None)
-        }
-    };
-    let mut repairs = Vec::new();
-    for metric in &mut metrics {
-        repair(machine.name, metric, &mut repairs)?;
-    }
-    let mut read = Read {
-        machine,
-        events,
-        latencies: perfmon::retire_latencies(&perfmon, machine.folder)?,
-        matches: perfmon::processors(&perfmon, machine.folder, machine.events)?,
-        metrics,
-        header,
-        repairs,
-    };
-    if matches!(machine.metrics, Metrics::Earlier(_)) {
-        read.leave_out_unknown()?;
-    }
-    Ok(read)
-}
-
-/// Applies the repairs of one metric; each must find what it repairs.
-fn repair(table: &str, metric: &mut Metric, log: &mut Vec<String>) -> Result<()> {
-    let node = metric.metric_name.clone();
-    for repair in repairs::of(table, &node) {
-        match repair.what {
-            Fix::Formula(from, to) => {
-                ensure!(metric.base_formula.contains(from), "{table}: nothing to repair in {node}");
-                metric.base_formula = metric.base_formula.replace(from, to);
-            }
-            Fix::Parent(parent) => {
-                let same = metric.parent_category.as_deref() == Some(parent);
-                ensure!(!same, "{table}: nothing to repair in {node}");
-                metric.parent_category = Some(parent.to_owned());
-            }
-        }
-        let line = format!("Repaired {node}: {}.", repair.why);
-        if !log.contains(&line) {
-            log.push(line);
-        }
-    }
-    Ok(())
-}
-
-/// Part of a table that a metric belongs to.
-fn is_tree(id: &str) -> bool {
-    !id.starts_with("Info_") && !id.starts_with("Bottleneck_")
-}
-
 impl Read<'_> {
-    fn core(&self) -> Core<'_> {
-        Core {
-            events: &self.events,
-            general: self.machine.shape.general,
-            latencies: &self.latencies,
-        }
-    }
-
-    /// Drops metrics whose events or parents this core lacks, and those that read them.
-    fn leave_out_unknown(&mut self) -> Result<()> {
-        loop {
-            let names = self.names();
-            let ids: BTreeSet<String> =
-                self.metrics.iter().map(|m| m.metric_name.clone()).collect();
-            let mut gone = Vec::new();
-            for m in &self.metrics {
-                let formula = names.formula(&m.base_formula).map(|f| names_of(&f));
-                let known = formula
-                    .is_ok_and(|f| f.iter().all(|n| ids.contains(n) || self.core().knows(n)));
-                let parent = m.parent_category.as_ref().is_none_or(|p| ids.contains(p));
-                if !known || !parent {
-                    gone.push(m.metric_name.clone());
-                }
-            }
-            if gone.is_empty() {
-                return Ok(());
-            }
-            self.metrics.retain(|m| !gone.contains(&m.metric_name));
-            self.repairs.push(format!("Left out, for want of events: {}.", gone.join(", ")));
-        }
-    }
-
-    /// The names of the file's metrics.
-    pub fn names(&self) -> Names {
-        Names::new(self.metrics.iter().map(|m| {
-            (m.metric_name.as_str(), is_tree(&m.metric_name) && m.unit_of_measure == "percent")
-        }))
-    }
-
     /// The table.
     pub fn table(self) -> Result<Generated> {
         let machine = self.machine;
+        let shape = machine.shape;
         let mut made =
             Made { read: &self, names: self.names(), events: BTreeMap::new(), notes: Vec::new() };
-        made.event(machine.shape.clocks)?;
+        made.event(shape.clocks)?;
         let (mut tree, mut bottlenecks, mut infos) = (Vec::new(), Vec::new(), Vec::new());
         for metric in &self.metrics {
             let node = made
@@ -150,7 +39,7 @@ impl Read<'_> {
         }
         let (events, left_out) = (made.events, made.notes);
         let mut notes: Vec<String> =
-            machine.shape.notes.iter().chain(machine.notes).map(|s| (*s).to_owned()).collect();
+            shape.notes.iter().chain(machine.notes).map(|s| (*s).to_owned()).collect();
         notes.extend(self.repairs.iter().cloned());
         notes.extend(left_out);
         let table = TableFile {
@@ -159,28 +48,19 @@ impl Read<'_> {
             title: machine.title.to_owned(),
             vendor: "GenuineIntel".to_owned(),
             core: machine.core,
-            pmu: match machine.core {
-                None => "cpu",
-                Some(CoreKind::P) => "cpu_core",
-                Some(CoreKind::E) => "cpu_atom",
-            }
-            .to_owned(),
+            pmu: pmu(machine.core).to_owned(),
             source: self.source(),
-            tma: self.header.as_ref().map(|h| h.tma_version.clone()),
-            clocks: machine.shape.clocks.to_owned(),
-            // E-cores, on servers too, count their cycles with this event.
-            texts: (machine.shape.clocks == "CPU_CLK_UNHALTED.CORE").then(|| "e".to_owned()),
+            tma: self.tma(),
+            clocks: shape.clocks.to_owned(),
+            texts: shape.texts.map(str::to_owned),
             notes,
             matches: self.matches.clone(),
-            pipeline: Pipeline {
-                width: machine.shape.width,
-                reorder_buffer: machine.shape.reorder_buffer,
-            },
+            pipeline: Pipeline { width: shape.width, reorder_buffer: shape.reorder_buffer },
             counters: Counters {
-                general: machine.shape.general,
-                general_smt: machine.shape.general_smt,
-                fixed: machine.shape.fixed,
-                topdown_levels: machine.shape.topdown_levels,
+                general: shape.general,
+                general_smt: shape.general_smt,
+                fixed: shape.fixed,
+                topdown_levels: shape.topdown_levels,
             },
             events,
             node: parents_first(tree)?,
@@ -189,22 +69,14 @@ impl Read<'_> {
         };
         Ok(Generated { folder: "intel", heading: heading(&table), table })
     }
+}
 
-    fn source(&self) -> Vec<String> {
-        let of = |what: &str, file: &str, h: &Header| {
-            let folder = self.machine.folder;
-            format!("intel/perfmon {folder}/{what}/{file} {}, {}", h.version, h.date_published)
-        };
-        let mut source = vec![of("events", self.machine.events, &self.events.header)];
-        match (&self.machine.metrics, &self.header) {
-            (Metrics::Perfmon(file), Some(header)) => source.push(of("metrics", file, header)),
-            (Metrics::Linux(file) | Metrics::Earlier(file), _) => {
-                source.push(format!("intel/perfmon, in Linux form: {file}"));
-                source.push("intel/perfmon E-core_TMA_Metrics.csv 4".to_owned());
-            }
-            (Metrics::Perfmon(_), None) => {}
-        }
-        source
+/// The core PMU's name in sysfs.
+fn pmu(core: Option<CoreKind>) -> &'static str {
+    match core {
+        None => "cpu",
+        Some(CoreKind::P) => "cpu_core",
+        Some(CoreKind::E) => "cpu_atom",
     }
 }
 

@@ -11,7 +11,9 @@ pub enum Metrics {
     Perfmon(&'static str),
     /// The atom metrics of `perfmon-linux/FILE`; order and capitals from Intel's E-core sheet.
     Linux(&'static str),
-    /// The same of an earlier core, where Intel has published none: what its events allow.
+    /// A column of Intel's sheet of all P cores.
+    Sheet(&'static str),
+    /// The atom metrics of an earlier core, where Intel has published none: what its events allow.
     Earlier(&'static str),
 }
 
@@ -39,6 +41,8 @@ pub struct Shape {
     pub fixed: u32,
     pub topdown_levels: u32,
     pub clocks: &'static str,
+    /// Variant of the texts in `events/nodes.toml`.
+    pub texts: Option<&'static str>,
     pub notes: &'static [&'static str],
 }
 
@@ -56,6 +60,7 @@ const HASWELL: Shape = Shape {
     fixed: 3,
     topdown_levels: 0,
     clocks: "CPU_CLK_UNHALTED.THREAD",
+    texts: None,
     notes: &[SMT_SHARED],
 };
 const SKYLAKE: Shape = Shape {
@@ -74,6 +79,7 @@ const SUNNY_COVE: Shape = Shape {
     fixed: 4,
     topdown_levels: 1,
     clocks: "CPU_CLK_UNHALTED.THREAD",
+    texts: None,
     notes: &[
         FIXED_METRICS,
         "Linux before 5.10 lets CYCLE_ACTIVITY.STALLS_MEM_ANY count on counters where it miscounts.",
@@ -103,6 +109,7 @@ const GRACEMONT: Shape = Shape {
     fixed: 3,
     topdown_levels: 0,
     clocks: "CPU_CLK_UNHALTED.CORE",
+    texts: Some("e"),
     notes: &[],
 };
 const CRESTMONT: Shape = Shape { width: 6, general: 8, general_smt: 8, ..GRACEMONT };
@@ -303,6 +310,17 @@ pub const MACHINES: &[Machine] = &[
         SKYMONT,
         &["The low-power E cores of Arrow Lake-H are Crestmont: `--uarch mtl-e` fits them."],
     ),
+    Machine {
+        metrics: Metrics::Sheet("PTL"),
+        notes: &["Read from Intel's sheet: no metrics file is published for this core yet."],
+        ..performance(
+            "ptl",
+            "Panther Lake: P core (Cougar Cove)",
+            "PTL",
+            ("pantherlake_cougarcove_core.json", ""),
+            LION_COVE,
+        )
+    },
     efficient(
         "ptl-e",
         "Panther Lake: E core (Darkmont)",

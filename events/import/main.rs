@@ -17,6 +17,8 @@ mod machines;
 mod names;
 mod perfmon;
 mod repairs;
+mod sheet;
+mod sources;
 mod verify;
 
 use anyhow::{Context, Result, bail};

@@ -3,7 +3,7 @@
 /// Unit of an info metric; `None` is a ratio, an empty text a plain number.
 pub fn unit(id: &str, domain: &str, percent_formula: bool) -> Option<&'static str> {
     let ends = |tails: &[&str]| tails.iter().any(|t| id.ends_with(t));
-    if percent_formula {
+    if percent_formula || ends(&["Core_Bound_Likely"]) {
         return Some("%");
     }
     match domain {
@@ -27,6 +27,7 @@ pub fn unit(id: &str, domain: &str, percent_formula: bool) -> Option<&'static st
         "Mispredict_Ratio",
         "C0_Wait",
         "Useless_HWPF",
+        "Retire_Stall",
     ]) {
         None
     } else if ends(&["Frequency"]) {

@@ -5,10 +5,10 @@
 
 use crate::encoding::normal_name;
 use crate::formulas::{names_of, parse_vendor};
-use crate::intel::read;
 use crate::machines::{MACHINES, Metrics};
 use crate::perfmon::Metric;
 use crate::repairs;
+use crate::sources::read;
 use anyhow::{Context, Result, bail};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

@@ -6,10 +6,10 @@
 mod advise;
 mod choose;
 mod drilldown;
-mod imported;
+//mod imported;
 mod live;
 mod repeats;
 
 pub use choose::{Ask, Chosen};
-pub use imported::{ImportAsk, imported};
+//pub use imported::{ImportAsk, imported};
 pub use live::{LiveAsk, Outcome, Update, live};

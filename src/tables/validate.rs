@@ -54,7 +54,7 @@ impl fmt::Display for Finding {
 }
 
 /// Units that info metrics may have; the empty one is a plain number.
-pub const UNITS: [&str; 17] = [
+pub const UNITS: &[&str] = &[
     "",
     "%",
     "instructions",
@@ -62,6 +62,7 @@ pub const UNITS: [&str; 17] = [
     "slots",
     "cycles",
     "per 1000 instructions",
+    "per 1000 µops",
     "instructions/cycle",
     "cycles/instruction",
     "ops/cycle",
@@ -76,7 +77,7 @@ pub const UNITS: [&str; 17] = [
 
 /// What a value can be a share of, or be: Intel's count domains. AMD's and hand-written tables
 /// use `Slots` and `Clocks`.
-pub const DOMAINS: [&str; 23] = [
+pub const DOMAINS: &[&str] = &[
     "Slots",
     "Slots_Estimated",
     "Scaled_Slots",
@@ -100,6 +101,7 @@ pub const DOMAINS: [&str; 23] = [
     "Seconds",
     "NanoSeconds",
     "GB/sec",
+    "MB/sec",
 ];
 
 /// Every finding about the table file `text` that is known as `name`, errors first, then by

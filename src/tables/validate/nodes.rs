@@ -144,7 +144,7 @@ fn parent(node: &Formulas, file: &TableFile, found: &mut Found) {
 fn vocabulary(node: &Formulas, found: &mut Found) {
     let spec = node.node;
     let lists: [(_, _, &[&str]); 2] =
-        [("unit", &spec.unit, &UNITS), ("domain", &spec.domain, &DOMAINS)];
+        [("unit", &spec.unit, UNITS), ("domain", &spec.domain, DOMAINS)];
     for (what, word, known) in lists {
         let Some(word) = word else { continue };
         if !known.contains(&word.as_str()) {

@@ -1,0 +1,206 @@
+//! Starts a command in two steps: forked and waiting, so that its events can be opened, then exec.
+//!
+//! Failure of exec comes back through a pipe that a successful exec closes, so "not found" and
+//! "not executable" are told as what they are and never as exit status 127 of a child.
+
+use crate::collect::kernel::Usage;
+use crate::collect::{Command, Exit};
+use crate::error::{Error, Result};
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::unistd::pipe2;
+use std::ffi::{CString, OsString};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+
+/// A child process: waiting, running or ended.
+pub struct Child {
+    /// Its process id.
+    pub pid: i32,
+    /// Becomes readable when it ends; `None` before Linux 5.3.
+    pub pidfd: Option<OwnedFd>,
+    go: Option<OwnedFd>,
+    failure: OwnedFd,
+    name: OsString,
+    ended: Option<(Exit, Usage)>,
+}
+
+impl Child {
+    /// Forks; the child waits for [`Child::start`].
+    pub fn prepare(command: &Command) -> Result<Self> {
+        let name = command.argv.first().cloned().unwrap_or_default();
+        let failed =
+            |e: Errno| Error::failed(format!("cannot start {}", name.display())).because(e.desc());
+        let (wait, go) = pipe2(OFlag::O_CLOEXEC).map_err(failed)?;
+        let (failure, report) = pipe2(OFlag::O_CLOEXEC).map_err(failed)?;
+        let argv: std::result::Result<Vec<CString>, _> =
+            command.argv.iter().map(|a| CString::new(a.as_bytes())).collect();
+        let argv =
+            argv.map_err(|_| Error::usage("an argument of the command contains a zero byte"))?;
+        let mut pointers: Vec<*const libc::c_char> = argv.iter().map(|a| a.as_ptr()).collect();
+        pointers.push(std::ptr::null());
+        let plan = Plan {
+            argv: &pointers,
+            wait: wait.as_raw_fd(),
+            go: go.as_raw_fd(),
+            report: report.as_raw_fd(),
+            stdout_to_stderr: command.stdout_to_stderr,
+        };
+        // SAFETY: the child calls async-signal-safe functions only (see `become_command`) and
+        // never returns; everything it reads was made before the fork.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            become_command(&plan);
+        }
+        if pid < 0 {
+            return Err(failed(Errno::last()));
+        }
+        Ok(Self { pid, pidfd: pidfd(pid), go: Some(go), failure, name, ended: None })
+    }
+
+    /// Lets the child exec and waits until it has, or has failed to.
+    pub fn start(&mut self) -> Result<()> {
+        let name = self.name.clone();
+        let failed =
+            |e: Errno| Error::failed(format!("cannot start {}", name.display())).because(e.desc());
+        let go = self.go.take();
+        if let Some(go) = &go {
+            nix::unistd::write(go, b"g").map_err(failed)?;
+        }
+        let mut errno = [0; 4];
+        let read = loop {
+            match nix::unistd::read(&self.failure, &mut errno) {
+                Err(Errno::EINTR) => {}
+                other => break other.map_err(failed)?,
+            }
+        };
+        if read == 0 {
+            return Ok(());
+        }
+        self.reap();
+        let errno = Errno::from_raw(i32::from_ne_bytes(errno));
+        Err(match errno {
+            Errno::ENOENT => failed(errno).hint(if name.as_bytes().contains(&b'/') {
+                "check the path, and the interpreter named in the first line of a script"
+            } else {
+                "no such program in PATH; give its path, as in ./program"
+            }),
+            Errno::EACCES => failed(errno).hint("chmod +x makes a file executable"),
+            Errno::ENOEXEC => failed(errno).hint("a script needs a first line such as #!/bin/sh"),
+            other => failed(other),
+        })
+    }
+
+    /// Waits for the end.
+    pub fn reap(&mut self) -> (Exit, Usage) {
+        if let Some(ended) = self.ended {
+            return ended;
+        }
+        let mut status = 0;
+        // SAFETY: an all-zero rusage is a valid value for the kernel to overwrite.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        let ended = loop {
+            // SAFETY: both pointers are valid for the call.
+            let got = unsafe { libc::wait4(self.pid, &mut status, 0, &mut usage) };
+            if got == self.pid {
+                break (exit(status), used(&usage));
+            }
+            if Errno::last() != Errno::EINTR {
+                // Somebody else has waited for it; how it ended is not to be known.
+                break (Exit::Status(0), Usage::default());
+            }
+        };
+        self.ended = Some(ended);
+        ended
+    }
+
+    /// Whether it has ended, without waiting.
+    pub fn has_ended(&self) -> bool {
+        if self.ended.is_some() {
+            return true;
+        }
+        // SAFETY: an all-zero siginfo is a valid value for the kernel to overwrite.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: the pointer is valid for the call; WNOWAIT leaves the child to be reaped.
+        let got = unsafe { libc::waitid(libc::P_PID, self.pid as libc::id_t, &mut info, options) };
+        // SAFETY: waitid filled it, or left it zero.
+        got != 0 || unsafe { info.si_pid() } == self.pid
+    }
+}
+
+impl Drop for Child {
+    /// A child that was never started is let go; it sees the closed pipe and leaves.
+    fn drop(&mut self) {
+        if self.go.take().is_some() {
+            self.reap();
+        }
+    }
+}
+
+/// What the child needs, all of it made before the fork.
+struct Plan<'a> {
+    argv: &'a [*const libc::c_char],
+    wait: RawFd,
+    go: RawFd,
+    report: RawFd,
+    stdout_to_stderr: bool,
+}
+
+/// The child's side, between fork and exec.
+fn become_command(plan: &Plan<'_>) -> ! {
+    // SAFETY: only async-signal-safe calls on memory made before the fork. execvp allocates
+    // nothing in glibc and musl. Signal dispositions that Rust or we changed are put back, as
+    // exec keeps ignored signals ignored and the mask as it is.
+    unsafe {
+        libc::close(plan.go);
+        let mut byte = 0u8;
+        loop {
+            let got = libc::read(plan.wait, (&raw mut byte).cast(), 1);
+            if got == 1 {
+                break;
+            }
+            if got == 0 || *libc::__errno_location() != libc::EINTR {
+                libc::_exit(127);
+            }
+        }
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        if plan.stdout_to_stderr {
+            libc::dup2(2, 1);
+        }
+        libc::execvp(plan.argv[0], plan.argv.as_ptr());
+        let errno = *libc::__errno_location();
+        libc::write(plan.report, (&raw const errno).cast(), size_of::<libc::c_int>());
+        libc::_exit(if errno == libc::ENOENT { 127 } else { 126 })
+    }
+}
+
+/// A descriptor that becomes readable when `pid` ends.
+pub fn pidfd(pid: i32) -> Option<OwnedFd> {
+    // SAFETY: pidfd_open takes numbers only.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+fn exit(status: libc::c_int) -> Exit {
+    if libc::WIFSIGNALED(status) {
+        Exit::Signal(libc::WTERMSIG(status))
+    } else {
+        Exit::Status(libc::WEXITSTATUS(status))
+    }
+}
+
+fn used(usage: &libc::rusage) -> Usage {
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 * 1e-6;
+    let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+    Usage {
+        cpu_seconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        context_switches: count(usage.ru_nvcsw) + count(usage.ru_nivcsw),
+        page_faults: count(usage.ru_minflt) + count(usage.ru_majflt),
+        major_faults: count(usage.ru_majflt),
+    }
+}

@@ -1,0 +1,340 @@
+//! The real kernel: perf-event2 opens the events; reads, waits and processes are ours.
+//!
+//! perf-event2's `Builder` covers every combination of task, CPU and control group. What it
+//! does not: reading a group into a buffer that is kept (its `read_group` allocates), and raw
+//! encodings with all three config words; those go through its `Event` trait and `attrs_mut`.
+
+use super::child::{Child, pidfd};
+use super::signals::Signals;
+use crate::collect::kernel::{Event, Handle, Kernel, Subject, Usage, Wake};
+use crate::collect::{Command, Exit};
+use crate::error::{Error, Result};
+use crate::machine::{Encoding, Machine, Probe, encode};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::time::TimeSpec;
+use perf_event::events::Raw;
+use perf_event::{Builder, Counter, ReadFormat};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The kernel we run on, for one measurement.
+pub struct Live {
+    origin: Instant,
+    events: Vec<Option<Counter>>,
+    free: Vec<usize>,
+    cgroups: Vec<File>,
+    child: Option<Child>,
+    watched: Option<(i32, Option<OwnedFd>)>,
+    signals: Signals,
+    buffer: Vec<u8>,
+}
+
+impl Live {
+    /// Ready to measure; catches SIGINT, SIGTERM and SIGHUP until dropped.
+    ///
+    /// # Errors
+    /// Another measurement is running in this process.
+    pub fn new() -> Result<Self> {
+        Ok(Self {
+            origin: Instant::now(),
+            events: Vec::new(),
+            free: Vec::new(),
+            cgroups: Vec::new(),
+            child: None,
+            watched: None,
+            signals: Signals::catch()?,
+            buffer: Vec::new(),
+        })
+    }
+
+    fn event(&mut self, handle: Handle) -> std::result::Result<&mut Counter, Errno> {
+        self.events.get_mut(handle.0).and_then(Option::as_mut).ok_or(Errno::EBADF)
+    }
+}
+
+fn errno(error: std::io::Error) -> Errno {
+    // perf-event2 turns E2BIG (attributes this kernel does not know) into an error of its own.
+    error.raw_os_error().map_or(Errno::E2BIG, Errno::from_raw)
+}
+
+impl Kernel for Live {
+    fn open(
+        &mut self,
+        event: &Event,
+        leader: Option<Handle>,
+    ) -> std::result::Result<Handle, Errno> {
+        let Encoding { kind, config, config1, config2, .. } = event.encoding;
+        let mut builder = Builder::new(Raw::new(config));
+        let attr = builder.attrs_mut();
+        (attr.type_, attr.config1, attr.config2) = (kind, config1, config2);
+        match event.subject {
+            Subject::Task(tid) => builder.observe_pid(tid),
+            Subject::Everyone => builder.any_pid(),
+            Subject::Cgroup(at) => {
+                builder.observe_cgroup(self.cgroups.get(at.0).ok_or(Errno::EBADF)?)
+            }
+        };
+        if let Some(cpu) = event.cpu {
+            builder.one_cpu(cpu as usize);
+        }
+        let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
+        let group = if event.group_read { ReadFormat::GROUP } else { ReadFormat::empty() };
+        // `Builder::read_format` would add event ids to group reads; the order is enough for us.
+        builder.attrs_mut().read_format = (times | group).bits();
+        builder
+            .inherit(event.inherit)
+            .enabled(leader.is_some())
+            .enable_on_exec(event.enable_on_exec && leader.is_none())
+            .exclude_kernel(event.exclude_kernel || event.encoding.user_only)
+            .exclude_hv(event.exclude_kernel || event.encoding.user_only)
+            .exclude_user(event.encoding.kernel_only);
+        let counter = match leader {
+            None => builder.build(),
+            Some(leader) => {
+                let at = self.events.get_mut(leader.0).and_then(Option::as_mut);
+                builder.build_with_group(at.ok_or(Errno::EBADF)?)
+            }
+        };
+        let counter = Some(counter.map_err(errno)?);
+        let at = self.free.pop().unwrap_or(self.events.len());
+        if at == self.events.len() {
+            self.events.push(counter);
+        } else {
+            self.events[at] = counter;
+        }
+        Ok(Handle(at))
+    }
+
+    fn close(&mut self, event: Handle) {
+        if let Some(slot) = self.events.get_mut(event.0)
+            && slot.take().is_some()
+        {
+            self.free.push(event.0);
+        }
+    }
+
+    fn enable(&mut self, leader: Handle) -> std::result::Result<(), Errno> {
+        self.event(leader)?.enable_group().map_err(errno)
+    }
+
+    fn disable(&mut self, leader: Handle) -> std::result::Result<(), Errno> {
+        self.event(leader)?.disable_group().map_err(errno)
+    }
+
+    fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> std::result::Result<(), Errno> {
+        // More events than this in a group do not exist: the kernel's reads stay below 16 KiB.
+        self.buffer.resize(16 * 1024, 0);
+        let event = self.events.get(leader.0).and_then(Option::as_ref).ok_or(Errno::EBADF)?;
+        // SAFETY: the counter keeps its descriptor open for as long as it is borrowed here.
+        let fd = unsafe { BorrowedFd::borrow_raw(event.as_raw_fd()) };
+        let bytes = nix::unistd::read(fd, &mut self.buffer)?;
+        words.clear();
+        let (all, _) = self.buffer[..bytes].as_chunks::<8>();
+        words.extend(all.iter().map(|w| u64::from_ne_bytes(*w)));
+        Ok(())
+    }
+
+    fn runs(&mut self, leader: Handle, cpus: Option<&[u32]>, patience: Duration) -> Option<bool> {
+        let us = nix::unistd::Pid::from_raw(0);
+        let home = sched_getaffinity(us).ok()?;
+        if let Some(cpus) = cpus {
+            let mut set = CpuSet::new();
+            let allowed = |c: &&u32| home.is_set(**c as usize).unwrap_or(false);
+            for cpu in cpus.iter().filter(allowed) {
+                let _ = set.set(*cpu as usize);
+            }
+            sched_setaffinity(us, &set).ok()?;
+        }
+        let ran = self.tried(leader, patience);
+        if cpus.is_some() {
+            let _ = sched_setaffinity(us, &home);
+        }
+        ran
+    }
+
+    fn open_cgroup(&mut self, folder: &Path) -> Result<Handle> {
+        let path = find_cgroup(folder);
+        let file = File::open(&path).and_then(|f| {
+            let is_group = path.join("cgroup.procs").exists() || path.join("tasks").exists();
+            if is_group { Ok(f) } else { Err(std::io::ErrorKind::NotFound.into()) }
+        });
+        let file = file.map_err(|e| {
+            Error::failed(format!("there is no control group {}", folder.display()))
+                .because(e)
+                .hint("systemd-cgls lists them; a name is taken below /sys/fs/cgroup")
+        })?;
+        self.cgroups.push(file);
+        Ok(Handle(self.cgroups.len() - 1))
+    }
+
+    fn raise_file_limit(&mut self) -> bool {
+        let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return false };
+        let most = std::fs::read_to_string("/proc/sys/fs/nr_open").ok();
+        let most = most.and_then(|t| t.trim().parse().ok()).unwrap_or(hard);
+        // Root may go beyond the hard limit; for others that fails and the hard limit is next.
+        [most.max(hard), hard].into_iter().any(|limit| {
+            limit > soft && setrlimit(Resource::RLIMIT_NOFILE, limit, limit.max(hard)).is_ok()
+        })
+    }
+
+    fn threads(&mut self, process: i32) -> std::result::Result<Vec<i32>, Errno> {
+        let entries =
+            std::fs::read_dir(format!("/proc/{process}/task")).map_err(|_| Errno::ESRCH)?;
+        let name = |e: std::fs::DirEntry| e.file_name().to_str().and_then(|n| n.parse().ok());
+        let mut all: Vec<i32> = entries.flatten().filter_map(name).collect();
+        all.sort_unstable();
+        if all.is_empty() { Err(Errno::ESRCH) } else { Ok(all) }
+    }
+
+    fn now(&mut self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    fn prepare(&mut self, command: &Command) -> Result<i32> {
+        let child = Child::prepare(command)?;
+        let pid = child.pid;
+        self.child = Some(child);
+        Ok(pid)
+    }
+
+    fn start(&mut self) -> Result<()> {
+        self.child.as_mut().map_or(Ok(()), Child::start)
+    }
+
+    fn watch(&mut self, process: i32) -> Result<()> {
+        self.watched = Some((process, pidfd(process)));
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Option<Duration>) -> Wake {
+        loop {
+            if let Some((number, from_terminal)) = self.signals.next() {
+                return Wake::Signal { number, from_terminal };
+            }
+            if self.child.as_ref().is_some_and(Child::has_ended) {
+                return Wake::Exited;
+            }
+            if let Some((pid, _)) = self.watched
+                && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None)
+                    == Err(Errno::ESRCH)
+            {
+                return Wake::Gone;
+            }
+            let left = until.map(|u| u.saturating_sub(self.origin.elapsed()));
+            if left == Some(Duration::ZERO) {
+                return Wake::Time;
+            }
+            self.poll(left);
+        }
+    }
+
+    fn signal(&mut self, number: i32) {
+        if let Some(child) = &self.child
+            && !child.has_ended()
+            && let Ok(signal) = nix::sys::signal::Signal::try_from(number)
+        {
+            let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.pid), signal);
+        }
+    }
+
+    fn reap(&mut self) -> Option<(Exit, Usage)> {
+        self.child.take().map(|mut child| child.reap())
+    }
+}
+
+impl Live {
+    /// Enables a group on ourselves and spins until it has run or `patience` is over.
+    fn tried(&mut self, leader: Handle, patience: Duration) -> Option<bool> {
+        let mut words = Vec::new();
+        self.enable(leader).ok()?;
+        let begin = Instant::now();
+        let ran = loop {
+            self.read(leader, &mut words).ok()?;
+            let ran = words.get(2).is_some_and(|running| *running > 0);
+            if ran || begin.elapsed() > patience {
+                break ran;
+            }
+        };
+        let _ = self.disable(leader);
+        Some(ran)
+    }
+
+    /// Sleeps until a signal, the end of a process, or `left` has passed. Processes that no
+    /// descriptor tells of (threads; kernels before 5.3) are looked at every 5 ms.
+    fn poll(&self, left: Option<Duration>) {
+        let child = self.child.as_ref().map(|c| c.pidfd.as_ref());
+        let watched = self.watched.as_ref().map(|(_, fd)| fd.as_ref());
+        let blind = matches!(child, Some(None)) || matches!(watched, Some(None));
+        let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        for fd in [child.flatten(), watched.flatten()].into_iter().flatten() {
+            fds.push(PollFd::new(fd.as_fd(), PollFlags::POLLIN));
+        }
+        let look = Duration::from_millis(5);
+        let left = match (left, blind) {
+            (Some(left), true) => Some(left.min(look)),
+            (None, true) => Some(look),
+            (left, false) => left,
+        };
+        let _ = ppoll(&mut fds, left.map(TimeSpec::from), None);
+    }
+}
+
+/// `name` below the unified or the perf_event hierarchy, unless it is a path already.
+fn find_cgroup(name: &Path) -> std::path::PathBuf {
+    if name.is_absolute() && name.exists() {
+        return name.to_owned();
+    }
+    let name = name.strip_prefix("/").unwrap_or(name);
+    let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup/unified"];
+    let all = mounts.iter().map(|m| Path::new(m).join(name));
+    let mut all = all.filter(|p| p.exists());
+    all.next().unwrap_or_else(|| Path::new(mounts[0]).join(name))
+}
+
+/// The dummy software event: counts nothing, but its times tell when it was scheduled.
+pub(super) const DUMMY: Encoding = software(9);
+
+/// A software event of linux/perf_event.h by its number.
+pub(super) const fn software(number: u64) -> Encoding {
+    const PERF_TYPE_SOFTWARE: u32 = 1;
+    let (config1, config2) = (0, 0);
+    let (user_only, kernel_only) = (false, false);
+    Encoding { kind: PERF_TYPE_SOFTWARE, config: number, config1, config2, user_only, kernel_only }
+}
+
+/// Tries what this process may open, for `tdtool doctor`.
+pub fn probe(machine: &Machine) -> Probe {
+    let Ok(mut kernel) = Live::new() else {
+        return Probe { software: Err(libc::EBUSY), core: None, inherit_groups: false };
+    };
+    let event = |encoding| Event {
+        encoding,
+        subject: Subject::Task(0),
+        cpu: None,
+        inherit: false,
+        exclude_kernel: true,
+        enable_on_exec: false,
+        group_read: true,
+    };
+    let opened = |r: std::result::Result<Handle, Errno>| r.map(|_| ()).map_err(|e| e as i32);
+    let software = opened(kernel.open(&event(DUMMY), None));
+    let inherited = Event { inherit: true, ..event(DUMMY) };
+    let inherit_groups = kernel.open(&inherited, None).is_ok();
+    let core = machine.core_pmus().next().map(|pmu| {
+        // The core clock: 0x76 on AMD, 0x3c on Intel, 0x11 on Arm.
+        let code = match machine.cpu.vendor.as_str() {
+            "AuthenticAMD" | "HygonGenuine" => 0x76,
+            "GenuineIntel" => 0x3c,
+            _ => 0x11,
+        };
+        let spec = crate::tables::EventSpec { code, ..Default::default() };
+        let encoding = encode(&spec, pmu).map_err(|_| libc::ENOENT)?;
+        opened(kernel.open(&event(encoding), None))
+    });
+    Probe { software, core, inherit_groups }
+}

@@ -1,0 +1,131 @@
+//! The live collector: groups on counters through perf_event_open, and what goes wrong with that.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `mod.rs` | a measurement: one or many runs, put together |
+//! | `place.rs` | whom and where: tasks, CPUs, scopes |
+//! | `open.rs` | opening groups, with every fallback |
+//! | `run.rs` | one run: start, read, interrupt, end |
+//! | `bank.rs` | readings kept by merging neighbours |
+//! | `result.rs` | readings → [`Counts`] |
+//! | `software.rs` | software events and wait4 |
+//! | `live.rs`, `child.rs`, `signals.rs` | the real kernel; the only `unsafe` |
+
+mod bank;
+mod child;
+mod live;
+mod merge;
+mod open;
+mod place;
+mod result;
+mod run;
+mod signals;
+mod software;
+
+pub use live::{Live, probe};
+
+use super::kernel::Kernel;
+use super::{CorePlan, Measurement, Progress, Request, Target};
+use crate::error::{Error, Result};
+use crate::machine::{Finding, Level, Machine, TableMatch, findings};
+use crate::tables::EventId;
+use run::{Run, RunResult};
+
+/// Measures `request` on this machine; see [`measure_with`].
+///
+/// # Errors
+/// As [`measure_with`].
+pub fn measure(
+    request: &Request<'_>,
+    on_progress: &mut dyn FnMut(Progress),
+) -> Result<Measurement> {
+    measure_with(&mut Live::new()?, request, on_progress)
+}
+
+/// What keeps every top-down node from being measured here, with the remedy: no table, no core
+/// PMU, or a kernel that refuses it. `None`: nothing does.
+pub fn blocked(machine: &Machine, tables: &[TableMatch]) -> Option<Finding> {
+    let vital = |f: &Finding| matches!(f.id, "table" | "core_pmu") && f.level == Level::Blocked;
+    findings(machine, tables, &probe(machine)).into_iter().find(vital)
+}
+
+/// Measures `request` through `kernel`: every run of the command, put together.
+///
+/// A machine without a PMU, or one that refuses, is no error: the groups then are missing for
+/// that reason, the command runs and the software counts are there.
+///
+/// # Errors
+/// The request contradicts itself; the command cannot be started (not found, not executable);
+/// the process, thread, CPU or control group does not exist; there are too many events for the
+/// limit on open files.
+pub fn measure_with(
+    kernel: &mut dyn Kernel,
+    request: &Request<'_>,
+    on_progress: &mut dyn FnMut(Progress),
+) -> Result<Measurement> {
+    check(request)?;
+    let parts = parts(request);
+    let mut repeats: Vec<Vec<RunResult>> = Vec::new();
+    let mut number = 0;
+    'all: for _ in 0..request.repeats.max(1) {
+        repeats.push(Vec::new());
+        for part in &parts {
+            let mut run = Run::new(kernel, request, part, number);
+            let result = run.go(on_progress)?;
+            number += 1;
+            let over = result.interrupted.is_some();
+            if let Some(last) = repeats.last_mut() {
+                last.push(result);
+            }
+            if over {
+                break 'all;
+            }
+        }
+    }
+    Ok(merge::measurement(request, repeats))
+}
+
+/// The groups of one run, for each kind of core: index of the plan's group and its events.
+type Part = Vec<Vec<(usize, Vec<EventId>)>>;
+
+/// All groups at once, or each by itself.
+fn parts(request: &Request<'_>) -> Vec<Part> {
+    let all = |core: &CorePlan<'_>| core.groups.iter().cloned().enumerate().collect::<Vec<_>>();
+    let whole: Part = request.cores.iter().map(all).collect();
+    if request.multiplex {
+        return vec![whole];
+    }
+    let mut parts = Vec::new();
+    for (at, groups) in whole.iter().enumerate() {
+        for group in groups {
+            let mut part: Part = vec![Vec::new(); whole.len()];
+            part[at].push(group.clone());
+            parts.push(part);
+        }
+    }
+    if parts.is_empty() { vec![whole] } else { parts }
+}
+
+/// Refuses requests that make no sense.
+fn check(request: &Request<'_>) -> Result<()> {
+    let command = request.command.as_ref();
+    if request.target == Target::Command && command.is_none_or(|c| c.argv.is_empty()) {
+        return Err(Error::usage("no command to measure")
+            .hint("put it behind --: tdtool report -- COMMAND ARGUMENT…"));
+    }
+    let again = request.repeats > 1 || !request.multiplex;
+    if again && command.is_none() {
+        return Err(Error::usage("only a command can be run again")
+            .because("-r and --no-multiplex start it several times")
+            .hint("give a command behind --, or leave the option out"));
+    }
+    if request.target.is_by_cpu() {
+        return Ok(());
+    }
+    if matches!(request.aggregate, super::Aggregate::Core | super::Aggregate::Socket) {
+        return Err(Error::usage("cores and sockets can only be told apart with whole CPUs")
+            .because("a process moves between them")
+            .hint("add -a or -C CPUS"));
+    }
+    Ok(())
+}

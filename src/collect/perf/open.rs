@@ -1,0 +1,481 @@
+//! Opening groups, and every way in which the kernel may refuse one.
+//!
+//! | the kernel says | we |
+//! |---|---|
+//! | EACCES, EPERM | start again with user mode only; then give up with the reason |
+//! | EINVAL on a member that opens alone | split the group there ("weak group") and say so |
+//! | EINVAL, ENOENT, EOPNOTSUPP on an event alone | leave that event out, missing with the reason |
+//! | EMFILE | raise the limit on open files, else an error that says how many are needed |
+//! | ENODEV, ESRCH | that CPU or thread has gone: leave the place out |
+//! | the group opens but never gets a counter | split it: somebody else holds counters |
+
+use super::live::DUMMY;
+use super::place::{Places, Spot};
+use super::run::Run;
+use crate::collect::kernel::{Event, Handle, Subject};
+use crate::error::{Error, Result};
+use crate::machine::{Encoding, encode};
+use crate::quantity::Missing;
+use crate::schedule::{self, Budget};
+use crate::tables::{EventId, PmuKind, Table};
+use nix::errno::Errno;
+use std::time::Duration;
+
+/// A group opened at every place of a run.
+#[derive(Debug)]
+pub struct OpenGroup {
+    /// Which of the request's kinds of core.
+    pub core: usize,
+    /// Its events, leader first; empty for the reference of a kind of core.
+    pub events: Vec<EventId>,
+    /// One for each place.
+    pub instances: Vec<Instance>,
+}
+
+/// A group at one place.
+#[derive(Debug)]
+pub struct Instance {
+    /// Leader first.
+    pub handles: Vec<Handle>,
+    /// Scope of the place.
+    pub scope: usize,
+    /// Where its counts begin in a frame: enabled, running, values.
+    pub offset: usize,
+}
+
+/// Everything open in a run.
+#[derive(Debug, Default)]
+pub struct Opened {
+    /// Groups in the order of the plan.
+    pub groups: Vec<OpenGroup>,
+    /// For each kind of core: the reference that tells the time tasks spent there, if needed.
+    pub references: Vec<Option<OpenGroup>>,
+    /// Events that cannot be counted, and why.
+    pub missing: Vec<(usize, Vec<EventId>, Missing)>,
+    /// What the scopes of the instances are called.
+    pub scopes: Vec<Option<String>>,
+    /// Whole CPUs are counted, not tasks.
+    pub by_cpu: bool,
+    /// Words of a frame.
+    pub width: usize,
+    /// Kernel mode is not counted.
+    pub user_only: bool,
+    /// What a report must state.
+    pub notes: Vec<String>,
+}
+
+/// Why opening stopped.
+enum Stop {
+    Denied,
+    Fatal(Error),
+}
+
+/// What the kernel takes of a group.
+enum Accepted {
+    /// All of it that exists here.
+    Whole(Vec<Coded>),
+    /// The events before this one, together; the rest would not fit.
+    UpTo(usize),
+}
+
+/// An event ready to open.
+#[derive(Clone, Copy)]
+struct Coded {
+    id: EventId,
+    encoding: Encoding,
+    any: bool,
+}
+
+impl Run<'_, '_> {
+    /// Opens all groups of this run at `places`.
+    pub(super) fn open_all(&mut self, places: &Places) -> Result<Opened> {
+        let mut user_only = self.request.user_only;
+        loop {
+            let mut opened = Opened { user_only, ..Opened::default() };
+            match self.try_open(places, &mut opened) {
+                Ok(()) => return Ok(opened),
+                Err(Stop::Fatal(error)) => {
+                    self.close_all(&opened);
+                    return Err(error);
+                }
+                Err(Stop::Denied) => self.close_all(&opened),
+            }
+            if user_only {
+                return Ok(self.all_denied());
+            }
+            user_only = true;
+        }
+    }
+
+    fn all_denied(&self) -> Opened {
+        let why = self.request.machine.kernel.why_denied().0;
+        let mut opened = Opened { user_only: true, ..Opened::default() };
+        for (core, groups) in self.part.iter().enumerate() {
+            for (_, events) in groups {
+                let why = Missing::NotPermitted(why.clone());
+                opened.missing.push((core, events.clone(), why));
+            }
+            opened.references.push(None);
+        }
+        opened
+    }
+
+    fn try_open(&mut self, places: &Places, opened: &mut Opened) -> std::result::Result<(), Stop> {
+        let (request, part) = (self.request, self.part);
+        for (core, (plan, groups)) in request.cores.iter().zip(part).enumerate() {
+            let pmu = plan.pmu.as_deref().and_then(|name| request.machine.pmu(name));
+            let Some(pmu) = pmu else {
+                let virtual_machine = request.machine.is_virtual();
+                for (_, events) in groups {
+                    let why = Missing::NoPmu { virtual_machine };
+                    opened.missing.push((core, events.clone(), why));
+                }
+                opened.references.push(None);
+                continue;
+            };
+            let cpus = pmu.cpus.as_deref();
+            let here = |s: &&Spot| s.cpu.is_none_or(|c| cpus.is_none_or(|all| all.contains(&c)));
+            let spots: Vec<Spot> = places.spots.iter().filter(here).copied().collect();
+            for (_, events) in groups {
+                let mut coded = Vec::new();
+                for &id in events {
+                    match code(plan.table, id, pmu) {
+                        Ok(event) => coded.push(event),
+                        Err(why) => opened.miss(core, id, why),
+                    }
+                }
+                self.open_group(core, &coded, &spots, cpus, opened)?;
+            }
+            let hybrid = request.machine.core_pmus().nth(1).is_some();
+            let reference = match cpus {
+                Some(cpus) if hybrid && !places.by_cpu => {
+                    self.open_reference(core, &spots, cpus, opened)?
+                }
+                _ => None,
+            };
+            opened.references.push(reference);
+        }
+        Ok(())
+    }
+
+    /// Opens one group everywhere, in as many parts as the kernel and its counters ask for.
+    fn open_group(
+        &mut self,
+        core: usize,
+        events: &[Coded],
+        spots: &[Spot],
+        cpus: Option<&[u32]>,
+        opened: &mut Opened,
+    ) -> std::result::Result<(), Stop> {
+        let Some(first) = spots.first() else { return Ok(()) };
+        let mut parts = self.split_by_kernel(core, events, first, opened)?;
+        if parts.len() > 1 {
+            let (n, parts) = (events.len(), parts.len());
+            opened.note(format!(
+                "a group of {n} events is too large for this kernel and was opened in {parts} parts"
+            ));
+        }
+        if self.split_starved(core, &mut parts, cpus, opened.user_only) {
+            opened.note(
+                "counters are taken by somebody else (the NMI watchdog or another profiler): \
+                 groups that never got one were split"
+                    .into(),
+            );
+        }
+        for part in parts {
+            let mut group = OpenGroup { core, events: ids(&part), instances: Vec::new() };
+            for spot in spots {
+                if let Some(handles) = self.open_at(&part, spot, opened.user_only)? {
+                    let offset = opened.width;
+                    opened.width += 2 + part.len();
+                    group.instances.push(Instance { handles, scope: spot.scope, offset });
+                }
+            }
+            opened.groups.push(group);
+        }
+        Ok(())
+    }
+
+    /// How the kernel takes the events at `spot`: parts, each a group it accepts.
+    fn split_by_kernel(
+        &mut self,
+        core: usize,
+        events: &[Coded],
+        spot: &Spot,
+        opened: &mut Opened,
+    ) -> std::result::Result<Vec<Vec<Coded>>, Stop> {
+        let mut parts: Vec<Vec<Coded>> = Vec::new();
+        let mut pending = vec![events.to_vec()];
+        while let Some(group) = pending.pop() {
+            match self.accepted(core, &group, spot, opened)? {
+                Accepted::Whole(group) if group.is_empty() => {}
+                Accepted::Whole(group) => parts.push(group),
+                Accepted::UpTo(at) => {
+                    pending.extend(self.halves(core, &group, at).into_iter().rev());
+                }
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Whether the kernel takes `group` as one; events it does not have at all are left out.
+    fn accepted(
+        &mut self,
+        core: usize,
+        group: &[Coded],
+        spot: &Spot,
+        opened: &mut Opened,
+    ) -> std::result::Result<Accepted, Stop> {
+        let mut open: Vec<(Coded, Handle)> = Vec::new();
+        let mut outcome = Ok(None);
+        for (at, event) in group.iter().enumerate() {
+            let leader = open.first().map(|(_, h)| *h);
+            let mut got = self.open_one(event, spot, leader, opened.user_only);
+            if leader.is_some() && got == Err(Errno::EINVAL) {
+                got = self.open_one(event, spot, None, opened.user_only);
+                if let Ok(alone) = got {
+                    self.kernel.close(alone);
+                    outcome = Ok(Some(Accepted::UpTo(at)));
+                    break;
+                }
+            }
+            match got {
+                Ok(handle) => open.push((*event, handle)),
+                Err(Errno::EACCES | Errno::EPERM) if !event.any || !opened.user_only => {
+                    outcome = Err(Stop::Denied);
+                    break;
+                }
+                Err(errno) => match self.reason(core, event.id, errno) {
+                    Ok(why) => opened.miss(core, event.id, why),
+                    Err(fatal) => {
+                        outcome = Err(Stop::Fatal(fatal));
+                        break;
+                    }
+                },
+            }
+        }
+        open.iter().for_each(|(_, h)| self.kernel.close(*h));
+        let whole = || Accepted::Whole(open.iter().map(|(e, _)| *e).collect());
+        outcome.map(|split| split.unwrap_or_else(whole))
+    }
+
+    /// Two smaller groups for one that does not fit: as the planner would halve it, so that the
+    /// clock is in both; where it would not, those before `at` and the rest.
+    fn halves(&self, core: usize, group: &[Coded], at: usize) -> Vec<Vec<Coded>> {
+        let table = self.request.cores[core].table;
+        let machine = self.request.machine;
+        let watchdog = machine.kernel.nmi_watchdog == Some(true);
+        let budget = Budget::of(table, machine.topology.smt, watchdog);
+        let halves = schedule::split(&schedule::Group { events: ids(group) }, table, &budget);
+        let smaller = halves.len() > 1 && halves.iter().all(|h| h.events.len() < group.len());
+        if !smaller {
+            return vec![group[..at].to_vec(), group[at..].to_vec()];
+        }
+        let coded = |id: &EventId| group.iter().find(|e| e.id == *id).copied();
+        halves.iter().map(|h| h.events.iter().filter_map(coded).collect()).collect()
+    }
+
+    /// Splits parts that open but get no counters; whether any did.
+    fn split_starved(
+        &mut self,
+        core: usize,
+        parts: &mut Vec<Vec<Coded>>,
+        cpus: Option<&[u32]>,
+        user_only: bool,
+    ) -> bool {
+        let mut split = false;
+        let mut pending: Vec<Vec<Coded>> = std::mem::take(parts);
+        pending.reverse();
+        while let Some(part) = pending.pop() {
+            // An event that starves alone stays as it is: it is reported as not counted.
+            if part.len() < 2 || self.gets_counters(&part, cpus, user_only) != Some(false) {
+                parts.push(part);
+                continue;
+            }
+            let middle = part.len() / 2;
+            pending.extend(self.halves(core, &part, middle).into_iter().rev());
+            split = true;
+        }
+        split
+    }
+
+    /// Tries a group on ourselves: does it run at all? `None` where that cannot be tried.
+    fn gets_counters(
+        &mut self,
+        part: &[Coded],
+        cpus: Option<&[u32]>,
+        user_only: bool,
+    ) -> Option<bool> {
+        let spot = Spot { subject: Subject::Task(0), cpu: None, scope: 0 };
+        let handles = self.open_at(part, &spot, user_only).ok()??;
+        let patience = Duration::from_millis(10);
+        let ran = handles.first().and_then(|h| self.kernel.runs(*h, cpus, patience));
+        handles.into_iter().for_each(|h| self.kernel.close(h));
+        ran
+    }
+
+    /// Opens a group that the kernel is known to accept. `None`: that place has gone.
+    fn open_at(
+        &mut self,
+        part: &[Coded],
+        spot: &Spot,
+        user_only: bool,
+    ) -> std::result::Result<Option<Vec<Handle>>, Stop> {
+        let mut handles: Vec<Handle> = Vec::with_capacity(part.len());
+        for event in part {
+            match self.open_one(event, spot, handles.first().copied(), user_only) {
+                Ok(handle) => handles.push(handle),
+                Err(errno) => {
+                    handles.into_iter().for_each(|h| self.kernel.close(h));
+                    return match errno {
+                        Errno::EACCES | Errno::EPERM => Err(Stop::Denied),
+                        Errno::EMFILE | Errno::ENFILE => Err(Stop::Fatal(self.too_many())),
+                        _ => Ok(None),
+                    };
+                }
+            }
+        }
+        Ok(Some(handles))
+    }
+
+    /// The time tasks spend on these CPUs: a dummy event bound to each of them. It needs no
+    /// counter, so it is never multiplexed; its running time is what we want.
+    fn open_reference(
+        &mut self,
+        core: usize,
+        spots: &[Spot],
+        cpus: &[u32],
+        opened: &mut Opened,
+    ) -> std::result::Result<Option<OpenGroup>, Stop> {
+        let mut group = OpenGroup { core, events: Vec::new(), instances: Vec::new() };
+        let dummy = [Coded { id: 0, encoding: DUMMY, any: false }];
+        for spot in spots {
+            for &cpu in cpus {
+                let spot = Spot { cpu: Some(cpu), ..*spot };
+                if let Some(handles) = self.open_at(&dummy, &spot, opened.user_only)? {
+                    let offset = opened.width;
+                    opened.width += 3;
+                    group.instances.push(Instance { handles, scope: spot.scope, offset });
+                }
+            }
+        }
+        Ok(Some(group))
+    }
+
+    /// The settings all events of a run share.
+    pub(super) fn template(&self, user_only: bool) -> Event {
+        Event {
+            encoding: DUMMY,
+            subject: Subject::Everyone,
+            cpu: None,
+            inherit: self.request.inherit
+                && !matches!(self.request.target, crate::collect::Target::Thread(_)),
+            exclude_kernel: user_only,
+            enable_on_exec: self.enable_on_exec(),
+            group_read: self.group_read,
+        }
+    }
+
+    fn open_one(
+        &mut self,
+        event: &Coded,
+        spot: &Spot,
+        leader: Option<Handle>,
+        user_only: bool,
+    ) -> std::result::Result<Handle, Errno> {
+        let template = self.template(user_only);
+        let event = Event {
+            encoding: event.encoding,
+            subject: spot.subject,
+            cpu: spot.cpu,
+            inherit: template.inherit && matches!(spot.subject, Subject::Task(_)),
+            enable_on_exec: template.enable_on_exec && spot.subject != Subject::Task(0),
+            ..template
+        };
+        match self.kernel.open(&event, leader) {
+            Err(Errno::EMFILE) if self.kernel.raise_file_limit() => {
+                self.kernel.open(&event, leader)
+            }
+            other => other,
+        }
+    }
+
+    /// Why an event cannot be counted; an error where nothing else can be either.
+    fn reason(&self, core: usize, id: EventId, errno: Errno) -> Result<Missing> {
+        let name = self.request.cores[core].table.events[usize::from(id)].name.clone();
+        match errno {
+            Errno::EMFILE | Errno::ENFILE => Err(self.too_many()),
+            Errno::EACCES | Errno::EPERM => Ok(Missing::NotPermitted(format!(
+                "{name} counts the sibling thread too, which takes CAP_PERFMON"
+            ))),
+            _ => Ok(Missing::NotSupported(format!("{name} ({})", errno.desc()))),
+        }
+    }
+
+    fn too_many(&self) -> Error {
+        let events: usize = self.part.iter().flatten().map(|(_, g)| g.len()).sum();
+        let needed = events * self.places.max(1) + 64;
+        Error::failed("too many events for the limit on open files")
+            .because(format!("{events} events at {} places each", self.places.max(1)))
+            .hint(format!("ulimit -n {needed}, or fewer nodes (--level, --nodes) or CPUs (-C)"))
+    }
+
+    /// Closes whatever is open.
+    pub(super) fn close_all(&mut self, opened: &Opened) {
+        let references = opened.references.iter().flatten();
+        for group in opened.groups.iter().chain(references) {
+            for handle in group.instances.iter().flat_map(|i| &i.handles) {
+                self.kernel.close(*handle);
+            }
+        }
+    }
+}
+
+impl Opened {
+    /// The leaders of all groups.
+    pub fn leaders(&self) -> impl Iterator<Item = Handle> {
+        let groups = self.groups.iter().chain(self.references.iter().flatten());
+        groups.flat_map(|g| &g.instances).filter_map(|i| i.handles.first().copied())
+    }
+
+    fn miss(&mut self, core: usize, id: EventId, why: Missing) {
+        let missing = (core, vec![id], why);
+        if !self.missing.contains(&missing) {
+            self.missing.push(missing);
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+}
+
+fn ids(part: &[Coded]) -> Vec<EventId> {
+    part.iter().map(|e| e.id).collect()
+}
+
+/// The encoding of event `id`, or why it has none here.
+fn code(
+    table: &Table,
+    id: EventId,
+    pmu: &crate::machine::Pmu,
+) -> std::result::Result<Coded, Missing> {
+    let Some(event) = table.events.get(usize::from(id)) else {
+        return Err(Missing::NotMeasured(format!("no event number {id} in {}", table.name)));
+    };
+    let name = &event.name;
+    let outside = |what: &str| Missing::NotMeasured(format!("{name} {what}"));
+    match event.spec.pmu {
+        PmuKind::Core => {}
+        PmuKind::Tsc => return Err(outside("follows from the run's duration")),
+        PmuKind::Power => return Err(outside("counts a whole socket's energy")),
+        PmuKind::Uncore => return Err(outside("counts outside the cores")),
+        PmuKind::Latency => return Err(outside("is known from precise samples alone")),
+        PmuKind::Abstract => return Err(outside("exists in no processor")),
+    }
+    let encoding =
+        encode(&event.spec, pmu).map_err(|why| Missing::NotSupported(format!("{name}: {why}")))?;
+    Ok(Coded { id, encoding, any: event.spec.any })
+}

@@ -1,0 +1,420 @@
+//! One run: open, start, read now and then, and end — by itself, by time or by a signal.
+
+use super::bank::Bank;
+use super::open::{Instance, Opened};
+use super::place::Places;
+use super::{Part, result, software};
+use crate::collect::kernel::{Event, Kernel, Subject, Usage, Wake};
+use crate::collect::{Exit, Interval, Progress, Request, Software, Target};
+use crate::counts::Counts;
+use crate::error::Result;
+use std::time::Duration;
+
+/// First period between readings.
+const FIRST: Duration = Duration::from_millis(4);
+/// Longest period: the fixed top-down metrics are 8-bit fractions that lose their meaning over
+/// long stretches (Linux, `topdown.txt`: read every few seconds).
+const LONGEST: Duration = Duration::from_secs(2);
+/// Readings of an interval: enough for a jackknife with some lost to rotation.
+const PER_INTERVAL: u32 = 16;
+/// A reading takes at most 1/this of the period, so it costs below 1 %, …
+const COST: u32 = 100;
+/// … but for the first few of a run.
+const COST_AT_FIRST: u32 = 4;
+/// Frames from which readings are made rarer because of their cost: half of them are left.
+const ENOUGH: usize = 24;
+
+/// One run of a measurement.
+pub struct Run<'k, 'r> {
+    pub(super) kernel: &'k mut dyn Kernel,
+    pub(super) request: &'r Request<'r>,
+    pub(super) part: &'r Part,
+    /// Places a group is opened at.
+    pub(super) places: usize,
+    /// Whether this kernel reads inherited groups.
+    pub(super) group_read: bool,
+    number: u32,
+    begin: Duration,
+    period: Duration,
+    words: Vec<u64>,
+    last: Vec<u64>,
+    delta: Vec<u64>,
+    lost_readings: bool,
+}
+
+/// What a run gave.
+#[derive(Debug)]
+pub struct RunResult {
+    /// Counts by kind of core and scope.
+    pub counts: Vec<Counts>,
+    /// Software counts.
+    pub software: Software,
+    /// How the command ended, unless we ended it.
+    pub exit: Option<Exit>,
+    /// The signal that ended the run early.
+    pub interrupted: Option<i32>,
+    /// Kernel mode was not counted.
+    pub user_only: bool,
+    /// Time on each kind of core, nanoseconds; empty unless hybrid.
+    pub core_time: Vec<Option<u64>>,
+    /// What a report must state.
+    pub notes: Vec<String>,
+}
+
+/// How the counting ended.
+struct End {
+    /// When.
+    at: Duration,
+    interrupted: Option<i32>,
+    /// The command was still running; we end it.
+    ours: bool,
+}
+
+/// The readings of a whole run or of one interval.
+struct Readings {
+    bank: Bank,
+    software: software::Totals,
+    since: Duration,
+}
+
+impl<'k, 'r> Run<'k, 'r> {
+    /// A run of the groups in `part`.
+    pub fn new(
+        kernel: &'k mut dyn Kernel,
+        request: &'r Request<'r>,
+        part: &'r Part,
+        number: u32,
+    ) -> Self {
+        Self {
+            kernel,
+            request,
+            part,
+            places: 0,
+            group_read: true,
+            number,
+            begin: Duration::ZERO,
+            period: FIRST,
+            words: Vec::new(),
+            last: Vec::new(),
+            delta: Vec::new(),
+            lost_readings: false,
+        }
+    }
+
+    /// Whether exec starts the counting.
+    pub(super) fn enable_on_exec(&self) -> bool {
+        self.request.target == Target::Command && self.request.delay.is_zero()
+    }
+
+    /// Makes the run.
+    pub fn go(&mut self, on_progress: &mut dyn FnMut(Progress)) -> Result<RunResult> {
+        let command = self.request.command.as_ref();
+        let pid = command.map(|c| self.kernel.prepare(c)).transpose()?;
+        let opened = self.open(pid);
+        let (places, opened) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.abandon();
+                return Err(error);
+            }
+        };
+        let denied = self.request.machine.kernel.why_denied().0;
+        let template = Event { group_read: false, ..self.template(opened.user_only) };
+        let mut software = software::Counters::open(self.kernel, &places, &template, &denied);
+        let done = self.count(&opened, &mut software, on_progress);
+        let result = done.map(|(whole, end)| {
+            let totals = software.totals(self.kernel);
+            let ended = self.finish_command(&end);
+            let usage = ended.map(|(_, usage)| usage);
+            let wall = end.at.saturating_sub(self.begin);
+            let software = software.between(&whole.software, &totals, wall, usage);
+            self.result(&opened, &whole.bank.finish(), software, &end, ended.map(|(e, _)| e))
+        });
+        if result.is_err() {
+            self.abandon();
+        }
+        software.close(self.kernel);
+        self.close_all(&opened);
+        result
+    }
+
+    /// Ends the wait of a command that will not be measured.
+    fn abandon(&mut self) {
+        self.kernel.signal(libc::SIGKILL);
+        self.kernel.reap();
+    }
+
+    fn open(&mut self, pid: Option<i32>) -> Result<(Places, Opened)> {
+        let places = Places::find(self.kernel, self.request, pid)?;
+        self.places = places.spots.len();
+        if let (None, Target::Process(pid) | Target::Thread(pid)) = (pid, &self.request.target) {
+            self.kernel.watch(*pid)?;
+        }
+        let probe = Event {
+            subject: Subject::Task(0),
+            inherit: true,
+            exclude_kernel: true,
+            enable_on_exec: false,
+            ..self.template(true)
+        };
+        self.group_read = match self.kernel.open(&probe, None) {
+            Ok(handle) => {
+                self.kernel.close(handle);
+                true
+            }
+            // Before Linux 4.13 inherited groups cannot be read as one.
+            Err(errno) => errno != nix::errno::Errno::EINVAL,
+        };
+        let mut opened = self.open_all(&places)?;
+        opened.scopes.clone_from(&places.scopes);
+        opened.by_cpu = places.by_cpu;
+        Ok((places, opened))
+    }
+
+    /// Starts everything, reads until the end.
+    fn count(
+        &mut self,
+        opened: &Opened,
+        software: &mut software::Counters,
+        on_progress: &mut dyn FnMut(Progress),
+    ) -> Result<(Readings, End)> {
+        self.last = vec![0; opened.width];
+        self.delta = vec![0; opened.width];
+        let with_exec = self.enable_on_exec();
+        let delayed = !self.request.delay.is_zero();
+        let mut end = None;
+        if delayed {
+            self.kernel.start()?;
+            let until = self.kernel.now() + self.request.delay;
+            end = self.sleep(until, &mut None, on_progress);
+        }
+        if !with_exec && end.is_none() {
+            self.enable(opened);
+            software.enable(self.kernel);
+        }
+        self.begin = self.kernel.now();
+        let mut whole = Readings { bank: Bank::new(), software: [None; 5], since: self.begin };
+        if !with_exec {
+            whole.software = software.totals(self.kernel);
+        }
+        if !delayed {
+            self.kernel.start()?;
+        }
+        let end = match end {
+            Some(end) => end,
+            None => self.watch(opened, software, &mut whole, on_progress),
+        };
+        Ok((whole, end))
+    }
+
+    /// The loop: wait, read, tell.
+    fn watch(
+        &mut self,
+        opened: &Opened,
+        software: &mut software::Counters,
+        whole: &mut Readings,
+        on_progress: &mut dyn FnMut(Progress),
+    ) -> End {
+        let finish = self.request.duration.map(|d| self.begin + d);
+        let length = self.request.interval;
+        if let Some(length) = length {
+            self.period = (length / PER_INTERVAL).clamp(FIRST / 4, LONGEST);
+        }
+        let first = Readings { bank: Bank::new(), software: whole.software, since: self.begin };
+        let mut current = length.map(|_| first);
+        let mut interrupted = None;
+        let mut tick = self.begin + self.period;
+        loop {
+            let boundary = current.as_ref().zip(length).map(|(c, l)| c.since + l);
+            let until = [Some(tick), boundary, finish].into_iter().flatten().min();
+            let until = until.unwrap_or(tick);
+            let mut end = self.sleep(until, &mut interrupted, on_progress);
+            let now = self.kernel.now();
+            if end.is_none() && finish.is_some_and(|f| now >= f) {
+                end = Some(End { at: now, interrupted, ours: true });
+            }
+            if end.is_some() && self.request.target != Target::Command {
+                self.disable(opened);
+            }
+            self.read(opened);
+            let merged = whole.bank.push(&self.delta);
+            if let Some(readings) = &mut current {
+                readings.bank.push(&self.delta);
+            }
+            let complete = boundary.is_some_and(|b| now >= b) || end.is_some();
+            if complete && let (Some(readings), Some(length)) = (current.take(), length) {
+                let at = if end.is_some() { now } else { readings.since + length };
+                let next = self.tell(opened, software, readings, at, on_progress);
+                current = Some(next);
+            }
+            if let Some(end) = end {
+                return end;
+            }
+            let spent = self.kernel.now().saturating_sub(now);
+            self.pace(spent, merged, &mut whole.bank);
+            tick = now + self.period;
+        }
+    }
+
+    /// Chooses the next period, from what a reading took and whether the bank has just merged.
+    /// Readings become rarer in steps of two, so that the frames stay of equal length.
+    fn pace(&mut self, spent: Duration, merged: bool, bank: &mut Bank) {
+        self.period = self.period.max(spent * COST_AT_FIRST);
+        if self.request.interval.is_some() {
+            return;
+        }
+        let costly = spent * COST > self.period && bank.len() >= ENOUGH;
+        if costly && !merged {
+            bank.merge();
+        }
+        if (merged || costly) && self.period < LONGEST {
+            self.period = (self.period * 2).min(LONGEST);
+            bank.reading_slower();
+        }
+    }
+
+    /// Waits until `until`; `Some` if that is the end of the run.
+    fn sleep(
+        &mut self,
+        until: Duration,
+        interrupted: &mut Option<i32>,
+        on_progress: &mut dyn FnMut(Progress),
+    ) -> Option<End> {
+        let wake = self.kernel.wait(Some(until));
+        let at = self.kernel.now();
+        match wake {
+            Wake::Time => None,
+            Wake::Exited | Wake::Gone => Some(End { at, interrupted: *interrupted, ours: false }),
+            Wake::Signal { number, from_terminal } => {
+                // The first one is the command's: it may have something to save. With the second
+                // we do not wait for it any longer.
+                let again = interrupted.replace(number).is_some();
+                let ours = again || self.request.command.is_none();
+                if !from_terminal && !again {
+                    self.kernel.signal(number);
+                }
+                on_progress(Progress::Interrupted { signal: number });
+                ours.then_some(End { at, interrupted: Some(number), ours: true })
+            }
+        }
+    }
+
+    /// Emits the interval that ends at `at` and begins the next.
+    fn tell(
+        &mut self,
+        opened: &Opened,
+        software: &mut software::Counters,
+        readings: Readings,
+        at: Duration,
+        on_progress: &mut dyn FnMut(Progress),
+    ) -> Readings {
+        let totals = software.totals(self.kernel);
+        let wall = at.saturating_sub(readings.since);
+        let span = (readings.since - self.begin, at - self.begin);
+        let frames = readings.bank.finish();
+        let mut counts = result::counts(self.request, opened, &frames, wall);
+        counts.iter_mut().for_each(|c| c.interval = Some(span));
+        let software = software.between(&readings.software, &totals, wall, None);
+        let run = self.number;
+        on_progress(Progress::Interval(Box::new(Interval { run, span, counts, software })));
+        Readings { bank: Bank::new(), software: totals, since: at }
+    }
+
+    fn enable(&mut self, opened: &Opened) {
+        for handle in opened.leaders() {
+            let _ = self.kernel.enable(handle);
+        }
+    }
+
+    fn disable(&mut self, opened: &Opened) {
+        for handle in opened.leaders() {
+            let _ = self.kernel.disable(handle);
+        }
+    }
+
+    /// Reads everything; `delta` is what came in since the last time.
+    fn read(&mut self, opened: &Opened) {
+        self.delta.fill(0);
+        let references = opened.references.iter().flatten();
+        for group in opened.groups.iter().chain(references) {
+            for instance in &group.instances {
+                self.read_instance(instance);
+            }
+        }
+    }
+
+    fn read_instance(&mut self, instance: &Instance) {
+        let mut at = instance.offset;
+        let mut put = |value: u64| {
+            if let (Some(last), Some(delta)) = (self.last.get_mut(at), self.delta.get_mut(at)) {
+                *delta = value.saturating_sub(*last);
+                *last = value.max(*last);
+            }
+            at += 1;
+        };
+        let Some(leader) = instance.handles.first() else { return };
+        if self.kernel.read(*leader, &mut self.words).is_err() {
+            self.lost_readings = true;
+            return;
+        }
+        match self.words.as_slice() {
+            [_, times_and_values @ ..] if self.group_read => {
+                times_and_values.iter().take(2 + instance.handles.len()).for_each(|v| put(*v));
+            }
+            [value, enabled, running] => {
+                [enabled, running, value].into_iter().for_each(|v| put(*v));
+                for member in &instance.handles[1..] {
+                    let read = self.kernel.read(*member, &mut self.words);
+                    self.lost_readings |= read.is_err();
+                    // A failed read leaves the old words: count nothing new for it.
+                    put(if read.is_ok() { self.words[0] } else { 0 });
+                }
+            }
+            _ => self.lost_readings = true,
+        }
+    }
+
+    /// Ends the command if it still runs, and how it ended.
+    fn finish_command(&mut self, end: &End) -> Option<(Exit, Usage)> {
+        self.request.command.as_ref()?;
+        if end.ours {
+            let mut signal = libc::SIGTERM;
+            self.kernel.signal(signal);
+            while let Wake::Signal { .. } = self.kernel.wait(None) {
+                signal = libc::SIGKILL;
+                self.kernel.signal(signal);
+            }
+        }
+        self.kernel.reap()
+    }
+
+    fn result(
+        &self,
+        opened: &Opened,
+        frames: &[Vec<u64>],
+        software: Software,
+        end: &End,
+        exit: Option<Exit>,
+    ) -> RunResult {
+        let counts = result::counts(self.request, opened, frames, software.wall);
+        let mut notes = opened.notes.clone();
+        if self.lost_readings {
+            notes.push(
+                "the kernel refused some readings; their counts came in with the next".into(),
+            );
+        }
+        if end.ours && end.interrupted.is_none() && exit.is_some() {
+            notes.push("the command was ended when the time was up".into());
+        }
+        RunResult {
+            counts,
+            software,
+            // Ended by us when the time was up: no failure of the command's.
+            exit: exit.filter(|_| !end.ours || end.interrupted.is_some()),
+            interrupted: end.interrupted,
+            user_only: opened.user_only,
+            core_time: result::core_time(opened, frames),
+            notes,
+        }
+    }
+}

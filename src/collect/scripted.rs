@@ -1,0 +1,1 @@
+//! A kernel that follows a script.

@@ -1,0 +1,206 @@
+//! What can be measured here, what cannot, why, and the exact remedy.
+
+use super::{Machine, SeccompMode, TableMatch};
+use serde::Serialize;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Nothing in the way.
+    Ok,
+    /// Possible, with a restriction.
+    Limited,
+    /// Not possible.
+    Blocked,
+}
+
+/// One thing a person may want to measure, and whether it is possible.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Stable name, for scripts.
+    pub id: &'static str,
+    /// How bad it is.
+    pub level: Level,
+    /// What it is about, in a sentence without a full stop.
+    pub what: String,
+    /// Why it is not fully possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// What to do; lines to type where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+/// What trying to open perf events gave: `Err` carries the `errno`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// A software event on this process.
+    pub software: Result<(), i32>,
+    /// The core clock on this process, if a core PMU exists.
+    pub core: Option<Result<(), i32>>,
+    /// Whether a group read sums the counts of inherited children.
+    pub inherit_groups: bool,
+}
+
+impl Finding {
+    fn ok(id: &'static str, what: impl Into<String>) -> Self {
+        Self { id, level: Level::Ok, what: what.into(), cause: None, remedy: None }
+    }
+
+    fn but(
+        id: &'static str,
+        level: Level,
+        what: impl Into<String>,
+        cause: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        let (cause, remedy) = (Some(cause.into()), Some(remedy.into()));
+        Self { id, level, what: what.into(), cause, remedy }
+    }
+}
+
+/// Everything worth saying about measuring on `machine` with `tables`.
+pub fn findings(machine: &Machine, tables: &[TableMatch], probe: &Probe) -> Vec<Finding> {
+    let mut all = vec![table(machine, tables), core_pmu(machine, probe)];
+    all.push(software(machine, probe));
+    if probe.software.is_ok() {
+        all.push(kernel_mode(machine));
+        all.push(whole_system(machine));
+    }
+    all.extend(watchdog(machine, tables));
+    if probe.software.is_ok() && !probe.inherit_groups {
+        all.push(Finding::but(
+            "inherit",
+            Level::Limited,
+            "groups of a command with child processes are read event by event",
+            "this kernel (before 4.13) does not sum children in group reads",
+            "use a newer kernel, or --no-inherit",
+        ));
+    }
+    all
+}
+
+fn table(machine: &Machine, tables: &[TableMatch]) -> Finding {
+    if tables.is_empty() {
+        return Finding::but(
+            "table",
+            Level::Blocked,
+            "no event table describes this processor",
+            machine.cpu.signature(),
+            "tdtool tables list, then --uarch NAME with the nearest relative, or --tables DIR \
+             with a table of your own",
+        );
+    }
+    let names: Vec<&str> = tables.iter().map(|t| t.table.as_str()).collect();
+    Finding::ok("table", format!("event table {}", names.join(" and ")))
+}
+
+fn core_pmu(machine: &Machine, probe: &Probe) -> Finding {
+    let names: Vec<&str> = machine.core_pmus().map(|p| p.name.as_str()).collect();
+    match (names.is_empty(), probe.core) {
+        (false, Some(Ok(())) | None) => {
+            Finding::ok("core_pmu", format!("core PMU {} can be counted", names.join(" and ")))
+        }
+        (false, Some(Err(errno))) => refused(machine, "core_pmu", "the core PMU", errno),
+        (true, _) => no_core_pmu(machine),
+    }
+}
+
+/// No PMU: in a virtual machine the host decides; otherwise the kernel or the firmware.
+pub(super) fn no_core_pmu(machine: &Machine) -> Finding {
+    let what = "top-down nodes cannot be measured: no core PMU";
+    if let Some(vm) = &machine.kernel.virtual_machine {
+        let name = vm.name.as_deref().map(|n| format!(" ({n})")).unwrap_or_default();
+        return Finding::but(
+            "core_pmu",
+            Level::Blocked,
+            what,
+            format!("this virtual machine{name} is not given a PMU by its host"),
+            "on the host: expose a virtual PMU (QEMU/KVM: -cpu host,pmu=on; libvirt: \
+             <features><pmu state='on'/></features>; VMware: vpmc.enable = \"TRUE\"; EC2: a \
+             .metal or whole-socket instance), or measure on the host itself",
+        );
+    }
+    Finding::but(
+        "core_pmu",
+        Level::Blocked,
+        what,
+        "the kernel registered none (/sys/bus/event_source/devices has no cpu, cpu_core or \
+         cpu_atom)",
+        "dmesg | grep -i 'performance events' says why; look for a PMU switched off in the \
+         firmware or a kernel command line with nopmu",
+    )
+}
+
+fn software(machine: &Machine, probe: &Probe) -> Finding {
+    match probe.software {
+        Ok(()) => Finding::ok("software", "software counts (task clock, switches, faults)"),
+        Err(errno) => refused(machine, "software", "perf events of any kind", errno),
+    }
+}
+
+fn refused(machine: &Machine, id: &'static str, what: &str, errno: i32) -> Finding {
+    let what = format!("{what} cannot be opened");
+    match errno {
+        libc::EACCES | libc::EPERM => {
+            let (cause, remedy) = machine.kernel.why_denied();
+            Finding::but(id, Level::Blocked, what, cause, remedy)
+        }
+        libc::ENOSYS => {
+            let remedy = if machine.kernel.seccomp == SeccompMode::Off {
+                "use a kernel built with CONFIG_PERF_EVENTS=y"
+            } else {
+                machine.kernel.seccomp_remedy()
+            };
+            Finding::but(id, Level::Blocked, what, "there is no perf_event_open here", remedy)
+        }
+        other => {
+            let cause = std::io::Error::from_raw_os_error(other).to_string();
+            Finding::but(id, Level::Blocked, what, cause, "dmesg | tail may say more")
+        }
+    }
+}
+
+fn kernel_mode(machine: &Machine) -> Finding {
+    if machine.kernel.may_count_kernel() {
+        return Finding::ok("kernel_mode", "user and kernel mode");
+    }
+    let (cause, _) = machine.kernel.why_denied();
+    Finding::but(
+        "kernel_mode",
+        Level::Limited,
+        "kernel mode is not counted: every figure is user mode only",
+        cause,
+        "sudo sysctl kernel.perf_event_paranoid=1\n\
+         or: sudo setcap cap_perfmon+ep \"$(command -v tdtool)\"",
+    )
+}
+
+fn whole_system(machine: &Machine) -> Finding {
+    if machine.kernel.may_count_cpus() {
+        return Finding::ok("system", "whole CPUs (-a, -C, --cgroup) as well as processes");
+    }
+    let (cause, _) = machine.kernel.why_denied();
+    Finding::but(
+        "system",
+        Level::Limited,
+        "whole CPUs (-a, -C, --cgroup) cannot be counted; processes of your own can",
+        cause,
+        "sudo sysctl kernel.perf_event_paranoid=0\n\
+         or: sudo setcap cap_perfmon+ep \"$(command -v tdtool)\"",
+    )
+}
+
+fn watchdog(machine: &Machine, tables: &[TableMatch]) -> Option<Finding> {
+    let counted = tables.iter().any(|t| t.pmu.is_some());
+    (counted && machine.kernel.nmi_watchdog == Some(true)).then(|| {
+        Finding::but(
+            "nmi_watchdog",
+            Level::Limited,
+            "one counter fewer for the groups",
+            "the NMI watchdog holds a counter on every CPU",
+            "sudo sysctl kernel.nmi_watchdog=0",
+        )
+    })
+}

@@ -1,0 +1,195 @@
+//! What the kernel permits this process, and what kind of place it runs in.
+
+use super::Root;
+
+/// Filtering of system calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeccompMode {
+    /// None.
+    Off,
+    /// Strict: read, write and exit alone.
+    Strict,
+    /// A filter, which may refuse `perf_event_open`.
+    Filter,
+}
+
+/// The container we seem to run in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Container {
+    /// Docker, or another that leaves `/.dockerenv`.
+    Docker,
+    /// Podman, or another that leaves `/run/.containerenv`.
+    Podman,
+    /// Kubernetes, by its service account or cgroup names.
+    Kubernetes,
+    /// Another one, by the name of PID 1's environment or cgroup.
+    Other,
+}
+
+/// A hypervisor below us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Virtual {
+    /// What it calls itself, where it does.
+    pub name: Option<String>,
+}
+
+/// Settings and rights that decide what can be counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// `uname -r`.
+    pub release: String,
+    /// `kernel.perf_event_paranoid`; `None`: a kernel without perf events.
+    pub paranoid: Option<i32>,
+    /// Whether the NMI watchdog holds a counter.
+    pub nmi_watchdog: Option<bool>,
+    /// Effective capabilities, one bit each (linux/capability.h).
+    pub capabilities: u64,
+    /// Seccomp mode of this process.
+    pub seccomp: SeccompMode,
+    /// Container, if it looks like one.
+    pub container: Option<Container>,
+    /// Virtual machine, if a hypervisor shows itself.
+    pub virtual_machine: Option<Virtual>,
+}
+
+/// `CAP_SYS_ADMIN` of linux/capability.h.
+const CAP_SYS_ADMIN: u32 = 21;
+/// `CAP_PERFMON` of linux/capability.h, from Linux 5.8.
+const CAP_PERFMON: u32 = 38;
+
+impl Kernel {
+    /// Reads `/proc` and `/sys`; `hypervisor_bit` is CPUID's.
+    pub fn read(root: &Root, hypervisor_bit: bool) -> Self {
+        let status = root.text("proc/self/status").unwrap_or_default();
+        let field = |name: &str| {
+            let mut lines = status.lines().filter_map(|l| l.split_once(':'));
+            lines.find(|(k, _)| *k == name).map(|(_, v)| v.trim())
+        };
+        let seccomp = match field("Seccomp") {
+            Some("1") => SeccompMode::Strict,
+            Some("2") => SeccompMode::Filter,
+            _ => SeccompMode::Off,
+        };
+        Self {
+            release: root.text("proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into()),
+            paranoid: root.number("proc/sys/kernel/perf_event_paranoid"),
+            nmi_watchdog: root.number::<u8>("proc/sys/kernel/nmi_watchdog").map(|n| n != 0),
+            capabilities: field("CapEff")
+                .and_then(|v| u64::from_str_radix(v, 16).ok())
+                .unwrap_or(0),
+            seccomp,
+            container: container(root),
+            virtual_machine: virtual_machine(root, hypervisor_bit),
+        }
+    }
+
+    /// Whether `CAP_PERFMON` is in effect (`CAP_SYS_ADMIN` implies it).
+    pub fn can_perfmon(&self) -> bool {
+        self.capabilities & (1 << CAP_PERFMON | 1 << CAP_SYS_ADMIN) != 0
+    }
+
+    /// Whether kernel mode may be counted (paranoid level below 2, or the capability).
+    pub fn may_count_kernel(&self) -> bool {
+        self.can_perfmon() || self.paranoid.is_some_and(|p| p < 2)
+    }
+
+    /// Whether whole CPUs may be counted (paranoid level below 1, or the capability).
+    pub fn may_count_cpus(&self) -> bool {
+        self.can_perfmon() || self.paranoid.is_some_and(|p| p < 1)
+    }
+
+    /// Why the kernel refuses to count, as far as these settings tell, and the remedy.
+    pub fn why_denied(&self) -> (String, String) {
+        let Some(level) = self.paranoid else {
+            return (
+                "this kernel has no perf events (no /proc/sys/kernel/perf_event_paranoid)".into(),
+                "use a kernel built with CONFIG_PERF_EVENTS=y".into(),
+            );
+        };
+        if self.seccomp != SeccompMode::Off && (self.can_perfmon() || level < 2) {
+            return (
+                "a seccomp filter refuses perf_event_open".into(),
+                self.seccomp_remedy().into(),
+            );
+        }
+        if self.seccomp != SeccompMode::Off {
+            return (
+                format!(
+                    "perf_event_paranoid is {level} and this process has no CAP_PERFMON; a \
+                     seccomp filter may refuse perf_event_open as well"
+                ),
+                format!("{}\n{}", self.seccomp_remedy(), paranoid_remedy(level)),
+            );
+        }
+        (
+            format!("perf_event_paranoid is {level} and this process has no CAP_PERFMON"),
+            paranoid_remedy(level),
+        )
+    }
+
+    /// How to get past a seccomp filter in this kind of place.
+    pub fn seccomp_remedy(&self) -> &'static str {
+        match self.container {
+            Some(Container::Kubernetes) => {
+                "in the pod's securityContext: capabilities.add: [PERFMON] and \
+                 seccompProfile.type: Unconfined"
+            }
+            Some(Container::Podman) => {
+                "podman run --cap-add=PERFMON --security-opt seccomp=unconfined …"
+            }
+            Some(_) => "docker run --cap-add=PERFMON --security-opt seccomp=unconfined …",
+            None => "start it outside the sandbox (or service) that installs the filter",
+        }
+    }
+}
+
+/// What to type against a paranoid level.
+fn paranoid_remedy(level: i32) -> String {
+    let setting = if level > 2 { 2 } else { -1 };
+    format!(
+        "sudo sysctl kernel.perf_event_paranoid={setting}\n\
+         or: sudo setcap cap_perfmon+ep \"$(command -v tdtool)\""
+    )
+}
+
+fn container(root: &Root) -> Option<Container> {
+    let cgroup = root.text("proc/1/cgroup").unwrap_or_default();
+    if root.exists("var/run/secrets/kubernetes.io") || cgroup.contains("kubepods") {
+        return Some(Container::Kubernetes);
+    }
+    if root.exists(".dockerenv") || cgroup.contains("docker") {
+        return Some(Container::Docker);
+    }
+    if root.exists("run/.containerenv") || cgroup.contains("libpod") {
+        return Some(Container::Podman);
+    }
+    let environment = root.text("proc/1/environ").unwrap_or_default();
+    (environment.contains("container=") || cgroup.contains("lxc")).then_some(Container::Other)
+}
+
+fn virtual_machine(root: &Root, hypervisor_bit: bool) -> Option<Virtual> {
+    if let Some(name) = root.text("sys/hypervisor/type") {
+        return Some(Virtual { name: Some(name) });
+    }
+    let vendor = root.text("sys/class/dmi/id/sys_vendor").unwrap_or_default();
+    let product = root.text("sys/class/dmi/id/product_name").unwrap_or_default();
+    let known = ["QEMU", "KVM", "VMware", "VirtualBox", "Xen", "Amazon EC2", "Google", "Microsoft"];
+    let named = known.iter().find(|k| vendor.contains(*k) || product.contains(*k));
+    // Bare-metal clouds carry the same vendor names, so the name alone decides nothing.
+    if !hypervisor_bit {
+        return None;
+    }
+    let named = named.map(|k| (*k).to_owned()).or_else(|| root_hypervisor(root));
+    Some(Virtual { name: named })
+}
+
+/// What CPUID says the hypervisor is; only on the machine itself.
+fn root_hypervisor(root: &Root) -> Option<String> {
+    #[cfg(target_arch = "x86_64")]
+    if root.is_system() {
+        let id = raw_cpuid::CpuId::new();
+        return id.get_hypervisor_info().map(|h| format!("{:?}", h.identify()));
+    }
+    let _ = root;
+    None
+}

@@ -1,0 +1,50 @@
+//! The folder that `/proc` and `/sys` are read from.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Reads small files below a folder; absent or unreadable ones are simply `None`.
+#[derive(Debug, Clone)]
+pub struct Root(PathBuf);
+
+impl Root {
+    /// The real system.
+    pub fn system() -> Self {
+        Self(PathBuf::from("/"))
+    }
+
+    /// A copy of `/proc` and `/sys` below `folder`.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self(folder.into())
+    }
+
+    /// Whether this is the running system and not a copy.
+    pub fn is_system(&self) -> bool {
+        self.0 == Path::new("/")
+    }
+
+    /// The text of `path` (relative to the root) without surrounding blanks.
+    pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
+        let bytes = fs::read(self.0.join(path)).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// A number in `path`.
+    pub fn number<T: std::str::FromStr>(&self, path: impl AsRef<Path>) -> Option<T> {
+        self.text(path)?.parse().ok()
+    }
+
+    /// Names in the folder `path`, sorted; empty where there is none.
+    pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.0.join(path)) else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// Whether `path` exists.
+    pub fn exists(&self, path: impl AsRef<Path>) -> bool {
+        self.0.join(path).exists()
+    }
+}

@@ -1,0 +1,58 @@
+//! Repeatable random numbers: a program does the same work every time it runs.
+
+use crate::{Error, Result};
+
+/// Marsaglia's xorshift64 (shifts 13, 7, 17): period 2^64 − 1.
+pub(super) struct Random(u64);
+
+impl Random {
+    /// The sequence every program starts from.
+    pub fn new() -> Self {
+        Self(0x9E37_79B9_7F4A_7C15)
+    }
+
+    /// A number below `bound` (not 0); the slight bias does not matter here.
+    pub fn below(&mut self, bound: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (((self.0 >> 32) * u64::from(bound)) >> 32) as u32
+    }
+}
+
+/// A random cycle through all of `0..n`: `next[i]` follows `i` (Sattolo's algorithm).
+///
+/// # Errors
+/// The system does not give the memory.
+pub(super) fn cycle(n: u32) -> Result<Vec<u32>> {
+    let mut random = Random::new();
+    let mut next: Vec<u32> = Vec::new();
+    next.try_reserve_exact(n as usize).map_err(|e| {
+        Error::failed(format!("cannot shuffle {n} places"))
+            .because(e)
+            .hint("choose a smaller --size")
+    })?;
+    next.extend(0..n);
+    for i in (1..n).rev() {
+        next.swap(i as usize, random.below(i) as usize);
+    }
+    Ok(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cycle_visits_everything_once() {
+        for n in [1u32, 2, 3, 64, 1000] {
+            let next = cycle(n).unwrap();
+            let (mut at, mut seen) = (0, vec![false; n as usize]);
+            for _ in 0..n {
+                assert!(!std::mem::replace(&mut seen[at as usize], true), "{at} twice of {n}");
+                at = next[at as usize];
+            }
+            assert_eq!(at, 0, "back at the start after {n}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Running a program: options are checked, the kernel is set up, then run in slices until the
+//! time is over or the repeats are done.
+
+use super::memory;
+use super::size::human;
+use super::{DefaultSize, Setup, SizeParameter, Workload, list};
+use crate::error::nearest;
+use crate::{Error, Result};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// Seconds a program runs if neither seconds nor repeats are asked for.
+pub(super) const DEFAULT_SECONDS: f64 = 2.0;
+
+/// How to run a program.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Options {
+    /// Stop after this many seconds (fractions allowed). Without seconds and repeats: 2.
+    pub seconds: Option<f64>,
+    /// Stop after this many repeats, with or without `seconds`: whichever comes first.
+    pub repeats: Option<u64>,
+    /// Size in the program's unit instead of the default.
+    pub size: Option<u64>,
+    /// Run the same loop without the bottleneck.
+    pub control: bool,
+}
+
+/// What a program did.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// The program.
+    pub name: &'static str,
+    /// Whether it was the control.
+    pub control: bool,
+    /// Size it ran with, in the program's unit; `None` where it has none.
+    pub size: Option<u64>,
+    /// Iterations done.
+    pub iterations: u64,
+    /// What one iteration is.
+    pub iteration: &'static str,
+    /// Repeats done; a fraction where the time was over first.
+    pub repeats: f64,
+    /// Seconds to allocate and fill the data, not part of `seconds`.
+    pub setup_seconds: f64,
+    /// Seconds the iterations took (wall clock).
+    pub seconds: f64,
+    /// Seconds this thread ran meanwhile: less on a busy machine, next to none for a sleep.
+    pub cpu_seconds: f64,
+    /// Nanoseconds per iteration, of `cpu_seconds`: other programs' turns are not in it.
+    pub ns_per_iteration: f64,
+    /// Rate over `cpu_seconds`, where one is customary.
+    pub rate: Option<Rate>,
+    /// Depends on every result; the same for the same program, size and repeats.
+    pub checksum: u64,
+}
+
+/// A rate with its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Rate {
+    /// The figure.
+    pub value: f64,
+    /// `GB/s` or `GFLOP/s`, powers of 1000.
+    pub unit: &'static str,
+}
+
+/// The program called `name`.
+///
+/// # Errors
+/// Usage: there is none; the hint names the nearest.
+pub fn find(name: &str) -> Result<&'static Workload> {
+    if let Some(found) = list().iter().find(|w| w.name == name) {
+        return Ok(found);
+    }
+    let error = Error::usage(format!("unknown workload `{name}`"));
+    let names = || list().iter().map(|w| w.name);
+    let family: Vec<_> = names().filter(|n| !name.is_empty() && n.starts_with(name)).collect();
+    Err(match (family.is_empty(), nearest(name, names())) {
+        (false, _) => error.hint(format!("one of {}", family.join(", "))),
+        (_, Some(near)) => error.hint(format!("did you mean `{near}`?")),
+        _ => error.hint("`tdtool workload list` names all of them"),
+    })
+}
+
+/// Runs the program called `name` to its end, in this thread.
+///
+/// # Errors
+/// Usage: unknown name, or options that make no sense for it (zero, negative, not a number,
+/// more than the memory holds). Not possible: not built for this architecture. Failed: the
+/// system refuses the memory.
+pub fn run(name: &str, options: &Options) -> Result<Summary> {
+    let workload = find(name)?;
+    let limits = Limits::new(options)?;
+    let size = checked_size(workload, options.size)?;
+    let begin = Instant::now();
+    let mut program =
+        (workload.build)(Setup { size: size.unwrap_or(0), control: options.control })?;
+    let setup_seconds = begin.elapsed().as_secs_f64();
+
+    let per_repeat = program.per_repeat().max(1);
+    let enough = limits.repeats.map(|r| r.saturating_mul(per_repeat));
+    let (begin, cpu_begin) = (Instant::now(), thread_time()?);
+    let mut iterations: u64 = 0;
+    let elapsed = loop {
+        iterations = iterations.saturating_add(program.slice());
+        let elapsed = begin.elapsed();
+        if limits.time.is_some_and(|t| elapsed >= t) || enough.is_some_and(|e| iterations >= e) {
+            break elapsed;
+        }
+    };
+    let cpu_seconds = thread_time()?.saturating_sub(cpu_begin).as_secs_f64();
+    Ok(Summary {
+        name: workload.name,
+        control: options.control,
+        size,
+        iterations,
+        iteration: workload.iteration,
+        repeats: iterations as f64 / per_repeat as f64,
+        setup_seconds,
+        seconds: elapsed.as_secs_f64(),
+        cpu_seconds,
+        ns_per_iteration: cpu_seconds * 1e9 / iterations.max(1) as f64,
+        rate: workload.rate.filter(|_| cpu_seconds > 0.0).map(|(per_iteration, unit)| Rate {
+            value: per_iteration * iterations as f64 / cpu_seconds / 1e9,
+            unit,
+        }),
+        checksum: program.checksum(),
+    })
+}
+
+/// How long this thread has run.
+fn thread_time() -> Result<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is ours and writable for the call.
+    if unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } != 0 {
+        return Err(Error::failed("cannot read this thread's processor time")
+            .because(std::io::Error::last_os_error()));
+    }
+    Ok(Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32))
+}
+
+/// When to stop; at least one of the two is set.
+struct Limits {
+    time: Option<Duration>,
+    repeats: Option<u64>,
+}
+
+impl Limits {
+    fn new(options: &Options) -> Result<Self> {
+        if options.repeats == Some(0) {
+            return Err(Error::usage("0 repeats do nothing").hint("--repeats takes 1 or more"));
+        }
+        let seconds = match (options.seconds, options.repeats) {
+            (None, None) => Some(DEFAULT_SECONDS),
+            (asked, _) => asked,
+        };
+        let time = seconds.map(duration).transpose()?;
+        Ok(Self { time, repeats: options.repeats })
+    }
+}
+
+/// `seconds` as a duration above zero.
+fn duration(seconds: f64) -> Result<Duration> {
+    let wrong = |why: &str| {
+        Error::usage(format!("cannot run for {seconds} seconds"))
+            .because(why)
+            .hint("--seconds takes a number above 0, fractions allowed: 0.5")
+    };
+    if seconds.is_nan() || seconds <= 0.0 {
+        return Err(wrong("it is not a time above 0"));
+    }
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) => Ok(time.max(Duration::from_nanos(1))),
+        Err(_) => Err(wrong("it is longer than any clock counts")),
+    }
+}
+
+/// The size to run with: asked for or default, at least the least, and within the memory.
+fn checked_size(workload: &Workload, asked: Option<u64>) -> Result<Option<u64>> {
+    let name = workload.name;
+    let Some(parameter) = workload.size else {
+        return match asked {
+            None => Ok(None),
+            Some(_) => Err(Error::usage(format!("{name} has no size"))
+                .hint(format!("`tdtool workload list {name}` shows its parameters"))),
+        };
+    };
+    let allowance = memory::allowance();
+    let size = asked.unwrap_or_else(|| default_size(&parameter, allowance));
+    if size < parameter.least {
+        return Err(Error::usage(format!("{size} {} are too few for {name}", parameter.unit))
+            .hint(format!("--size takes {} or more", parameter.least)));
+    }
+    let needed = (workload.memory)(size);
+    let most = allowance.unwrap_or(u64::MAX);
+    if needed.is_none_or(|n| n > most) {
+        let needed = needed.map_or("more than 16 EiB".into(), human);
+        return Err(Error::usage(format!("--size {size} is too large for {name} here"))
+            .because(format!("it needs {needed}; {} can be used", human(most)))
+            .hint("choose a smaller --size"));
+    }
+    Ok(Some(size))
+}
+
+/// The default size on this machine.
+fn default_size(parameter: &SizeParameter, allowance: Option<u64>) -> u64 {
+    match parameter.default {
+        DefaultSize::Fixed(size) => size,
+        DefaultSize::BeyondCaches(least) => {
+            let wanted = memory::largest_cache().unwrap_or(0).saturating_mul(4).max(least);
+            wanted.min(allowance.unwrap_or(u64::MAX).max(parameter.least))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    fn refused(name: &str, options: Options) -> Error {
+        let error = run(name, &options).expect_err(name);
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        error
+    }
+
+    #[test]
+    fn times_that_are_none_are_refused() {
+        for seconds in [0.0, -0.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
+            refused("idle", Options { seconds: Some(seconds), ..Options::default() });
+        }
+        assert_eq!(duration(1e-300).unwrap(), Duration::from_nanos(1));
+        assert_eq!(duration(0.25).unwrap(), Duration::from_millis(250));
+    }
+
+    #[test]
+    fn sizes_that_make_no_sense_are_refused() {
+        for w in list().iter().filter(|w| w.size.is_some()) {
+            let least = w.size.unwrap().least;
+            for size in [0, 1, least - 1, 1 << 60, u64::MAX] {
+                refused(w.name, Options { size: Some(size), ..Options::default() });
+            }
+        }
+        refused("idle", Options { size: Some(4096), ..Options::default() });
+        refused("idle", Options { repeats: Some(0), ..Options::default() });
+    }
+
+    #[test]
+    fn an_unknown_name_finds_its_neighbour_or_its_family() {
+        let hint = |name| find(name).unwrap_err().remedy().unwrap_or_default().to_owned();
+        assert_eq!(hint("steam"), "did you mean `stream`?");
+        assert!(hint("matmul").contains("matmul-naive, matmul-blocked"));
+        assert!(hint("").contains("workload list"));
+    }
+}

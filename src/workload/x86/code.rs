@@ -1,0 +1,130 @@
+//! `large-code`: straight instructions in blocks of one cache line, run in random order through
+//! direct jumps, over more code than the instruction cache and the branch target buffer hold.
+
+use super::super::memory::{Executable, Pages, Region};
+use super::super::random::cycle;
+use super::super::{Program, Setup};
+use crate::{Error, Result};
+use std::arch::asm;
+
+/// Bytes of a block.
+const BLOCK: u64 = 64;
+/// Code of the control: half of the smallest first-level instruction cache in use.
+const IN_L1: u64 = 16 << 10;
+/// Blocks between two looks at the clock, at least.
+const SLICE: u64 = 1 << 14;
+
+/// `size` bytes of code; control: 16 KiB, run as often as it takes to do the same work.
+pub(crate) fn large_code(setup: Setup) -> Result<Box<dyn Program>> {
+    let whole = setup.size / BLOCK;
+    let blocks = if setup.control { whole.min(IN_L1 / BLOCK) } else { whole };
+    let Some(blocks) = u32::try_from(blocks).ok().filter(|b| u64::from(*b) * BLOCK < 1 << 31)
+    else {
+        return Err(Error::usage("a jump reaches no further than 2 GiB of code")
+            .hint("choose a smaller --size"));
+    };
+    let mut region = Region::new(u64::from(blocks) * BLOCK, Pages::Huge)?;
+    write_code(&mut region, &cycle(blocks)?);
+    let code = region.executable()?;
+    let blocks = u64::from(blocks);
+    // Whole laps, as only those end; at least a slice's worth a repeat.
+    let laps = whole.div_ceil(blocks) * SLICE.div_ceil(whole);
+    Ok(Box::new(LargeCode { code, blocks, laps_per_repeat: laps, lap: 0, sum: 0 }))
+}
+
+struct LargeCode {
+    code: Executable,
+    blocks: u64,
+    laps_per_repeat: u64,
+    lap: u64,
+    sum: u64,
+}
+
+impl Program for LargeCode {
+    fn slice(&mut self) -> u64 {
+        let left = self.laps_per_repeat - self.lap;
+        let laps = SLICE.div_ceil(self.blocks).min(left);
+        // SAFETY: the region holds the code that `write_code` put there.
+        self.sum = unsafe { call(&self.code, laps, self.sum) };
+        self.lap = if laps == left { 0 } else { self.lap + laps };
+        laps * self.blocks
+    }
+
+    fn per_repeat(&self) -> u64 {
+        self.laps_per_repeat * self.blocks
+    }
+
+    fn checksum(&self) -> u64 {
+        self.sum
+    }
+}
+
+/// `add r8, rsi` to `add r11, rsi`: four independent chains.
+const ADDS: [[u8; 3]; 4] =
+    [[0x49, 0x01, 0xF0], [0x49, 0x01, 0xF1], [0x49, 0x01, 0xF2], [0x49, 0x01, 0xF3]];
+/// Additions in a block: as many as leave room for the jump.
+const PER_BLOCK: usize = (BLOCK as usize - 5) / 3;
+/// `jmp rel32`.
+const JUMP: u8 = 0xE9;
+/// `ret`.
+const RETURN: u8 = 0xC3;
+
+/// Writes a block for every place of the cycle `next` into `region`, each jumping to the one after
+/// it; the last one before the first again returns.
+fn write_code(region: &mut Region, next: &[u32]) {
+    let blocks = region.contents().chunks_exact_mut(BLOCK as usize);
+    for ((at, &next), block) in (0i64..).zip(next).zip(blocks) {
+        block.fill(RETURN);
+        for (i, bytes) in block.chunks_exact_mut(3).take(PER_BLOCK).enumerate() {
+            bytes.copy_from_slice(&ADDS[i % ADDS.len()]);
+        }
+        if next != 0 {
+            let jump = PER_BLOCK * 3;
+            // Relative to the end of the jump; `large_code` keeps it below 2 GiB.
+            let from = at * BLOCK as i64 + jump as i64 + 5;
+            let distance = (i64::from(next) * BLOCK as i64 - from) as i32;
+            block[jump] = JUMP;
+            block[jump + 1..jump + 5].copy_from_slice(&distance.to_le_bytes());
+        }
+    }
+}
+
+/// Runs `laps` (not 0) over the code, adding to `sum`.
+///
+/// # Safety
+/// `code` must be what `write_code` wrote.
+unsafe fn call(code: &Executable, laps: u64, mut sum: u64) -> u64 {
+    // SAFETY: the code changes r8 to r11 and the flags and returns; the call uses the stack, which
+    // asm! aligns and may use as no `nostack` is given.
+    unsafe {
+        asm!(
+            "2:",
+            "call {entry}",
+            "dec {laps}",
+            "jnz 2b",
+            entry = in(reg) code.entry(),
+            laps = inout(reg) laps => _,
+            inout("r8") sum,
+            out("r9") _, out("r10") _, out("r11") _,
+            in("rsi") 1u64,
+        );
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_runs_once_a_lap() {
+        for blocks in [1u32, 2, 100] {
+            let mut region = Region::new(u64::from(blocks) * BLOCK, Pages::Default).unwrap();
+            write_code(&mut region, &cycle(blocks).unwrap());
+            let code = region.executable().unwrap();
+            // 19 additions a block go round four registers, so r8 takes five of them.
+            // SAFETY: the code was written above.
+            assert_eq!(unsafe { call(&code, 3, 0) }, 3 * 5 * u64::from(blocks));
+        }
+    }
+}

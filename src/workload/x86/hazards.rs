@@ -1,0 +1,108 @@
+//! Kernels of false and failed dependencies between a store and the load after it.
+
+use super::super::memory::{Pages, Region};
+use super::super::{Program, Setup};
+use super::Rounds;
+use crate::Result;
+use std::arch::asm;
+
+/// `store-forward-block`: a load of eight bytes that two four-byte stores wrote, which no store
+/// buffer entry holds alone; control: a load of the second store's four bytes.
+pub(crate) fn store_forward_block(setup: Setup) -> Result<Box<dyn Program>> {
+    let region = Region::new(4096, Pages::Default)?;
+    Rounds::program(1 << 12, 4, move |rounds| {
+        let p = region.start();
+        // SAFETY: `p` points to 4096 bytes that are ours alone, of which 8 are used.
+        unsafe { if setup.control { forwarded(p, rounds) } else { blocked(p, rounds) } }
+    })
+}
+
+/// The loop both share; they differ only in what they load.
+macro_rules! store_load {
+    ($load:literal, $p:expr, $rounds:expr) => {{
+        let mut value = 1u64;
+        asm!(
+            "2:",
+            ".rept 4",
+            "mov dword ptr [{p}], {value:e}",
+            "mov dword ptr [{p} + 4], {value:e}",
+            $load,
+            ".endr",
+            "dec {rounds}",
+            "jnz 2b",
+            p = in(reg) $p,
+            value = inout(reg) value,
+            rounds = inout(reg) $rounds => _,
+            options(nostack)
+        );
+        value
+    }};
+}
+
+/// # Safety
+/// `p` must be valid for writes of eight bytes; `rounds` not 0.
+unsafe fn blocked(p: *mut u8, rounds: u64) -> u64 {
+    // SAFETY: as the caller promises.
+    unsafe { store_load!("mov {value}, qword ptr [{p}]", p, rounds) }
+}
+
+/// # Safety
+/// `p` must be valid for writes of eight bytes; `rounds` not 0.
+unsafe fn forwarded(p: *mut u8, rounds: u64) -> u64 {
+    // SAFETY: as the caller promises.
+    unsafe { store_load!("mov {value:e}, dword ptr [{p} + 4]", p, rounds) }
+}
+
+/// `4k-aliasing`: a chain of loads, each after a store exactly 4096 bytes further on; control: the
+/// store is another 64 bytes on.
+pub(crate) fn four_k_aliasing(setup: Setup) -> Result<Box<dyn Program>> {
+    let region = Region::new(3 * 4096, Pages::Default)?;
+    let distance = if setup.control { 4096 + 64 } else { 4096 };
+    Rounds::program(1 << 12, 8, move |rounds| {
+        let load = region.start();
+        // SAFETY: both lie in the region's 12288 bytes, which are zero and ours alone.
+        rounds + unsafe { aliasing(load, load.add(distance), rounds) }
+    })
+}
+
+/// Loads what must be 0 from `load` in a chain, with a store of 0 to `store` before each.
+///
+/// # Safety
+/// Both must be valid for writes of eight bytes, hold zeros and not overlap; `rounds` not 0.
+unsafe fn aliasing(load: *mut u8, store: *mut u8, rounds: u64) -> u64 {
+    let mut value = 0u64;
+    // SAFETY: as the caller promises: the loaded values are 0, so every address is `load`.
+    unsafe {
+        asm!(
+            "2:",
+            ".rept 8",
+            "mov qword ptr [{store}], {zero}",
+            "mov {value}, qword ptr [{load} + {value}]",
+            ".endr",
+            "dec {rounds}",
+            "jnz 2b",
+            store = in(reg) store,
+            load = in(reg) load,
+            zero = in(reg) 0u64,
+            value = inout(reg) value,
+            rounds = inout(reg) rounds => _,
+            options(nostack)
+        );
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_see_what_the_stores_wrote() {
+        let mut word = [0u64; 2];
+        let p = word.as_mut_ptr().cast();
+        // SAFETY: `word` holds sixteen bytes and outlives the calls.
+        let (wide, narrow) = unsafe { (blocked(p, 3), forwarded(p, 3)) };
+        // Both halves of the word are stored from the low half of the value, which starts at 1.
+        assert_eq!((wide, narrow), (0x1_0000_0001, 1));
+    }
+}

@@ -1,0 +1,104 @@
+//! Where the report goes and how it looks there.
+
+use super::args::{Format, ReportArgs};
+use crate::cli::Global;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use tdtool::report::text::{Style, render};
+use tdtool::report::{Report, csv};
+use tdtool::{Error, Result};
+
+/// Columns of text where the output is no terminal.
+const PLAIN_WIDTH: usize = 100;
+
+/// An open destination.
+pub struct Output {
+    to: Box<dyn Write>,
+    name: Option<PathBuf>,
+    format: Format,
+    style: Style,
+    /// Several documents go out: JSON is then one a line.
+    stream: bool,
+    documents: usize,
+}
+
+impl Output {
+    /// Opens the destination before anything runs: a full day's measurement must not end in
+    /// "permission denied".
+    pub fn open(args: &ReportArgs, global: &Global) -> Result<Self> {
+        let stdout = std::io::stdout();
+        let terminal = args.output.is_none() && stdout.is_terminal();
+        let to: Box<dyn Write> = match &args.output {
+            None => Box::new(stdout),
+            Some(path) => Box::new(File::create(path).map_err(|e| {
+                Error::failed(format!("cannot write the report to {}", path.display())).because(e)
+            })?),
+        };
+        let columns = terminal_size().filter(|_| terminal);
+        let style = Style {
+            color: terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            ascii: global.ascii,
+            width: columns.unwrap_or(PLAIN_WIDTH).clamp(40, 120),
+            verbose: args.verbose,
+        };
+        let stream = args.interval.is_some();
+        let name = args.output.clone();
+        Ok(Self { to, name, format: args.format, style, stream, documents: 0 })
+    }
+
+    /// Writes one document and flushes it.
+    pub fn document(&mut self, report: &Report) -> Result<()> {
+        let text = match self.format {
+            Format::Text => {
+                let gap = if self.documents > 0 { "\n" } else { "" };
+                format!("{gap}{}", render(report, &self.style))
+            }
+            Format::Csv if self.documents == 0 => format!("{}\n{}", csv::HEADER, csv::rows(report)),
+            Format::Csv => csv::rows(report),
+            Format::Json if self.stream => {
+                let text = serde_json::to_string(report);
+                text.map_err(|e| Error::failed("cannot write JSON").because(e))? + "\n"
+            }
+            Format::Json => crate::commands::to_json(report)?,
+        };
+        self.documents += 1;
+        self.write(&text)
+    }
+
+    /// The report of the whole measurement: after intervals the summary.
+    pub fn last(&mut self, report: &Report) -> Result<()> {
+        if self.stream && self.documents > 0 && self.format == Format::Text {
+            self.write("\nSummary of all intervals\n")?;
+        }
+        self.document(report)
+    }
+
+    /// Says where the report is, if it is not on standard output.
+    #[allow(clippy::print_stderr)]
+    pub fn finish(&mut self) -> Result<()> {
+        if let Some(path) = &self.name {
+            eprintln!("note: the report is in {}", path.display());
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, text: &str) -> Result<()> {
+        match self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush()) {
+            // A reader that went away (| head) is no error.
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            Err(e) => {
+                let to = self.name.as_ref().map(|p| p.display().to_string());
+                let to = to.unwrap_or_else(|| "standard output".into());
+                Err(Error::failed(format!("cannot write the report to {to}"))
+                    .because(e)
+                    .hint("free some space, or choose another place with --output"))
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+fn terminal_size() -> Option<usize> {
+    crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns))
+}

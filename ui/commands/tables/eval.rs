@@ -1,0 +1,247 @@
+//! `tdtool tables eval UARCH --counts FILE`: node values for counts from a file.
+//!
+//! The file has rows `trial,event,value`; the answer has rows `trial,node,value,over`, for every
+//! node, bottleneck and info metric. Where counts are missing the value is empty. Where a formula
+//! divides by a count of zero it is 0, because this command is for comparing tables with perf and
+//! toplev, which have it so; a report calls such a value undefined. Standard error tells of both.
+
+use super::print;
+use crate::cli::Global;
+use clap::Args;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tdtool::counts::{Counts, GroupCounts};
+use tdtool::quantity::Missing;
+use tdtool::tables::formula::Leaf;
+use tdtool::tables::{Const, EventId, Node, Table};
+use tdtool::topdown::{Evaluation, Evaluator};
+use tdtool::{Error, Result};
+
+/// Reasons that are listed before the rest is only counted.
+const LISTED: usize = 12;
+
+#[derive(Args)]
+pub struct EvalArgs {
+    /// Microarchitecture (`tdtool tables list` names them)
+    #[arg(value_name = "UARCH")]
+    name: String,
+    /// CSV file with rows trial,event,value; constants as #SMT_ON, #DURATION_MS, #TSC_HZ,
+    /// #SOCKETS, #CORES_PER_SOCKET
+    #[arg(long, value_name = "FILE")]
+    counts: PathBuf,
+}
+
+/// Prints `trial,node,value,over`.
+pub fn run(global: &Global, args: &EvalArgs) -> Result<ExitCode> {
+    let table = global.library()?.load(&args.name)?;
+    let input = read(&table, &args.counts)?;
+    let mut out = String::from("trial,node,value,over\n");
+    let mut why = Reasons::default();
+    let mut evaluator = Evaluator::new(&table);
+    for (trial, counts) in &input.trials {
+        let evaluation = evaluator.values(counts);
+        for (node, result) in table.nodes.iter().zip(&evaluation.nodes) {
+            let over = over(node, result.over, &evaluation);
+            match &result.quantity.value {
+                Ok(value) => {
+                    let _ = writeln!(out, "{trial},{},{value},{over}", node.id);
+                }
+                Err(missing @ Missing::Undefined(_)) => {
+                    let _ = writeln!(out, "{trial},{},0,{over}", node.id);
+                    why.zero.entry(missing.to_string()).or_default().push(place(node, trial));
+                }
+                Err(missing) => {
+                    let _ = writeln!(out, "{trial},{},,", node.id);
+                    why.empty.entry(missing.to_string()).or_default().push(place(node, trial));
+                }
+            }
+        }
+    }
+    print(&out)?;
+    tell("events not in the table", &input.unknown, &table);
+    tell("without a value", &lines(why.empty), &table);
+    tell("undefined, printed as 0 as perf and toplev do", &lines(why.zero), &table);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reason → the nodes it holds for.
+#[derive(Default)]
+struct Reasons {
+    empty: BTreeMap<String, Vec<String>>,
+    zero: BTreeMap<String, Vec<String>>,
+}
+
+fn place(node: &Node, trial: &str) -> String {
+    format!("{} (trial {trial})", node.id)
+}
+
+fn lines(reasons: BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let line = |(reason, nodes): (String, Vec<String>)| match nodes.as_slice() {
+        [first, rest @ ..] if !rest.is_empty() => {
+            format!("{first} and {} more: {reason}", rest.len())
+        }
+        nodes => format!("{}: {reason}", nodes.concat()),
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// 1, 0, or nothing where there is no threshold or a node in it is missing. A comparison with
+/// an undefined value does not hold.
+fn over(node: &Node, holds: Option<bool>, evaluation: &Evaluation) -> &'static str {
+    let Some(threshold) = &node.over else { return "" };
+    let missing = |leaf| match leaf {
+        Leaf::Node(n) => matches!(
+            &evaluation.nodes[usize::from(n)].quantity.value,
+            Err(why) if !matches!(why, Missing::Undefined(_))
+        ),
+        _ => false,
+    };
+    match holds {
+        Some(true) => "1",
+        Some(false) => "0",
+        None if threshold.leaves().any(missing) => "",
+        None => "0",
+    }
+}
+
+/// A short list on standard error.
+#[allow(clippy::print_stderr)]
+fn tell(what: &str, list: &[String], table: &Table) {
+    if list.is_empty() {
+        return;
+    }
+    eprintln!("{}: {what}:", table.name);
+    for line in list.iter().take(LISTED) {
+        eprintln!("  {line}");
+    }
+    if list.len() > LISTED {
+        eprintln!("  … and {} more", list.len() - LISTED);
+    }
+}
+
+/// What the file holds.
+struct Input {
+    /// In the order of the file.
+    trials: Vec<(String, Counts)>,
+    unknown: Vec<String>,
+}
+
+fn read(table: &Table, path: &Path) -> Result<Input> {
+    let unreadable = |why: String| {
+        Error::failed(format!("cannot read the counts in {}", path.display()))
+            .because(why)
+            .hint("rows are trial,event,value; the first line may be that heading")
+    };
+    let text = std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
+    let names: HashMap<String, EventId> =
+        (0..).zip(&table.events).map(|(id, e)| (normal(&e.name), id)).collect();
+    let mut trials: Vec<(String, Trial)> = Vec::new();
+    let mut place: HashMap<String, usize> = HashMap::new();
+    let mut unknown = BTreeMap::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line == "trial,event,value" {
+            continue;
+        }
+        let (trial, event, value) = cells(line)
+            .ok_or_else(|| unreadable(format!("line {number}: `{line}` has not three cells")))?;
+        let value = match value {
+            "" | "<not counted>" | "<not supported>" => None,
+            text => match text.parse::<f64>() {
+                Ok(v) if v.is_finite() => Some(v),
+                _ => return Err(unreadable(format!("line {number}: `{text}` is no count"))),
+            },
+        };
+        let at = *place.entry(trial.to_owned()).or_insert_with(|| {
+            trials.push((trial.to_owned(), Trial::default()));
+            trials.len() - 1
+        });
+        let into = &mut trials[at].1;
+        let known = match event.strip_prefix('#') {
+            Some(name) => Const::from_name(name).map(|c| into.constant(c, value)),
+            None => names.get(&normal(event)).map(|id| into.event(*id, value)),
+        };
+        match known {
+            Some(true) => {}
+            Some(false) => {
+                return Err(unreadable(format!(
+                    "line {number}: a second `{event}` in trial {trial}"
+                )));
+            }
+            None => {
+                unknown.entry(event.to_owned()).or_insert(number);
+            }
+        }
+    }
+    if trials.is_empty() {
+        return Err(unreadable("the file has no rows".into()));
+    }
+    Ok(Input {
+        trials: trials.into_iter().map(|(name, t)| (name, t.counts(table))).collect(),
+        unknown: unknown.into_iter().map(|(name, line)| format!("{name} (line {line})")).collect(),
+    })
+}
+
+/// Counts of one trial, as they come in.
+#[derive(Default)]
+struct Trial {
+    constants: [Option<Option<f64>>; 5],
+    events: HashMap<EventId, Option<f64>>,
+}
+
+impl Trial {
+    /// Takes a constant; `false` if it is there already.
+    fn constant(&mut self, constant: Const, value: Option<f64>) -> bool {
+        self.constants[constant.index()].replace(value).is_none()
+    }
+
+    /// Takes an event; `false` if it is there already.
+    fn event(&mut self, id: EventId, value: Option<f64>) -> bool {
+        self.events.insert(id, value).is_none()
+    }
+
+    /// All events in one group: the rows of a trial belong together.
+    fn counts(self, table: &Table) -> Counts {
+        let value = |(id, value): (EventId, Option<f64>)| {
+            let name = || Missing::NotCounted(table.events[usize::from(id)].name.clone());
+            (id, value.ok_or_else(name))
+        };
+        let mut events: Vec<_> = self.events.into_iter().map(value).collect();
+        events.sort_unstable_by_key(|(id, _)| *id);
+        Counts {
+            groups: vec![GroupCounts::Imported { events, running: None }],
+            constants: self.constants.map(Option::flatten),
+            ..Counts::default()
+        }
+    }
+}
+
+/// The three cells of a row; the event may be quoted and hold commas.
+fn cells(line: &str) -> Option<(&str, &str, &str)> {
+    let (trial, rest) = line.split_once(',')?;
+    let (event, value) = rest.rsplit_once(',')?;
+    let event = event.trim();
+    let event = event.strip_prefix('"').and_then(|e| e.strip_suffix('"')).unwrap_or(event);
+    Some((trial.trim(), event, value.trim()))
+}
+
+/// One spelling for one event: lower case, modifiers in order, `MSR/TSC/` as `tsc`.
+fn normal(name: &str) -> String {
+    let lower = name.to_lowercase();
+    let mut parts = lower.split(':');
+    let base = parts.next().unwrap_or_default();
+    if base == "msr/tsc/" {
+        return "tsc".into();
+    }
+    let mut modifiers: Vec<&str> = parts
+        .map(|m| match m {
+            "u" => "user",
+            "k" => "sup",
+            other => other,
+        })
+        .collect();
+    modifiers.sort_unstable();
+    std::iter::once(base).chain(modifiers).collect::<Vec<_>>().join(":")
+}
