@@ -228,17 +228,16 @@ fn software(imported: &Imported, part: &[&Counts]) -> BTreeMap<String, Option<f6
     only.values.iter().map(|(name, value)| ((*name).to_owned(), value.clone().ok())).collect()
 }
 
-/// The deepest level all of whose nodes have their counts; 1 if there is none.
+/// The deepest level all of whose nodes have their counts; 1 if there is none. A shallower level
+/// may miss a node: on Zen, `smt_contention` has no children and is often left uncounted.
 fn deepest_complete(table: &Table, evaluator: &mut Evaluator, parts: &[&Counts]) -> u32 {
-    let mut complete = table.depth();
+    let mut complete = vec![true; table.depth() as usize + 1];
     for counts in parts {
         let evaluation = evaluator.values(counts);
         for (n, node) in table.tree() {
             let value = &evaluation.nodes[usize::from(n)].quantity.value;
-            if !matches!(value, Ok(_) | Err(Missing::Undefined(_))) {
-                complete = complete.min(node.level - 1);
-            }
+            complete[node.level as usize] &= matches!(value, Ok(_) | Err(Missing::Undefined(_)));
         }
     }
-    complete.max(1)
+    (1..=table.depth()).rev().find(|&l| complete[l as usize]).unwrap_or(1)
 }

@@ -28,6 +28,8 @@ pub struct LiveAsk {
     pub target: Target,
     /// What to run.
     pub command: Option<Command>,
+    /// The command as the user wrote it, for the report.
+    pub typed: Vec<String>,
     /// How counts are put together.
     pub aggregate: Aggregate,
     /// Count children, too.
@@ -210,20 +212,14 @@ pub(super) fn head(cores: &[Core], ask: &LiveAsk, source: Source) -> Report {
     report.uarch = names.join("+");
     report.title = cores.first().map(|c| c.table.title.clone()).unwrap_or_default();
     report.level = cores.iter().map(|c| c.chosen.level).max().unwrap_or(0);
-    report.subject = vec![subject(&ask.target, ask.command.as_ref())];
-    report.command = ask
-        .command
-        .as_ref()
-        .map(|c| c.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect());
+    report.subject = vec![subject(&ask.target, &ask.typed)];
+    report.command = ask.command.as_ref().map(|_| ask.typed.clone());
     report
 }
 
-fn subject(target: &Target, command: Option<&Command>) -> String {
+fn subject(target: &Target, typed: &[String]) -> String {
     match target {
-        Target::Command => command
-            .and_then(|c| c.argv.first())
-            .map(|a| a.to_string_lossy().into_owned())
-            .unwrap_or_default(),
+        Target::Command => typed.join(" "),
         Target::Process(pid) => format!("process {pid}"),
         Target::Thread(tid) => format!("thread {tid}"),
         Target::System => "all CPUs".into(),

@@ -41,7 +41,8 @@ pub struct Part {
 /// Evaluates `counts` and renders the selected nodes into rows.
 pub fn parts(evaluator: &mut Evaluator, table: &Table, counts: &Counts, sel: &Selection) -> Part {
     let evaluation = evaluator.evaluate(counts);
-    let verdict = Verdict::new(table, &evaluation);
+    let verdict = Verdict::among(table, &evaluation, |n| sel.tree.contains(&n));
+    let sources = |n: NodeId| evaluator.sources(n);
     let place = Place {
         core: counts.core.clone(),
         scope: counts.scope.clone(),
@@ -49,7 +50,7 @@ pub fn parts(evaluator: &mut Evaluator, table: &Table, counts: &Counts, sel: &Se
     };
     let mut part = Part::default();
     for &n in &sel.tree {
-        part.nodes.push(node_row(table, &evaluation, &verdict, counts, n, &place));
+        part.nodes.push(node_row(table, &evaluation, &verdict, counts, (n, &sources(n)), &place));
     }
     for &n in &sel.beside {
         let row = info_row(&table.nodes[usize::from(n)], &evaluation, n, &place);
@@ -71,7 +72,7 @@ fn node_row(
     evaluation: &Evaluation,
     verdict: &Verdict,
     counts: &Counts,
-    n: NodeId,
+    (n, sources): (NodeId, &[(EventId, usize)]),
     place: &Place,
 ) -> NodeRow {
     let node = &table.nodes[usize::from(n)];
@@ -100,7 +101,7 @@ fn node_row(
             Vec::new()
         },
         locate: node.spec.locate.clone(),
-        counts: table.events_of(n, false).iter().map(|&e| count_row(table, counts, e)).collect(),
+        counts: sources.iter().map(|&(e, group)| count_row(table, counts, e, group)).collect(),
         place: place.clone(),
     }
 }
@@ -116,25 +117,22 @@ fn related(table: &Table, evaluation: &Evaluation, n: NodeId) -> Vec<String> {
         .collect()
 }
 
-fn count_row(table: &Table, counts: &Counts, event: EventId) -> CountRow {
+/// The count of `event` in `group`; without such a group, that it is missing.
+fn count_row(table: &Table, counts: &Counts, event: EventId, group: usize) -> CountRow {
     let name = table.events[usize::from(event)].name.clone();
-    let mut row = CountRow {
-        event: name,
-        value: None,
-        running: None,
-        missing: Some("not among the counts".into()),
+    let group = counts.groups.get(group);
+    let at = group.and_then(|g| Some((g, g.events().iter().position(|&e| e == event)?)));
+    let Some((group, at)) = at else {
+        let missing = Some("not among the counts".to_owned());
+        return CountRow { event: name, value: None, running: None, missing };
     };
-    for group in &counts.groups {
-        let Some(i) = group.events().iter().position(|&e| e == event) else { continue };
-        match group.total(i) {
-            Ok(total) => {
-                let (value, running, missing) = (Some(total), group.running_share(), None);
-                return CountRow { event: row.event, value, running, missing };
-            }
-            Err(why) => row.missing = Some(why.to_string()),
-        }
+    let total = group.total(at);
+    CountRow {
+        event: name,
+        running: group.running_share().filter(|_| total.is_ok()),
+        missing: text_of(&total),
+        value: total.ok(),
     }
-    row
 }
 
 fn info_row(node: &Node, evaluation: &Evaluation, n: NodeId, place: &Place) -> InfoRow {

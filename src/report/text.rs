@@ -193,6 +193,7 @@ impl Renderer<'_> {
         if let (true, Some(reason)) = (same, reasons.first()) {
             writeln!(self.out, "{reason}")?;
         }
+        self.missing_errors(&shown)?;
         let hidden = nodes.len() - shown.len();
         if hidden > 0 {
             let text = if all_missing {
@@ -201,6 +202,18 @@ impl Renderer<'_> {
                 format!("{hidden} nodes below unflagged ones hidden (--verbose shows them)")
             };
             let text = self.paint("2", &text);
+            writeln!(self.out, "{text}")?;
+        }
+        Ok(())
+    }
+
+    /// Why values stand without a ±: each reason once.
+    fn missing_errors(&mut self, shown: &[&NodeRow]) -> std::fmt::Result {
+        let mut reasons: Vec<&String> = shown.iter().filter_map(|n| n.no_error.as_ref()).collect();
+        reasons.sort();
+        reasons.dedup();
+        for why in reasons {
+            let text = self.paint("2", &format!("no ±: {why}"));
             writeln!(self.out, "{text}")?;
         }
         Ok(())
@@ -268,9 +281,6 @@ impl Renderer<'_> {
         }
         if !node.related.is_empty() {
             remarks.push(format!("{} {}", marks.arrow, node.related.join(", ")));
-        }
-        if let Some(why) = node.no_error.as_ref().filter(|_| self.style.verbose) {
-            remarks.push(format!("(no ±: {why})"));
         }
         remarks
     }

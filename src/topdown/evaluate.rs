@@ -5,7 +5,7 @@ use super::layout::{Layout, Place, ambient, available};
 use crate::counts::Counts;
 use crate::quantity::{Missing, Quantity};
 use crate::tables::formula::{Inputs, Leaf};
-use crate::tables::{Const, NodeId, Table};
+use crate::tables::{Const, EventId, NodeId, Table};
 
 /// The result for one node.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,6 +75,28 @@ impl<'t> Evaluator<'t> {
             jackknife::errors(self.table, layout, &mut self.scratch, counts, &mut evaluation);
         }
         evaluation
+    }
+
+    /// The counted events behind node `n` and the group each was read from, as of the last
+    /// evaluation; an event without a group has an index that no group has.
+    pub fn sources(&self, n: NodeId) -> Vec<(EventId, usize)> {
+        let Some(layout) = &self.layout else { return Vec::new() };
+        let all = self.table.events_of(n, self.smt);
+        match &layout.places[usize::from(n)] {
+            Place::Whole(g) => all.iter().map(|&e| (e, *g)).collect(),
+            Place::Missing(_) => {
+                let held = |e: EventId| layout.available.iter().position(|g| g.contains(e));
+                all.iter().map(|&e| (e, held(e).unwrap_or(usize::MAX))).collect()
+            }
+            Place::Split(own) => {
+                let used = &self.table.nodes[usize::from(n)].uses[usize::from(self.smt)];
+                let through = used.iter().flat_map(|&m| self.sources(m));
+                let mut found: Vec<(EventId, usize)> = own.iter().copied().chain(through).collect();
+                found.sort_unstable();
+                found.dedup();
+                found
+            }
+        }
     }
 
     /// Makes or reuses the layout: it changes only with the set of counted events.

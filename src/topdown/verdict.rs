@@ -34,8 +34,13 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Judges `evaluation`.
+    /// Judges all of `evaluation`.
     pub fn new(table: &Table, evaluation: &Evaluation) -> Self {
+        Self::among(table, evaluation, |_| true)
+    }
+
+    /// Judges `evaluation`, looking for the bottleneck among the nodes that are `shown`.
+    pub fn among(table: &Table, evaluation: &Evaluation, shown: impl Fn(NodeId) -> bool) -> Self {
         let mismeasured: Vec<bool> = table
             .nodes
             .iter()
@@ -52,7 +57,7 @@ impl Verdict {
             flagged[n] = ancestors && !mismeasured[n] && evaluation.nodes[n].over == Some(true);
         }
         let mut verdict = Self { flagged, mismeasured, path: Vec::new(), undecided: None };
-        verdict.descend(table, evaluation);
+        verdict.descend(table, evaluation, &shown);
         verdict
     }
 
@@ -61,11 +66,11 @@ impl Verdict {
         self.path.last().copied()
     }
 
-    fn descend(&mut self, table: &Table, evaluation: &Evaluation) {
+    fn descend(&mut self, table: &Table, evaluation: &Evaluation, shown: &dyn Fn(NodeId) -> bool) {
         loop {
             let mut candidates: Vec<(f64, NodeId)> = table
                 .children(self.bottleneck())
-                .filter(|&n| self.flagged[usize::from(n)])
+                .filter(|&n| shown(n) && self.flagged[usize::from(n)])
                 .filter_map(|n| Some((evaluation.nodes[usize::from(n)].quantity.get()?, n)))
                 .collect();
             // Stable: equal values keep the order of the table.

@@ -6,7 +6,7 @@ use super::size::human;
 use super::{DefaultSize, Setup, SizeParameter, Workload, list};
 use crate::error::nearest;
 use crate::{Error, Result};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::time::{Duration, Instant};
 
 /// Seconds a program runs if neither seconds nor repeats are asked for.
@@ -50,7 +50,9 @@ pub struct Summary {
     pub ns_per_iteration: f64,
     /// Rate over `cpu_seconds`, where one is customary.
     pub rate: Option<Rate>,
-    /// Depends on every result; the same for the same program, size and repeats.
+    /// Depends on every result; the same for the same program, size and repeats. `0x…` text in
+    /// JSON, whose numbers many readers hold as doubles.
+    #[serde(serialize_with = "hexadecimal")]
     pub checksum: u64,
 }
 
@@ -127,6 +129,10 @@ pub fn run(name: &str, options: &Options) -> Result<Summary> {
     })
 }
 
+fn hexadecimal<S: Serializer>(value: &u64, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_str(&format_args!("{value:#018x}"))
+}
+
 /// How long this thread has run.
 fn thread_time() -> Result<Duration> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -185,7 +191,9 @@ fn checked_size(workload: &Workload, asked: Option<u64>) -> Result<Option<u64>> 
         };
     };
     let allowance = memory::allowance();
-    let size = asked.unwrap_or_else(|| default_size(&parameter, allowance));
+    let size = asked.unwrap_or_else(|| {
+        default_size(&parameter, memory::largest_cache().unwrap_or(0), allowance)
+    });
     if size < parameter.least {
         return Err(Error::usage(format!("{size} {} are too few for {name}", parameter.unit))
             .hint(format!("--size takes {} or more", parameter.least)));
@@ -201,13 +209,14 @@ fn checked_size(workload: &Workload, asked: Option<u64>) -> Result<Option<u64>> 
     Ok(Some(size))
 }
 
-/// The default size on this machine.
-fn default_size(parameter: &SizeParameter, allowance: Option<u64>) -> u64 {
+/// The default size where the largest cache has `cache` bytes.
+fn default_size(parameter: &SizeParameter, cache: u64, allowance: Option<u64>) -> u64 {
     match parameter.default {
         DefaultSize::Fixed(size) => size,
         DefaultSize::BeyondCaches(least) => {
-            let wanted = memory::largest_cache().unwrap_or(0).saturating_mul(4).max(least);
-            wanted.min(allowance.unwrap_or(u64::MAX).max(parameter.least))
+            // An eighth is kept for what a program needs beside its data.
+            let most = allowance.map_or(u64::MAX, |a| a / 8 * 7);
+            cache.saturating_mul(4).max(least).min(most).max(parameter.least)
         }
     }
 }
@@ -242,6 +251,20 @@ mod tests {
         }
         refused("idle", Options { size: Some(4096), ..Options::default() });
         refused("idle", Options { repeats: Some(0), ..Options::default() });
+    }
+
+    #[test]
+    fn the_default_size_exceeds_the_caches_but_not_the_memory() {
+        const MIB: u64 = 1 << 20;
+        for name in ["pointer-chase", "stream"] {
+            let workload = find(name).unwrap();
+            let size = |cache, allowance| default_size(&workload.size.unwrap(), cache, allowance);
+            assert_eq!(size(32 * MIB, Some(9000 * MIB)), 256 * MIB);
+            assert_eq!(size(480 * MIB, Some(9000 * MIB)), 1920 * MIB, "a server's L3");
+            assert_eq!(size(480 * MIB, None), 1920 * MIB);
+            let small = size(480 * MIB, Some(100 * MIB));
+            assert!((workload.memory)(small).unwrap() <= 100 * MIB, "{name}: {small}");
+        }
     }
 
     #[test]

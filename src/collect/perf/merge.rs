@@ -19,7 +19,7 @@ pub fn measurement(request: &Request<'_>, repeats: Vec<Vec<RunResult>>) -> Measu
         }
     }
     let software: Vec<Software> = runs.iter().map(|r| r.software.clone()).collect();
-    let exit: Option<Exit> = bad.or_else(|| exits().last());
+    let exit: Option<Exit> = bad.or_else(|| exits().next_back());
     let interrupted = runs.iter().find_map(|r| r.interrupted);
     let user_only = runs.iter().any(|r| r.user_only);
     let core_time = core_time(request, &runs);

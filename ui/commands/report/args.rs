@@ -201,6 +201,7 @@ impl ReportArgs {
             uarch: global.uarch.clone(),
             target: self.target()?,
             command,
+            typed: self.command.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
             aggregate,
             inherit: !self.no_inherit,
             user_only: self.user,

@@ -1,0 +1,60 @@
+//! A made-up machine in a temporary folder, and a table of plain events.
+
+use std::fs;
+use std::path::Path;
+use tdtool::machine::{Machine, Root};
+use tdtool::tables::Table;
+
+/// A folder of `/proc` and `/sys` files, and the machine it describes.
+pub fn machine(files: &[(&str, &str)]) -> Machine {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (path, text) in files {
+        write(folder.path(), path, text);
+    }
+    Machine::at(&Root::at(folder.path()))
+}
+
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+    fs::write(path, text).expect("a file");
+}
+
+/// Two CPUs, an Intel core PMU called `cpu`, no restrictions.
+pub const INTEL: &[(&str, &str)] = &[
+    (
+        "proc/cpuinfo",
+        "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 85\nstepping : 4\n\
+         model name : Xeon\nflags : fpu tsc\n\nprocessor : 1\nmodel : 99\n",
+    ),
+    ("sys/devices/system/cpu/online", "0-1\n"),
+    ("sys/devices/system/cpu/cpu0/topology/core_id", "0\n"),
+    ("sys/devices/system/cpu/cpu1/topology/core_id", "1\n"),
+    ("sys/bus/event_source/devices/cpu/type", "4\n"),
+    ("sys/bus/event_source/devices/cpu/format/event", "config:0-7\n"),
+    ("sys/bus/event_source/devices/cpu/format/umask", "config:8-15\n"),
+    ("proc/sys/kernel/perf_event_paranoid", "1\n"),
+    ("proc/sys/kernel/nmi_watchdog", "0\n"),
+    ("proc/sys/kernel/osrelease", "6.1.0\n"),
+    ("proc/self/status", "CapEff:\t0000000000000000\nSeccomp:\t0\n"),
+];
+
+/// `INTEL` with some files more (or other).
+pub fn intel(more: &[(&str, &str)]) -> Machine {
+    let mut files = INTEL.to_vec();
+    files.extend(more);
+    machine(&files)
+}
+
+/// A table of events `e1` … `e12`; event n has code n. `e1` is the clock.
+pub fn table(name: &str, pmu: &str) -> Table {
+    let mut text = format!(
+        "schema = 1\nname = \"{name}\"\ntitle = \"test\"\nvendor = \"any\"\npmu = \"{pmu}\"\n\
+         source = []\nclocks = \"e01\"\npipeline = {{ width = 4 }}\n\
+         counters = {{ general = 4, general_smt = 4, fixed = 0 }}\n[events]\n"
+    );
+    for n in 1..=12 {
+        text.push_str(&format!("e{n:02} = {{ code = {n} }}\n"));
+    }
+    Table::parse(&text, "test").expect("a table")
+}
