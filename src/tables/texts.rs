@@ -52,10 +52,14 @@ impl Texts {
     }
 }
 
-fn texts() -> &'static Texts {
-    static TEXTS: OnceLock<Texts> = OnceLock::new();
-    // A test parses the file; a text less is no reason to fail a report.
-    TEXTS.get_or_init(|| toml::from_str(FILE).unwrap_or_default())
+fn file() -> &'static Result<Texts, String> {
+    static TEXTS: OnceLock<Result<Texts, String>> = OnceLock::new();
+    TEXTS.get_or_init(|| toml::from_str(FILE).map_err(|e| e.to_string()))
+}
+
+/// What is wrong with the embedded file; without it no node has a text.
+pub fn problem() -> Option<&'static str> {
+    file().as_ref().err().map(String::as_str)
 }
 
 /// The text for the node `id` of `table`, if there is one.
@@ -80,11 +84,12 @@ pub fn lookup(
     table: &str,
     variant: Option<&str>,
 ) -> Option<&'static Text> {
+    let texts = file().as_ref().ok()?;
     [Some(table), variant]
         .into_iter()
         .flatten()
-        .find_map(|v| texts().get(kind, &format!("{id}@{v}")))
-        .or_else(|| texts().get(kind, id))
+        .find_map(|v| texts.get(kind, &format!("{id}@{v}")))
+        .or_else(|| texts.get(kind, id))
 }
 
 #[cfg(test)]
