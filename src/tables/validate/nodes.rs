@@ -24,12 +24,7 @@ pub(super) fn check<'f>(file: &'f TableFile, found: &mut Found) -> Vec<Formulas<
         references(node, file, &names, found);
         parent(node, file, found);
         vocabulary(node, found);
-        if texts::problem().is_none() {
-            text(node, file, found);
-        }
-    }
-    if let Some(problem) = texts::problem() {
-        found.add(Warning, None, format!("events/nodes.toml cannot be read: {problem}"));
+        text(node, file, found);
     }
     cycles(&parsed, found);
     parsed
