@@ -22,11 +22,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     let mut output = Output::open(&args, global)?;
     let files = args.files();
     if !files.is_empty() {
-        // Only a tie between tables is decided by the machine at hand.
-        let detected = match &global.uarch {
-            Some(_) => Vec::new(),
-            None => choose(&machine, &library, None).unwrap_or_default(),
-        };
+        let detected = choose(&machine, &library, None).unwrap_or_default();
         let ask = ImportAsk {
             files,
             ask: args.ask(),
