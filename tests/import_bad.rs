@@ -1,5 +1,6 @@
 //! Files that are no recordings, or broken ones: one clear error with the place, or a listed
 //! line; never a panic, a hang or a file read by half in silence.
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 use proptest::prelude::*;
 use std::io::Write;
@@ -90,16 +91,17 @@ fn long_lines_within_the_limit_take_no_quadratic_time() {
 
 #[test]
 fn a_hundred_megabytes_are_read_line_by_line() {
-    // A reader that never holds the text: only the counts stay.
+    // Without optimisation a fifth of it, so that the test stays quick.
+    let megabytes = if cfg!(debug_assertions) { 20 } else { 100 };
     let line = "     1.000000000,CPU12,123456789,,cpu/event=0x9c,umask=0x1/,1000000,25.00,,\n";
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let block = line.repeat(1000);
-    for _ in 0..1_300 {
+    let blocks = megabytes * 1_000_000 / block.len() + 1;
+    for _ in 0..blocks {
         file.write_all(block.as_bytes()).unwrap();
     }
-    assert!(file.as_file().metadata().unwrap().len() > 99_000_000);
     let r = read(&[file.path()]).unwrap();
-    assert_eq!(r.blocks.iter().map(|b| b.rows.len()).sum::<usize>(), 1_300_000);
+    assert_eq!(r.blocks.iter().map(|b| b.rows.len()).sum::<usize>(), blocks * 1000);
     let table = Library::embedded().load("skx").unwrap();
     assert_eq!(counts(&r, &table, Options::default()).unwrap().counts.len(), 1);
 }

@@ -2,6 +2,7 @@
 //!
 //! The `perf-*` fixtures are what perf 6.1 printed on a virtual machine (software events count
 //! there, hardware events do not); `zen4-*` come from KeithJH/kinematics-demo (MIT).
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -3,6 +3,7 @@
 //! Recording: KeithJH/kinematics-demo (MIT). Two blocks of it are a fixture; the whole of it is
 //! read where `../shared` exists. `tests/tools/zen4_to_perf_csv.py` makes the same lines for
 //! use by hand.
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

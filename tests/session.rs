@@ -1,4 +1,5 @@
 //! The session file: what is written comes back, and a broken file says what is broken where.
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -28,15 +28,21 @@ impl Bits {
     }
 
     pub(super) fn is_subset(&self, of: &Bits) -> bool {
-        self.0.iter().zip(&of.0).all(|(a, b)| a & !b == 0)
+        self.minus(of).is_empty()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.iter().all(|w| *w == 0)
+        self.0 == [0; WORDS]
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.iter().map(|w| w.count_ones() as usize).sum()
+        let mut len = 0;
+        let mut i = 0;
+        while i < WORDS {
+            len += self.0[i].count_ones() as usize;
+            i += 1;
+        }
+        len
     }
 
     /// Members in ascending order.
@@ -51,10 +57,13 @@ impl Bits {
         })
     }
 
+    // Plain loops: these run millions of times, and tests run them without optimisation.
     fn with(&self, other: &Bits, f: impl Fn(u64, u64) -> u64) -> Bits {
         let mut out = *self;
-        for (a, b) in out.0.iter_mut().zip(&other.0) {
-            *a = f(*a, *b);
+        let mut i = 0;
+        while i < WORDS {
+            out.0[i] = f(self.0[i], other.0[i]);
+            i += 1;
         }
         out
     }

@@ -101,6 +101,7 @@ pub const DOMAINS: &[&str] = &[
     "Seconds",
     "NanoSeconds",
     "GB/sec",
+    "MB/sec",
 ];
 
 /// Every finding about the table file `text` that is known as `name`, errors first, then by

@@ -47,6 +47,7 @@ pub struct Builder {
     recording: Recording,
     ids: HashMap<String, NameId>,
     open: HashMap<(bool, Option<Scope>, Option<String>), usize>,
+    last: Option<(Place, usize)>,
     run: u32,
     rows_in_run: bool,
     time: u64,
@@ -73,6 +74,7 @@ impl Builder {
     fn reset_run(&mut self) {
         self.rows_in_run = false;
         self.open.clear();
+        self.last = None;
         self.time = 0;
         self.begin = 0;
     }
@@ -108,6 +110,11 @@ impl Builder {
 
     /// The block a line belongs to, opened where there is none yet.
     fn block(&mut self, place: &Place) -> &mut Block {
+        if let Some((last, at)) = &self.last
+            && last == place
+        {
+            return &mut self.recording.blocks[*at];
+        }
         if let Some(time) = place.time
             && time != self.time
         {
@@ -144,6 +151,7 @@ impl Builder {
             }
         };
         self.rows_in_run = true;
+        self.last = Some((place.clone(), at));
         &mut self.recording.blocks[at]
     }
 

@@ -160,7 +160,7 @@ fn best_cut(
     end: usize,
     cover: &dyn Fn(&[EventId]) -> usize,
 ) -> usize {
-    if again - start > SEARCHED {
+    if first + 1 == again || again - start > SEARCHED {
         return again;
     }
     let held = |range: Range<usize>| -> Vec<EventId> {

@@ -5,6 +5,7 @@
 //! | `lines` | lines of a file of any size, in bounded memory |
 //! | `reader` | which format a file is in, and the way from its lines to blocks |
 //! | `perf_csv`, `perf_json`, `toplev`, `plain` | one line of each format |
+//! | `scope` | the part of machine or workload a line is about |
 //! | `builder` | rows into blocks: one per interval, scope and run |
 //! | `event_name`, `encoding`, `names` | event names as written → a table's events |
 //! | `groups` | which rows were counted together |
@@ -29,6 +30,7 @@ mod perf_json;
 mod plain;
 mod rank;
 mod reader;
+mod scope;
 mod sessions;
 mod toplev;
 
@@ -37,6 +39,7 @@ pub use import::{Findings, Imported, Options, Software, UnknownEvent, counts};
 pub use names::{Match, Names, SoftwareKind, resolve};
 pub use rank::{TableMatch, best_tables};
 pub use reader::read;
+pub use scope::{Scope, ScopeKind};
 
 use crate::session::Session;
 use std::fmt;
@@ -129,47 +132,6 @@ pub struct Metric {
     pub value: f64,
     /// Line of the file, from 1.
     pub line: u32,
-}
-
-/// Which part of the machine or of the workload a block was counted on.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Scope {
-    /// What kind of part.
-    pub kind: ScopeKind,
-    /// Its name as the report shows it: `cpu3`, `S0-D0-C1`, `bash-4711`.
-    pub name: String,
-    /// The control group, with `--for-each-cgroup`.
-    pub cgroup: Option<String>,
-}
-
-/// Kind of a [`Scope`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ScopeKind {
-    /// All of it: the scope only names a control group.
-    Whole,
-    /// A logical CPU (`-A`).
-    Cpu,
-    /// A physical core (`--per-core`).
-    Core,
-    /// A die, cluster or cache (`--per-die`, `--per-cluster`, `--per-cache`).
-    Die,
-    /// A socket (`--per-socket`).
-    Socket,
-    /// A NUMA node (`--per-node`).
-    Node,
-    /// A thread (`--per-thread`).
-    Thread,
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        match (&self.cgroup, self.name.is_empty()) {
-            (Some(cgroup), true) => write!(f, "cgroup {cgroup}"),
-            (Some(cgroup), false) => write!(f, " cgroup {cgroup}"),
-            (None, _) => Ok(()),
-        }
-    }
 }
 
 /// The rows of one interval, scope and run.

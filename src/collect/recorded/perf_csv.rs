@@ -7,6 +7,7 @@
 //! unquoted; they are put back together by counting slashes.
 
 use super::builder::{self, Builder, Found, Place};
+use super::scope::scope_of;
 use super::{Count, Scope, ScopeKind};
 use crate::error::Result;
 
@@ -37,9 +38,8 @@ impl PerfCsv {
     /// Reads one line.
     pub fn line(&mut self, number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         if let Some(comment) = text.trim_start().strip_prefix('#') {
-            match comment.trim_start().starts_with("started on") {
-                true => builder.start_run(),
-                false => builder.skip(number, "a comment", text),
+            if comment.trim_start().starts_with("started on") {
+                builder.start_run();
             }
             return Ok(());
         }
@@ -104,6 +104,9 @@ fn candidates(text: &str) -> Vec<String> {
     found
 }
 
+/// Names and values of metrics printed on the side.
+type Metrics = Vec<(String, f64)>;
+
 /// A line taken apart, from the count on.
 struct Parsed {
     count: Count,
@@ -113,7 +116,7 @@ struct Parsed {
     cgroup: Option<String>,
     run_time: Option<u64>,
     share: Option<f64>,
-    metrics: Vec<(String, f64)>,
+    metrics: Metrics,
 }
 
 /// As [`parse`], decimal commas (perf follows the locale) included.
@@ -160,10 +163,7 @@ fn parse(text: &str, separator: &str) -> std::result::Result<(Place, Parsed), &'
             Ok(mut parsed) => {
                 let Some(scope) = scope(&fields[..v], separator) else { continue };
                 place.scope = scope;
-                parsed.count = match builder::count(fields[v]) {
-                    Ok(count) => count,
-                    Err(wrong) => return Err(wrong),
-                };
+                parsed.count = builder::count(fields[v])?;
                 if let Some(cgroup) = &parsed.cgroup {
                     let empty =
                         || Scope { kind: ScopeKind::Whole, name: String::new(), cgroup: None };
@@ -297,47 +297,15 @@ fn scope(fields: &[&str], separator: &str) -> Option<Option<Scope>> {
     let (name, cpus) = match fields {
         [] => return Some(None),
         [name] => ((*name).to_owned(), false),
-        [name, n] if is_whole(n) => ((*name).to_owned(), true),
+        [name, n] if super::scope::is_whole(n) => ((*name).to_owned(), true),
         // A thread's name may hold the separator.
         _ => (fields.join(separator), false),
     };
     scope_of(&name, cpus).map(Some)
 }
 
-fn is_whole(field: &str) -> bool {
-    !field.is_empty() && field.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// Understands `CPU3`, `S0`, `S0-D0-C1`, `S0-D0-L3-ID0`, `N1`, `comm-4711`.
-pub fn scope_of(name: &str, counts_cpus: bool) -> Option<Scope> {
-    let made = |kind, name: &str| Some(Scope { kind, name: name.to_owned(), cgroup: None });
-    if let Some(cpu) = name.strip_prefix("CPU")
-        && is_whole(cpu)
-    {
-        return made(ScopeKind::Cpu, &format!("cpu{cpu}"));
-    }
-    if is_whole(name) && !counts_cpus {
-        return made(ScopeKind::Cpu, &format!("cpu{name}"));
-    }
-    let parts: Vec<&str> = name.split('-').collect();
-    let numbered = |part: &str, prefix: &str| part.strip_prefix(prefix).is_some_and(is_whole);
-    match parts.as_slice() {
-        [s] if numbered(s, "S") => made(ScopeKind::Socket, name),
-        [n] if numbered(n, "N") => made(ScopeKind::Node, name),
-        [s, c] if numbered(s, "S") && numbered(c, "C") => made(ScopeKind::Core, name),
-        [s, d, c] if numbered(s, "S") && numbered(d, "D") && numbered(c, "C") => {
-            made(ScopeKind::Core, name)
-        }
-        [s, d, ..] if numbered(s, "S") && (numbered(d, "D") || numbered(d, "L")) => {
-            made(ScopeKind::Die, name)
-        }
-        [_, .., pid] if !counts_cpus && is_whole(pid) => made(ScopeKind::Thread, name),
-        _ => None,
-    }
-}
-
 /// A line that only goes on with more metrics: the fields of the count are all empty.
-fn metric_only(fields: &[&str], separator: &str) -> Option<(Option<Scope>, Vec<(String, f64)>)> {
+fn metric_only(fields: &[&str], separator: &str) -> Option<(Option<Scope>, Metrics)> {
     let first_empty = fields.iter().position(|f| f.is_empty())?;
     let scope = scope(&fields[..first_empty], separator)?;
     let rest = &fields[first_empty..];

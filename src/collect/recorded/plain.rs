@@ -6,7 +6,7 @@
 
 use super::Count;
 use super::builder::{self, Builder, Found, Place};
-use super::perf_csv::scope_of;
+use super::scope::scope_of;
 use crate::error::Result;
 
 /// Where the columns are.
@@ -86,7 +86,6 @@ impl Columns {
     /// Reads one line.
     pub fn line(&mut self, number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         if text.starts_with('#') && Self::headerless(text).is_none() {
-            builder.skip(number, "a comment", text);
             return Ok(());
         }
         if Self::from_header(text).is_some_and(|again| again == *self) {

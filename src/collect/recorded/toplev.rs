@@ -6,7 +6,7 @@
 //! (pmu-tools, toplev.py, `dump_raw` and `do_execute`.)
 
 use super::builder::{self, Builder, Found, Place};
-use super::perf_csv::scope_of;
+use super::scope::scope_of;
 use super::{Count, Scope, ScopeKind, plain};
 use crate::error::Result;
 

@@ -1,20 +1,24 @@
 //! `tdtool tables eval UARCH --counts FILE`: node values for counts from a file.
 //!
 //! The file has rows `trial,event,value`; the answer has rows `trial,node,value,over`, for every
-//! node, bottleneck and info metric. What cannot be computed has an empty value, and standard
-//! error says why.
+//! node, bottleneck and info metric. Where counts are missing the value is empty. Where a formula
+//! divides by a count of zero it is 0, because this command is for comparing tables with perf and
+//! toplev, which have it so; a report calls such a value undefined. Standard error tells of both.
 
 use super::print;
 use crate::cli::Global;
 use clap::Args;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tdtool::collect::recorded::{Match, Names};
 use tdtool::counts::{Counts, GroupCounts};
 use tdtool::quantity::Missing;
-use tdtool::tables::{Const, EventId, Table};
-use tdtool::topdown::Evaluator;
+use tdtool::tables::formula::Leaf;
+use tdtool::tables::{Const, EventId, Node, Table};
+use tdtool::topdown::{Evaluation, Evaluator};
 use tdtool::{Error, Result};
 
 /// Reasons that are listed before the rest is only counted.
@@ -36,40 +40,72 @@ pub fn run(global: &Global, args: &EvalArgs) -> Result<ExitCode> {
     let table = global.library()?.load(&args.name)?;
     let input = read(&table, &args.counts)?;
     let mut out = String::from("trial,node,value,over\n");
-    let mut why: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut why = Reasons::default();
     let mut evaluator = Evaluator::new(&table);
     for (trial, counts) in &input.trials {
         let evaluation = evaluator.values(counts);
         for (node, result) in table.nodes.iter().zip(&evaluation.nodes) {
-            let over = match result.over {
-                Some(true) => "1",
-                Some(false) => "0",
-                None => "",
-            };
+            let over = over(node, result.over, &evaluation);
             match &result.quantity.value {
                 Ok(value) => {
                     let _ = writeln!(out, "{trial},{},{value},{over}", node.id);
                 }
+                Err(missing @ Missing::Undefined(_)) => {
+                    let _ = writeln!(out, "{trial},{},0,{over}", node.id);
+                    why.zero.entry(missing.to_string()).or_default().push(place(node, trial));
+                }
                 Err(missing) => {
                     let _ = writeln!(out, "{trial},{},,", node.id);
-                    let place = format!("{} (trial {trial})", node.id);
-                    why.entry(missing.to_string()).or_default().push(place);
+                    why.empty.entry(missing.to_string()).or_default().push(place(node, trial));
                 }
             }
         }
     }
     print(&out)?;
     tell("events not in the table", &input.unknown, &table);
-    let why: Vec<String> = why
-        .into_iter()
-        .map(|(reason, nodes)| match nodes.as_slice() {
-            [one] => format!("{one}: {reason}"),
-            [first, rest @ ..] => format!("{first} and {} more: {reason}", rest.len()),
-            [] => reason,
-        })
-        .collect();
-    tell("without a value", &why, &table);
+    tell("without a value", &lines(why.empty), &table);
+    tell("undefined, printed as 0 as perf and toplev do", &lines(why.zero), &table);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reason → the nodes it holds for.
+#[derive(Default)]
+struct Reasons {
+    empty: BTreeMap<String, Vec<String>>,
+    zero: BTreeMap<String, Vec<String>>,
+}
+
+fn place(node: &Node, trial: &str) -> String {
+    format!("{} (trial {trial})", node.id)
+}
+
+fn lines(reasons: BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let line = |(reason, nodes): (String, Vec<String>)| match nodes.as_slice() {
+        [first, rest @ ..] if !rest.is_empty() => {
+            format!("{first} and {} more: {reason}", rest.len())
+        }
+        nodes => format!("{}: {reason}", nodes.concat()),
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// 1, 0, or nothing where there is no threshold or a node in it is missing. A comparison with
+/// an undefined value does not hold.
+fn over(node: &Node, holds: Option<bool>, evaluation: &Evaluation) -> &'static str {
+    let Some(threshold) = &node.over else { return "" };
+    let missing = |leaf| match leaf {
+        Leaf::Node(n) => matches!(
+            &evaluation.nodes[usize::from(n)].quantity.value,
+            Err(why) if !matches!(why, Missing::Undefined(_))
+        ),
+        _ => false,
+    };
+    match holds {
+        Some(true) => "1",
+        Some(false) => "0",
+        None if threshold.leaves().any(missing) => "",
+        None => "0",
+    }
 }
 
 /// A short list on standard error.
@@ -101,8 +137,7 @@ fn read(table: &Table, path: &Path) -> Result<Input> {
             .hint("rows are trial,event,value; the first line may be that heading")
     };
     let text = std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
-    let names: HashMap<String, EventId> =
-        (0..).zip(&table.events).map(|(id, e)| (normal(&e.name), id)).collect();
+    let names = Spellings::of(table);
     let mut trials: Vec<(String, Trial)> = Vec::new();
     let mut place: HashMap<String, usize> = HashMap::new();
     let mut unknown = BTreeMap::new();
@@ -113,30 +148,19 @@ fn read(table: &Table, path: &Path) -> Result<Input> {
         }
         let (trial, event, value) = cells(line)
             .ok_or_else(|| unreadable(format!("line {number}: `{line}` has not three cells")))?;
-        let value = match value {
-            "" | "<not counted>" | "<not supported>" => None,
-            text => match text.parse::<f64>() {
-                Ok(v) if v.is_finite() => Some(v),
-                _ => return Err(unreadable(format!("line {number}: `{text}` is no count"))),
-            },
-        };
+        let value = count(value)
+            .ok_or_else(|| unreadable(format!("line {number}: `{value}` is no count")))?;
         let at = *place.entry(trial.to_owned()).or_insert_with(|| {
             trials.push((trial.to_owned(), Trial::default()));
             trials.len() - 1
         });
-        let into = &mut trials[at].1;
-        let known = match event.strip_prefix('#') {
-            Some(name) => Const::from_name(name).map(|c| into.constant(c, value)),
-            None => names.get(&normal(event)).map(|id| into.event(*id, value)),
-        };
-        match known {
-            Some(true) => {}
-            Some(false) => {
-                return Err(unreadable(format!(
-                    "line {number}: a second `{event}` in trial {trial}"
-                )));
+        match trials[at].1.take(names.find(event), value) {
+            Taken::Yes => {}
+            Taken::Twice => {
+                let why = format!("line {number}: a second `{event}` in trial {trial}");
+                return Err(unreadable(why));
             }
-            None => {
+            Taken::No => {
                 unknown.entry(event.to_owned()).or_insert(number);
             }
         }
@@ -150,27 +174,89 @@ fn read(table: &Table, path: &Path) -> Result<Input> {
     })
 }
 
+/// The value of a cell; `None` if it is no count.
+fn count(cell: &str) -> Option<Option<f64>> {
+    match cell {
+        "" | "<not counted>" | "<not supported>" => Some(None),
+        text => text.parse::<f64>().ok().filter(|v| v.is_finite()).map(Some),
+    }
+}
+
+/// What a row is about.
+enum Subject {
+    Constant(Const),
+    /// An event under the table's own name.
+    Named(EventId),
+    /// An event with the encoding of one of the table's.
+    Encoded(EventId),
+    Unknown,
+}
+
+/// Names of events: first as the table spells them, then by their encoding.
+struct Spellings<'t> {
+    own: HashMap<String, EventId>,
+    names: Names<'t>,
+}
+
+impl<'t> Spellings<'t> {
+    fn of(table: &'t Table) -> Self {
+        let own = (0..).zip(&table.events).map(|(id, e)| (normal(&e.name), id)).collect();
+        Self { own, names: Names::new(table) }
+    }
+
+    fn find(&self, name: &str) -> Subject {
+        if let Some(id) = self.own.get(&normal(name)) {
+            return Subject::Named(*id);
+        }
+        match self.names.resolve(name) {
+            Match::Constant(constant) => Subject::Constant(constant),
+            Match::Event { id, only: None } => Subject::Encoded(id),
+            _ => Subject::Unknown,
+        }
+    }
+}
+
+/// What became of a row.
+enum Taken {
+    Yes,
+    Twice,
+    No,
+}
+
 /// Counts of one trial, as they come in.
 #[derive(Default)]
 struct Trial {
     constants: [Option<Option<f64>>; 5],
-    events: HashMap<EventId, Option<f64>>,
+    /// Value, and whether the row had the table's own name.
+    events: HashMap<EventId, (Option<f64>, bool)>,
 }
 
 impl Trial {
-    /// Takes a constant; `false` if it is there already.
-    fn constant(&mut self, constant: Const, value: Option<f64>) -> bool {
-        self.constants[constant.index()].replace(value).is_none()
-    }
-
-    /// Takes an event; `false` if it is there already.
-    fn event(&mut self, id: EventId, value: Option<f64>) -> bool {
-        self.events.insert(id, value).is_none()
+    /// An event's own name goes before another name for its encoding.
+    fn take(&mut self, subject: Subject, value: Option<f64>) -> Taken {
+        match subject {
+            Subject::Unknown => Taken::No,
+            Subject::Constant(c) => match self.constants[c.index()].replace(value) {
+                None => Taken::Yes,
+                Some(_) => Taken::Twice,
+            },
+            Subject::Named(id) => match self.events.insert(id, (value, true)) {
+                Some((_, true)) => Taken::Twice,
+                _ => Taken::Yes,
+            },
+            Subject::Encoded(id) => match self.events.entry(id) {
+                Entry::Occupied(_) => Taken::No,
+                Entry::Vacant(free) => {
+                    free.insert((value, false));
+                    Taken::Yes
+                }
+            },
+        }
     }
 
     /// All events in one group: the rows of a trial belong together.
     fn counts(self, table: &Table) -> Counts {
-        let value = |(id, value): (EventId, Option<f64>)| {
+        let value = |(id, (value, _)): (EventId, (Option<f64>, bool))| {
             let name = || Missing::NotCounted(table.events[usize::from(id)].name.clone());
             (id, value.ok_or_else(name))
         };

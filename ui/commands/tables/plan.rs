@@ -51,7 +51,7 @@ pub fn run(global: &Global, args: &PlanArgs) -> Result<ExitCode> {
         budget = budget.with_general(count);
     }
     let plan = plan(&table, &nodes, smt, &budget);
-    show(&(heading(&table, args, &budget) + &text(&table, &budget, &plan)));
+    super::print(&(heading(&table, args, &budget) + &text(&table, &budget, &plan)))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -125,9 +125,4 @@ fn write_events(out: &mut String, table: &Table, budget: &Budget, group: &Group)
 
 fn id(table: &Table, node: NodeId) -> &str {
     &table.nodes[usize::from(node)].id
-}
-
-#[allow(clippy::print_stdout)]
-fn show(text: &str) {
-    print!("{text}");
 }

@@ -1,0 +1,349 @@
+//! The AMD tables and the paper's: against metrics that perf printed on a real Zen 4, and against
+//! trees worked out by hand.
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::Path;
+use tdtool::counts::{Counts, GroupCounts};
+use tdtool::quantity::Missing;
+use tdtool::tables::{Const, EventSpec, Library, Table};
+use tdtool::topdown::{Evaluation, Evaluator};
+
+fn table(name: &str) -> Table {
+    Library::embedded().load(name).unwrap()
+}
+
+/// Counts in the groups they were recorded in.
+fn counts(table: &Table, groups: &[Vec<(String, f64)>]) -> Counts {
+    let group = |events: &Vec<(String, f64)>| GroupCounts::Imported {
+        events: events
+            .iter()
+            .map(|(name, value)| {
+                let id = table.event(name).unwrap_or_else(|| panic!("{name} in {}", table.name));
+                (id, Ok(*value))
+            })
+            .collect(),
+        running: None,
+    };
+    Counts { groups: groups.iter().map(group).collect(), ..Counts::default() }
+}
+
+fn evaluate(table: &Table, events: &[(&str, f64)]) -> Evaluation {
+    let group = events.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    Evaluator::new(table).values(&counts(table, &[group]))
+}
+
+fn value(table: &Table, evaluation: &Evaluation, id: &str) -> f64 {
+    let n = table.node(id).unwrap_or_else(|| panic!("{id} in {}", table.name));
+    evaluation.nodes[usize::from(n)].quantity.value.clone().unwrap_or_else(|e| panic!("{id}: {e}"))
+}
+
+fn assert_values(name: &str, events: &[(&str, f64)], expect: &[(&str, f64)]) {
+    let table = table(name);
+    let evaluation = evaluate(&table, events);
+    for (id, expected) in expect {
+        let got = value(&table, &evaluation, id);
+        assert!((got - expected).abs() < 1e-9, "{name} {id}: {got}, by hand {expected}");
+    }
+}
+
+/// What `perf stat -M PipelineL2` counted and printed on a Zen 4, first block of
+/// KeithJH/kinematics-demo (MIT).
+const RECORDED: &str = "\
+0,event,ex_ret_brn_misp,47641469,24.94
+0,event,de_src_op_disp.all,57926321273,24.94
+0,event,resyncs_or_nc_redirects,2152589,24.94
+0,event,ls_not_halted_cyc,61729721447,24.94
+0,event,ex_ret_ops,55104498184,24.94
+0,event,ex_no_retire.load_not_complete,35573254326,25.03
+0,event,de_no_dispatch_per_slot.backend_stalls,299048140951,25.03
+0,event,ex_no_retire.not_complete,47689982568,25.03
+0,event,ls_not_halted_cyc,61713748438,25.03
+0,event,ex_ret_ucode_ops,168680672,24.95
+0,event,ls_not_halted_cyc,61763800440,24.95
+0,event,ex_ret_ops,55164197902,24.95
+0,event,de_no_dispatch_per_slot.no_ops_from_frontend,12892057596,25.08
+0,event,\"cpu/de_no_dispatch_per_slot.no_ops_from_frontend,cmask=0x6/\",1761848048,25.08
+0,event,ls_not_halted_cyc,61799648939,25.08
+0,metric,bad_speculation_mispredicts,0.7,
+0,metric,bad_speculation_pipeline_restarts,0.0,
+0,metric,backend_bound_cpu,20.5,
+0,metric,backend_bound_memory,60.2,
+0,metric,retiring_fastpath,14.8,
+0,metric,retiring_microcode,0.0,
+0,metric,frontend_bound_bandwidth,0.6,
+0,metric,frontend_bound_latency,2.9,
+";
+
+/// Events in their groups, and the metrics perf printed for them.
+type Block = (Vec<Vec<(String, f64)>>, Vec<(String, f64)>);
+
+/// Checks every block of a recording; returns how many figures agree.
+fn check_recording(text: &str) -> usize {
+    let table = table("zen4");
+    let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
+    let mut last = String::new();
+    for line in text.lines().filter(|l| !l.starts_with("block,")) {
+        let (block, rest) = line.split_once(',').unwrap();
+        let (kind, rest) = rest.split_once(',').unwrap();
+        let (rest, running) = rest.rsplit_once(',').unwrap();
+        let (name, value) = rest.rsplit_once(',').unwrap();
+        let (groups, metrics) = blocks.entry(block.parse().unwrap()).or_default();
+        let value: f64 = value.parse().unwrap();
+        if kind == "metric" {
+            metrics.push((name.to_owned(), value));
+            continue;
+        }
+        let name = match name.trim_matches('"').split_once(",cmask=0x") {
+            Some((event, mask)) => {
+                format!("{}:c{}", event.trim_start_matches("cpu/"), mask.trim_end_matches('/'))
+            }
+            None => name.to_owned(),
+        };
+        // The events of one group share their running time.
+        if groups.is_empty() || last != format!("{block} {running}") {
+            groups.push(Vec::new());
+            last = format!("{block} {running}");
+        }
+        groups.last_mut().unwrap().push((name, value));
+    }
+    let mut agree = 0;
+    for (block, (groups, metrics)) in &blocks {
+        let evaluation = Evaluator::new(&table).values(&counts(&table, groups));
+        for (id, printed) in metrics {
+            let percent = 100.0 * value(&table, &evaluation, id);
+            // perf prints one decimal.
+            let place = format!("block {block} {id}");
+            assert!((percent - printed).abs() <= 0.0501, "{place}: {percent}, perf {printed}");
+            agree += 1;
+        }
+    }
+    agree
+}
+
+#[test]
+fn zen4_gives_the_figures_that_perf_printed() {
+    assert_eq!(check_recording(RECORDED), 8);
+    let all = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../shared/recordings/perf-stat/zen4-pipeline.csv");
+    match fs::read_to_string(&all) {
+        Ok(text) => assert!(check_recording(&text) > 8),
+        Err(_) => eprintln!("skipped: the whole recording, {} is not here", all.display()),
+    }
+}
+
+#[test]
+fn zen5_divides_eight_slots_a_cycle() {
+    // 1000 cycles, 8000 slots: 800 + 4000 + 400 unused, 2800 dispatched, 2400 of them retired.
+    let events = [
+        ("ls_not_halted_cyc", 1000.0),
+        ("de_no_dispatch_per_slot.no_ops_from_frontend", 800.0),
+        ("de_no_dispatch_per_slot.no_ops_from_frontend:c8", 50.0),
+        ("de_no_dispatch_per_slot.backend_stalls", 4000.0),
+        ("de_no_dispatch_per_slot.smt_contention", 400.0),
+        ("de_src_op_disp.all", 2800.0),
+        ("ex_ret_ops", 2400.0),
+        ("ex_ret_brn_misp", 30.0),
+        ("bp_redirects.resync", 10.0),
+        ("ex_no_retire.load_not_complete", 300.0),
+        ("ex_no_retire.not_complete", 400.0),
+        ("ex_ret_ucode_ops", 240.0),
+    ];
+    let expect = [
+        ("frontend_bound", 0.1),
+        ("backend_bound", 0.5),
+        ("smt_contention", 0.05),
+        ("bad_speculation", 0.05),
+        ("retiring", 0.3),
+        ("frontend_bound_by_latency", 0.05),
+        ("frontend_bound_by_bandwidth", 0.05),
+        ("bad_speculation_from_mispredicts", 0.0375),
+        ("bad_speculation_from_pipeline_restarts", 0.0125),
+        ("backend_bound_by_memory", 0.375),
+        ("backend_bound_by_cpu", 0.125),
+        ("retiring_from_fastpath", 0.27),
+        ("retiring_from_microcode", 0.03),
+    ];
+    assert_values("zen5", &events, &expect);
+}
+
+#[test]
+fn zen2_estimates_from_queues_and_tokens() {
+    // 1000 cycles, 6000 slots; 2400 dispatched, 1800 retired; 150 cycles with an empty queue.
+    let events = [
+        ("ls_not_halted_cyc", 1000.0),
+        ("uops_dispatched", 2400.0),
+        ("ex_ret_cops", 1800.0),
+        ("de_dis_uop_queue_empty_di0", 150.0),
+        ("ex_ret_brn_misp", 9.0),
+        ("ex_ret_brn_resync", 1.0),
+        ("de_dis_dispatch_token_stalls1.load_queue_token_stall", 200.0),
+        ("de_dis_dispatch_token_stalls1.store_queue_token_stall", 80.0),
+        ("de_dis_dispatch_token_stalls0.agsq_token_stall", 10.0),
+        ("de_dis_dispatch_token_stalls0.retire_token_stall", 40.0),
+    ];
+    let expect = [
+        ("retiring", 0.3),
+        ("bad_speculation", 0.1),
+        ("bad_speculation_mispredicts", 0.09),
+        ("bad_speculation_pipeline_restarts", 0.01),
+        ("frontend_bound", 0.15),
+        ("backend_bound", 0.45),
+        ("backend_bound_memory", 0.2),
+        ("backend_bound_retire", 0.04),
+    ];
+    assert_values("zen2", &events, &expect);
+}
+
+#[test]
+fn before_zen4_every_node_says_why_it_is_an_estimate() {
+    for name in ["zen1", "zen2", "zen3"] {
+        let table = table(name);
+        assert!(table.tree().count() >= 8, "{name}");
+        for (_, node) in table.tree() {
+            assert!(node.spec.estimate.is_some(), "{name} {}", node.id);
+        }
+    }
+    for name in ["zen4", "zen5"] {
+        assert!(table(name).tree().all(|(_, n)| n.spec.estimate.is_none()), "{name}");
+    }
+}
+
+#[test]
+fn no_amd_node_or_metric_needs_more_than_the_core_counts() {
+    for name in ["zen1", "zen2", "zen3", "zen4", "zen5"] {
+        let table = table(name);
+        for node in &table.nodes {
+            let events = table.events_of(table.node(&node.id).unwrap(), false);
+            assert!(!events.is_empty(), "{name} {}: no event", node.id);
+            assert!(events.len() <= 6, "{name} {}", node.id);
+        }
+    }
+}
+
+#[test]
+fn event_codes_have_twelve_bits() {
+    let zen4 = table("zen4");
+    let spec = |name: &str| zen4.events[usize::from(zen4.event(name).unwrap())].spec.clone();
+    // PMCx1A0, the slots the front end left empty: PPR for family 19h model 11h.
+    let slots = EventSpec { code: 0x1a0, umask: 0x01, ..EventSpec::default() };
+    assert_eq!(spec("de_no_dispatch_per_slot.no_ops_from_frontend"), slots);
+    let whole = EventSpec { cmask: 6, ..slots };
+    assert_eq!(spec("de_no_dispatch_per_slot.no_ops_from_frontend:c6"), whole);
+    let stalls = EventSpec { code: 0x1a0, umask: 0x1e, ..EventSpec::default() };
+    assert_eq!(spec("de_no_dispatch_per_slot.backend_stalls"), stalls);
+}
+
+#[test]
+fn processors_find_their_table_and_only_one() {
+    let mut owners: HashMap<(u32, u32), String> = HashMap::new();
+    for name in ["zen1", "zen2", "zen3", "zen4", "zen5"] {
+        let table = table(name);
+        assert_eq!(table.vendor, "AuthenticAMD");
+        for rule in &table.matches {
+            for model in &rule.models {
+                let before = owners.insert((rule.family, *model), name.to_owned());
+                assert_eq!(before, None, "{name}: family {} model {model:#x}", rule.family);
+            }
+        }
+    }
+    // Display family and model of processors of each kind.
+    let known = [
+        ("Naples", 0x17, 0x01, "zen1"),
+        ("Picasso", 0x17, 0x18, "zen1"),
+        ("Rome", 0x17, 0x31, "zen2"),
+        ("Renoir", 0x17, 0x60, "zen2"),
+        ("Matisse", 0x17, 0x71, "zen2"),
+        ("Milan", 0x19, 0x01, "zen3"),
+        ("Vermeer", 0x19, 0x21, "zen3"),
+        ("Cezanne", 0x19, 0x50, "zen3"),
+        ("Genoa", 0x19, 0x11, "zen4"),
+        ("Raphael", 0x19, 0x61, "zen4"),
+        ("Bergamo", 0x19, 0xa0, "zen4"),
+        ("Turin", 0x1a, 0x02, "zen5"),
+        ("Granite Ridge", 0x1a, 0x44, "zen5"),
+    ];
+    for (what, family, model, name) in known {
+        assert_eq!(owners.get(&(family, model)).map(String::as_str), Some(name), "{what}");
+    }
+}
+
+/// Counts for the paper's tree: 1000 cycles of a machine four wide.
+const PAPER: [(&str, f64); 18] = [
+    ("Clocks", 1000.0),
+    ("TotalSlots", 4000.0),
+    ("FetchBubbles", 600.0),
+    ("FetchBubbles[≥MIW]", 100.0),
+    ("SlotsIssued", 1800.0),
+    ("SlotsRetired", 1400.0),
+    ("RecoveryBubbles", 200.0),
+    ("BrMispredRetired", 30.0),
+    ("MachineClears", 10.0),
+    ("MsSlotsRetired", 100.0),
+    ("OpsExecuted[=FEW]", 600.0),
+    ("MemStalls.AnyLoad", 350.0),
+    ("MemStalls.L1miss", 280.0),
+    ("MemStalls.L2miss", 240.0),
+    ("MemStalls.L3miss", 200.0),
+    ("MemStalls.Stores", 50.0),
+    ("ExtMemOutstanding[≥1]", 400.0),
+    ("ExtMemOutstanding[≥THRESHOLD]", 100.0),
+];
+
+#[test]
+fn the_papers_tree_is_as_its_formulas_give_it_by_hand() {
+    let expect = [
+        ("Frontend_Bound", 0.15),
+        ("Fetch_Latency", 0.1),
+        ("Fetch_Bandwidth", 0.05),
+        ("Bad_Speculation", 0.15),
+        ("Branch_Mispredicts", 0.1125),
+        ("Machine_Clears", 0.0375),
+        ("Retiring", 0.35),
+        ("MicroSequencer", 0.025),
+        ("Base", 0.325),
+        ("Backend_Bound", 0.35),
+        ("ExecutionStalls", 0.6),
+        ("BrMispredFraction", 0.75),
+        ("Memory_Bound", 0.4),
+        ("Core_Bound", 0.2),
+        ("L1_Bound", 0.07),
+        ("L2_Bound", 0.04),
+        ("L3_Bound", 0.04),
+        ("Ext_Memory_Bound", 0.2),
+        ("Stores_Bound", 0.05),
+        ("MEM_Bandwidth", 0.25),
+        ("MEM_Latency", 0.15),
+    ];
+    assert_values("paper", &PAPER, &expect);
+    assert_eq!(table("paper").nodes.len(), expect.len());
+}
+
+#[test]
+fn what_was_not_counted_is_missing_and_not_zero() {
+    let table = table("paper");
+    let without: Vec<_> = PAPER.iter().copied().filter(|(e, _)| *e != "FetchBubbles").collect();
+    let evaluation = evaluate(&table, &without);
+    let result = |id: &str| &evaluation.nodes[usize::from(table.node(id).unwrap())];
+    for id in ["Frontend_Bound", "Fetch_Bandwidth", "Backend_Bound"] {
+        let why = result(id).quantity.value.as_ref().unwrap_err();
+        assert!(matches!(why, Missing::NotMeasured(_)), "{id}: {why}");
+        assert_eq!(result(id).over, None, "{id}");
+    }
+    assert!(result("Retiring").quantity.value.is_ok());
+}
+
+#[test]
+fn zen4s_clock_needs_no_wall_time() {
+    let table = table("zen4");
+    let events = vec![
+        ("ls_not_halted_cyc".to_owned(), 3_000.0),
+        ("ls_not_halted_p0_cyc.p0_freq_cyc".to_owned(), 2_000.0),
+    ];
+    let mut counts = counts(&table, &[events]);
+    counts.constants[Const::TscHz.index()] = Some(2.4e9);
+    let evaluation = Evaluator::new(&table).values(&counts);
+    // 1.5 cycles for each tick of a 2.4 GHz reference.
+    assert!((value(&table, &evaluation, "GHz") - 3.6).abs() < 1e-12);
+}
