@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// How many equally good tables are named one by one.
+const NAMED: usize = 5;
+
 /// What to import and what to show of it.
 #[derive(Debug, Clone, Default)]
 pub struct ImportAsk {
@@ -110,9 +113,13 @@ fn tables(
     let fit = format!("{} of {} events", best.matched, best.total);
     notes.push(match equal.len() {
         1 => format!("table {chosen} chosen by the events' names ({fit})"),
-        _ => format!(
+        n if n <= NAMED => format!(
             "table {chosen} chosen by the events' names ({fit}); {} fit as well: --uarch decides",
             equal.iter().filter(|n| **n != chosen).copied().collect::<Vec<_>>().join(", ")
+        ),
+        n => format!(
+            "table {chosen} chosen, but {} others know these events as well ({fit}): --uarch decides",
+            n - 1
         ),
     });
     Ok(vec![library.load(chosen)?])

@@ -187,7 +187,22 @@ pub(super) fn measure(
         Exit::Signal(signal) => report::Exit::Signal(signal),
     });
     notes(&mut report, cores, &measured);
+    report.findings.extend(blocked.as_ref().map(not_measured));
     Ok(Outcome { report, exit: measured.exit, interrupted: measured.interrupted, blocked })
+}
+
+/// What blocks the whole tree, as a finding of the report.
+fn not_measured(blocked: &Finding) -> report::Finding {
+    let cause = blocked.cause.as_ref().map(|c| format!(": {c}")).unwrap_or_default();
+    report::Finding {
+        kind: report::FindingKind::NotMeasured,
+        node: None,
+        text: format!("{}{cause}.", blocked.what),
+        meaning: None,
+        causes: None,
+        next: blocked.remedy.clone(),
+        place: report::document::Place::default(),
+    }
 }
 
 fn request<'a>(machine: &'a Machine, cores: Vec<CorePlan<'a>>, ask: &LiveAsk) -> Request<'a> {
