@@ -87,6 +87,13 @@ pub fn lookup(
         .or_else(|| texts().get(kind, id))
 }
 
+/// Whether [`lookup`] finds a text; parses nothing.
+pub fn exists(kind: NodeKind, id: &str, table: &str, variant: Option<&str>) -> bool {
+    let group = if kind == NodeKind::Info { "info" } else { "node" };
+    let has = |id: &str| sections().contains_key(&format!("{group}.{id}"));
+    has(id) || [Some(table), variant].into_iter().flatten().any(|v| has(&format!("{id}@{v}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
