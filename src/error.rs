@@ -13,6 +13,10 @@ pub enum ErrorKind {
     Usage,
     /// The request is sound but this machine cannot measure it (exit status 3 where demanded).
     NotPossible,
+    /// The command to measure was not found (exit status 127, as a shell has it).
+    CommandNotFound,
+    /// The command to measure exists but cannot be executed (exit status 126).
+    CommandNotExecutable,
 }
 
 /// An error with its cause and a remedy.
@@ -41,6 +45,13 @@ impl Error {
     /// A measurement this machine cannot make.
     pub fn not_possible(what: impl Into<String>) -> Self {
         Self::new(ErrorKind::NotPossible, what)
+    }
+
+    /// The same with another class of failure.
+    #[must_use]
+    pub fn of_kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = kind;
+        self
     }
 
     fn new(kind: ErrorKind, what: impl Into<String>) -> Self {

@@ -338,7 +338,7 @@ fn compared(path: &Path) -> Compared {
     }
 }
 
-/// toplev's figures as the project's notes state them; docs/parts/scheduling.md has ours beside
+/// toplev's figures as the project's notes state them; docs/scheduling.md has ours beside
 /// them and says why Skylake's are for eight counters.
 #[test]
 fn plans_have_no_more_groups_and_events_than_toplevs() {
@@ -381,4 +381,21 @@ fn plans_have_no_more_groups_than_first_fit_on_any_table() {
             }
         }
     }
+}
+
+#[test]
+fn the_plan_command_ends_with_the_number_of_groups_and_events() {
+    let run = |args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tdtool"));
+        let output = command.args(["tables", "plan"]).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let level_1 = run(&["skx", "--level", "1"]);
+    assert_eq!(level_1.lines().last(), Some("1 groups, 5 events"));
+    assert!(level_1.contains("Frontend_Bound, Bad_Speculation, Backend_Bound, Retiring"));
+    // With two threads a core has four counters a thread: Memory_Bound cannot be counted whole.
+    let level_2 = run(&["skx", "--level", "2", "--smt", "on"]);
+    assert!(level_2.contains("split: Memory_Bound over groups"));
+    assert!(run(&["skx", "--nodes", "^Memory_Bound"]).contains("Backend_Bound"));
 }

@@ -76,10 +76,13 @@ const RECORDED: &str = "\
 0,metric,frontend_bound_latency,2.9,
 ";
 
+/// Events in their groups, and the metrics perf printed for them.
+type Block = (Vec<Vec<(String, f64)>>, Vec<(String, f64)>);
+
 /// Checks every block of a recording; returns how many figures agree.
 fn check_recording(text: &str) -> usize {
     let table = table("zen4");
-    let mut blocks: BTreeMap<u32, (Vec<Vec<(String, f64)>>, Vec<(String, f64)>)> = BTreeMap::new();
+    let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
     let mut last = String::new();
     for line in text.lines().filter(|l| !l.starts_with("block,")) {
         let (block, rest) = line.split_once(',').unwrap();

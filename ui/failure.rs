@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 use tdtool::{Error, ErrorKind};
 
-/// Prints `error:` / `cause:` / `try:` and returns 1 (failed), 2 (wrong usage) or 3 (not possible).
+/// Prints `error:` / `cause:` / `try:` and returns the exit status: 1 failed, 2 wrong usage, 3 not
+/// possible, 126 and 127 as a shell has them for a command that cannot be started.
 #[allow(clippy::print_stderr)]
 pub fn report(error: &Error) -> ExitCode {
     eprintln!("error: {}", error.what());
@@ -17,5 +18,7 @@ pub fn report(error: &Error) -> ExitCode {
         ErrorKind::Failed => 1,
         ErrorKind::Usage => 2,
         ErrorKind::NotPossible => 3,
+        ErrorKind::CommandNotExecutable => 126,
+        ErrorKind::CommandNotFound => 127,
     })
 }

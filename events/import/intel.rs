@@ -4,6 +4,7 @@ use crate::encoding::normal_name;
 use crate::formulas::{self, Names, names_of, without_hundred};
 use crate::machines::MACHINES;
 use crate::perfmon::Metric;
+use crate::repairs::{self, Fix};
 use crate::sources::{Read, is_tree, read};
 use crate::{Generated, names};
 use anyhow::{Context, Result, ensure};
@@ -129,7 +130,16 @@ impl Made<'_> {
     }
 
     fn event(&mut self, name: &str) -> Result<()> {
-        let spec = self.read.core().spec(name)?;
+        let mut spec = self.read.core().spec(name)?;
+        for repair in repairs::of(self.read.machine.name, name) {
+            if let Fix::Umask(umask) = repair.what {
+                spec.umask = umask;
+                let note = format!("Repaired {name}: {}.", repair.why);
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
+            }
+        }
         self.events.entry(name.to_owned()).or_insert(spec);
         Ok(())
     }

@@ -8,6 +8,8 @@ pub enum Fix {
     Formula(&'static str, &'static str),
     /// The parent that the file leaves out or has wrong.
     Parent(&'static str),
+    /// The unit mask of an event that the file has wrong.
+    Umask(u32),
 }
 
 /// One error.
@@ -15,7 +17,7 @@ pub enum Fix {
 pub struct Repair {
     /// Tables it is in.
     pub tables: &'static [&'static str],
-    /// Node or metric.
+    /// Node, metric or event.
     pub node: &'static str,
     /// The change.
     pub what: Fix,
@@ -100,6 +102,12 @@ pub const REPAIRS: &[Repair] = &[
             "tma_info_system_smt_2t_utilization",
         ),
         why: "a blank fell into the name of a metric",
+    },
+    Repair {
+        tables: &["skx", "clx"],
+        node: "FP_ARITH_INST_RETIRED.8_FLOPS",
+        what: Fix::Umask(0x60),
+        why: "the file repeats the mask of 4_FLOPS; 256-bit single (0x20) and 512-bit double (0x40) make 0x60, as from Ice Lake on",
     },
 ];
 

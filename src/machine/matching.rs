@@ -104,10 +104,12 @@ fn rank(machine: &Machine, head: &Head) -> Option<u8> {
     rules.map(|r| u8::from(!r.models.is_empty()) + u8::from(!r.steppings.is_empty())).max()
 }
 
-/// Parses what stands before the events; the whole file only if that is not enough.
+/// Parses what stands before nodes and events; the whole file only if that is not enough.
 fn head(library: &Library, name: &str) -> Result<Head> {
     let (text, origin) = library.text(name)?;
-    let end = text.find("\n[events").map_or(text.len(), |at| at + 1);
+    let end = text.match_indices("\n[").map(|(at, _)| at + 1);
+    let mut sections = end.filter(|at| !text[*at..].starts_with("[[match]]"));
+    let end = sections.next().unwrap_or(text.len());
     let short = toml::from_str::<Head>(&text[..end]);
     let parsed = match short {
         Ok(head) if !head.matches.is_empty() || head.vendor == "any" => Ok(head),

@@ -1,7 +1,7 @@
 //! Counts → the value of every node, its error and running share.
 
 use super::jackknife;
-use super::layout::{Layout, Place, ambient, available};
+use super::layout::{Layout, Place, Split, ambient, available};
 use crate::counts::Counts;
 use crate::quantity::{Missing, Quantity};
 use crate::tables::formula::{Inputs, Leaf};
@@ -88,10 +88,17 @@ impl<'t> Evaluator<'t> {
                 let held = |e: EventId| layout.available.iter().position(|g| g.contains(e));
                 all.iter().map(|&e| (e, held(e).unwrap_or(usize::MAX))).collect()
             }
-            Place::Split(own) => {
+            Place::Split(split) => {
                 let used = &self.table.nodes[usize::from(n)].uses[usize::from(self.smt)];
-                let through = used.iter().flat_map(|&m| self.sources(m));
-                let mut found: Vec<(EventId, usize)> = own.iter().copied().chain(through).collect();
+                let of = |&m: &NodeId| match split.nodes.iter().find(|(beside, _)| *beside == m) {
+                    Some((_, g)) => {
+                        self.table.events_of(m, self.smt).iter().map(|&e| (e, *g)).collect()
+                    }
+                    None => self.sources(m),
+                };
+                let through = used.iter().flat_map(of);
+                let mut found: Vec<(EventId, usize)> =
+                    split.events.iter().copied().chain(through).collect();
                 found.sort_unstable();
                 found.dedup();
                 found
@@ -172,9 +179,9 @@ impl Scratch {
         let value = match &layout.places[usize::from(n)] {
             Place::Whole(g) => self.in_group(table, *g, n),
             Place::Missing(_) => f64::NAN,
-            Place::Split(own) => {
+            Place::Split(split) => {
                 let formula = &table.nodes[usize::from(n)].formula;
-                formula.eval(&mut FromSeveral { scratch: self, table, own })
+                formula.eval(&mut FromSeveral { scratch: self, table, split })
             }
         };
         self.values[usize::from(n)] = value;
@@ -211,21 +218,26 @@ impl Inputs for FromOne<'_> {
     }
 }
 
-/// Leaves of a split node: own events from their groups, other nodes by their final values.
+/// Leaves of a split node: own events from their groups; other nodes from one of these groups,
+/// or by their final values.
 struct FromSeveral<'a> {
-    scratch: &'a Scratch,
+    scratch: &'a mut Scratch,
     table: &'a Table,
-    own: &'a [(u16, usize)],
+    split: &'a Split,
 }
 
 impl Inputs for FromSeveral<'_> {
     fn value(&mut self, leaf: Leaf) -> f64 {
         match leaf {
             Leaf::Event(e) => {
-                let group = self.own.iter().find(|(own, _)| *own == e).map_or(0, |(_, g)| *g);
+                let events = &self.split.events;
+                let group = events.iter().find(|(own, _)| *own == e).map_or(0, |(_, g)| *g);
                 self.scratch.scaled[group * self.table.events.len() + usize::from(e)]
             }
-            Leaf::Node(m) => self.scratch.values[usize::from(m)],
+            Leaf::Node(m) => match self.split.nodes.iter().find(|(beside, _)| *beside == m) {
+                Some((_, group)) => self.scratch.in_group(self.table, *group, m),
+                None => self.scratch.values[usize::from(m)],
+            },
             Leaf::Const(c) => self.scratch.constants[usize::from(c)],
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! A ratio's terms belong to one group: where one group holds everything a node needs, the
 //! whole node, other nodes in its formula included, is computed from that group. Where none
-//! does, the node is *split*: its own events come from as few groups as cover them, and the
-//! nodes in its formula keep their own values.
+//! does, the node is *split*: its own events come from as few groups as cover them; a node in its
+//! formula is read from one of these groups where that has all it needs (a clock beside the event
+//! that is divided by it), and else keeps its own value.
 
 use crate::counts::{Counts, GroupCounts};
 use crate::quantity::Missing;
@@ -47,10 +48,19 @@ impl Bits {
 pub(super) enum Place {
     /// Everything from this group.
     Whole(usize),
-    /// Own events from several groups; `(event, group)`.
-    Split(Vec<(EventId, usize)>),
+    /// From several groups.
+    Split(Split),
     /// No group has what it needs.
     Missing(Missing),
+}
+
+/// What a node reads that no single group has.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Split {
+    /// Own events and their groups.
+    pub events: Vec<(EventId, usize)>,
+    /// Nodes in the formula that are read from one of these groups; others keep their values.
+    pub nodes: Vec<(NodeId, usize)>,
 }
 
 /// The places of all nodes for one arrangement of groups.
@@ -104,7 +114,7 @@ impl Layout {
         }
         let mut layout = Self {
             available,
-            places: vec![Place::Split(Vec::new()); table.nodes.len()],
+            places: vec![Place::Split(Split::default()); table.nodes.len()],
             groups_of: vec![Vec::new(); table.nodes.len()],
         };
         for &n in &table.order {
@@ -126,14 +136,18 @@ impl Layout {
             return Place::Missing(why_absent(table, counts, e));
         }
         if wanted.count() == 0 {
-            return Place::Split(Vec::new());
+            return Place::Split(Split::default());
         }
         let whole = (0..self.available.len())
             .filter(|&g| wanted.overlap(&self.available[g]) == wanted.count())
             .max_by(|&a, &b| share(counts, a).total_cmp(&share(counts, b)).then(b.cmp(&a)));
         match whole {
             Some(g) => Place::Whole(g),
-            None => Place::Split(self.cover(table, counts, n, smt, free)),
+            None => {
+                let events = self.cover(table, counts, n, smt, free);
+                let nodes = self.beside(table, n, smt, free, &events);
+                Place::Split(Split { events, nodes })
+            }
         }
     }
 
@@ -186,14 +200,35 @@ impl Layout {
         chosen
     }
 
+    /// Nodes in the formula of `n` that one of the groups of its own events can give whole.
+    fn beside(
+        &self,
+        table: &Table,
+        n: NodeId,
+        smt: bool,
+        free: &Bits,
+        own: &[(EventId, usize)],
+    ) -> Vec<(NodeId, usize)> {
+        let used = &table.nodes[usize::from(n)].uses[usize::from(smt)];
+        let has = |g: usize, e: EventId| free.contains(e) || self.available[g].contains(e);
+        let holds = |m: NodeId, g: usize| table.events_of(m, smt).iter().all(|&e| has(g, e));
+        let group_of =
+            |m: NodeId| own.iter().map(|(_, g)| *g).find(|&g| holds(m, g)).map(|g| (m, g));
+        used.iter().filter_map(|&m| group_of(m)).collect()
+    }
+
     fn depends(&self, table: &Table, n: NodeId, smt: bool, place: &Place) -> Vec<usize> {
         let mut groups = match place {
             Place::Whole(g) => vec![*g],
             Place::Missing(_) => Vec::new(),
-            Place::Split(own) => {
+            Place::Split(split) => {
                 let used = &table.nodes[usize::from(n)].uses[usize::from(smt)];
-                let through = used.iter().flat_map(|&m| self.groups_of[usize::from(m)].clone());
-                own.iter().map(|(_, g)| *g).chain(through).collect()
+                let elsewhere = |m: &&NodeId| !split.nodes.iter().any(|(beside, _)| beside == *m);
+                let through = used
+                    .iter()
+                    .filter(elsewhere)
+                    .flat_map(|&m| self.groups_of[usize::from(m)].clone());
+                split.events.iter().map(|(_, g)| *g).chain(through).collect()
             }
         };
         groups.sort_unstable();

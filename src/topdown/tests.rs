@@ -105,6 +105,29 @@ fn a_node_over_several_groups_is_marked_split_and_keeps_its_parts() {
     assert_eq!(mem.quantity.running, Some(0.2));
 }
 
+/// Cyc is a node of its own, as Intel's tables have it. Group 1 saw four times the cycles.
+#[test]
+fn a_split_node_divides_by_the_clock_beside_its_event() {
+    let text = TABLE.to_owned()
+        + r#"
+[[info]]
+id = "Cyc"
+formula = "CYC"
+
+[[info]]
+id = "Both"
+formula = "FE / Cyc + MEM / ALL"
+"#;
+    let t = Table::parse(&text, "toy").unwrap();
+    let c = counts(vec![
+        live(&t, &["CYC", "BE"], &[(10, 10, &[1000, 4000])]),
+        live(&t, &["CYC", "FE"], &[(10, 9, &[3600, 1800])]),
+        live(&t, &["MEM", "ALL"], &[(10, 9, &[1, 4])]),
+    ]);
+    let e = Evaluator::new(&t).evaluate(&c);
+    assert_eq!(value(&t, &e, "Both"), Some(0.75));
+}
+
 #[test]
 fn a_missing_event_is_named_and_is_not_zero() {
     let t = table();

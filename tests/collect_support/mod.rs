@@ -1,5 +1,8 @@
 //! A made-up machine in a temporary folder, and a table of plain events.
 
+// Not every test file uses all of it.
+#![allow(dead_code)]
+
 use std::fs;
 use std::path::Path;
 use tdtool::machine::{Machine, Root};

@@ -5,7 +5,7 @@
 
 use crate::collect::kernel::Usage;
 use crate::collect::{Command, Exit};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
@@ -79,7 +79,11 @@ impl Child {
         }
         self.reap();
         let errno = Errno::from_raw(i32::from_ne_bytes(errno));
-        Err(match errno {
+        let kind = match errno {
+            Errno::ENOENT => ErrorKind::CommandNotFound,
+            _ => ErrorKind::CommandNotExecutable,
+        };
+        let error = match errno {
             Errno::ENOENT => failed(errno).hint(if name.as_bytes().contains(&b'/') {
                 "check the path, and the interpreter named in the first line of a script"
             } else {
@@ -88,7 +92,8 @@ impl Child {
             Errno::EACCES => failed(errno).hint("chmod +x makes a file executable"),
             Errno::ENOEXEC => failed(errno).hint("a script needs a first line such as #!/bin/sh"),
             other => failed(other),
-        })
+        };
+        Err(error.of_kind(kind))
     }
 
     /// Waits for the end.

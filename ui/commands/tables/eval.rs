@@ -8,10 +8,12 @@
 use super::print;
 use crate::cli::Global;
 use clap::Args;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tdtool::collect::recorded::{Match, Names};
 use tdtool::counts::{Counts, GroupCounts};
 use tdtool::quantity::Missing;
 use tdtool::tables::formula::Leaf;
@@ -135,8 +137,7 @@ fn read(table: &Table, path: &Path) -> Result<Input> {
             .hint("rows are trial,event,value; the first line may be that heading")
     };
     let text = std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
-    let names: HashMap<String, EventId> =
-        (0..).zip(&table.events).map(|(id, e)| (normal(&e.name), id)).collect();
+    let names = Spellings::of(table);
     let mut trials: Vec<(String, Trial)> = Vec::new();
     let mut place: HashMap<String, usize> = HashMap::new();
     let mut unknown = BTreeMap::new();
@@ -147,30 +148,19 @@ fn read(table: &Table, path: &Path) -> Result<Input> {
         }
         let (trial, event, value) = cells(line)
             .ok_or_else(|| unreadable(format!("line {number}: `{line}` has not three cells")))?;
-        let value = match value {
-            "" | "<not counted>" | "<not supported>" => None,
-            text => match text.parse::<f64>() {
-                Ok(v) if v.is_finite() => Some(v),
-                _ => return Err(unreadable(format!("line {number}: `{text}` is no count"))),
-            },
-        };
+        let value = count(value)
+            .ok_or_else(|| unreadable(format!("line {number}: `{value}` is no count")))?;
         let at = *place.entry(trial.to_owned()).or_insert_with(|| {
             trials.push((trial.to_owned(), Trial::default()));
             trials.len() - 1
         });
-        let into = &mut trials[at].1;
-        let known = match event.strip_prefix('#') {
-            Some(name) => Const::from_name(name).map(|c| into.constant(c, value)),
-            None => names.get(&normal(event)).map(|id| into.event(*id, value)),
-        };
-        match known {
-            Some(true) => {}
-            Some(false) => {
-                return Err(unreadable(format!(
-                    "line {number}: a second `{event}` in trial {trial}"
-                )));
+        match trials[at].1.take(names.find(event), value) {
+            Taken::Yes => {}
+            Taken::Twice => {
+                let why = format!("line {number}: a second `{event}` in trial {trial}");
+                return Err(unreadable(why));
             }
-            None => {
+            Taken::No => {
                 unknown.entry(event.to_owned()).or_insert(number);
             }
         }
@@ -184,27 +174,89 @@ fn read(table: &Table, path: &Path) -> Result<Input> {
     })
 }
 
+/// The value of a cell; `None` if it is no count.
+fn count(cell: &str) -> Option<Option<f64>> {
+    match cell {
+        "" | "<not counted>" | "<not supported>" => Some(None),
+        text => text.parse::<f64>().ok().filter(|v| v.is_finite()).map(Some),
+    }
+}
+
+/// What a row is about.
+enum Subject {
+    Constant(Const),
+    /// An event under the table's own name.
+    Named(EventId),
+    /// An event with the encoding of one of the table's.
+    Encoded(EventId),
+    Unknown,
+}
+
+/// Names of events: first as the table spells them, then by their encoding.
+struct Spellings<'t> {
+    own: HashMap<String, EventId>,
+    names: Names<'t>,
+}
+
+impl<'t> Spellings<'t> {
+    fn of(table: &'t Table) -> Self {
+        let own = (0..).zip(&table.events).map(|(id, e)| (normal(&e.name), id)).collect();
+        Self { own, names: Names::new(table) }
+    }
+
+    fn find(&self, name: &str) -> Subject {
+        if let Some(id) = self.own.get(&normal(name)) {
+            return Subject::Named(*id);
+        }
+        match self.names.resolve(name) {
+            Match::Constant(constant) => Subject::Constant(constant),
+            Match::Event { id, only: None } => Subject::Encoded(id),
+            _ => Subject::Unknown,
+        }
+    }
+}
+
+/// What became of a row.
+enum Taken {
+    Yes,
+    Twice,
+    No,
+}
+
 /// Counts of one trial, as they come in.
 #[derive(Default)]
 struct Trial {
     constants: [Option<Option<f64>>; 5],
-    events: HashMap<EventId, Option<f64>>,
+    /// Value, and whether the row had the table's own name.
+    events: HashMap<EventId, (Option<f64>, bool)>,
 }
 
 impl Trial {
-    /// Takes a constant; `false` if it is there already.
-    fn constant(&mut self, constant: Const, value: Option<f64>) -> bool {
-        self.constants[constant.index()].replace(value).is_none()
-    }
-
-    /// Takes an event; `false` if it is there already.
-    fn event(&mut self, id: EventId, value: Option<f64>) -> bool {
-        self.events.insert(id, value).is_none()
+    /// An event's own name goes before another name for its encoding.
+    fn take(&mut self, subject: Subject, value: Option<f64>) -> Taken {
+        match subject {
+            Subject::Unknown => Taken::No,
+            Subject::Constant(c) => match self.constants[c.index()].replace(value) {
+                None => Taken::Yes,
+                Some(_) => Taken::Twice,
+            },
+            Subject::Named(id) => match self.events.insert(id, (value, true)) {
+                Some((_, true)) => Taken::Twice,
+                _ => Taken::Yes,
+            },
+            Subject::Encoded(id) => match self.events.entry(id) {
+                Entry::Occupied(_) => Taken::No,
+                Entry::Vacant(free) => {
+                    free.insert((value, false));
+                    Taken::Yes
+                }
+            },
+        }
     }
 
     /// All events in one group: the rows of a trial belong together.
     fn counts(self, table: &Table) -> Counts {
-        let value = |(id, value): (EventId, Option<f64>)| {
+        let value = |(id, (value, _)): (EventId, (Option<f64>, bool))| {
             let name = || Missing::NotCounted(table.events[usize::from(id)].name.clone());
             (id, value.ok_or_else(name))
         };

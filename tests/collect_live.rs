@@ -1,0 +1,104 @@
+//! The live collector on the machine at hand, whatever it can count: commands start, end and fail
+//! as they would without us, and what the kernel counts by itself is there.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+use tdtool::collect::{Command, Exit, Measurement, Progress, Request, Target, perf};
+use tdtool::machine::Machine;
+use tdtool::{ErrorKind, Result};
+
+/// One measurement at a time in a process: signals are the process's.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn measure(argv: &[&str]) -> Result<Measurement> {
+    let _alone = alone();
+    let machine = Machine::detect();
+    let mut request = Request::new(&machine, Vec::new(), Target::Command);
+    let argv = argv.iter().map(Into::into).collect();
+    request.command = Some(Command { argv, stdout_to_stderr: false });
+    perf::measure(&request, &mut |_| {})
+}
+
+fn shell(script: &str) -> Measurement {
+    measure(&["sh", "-c", script]).expect("measured")
+}
+
+#[test]
+fn the_exit_status_and_the_signal_are_the_commands_own() {
+    assert_eq!(shell("exit 0").exit, Some(Exit::Status(0)));
+    assert_eq!(shell("exit 7").exit, Some(Exit::Status(7)));
+    assert_eq!(shell("kill -9 $$").exit, Some(Exit::Signal(9)));
+    assert_eq!(shell("kill -9 $$").exit.map(Exit::code), Some(137));
+}
+
+#[test]
+fn a_command_that_cannot_start_is_told_apart_from_one_that_fails() {
+    let missing = measure(&["surely-no-such-program"]).expect_err("no such program");
+    assert_eq!(missing.kind(), ErrorKind::Failed);
+    assert!(missing.remedy().expect("a remedy").contains("PATH"), "{missing:?}");
+    let folder = measure(&["/"]).expect_err("a folder");
+    assert!(folder.cause().expect("a cause").contains("denied"), "{folder:?}");
+    let text = tempfile::NamedTempFile::new().expect("a file");
+    let path = text.path().to_string_lossy().into_owned();
+    let plain = measure(&[&path]).expect_err("not executable");
+    assert!(plain.remedy().expect("a remedy").contains("chmod +x"), "{plain:?}");
+}
+
+#[test]
+fn time_and_faults_are_counted_on_every_machine() {
+    let measured = shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
+    let clock = measured.software.task_clock.expect("a task clock");
+    assert!(clock > 0.0 && clock <= 1.1 * measured.software.wall.as_secs_f64(), "{clock}");
+    assert!(measured.software.page_faults.expect("faults") > 0.0);
+}
+
+#[test]
+fn the_command_gets_ordinary_signal_handling() {
+    // Rust ignores SIGPIPE and we catch SIGINT; neither may be inherited through exec.
+    assert_eq!(shell("kill -PIPE $$; exit 0").exit, Some(Exit::Signal(libc::SIGPIPE)));
+    let blocked = "grep SigBlk /proc/self/status | tr -d '[:alpha:][:space:]:0' | grep -q .";
+    assert_eq!(shell(blocked).exit, Some(Exit::Status(1)));
+}
+
+#[test]
+fn a_signal_for_us_ends_the_command_and_still_gives_a_measurement() {
+    // The command sends it to its parent, which is us, and waits to get it back.
+    let measured = shell("kill -INT $PPID; sleep 60");
+    assert_eq!(measured.interrupted, Some(libc::SIGINT));
+    assert!(measured.software.wall < Duration::from_secs(50));
+    assert!(measured.software.task_clock.is_ok());
+}
+
+#[test]
+fn a_process_that_ends_ends_its_measurement() {
+    let _alone = alone();
+    let machine = Machine::detect();
+    let mut child = std::process::Command::new("cat")
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .expect("cat starts");
+    let pid = i32::try_from(child.id()).expect("a pid");
+    let mut request = Request::new(&machine, Vec::new(), Target::Process(pid));
+    request.interval = Some(Duration::from_millis(20));
+    // The first interval shows that counting has begun; then the process is let go.
+    let measured = perf::measure(&request, &mut |p| {
+        if matches!(p, Progress::Interval(_)) {
+            drop(child.stdin.take());
+            let _ = child.try_wait();
+        }
+    });
+    assert_eq!(measured.expect("measured").exit, None);
+}
+
+#[test]
+fn a_process_that_does_not_exist_is_an_error() {
+    let _alone = alone();
+    let machine = Machine::detect();
+    // Beyond the kernel's largest process id, 2^22 (linux/threads.h).
+    let request = Request::new(&machine, Vec::new(), Target::Process(1 << 23));
+    let error = perf::measure(&request, &mut |_| {}).expect_err("no such process");
+    assert!(error.what().contains("no process"), "{error}");
+}

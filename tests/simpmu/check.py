@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Runs tdtool in a guest with a simulated PMU and compares its trees with what the rates give.
+
+Usage: tests/simpmu/check.py [--tdtool PATH] [--simpmu DIR] [--work DIR] [--keep DIR] [GUEST[/CASE]...]
+
+See README.md beside this file. Ends with status 1 if a value is off, a node is missing that
+should be there, or an event was opened that the rates file does not list.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from tables import ROOT, Table, rates_text
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# Shell functions of the guest. `report` writes CASE.json; $W N works for N seconds.
+PRELUDE = """
+T={tdtool} OUT={out}
+case_() {{ C=$1; echo "== $C"; }}
+report() {{ "$T" report --format json --output "$OUT/$C.json" "$@" > "$OUT/$C.out" 2> "$OUT/$C.err"; echo $? > "$OUT/$C.rc"; }}
+W="$T workload run dependent-adds --seconds"
+"""
+
+# GUEST: processor, module parameters, tables; then CASE: (shell, what to expect).
+# `level`: every node down to it must be there; `mux`: groups take turns.
+ALL = {"level": 1, "mux": False}
+GUESTS = {
+    "icx": {
+        "cpu": "Icelake-Server,model=106,stepping=6",
+        "module": "topdown=1 counters=8",
+        "tables": ["icx"],
+        "cases": {
+            "level1": ("report --level 1 -- $W 1", ALL),
+            "level2": ("report --level 2 -- $W 2", {"level": 2, "mux": True}),
+            "level3": ("report --level 3 -- $W 4", {"level": 3, "mux": True}),
+            "level2-apart": ("report --level 2 --no-multiplex -- $W 0.5", {"level": 2}),
+            "level3-apart": ("report --level 3 --no-multiplex -- $W 0.5", {"level": 3}),
+            "children": ('report --level 1 -- sh -c "$W 0.5 & $W 0.5; wait"', ALL),
+            "pid": ("$W 4 > /dev/null & sleep 1; report --level 1 -p $! --duration 1; wait", ALL),
+            "all": ("report --level 1 -a -- $W 1", ALL),
+            "cpu": ("taskset 1 $W 4 > /dev/null & sleep 1; report --level 1 -C 0 --duration 1; wait", ALL),
+            "cpus-apart": ("report --level 1 -a --per-thread -- $W 1", ALL),
+            "cgroup": (
+                "mkdir -p /sys/fs/cgroup/t; (echo 0 > /sys/fs/cgroup/t/cgroup.procs; exec $W 4 > /dev/null) & "
+                "sleep 1; report --level 1 --cgroup t --duration 1; wait",
+                ALL,
+            ),
+            "interval": ("report --level 1 --interval 500 -- $W 2", ALL | {"intervals": 3}),
+            "repeat": ("report --level 1 -r 3 -- $W 0.5", ALL),
+            # Somebody else holds three of the eight general counters.
+            "watchdog": (
+                "echo 7 > /sys/module/simpmu/parameters/busy; report --level 2 -- $W 3; "
+                "echo 0 > /sys/module/simpmu/parameters/busy",
+                {"level": 2, "mux": True, "note": "counters are taken"},
+            ),
+        },
+    },
+    # Four counters where the table has eight: groups are too large and are split.
+    "icx-small": {
+        "cpu": "Icelake-Server,model=106,stepping=6",
+        "module": "topdown=1 counters=4",
+        "tables": ["icx"],
+        "rates": ["icx"],
+        "cases": {
+            "too-large": ("report --level 2 -- $W 3", {"level": 2, "mux": True, "note": "too large"}),
+        },
+    },
+    "skl": {
+        "cpu": "max,vendor=GenuineIntel,family=6,model=94,stepping=3",
+        "module": "counters=8",
+        "tables": ["skl"],
+        "cases": {
+            "level1": ("report --level 1 -- $W 1", ALL),
+            "level2": ("report --level 2 -- $W 2", {"level": 2, "mux": True}),
+            "level2-apart": ("report --level 2 --no-multiplex -- $W 0.5", {"level": 2}),
+        },
+    },
+    "zen4": {
+        "cpu": "max,vendor=AuthenticAMD,family=25,model=17,stepping=1",
+        "module": "amd=1 counters=6",
+        "tables": ["zen4"],
+        "cases": {
+            "level1": ("report --level 1 -- $W 1", ALL),
+            "level2": ("report --level 2 -- $W 3", {"level": 2, "mux": True}),
+            "level2-apart": ("report --level 2 --no-multiplex -- $W 0.5", {"level": 2}),
+        },
+    },
+    "adl": {
+        "cpu": "max,vendor=GenuineIntel,family=6,model=151,stepping=2",
+        "smp": "4",
+        "module": "hybrid=1 topdown=2 counters=8 atom_counters=6",
+        "tables": ["adl", "adl-e"],
+        "cases": {
+            "both-kinds": ('report --level 2 -- sh -c "taskset 1 $W 1; taskset 8 $W 1"', {"level": 2, "mux": True}),
+            "all": ('report --level 1 -a -- sh -c "taskset 1 $W 1; taskset 8 $W 1"', ALL),
+        },
+    },
+}
+
+
+def boot(name, guest, options, out):
+    """One boot of the guest with all chosen cases; the rates in force."""
+    tables = [Table(t, HERE / f"{t}.rates") for t in guest["tables"]]
+    text, rates = rates_text(tables)
+    (out / "rates").write_text(text)
+    script = PRELUDE.format(tdtool=options.tdtool, out=out)
+    for case, (shell, _) in guest["cases"].items():
+        if options.wanted(name, case):
+            script += f"case_ {case}\n{shell}\n"
+    script += f"cat $SIMPMU_RATES > {out}/opened\n"
+    (out / "guest.sh").write_text(script)
+    command = [options.simpmu / "run.sh", "-n", "-d", options.work, "-r", out / "rates", "-c", guest["cpu"]]
+    command += ["-m", guest["module"], "-s", guest.get("smp", "2"), "-w", out, "-t", "900"]
+    done = subprocess.run([*command, "--", "sh", out / "guest.sh"], capture_output=True, text=True)
+    if done.returncode:
+        print(done.stdout, done.stderr, file=sys.stderr)
+        raise SystemExit(f"the guest {name} failed with status {done.returncode}")
+    return tables, rates
+
+
+# The report prints tenths of a percent; half of that is no deviation.
+RESOLUTION = 5e-4
+
+
+class Check:
+    """Counts what is off and prints one line a case."""
+
+    def __init__(self):
+        self.bad = 0
+
+    def fail(self, what):
+        self.bad += 1
+        print(f"  FAIL {what}")
+
+    def case(self, label, documents, tables, expected, want):
+        mux, worst, inside, outside, several = want.get("mux"), 0.0, 0, [], len(tables) > 1
+        for document in documents:
+            seen = set()
+            for node in document["nodes"]:
+                if node["level"] > want["level"]:
+                    continue
+                table = node["core"] if several else tables[0].name
+                right = expected[table].get(node["id"])
+                seen.add((table, node["id"]))
+                if node["value"] is None or right is None:
+                    # Undefined in both is agreement.
+                    if right is not None and not self.idle(node, want):
+                        self.fail(f"{label} {table} {node['id']}: {node['missing']}, not {right:.4f}")
+                    continue
+                off = abs(node["value"] - right)
+                relative = off / abs(right) if abs(right) > 0.01 else off / 0.01
+                worst = max(worst, relative)
+                # A split node without turns has its terms from runs of their own.
+                turns = node["split"] or mux and (node["running"] or 1) < 0.99
+                if relative > (0.03 if turns else 0.01):
+                    self.fail(f"{label} {table} {node['id']}: {node['value']:.5f}, not {right:.5f}")
+                if turns and node["error"] is not None:
+                    if off <= node["error"] + RESOLUTION:
+                        inside += 1
+                    else:
+                        outside.append(f"{node['id']} off {off:.2g} ± {node['error']:.2g}")
+            for table in tables:
+                missing = {n for n in table.by_hand if (table.name, n) not in seen} - self.deeper(document, want)
+                if missing and not several and want["level"] > 1:
+                    self.fail(f"{label}: no row for {', '.join(sorted(missing))}")
+        # A 95 % interval misses now and then.
+        if len(outside) > 0.1 * (inside + len(outside)):
+            self.fail(f"{label}: {len(outside)} of {inside + len(outside)} outside their ±: {'; '.join(outside[:5])}")
+        note = want.get("note")
+        if note and not any(note in n for d in documents for n in d.get("notes", [])):
+            self.fail(f"{label}: no note that {note}")
+        if len(documents) < want.get("intervals", 1):
+            self.fail(f"{label}: {len(documents)} documents")
+        within = f", {inside} inside their ±, {len(outside)} outside" if mux else ""
+        print(f"{label}: {len(documents)} document(s), worst {100 * worst:.2f} %{within}")
+
+    @staticmethod
+    def idle(node, want):
+        """With whole CPUs apart, one of them may have had nothing to do."""
+        return node["scope"] is not None or node["interval"] is not None
+
+    @staticmethod
+    def deeper(document, want):
+        return set() if want["level"] > 2 else {"Microcode_Sequencer"}
+
+
+def documents(path):
+    """One JSON document, or one a line."""
+    text = path.read_text()
+    try:
+        return [json.loads(text)]
+    except json.JSONDecodeError:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tdtool", default=ROOT / "target/release/tdtool", type=pathlib.Path)
+    parser.add_argument("--simpmu", default=ROOT / "../shared/simpmu", type=pathlib.Path)
+    parser.add_argument("--work", default=os.environ.get("SIMPMU_WORK"), type=pathlib.Path)
+    parser.add_argument("--keep", type=pathlib.Path, help="keep the guests' files here")
+    parser.add_argument("only", nargs="*")
+    options = parser.parse_args()
+    options.tdtool, options.simpmu = options.tdtool.resolve(), options.simpmu.resolve()
+    options.work = options.work or options.simpmu / "work"
+    if not (options.work / "kver").exists():
+        print(f"skipped: no guest in {options.work}; {options.simpmu}/setup.sh {options.work} makes one")
+        return 0
+    wanted = options.only
+    options.wanted = lambda g, c=None: (
+        not wanted or g in wanted or any(w.startswith(f"{g}/") if c is None else w == f"{g}/{c}" for w in wanted)
+    )
+    check = Check()
+    for name, guest in GUESTS.items():
+        if not options.wanted(name):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(options.keep or folder).resolve() / name
+            out.mkdir(parents=True, exist_ok=True)
+            tables, rates = boot(name, guest, options, out)
+            expected = {t.name: t.expected(options.tdtool, rates) for t in tables}
+            for case, (_, want) in guest["cases"].items():
+                if not options.wanted(name, case):
+                    continue
+                path = out / f"{case}.json"
+                if not path.exists() or not path.read_text().strip():
+                    check.fail(f"{name}/{case}: no report: {(out / f'{case}.err').read_text()}")
+                    continue
+                check.case(f"{name}/{case}", documents(path), tables, expected, want)
+            opened(check, name, rates, out)
+    return 1 if check.bad else 0
+
+
+def opened(check, name, rates, out):
+    """Every encoding that was opened must be one the rates file lists."""
+    listed = {c for c, _ in rates}
+    used = 0
+    for line in (out / "opened").read_text().splitlines():
+        config, count = line.split()[0].split(":")[0], int(line.split()[-1])
+        if count:
+            used += 1
+            if int(config, 16) not in listed:
+                check.fail(f"{name}: opened {line}, which no event of the table has")
+    print(f"{name}: {used} encodings opened, all of the table")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
