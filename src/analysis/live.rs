@@ -85,6 +85,22 @@ pub(super) struct Core {
     pub groups: Vec<Vec<EventId>>,
 }
 
+/// Sees the counts themselves as they come in, beside the reports made of them.
+pub(super) trait Observer {
+    /// The counts of one interval.
+    fn interval(&mut self, interval: &Interval);
+    /// The counts of the whole measurement.
+    fn whole(&mut self, measured: &Measurement);
+}
+
+/// An observer that looks away.
+pub(super) struct Nobody;
+
+impl Observer for Nobody {
+    fn interval(&mut self, _: &Interval) {}
+    fn whole(&mut self, _: &Measurement) {}
+}
+
 /// Measures.
 ///
 /// # Errors
@@ -96,17 +112,36 @@ pub fn live(
     ask: &LiveAsk,
     update: &mut dyn FnMut(Update),
 ) -> Result<Outcome> {
+    if ask.drilldown {
+        let (tables, blocked) = choose_tables(machine, library, ask)?;
+        if blocked.is_none() {
+            return super::drilldown::run(machine, tables, ask, update);
+        }
+    }
+    let (cores, blocked) = prepare(machine, library, ask)?;
+    measure(machine, &cores, ask, blocked, update, &mut Nobody)
+}
+
+/// Tables with the PMU that counts each, and what blocks all of them, if something does.
+type Tables = (Vec<(Table, Option<String>)>, Option<Finding>);
+
+fn choose_tables(machine: &Machine, library: &Library, ask: &LiveAsk) -> Result<Tables> {
     let matches = choose(machine, library, ask.uarch.as_deref())?;
     let blocked = perf::blocked(machine, &matches);
     if let (true, Some(finding)) = (ask.require_pmu, &blocked) {
         return Err(required(finding));
     }
-    let tables = tables(library, &matches)?;
-    if ask.drilldown && blocked.is_none() {
-        return super::drilldown::run(machine, tables, ask, update);
-    }
-    let cores = cores(machine, tables, &ask.ask, blocked.is_none())?;
-    measure(machine, &cores, ask, blocked, update)
+    Ok((tables(library, &matches)?, blocked))
+}
+
+/// Chooses tables, nodes and groups.
+pub(super) fn prepare(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+) -> Result<(Vec<Core>, Option<Finding>)> {
+    let (tables, blocked) = choose_tables(machine, library, ask)?;
+    Ok((cores(machine, tables, &ask.ask, blocked.is_none())?, blocked))
 }
 
 fn required(finding: &Finding) -> Error {
@@ -157,6 +192,7 @@ pub(super) fn measure(
     ask: &LiveAsk,
     blocked: Option<Finding>,
     update: &mut dyn FnMut(Update),
+    observer: &mut dyn Observer,
 ) -> Result<Outcome> {
     let plans = cores
         .iter()
@@ -170,11 +206,13 @@ pub(super) fn measure(
     let source = if blocked.is_some() { Source::NoPmu } else { Source::Pmu };
     let measured = perf::measure(&request, &mut |progress| match progress {
         Progress::Interval(interval) => {
+            observer.interval(&interval);
             let report = interval_report(cores, &mut evaluators, ask, source, &interval);
             update(Update::Interval(Box::new(report)));
         }
         Progress::Interrupted { signal } => update(Update::Interrupted(signal)),
     })?;
+    observer.whole(&measured);
     let mut report = head(cores, ask, source);
     fill(&mut report, cores, &mut evaluators, &measured.counts);
     if measured.repeats.len() > 1 {
