@@ -10,7 +10,7 @@ use crate::commands::measure::{status, tell_blocked};
 use output::Output;
 use std::process::ExitCode;
 use tdtool::Result;
-use tdtool::analysis::{ImportAsk, Outcome, Update, imported, live};
+use tdtool::analysis::{ImportAsk, Update, imported, live};
 use tdtool::machine::{Machine, choose};
 
 pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
@@ -20,7 +20,11 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     let mut output = Output::open(&args, global)?;
     let files = args.files();
     if !files.is_empty() {
-        let detected = choose(&machine, &library, None).unwrap_or_default();
+        // Only a tie between tables is decided by the machine at hand.
+        let detected = match &global.uarch {
+            Some(_) => Vec::new(),
+            None => choose(&machine, &library, None).unwrap_or_default(),
+        };
         let ask = ImportAsk {
             files,
             ask: args.measure.ask(),
