@@ -2,6 +2,7 @@
 
 use super::advise::advise;
 use super::choose::Ask;
+use super::software;
 use crate::collect::recorded::{self, Imported, Over, Recording};
 use crate::counts::Counts;
 use crate::error::{Error, Result};
@@ -10,7 +11,6 @@ use crate::report::document::Unread;
 use crate::report::{self, Report, Source};
 use crate::tables::{Const, Library, Table};
 use crate::topdown::Evaluator;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -162,6 +162,9 @@ fn frame(recording: &Recording, cores: &[Core], ask: &ImportAsk) -> Report {
 
 /// One report, or one per interval.
 fn reports(base: &Report, cores: &mut [Core], ask: &ImportAsk) -> Result<Vec<Report>> {
+    for core in cores.iter_mut() {
+        whole_or_intervals(&mut core.imported.counts, ask.intervals);
+    }
     if !ask.intervals {
         for core in cores.iter_mut() {
             let counts = &core.imported.counts;
@@ -178,6 +181,15 @@ fn reports(base: &Report, cores: &mut [Core], ask: &ImportAsk) -> Result<Vec<Rep
         }
     }
     intervals.into_iter().map(|i| report(base, cores, ask, |c| c.interval == i)).collect()
+}
+
+/// A session holds its intervals and, unless it was cut off, the whole run once more: keeps what
+/// was asked for, so that nothing counts twice.
+fn whole_or_intervals(counts: &mut Vec<Counts>, intervals: bool) {
+    let (whole, parts) = counts.iter().partition::<Vec<_>, _>(|c| c.interval.is_none());
+    if !whole.is_empty() && !parts.is_empty() {
+        counts.retain(|c| c.interval.is_some() == intervals);
+    }
 }
 
 /// The report of the counts that `wanted` takes.
@@ -218,21 +230,21 @@ fn report(
         let times = part.iter().filter_map(|c| c.constants[Const::DurationMs.index()]);
         report.duration = times.reduce(f64::max).map(|ms| ms / 1e3).or(report.duration);
         if report.software.is_empty() {
-            report.software = software(&core.imported, &part);
+            report.software = software_of(&core.imported, &part);
         }
     }
     Ok(report)
 }
 
 /// Software counts, where there is one set of them.
-fn software(imported: &Imported, part: &[&Counts]) -> BTreeMap<String, Option<f64>> {
+fn software_of(imported: &Imported, part: &[&Counts]) -> software::Table {
     let here = |s: &&recorded::Software| {
         imported.software.len() == 1
             || part.iter().any(|c| c.interval == s.interval && c.scope == s.scope)
     };
     let found: Vec<&recorded::Software> = imported.software.iter().filter(here).collect();
-    let [only] = found.as_slice() else { return BTreeMap::new() };
-    only.values.iter().map(|(name, value)| ((*name).to_owned(), value.clone().ok())).collect()
+    let [only] = found.as_slice() else { return software::Table::new() };
+    software::recorded(only.values.iter().map(|(name, value)| (name.as_ref(), value)))
 }
 
 /// The deepest level all of whose nodes have their counts; 1 if there is none. A shallower level

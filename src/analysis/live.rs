@@ -2,10 +2,9 @@
 
 use super::advise::advise;
 use super::choose::{Ask, Chosen};
-use super::repeats;
+use super::{repeats, software};
 use crate::collect::{
-    Aggregate, Command, CorePlan, Exit, Interval, Measurement, Progress, Request, Software, Target,
-    perf,
+    Aggregate, Command, CorePlan, Exit, Interval, Measurement, Progress, Request, Target, perf,
 };
 use crate::counts::Counts;
 use crate::error::{Error, Result};
@@ -14,7 +13,6 @@ use crate::report::{self, Report, Source};
 use crate::schedule::{self, Budget, Plan};
 use crate::tables::{EventId, Library, Table};
 use crate::topdown::Evaluator;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What to measure and what to show of it.
@@ -219,7 +217,7 @@ pub(super) fn measure(
         repeats::deviations(&mut report, cores, &measured.repeats);
     }
     report.duration = Some(measured.software.wall.as_secs_f64());
-    report.software = software(&measured.software);
+    report.software = software::live(&measured.software);
     report.exit = measured.exit.map(|e| match e {
         Exit::Status(status) => report::Exit::Status(status),
         Exit::Signal(signal) => report::Exit::Signal(signal),
@@ -320,24 +318,8 @@ fn interval_report(
     let mut report = head(cores, ask, source);
     fill(&mut report, cores, evaluators, &interval.counts);
     report.duration = Some((interval.span.1 - interval.span.0).as_secs_f64());
-    report.software = software(&interval.software);
+    report.software = software::live(&interval.software);
     report
-}
-
-fn software(counted: &Software) -> BTreeMap<String, Option<f64>> {
-    let ok = |m: &crate::quantity::Measured| m.as_ref().ok().copied();
-    [
-        ("wall_ms", Some(counted.wall.as_secs_f64() * 1e3)),
-        ("task_clock_ms", ok(&counted.task_clock).map(|s| s * 1e3)),
-        ("cpus_used", ok(&counted.cpus_used())),
-        ("context_switches", ok(&counted.context_switches)),
-        ("migrations", ok(&counted.migrations)),
-        ("page_faults", ok(&counted.page_faults)),
-        ("major_faults", ok(&counted.major_faults)),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect()
 }
 
 fn notes(report: &mut Report, cores: &[Core], measured: &Measurement) {

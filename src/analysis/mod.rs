@@ -10,6 +10,7 @@ mod imported;
 mod live;
 mod record;
 mod repeats;
+mod software;
 
 pub use choose::{Ask, Chosen};
 pub use imported::{ImportAsk, imported};

@@ -1,6 +1,7 @@
 //! A live measurement whose counts go to a session file while it runs.
 
 use super::live::{Core, LiveAsk, Observer, Outcome, Update, measure, prepare};
+use super::software;
 use crate::collect::{Measurement, Software};
 use crate::counts::Counts;
 use crate::error::Result;
@@ -8,7 +9,6 @@ use crate::machine::Machine;
 use crate::session::{Chunk, SessionWriter, SoftwareCounts, StoredCounts, StoredTable};
 use crate::tables::Library;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ impl Keeper<'_> {
     }
 
     fn software(&mut self, counted: &Software, interval: Option<(Duration, Duration)>) {
-        let values = perf_names(counted);
+        let values = software::to_perf(counted);
         self.keep(&Chunk::Software(SoftwareCounts { scope: None, interval, values }));
     }
 }
@@ -92,21 +92,4 @@ impl Observer for Keeper<'_> {
         self.counts(&measured.counts);
         self.software(&measured.software, None);
     }
-}
-
-/// Software counts under the names perf gives them, in its units: task-clock in milliseconds,
-/// duration_time in nanoseconds.
-fn perf_names(counted: &Software) -> BTreeMap<String, Option<f64>> {
-    let ok = |m: &crate::quantity::Measured| m.as_ref().ok().copied();
-    [
-        ("duration_time", Some(counted.wall.as_nanos() as f64)),
-        ("task-clock", ok(&counted.task_clock).map(|s| s * 1e3)),
-        ("context-switches", ok(&counted.context_switches)),
-        ("cpu-migrations", ok(&counted.migrations)),
-        ("page-faults", ok(&counted.page_faults)),
-        ("major-faults", ok(&counted.major_faults)),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect()
 }

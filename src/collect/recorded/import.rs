@@ -292,7 +292,11 @@ impl<'a> Importer<'a> {
                 }
             }
             if !events.is_empty() {
-                counts.groups.push(GroupCounts::Imported { events, running });
+                counts.groups.push(GroupCounts::Imported {
+                    events,
+                    running,
+                    intervals: Vec::new(),
+                });
             }
         }
         for name in both {
