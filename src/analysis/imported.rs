@@ -6,6 +6,7 @@ use super::software;
 use crate::collect::recorded::{self, Imported, Over, Recording};
 use crate::counts::Counts;
 use crate::error::{Error, Result};
+use crate::machine::{Machine, choose};
 use crate::quantity::Missing;
 use crate::report::document::Unread;
 use crate::report::{self, Report, Source};
@@ -19,15 +20,15 @@ const NAMED: usize = 5;
 
 /// What to import and what to show of it.
 #[derive(Debug, Clone, Default)]
-pub struct ImportAsk {
+pub struct ImportAsk<'m> {
     /// The files, in order.
     pub files: Vec<PathBuf>,
     /// Which nodes.
     pub ask: Ask,
     /// The table; `None`: the one that fits the events best.
     pub uarch: Option<String>,
-    /// Tables of this machine, which decide between tables that fit equally well.
-    pub detected: Vec<String>,
+    /// This machine, which decides between tables that fit equally well.
+    pub machine: Option<&'m Machine>,
     /// One report per interval instead of one for all of them.
     pub intervals: bool,
 }
@@ -36,7 +37,7 @@ pub struct ImportAsk {
 ///
 /// # Errors
 /// A file that cannot be read or understood; counts that no table, or not the forced one, fits.
-pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
+pub fn imported(library: &Library, ask: &ImportAsk<'_>) -> Result<Vec<Report>> {
     let recording = recorded::read(&ask.files)?;
     let mut notes = recording.notes.clone();
     let tables = tables(library, &recording, ask, &mut notes)?;
@@ -90,7 +91,7 @@ fn nothing_read(recording: &Recording) -> String {
 fn tables(
     library: &Library,
     recording: &Recording,
-    ask: &ImportAsk,
+    ask: &ImportAsk<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Table>> {
     if let Some(name) = &ask.uarch {
@@ -108,8 +109,12 @@ fn tables(
     })?;
     let equal: Vec<&str> =
         matches.iter().take_while(|m| m.matched == best.matched).map(|m| m.name.as_str()).collect();
-    let chosen =
-        equal.iter().find(|n| ask.detected.iter().any(|d| d == *n)).copied().unwrap_or(equal[0]);
+    let here = match (equal.len(), ask.machine) {
+        (0 | 1, _) | (_, None) => Vec::new(),
+        (_, Some(machine)) => choose(machine, library, None).unwrap_or_default(),
+    };
+    let is_here = |n: &&&str| here.iter().any(|t| t.table == **n);
+    let chosen = equal.iter().find(is_here).copied().unwrap_or(equal[0]);
     let fit = format!("{} of {} events", best.matched, best.total);
     notes.push(match equal.len() {
         1 => format!("table {chosen} chosen by the events' names ({fit})"),
@@ -125,7 +130,7 @@ fn tables(
     Ok(vec![library.load(chosen)?])
 }
 
-fn frame(recording: &Recording, cores: &[Core], ask: &ImportAsk) -> Report {
+fn frame(recording: &Recording, cores: &[Core], ask: &ImportAsk<'_>) -> Report {
     let live = !recording.sessions.is_empty();
     let mut report = Report::new(if live { Source::Session } else { Source::Imported });
     let names: Vec<&str> = cores.iter().map(|c| c.table.name.as_str()).collect();
@@ -161,7 +166,7 @@ fn frame(recording: &Recording, cores: &[Core], ask: &ImportAsk) -> Report {
 }
 
 /// One report, or one per interval.
-fn reports(base: &Report, cores: &mut [Core], ask: &ImportAsk) -> Result<Vec<Report>> {
+fn reports(base: &Report, cores: &mut [Core], ask: &ImportAsk<'_>) -> Result<Vec<Report>> {
     for core in cores.iter_mut() {
         whole_or_intervals(&mut core.imported.counts, ask.intervals);
     }
@@ -196,7 +201,7 @@ fn whole_or_intervals(counts: &mut Vec<Counts>, intervals: bool) {
 fn report(
     base: &Report,
     cores: &[Core],
-    ask: &ImportAsk,
+    ask: &ImportAsk<'_>,
     wanted: impl Fn(&Counts) -> bool,
 ) -> Result<Report> {
     let mut report = base.clone();

@@ -11,7 +11,7 @@ use output::Output;
 use std::process::ExitCode;
 use tdtool::Result;
 use tdtool::analysis::{ImportAsk, Update, imported, live};
-use tdtool::machine::{Machine, choose};
+use tdtool::machine::Machine;
 
 pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     args.check()?;
@@ -20,16 +20,11 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     let mut output = Output::open(&args, global)?;
     let files = args.files();
     if !files.is_empty() {
-        // Only a tie between tables is decided by the machine at hand.
-        let detected = match &global.uarch {
-            Some(_) => Vec::new(),
-            None => choose(&machine, &library, None).unwrap_or_default(),
-        };
         let ask = ImportAsk {
             files,
             ask: args.measure.ask(),
             uarch: global.uarch.clone(),
-            detected: detected.into_iter().map(|t| t.table).collect(),
+            machine: Some(&machine),
             intervals: args.interval.is_some(),
         };
         for report in imported(&library, &ask)? {
