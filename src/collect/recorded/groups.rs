@@ -23,10 +23,13 @@ const SEARCHED: usize = 64;
 /// perf prints shares with two decimals of a percent.
 const SHARE_STEP: f64 = 0.5e-4;
 
+/// Indices of the rows that were counted together, group by group.
+type RowGroups = Rc<[Vec<usize>]>;
+
 /// The inferred groups of every list of events in a recording.
 pub struct Groups {
     boundaries: HashMap<Vec<NameId>, Vec<bool>>,
-    found: RefCell<HashMap<Vec<NameId>, Rc<[Vec<usize>]>>>,
+    found: RefCell<HashMap<Vec<NameId>, RowGroups>>,
 }
 
 fn list_of(block: &Block) -> Vec<NameId> {
@@ -55,7 +58,7 @@ impl Groups {
         block: &Block,
         event: &dyn Fn(NameId) -> Option<EventId>,
         cover: &dyn Fn(&[EventId]) -> usize,
-    ) -> Rc<[Vec<usize>]> {
+    ) -> RowGroups {
         if block.rows.iter().any(|r| r.group.is_some()) {
             return numbered(&block.rows).into();
         }
@@ -68,7 +71,7 @@ impl Groups {
         let starts: Vec<usize> = (0..list.len()).filter(|&at| starts_group(at)).collect();
         let ends = starts.iter().skip(1).copied().chain([list.len()]);
         let events: Vec<Option<EventId>> = list.iter().map(|n| event(*n)).collect();
-        let groups: Rc<[Vec<usize>]> = starts
+        let groups: RowGroups = starts
             .iter()
             .zip(ends)
             .flat_map(|(&start, end)| without_repeats(&events, start..end, cover))
