@@ -111,8 +111,27 @@ pub(super) fn errors(
         if result.quantity.value.is_err() {
             continue;
         }
-        result.quantity.error = error_of(&layout.groups_of[n], counts, variance[n]);
+        let groups = &layout.groups_of[n];
+        let steps = rounding(table, n, groups, counts);
+        result.quantity.error = error_of(groups, counts, variance[n] + steps);
     }
+}
+
+/// Variance that the fixed top-down metrics add: each reading is rounded to 1/255 of the slots
+/// (Intel SDM vol. 3, PERF_METRICS), which is uniform with variance step²/12.
+fn rounding(table: &Table, n: usize, groups: &[usize], counts: &Counts) -> f64 {
+    let is_metric = |e: &EventId| table.events[usize::from(*e)].spec.metric.is_some();
+    if !table.nodes[n].events[0].iter().any(is_metric) {
+        return 0.0;
+    }
+    let readings = |g: &usize| match &counts.groups[*g] {
+        GroupCounts::Live { events, readings, .. } if events.iter().any(is_metric) => {
+            Some(readings.len())
+        }
+        _ => None,
+    };
+    let fewest = groups.iter().filter_map(readings).min();
+    fewest.map_or(0.0, |n| 1.0 / (12.0 * 255.0 * 255.0 * n.max(1) as f64))
 }
 
 /// Half width at 95 %, or why there is none.
