@@ -38,6 +38,10 @@ pub enum GroupCounts {
         events: Vec<(EventId, Result<f64, Missing>)>,
         /// Share of the enabled time the group ran (0..=1), where the recording says so.
         running: Option<f64>,
+        /// The scaled counts of each recorded interval, in the order of `events`, where the
+        /// totals are sums over intervals and every interval has all of them; else empty.
+        #[serde(default)]
+        intervals: Vec<Vec<f64>>,
     },
     /// Never counted at all, and why.
     Missing {

@@ -166,6 +166,23 @@ fn threads_may_have_slashes_colons_and_blanks_in_their_names() {
 }
 
 #[test]
+fn metrics_on_lines_of_their_own_are_kept_beside_the_counts() {
+    // As perf 6.x prints `perf stat -x, -M TopdownL1 -I 1000` (perf-stat(1): "Additional metrics
+    // may be printed with all earlier fields being empty").
+    let r = of_text(
+        "     1.000100000,900,,slots,1000,100.00,25.0,%  tma_frontend_bound\n\
+              1.000100000,,,,,,,TopdownL1\n     1.000100000,,,,,,50.0,%  tma_retiring\n\
+              1.000100000,200,,topdown-retiring,1000,100.00,,\n",
+    )
+    .unwrap();
+    assert!(r.skipped.is_empty(), "{:?}", r.skipped);
+    assert_eq!(r.blocks.len(), 1);
+    assert_eq!(r.blocks[0].rows.len(), 2);
+    let side: Vec<_> = r.blocks[0].metrics.iter().map(|m| (r.name(m.name), m.value)).collect();
+    assert_eq!(side, [("%  tma_frontend_bound", 25.0), ("%  tma_retiring", 50.0)]);
+}
+
+#[test]
 fn intervals_have_begin_and_end_and_a_summary_is_not_one() {
     let r = recording("perf-interval-summary.csv");
     let ends: Vec<_> = r
@@ -393,6 +410,9 @@ fn a_count_of_user_mode_alone_is_marked() {
     assert!(imported.counts[0].notes[0].starts_with("user mode only"), "{:?}", imported.counts);
     let imported = import("5,,ex_ret_ops:uk,9,100.00,,\n", "zen4");
     assert!(imported.counts[0].notes.is_empty());
+    let imported = import("5,,ex_ret_ops:u,9,100.00,,\n7,,ex_ret_ops,9,100.00,,\n", "zen4");
+    assert_eq!(total(&table("zen4"), &imported.counts[0], "ex_ret_ops"), Ok(7.0));
+    assert!(imported.counts[0].notes[0].starts_with("ex_ret_ops:u is not used"));
 }
 
 #[test]

@@ -71,14 +71,17 @@ fn check_all_ways(recording: &Path) {
     let blocks = blocks(recording);
     assert!(blocks.values().all(|b| !b.metrics.is_empty()));
     let folder = tempfile::tempdir().unwrap();
+    let mut files = Vec::new();
     // Each block a file, and each file imported alone: groups are found without the others.
     for (number, block) in &blocks {
         let path = folder.path().join(format!("block-{number:03}.csv"));
         std::fs::write(&path, block.lines.concat()).unwrap();
         let alone = blocks.iter().filter(|(n, _)| *n == number);
         let alone = alone.map(|(n, b)| (*n, Block { lines: vec![], metrics: b.metrics.clone() }));
-        check(&table, &[path], &alone.collect());
+        check(&table, std::slice::from_ref(&path), &alone.collect());
+        files.push(path);
     }
+    check_program(&files, &blocks);
     // All blocks as the intervals of one file.
     let mut intervals = String::new();
     for (second, block) in blocks.values().enumerate() {
@@ -92,6 +95,39 @@ fn check_all_ways(recording: &Path) {
     // The recording as it is: a CSV with its own header.
     check(&table, &[recording.to_owned()], &blocks);
     script_agrees(recording, &intervals);
+}
+
+/// The program on the same files: one report, a tree for each block.
+#[cfg(feature = "ui")]
+fn check_program(files: &[PathBuf], blocks: &BTreeMap<u32, Block>) {
+    let run = Command::new(env!("CARGO_BIN_EXE_tdtool"))
+        .args(["report", "--uarch", "zen4", "--level", "2", "--format", "json", "--import"])
+        .args(files)
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(report["unread"], serde_json::json!([]));
+    let nodes = report["nodes"].as_array().unwrap();
+    for (number, block) in blocks {
+        let scope = format!("block-{number:03}");
+        for (metric, printed) in &block.metrics {
+            let here = |n: &&serde_json::Value| {
+                n["id"] == metric.as_str()
+                    && (blocks.len() == 1 && n["scope"].is_null() || n["scope"] == scope.as_str())
+            };
+            let found: Vec<f64> =
+                nodes.iter().filter(here).map(|n| n["value"].as_f64().unwrap()).collect();
+            let [value] = found[..] else { panic!("{scope} {metric}: {found:?}") };
+            // perf's one decimal of a percent.
+            assert!((value * 100.0 - printed).abs() <= 0.05 + 1e-6, "{scope}: {metric} {value}");
+        }
+    }
+}
+
+#[cfg(not(feature = "ui"))]
+fn check_program(_: &[PathBuf], _: &BTreeMap<u32, Block>) {
+    eprintln!("skipped: the program is not built without the feature ui");
 }
 
 /// The script for people makes the same lines.

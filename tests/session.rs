@@ -28,6 +28,7 @@ fn some_counts(interval: u64) -> Counts {
             GroupCounts::Imported {
                 events: vec![(1, Ok(0.1 + 0.2)), (2, Err(Missing::NotCounted("x".into())))],
                 running: Some(1.0 / 3.0),
+                intervals: Vec::new(),
             },
             GroupCounts::Missing { events: vec![4], why: Missing::NoPmu { virtual_machine: true } },
         ],
@@ -41,7 +42,7 @@ fn chunks() -> Vec<Chunk> {
     let counts = |i| Box::new(StoredCounts { table: "zen4".into(), counts: some_counts(i) });
     vec![
         Chunk::Header(serde_json::json!({ "command": ["sleep", "1"], "machine": { "cpus": 2 } })),
-        Chunk::Table(StoredTable { name: "zen4".into(), text }),
+        Chunk::Table(StoredTable { name: "zen4".into(), text: text.into_owned() }),
         Chunk::Counts(counts(0)),
         Chunk::Counts(counts(1)),
         Chunk::Software(SoftwareCounts {

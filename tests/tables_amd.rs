@@ -25,6 +25,7 @@ fn counts(table: &Table, groups: &[Vec<(String, f64)>]) -> Counts {
             })
             .collect(),
         running: None,
+        intervals: Vec::new(),
     };
     Counts { groups: groups.iter().map(group).collect(), ..Counts::default() }
 }

@@ -1,6 +1,6 @@
 //! Every command and the options all of them share.
 
-use crate::commands::{diff, doctor, report, tables, workload};
+use crate::commands::{diff, doctor, record, report, tables, workload};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use tdtool::tables::Library;
@@ -43,6 +43,8 @@ impl Global {
 pub enum Command {
     /// Measure a command, a process or the system, or evaluate recorded counts
     Report(report::ReportArgs),
+    /// Measure and keep the counts in a session file for later reports
+    Record(record::RecordArgs),
     /// Put two reports side by side
     Diff(diff::DiffArgs),
     /// Look into the event tables

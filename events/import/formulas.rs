@@ -3,7 +3,7 @@
 use crate::encoding::normal_name;
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
-use tdtool::tables::formula::{BinOp, Expr, parse};
+use tdtool::tables::formula::{BinOp, Expr, parse, parse_up_to};
 
 /// What the names of one vendor file stand for.
 pub struct Names {
@@ -102,10 +102,13 @@ pub fn constant(name: &str) -> Option<Expr> {
     parse(text).ok()
 }
 
+/// Most parts of a vendor's formula; the longest expanded one has near 10,000.
+const PARTS: usize = 65_536;
+
 /// Parses what perfmon writes; `> =` is one operator there.
 pub fn parse_vendor(text: &str) -> Result<Expr> {
     let text = text.replace("> =", ">=").replace("< =", "<=");
-    match parse(&text) {
+    match parse_up_to(&text, PARTS) {
         Ok(expr) => Ok(expr),
         Err(e) => bail!("{e}: {text}"),
     }

@@ -11,8 +11,8 @@ pub(super) fn advise(table: &Table, findings: &mut [Finding]) {
         }
         let Some(id) = &finding.node else { continue };
         let Some(text) = texts::node(table, id) else { continue };
-        finding.meaning = Some(text.meaning.clone());
-        finding.causes.clone_from(&text.causes);
-        finding.next.clone_from(&text.next);
+        finding.meaning = Some(text.meaning);
+        finding.causes = text.causes;
+        finding.next = text.next;
     }
 }

@@ -1,7 +1,7 @@
 //! `--drilldown`: level 1 first, then only below what is flagged, until a leaf.
 
 use super::choose::Ask;
-use super::live::{Core, LiveAsk, Outcome, Update, cores, measure};
+use super::live::{Core, LiveAsk, Nobody, Outcome, Update, cores, measure};
 use crate::error::Result;
 use crate::machine::Machine;
 use crate::report::{NodeRow, Report};
@@ -38,7 +38,7 @@ pub(super) fn run(
                 update(u);
             }
         };
-        let next = measure(machine, &step, ask, None, &mut quiet)?;
+        let next = measure(machine, &step, ask, None, &mut quiet, &mut Nobody)?;
         let ended = next.interrupted.is_some();
         found = Some(match found {
             None => next,
@@ -50,7 +50,7 @@ pub(super) fn run(
     }
     let mut outcome = match found {
         Some(outcome) => outcome,
-        None => measure(machine, &[], ask, None, update)?,
+        None => measure(machine, &[], ask, None, update, &mut Nobody)?,
     };
     outcome.report.notes.push(
         "drill-down: each level was measured in a run of its own; rows of different levels come \

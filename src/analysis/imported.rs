@@ -2,29 +2,33 @@
 
 use super::advise::advise;
 use super::choose::Ask;
+use super::software;
 use crate::collect::recorded::{self, Imported, Over, Recording};
 use crate::counts::Counts;
 use crate::error::{Error, Result};
+use crate::machine::{Machine, choose};
 use crate::quantity::Missing;
 use crate::report::document::Unread;
 use crate::report::{self, Report, Source};
 use crate::tables::{Const, Library, Table};
 use crate::topdown::Evaluator;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// How many equally good tables are named one by one.
+const NAMED: usize = 5;
+
 /// What to import and what to show of it.
 #[derive(Debug, Clone, Default)]
-pub struct ImportAsk {
+pub struct ImportAsk<'m> {
     /// The files, in order.
     pub files: Vec<PathBuf>,
     /// Which nodes.
     pub ask: Ask,
     /// The table; `None`: the one that fits the events best.
     pub uarch: Option<String>,
-    /// Tables of this machine, which decide between tables that fit equally well.
-    pub detected: Vec<String>,
+    /// This machine, which decides between tables that fit equally well.
+    pub machine: Option<&'m Machine>,
     /// One report per interval instead of one for all of them.
     pub intervals: bool,
 }
@@ -33,7 +37,7 @@ pub struct ImportAsk {
 ///
 /// # Errors
 /// A file that cannot be read or understood; counts that no table, or not the forced one, fits.
-pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
+pub fn imported(library: &Library, ask: &ImportAsk<'_>) -> Result<Vec<Report>> {
     let recording = recorded::read(&ask.files)?;
     let mut notes = recording.notes.clone();
     let tables = tables(library, &recording, ask, &mut notes)?;
@@ -87,7 +91,7 @@ fn nothing_read(recording: &Recording) -> String {
 fn tables(
     library: &Library,
     recording: &Recording,
-    ask: &ImportAsk,
+    ask: &ImportAsk<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Table>> {
     if let Some(name) = &ask.uarch {
@@ -105,20 +109,28 @@ fn tables(
     })?;
     let equal: Vec<&str> =
         matches.iter().take_while(|m| m.matched == best.matched).map(|m| m.name.as_str()).collect();
-    let chosen =
-        equal.iter().find(|n| ask.detected.iter().any(|d| d == *n)).copied().unwrap_or(equal[0]);
+    let here = match (equal.len(), ask.machine) {
+        (0 | 1, _) | (_, None) => Vec::new(),
+        (_, Some(machine)) => choose(machine, library, None).unwrap_or_default(),
+    };
+    let is_here = |n: &&&str| here.iter().any(|t| t.table == **n);
+    let chosen = equal.iter().find(is_here).copied().unwrap_or(equal[0]);
     let fit = format!("{} of {} events", best.matched, best.total);
     notes.push(match equal.len() {
         1 => format!("table {chosen} chosen by the events' names ({fit})"),
-        _ => format!(
+        n if n <= NAMED => format!(
             "table {chosen} chosen by the events' names ({fit}); {} fit as well: --uarch decides",
             equal.iter().filter(|n| **n != chosen).copied().collect::<Vec<_>>().join(", ")
+        ),
+        n => format!(
+            "table {chosen} chosen, but {} others know these events as well ({fit}): --uarch decides",
+            n - 1
         ),
     });
     Ok(vec![library.load(chosen)?])
 }
 
-fn frame(recording: &Recording, cores: &[Core], ask: &ImportAsk) -> Report {
+fn frame(recording: &Recording, cores: &[Core], ask: &ImportAsk<'_>) -> Report {
     let live = !recording.sessions.is_empty();
     let mut report = Report::new(if live { Source::Session } else { Source::Imported });
     let names: Vec<&str> = cores.iter().map(|c| c.table.name.as_str()).collect();
@@ -154,7 +166,10 @@ fn frame(recording: &Recording, cores: &[Core], ask: &ImportAsk) -> Report {
 }
 
 /// One report, or one per interval.
-fn reports(base: &Report, cores: &mut [Core], ask: &ImportAsk) -> Result<Vec<Report>> {
+fn reports(base: &Report, cores: &mut [Core], ask: &ImportAsk<'_>) -> Result<Vec<Report>> {
+    for core in cores.iter_mut() {
+        whole_or_intervals(&mut core.imported.counts, ask.intervals);
+    }
     if !ask.intervals {
         for core in cores.iter_mut() {
             let counts = &core.imported.counts;
@@ -173,11 +188,20 @@ fn reports(base: &Report, cores: &mut [Core], ask: &ImportAsk) -> Result<Vec<Rep
     intervals.into_iter().map(|i| report(base, cores, ask, |c| c.interval == i)).collect()
 }
 
+/// A session holds its intervals and, unless it was cut off, the whole run once more: keeps what
+/// was asked for, so that nothing counts twice.
+fn whole_or_intervals(counts: &mut Vec<Counts>, intervals: bool) {
+    let (whole, parts) = counts.iter().partition::<Vec<_>, _>(|c| c.interval.is_none());
+    if !whole.is_empty() && !parts.is_empty() {
+        counts.retain(|c| c.interval.is_some() == intervals);
+    }
+}
+
 /// The report of the counts that `wanted` takes.
 fn report(
     base: &Report,
     cores: &[Core],
-    ask: &ImportAsk,
+    ask: &ImportAsk<'_>,
     wanted: impl Fn(&Counts) -> bool,
 ) -> Result<Report> {
     let mut report = base.clone();
@@ -211,21 +235,21 @@ fn report(
         let times = part.iter().filter_map(|c| c.constants[Const::DurationMs.index()]);
         report.duration = times.reduce(f64::max).map(|ms| ms / 1e3).or(report.duration);
         if report.software.is_empty() {
-            report.software = software(&core.imported, &part);
+            report.software = software_of(&core.imported, &part);
         }
     }
     Ok(report)
 }
 
 /// Software counts, where there is one set of them.
-fn software(imported: &Imported, part: &[&Counts]) -> BTreeMap<String, Option<f64>> {
+fn software_of(imported: &Imported, part: &[&Counts]) -> software::Table {
     let here = |s: &&recorded::Software| {
         imported.software.len() == 1
             || part.iter().any(|c| c.interval == s.interval && c.scope == s.scope)
     };
     let found: Vec<&recorded::Software> = imported.software.iter().filter(here).collect();
-    let [only] = found.as_slice() else { return BTreeMap::new() };
-    only.values.iter().map(|(name, value)| ((*name).to_owned(), value.clone().ok())).collect()
+    let [only] = found.as_slice() else { return software::Table::new() };
+    software::recorded(only.values.iter().map(|(name, value)| (name.as_ref(), value)))
 }
 
 /// The deepest level all of whose nodes have their counts; 1 if there is none. A shallower level

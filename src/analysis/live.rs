@@ -2,10 +2,9 @@
 
 use super::advise::advise;
 use super::choose::{Ask, Chosen};
-use super::repeats;
+use super::{repeats, software};
 use crate::collect::{
-    Aggregate, Command, CorePlan, Exit, Interval, Measurement, Progress, Request, Software, Target,
-    perf,
+    Aggregate, Command, CorePlan, Exit, Interval, Measurement, Progress, Request, Target, perf,
 };
 use crate::counts::Counts;
 use crate::error::{Error, Result};
@@ -14,7 +13,6 @@ use crate::report::{self, Report, Source};
 use crate::schedule::{self, Budget, Plan};
 use crate::tables::{EventId, Library, Table};
 use crate::topdown::Evaluator;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What to measure and what to show of it.
@@ -85,6 +83,22 @@ pub(super) struct Core {
     pub groups: Vec<Vec<EventId>>,
 }
 
+/// Sees the counts themselves as they come in, beside the reports made of them.
+pub(super) trait Observer {
+    /// The counts of one interval.
+    fn interval(&mut self, interval: &Interval);
+    /// The counts of the whole measurement.
+    fn whole(&mut self, measured: &Measurement);
+}
+
+/// An observer that looks away.
+pub(super) struct Nobody;
+
+impl Observer for Nobody {
+    fn interval(&mut self, _: &Interval) {}
+    fn whole(&mut self, _: &Measurement) {}
+}
+
 /// Measures.
 ///
 /// # Errors
@@ -96,17 +110,36 @@ pub fn live(
     ask: &LiveAsk,
     update: &mut dyn FnMut(Update),
 ) -> Result<Outcome> {
+    if ask.drilldown {
+        let (tables, blocked) = choose_tables(machine, library, ask)?;
+        if blocked.is_none() {
+            return super::drilldown::run(machine, tables, ask, update);
+        }
+    }
+    let (cores, blocked) = prepare(machine, library, ask)?;
+    measure(machine, &cores, ask, blocked, update, &mut Nobody)
+}
+
+/// Tables with the PMU that counts each, and what blocks all of them, if something does.
+type Tables = (Vec<(Table, Option<String>)>, Option<Finding>);
+
+fn choose_tables(machine: &Machine, library: &Library, ask: &LiveAsk) -> Result<Tables> {
     let matches = choose(machine, library, ask.uarch.as_deref())?;
     let blocked = perf::blocked(machine, &matches);
     if let (true, Some(finding)) = (ask.require_pmu, &blocked) {
         return Err(required(finding));
     }
-    let tables = tables(library, &matches)?;
-    if ask.drilldown && blocked.is_none() {
-        return super::drilldown::run(machine, tables, ask, update);
-    }
-    let cores = cores(machine, tables, &ask.ask, blocked.is_none())?;
-    measure(machine, &cores, ask, blocked, update)
+    Ok((tables(library, &matches)?, blocked))
+}
+
+/// Chooses tables, nodes and groups.
+pub(super) fn prepare(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+) -> Result<(Vec<Core>, Option<Finding>)> {
+    let (tables, blocked) = choose_tables(machine, library, ask)?;
+    Ok((cores(machine, tables, &ask.ask, blocked.is_none())?, blocked))
 }
 
 fn required(finding: &Finding) -> Error {
@@ -157,6 +190,7 @@ pub(super) fn measure(
     ask: &LiveAsk,
     blocked: Option<Finding>,
     update: &mut dyn FnMut(Update),
+    observer: &mut dyn Observer,
 ) -> Result<Outcome> {
     let plans = cores
         .iter()
@@ -170,24 +204,41 @@ pub(super) fn measure(
     let source = if blocked.is_some() { Source::NoPmu } else { Source::Pmu };
     let measured = perf::measure(&request, &mut |progress| match progress {
         Progress::Interval(interval) => {
+            observer.interval(&interval);
             let report = interval_report(cores, &mut evaluators, ask, source, &interval);
             update(Update::Interval(Box::new(report)));
         }
         Progress::Interrupted { signal } => update(Update::Interrupted(signal)),
     })?;
+    observer.whole(&measured);
     let mut report = head(cores, ask, source);
     fill(&mut report, cores, &mut evaluators, &measured.counts);
     if measured.repeats.len() > 1 {
         repeats::deviations(&mut report, cores, &measured.repeats);
     }
     report.duration = Some(measured.software.wall.as_secs_f64());
-    report.software = software(&measured.software);
+    report.software = software::live(&measured.software);
     report.exit = measured.exit.map(|e| match e {
         Exit::Status(status) => report::Exit::Status(status),
         Exit::Signal(signal) => report::Exit::Signal(signal),
     });
     notes(&mut report, cores, &measured);
+    report.findings.extend(blocked.as_ref().map(not_measured));
     Ok(Outcome { report, exit: measured.exit, interrupted: measured.interrupted, blocked })
+}
+
+/// What blocks the whole tree, as a finding of the report.
+fn not_measured(blocked: &Finding) -> report::Finding {
+    let cause = blocked.cause.as_ref().map(|c| format!(": {c}")).unwrap_or_default();
+    report::Finding {
+        kind: report::FindingKind::NotMeasured,
+        node: None,
+        text: format!("{}{cause}.", blocked.what),
+        meaning: None,
+        causes: None,
+        next: blocked.remedy.clone(),
+        place: report::document::Place::default(),
+    }
 }
 
 fn request<'a>(machine: &'a Machine, cores: Vec<CorePlan<'a>>, ask: &LiveAsk) -> Request<'a> {
@@ -267,24 +318,8 @@ fn interval_report(
     let mut report = head(cores, ask, source);
     fill(&mut report, cores, evaluators, &interval.counts);
     report.duration = Some((interval.span.1 - interval.span.0).as_secs_f64());
-    report.software = software(&interval.software);
+    report.software = software::live(&interval.software);
     report
-}
-
-fn software(counted: &Software) -> BTreeMap<String, Option<f64>> {
-    let ok = |m: &crate::quantity::Measured| m.as_ref().ok().copied();
-    [
-        ("wall_ms", Some(counted.wall.as_secs_f64() * 1e3)),
-        ("task_clock_ms", ok(&counted.task_clock).map(|s| s * 1e3)),
-        ("cpus_used", ok(&counted.cpus_used())),
-        ("context_switches", ok(&counted.context_switches)),
-        ("migrations", ok(&counted.migrations)),
-        ("page_faults", ok(&counted.page_faults)),
-        ("major_faults", ok(&counted.major_faults)),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect()
 }
 
 fn notes(report: &mut Report, cores: &[Core], measured: &Measurement) {

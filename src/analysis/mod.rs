@@ -8,8 +8,11 @@ mod choose;
 mod drilldown;
 mod imported;
 mod live;
+mod record;
 mod repeats;
+mod software;
 
 pub use choose::{Ask, Chosen};
 pub use imported::{ImportAsk, imported};
 pub use live::{LiveAsk, Outcome, Update, live};
+pub use record::record;

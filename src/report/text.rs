@@ -333,6 +333,10 @@ impl Renderer<'_> {
     }
 
     fn finding(&mut self, finding: &Finding) -> std::fmt::Result {
+        // The tree says so itself, and the program tells the remedy on standard error.
+        if finding.kind == FindingKind::NotMeasured {
+            return Ok(());
+        }
         writeln!(self.out)?;
         let text = match finding.kind {
             FindingKind::Bottleneck | FindingKind::Undecided => self.paint("1", &finding.text),

@@ -11,7 +11,7 @@
 mod read;
 mod write;
 
-pub use read::{Reader, load};
+pub use read::{Reader, load, load_from};
 pub use write::SessionWriter;
 
 use crate::counts::Counts;

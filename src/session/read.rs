@@ -195,7 +195,18 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 /// # Errors
 /// As [`Reader`]; a damaged chunk is an error with its offset.
 pub fn load(path: &Path) -> Result<Session> {
-    let mut reader = Reader::open(path)?;
+    whole(Reader::open(path)?)
+}
+
+/// As [`load`], from anything that can be read; `name` names it in errors.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_from(input: impl Read, name: &str) -> Result<Session> {
+    whole(Reader::new(input, name)?)
+}
+
+fn whole<R: Read>(mut reader: Reader<R>) -> Result<Session> {
     let mut session = Session::default();
     for chunk in reader.by_ref() {
         match chunk? {

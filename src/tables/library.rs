@@ -2,6 +2,7 @@
 
 use super::Table;
 use crate::error::{Error, Result, nearest};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,12 +63,12 @@ impl Library {
     ///
     /// # Errors
     /// No such table (with the nearest name), or its file cannot be read.
-    pub fn text(&self, name: &str) -> Result<(String, String)> {
+    pub fn text(&self, name: &str) -> Result<(Cow<'static, str>, String)> {
         let lower = name.to_lowercase();
         match self.texts.get(&lower).or_else(|| self.texts.get(name)) {
-            Some(Text::Embedded(text)) => Ok(((*text).to_owned(), format!("{lower} (built in)"))),
+            Some(Text::Embedded(text)) => Ok((Cow::Borrowed(text), format!("{lower} (built in)"))),
             Some(Text::File(path)) => match fs::read_to_string(path) {
-                Ok(text) => Ok((text, path.display().to_string())),
+                Ok(text) => Ok((Cow::Owned(text), path.display().to_string())),
                 Err(e) => Err(Error::failed(format!("cannot read {}", path.display())).because(e)),
             },
             None => {

@@ -1,6 +1,6 @@
 //! What a node means, its usual causes and the next step, from `events/nodes.toml`.
 //!
-//! The file is parsed when the first text is wanted. An entry `ID@VARIANT` goes before plain
+//! A section of the file is parsed when its text is wanted. An entry `ID@VARIANT` goes before plain
 //! `ID`: the variant is a table's name (`zen2`) or what the table's key `texts` says (`e` for
 //! E-cores, `paper`).
 
@@ -30,36 +30,35 @@ pub struct Text {
     same: Option<String>,
 }
 
-/// The parsed file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Texts {
-    #[serde(default)]
-    node: HashMap<String, Text>,
-    #[serde(default)]
-    info: HashMap<String, Text>,
+/// The sections of the file by their header's text, such as `node.Frontend_Bound`. A section is
+/// parsed when its text is wanted: a report wants a few of several hundred.
+fn sections() -> &'static HashMap<String, &'static str> {
+    static SECTIONS: OnceLock<HashMap<String, &'static str>> = OnceLock::new();
+    SECTIONS.get_or_init(|| {
+        let after_header = |section: &'static str| {
+            let (header, body) = section.split_once("]\n")?;
+            Some((header.replace('"', ""), body))
+        };
+        FILE.split("\n[").filter_map(after_header).collect()
+    })
 }
 
-impl Texts {
-    /// Follows `same` once: it never leads to a second one.
-    fn get(&self, kind: NodeKind, id: &str) -> Option<&Text> {
-        let entries = if kind == NodeKind::Info { &self.info } else { &self.node };
-        let text = entries.get(id)?;
-        match &text.same {
-            Some(other) => entries.get(other),
-            None => Some(text),
-        }
+/// The entry `id`, with `same` followed once: it never leads to a second one.
+fn entry(kind: NodeKind, id: &str) -> Option<Text> {
+    let group = if kind == NodeKind::Info { "info" } else { "node" };
+    // A test parses every section; a text less is no reason to fail a report.
+    let parsed = |id: &str| -> Option<Text> {
+        toml::from_str(sections().get(&format!("{group}.{id}"))?).ok()
+    };
+    let text = parsed(id)?;
+    match &text.same {
+        Some(other) => parsed(other),
+        None => Some(text),
     }
 }
 
-fn texts() -> &'static Texts {
-    static TEXTS: OnceLock<Texts> = OnceLock::new();
-    // A test parses the file; a text less is no reason to fail a report.
-    TEXTS.get_or_init(|| toml::from_str(FILE).unwrap_or_default())
-}
-
 /// The text for the node `id` of `table`, if there is one.
-pub fn node(table: &Table, id: &str) -> Option<&'static Text> {
+pub fn node(table: &Table, id: &str) -> Option<Text> {
     let kind = table.node(id).map_or(NodeKind::Tree, |n| table.nodes[usize::from(n)].kind);
     lookup(kind, id, &table.name, variant(table.texts.as_deref(), table.core))
 }
@@ -74,22 +73,43 @@ pub fn variant(texts: Option<&str>, core: Option<CoreKind>) -> Option<&str> {
 }
 
 /// As [`node()`], for a table that is not compiled.
-pub fn lookup(
-    kind: NodeKind,
-    id: &str,
-    table: &str,
-    variant: Option<&str>,
-) -> Option<&'static Text> {
+pub fn lookup(kind: NodeKind, id: &str, table: &str, variant: Option<&str>) -> Option<Text> {
     [Some(table), variant]
         .into_iter()
         .flatten()
-        .find_map(|v| texts().get(kind, &format!("{id}@{v}")))
-        .or_else(|| texts().get(kind, id))
+        .find_map(|v| entry(kind, &format!("{id}@{v}")))
+        .or_else(|| entry(kind, id))
+}
+
+/// Whether [`lookup`] finds a text; parses nothing.
+pub fn exists(kind: NodeKind, id: &str, table: &str, variant: Option<&str>) -> bool {
+    let group = if kind == NodeKind::Info { "info" } else { "node" };
+    let has = |id: &str| sections().contains_key(&format!("{group}.{id}"));
+    has(id) || [Some(table), variant].into_iter().flatten().any(|v| has(&format!("{id}@{v}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The parsed file.
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Texts {
+        node: HashMap<String, Text>,
+        info: HashMap<String, Text>,
+    }
+
+    #[test]
+    fn every_section_is_found_by_itself() {
+        let texts: Texts = toml::from_str(FILE).expect("events/nodes.toml parses");
+        assert_eq!(sections().len(), texts.node.len() + texts.info.len());
+        for (kind, entries) in [(NodeKind::Tree, &texts.node), (NodeKind::Info, &texts.info)] {
+            for (id, text) in entries.iter().filter(|(_, t)| t.same.is_none()) {
+                assert_eq!(entry(kind, id).as_ref(), Some(text), "{id}");
+            }
+        }
+    }
 
     #[test]
     fn the_embedded_file_parses_and_every_alias_leads_somewhere() {
@@ -112,9 +132,9 @@ mod tests {
     fn a_variant_goes_before_the_plain_entry() {
         let get = |table, variant| lookup(NodeKind::Tree, "Frontend_Bound", table, variant);
         let plain = get("skx", None).expect("text");
-        assert_ne!(Some(plain), get("adl-e", Some("e")));
-        assert_ne!(Some(plain), get("paper", Some("paper")));
-        assert_eq!(Some(plain), get("skx", Some("nothing")));
+        assert_ne!(Some(&plain), get("adl-e", Some("e")).as_ref());
+        assert_ne!(Some(&plain), get("paper", Some("paper")).as_ref());
+        assert_eq!(Some(&plain), get("skx", Some("nothing")).as_ref());
     }
 
     #[test]

@@ -104,22 +104,43 @@ pub const DOMAINS: &[&str] = &[
     "MB/sec",
 ];
 
+/// What a check of one file says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Errors first, then by line.
+    pub findings: Vec<Finding>,
+    /// Nodes, bottlenecks, info metrics and events; 0 where the file cannot be read.
+    pub counts: [usize; 4],
+}
+
 /// Every finding about the table file `text` that is known as `name`, errors first, then by
 /// line.
 pub fn findings(name: &str, text: &str) -> Vec<Finding> {
-    let lines = Lines::of(text);
-    let mut found = Found { lines, list: Vec::new() };
+    report(name, text).findings
+}
+
+/// The findings, and how much the file holds.
+pub fn report(name: &str, text: &str) -> Report {
+    let mut found = Found { lines: Lines::of(text), list: Vec::new() };
+    let mut counts = [0; 4];
     match toml::from_str::<TableFile>(text) {
-        Ok(file) => check(name, &file, &mut found),
+        Ok(file) => {
+            counts = [file.node.len(), file.bottleneck.len(), file.info.len(), file.events.len()];
+            check(name, &file, &mut found);
+        }
         Err(e) => {
             let line = e.span().map(|span| found.lines.at(span.start));
             let what = format!("the file cannot be read: {}", e.message().trim_end());
             found.list.push(Finding { severity: Severity::Error, about: None, line, what });
         }
     }
-    found.list.sort_by_key(|f| (std::cmp::Reverse(f.severity), f.line));
-    found.list.dedup();
-    found.list
+    let mut findings = found.list;
+    findings.sort_by(|a, b| {
+        let key = |f: &Finding| (std::cmp::Reverse(f.severity), f.line);
+        key(a).cmp(&key(b)).then_with(|| a.what.cmp(&b.what))
+    });
+    findings.dedup();
+    Report { findings, counts }
 }
 
 /// The checks' way to report.

@@ -8,8 +8,8 @@
 
 use super::evaluate::{Evaluation, Scratch};
 use super::layout::Layout;
-use crate::counts::{Counts, GroupCounts, Reading};
-use crate::tables::{NodeId, Table};
+use crate::counts::{Counts, GroupCounts};
+use crate::tables::{EventId, NodeId, Table};
 
 /// Fewest readings of a group that give an error.
 pub const MIN_READINGS: usize = 8;
@@ -30,6 +30,55 @@ pub fn student_t95(degrees: usize) -> f64 {
     }
 }
 
+/// The repeated readings of one group, however it is known.
+struct Readings {
+    events: Vec<EventId>,
+    /// Sums over all readings, by event.
+    sums: Vec<f64>,
+    /// Running time of each reading (live), or 1 each (imported intervals).
+    weights: Vec<f64>,
+    /// Counts by reading and event, in the unit of `sums`.
+    values: Vec<Vec<f64>>,
+    /// Scaled total = sum × `enabled` / sum of weights.
+    enabled: f64,
+    /// Share of the time it ran.
+    share: f64,
+}
+
+impl Readings {
+    fn of(group: &GroupCounts) -> Option<Self> {
+        match group {
+            GroupCounts::Live { events, readings, enabled } => {
+                let weights: Vec<f64> = readings.iter().map(|r| r.running as f64).collect();
+                let values = readings.iter().map(|r| r.values.iter().map(|v| *v as f64).collect());
+                let share = group.running_share().unwrap_or(1.0);
+                Self::new(events.clone(), weights, values.collect(), *enabled as f64, share)
+            }
+            GroupCounts::Imported { events, running, intervals } => {
+                let events = events.iter().map(|(e, _)| *e).collect();
+                let n = intervals.len();
+                Self::new(events, vec![1.0; n], intervals.clone(), n as f64, running.unwrap_or(0.0))
+            }
+            GroupCounts::Missing { .. } => None,
+        }
+    }
+
+    fn new(
+        events: Vec<EventId>,
+        weights: Vec<f64>,
+        values: Vec<Vec<f64>>,
+        enabled: f64,
+        share: f64,
+    ) -> Option<Self> {
+        let complete = values.iter().all(|v| v.len() == events.len());
+        if values.len() < MIN_READINGS || !complete {
+            return None;
+        }
+        let sums = (0..events.len()).map(|i| values.iter().map(|v| v[i]).sum()).collect();
+        Some(Self { events, sums, weights, values, enabled, share })
+    }
+}
+
 /// Fills the errors of all nodes.
 pub(super) fn errors(
     table: &Table,
@@ -40,10 +89,7 @@ pub(super) fn errors(
 ) {
     let mut variance = vec![0.0f64; table.nodes.len()];
     for (g, group) in counts.groups.iter().enumerate() {
-        let GroupCounts::Live { events, readings, enabled } = group else { continue };
-        if readings.len() < MIN_READINGS {
-            continue;
-        }
+        let Some(readings) = Readings::of(group) else { continue };
         let dependent: Vec<NodeId> = table
             .order
             .iter()
@@ -56,8 +102,7 @@ pub(super) fn errors(
         if dependent.is_empty() {
             continue;
         }
-        let spread =
-            spread_of_group(table, layout, scratch, g, events, readings, *enabled, &dependent);
+        let spread = spread_of_group(table, layout, scratch, (g, &readings), &dependent);
         for (n, v) in dependent.iter().zip(spread) {
             variance[usize::from(*n)] += v;
         }
@@ -76,9 +121,10 @@ fn error_of(groups: &[usize], counts: &Counts, variance: f64) -> Result<f64, Str
     for &g in groups {
         match &counts.groups[g] {
             GroupCounts::Live { readings, .. } => fewest = fewest.min(readings.len()),
-            GroupCounts::Imported { .. } => {
+            GroupCounts::Imported { intervals, .. } if intervals.is_empty() => {
                 return Err("imported totals hold no repeated readings".into());
             }
+            GroupCounts::Imported { intervals, .. } => fewest = fewest.min(intervals.len()),
             GroupCounts::Missing { .. } => return Err("not counted".into()),
         }
     }
@@ -98,31 +144,23 @@ fn error_of(groups: &[usize], counts: &Counts, variance: f64) -> Result<f64, Str
 }
 
 /// Jackknife variance of every node in `dependent` that comes from group `g`.
-#[allow(clippy::too_many_arguments)]
 fn spread_of_group(
     table: &Table,
     layout: &Layout,
     scratch: &mut Scratch,
-    g: usize,
-    events: &[u16],
-    readings: &[Reading],
-    enabled: u64,
+    (g, readings): (usize, &Readings),
     dependent: &[NodeId],
 ) -> Vec<f64> {
-    let running: u64 = readings.iter().map(|r| r.running).sum();
-    let sums: Vec<u64> = (0..events.len())
-        .map(|i| readings.iter().map(|r| r.values.get(i).copied().unwrap_or(0)).sum())
-        .collect();
     let whole: Vec<f64> = dependent.iter().map(|&n| scratch.value_of(n)).collect();
     let kept: Vec<f64> = scratch.group_mut(table, g).to_vec();
+    let weight: f64 = readings.weights.iter().sum();
     let mut sum = vec![0.0; dependent.len()];
     let mut squares = vec![0.0; dependent.len()];
-    for left_out in readings {
-        let scale = enabled as f64 / (running - left_out.running) as f64;
+    for (left_out, own) in readings.values.iter().zip(&readings.weights) {
+        let scale = readings.enabled / (weight - own);
         let counts = scratch.group_mut(table, g);
-        for (i, &e) in events.iter().enumerate() {
-            let rest = sums[i] - left_out.values.get(i).copied().unwrap_or(0);
-            counts[usize::from(e)] = rest as f64 * scale;
+        for ((&e, all), without) in readings.events.iter().zip(&readings.sums).zip(left_out) {
+            counts[usize::from(e)] = (all - without) * scale;
         }
         scratch.next_stamp();
         for (k, &n) in dependent.iter().enumerate() {
@@ -138,8 +176,7 @@ fn spread_of_group(
     for (k, &n) in dependent.iter().enumerate() {
         scratch.set_value(n, whole[k]);
     }
-    let n = readings.len() as f64;
-    let share = if enabled == 0 { 1.0 } else { (running as f64 / enabled as f64).min(1.0) };
-    let scale = (n - 1.0) / n * (1.0 - share);
+    let n = readings.values.len() as f64;
+    let scale = (n - 1.0) / n * (1.0 - readings.share);
     sum.iter().zip(&squares).map(|(s, q)| scale * (q - s * s / n).max(0.0)).collect()
 }

@@ -233,3 +233,18 @@ fn a_mismeasured_value_is_never_the_bottleneck() {
     assert!(v.mismeasured[be] && !v.flagged[be]);
     assert_eq!(v.bottleneck(), t.node("Fe"));
 }
+
+/// Eight recorded intervals of the same share vary as the live readings above do, and nothing
+/// says how long the group ran: ± = 2.365 · √(6/8)/100 = 0.0204815.
+#[test]
+fn recorded_intervals_give_an_error_too() {
+    let t = table();
+    let intervals: Vec<Vec<f64>> = (1..=8).map(|i| vec![100.0, f64::from(4 * i)]).collect();
+    let id = |e: &str| t.event(e).unwrap();
+    let events = vec![(id("CYC"), Ok(800.0)), (id("FE"), Ok(144.0))];
+    let c = counts(vec![GroupCounts::Imported { events, running: None, intervals }]);
+    let e = Evaluator::new(&t).evaluate(&c);
+    let fe = &e.nodes[usize::from(t.node("Fe").unwrap())].quantity;
+    assert!((fe.get().unwrap() - 0.045).abs() < 1e-12);
+    assert!((fe.error.clone().unwrap() - 0.020_481_5).abs() < 1e-6, "{:?}", fe.error);
+}

@@ -2,6 +2,8 @@
 
 pub mod diff;
 pub mod doctor;
+pub mod measure;
+pub mod record;
 pub mod report;
 pub mod tables;
 pub mod workload;
@@ -15,6 +17,7 @@ use tdtool::{Error, Result};
 pub fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Report(args) => report::run(&cli.global, args),
+        Command::Record(args) => record::run(&cli.global, args),
         Command::Diff(args) => diff::run(&cli.global, args),
         Command::Tables(args) => tables::run(&cli.global, args),
         Command::Workload(args) => workload::run(&cli.global, args),

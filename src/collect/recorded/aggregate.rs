@@ -25,8 +25,8 @@ type Key = (Option<String>, Option<String>, Option<(Duration, Duration)>);
 
 /// Sums `counts`, in order of first appearance; kinds of cores are kept apart.
 ///
-/// Raw readings cannot be summed over CPUs without losing what they were scaled by, so live
-/// groups become imported ones: their totals.
+/// Over intervals, live readings follow one another and stay live. Over CPUs they cannot be summed
+/// without losing what they were scaled by, so live groups become imported ones: their totals.
 pub fn aggregate(counts: &[Counts], over: Over) -> Vec<Counts> {
     let mut sums: Vec<(Key, Vec<&Counts>)> = Vec::new();
     let mut at: HashMap<Key, usize> = HashMap::new();
@@ -67,15 +67,20 @@ fn sum((core, scope, interval): Key, parts: &[&Counts], over: Over) -> Counts {
             }
         }
     }
-    total.groups = lists.iter().map(|(events, nth)| group(events, *nth, parts)).collect();
+    total.groups = lists.iter().map(|(events, nth)| group(events, *nth, parts, over)).collect();
     total
 }
 
-fn group(list: &[EventId], nth: usize, parts: &[&Counts]) -> GroupCounts {
+fn group(list: &[EventId], nth: usize, parts: &[&Counts], over: Over) -> GroupCounts {
     let of = |part: &&Counts| -> Option<GroupCounts> {
         part.groups.iter().filter(|g| g.events() == list).nth(nth).cloned()
     };
     let found: Vec<Option<GroupCounts>> = parts.iter().map(of).collect();
+    if over == Over::Intervals
+        && let Some(whole) = joined(list, &found)
+    {
+        return whole;
+    }
     let total = |i: usize| {
         found.iter().try_fold(0.0, |sum, g| match g {
             Some(g) => g.total(i).map(|v| sum + v),
@@ -88,7 +93,33 @@ fn group(list: &[EventId], nth: usize, parts: &[&Counts]) -> GroupCounts {
         .filter_map(GroupCounts::running_share)
         .fold(None, |least: Option<f64>, share| Some(least.map_or(share, |l| l.min(share))));
     let events = list.iter().enumerate().map(|(i, e)| (*e, total(i))).collect();
-    GroupCounts::Imported { events, running }
+    let value = |g: &GroupCounts, i: usize| g.total(i).ok();
+    let of_part = |g: &Option<GroupCounts>| -> Option<Vec<f64>> {
+        let g = g.as_ref()?;
+        (0..list.len()).map(|i| value(g, i)).collect()
+    };
+    // Sums over CPUs are one reading of many counters, not many readings of one.
+    let intervals = match over {
+        Over::Intervals => found.iter().map(of_part).collect::<Option<_>>().unwrap_or_default(),
+        Over::Scopes | Over::All => Vec::new(),
+    };
+    GroupCounts::Imported { events, running, intervals }
+}
+
+/// Live readings of successive intervals, one behind the other; `None` unless all are live.
+fn joined(list: &[EventId], found: &[Option<GroupCounts>]) -> Option<GroupCounts> {
+    let mut whole = (Vec::new(), 0u64);
+    for group in found {
+        match group {
+            Some(GroupCounts::Live { readings, enabled, .. }) => {
+                whole.0.extend(readings.iter().cloned());
+                whole.1 = whole.1.saturating_add(*enabled);
+            }
+            _ => return None,
+        }
+    }
+    let (readings, enabled) = whole;
+    Some(GroupCounts::Live { events: list.to_vec(), readings, enabled })
 }
 
 /// Constants of the first part; durations of intervals add up, those of CPUs are the same.

@@ -67,6 +67,9 @@ impl Builder {
     pub fn start_run(&mut self) {
         if self.rows_in_run {
             self.run += 1;
+            if let Some(source) = self.recording.sources.last_mut() {
+                source.runs = self.run + 1;
+            }
             self.reset_run();
         }
     }

@@ -12,8 +12,10 @@
 
 use super::{Block, Count, NameId, Recording, Row};
 use crate::tables::EventId;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Longest distance between two occurrences of an event in which the best boundary is searched.
 const SEARCHED: usize = 64;
@@ -21,9 +23,13 @@ const SEARCHED: usize = 64;
 /// perf prints shares with two decimals of a percent.
 const SHARE_STEP: f64 = 0.5e-4;
 
+/// Indices of the rows that were counted together, group by group.
+type RowGroups = Rc<[Vec<usize>]>;
+
 /// The inferred groups of every list of events in a recording.
 pub struct Groups {
     boundaries: HashMap<Vec<NameId>, Vec<bool>>,
+    found: RefCell<HashMap<Vec<NameId>, RowGroups>>,
 }
 
 fn list_of(block: &Block) -> Vec<NameId> {
@@ -41,32 +47,38 @@ impl Groups {
                 seen[at] = true;
             }
         }
-        Self { boundaries }
+        Self { boundaries, found: RefCell::default() }
     }
 
     /// The groups of `block` as lists of indices into its rows. `event` is the table's event a
-    /// name stands for; `cover` scores a set of events held by one group.
+    /// name stands for, the same for every block with the same list of names; `cover` scores a
+    /// set of events held by one group.
     pub fn of(
         &self,
         block: &Block,
         event: &dyn Fn(NameId) -> Option<EventId>,
         cover: &dyn Fn(&[EventId]) -> usize,
-    ) -> Vec<Vec<usize>> {
+    ) -> RowGroups {
         if block.rows.iter().any(|r| r.group.is_some()) {
-            return numbered(&block.rows);
+            return numbered(&block.rows).into();
         }
         let list = list_of(block);
+        if let Some(found) = self.found.borrow().get(&list) {
+            return Rc::clone(found);
+        }
         let shown = self.boundaries.get(&list);
         let starts_group = |at: usize| at == 0 || shown.is_some_and(|b| b[at]);
         let starts: Vec<usize> = (0..list.len()).filter(|&at| starts_group(at)).collect();
         let ends = starts.iter().skip(1).copied().chain([list.len()]);
         let events: Vec<Option<EventId>> = list.iter().map(|n| event(*n)).collect();
-        starts
+        let groups: RowGroups = starts
             .iter()
             .zip(ends)
             .flat_map(|(&start, end)| without_repeats(&events, start..end, cover))
             .map(|range| range.collect())
-            .collect()
+            .collect();
+        self.found.borrow_mut().insert(list, Rc::clone(&groups));
+        groups
     }
 }
 

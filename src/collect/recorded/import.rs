@@ -8,7 +8,7 @@ use crate::counts::{Counts, GroupCounts};
 use crate::error::{Error, Result};
 use crate::quantity::Missing;
 use crate::tables::{Const, EventId, Library, PmuKind, Ring, Table};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 /// How strictly the table must fit.
@@ -255,6 +255,7 @@ impl<'a> Importer<'a> {
             })
             .collect();
         let mut rings = HashSet::new();
+        let mut both = BTreeSet::new();
         let event = |name| match self.meaning(name) {
             Match::Event { id, only: None } => Some(id),
             // A count of one ring beside a count of all rings would only mislead.
@@ -265,11 +266,16 @@ impl<'a> Importer<'a> {
             let has_all = |needs: &&&[EventId]| needs.iter().all(|e| held.contains(e));
             self.needs.iter().filter(|n| !n.is_empty()).filter(has_all).count()
         };
-        for rows in self.groups.of(block, &event, &cover) {
+        for rows in self.groups.of(block, &event, &cover).iter() {
             let mut events: Vec<(EventId, std::result::Result<f64, Missing>)> = Vec::new();
             let mut running: Option<f64> = None;
-            for row in rows.into_iter().map(|i| &block.rows[i]) {
-                let Some(id) = event(row.name) else { continue };
+            for row in rows.iter().map(|i| &block.rows[*i]) {
+                let Some(id) = event(row.name) else {
+                    if let Match::Event { .. } = self.meaning(row.name) {
+                        both.insert(row.name);
+                    }
+                    continue;
+                };
                 if let Match::Event { only: Some(ring), .. } = self.meaning(row.name) {
                     rings.insert(ring == Ring::User);
                 }
@@ -286,8 +292,18 @@ impl<'a> Importer<'a> {
                 }
             }
             if !events.is_empty() {
-                counts.groups.push(GroupCounts::Imported { events, running });
+                counts.groups.push(GroupCounts::Imported {
+                    events,
+                    running,
+                    intervals: Vec::new(),
+                });
             }
+        }
+        for name in both {
+            counts.notes.push(format!(
+                "{} is not used: the recording has the same event for all modes, too",
+                self.recording.name(name)
+            ));
         }
         for user in rings {
             counts.notes.push(match user {

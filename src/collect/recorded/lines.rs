@@ -74,6 +74,11 @@ impl<R: Read> Lines<R> {
         Ok(Some((place, text)))
     }
 
+    /// The input, nothing of it lost if no line was read.
+    pub fn into_input(self) -> impl Read {
+        self.input
+    }
+
     /// Number of the last line read.
     pub fn line(&self) -> u32 {
         self.line

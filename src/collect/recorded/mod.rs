@@ -91,6 +91,8 @@ pub struct Source {
     pub path: PathBuf,
     /// Its format.
     pub format: Format,
+    /// How many runs were appended to one another in it.
+    pub runs: u32,
 }
 
 /// What a row holds.
@@ -222,8 +224,7 @@ impl Recording {
                 false => source.path.display().to_string(),
             });
         }
-        let several_runs = self.blocks.iter().any(|b| b.source == block.source && b.run > 0);
-        if several_runs {
+        if self.sources.get(block.source).is_some_and(|s| s.runs > 1) {
             parts.push(format!("run {}", block.run + 1));
         }
         if let Some(trial) = &block.trial {

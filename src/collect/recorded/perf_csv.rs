@@ -145,7 +145,7 @@ fn parse(text: &str, separator: &str) -> std::result::Result<(Place, Parsed), &'
     let fields: Vec<&str> = text.split(separator).map(str::trim).collect();
     let mut place = Place::default();
     let mut at = 0;
-    if let Some(time) = time_stamp(fields[0]) {
+    if let Some(time) = time_stamp(fields[0], text.starts_with(' ')) {
         place.time = Some(time);
         at = 1;
     } else if fields[0] == "summary" {
@@ -183,10 +183,10 @@ fn parse(text: &str, separator: &str) -> std::result::Result<(Place, Parsed), &'
     }
 }
 
-/// Seconds with nine decimals: nothing else on a line of perf has those.
-fn time_stamp(field: &str) -> Option<u64> {
+/// Seconds with nine decimals, or indented: nothing else on a line of perf is.
+fn time_stamp(field: &str, indented: bool) -> Option<u64> {
     let (_, fraction) = field.split_once('.')?;
-    if fraction.len() != 9 {
+    if fraction.len() != 9 && !indented {
         return None;
     }
     builder::seconds(field)
@@ -252,10 +252,19 @@ fn after_count(
             _ => Err("the line is cut off"),
         };
     };
-    tail.run_time = Some(run_time.parse().map_err(|_| "the run time is not a whole number")?);
+    let nanos = run_time.parse::<f64>().ok().filter(|t| (0.0..1e19).contains(t));
+    let whole = run_time.parse::<u64>().ok();
+    let run_time = whole.or(nanos.map(|t| t as u64));
+    tail.run_time = Some(run_time.ok_or("the run time is not a number of nanoseconds")?);
+    // perf writes two decimals: `10` at the end of a line is a share cut off, and `24,93` one of
+    // a locale with decimal commas.
+    let halved = !share.contains('.')
+        && metric
+            .first()
+            .is_none_or(|f| separator == "," && f.len() == 2 && super::scope::is_whole(f));
     tail.share = Some(
         builder::percent(share)
-            .filter(|_| share.contains('.'))
+            .filter(|_| !halved)
             .ok_or("the running share is not a percentage")?,
     );
     if let [value, name, ..] = metric

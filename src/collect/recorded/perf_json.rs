@@ -41,7 +41,11 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
     {
         builder.metric(number, &place, name, value);
     }
-    let Some(count) = string(&object, "counter-value") else {
+    let count = object.get("counter-value").map(|value| match value {
+        Value::String(text) => text.trim().to_owned(),
+        other => other.to_string(),
+    });
+    let Some(count) = count else {
         if !object.contains_key("metric-value") && !object.contains_key("metricgroup") {
             builder.skip(number, "there is neither a count nor a metric", text);
         }
@@ -51,7 +55,7 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         builder.skip(number, "there is no event", text);
         return Ok(());
     };
-    let count = match builder::count(count) {
+    let count = match builder::count(&count) {
         Ok(count) => count,
         Err(why) => {
             builder.skip(number, why, text);

@@ -20,7 +20,7 @@ const HELD_TEXT: usize = 4096;
 /// Lines of `name,number` that settle on plain CSV where nothing else fits.
 const PLAIN_ENOUGH: usize = 1000;
 
-/// Reads recorded counts from `paths`, each in any known format.
+/// Reads recorded counts from `paths`, each in any known format; `-` is standard input.
 ///
 /// # Errors
 /// A file cannot be read, is binary, empty or of no known format, or holds no count at all.
@@ -38,6 +38,9 @@ pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Recording> {
 }
 
 fn read_file(path: &Path, builder: &mut Builder) -> Result<()> {
+    if path == Path::new("-") {
+        return read_from(std::io::stdin().lock(), path, builder);
+    }
     let unreadable =
         |e: std::io::Error| Error::failed(format!("cannot read {}", path.display())).because(e);
     let file = File::open(path).map_err(unreadable)?;
@@ -51,10 +54,10 @@ fn read_file(path: &Path, builder: &mut Builder) -> Result<()> {
 pub fn read_from(input: impl Read, path: &Path, builder: &mut Builder) -> Result<()> {
     let mut lines = Lines::new(input, path);
     if lines.peek()?.starts_with(&session::MAGIC) {
-        return read_session(path, builder);
+        return read_session(lines.into_input(), path, builder);
     }
     refuse_known_binaries(lines.peek()?, path)?;
-    builder.start_file(Source { path: path.to_owned(), format: Format::PerfJson });
+    builder.start_file(Source { path: path.to_owned(), format: Format::PerfJson, runs: 1 });
     read_text(&mut lines, path, builder)?;
     if let Some(line) = lines.first_bad_utf8() {
         let note = format!("{}:{line}: not UTF-8; bad bytes were replaced", path.display());
@@ -71,9 +74,9 @@ pub fn read_from(input: impl Read, path: &Path, builder: &mut Builder) -> Result
     Ok(())
 }
 
-fn read_session(path: &Path, builder: &mut Builder) -> Result<()> {
-    let session = session::load(path)?;
-    builder.start_file(Source { path: path.to_owned(), format: Format::Session });
+fn read_session(input: impl Read, path: &Path, builder: &mut Builder) -> Result<()> {
+    let session = session::load_from(input, &path.display().to_string())?;
+    builder.start_file(Source { path: path.to_owned(), format: Format::Session, runs: 1 });
     let recording = builder.recording();
     recording.notes.extend(session.notes.iter().map(|n| format!("{}: {n}", path.display())));
     recording.sessions.push(session);

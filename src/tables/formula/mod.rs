@@ -18,7 +18,7 @@ mod lex;
 mod parse;
 mod program;
 
-pub use parse::parse;
+pub use parse::{parse, parse_up_to};
 pub use program::{Inputs, Leaf, Program, Resolve, STACK};
 
 use std::fmt;

@@ -3,9 +3,9 @@
 use super::Found;
 use super::Severity::{Error, Note};
 use super::nodes::Formulas;
-use crate::tables::PmuKind;
 use crate::tables::schema::{EventSpec, TableFile};
-use std::collections::{BTreeMap, HashSet};
+use crate::tables::{PmuKind, Ring};
+use std::collections::{HashMap, HashSet};
 
 /// Checks all events.
 pub(super) fn check(file: &TableFile, formulas: &[Formulas], found: &mut Found) {
@@ -69,10 +69,13 @@ fn unused(file: &TableFile, formulas: &[Formulas], found: &mut Found) {
 
 /// One encoding under several names is counted several times.
 fn duplicates(file: &TableFile, found: &mut Found) {
-    let mut by_encoding: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for (name, spec) in file.events.iter().filter(|(_, s)| s.pmu == PmuKind::Core) {
-        let bare = EventSpec { precise: false, period: None, errata: None, ..spec.clone() };
-        by_encoding.entry(format!("{bare:?}")).or_default().push(name);
+    let mut by_encoding: HashMap<_, Vec<&str>> = HashMap::new();
+    for (name, e) in file.events.iter().filter(|(_, e)| e.pmu == PmuKind::Core) {
+        // Everything that makes a count; not what is said for sampling and placing.
+        let bits = [e.inv, e.edge, e.any, e.eq, e.percore];
+        let ring = e.ring.map(|r| r == Ring::User);
+        let key = (e.code, e.umask, e.cmask, bits, ring, e.extra, e.value, e.metric);
+        by_encoding.entry(key).or_default().push(name);
     }
     for names in by_encoding.values().filter(|n| n.len() > 1) {
         found.event(Note, names[0], format!("has the encoding of {}", names[1..].join(", ")));

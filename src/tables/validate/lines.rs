@@ -1,28 +1,34 @@
 //! Which line of a table file a node, an event or a key stands on.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use toml::de::{DeTable, DeValue};
 
-/// Places in the text of a table.
+/// Places in the text of a table, looked for when the first one is wanted.
 pub(super) struct Lines<'t> {
     text: &'t str,
+    places: OnceCell<Places>,
+}
+
+/// Byte offsets by name.
+#[derive(Default)]
+struct Places {
     nodes: HashMap<String, usize>,
     events: HashMap<String, usize>,
     keys: HashMap<String, usize>,
 }
 
-impl<'t> Lines<'t> {
+impl Places {
     /// Reads the places; a text that is no TOML has none.
-    pub(super) fn of(text: &'t str) -> Self {
-        let mut lines =
-            Self { text, nodes: HashMap::new(), events: HashMap::new(), keys: HashMap::new() };
-        let Ok(root) = DeTable::parse(text) else { return lines };
+    fn of(text: &str) -> Self {
+        let mut places = Self::default();
+        let Ok(root) = DeTable::parse(text) else { return places };
         for (key, value) in root.get_ref() {
-            lines.keys.insert(key.get_ref().to_string(), key.span().start);
+            places.keys.insert(key.get_ref().to_string(), key.span().start);
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("events", DeValue::Table(events)) => {
                     for name in events.keys() {
-                        lines.events.insert(name.get_ref().to_string(), name.span().start);
+                        places.events.insert(name.get_ref().to_string(), name.span().start);
                     }
                 }
                 ("node" | "bottleneck" | "info", DeValue::Array(nodes)) => {
@@ -32,14 +38,25 @@ impl<'t> Lines<'t> {
                             && let Some(text) = id.get_ref().as_str()
                         {
                             // The first of two nodes of one name keeps the place.
-                            lines.nodes.entry(text.to_owned()).or_insert(id.span().start);
+                            places.nodes.entry(text.to_owned()).or_insert(id.span().start);
                         }
                     }
                 }
                 _ => {}
             }
         }
-        lines
+        places
+    }
+}
+
+impl<'t> Lines<'t> {
+    /// The lines of `text`.
+    pub(super) fn of(text: &'t str) -> Self {
+        Self { text, places: OnceCell::new() }
+    }
+
+    fn places(&self) -> &Places {
+        self.places.get_or_init(|| Places::of(self.text))
     }
 
     /// Line of the byte at `offset`, from 1.
@@ -50,16 +67,26 @@ impl<'t> Lines<'t> {
 
     /// Line of the node `id`.
     pub(super) fn node(&self, id: &str) -> Option<usize> {
-        self.nodes.get(id).map(|o| self.at(*o))
+        let offset = self.line_start(&format!("id = \"{id}\"\n"));
+        offset.or_else(|| self.places().nodes.get(id).copied()).map(|o| self.at(o))
     }
 
     /// Line of the event `name`.
     pub(super) fn event(&self, name: &str) -> Option<usize> {
-        self.events.get(name).map(|o| self.at(*o))
+        let offset = self.line_start(&format!("\"{name}\" = "));
+        offset.or_else(|| self.places().events.get(name).copied()).map(|o| self.at(o))
     }
 
     /// Line of a key at the top of the file.
     pub(super) fn key(&self, key: &str) -> Option<usize> {
-        self.keys.get(key).map(|o| self.at(*o))
+        self.places().keys.get(key).map(|o| self.at(*o))
+    }
+
+    /// Where a line begins with `what`: as the importer writes it, found without parsing.
+    fn line_start(&self, what: &str) -> Option<usize> {
+        self.text
+            .match_indices(what)
+            .map(|(at, _)| at)
+            .find(|at| at.checked_sub(1).is_none_or(|before| self.text.as_bytes()[before] == b'\n'))
     }
 }

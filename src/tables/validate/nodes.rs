@@ -157,7 +157,7 @@ fn vocabulary(node: &Formulas, found: &mut Found) {
 
 fn text(node: &Formulas, file: &TableFile, found: &mut Found) {
     let variant = texts::variant(file.texts.as_deref(), file.core);
-    if texts::lookup(node.kind, &node.node.id, &file.name, variant).is_none() {
+    if !texts::exists(node.kind, &node.node.id, &file.name, variant) {
         found.node(Warning, &node.node.id, "no text in events/nodes.toml".into());
     }
 }

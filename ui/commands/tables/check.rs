@@ -4,10 +4,12 @@ use super::print;
 use crate::cli::Global;
 use clap::Args;
 use std::fmt::Write as _;
+use std::num::NonZero;
 use std::process::ExitCode;
+use std::thread;
 use tdtool::Result;
-use tdtool::tables::validate::{Finding, Severity, findings};
-use tdtool::tables::{NodeKind, Table};
+use tdtool::tables::Library;
+use tdtool::tables::validate::{Finding, Report, Severity, report};
 
 #[derive(Args)]
 pub struct CheckArgs {
@@ -29,15 +31,12 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<ExitCode> {
     };
     let mut out = String::new();
     let mut bad = false;
-    for name in &names {
-        let (text, origin) = library.text(name)?;
-        let found = findings(name, &text);
-        // What `parse` refuses has an error among the findings; its counts do not matter.
-        let counts = Table::parse(&text, &origin).map(|t| contents(&t)).unwrap_or_default();
+    for (name, report) in names.iter().zip(reports(&library, &names)) {
+        let Report { findings: found, counts } = report?;
         let failed = found.iter().any(|f| f.severity == Severity::Error);
         bad |= failed;
         let state = if failed { "ERRORS" } else { "ok" };
-        let _ = writeln!(out, "{name:<8}  {state:<6}  {counts}{}", tally(&found));
+        let _ = writeln!(out, "{name:<8}  {state:<6}  {}{}", contents(counts), tally(&found));
         for finding in found.iter().filter(|f| args.notes || f.severity > Severity::Note) {
             let _ = writeln!(out, "  {finding}");
         }
@@ -46,15 +45,28 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<ExitCode> {
     Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn contents(table: &Table) -> String {
-    let of = |kind| table.of_kind(kind).count();
-    format!(
-        "{} nodes, {} bottlenecks, {} infos, {} events",
-        of(NodeKind::Tree),
-        of(NodeKind::Bottleneck),
-        of(NodeKind::Info),
-        table.events.len()
-    )
+/// The reports on all tables, in order; the work is shared between the CPUs.
+fn reports(library: &Library, names: &[String]) -> Vec<Result<Report>> {
+    let one = |name: &String| library.text(name).map(|(text, _)| report(name, &text));
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = names.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let parts: Vec<_> = names
+            .chunks(share)
+            .map(|part| (part, scope.spawn(move || part.iter().map(one).collect::<Vec<_>>())))
+            .collect();
+        parts
+            .into_iter()
+            .flat_map(|(part, thread)| {
+                // A thread that failed is not worth more than doing its part here.
+                thread.join().unwrap_or_else(|_| part.iter().map(one).collect())
+            })
+            .collect()
+    })
+}
+
+fn contents([nodes, bottlenecks, infos, events]: [usize; 4]) -> String {
+    format!("{nodes} nodes, {bottlenecks} bottlenecks, {infos} infos, {events} events")
 }
 
 fn tally(found: &[Finding]) -> String {

@@ -263,7 +263,7 @@ impl Trial {
         let mut events: Vec<_> = self.events.into_iter().map(value).collect();
         events.sort_unstable_by_key(|(id, _)| *id);
         Counts {
-            groups: vec![GroupCounts::Imported { events, running: None }],
+            groups: vec![GroupCounts::Imported { events, running: None, intervals: Vec::new() }],
             constants: self.constants.map(Option::flatten),
             ..Counts::default()
         }

@@ -1,0 +1,95 @@
+//! A live measurement whose counts go to a session file while it runs.
+
+use super::live::{Core, LiveAsk, Observer, Outcome, Update, measure, prepare};
+use super::software;
+use crate::collect::{Measurement, Software};
+use crate::counts::Counts;
+use crate::error::Result;
+use crate::machine::Machine;
+use crate::session::{Chunk, SessionWriter, SoftwareCounts, StoredCounts, StoredTable};
+use crate::tables::Library;
+use serde_json::json;
+use std::path::Path;
+use std::time::Duration;
+
+/// Measures as [`super::live()`] does and keeps everything in the session file `path`: the counts
+/// of every interval as soon as it is over, and those of the whole run at the end.
+///
+/// # Errors
+/// As [`super::live()`]; the file cannot be written (what was written before is kept).
+pub fn record(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+    path: &Path,
+    update: &mut dyn FnMut(Update),
+) -> Result<Outcome> {
+    let (cores, blocked) = prepare(machine, library, ask)?;
+    let mut writer = SessionWriter::create(path)?;
+    writer.append(&Chunk::Header(json!({
+        "tool": env!("CARGO_PKG_VERSION"),
+        "processor": machine.cpu.signature(),
+        "command": ask.typed,
+        "interval_ms": ask.interval.map(|i| i.as_millis() as u64),
+    })))?;
+    for core in &cores {
+        let (text, _) = library.text(&core.table.name)?;
+        let table = StoredTable { name: core.table.name.clone(), text: text.into_owned() };
+        writer.append(&Chunk::Table(table))?;
+    }
+    let mut keeper = Keeper { writer, cores: &cores, failed: None };
+    let outcome = measure(machine, &cores, ask, blocked, update, &mut keeper)?;
+    if let Some(error) = keeper.failed.take() {
+        return Err(error);
+    }
+    let end =
+        json!({ "status": outcome.exit.map(|e| e.code()), "interrupted": outcome.interrupted });
+    keeper.writer.append(&Chunk::End(end))?;
+    keeper.writer.finish()?;
+    Ok(outcome)
+}
+
+/// Writes what the collector hands over; the first failure is kept and ends the writing, not the
+/// command.
+struct Keeper<'a> {
+    writer: SessionWriter,
+    cores: &'a [Core],
+    failed: Option<crate::Error>,
+}
+
+impl Keeper<'_> {
+    fn keep(&mut self, chunk: &Chunk) {
+        if self.failed.is_none() {
+            self.failed = self.writer.append(chunk).err();
+        }
+    }
+
+    fn counts(&mut self, all: &[Counts]) {
+        for counts in all {
+            let name = match (&counts.core, self.cores) {
+                (Some(name), _) => name.clone(),
+                (None, [only, ..]) => only.table.name.clone(),
+                (None, []) => continue,
+            };
+            let stored = StoredCounts { table: name, counts: counts.clone() };
+            self.keep(&Chunk::Counts(Box::new(stored)));
+        }
+    }
+
+    fn software(&mut self, counted: &Software, interval: Option<(Duration, Duration)>) {
+        let values = software::to_perf(counted);
+        self.keep(&Chunk::Software(SoftwareCounts { scope: None, interval, values }));
+    }
+}
+
+impl Observer for Keeper<'_> {
+    fn interval(&mut self, interval: &crate::collect::Interval) {
+        self.counts(&interval.counts);
+        self.software(&interval.software, Some(interval.span));
+    }
+
+    fn whole(&mut self, measured: &Measurement) {
+        self.counts(&measured.counts);
+        self.software(&measured.software, None);
+    }
+}
