@@ -37,13 +37,14 @@ fn the_exit_status_and_the_signal_are_the_commands_own() {
 #[test]
 fn a_command_that_cannot_start_is_told_apart_from_one_that_fails() {
     let missing = measure(&["surely-no-such-program"]).expect_err("no such program");
-    assert_eq!(missing.kind(), ErrorKind::Failed);
+    assert_eq!(missing.kind(), ErrorKind::CommandNotFound);
     assert!(missing.remedy().expect("a remedy").contains("PATH"), "{missing:?}");
     let folder = measure(&["/"]).expect_err("a folder");
     assert!(folder.cause().expect("a cause").contains("denied"), "{folder:?}");
     let text = tempfile::NamedTempFile::new().expect("a file");
     let path = text.path().to_string_lossy().into_owned();
     let plain = measure(&[&path]).expect_err("not executable");
+    assert_eq!(plain.kind(), ErrorKind::CommandNotExecutable);
     assert!(plain.remedy().expect("a remedy").contains("chmod +x"), "{plain:?}");
 }
 
@@ -66,7 +67,7 @@ fn the_command_gets_ordinary_signal_handling() {
 #[test]
 fn a_signal_for_us_ends_the_command_and_still_gives_a_measurement() {
     // The command sends it to its parent, which is us, and waits to get it back.
-    let measured = shell("kill -INT $PPID; sleep 60");
+    let measured = shell("kill -INT $PPID; exec sleep 60");
     assert_eq!(measured.interrupted, Some(libc::SIGINT));
     assert!(measured.software.wall < Duration::from_secs(50));
     assert!(measured.software.task_clock.is_ok());
@@ -87,9 +88,9 @@ fn a_process_that_ends_ends_its_measurement() {
     let measured = perf::measure(&request, &mut |p| {
         if matches!(p, Progress::Interval(_)) {
             drop(child.stdin.take());
-            let _ = child.try_wait();
         }
     });
+    let _ = child.wait();
     assert_eq!(measured.expect("measured").exit, None);
 }
 

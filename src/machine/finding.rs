@@ -117,9 +117,11 @@ pub(super) fn no_core_pmu(machine: &Machine) -> Finding {
             Level::Blocked,
             what,
             format!("this virtual machine{name} is not given a PMU by its host"),
-            "on the host: expose a virtual PMU (QEMU/KVM: -cpu host,pmu=on; libvirt: \
-             <features><pmu state='on'/></features>; VMware: vpmc.enable = \"TRUE\"; EC2: a \
-             .metal or whole-socket instance), or measure on the host itself",
+            "give the guest a virtual PMU on the host, or measure on the host itself:\n\
+             QEMU/KVM: -cpu host,pmu=on\n\
+             libvirt: <features><pmu state='on'/></features>\n\
+             VMware: vpmc.enable = \"TRUE\"\n\
+             EC2: a .metal or whole-socket instance",
         );
     }
     Finding::but(

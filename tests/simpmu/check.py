@@ -53,6 +53,13 @@ GUESTS = {
             ),
             "interval": ("report --level 1 --interval 500 -- $W 2", ALL | {"intervals": 3}),
             "repeat": ("report --level 1 -r 3 -- $W 0.5", ALL),
+            # An ordinary user at perf_event_paranoid 2: a tenth of every count is the kernel's.
+            "user-only": (
+                "echo 2 > /proc/sys/kernel/perf_event_paranoid; "
+                'setpriv --reuid=65534 --clear-groups "$T" report --level 1 --format json -- $W 1 > $OUT/$C.json; '
+                "echo 3 > /proc/sys/kernel/perf_event_paranoid",
+                ALL | {"note": "user mode only"},
+            ),
             # Somebody else holds three of the eight general counters.
             "watchdog": (
                 "echo 7 > /sys/module/simpmu/parameters/busy; report --level 2 -- $W 3; "

@@ -219,10 +219,7 @@ impl Kernel for Live {
             if self.child.as_ref().is_some_and(Child::has_ended) {
                 return Wake::Exited;
             }
-            if let Some((pid, _)) = self.watched
-                && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None)
-                    == Err(Errno::ESRCH)
-            {
+            if self.watched.as_ref().is_some_and(|(pid, fd)| has_gone(*pid, fd.as_ref())) {
                 return Wake::Gone;
             }
             let left = until.map(|u| u.saturating_sub(self.origin.elapsed()));
@@ -282,6 +279,18 @@ impl Live {
         };
         let _ = ppoll(&mut fds, left.map(TimeSpec::from), None);
     }
+}
+
+/// Whether a process or thread that is no child of ours has ended, reaped or not.
+fn has_gone(id: i32, pidfd: Option<&OwnedFd>) -> bool {
+    if let Some(fd) = pidfd {
+        let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+        return ppoll(&mut fds, Some(Duration::ZERO.into()), None) == Ok(1);
+    }
+    // Field 3 of /proc/ID/stat, behind the name in parentheses: Z and X are dead.
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    matches!(state, None | Some('Z' | 'X'))
 }
 
 /// `name` below the unified or the perf_event hierarchy, unless it is a path already.

@@ -5,6 +5,7 @@
 //! | `mod.rs` | a measurement: one or many runs, put together |
 //! | `place.rs` | whom and where: tasks, CPUs, scopes |
 //! | `open.rs` | opening groups, with every fallback |
+//! | `fit.rs` | splitting groups that do not fit |
 //! | `run.rs` | one run: start, read, interrupt, end |
 //! | `bank.rs` | readings kept by merging neighbours |
 //! | `result.rs` | readings → [`Counts`] |
@@ -13,6 +14,7 @@
 
 mod bank;
 mod child;
+mod fit;
 mod live;
 mod merge;
 mod open;

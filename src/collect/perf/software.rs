@@ -1,7 +1,7 @@
 //! What every kernel counts: software events where they may be opened, else what wait4 tells.
 
 use super::live::software as encoding;
-use super::place::Places;
+use super::place::{Places, Spot};
 use crate::collect::Software;
 use crate::collect::kernel::{Event, Handle, Kernel, Usage};
 use crate::machine::Encoding;
@@ -33,30 +33,22 @@ pub struct Counters {
 pub type Totals = [Option<u64>; COUNT];
 
 impl Counters {
-    /// Opens them at every place. What cannot be opened is missing later, never an error.
+    /// Opens them at every place, in user mode only where the kernel asks for that. What cannot
+    /// be opened is missing later, never an error.
     pub fn open(kernel: &mut dyn Kernel, places: &Places, template: &Event, denied: &str) -> Self {
+        let user_only = Event { exclude_kernel: true, ..*template };
         let mut handles = Vec::new();
-        let mut any = false;
-        for spot in &places.spots {
-            let mut here = [None; COUNT];
-            for (slot, mut encoding) in here.iter_mut().zip(EVENTS) {
-                if places.by_cpu && encoding == EVENTS[0] {
-                    encoding = CPU_CLOCK;
-                }
-                let event = Event {
-                    encoding,
-                    subject: spot.subject,
-                    cpu: spot.cpu,
-                    group_read: false,
-                    ..*template
-                };
-                *slot = kernel.open(&event, None).ok();
-                any |= slot.is_some();
+        let mut opened = *template;
+        for event in [template, &user_only] {
+            handles = places.spots.iter().map(|spot| open_at(kernel, spot, event)).collect();
+            opened = *event;
+            if handles.iter().flatten().any(Option::is_some) {
+                break;
             }
-            handles.push(here);
         }
+        let any = handles.iter().flatten().any(Option::is_some);
         let denied = (!any).then(|| denied.to_owned());
-        let user_only = template.exclude_kernel;
+        let user_only = opened.exclude_kernel;
         Self { handles, words: Vec::new(), by_cpu: places.by_cpu, user_only, denied }
     }
 
@@ -131,4 +123,14 @@ impl Counters {
             major_faults: or(delta(4), |u| u.major_faults as f64),
         }
     }
+}
+
+fn open_at(kernel: &mut dyn Kernel, spot: &Spot, template: &Event) -> [Option<Handle>; COUNT] {
+    let by_cpu = spot.cpu.is_some();
+    EVENTS.map(|encoding| {
+        let encoding = if by_cpu && encoding == EVENTS[0] { CPU_CLOCK } else { encoding };
+        let (subject, cpu, group_read) = (spot.subject, spot.cpu, false);
+        let inherit = template.inherit && !by_cpu;
+        kernel.open(&Event { encoding, subject, cpu, group_read, inherit, ..*template }, None).ok()
+    })
 }
