@@ -53,6 +53,7 @@ GUESTS = {
             ),
             "interval": ("report --level 1 --interval 500 -- $W 2", ALL | {"intervals": 3}),
             "repeat": ("report --level 1 -r 3 -- $W 0.5", ALL),
+            "drilldown": ("report --drilldown -- $W 0.5", ALL),
             # An ordinary user at perf_event_paranoid 2: a tenth of every count is the kernel's.
             "user-only": (
                 "echo 2 > /proc/sys/kernel/perf_event_paranoid; "

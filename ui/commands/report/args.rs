@@ -40,7 +40,7 @@ pub struct ReportArgs {
     #[arg(long, help_heading = "How to measure")]
     pub no_multiplex: bool,
     /// Level 1 first, then only below what is flagged, until a leaf
-    #[arg(long, conflicts_with_all = ["level", "nodes"], help_heading = "How to measure")]
+    #[arg(long, conflicts_with_all = ["level", "nodes", "no_multiplex"], help_heading = "How to measure")]
     pub drilldown: bool,
 
     /// Every node and metric, the counts behind them, why a ± is missing
