@@ -196,7 +196,9 @@ pub(super) fn measure(
         .iter()
         .map(|c| CorePlan { table: &c.table, groups: &c.groups, pmu: c.pmu.clone() })
         .collect();
-    let request = request(machine, plans, ask);
+    let mut request = request(machine, plans, ask);
+    // Without a PMU there are no groups to run one by one.
+    request.multiplex |= blocked.is_some();
     if request.runs() > 1 {
         update(Update::Runs(request.runs()));
     }
@@ -217,7 +219,10 @@ pub(super) fn measure(
         repeats::deviations(&mut report, cores, &measured.repeats);
     }
     report.duration = Some(measured.software.wall.as_secs_f64());
-    report.software = software::live(&measured.software);
+    software::enter(&mut report, software::live(&measured.software));
+    if measured.repeats.len() > 1 || (ask.repeats > 1 && measured.runs.len() > 1) {
+        software::enter_errors(&mut report, &measured.runs);
+    }
     report.exit = measured.exit.map(|e| match e {
         Exit::Status(status) => report::Exit::Status(status),
         Exit::Signal(signal) => report::Exit::Signal(signal),
@@ -318,15 +323,13 @@ fn interval_report(
     let mut report = head(cores, ask, source);
     fill(&mut report, cores, evaluators, &interval.counts);
     report.duration = Some((interval.span.1 - interval.span.0).as_secs_f64());
-    report.software = software::live(&interval.software);
+    report.interval = Some((interval.span.0.as_secs_f64(), interval.span.1.as_secs_f64()));
+    software::enter(&mut report, software::live(&interval.software));
     report
 }
 
 fn notes(report: &mut Report, cores: &[Core], measured: &Measurement) {
     report.notes.extend(measured.notes.iter().cloned());
-    if measured.user_only {
-        report.notes.push("user mode only: every count leaves the kernel out".into());
-    }
     let total: f64 = measured.core_time.iter().map(|(_, t)| t.as_secs_f64()).sum();
     for (name, time) in &measured.core_time {
         let share = 100.0 * time.as_secs_f64() / total.max(f64::MIN_POSITIVE);

@@ -11,6 +11,7 @@ mod live;
 mod record;
 mod repeats;
 mod software;
+mod which_table;
 
 pub use choose::{Ask, Chosen};
 pub use imported::{ImportAsk, imported};

@@ -43,5 +43,8 @@ pub(super) fn deviations(report: &mut Report, cores: &[Core], runs: &[Vec<Counts
             }
         }
     }
-    report.notes.push(format!("± over {} runs of the command: t(95 %) · s/√{0}", runs.len()));
+    report.notes.push(format!(
+        "± over {} runs of the command: t(95 %) · s/√{0}, of their mean",
+        runs.len()
+    ));
 }

@@ -25,6 +25,16 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// The tree's nodes and what leads to them: the bottleneck's path begins at level 1 even
+    /// where only deeper nodes are shown.
+    fn with_ancestors(&self, table: &Table) -> Vec<NodeId> {
+        let up =
+            |n: NodeId| std::iter::successors(Some(n), |&n| table.nodes[usize::from(n)].parent);
+        self.tree.iter().flat_map(|&n| up(n)).collect()
+    }
+}
+
 /// The rows of one [`Counts`].
 #[derive(Debug, Clone, Default)]
 pub struct Part {
@@ -41,7 +51,8 @@ pub struct Part {
 /// Evaluates `counts` and renders the selected nodes into rows.
 pub fn parts(evaluator: &mut Evaluator, table: &Table, counts: &Counts, sel: &Selection) -> Part {
     let evaluation = evaluator.evaluate(counts);
-    let verdict = Verdict::among(table, &evaluation, |n| sel.tree.contains(&n));
+    let shown = sel.with_ancestors(table);
+    let verdict = Verdict::among(table, &evaluation, |n| shown.contains(&n));
     let sources = |n: NodeId| evaluator.sources(n);
     let place = Place {
         core: counts.core.clone(),

@@ -71,8 +71,17 @@ pub struct Report {
     pub bottlenecks: Vec<InfoRow>,
     /// Metrics beside the tree.
     pub info: Vec<InfoRow>,
+    /// Begin and end in seconds, where this document is about one interval.
+    #[serde(default)]
+    pub interval: Option<(f64, f64)>,
     /// Software counts; null where they could not be had.
     pub software: BTreeMap<String, Option<f64>>,
+    /// Half width of their 95 % interval over repeated runs; without repeats they are exact.
+    #[serde(default)]
+    pub software_error: BTreeMap<String, f64>,
+    /// Why software counts are null.
+    #[serde(default)]
+    pub software_missing: BTreeMap<String, String>,
     /// What it means and what to do.
     pub findings: Vec<Finding>,
     /// What must be known to read the numbers (user mode only, weak groups, …).
@@ -241,7 +250,10 @@ impl Report {
             nodes: Vec::new(),
             bottlenecks: Vec::new(),
             info: Vec::new(),
+            interval: None,
             software: BTreeMap::new(),
+            software_error: BTreeMap::new(),
+            software_missing: BTreeMap::new(),
             findings: Vec::new(),
             notes: Vec::new(),
             unread: Vec::new(),

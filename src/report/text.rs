@@ -47,7 +47,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = Renderer { out: &mut out, style, report }.whole();
-    out
+    if style.ascii { format::ascii(&out) } else { out }
 }
 
 struct Renderer<'a> {
@@ -131,13 +131,27 @@ impl Renderer<'_> {
         if r.level > 0 && !r.nodes.is_empty() {
             parts.push(format!("level {}", r.level));
         }
-        writeln!(self.out, "{}", parts.join(&dash))
+        let mut column = 0;
+        for (i, part) in parts.iter().enumerate() {
+            // The bold table's name comes first: attributes do not count as columns.
+            let length = part.chars().filter(|c| !c.is_control()).count();
+            if i > 0 && column + 3 + length > self.style.width {
+                write!(self.out, "\n  ")?;
+                column = 2;
+            } else if i > 0 {
+                write!(self.out, "{dash}")?;
+                column += 3;
+            }
+            write!(self.out, "{part}")?;
+            column += length;
+        }
+        writeln!(self.out)
     }
 
     fn part(&mut self, place: &Place) -> std::fmt::Result {
         let report = self.report;
         writeln!(self.out)?;
-        let heading = heading(place);
+        let heading = format::place(place);
         if !heading.is_empty() {
             let heading = self.paint("1", &heading);
             writeln!(self.out, "{heading}")?;
@@ -230,7 +244,7 @@ impl Renderer<'_> {
         let name = format!("{:indent$}{:<width$}", "", node.label, width = label - indent);
         let tail = match (&node.value, &node.missing) {
             (Some(value), _) => {
-                let mut text = format!("{}  {}", self.bar(*value), value_text(node));
+                let mut text = format!("{}  {}", self.bar(*value, label), value_text(node));
                 for remark in self.remarks(node) {
                     let _ = write!(text, "  {remark}");
                 }
@@ -298,16 +312,23 @@ impl Renderer<'_> {
         writeln!(self.out, "{line}")
     }
 
-    fn bar(&self, value: f64) -> String {
+    /// Narrow terminals get a shorter bar, or none: label, value and ± come first.
+    fn bar_width(&self, label: usize) -> usize {
+        const FLAG_VALUE_AND_MARK: usize = 38;
+        BAR.min(self.style.width.saturating_sub(label + FLAG_VALUE_AND_MARK))
+    }
+
+    fn bar(&self, value: f64, label: usize) -> String {
         let marks = self.marks();
         let steps = marks.parts.len() + 1;
-        let cells = value.clamp(0.0, 1.0) * BAR as f64;
+        let width = self.bar_width(label);
+        let cells = value.clamp(0.0, 1.0) * width as f64;
         let filled = (cells * steps as f64).round() as usize;
         let mut bar: String = std::iter::repeat_n(marks.full, filled / steps).collect();
         if !filled.is_multiple_of(steps) {
             bar.push(marks.parts[filled % steps - 1]);
         }
-        let blank = BAR - bar.chars().count().min(BAR);
+        let blank = width - bar.chars().count().min(width);
         bar + &" ".repeat(blank)
     }
 
@@ -361,17 +382,25 @@ impl Renderer<'_> {
         if report.software.is_empty() {
             return Ok(());
         }
-        writeln!(self.out, "\nSoftware counts")?;
-        let label = report.software.keys().map(|k| k.len()).max().unwrap_or(0);
+        let over = if report.software_error.is_empty() { "" } else { ", mean of the runs" };
+        writeln!(self.out, "\nSoftware counts{over}")?;
+        let shown = |name: &str| name.trim_end_matches("_ms").replace('_', " ");
+        let label = report.software.keys().map(|k| shown(k).len()).max().unwrap_or(0);
         for (name, value) in &report.software {
+            let unit = if name.ends_with("_ms") { " ms" } else { "" };
             let text = match value {
-                Some(v) if name.ends_with("_ms") => format!("{:>14.2} ms", v),
+                Some(v) if !unit.is_empty() => format!("{v:>14.2}"),
                 Some(v) if v.fract() == 0.0 => format!("{:>14}", format::count(*v)),
                 Some(v) => format!("{v:>14.3}"),
-                None => format!("{:>14}", "not measured"),
+                None => {
+                    let why = report.software_missing.get(name);
+                    why.cloned().unwrap_or_else(|| "not measured".into())
+                }
             };
-            let name = name.trim_end_matches("_ms").replace('_', " ");
-            writeln!(self.out, "  {name:<label$}  {text}")?;
+            let unit = if value.is_some() { unit } else { "" };
+            let error = report.software_error.get(name);
+            let error = error.map(|e| format!(" ±{}", format::number(*e))).unwrap_or_default();
+            writeln!(self.out, "  {:<label$}  {text}{unit}{error}", shown(name))?;
         }
         Ok(())
     }
@@ -434,11 +463,4 @@ fn value_text(node: &NodeRow) -> String {
         Some(error) => format!("{value:>5.1} % ±{:<4.1}", 100.0 * error),
         None => format!("{value:>5.1} %      "),
     }
-}
-
-fn heading(place: &Place) -> String {
-    let interval = place.interval.map(|(a, b)| format!("{a:.3} s to {b:.3} s"));
-    let parts =
-        [place.core.clone().map(|c| format!("core kind {c}")), place.scope.clone(), interval];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

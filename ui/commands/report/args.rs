@@ -73,6 +73,19 @@ impl ReportArgs {
                 "leave out the file, or the command and its target",
             ));
         }
+        let only_live = [
+            ("--repeat", self.repeat > 1),
+            ("--no-multiplex", self.no_multiplex),
+            ("--drilldown", self.drilldown),
+        ];
+        let only_live = only_live.into_iter().chain(self.measure.only_live());
+        if let (true, Some((option, _))) = (import, only_live.into_iter().find(|(_, given)| *given))
+        {
+            return Err(usage(
+                &format!("{option} has no meaning for recorded counts"),
+                "leave it out; --level, --nodes, --interval and --format work on recordings",
+            ));
+        }
         if !import && !live && self.command.is_empty() {
             return Err(usage(
                 "nothing to report on",
