@@ -205,7 +205,7 @@ fn report(
             if cores.len() > 1 {
                 counts.core = Some(table.name.clone());
             }
-            let mut rows = report::parts(&mut evaluator, table, &counts, &chosen.selection);
+            let mut rows = report::parts(&mut evaluator, table, &counts, &chosen.selection, None);
             advise(table, &mut rows.findings);
             rows.info.retain(|i| i.value.is_some());
             report.nodes.extend(rows.nodes);

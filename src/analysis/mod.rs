@@ -6,6 +6,7 @@
 mod advise;
 mod choose;
 mod drilldown;
+mod fill;
 mod imported;
 mod live;
 mod record;
@@ -16,4 +17,4 @@ mod which_table;
 pub use choose::{Ask, Chosen};
 pub use imported::{ImportAsk, imported};
 pub use live::{LiveAsk, Outcome, Update, live};
-pub use record::record;
+pub use record::{Recorded, record};

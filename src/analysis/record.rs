@@ -13,19 +13,29 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// A measurement that was to be kept.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// What it found.
+    pub outcome: Outcome,
+    /// Why the session is not complete, if it is not.
+    pub failed: Option<Error>,
+}
+
 /// Measures as [`super::live()`] does and keeps everything in the session file `path`: the counts
 /// of every interval as soon as it is over, and those of the whole run at the end. A file that is
 /// there already is kept as `FILE.old`.
 ///
 /// # Errors
-/// As [`super::live()`]; the file cannot be written (what was written before is kept).
+/// As [`super::live()`]; the file cannot be created. One that cannot be written any more while the
+/// command runs ends the writing, not the measurement: see [`Recorded::failed`].
 pub fn record(
     machine: &Machine,
     library: &Library,
     ask: &LiveAsk,
     path: &Path,
     update: &mut dyn FnMut(Update),
-) -> Result<Outcome> {
+) -> Result<Recorded> {
     let (cores, blocked) = prepare(machine, library, ask)?;
     let old = put_aside(path)?;
     let outcome = into(machine, library, ask, path, (&cores, blocked), update);
@@ -62,7 +72,7 @@ fn into(
     path: &Path,
     (cores, blocked): (&[Core], Option<Finding>),
     update: &mut dyn FnMut(Update),
-) -> Result<Outcome> {
+) -> Result<Recorded> {
     let mut writer = SessionWriter::create(path)?;
     writer.append(&Chunk::Header(json!({
         "tool": env!("CARGO_PKG_VERSION"),
@@ -78,13 +88,13 @@ fn into(
     let mut keeper = Keeper { writer, cores, failed: None };
     let outcome = measure(machine, cores, ask, blocked, update, &mut keeper)?;
     if let Some(error) = keeper.failed.take() {
-        return Err(error);
+        // What was measured is still here: it goes to the caller together with the error.
+        return Ok(Recorded { outcome, failed: Some(error) });
     }
     let end =
         json!({ "status": outcome.exit.map(|e| e.code()), "interrupted": outcome.interrupted });
-    keeper.writer.append(&Chunk::End(end))?;
-    keeper.writer.finish()?;
-    Ok(outcome)
+    let ended = keeper.writer.append(&Chunk::End(end)).and_then(|()| keeper.writer.finish());
+    Ok(Recorded { outcome, failed: ended.err() })
 }
 
 /// Writes what the collector hands over; the first failure is kept and ends the writing, not the
@@ -92,7 +102,7 @@ fn into(
 struct Keeper<'a> {
     writer: SessionWriter,
     cores: &'a [Core],
-    failed: Option<crate::Error>,
+    failed: Option<Error>,
 }
 
 impl Keeper<'_> {

@@ -51,12 +51,16 @@ pub(super) fn recorded<'a, N: AsRef<str> + 'a>(
         let known = PERF.iter().find(|(perf, ..)| *perf == name.as_ref());
         let (name, unit) = known.map_or((name.as_ref(), 1.0), |(_, ours, unit)| (*ours, *unit));
         let value = value.clone().map(|v| v * unit);
-        let sum = table.entry(name.to_owned()).or_insert(Ok(0.0));
-        *sum = match (sum.clone(), value) {
-            (Ok(_), Ok(v)) if name == "wall_ms" => Ok(wall_ms.unwrap_or(v)),
-            (Ok(sum), Ok(v)) => Ok(sum + v),
-            (Err(why), _) | (_, Err(why)) => Err(why),
+        let sum = match (table.remove(name), value) {
+            (None, value) => value,
+            (Some(Ok(_)), Ok(v)) if name == "wall_ms" => Ok(wall_ms.unwrap_or(v)),
+            (Some(Ok(sum)), Ok(v)) => Ok(sum + v),
+            // Never scheduled in one part: nothing ran there.
+            (Some(Err(Missing::NotCounted(_))), Ok(v)) => Ok(v),
+            (Some(Ok(sum)), Err(Missing::NotCounted(_))) => Ok(sum),
+            (Some(Err(why)), _) | (_, Err(why)) => Err(why),
         };
+        table.insert(name.to_owned(), sum);
     }
     let value = |name: &str| table.get(name).and_then(|v| v.as_ref().ok()).copied();
     if let Some((busy, wall)) = value("task_clock_ms").zip(value("wall_ms"))

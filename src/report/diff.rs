@@ -101,6 +101,13 @@ pub fn diff(a: &Report, b: &Report) -> Diff {
             a.uarch, b.uarch
         ));
     }
+    if a.repeats.min(b.repeats) < 2 {
+        notes.push(
+            "these are errors of single runs: they say how well each run is known, not how much \
+             runs of the same program differ (-r N measures that)"
+                .into(),
+        );
+    }
     Diff {
         schema: "tdtool.diff/1".into(),
         uarch: [a.uarch.clone(), b.uarch.clone()],

@@ -2,6 +2,7 @@
 
 use super::document::{Finding, FindingKind, InfoRow, NodeRow, Place, Report};
 use super::format;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// How to draw.
@@ -56,6 +57,15 @@ struct Renderer<'a> {
     report: &'a Report,
 }
 
+/// The rows of one part of the measurement.
+#[derive(Default)]
+struct Rows<'a> {
+    nodes: Vec<&'a NodeRow>,
+    info: Vec<&'a InfoRow>,
+    bottlenecks: Vec<&'a InfoRow>,
+    findings: Vec<&'a Finding>,
+}
+
 /// The marks of one style.
 struct Marks {
     full: char,
@@ -98,11 +108,31 @@ impl Renderer<'_> {
     fn whole(&mut self) -> std::fmt::Result {
         self.head()?;
         let report = self.report;
-        for place in report.places() {
-            self.part(place)?;
+        let places = report.places();
+        let index: HashMap<_, usize> =
+            places.iter().enumerate().map(|(i, p)| (p.key(), i)).collect();
+        let mut parts: Vec<Rows> = places.iter().map(|_| Rows::default()).collect();
+        let mut common = Vec::new();
+        for node in &report.nodes {
+            parts[index[&node.place.key()]].nodes.push(node);
         }
-        let common: Vec<&Finding> =
-            report.findings.iter().filter(|f| !report.places().contains(&&f.place)).collect();
+        for info in &report.info {
+            parts[index[&info.place.key()]].info.push(info);
+        }
+        for row in &report.bottlenecks {
+            if let Some(&at) = index.get(&row.place.key()) {
+                parts[at].bottlenecks.push(row);
+            }
+        }
+        for finding in &report.findings {
+            match index.get(&finding.place.key()) {
+                Some(&at) => parts[at].findings.push(finding),
+                None => common.push(finding),
+            }
+        }
+        for (place, rows) in places.iter().zip(&parts) {
+            self.part(place, rows)?;
+        }
         for finding in common {
             self.finding(finding)?;
         }
@@ -148,24 +178,21 @@ impl Renderer<'_> {
         writeln!(self.out)
     }
 
-    fn part(&mut self, place: &Place) -> std::fmt::Result {
-        let report = self.report;
+    fn part(&mut self, place: &Place, rows: &Rows) -> std::fmt::Result {
         writeln!(self.out)?;
         let heading = format::place(place);
         if !heading.is_empty() {
             let heading = self.paint("1", &heading);
             writeln!(self.out, "{heading}")?;
         }
-        let infos: Vec<&InfoRow> = report.info.iter().filter(|i| i.place == *place).collect();
-        self.info_line(&infos)?;
-        let nodes: Vec<&NodeRow> = report.nodes.iter().filter(|n| n.place == *place).collect();
-        self.tree(&nodes)?;
-        let rows: Vec<&InfoRow> = report.bottlenecks.iter().filter(|b| b.place == *place).collect();
-        self.table("Bottlenecks (share of the time each kind of cost takes, in %)", &rows)?;
+        self.info_line(&rows.info)?;
+        self.tree(&rows.nodes)?;
+        let title = "Bottlenecks (share of the time each kind of cost takes, in %)";
+        self.table(title, &rows.bottlenecks)?;
         if self.style.verbose {
-            self.table("Metrics", &infos)?;
+            self.table("Metrics", &rows.info)?;
         }
-        for finding in report.findings.iter().filter(|f| f.place == *place) {
+        for finding in &rows.findings {
             self.finding(finding)?;
         }
         Ok(())
