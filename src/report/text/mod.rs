@@ -26,6 +26,9 @@ impl Default for Style {
     }
 }
 
+/// How many mismeasured nodes are named one by one.
+const NAMED: usize = 6;
+
 /// Infos that a short report shows, by id, where the table has them.
 const SHORT_INFOS: [&str; 12] = [
     "Info_Thread_IPC",
@@ -191,10 +194,35 @@ impl Renderer<'_> {
         if self.style.verbose {
             self.table("Metrics", &rows.info)?;
         }
-        for finding in &rows.findings {
+        let (wrong, others): (Vec<&Finding>, Vec<&Finding>) =
+            rows.findings.iter().partition(|f| f.kind == FindingKind::Mismeasured);
+        for finding in others {
             self.finding(finding)?;
         }
-        Ok(())
+        match wrong.as_slice() {
+            [] => Ok(()),
+            [only] => self.finding(only),
+            [first, ..] => self.mismeasured(first, &rows.nodes),
+        }
+    }
+
+    /// Several mismeasured nodes in one paragraph: they share cause and cure.
+    fn mismeasured(&mut self, first: &Finding, nodes: &[&NodeRow]) -> std::fmt::Result {
+        let names: Vec<String> = nodes
+            .iter()
+            .filter(|n| n.mismeasured)
+            .map(|n| format!("{} ({})", n.label, format::share(n.value, None)))
+            .collect();
+        let shown = if self.style.verbose { names.len() } else { names.len().min(NAMED) };
+        let rest = names.len() - shown;
+        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        writeln!(self.out)?;
+        let text = format!("Mismeasured, outside -5..105 %: {}{more}.", names[..shown].join(", "));
+        self.paragraph("", &text)?;
+        match &first.next {
+            Some(next) => self.paragraph("next:   ", next),
+            None => Ok(()),
+        }
     }
 
     fn info_line(&mut self, infos: &[&InfoRow]) -> std::fmt::Result {
