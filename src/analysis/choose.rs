@@ -11,7 +11,7 @@ pub struct Ask {
     /// Deepest level; `None`: the deepest that needs no multiplexing (live) or is complete
     /// (imports).
     pub level: Option<u32>,
-    /// Node list as [`select`] takes it; `None`: the whole tree down to the level.
+    /// Node list as [`select()`] takes it; `None`: the whole tree down to the level.
     pub nodes: Option<String>,
     /// Add the bottlenecks view.
     pub bottlenecks: bool,
