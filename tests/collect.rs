@@ -347,6 +347,68 @@ fn intervals_partition_the_measurement() {
 }
 
 #[test]
+fn an_interval_lasts_as_long_as_it_was_counted() {
+    // Stopped from 250 ms for 500 ms: the interval due at 300 ms is read at 750 ms, those due at
+    // 400 to 700 ms are not made up, and the next ends at 800 ms as if nothing had happened.
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1])];
+    let mut request = request(&machine, &table, &groups, Target::Command);
+    request.interval = Some(Duration::from_millis(100));
+    let stall = (Duration::from_millis(250), Duration::from_millis(500));
+    let mut kernel = Scripted { stalls: vec![stall], ..kernel() };
+    let mut spans = Vec::new();
+    let measured = perf::measure_with(&mut kernel, &request, &mut |p| {
+        let Progress::Interval(interval) = p else { return };
+        let (from, to) = interval.span;
+        spans.push((from.as_millis(), to.as_millis()));
+        let ns = (to - from).as_nanos() as f64;
+        assert_eq!(interval.counts[0].groups[0].total(0), Ok(ns), "one count a nanosecond");
+        assert_eq!(interval.software.wall, to - from);
+        near(interval.software.task_clock.expect("a clock"), ns * 1e-9, 1e-9);
+    });
+    assert_eq!(spans, [(0, 100), (100, 200), (200, 750), (750, 800), (800, 900), (900, 1000)]);
+    assert_eq!(count(&measured.expect("measured"), 0, 1), Ok(SECOND));
+}
+
+#[test]
+fn a_signal_during_the_delay_ends_all_runs() {
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1])];
+    let mut request = request(&machine, &table, &groups, Target::Command);
+    request.delay = Duration::from_millis(200);
+    request.repeats = 3;
+    let signals = vec![(Duration::from_millis(100), libc::SIGTERM, false)];
+    let mut kernel = Scripted { signals, ..kernel() };
+    let measured = run(&mut kernel, &request);
+    assert_eq!((measured.interrupted, kernel.started), (Some(libc::SIGTERM), 1));
+    assert_eq!(measured.exit, Some(Exit::Signal(libc::SIGTERM)));
+    assert!(matches!(count(&measured, 0, 1), Err(Missing::NotMeasured(_))));
+}
+
+#[test]
+fn a_signal_the_command_ignores_does_not_cut_the_delay_short() {
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1])];
+    let mut request = request(&machine, &table, &groups, Target::Command);
+    request.delay = Duration::from_millis(200);
+    request.repeats = 3;
+    let signals = vec![(Duration::from_millis(100), libc::SIGINT, false)];
+    let mut kernel = Scripted { signals: signals.clone(), stubborn: true, ..self::kernel() };
+    let measured = run(&mut kernel, &request);
+    assert_eq!((measured.interrupted, kernel.started), (Some(libc::SIGINT), 1));
+    // The command goes on to its end at 1 s; it is counted from 0.2 s.
+    assert_eq!(count(&measured, 0, 1), Ok(0.8 * SECOND));
+
+    // Without a command nobody is waited for.
+    let mut system = self::request(&machine, &table, &groups, Target::System);
+    system.delay = Duration::from_millis(200);
+    let mut kernel = Scripted { signals, ..self::kernel() };
+    let measured = run(&mut kernel, &system);
+    assert_eq!(measured.interrupted, Some(libc::SIGINT));
+    assert_eq!(kernel.so_far.now(), Duration::from_millis(100));
+}
+
+#[test]
 fn an_interrupt_from_the_terminal_is_not_sent_twice_and_still_gives_counts() {
     let (machine, table) = (intel(&[]), table("t", "cpu"));
     let groups = [group(&[1])];

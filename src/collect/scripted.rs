@@ -51,6 +51,9 @@ pub struct Scripted {
     pub stubborn: bool,
     /// Signals for us: when, which, from a terminal.
     pub signals: Vec<(Duration, i32, bool)>,
+    /// Times in which we are not run (stopped, or starved): from when, and for how long. A wait
+    /// that ends in one returns late.
+    pub stalls: Vec<(Duration, Duration)>,
     /// Open files allowed, and the limit after raising it.
     pub files: (usize, usize),
     /// Every event opened, with its leader.
@@ -71,6 +74,13 @@ pub struct SoFar {
     ended: Option<Exit>,
     events: Vec<Option<State>>,
     turn: usize,
+}
+
+impl SoFar {
+    /// Time since the script began.
+    pub fn now(&self) -> Duration {
+        self.now
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -101,6 +111,7 @@ impl Default for Scripted {
             exec_error: None,
             stubborn: false,
             signals: Vec::new(),
+            stalls: Vec::new(),
             files: (1024, 1024),
             opened: Vec::new(),
             sent: Vec::new(),
@@ -358,6 +369,12 @@ impl Kernel for Scripted {
         let signal = self.signals.first().map(|s| s.0.max(self.so_far.now));
         let next = [until, end, signal].into_iter().flatten().min().unwrap_or(self.so_far.now);
         self.advance(next);
+        if let Some((from, length)) = self.stalls.first().copied()
+            && next >= from
+        {
+            self.stalls.remove(0);
+            self.advance(from + length);
+        }
         if signal == Some(next) {
             let (_, number, from_terminal) = self.signals.remove(0);
             if from_terminal && !self.stubborn {

@@ -7,6 +7,7 @@
 //! | `open.rs` | opening groups, with every fallback |
 //! | `fit.rs` | splitting groups that do not fit |
 //! | `run.rs` | one run: start, read, interrupt, end |
+//! | `read.rs` | one reading of everything open |
 //! | `bank.rs` | readings kept by merging neighbours |
 //! | `result.rs` | readings → [`Counts`] |
 //! | `software.rs` | software events and wait4 |
@@ -19,6 +20,7 @@ mod live;
 mod merge;
 mod open;
 mod place;
+mod read;
 mod result;
 mod run;
 mod signals;

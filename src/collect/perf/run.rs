@@ -1,7 +1,7 @@
 //! One run: open, start, read now and then, and end — by itself, by time or by a signal.
 
 use super::bank::Bank;
-use super::open::{Instance, Opened};
+use super::open::Opened;
 use super::place::Places;
 use super::{Part, result, software};
 use crate::collect::kernel::{Event, Kernel, Subject, Usage, Wake};
@@ -38,10 +38,10 @@ pub struct Run<'k, 'r> {
     number: u32,
     begin: Duration,
     period: Duration,
-    words: Vec<u64>,
-    last: Vec<u64>,
-    delta: Vec<u64>,
-    lost_readings: bool,
+    pub(super) words: Vec<u64>,
+    pub(super) last: Vec<u64>,
+    pub(super) delta: Vec<u64>,
+    pub(super) lost_readings: bool,
 }
 
 /// What a run gave.
@@ -203,11 +203,14 @@ impl<'k, 'r> Run<'k, 'r> {
         self.delta = vec![0; opened.width];
         let with_exec = self.enable_on_exec();
         let delayed = !self.request.delay.is_zero();
-        let mut end = None;
+        let (mut end, mut interrupted) = (None, None);
         if delayed {
             self.kernel.start()?;
             let until = self.kernel.now() + self.request.delay;
-            end = self.sleep(until, &mut None, on_progress);
+            // A signal that is the command's wakes us early, and ends the run only with it.
+            while end.is_none() && self.kernel.now() < until {
+                end = self.sleep(until, &mut interrupted, on_progress);
+            }
         }
         if !with_exec && end.is_none() {
             self.enable(opened);
@@ -223,7 +226,7 @@ impl<'k, 'r> Run<'k, 'r> {
         }
         let end = match end {
             Some(end) => end,
-            None => self.watch(opened, software, &mut whole, on_progress),
+            None => self.watch(opened, software, &mut whole, interrupted, on_progress),
         };
         Ok((whole, end))
     }
@@ -234,6 +237,7 @@ impl<'k, 'r> Run<'k, 'r> {
         opened: &Opened,
         software: &mut software::Counters,
         whole: &mut Readings,
+        mut interrupted: Option<i32>,
         on_progress: &mut dyn FnMut(Progress),
     ) -> End {
         let finish = self.request.duration.map(|d| self.begin + d);
@@ -247,10 +251,9 @@ impl<'k, 'r> Run<'k, 'r> {
         }
         let first = Readings { bank: Bank::new(), software: whole.software, since: self.begin };
         let mut current = length.map(|_| first);
-        let mut interrupted = None;
         let mut tick = self.begin + self.period;
         loop {
-            let boundary = current.as_ref().zip(length).map(|(c, l)| c.since + l);
+            let boundary = current.as_ref().zip(length).map(|(c, l)| self.boundary(c.since, l));
             let until = [Some(tick), boundary, finish].into_iter().flatten().min();
             let until = until.unwrap_or(tick);
             let mut end = self.sleep(until, &mut interrupted, on_progress);
@@ -267,10 +270,10 @@ impl<'k, 'r> Run<'k, 'r> {
                 readings.bank.push(&self.delta);
             }
             let complete = boundary.is_some_and(|b| now >= b) || end.is_some();
-            if complete && let (Some(readings), Some(length)) = (current.take(), length) {
-                let at = if end.is_some() { now } else { readings.since + length };
-                let next = self.tell(opened, software, readings, at, on_progress);
-                current = Some(next);
+            if complete && let Some(readings) = current.take() {
+                // Late by however long we did not run: what was counted tells how long it was.
+                let at = end.as_ref().map_or_else(|| self.kernel.now(), |e| e.at);
+                current = Some(self.tell(opened, software, readings, at, on_progress));
             }
             if let Some(end) = end {
                 return end;
@@ -279,6 +282,14 @@ impl<'k, 'r> Run<'k, 'r> {
             self.pace(spent, merged, &mut whole.bank);
             tick = now + self.period;
         }
+    }
+
+    /// When an interval that began at `since` ends: at the next multiple of `length`. Multiples
+    /// that passed unread are gone, the interval they were in is longer.
+    fn boundary(&self, since: Duration, length: Duration) -> Duration {
+        let length = length.as_nanos().max(1);
+        let next = (since.saturating_sub(self.begin).as_nanos() / length + 1) * length;
+        self.begin + Duration::from_nanos(u64::try_from(next).unwrap_or(u64::MAX))
     }
 
     /// Chooses the next period, from what a reading took and whether the bank has just merged.
@@ -354,48 +365,6 @@ impl<'k, 'r> Run<'k, 'r> {
     fn disable(&mut self, opened: &Opened) {
         for handle in opened.leaders() {
             let _ = self.kernel.disable(handle);
-        }
-    }
-
-    /// Reads everything; `delta` is what came in since the last time.
-    fn read(&mut self, opened: &Opened) {
-        self.delta.fill(0);
-        let references = opened.references.iter().flatten();
-        for group in opened.groups.iter().chain(references) {
-            for instance in &group.instances {
-                self.read_instance(instance);
-            }
-        }
-    }
-
-    fn read_instance(&mut self, instance: &Instance) {
-        let mut at = instance.offset;
-        let mut put = |value: u64| {
-            if let (Some(last), Some(delta)) = (self.last.get_mut(at), self.delta.get_mut(at)) {
-                *delta = value.saturating_sub(*last);
-                *last = value.max(*last);
-            }
-            at += 1;
-        };
-        let Some(leader) = instance.handles.first() else { return };
-        if self.kernel.read(*leader, &mut self.words).is_err() {
-            self.lost_readings = true;
-            return;
-        }
-        match self.words.as_slice() {
-            [_, times_and_values @ ..] if self.group_read => {
-                times_and_values.iter().take(2 + instance.handles.len()).for_each(|v| put(*v));
-            }
-            [value, enabled, running] => {
-                [enabled, running, value].into_iter().for_each(|v| put(*v));
-                for member in &instance.handles[1..] {
-                    let read = self.kernel.read(*member, &mut self.words);
-                    self.lost_readings |= read.is_err();
-                    // A failed read leaves the old words: count nothing new for it.
-                    put(if read.is_ok() { self.words[0] } else { 0 });
-                }
-            }
-            _ => self.lost_readings = true,
         }
     }
 

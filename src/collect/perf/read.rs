@@ -1,0 +1,48 @@
+//! One reading of everything open: what came in since the last.
+
+use super::open::{Instance, Opened};
+use super::run::Run;
+
+impl Run<'_, '_> {
+    /// Reads everything; `delta` is what came in since the last time.
+    pub(super) fn read(&mut self, opened: &Opened) {
+        self.delta.fill(0);
+        let references = opened.references.iter().flatten();
+        for group in opened.groups.iter().chain(references) {
+            for instance in &group.instances {
+                self.read_instance(instance);
+            }
+        }
+    }
+
+    fn read_instance(&mut self, instance: &Instance) {
+        let mut at = instance.offset;
+        let mut put = |value: u64| {
+            if let (Some(last), Some(delta)) = (self.last.get_mut(at), self.delta.get_mut(at)) {
+                *delta = value.saturating_sub(*last);
+                *last = value.max(*last);
+            }
+            at += 1;
+        };
+        let Some(leader) = instance.handles.first() else { return };
+        if self.kernel.read(*leader, &mut self.words).is_err() {
+            self.lost_readings = true;
+            return;
+        }
+        match self.words.as_slice() {
+            [_, times_and_values @ ..] if self.group_read => {
+                times_and_values.iter().take(2 + instance.handles.len()).for_each(|v| put(*v));
+            }
+            [value, enabled, running] => {
+                [enabled, running, value].into_iter().for_each(|v| put(*v));
+                for member in &instance.handles[1..] {
+                    let read = self.kernel.read(*member, &mut self.words);
+                    self.lost_readings |= read.is_err();
+                    // A failed read leaves the old words: count nothing new for it.
+                    put(if read.is_ok() { self.words[0] } else { 0 });
+                }
+            }
+            _ => self.lost_readings = true,
+        }
+    }
+}
