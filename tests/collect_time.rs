@@ -139,3 +139,29 @@ fn a_delay_leaves_the_beginning_out_and_a_duration_the_end() {
     assert_eq!(kernel.sent, [libc::SIGTERM]);
     assert_eq!(measured.exit, None, "ended by us: not the command's failure");
 }
+
+#[test]
+fn a_command_that_ignores_sigterm_is_killed_and_that_is_said() {
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1])];
+    let mut request = request(&machine, &table, &groups, Target::Command);
+    request.duration = Some(Duration::from_millis(500));
+    let mut kernel = Scripted { deaf: true, lifetime: Duration::from_secs(60), ..kernel() };
+    let measured = run(&mut kernel, &request);
+    assert_eq!(kernel.sent, [libc::SIGTERM, libc::SIGKILL]);
+    assert_eq!(kernel.so_far.now(), Duration::from_millis(2500));
+    assert_eq!((measured.exit, measured.interrupted), (None, None));
+    let killed = measured.notes.iter().any(|n| n.contains("SIGTERM") && n.contains("killed"));
+    assert!(killed, "{:?}", measured.notes);
+}
+
+#[test]
+fn an_exit_that_nobody_knows_is_not_made_up() {
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1])];
+    let mut kernel = Scripted { reaped_elsewhere: true, ..kernel() };
+    let measured = run(&mut kernel, &request(&machine, &table, &groups, Target::Command));
+    assert_eq!(measured.exit, None);
+    assert!(measured.notes[0].contains("not known"), "{:?}", measured.notes);
+    assert_eq!(count(&measured, 0, 1), Ok(SECOND));
+}

@@ -111,6 +111,6 @@ pub trait Kernel {
     fn wait(&mut self, until: Option<Duration>) -> Wake;
     /// Sends a signal to the command.
     fn signal(&mut self, number: i32);
-    /// Waits for the command to end, and what it used.
+    /// Waits for the command to end: how, and what it used. `None`: not to be known (or none ran).
     fn reap(&mut self) -> Option<(Exit, Usage)>;
 }

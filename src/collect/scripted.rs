@@ -49,6 +49,10 @@ pub struct Scripted {
     pub exec_error: Option<Error>,
     /// The command does not end by SIGINT.
     pub stubborn: bool,
+    /// The command ends by no signal but SIGKILL.
+    pub deaf: bool,
+    /// Somebody else waits for the command: how it ended is never known.
+    pub reaped_elsewhere: bool,
     /// Signals for us: when, which, from a terminal.
     pub signals: Vec<(Duration, i32, bool)>,
     /// Times in which we are not run (stopped, or starved): from when, and for how long. A wait
@@ -110,6 +114,8 @@ impl Default for Scripted {
             exit: Exit::Status(0),
             exec_error: None,
             stubborn: false,
+            deaf: false,
+            reaped_elsewhere: false,
             signals: Vec::new(),
             stalls: Vec::new(),
             files: (1024, 1024),
@@ -377,7 +383,7 @@ impl Kernel for Scripted {
         }
         if signal == Some(next) {
             let (_, number, from_terminal) = self.signals.remove(0);
-            if from_terminal && !self.stubborn {
+            if from_terminal && !self.stubborn && !self.deaf {
                 self.so_far.ended = Some(Exit::Signal(number));
             }
             return Wake::Signal { number, from_terminal };
@@ -394,7 +400,9 @@ impl Kernel for Scripted {
 
     fn signal(&mut self, number: i32) {
         self.sent.push(number);
-        if self.so_far.ended.is_none() && !(self.stubborn && number == libc::SIGINT) {
+        let stubborn = self.stubborn && number == libc::SIGINT;
+        let deaf = self.deaf && number != libc::SIGKILL;
+        if self.so_far.ended.is_none() && !stubborn && !deaf {
             self.so_far.ended = Some(Exit::Signal(number));
         }
     }
@@ -403,6 +411,6 @@ impl Kernel for Scripted {
         let began = self.so_far.began.take()?;
         let seconds = self.so_far.now.saturating_sub(began).as_secs_f64();
         let usage = Usage { cpu_seconds: seconds, context_switches: 7, ..Usage::default() };
-        Some((self.so_far.ended.unwrap_or(self.exit), usage))
+        (!self.reaped_elsewhere).then(|| (self.so_far.ended.unwrap_or(self.exit), usage))
     }
 }

@@ -240,7 +240,7 @@ impl Kernel for Live {
     }
 
     fn reap(&mut self) -> Option<(Exit, Usage)> {
-        self.child.take().map(|mut child| child.reap())
+        self.child.take().and_then(|mut child| child.reap())
     }
 }
 

@@ -21,6 +21,8 @@ const PER_INTERVAL: u32 = 16;
 const COST: u32 = 100;
 /// … but for the first few of a run.
 const COST_AT_FIRST: u32 = 4;
+/// Time a command has to end by SIGTERM before it is killed.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Longer than anybody measures.
 const NEVER: Duration = Duration::from_secs(1 << 32);
 /// Frames from which readings are made rarer because of their cost: half of them are left.
@@ -42,6 +44,8 @@ pub struct Run<'k, 'r> {
     pub(super) last: Vec<u64>,
     pub(super) delta: Vec<u64>,
     pub(super) lost_readings: bool,
+    /// The command had to be killed.
+    killed: bool,
 }
 
 /// What a run gave.
@@ -100,6 +104,7 @@ impl<'k, 'r> Run<'k, 'r> {
             last: Vec::new(),
             delta: Vec::new(),
             lost_readings: false,
+            killed: false,
         }
     }
 
@@ -372,11 +377,13 @@ impl<'k, 'r> Run<'k, 'r> {
     fn finish_command(&mut self, end: &End) -> Option<(Exit, Usage)> {
         self.request.command.as_ref()?;
         if end.ours {
-            let mut signal = libc::SIGTERM;
-            self.kernel.signal(signal);
-            while let Wake::Signal { .. } = self.kernel.wait(None) {
-                signal = libc::SIGKILL;
-                self.kernel.signal(signal);
+            self.kernel.signal(libc::SIGTERM);
+            let mut patience = Some(self.kernel.now() + PATIENCE);
+            // Out of patience, or somebody else is.
+            while let wake @ (Wake::Signal { .. } | Wake::Time) = self.kernel.wait(patience) {
+                self.kernel.signal(libc::SIGKILL);
+                self.killed |= wake == Wake::Time;
+                patience = None;
             }
         }
         self.kernel.reap()
@@ -397,8 +404,17 @@ impl<'k, 'r> Run<'k, 'r> {
                 "the kernel refused some readings; their counts came in with the next".into(),
             );
         }
-        if end.ours && end.interrupted.is_none() && exit.is_some() {
+        if self.request.command.is_some() && exit.is_none() {
+            notes.push(
+                "how the command ended is not known: something else waited for it before us".into(),
+            );
+        }
+        if end.ours && end.interrupted.is_none() && self.request.command.is_some() {
             notes.push("the command was ended when the time was up".into());
+        }
+        if self.killed {
+            let seconds = PATIENCE.as_secs();
+            notes.push(format!("the command did not end by SIGTERM in {seconds} s and was killed"));
         }
         RunResult {
             counts,
