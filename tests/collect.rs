@@ -6,6 +6,7 @@ mod collect_support;
 
 use collect_support::script::{SECOND, command, count, group, kernel, near, request, run};
 use collect_support::{intel, table};
+use nix::errno::Errno;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tdtool::collect::kernel::Subject;
@@ -303,6 +304,84 @@ fn children_are_left_out_when_asked() {
 }
 
 #[test]
+fn a_process_whose_main_thread_has_ended_is_counted_by_its_others() {
+    // As after pthread_exit in main: the leader is a zombie that /proc still lists.
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1, 2])];
+    let mut kernel =
+        Scripted { threads: vec![10, 11], ended_threads: [10].into(), ..self::kernel() };
+    let measured = run(&mut kernel, &request(&machine, &table, &groups, Target::Process(10)));
+    assert_eq!(count(&measured, 0, 2), Ok(2.0 * SECOND));
+    assert_eq!(measured.notes, ["threads that had ended before counting began: 10"]);
+
+    let mut kernel = Scripted { threads: vec![10], ended_threads: [10].into(), ..self::kernel() };
+    let request = request(&machine, &table, &groups, Target::Process(10));
+    let error = perf::measure_with(&mut kernel, &request, &mut |_| {}).expect_err("all ended");
+    assert!(error.cause().expect("a cause").contains("ended"), "{error:?}");
+}
+
+#[test]
+fn a_cpu_that_went_offline_is_left_out_aloud_and_one_that_refuses_gives_a_reason() {
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1, 2])];
+    let mut request = request(&machine, &table, &groups, Target::System);
+    request.duration = Some(Duration::from_secs(1));
+    let lifetime = Duration::from_secs(60);
+    let mut kernel = Scripted { offline: [0].into(), lifetime, ..self::kernel() };
+    let measured = run(&mut kernel, &request);
+    assert_eq!(count(&measured, 0, 2), Ok(2.0 * SECOND), "one CPU is left");
+    assert_eq!(measured.notes, ["CPUs that are offline and were not counted: 0"]);
+
+    // CPU 1 does not have the event: a sum over both CPUs cannot be told, that of CPU 0 can.
+    let refusals = vec![(1, 2, Errno::EOPNOTSUPP)];
+    let mut kernel = Scripted { refusals, lifetime, ..self::kernel() };
+    let measured = run(&mut kernel, &request);
+    let Err(Missing::NotSupported(why)) = count(&measured, 0, 2) else { panic!("counted") };
+    assert!(why.starts_with("e02") && why.contains("not supported"), "{why}");
+    request.aggregate = Aggregate::Thread;
+    let measured = run(&mut kernel, &request);
+    assert_eq!(count(&measured, 0, 2), Ok(2.0 * SECOND));
+    assert!(matches!(count(&measured, 1, 2), Err(Missing::NotSupported(_))));
+}
+
+#[test]
+fn a_group_that_cannot_be_read_at_the_end_is_missing_with_the_cause() {
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1, 2]), group(&[3, 4])];
+    let request = request(&machine, &table, &groups, Target::Command);
+    let ms = Duration::from_millis;
+    let unreadable = |from, to| Scripted { unreadable: vec![(3, ms(from), ms(to))], ..kernel() };
+    // From 900 ms on, or never: what came in is not known.
+    for from in [900, 0] {
+        let measured = run(&mut unreadable(from, 9000), &request);
+        assert_eq!(count(&measured, 0, 2), Ok(2.0 * SECOND));
+        let Err(Missing::NotMeasured(why)) = count(&measured, 0, 4) else { panic!("counted") };
+        assert!(why.contains("Input/output error") || why.contains("I/O error"), "{why}");
+        assert!(measured.notes.is_empty(), "{:?}", measured.notes);
+    }
+    // For some time: later readings have it all.
+    let measured = run(&mut unreadable(300, 400), &request);
+    assert_eq!(count(&measured, 0, 4), Ok(4.0 * SECOND));
+    assert!(measured.notes[0].contains("came in with the next"), "{:?}", measured.notes);
+}
+
+#[test]
+fn an_event_of_the_whole_core_is_not_taken_from_one_of_its_threads() {
+    let mut table = table("t", "cpu");
+    table.events[1].spec.percore = true;
+    let groups = [group(&[1, 2])];
+    let siblings = "sys/devices/system/cpu/cpu1/topology/core_id";
+    let (with_smt, without) = (intel(&[(siblings, "0")]), intel(&[]));
+    let measured = run(&mut kernel(), &request(&with_smt, &table, &groups, Target::Command));
+    assert_eq!(count(&measured, 0, 1), Ok(SECOND));
+    let Err(Missing::NotMeasured(why)) = count(&measured, 0, 2) else { panic!("counted") };
+    assert_eq!(why, "e02 needs the sum over both threads of the core");
+    // A core of one thread is that thread.
+    let measured = run(&mut kernel(), &request(&without, &table, &groups, Target::Command));
+    assert_eq!(count(&measured, 0, 2), Ok(2.0 * SECOND));
+}
+
+#[test]
 fn requests_that_make_no_sense_are_refused_as_wrong_usage() {
     let (machine, table) = (intel(&[]), table("t", "cpu"));
     let groups = [group(&[1])];
@@ -319,6 +398,9 @@ fn requests_that_make_no_sense_are_refused_as_wrong_usage() {
     refused(&again);
     let mut cores = request(&machine, &table, &groups, Target::Command);
     cores.aggregate = Aggregate::Core;
+    refused(&cores);
+    // A command's threads do not exist when counting starts: all of it would be "tid N".
+    cores.aggregate = Aggregate::Thread;
     refused(&cores);
     refused(&request(&machine, &table, &groups, Target::Cpus(vec![0, 7])));
 }

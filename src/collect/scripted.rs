@@ -41,6 +41,14 @@ pub struct Scripted {
     pub task_on: Vec<(Duration, u32)>,
     /// Threads of the process that is watched; empty: there is none.
     pub threads: Vec<i32>,
+    /// Those of them that have ended but are still listed.
+    pub ended_threads: BTreeSet<i32>,
+    /// CPUs that went offline after the topology was read.
+    pub offline: BTreeSet<u32>,
+    /// Configs that a CPU refuses, and how.
+    pub refusals: Vec<(u32, u64, Errno)>,
+    /// When reading the event with this config fails (EIO): from, to.
+    pub unreadable: Vec<(u64, Duration, Duration)>,
     /// How long the command (or the process watched) lives once started.
     pub lifetime: Duration,
     /// How the command ends by itself.
@@ -110,6 +118,10 @@ impl Default for Scripted {
             pmu_cpus: BTreeMap::new(),
             task_on: vec![(Duration::ZERO, 0)],
             threads: Vec::new(),
+            ended_threads: BTreeSet::new(),
+            offline: BTreeSet::new(),
+            refusals: Vec::new(),
+            unreadable: Vec::new(),
             lifetime: Duration::from_secs(1),
             exit: Exit::Status(0),
             exec_error: None,
@@ -247,6 +259,12 @@ impl Scripted {
         if self.open_files() >= self.files.0 {
             return Some(Errno::EMFILE);
         }
+        if matches!(event.subject, Subject::Task(tid) if self.ended_threads.contains(&tid)) {
+            return Some(Errno::ESRCH);
+        }
+        if event.cpu.is_some_and(|cpu| self.offline.contains(&cpu)) {
+            return Some(Errno::ENODEV);
+        }
         match self.denied {
             Some(true) => return Some(Errno::EACCES),
             Some(false) if !event.exclude_kernel => return Some(Errno::EACCES),
@@ -260,6 +278,12 @@ impl Scripted {
         }
         if self.absent.contains(&encoding.config) {
             return Some(Errno::ENOENT);
+        }
+        let here = |(cpu, config, _): &&(u32, u64, Errno)| {
+            event.cpu == Some(*cpu) && encoding.config == *config
+        };
+        if let Some((.., errno)) = self.refusals.iter().find(here) {
+            return Some(*errno);
         }
         let group = leader.map_or(0, |l| self.hardware_in(&self.members(l.0)));
         (group + 1 > self.counters).then_some(Errno::EINVAL)
@@ -304,6 +328,13 @@ impl Kernel for Scripted {
 
     fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> std::result::Result<(), Errno> {
         let first = self.so_far.events[leader.0].as_ref().ok_or(Errno::EBADF)?;
+        let now = self.so_far.now;
+        let fails = |(config, from, to): &(u64, Duration, Duration)| {
+            *config == first.event.encoding.config && (*from..*to).contains(&now)
+        };
+        if Self::is_hardware(&first.event) && self.unreadable.iter().any(fails) {
+            return Err(Errno::EIO);
+        }
         let times = [first.enabled.as_nanos() as u64, first.running.as_nanos() as u64];
         words.clear();
         if !first.event.group_read {

@@ -126,6 +126,11 @@ fn check(request: &Request<'_>) -> Result<()> {
     if request.target.is_by_cpu() {
         return Ok(());
     }
+    if request.target == Target::Command && request.aggregate == super::Aggregate::Thread {
+        return Err(Error::usage("the threads of a command cannot be told apart")
+            .because("they do not exist yet when counting starts")
+            .hint("use -p PID once they run, or -a --per-thread for one result per CPU"));
+    }
     if matches!(request.aggregate, super::Aggregate::Core | super::Aggregate::Socket) {
         return Err(Error::usage("cores and sockets can only be told apart with whole CPUs")
             .because("a process moves between them")

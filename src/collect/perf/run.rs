@@ -3,11 +3,13 @@
 use super::bank::Bank;
 use super::open::Opened;
 use super::place::Places;
+use super::read::Unread;
 use super::{Part, result, software};
 use crate::collect::kernel::{Event, Kernel, Subject, Usage, Wake};
 use crate::collect::{Exit, Interval, Progress, Request, Software, Target};
 use crate::counts::Counts;
 use crate::error::{Error, Result};
+use nix::errno::Errno;
 use std::time::Duration;
 
 /// First period between readings.
@@ -43,7 +45,9 @@ pub struct Run<'k, 'r> {
     pub(super) words: Vec<u64>,
     pub(super) last: Vec<u64>,
     pub(super) delta: Vec<u64>,
-    pub(super) lost_readings: bool,
+    pub(super) unread: Unread,
+    /// Readings failed, but later ones had their counts.
+    pub(super) late_readings: bool,
     /// The command had to be killed.
     killed: bool,
 }
@@ -83,6 +87,13 @@ struct Readings {
     since: Duration,
 }
 
+/// Everything to count on has gone.
+fn nothing_left() -> Error {
+    Error::failed("nothing is left to count on")
+        .because("all its threads have ended (or all CPUs are offline)")
+        .hint("ps -eL lists processes and threads")
+}
+
 impl<'k, 'r> Run<'k, 'r> {
     /// A run of the groups in `part`.
     pub fn new(
@@ -103,7 +114,8 @@ impl<'k, 'r> Run<'k, 'r> {
             words: Vec::new(),
             last: Vec::new(),
             delta: Vec::new(),
-            lost_readings: false,
+            unread: Unread::new(),
+            late_readings: false,
             killed: false,
         }
     }
@@ -134,7 +146,9 @@ impl<'k, 'r> Run<'k, 'r> {
         {
             software.close(self.kernel);
             self.abandon();
-            return Err(self.nothing_permitted());
+            let gone = |s| self.has_gone(Errno::ESRCH, s, opened.user_only);
+            let ended = places.spots.iter().all(gone);
+            return Err(if ended { nothing_left() } else { self.nothing_permitted() });
         }
         let done = self.count(&opened, &mut software, on_progress);
         let result = done.map(|(whole, end)| {
@@ -189,7 +203,7 @@ impl<'k, 'r> Run<'k, 'r> {
                 true
             }
             // Before Linux 4.13 inherited groups cannot be read as one.
-            Err(errno) => errno != nix::errno::Errno::EINVAL,
+            Err(errno) => errno != Errno::EINVAL,
         };
         let mut opened = self.open_all(&places)?;
         opened.scopes.clone_from(&places.scopes);
@@ -353,7 +367,7 @@ impl<'k, 'r> Run<'k, 'r> {
         let wall = at.saturating_sub(readings.since);
         let span = (readings.since - self.begin, at - self.begin);
         let frames = readings.bank.finish();
-        let mut counts = result::counts(self.request, opened, &frames, wall);
+        let mut counts = result::counts(self.request, opened, &frames, &self.unread, wall);
         counts.iter_mut().for_each(|c| c.interval = Some(span));
         let software = software.between(&readings.software, &totals, wall, None);
         let run = self.number;
@@ -397,9 +411,9 @@ impl<'k, 'r> Run<'k, 'r> {
         end: &End,
         exit: Option<Exit>,
     ) -> RunResult {
-        let counts = result::counts(self.request, opened, frames, software.wall);
+        let counts = result::counts(self.request, opened, frames, &self.unread, software.wall);
         let mut notes = opened.notes.clone();
-        if self.lost_readings {
+        if self.late_readings {
             notes.push(
                 "the kernel refused some readings; their counts came in with the next".into(),
             );
