@@ -1,6 +1,7 @@
 //! Making groups fit: what the kernel takes as one group, and what then really gets counters.
 
-use super::open::{Coded, Opened, Placed, Stop, ids};
+use super::open::{Coded, Placed, Stop, ids};
+use super::opened::Opened;
 use super::place::Spot;
 use super::run::Run;
 use crate::collect::kernel::{Handle, Subject};

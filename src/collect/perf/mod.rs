@@ -5,6 +5,7 @@
 //! | `mod.rs` | a measurement: one or many runs, put together |
 //! | `place.rs` | whom and where: tasks, CPUs, scopes |
 //! | `open.rs` | opening groups, with every fallback |
+//! | `opened.rs` | what is open, and what was left out |
 //! | `fit.rs` | splitting groups that do not fit |
 //! | `run.rs` | one run: start, read, interrupt, end |
 //! | `read.rs` | one reading of everything open |
@@ -19,6 +20,7 @@ mod fit;
 mod live;
 mod merge;
 mod open;
+mod opened;
 mod place;
 mod read;
 mod result;

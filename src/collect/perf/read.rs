@@ -1,6 +1,6 @@
 //! One reading of everything open: what came in since the last.
 
-use super::open::{Instance, Opened};
+use super::opened::{Instance, Opened};
 use super::run::Run;
 use nix::errno::Errno;
 use std::collections::BTreeMap;

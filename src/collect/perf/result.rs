@@ -4,7 +4,7 @@
 //! same with inherited children). CPUs: each is scaled by its own running share before summing,
 //! as perf stat does, because a CPU whose counters somebody else holds has a share of its own.
 
-use super::open::{Instance, OpenGroup, Opened};
+use super::opened::{Instance, OpenGroup, Opened};
 use super::read::Unread;
 use crate::collect::Request;
 use crate::counts::{Counts, GroupCounts, Reading};
@@ -75,10 +75,11 @@ fn lost(group: &OpenGroup, scope: usize, unread: &Unread) -> Option<Missing> {
 }
 
 /// Nanoseconds that tasks spent on each kind of core, where that is known.
-pub fn core_time(opened: &Opened, frames: &[Vec<u64>]) -> Vec<Option<u64>> {
-    let total =
-        |r: &OpenGroup| (0..opened.scopes.len()).map(|scope| sum(frames, r, scope, RUNNING)).sum();
-    opened.references.iter().map(|r| r.as_ref().map(total)).collect()
+pub fn core_time(opened: &Opened, frames: &[Vec<u64>], unread: &Unread) -> Vec<Option<u64>> {
+    let scopes = || 0..opened.scopes.len();
+    let known = |r: &&OpenGroup| scopes().all(|scope| lost(r, scope, unread).is_none());
+    let total = |r: &OpenGroup| scopes().map(|scope| sum(frames, r, scope, RUNNING)).sum();
+    opened.references.iter().map(|r| r.as_ref().filter(known).map(total)).collect()
 }
 
 /// Offsets inside an instance's words.

@@ -1,7 +1,7 @@
 //! One run: open, start, read now and then, and end — by itself, by time or by a signal.
 
 use super::bank::Bank;
-use super::open::Opened;
+use super::opened::Opened;
 use super::place::Places;
 use super::read::Unread;
 use super::{Part, result, software};
@@ -437,7 +437,7 @@ impl<'k, 'r> Run<'k, 'r> {
             exit: exit.filter(|_| !end.ours || end.interrupted.is_some()),
             interrupted: end.interrupted,
             user_only: opened.user_only,
-            core_time: result::core_time(opened, frames),
+            core_time: result::core_time(opened, frames, &self.unread),
             notes,
         }
     }
