@@ -165,3 +165,22 @@ fn an_exit_that_nobody_knows_is_not_made_up() {
     assert!(measured.notes[0].contains("not known"), "{:?}", measured.notes);
     assert_eq!(count(&measured, 0, 1), Ok(SECOND));
 }
+
+#[test]
+fn the_cpu_time_of_whole_cpus_leaves_idle_time_out() {
+    // 2 s from 0.5 s on; CPU 0 busy for a quarter, CPU 1 for a half of them: 0.5 + 1.0 s.
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1])];
+    let mut request = request(&machine, &table, &groups, Target::System);
+    request.delay = Duration::from_millis(500);
+    request.duration = Some(Duration::from_secs(2));
+    let lifetime = Duration::from_secs(60);
+    let mut known = Scripted { loads: [(0, 0.25), (1, 0.5)].into(), lifetime, ..kernel() };
+    let software = run(&mut known, &request).software;
+    near(software.task_clock.clone().expect("busy time"), 1.5, 1e-9);
+    near(software.cpus_used().expect("a ratio"), 0.75, 1e-9);
+    let mut unknown = Scripted { lifetime, ..kernel() };
+    let software = run(&mut unknown, &request).software;
+    assert!(matches!(software.task_clock, Err(Missing::NotMeasured(_))), "{software:?}");
+    assert_eq!(software.context_switches, Ok(0.0));
+}

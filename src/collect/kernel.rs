@@ -98,6 +98,8 @@ pub trait Kernel {
     fn raise_file_limit(&mut self) -> bool;
     /// The threads of a process.
     fn threads(&mut self, process: i32) -> std::result::Result<Vec<i32>, Errno>;
+    /// Time that `cpus` have not idled, together, since some fixed moment. `None`: not known.
+    fn busy(&mut self, cpus: &[u32]) -> Option<Duration>;
 
     /// Time since some fixed moment.
     fn now(&mut self) -> Duration;

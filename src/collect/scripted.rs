@@ -37,6 +37,8 @@ pub struct Scripted {
     pub no_inherited_groups: bool,
     /// CPUs of each PMU type that is not on all of them.
     pub pmu_cpus: BTreeMap<u32, Vec<u32>>,
+    /// Share of the time that each CPU does not idle; CPUs that are not here are not known.
+    pub loads: BTreeMap<u32, f64>,
     /// CPUs that are busy in a system-wide measurement, and on which tasks run: from when.
     pub task_on: Vec<(Duration, u32)>,
     /// Threads of the process that is watched; empty: there is none.
@@ -116,6 +118,7 @@ impl Default for Scripted {
             denied: None,
             no_inherited_groups: false,
             pmu_cpus: BTreeMap::new(),
+            loads: BTreeMap::new(),
             task_on: vec![(Duration::ZERO, 0)],
             threads: Vec::new(),
             ended_threads: BTreeSet::new(),
@@ -370,6 +373,11 @@ impl Kernel for Scripted {
 
     fn threads(&mut self, _: i32) -> std::result::Result<Vec<i32>, Errno> {
         if self.threads.is_empty() { Err(Errno::ESRCH) } else { Ok(self.threads.clone()) }
+    }
+
+    fn busy(&mut self, cpus: &[u32]) -> Option<Duration> {
+        let loads = cpus.iter().map(|cpu| self.loads.get(cpu).copied());
+        loads.sum::<Option<f64>>().map(|load| self.so_far.now.mul_f64(load))
     }
 
     fn now(&mut self) -> Duration {

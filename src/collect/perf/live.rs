@@ -6,6 +6,7 @@
 
 use super::child::{Child, pidfd};
 use super::signals::Signals;
+use super::software::busy;
 use crate::collect::kernel::{Event, Handle, Kernel, Subject, Usage, Wake};
 use crate::collect::{Command, Exit};
 use crate::error::{Error, Result};
@@ -189,6 +190,12 @@ impl Kernel for Live {
         let mut all: Vec<i32> = entries.flatten().filter_map(name).collect();
         all.sort_unstable();
         if all.is_empty() { Err(Errno::ESRCH) } else { Ok(all) }
+    }
+
+    fn busy(&mut self, cpus: &[u32]) -> Option<Duration> {
+        let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
+        let stat = std::fs::read_to_string("/proc/stat").ok()?;
+        busy(&stat, cpus, u64::try_from(ticks).ok()?)
     }
 
     fn now(&mut self) -> Duration {
