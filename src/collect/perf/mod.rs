@@ -12,10 +12,11 @@
 //! | `bank.rs` | readings kept by merging neighbours |
 //! | `result.rs` | readings → [`Counts`] |
 //! | `software.rs` | software events and wait4 |
-//! | `live.rs`, `child.rs`, `signals.rs` | the real kernel; the only `unsafe` |
+//! | `live.rs`, `child.rs`, `signals.rs`, `clock.rs` | the real kernel; the only `unsafe` |
 
 mod bank;
 mod child;
+mod clock;
 mod fit;
 mod live;
 mod merge;
@@ -28,6 +29,7 @@ mod run;
 mod signals;
 mod software;
 
+pub use clock::tsc_hz;
 pub use live::{Live, probe};
 
 use super::kernel::Kernel;
