@@ -4,67 +4,17 @@
 
 mod collect_support;
 
+use collect_support::script::{SECOND, command, count, group, kernel, near, request, run};
 use collect_support::{intel, table};
+use nix::errno::Errno;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tdtool::collect::kernel::Subject;
 use tdtool::collect::scripted::Scripted;
-use tdtool::collect::{
-    Aggregate, Command, CorePlan, Exit, Measurement, Progress, Request, Target, perf,
-};
+use tdtool::collect::{Aggregate, CorePlan, Exit, Request, Target, perf};
 use tdtool::counts::GroupCounts;
-use tdtool::machine::Machine;
 use tdtool::quantity::Missing;
-use tdtool::tables::{EventId, Table};
 use tdtool::{Error, ErrorKind};
-
-/// Event n counts n per nanosecond.
-fn kernel() -> Scripted {
-    let rates: BTreeMap<u64, f64> = (1..=12).map(|n| (n, n as f64)).collect();
-    Scripted { rates, ..Scripted::default() }
-}
-
-fn command() -> Option<Command> {
-    Some(Command { argv: vec!["work".into()], stdout_to_stderr: false })
-}
-
-fn request<'a>(
-    machine: &'a Machine,
-    table: &'a Table,
-    groups: &'a [Vec<EventId>],
-    target: Target,
-) -> Request<'a> {
-    let plan = CorePlan { table, groups, pmu: Some("cpu".into()) };
-    let mut request = Request::new(machine, vec![plan], target);
-    if request.target == Target::Command {
-        request.command = command();
-    }
-    request
-}
-
-fn run(kernel: &mut Scripted, request: &Request<'_>) -> Measurement {
-    perf::measure_with(kernel, request, &mut |_| {}).expect("a measurement")
-}
-
-/// Group e(n) … as ids: event "e01" has id 0.
-fn group(numbers: &[u16]) -> Vec<EventId> {
-    numbers.iter().map(|n| n - 1).collect()
-}
-
-/// Scaled count of event number `n` in the first group that has it.
-fn count(measured: &Measurement, core: usize, n: u16) -> Result<f64, Missing> {
-    let groups = &measured.counts[core].groups;
-    let id = n - 1;
-    let at = groups.iter().find_map(|g| Some((g, g.events().iter().position(|e| *e == id)?)));
-    let (group, at) = at.expect("the event is in a group");
-    group.total(at)
-}
-
-fn near(got: f64, want: f64, relative: f64) {
-    assert!((got - want).abs() <= relative * want, "{got} is not near {want}");
-}
-
-const SECOND: f64 = 1e9;
 
 #[test]
 fn one_group_counts_exactly_and_gives_enough_readings() {
@@ -326,72 +276,6 @@ fn time_on_the_other_kind_of_core_does_not_inflate_the_counts() {
 }
 
 #[test]
-fn intervals_partition_the_measurement() {
-    let (machine, table) = (intel(&[]), table("t", "cpu"));
-    let groups = [group(&[1, 2])];
-    let mut request = request(&machine, &table, &groups, Target::Command);
-    request.interval = Some(Duration::from_millis(300));
-    let mut sum = 0.0;
-    let mut ends = Vec::new();
-    let measured = perf::measure_with(&mut kernel(), &request, &mut |p| {
-        let Progress::Interval(interval) = p else { return };
-        ends.push(interval.span.1.as_millis());
-        sum += interval.counts[0].groups[0].total(1).expect("counted");
-        if let GroupCounts::Live { readings, .. } = &interval.counts[0].groups[0] {
-            assert!(readings.len() >= 5, "{} readings in an interval", readings.len());
-        }
-    });
-    assert_eq!(ends, [300, 600, 900, 1000]);
-    assert_eq!(sum, 2.0 * SECOND);
-    assert_eq!(count(&measured.expect("measured"), 0, 2), Ok(2.0 * SECOND));
-}
-
-#[test]
-fn an_interrupt_from_the_terminal_is_not_sent_twice_and_still_gives_counts() {
-    let (machine, table) = (intel(&[]), table("t", "cpu"));
-    let groups = [group(&[1])];
-    let at = Duration::from_millis(400);
-    let mut kernel = Scripted { signals: vec![(at, libc::SIGINT, true)], ..kernel() };
-    let mut request = request(&machine, &table, &groups, Target::Command);
-    request.repeats = 5;
-    let measured = run(&mut kernel, &request);
-    assert_eq!(measured.interrupted, Some(libc::SIGINT));
-    assert_eq!(measured.exit, Some(Exit::Signal(libc::SIGINT)));
-    assert_eq!(count(&measured, 0, 1), Ok(0.4 * SECOND));
-    assert!(kernel.sent.is_empty(), "{:?}", kernel.sent);
-    assert_eq!(kernel.started, 1, "no further repeat");
-}
-
-#[test]
-fn an_interrupt_for_us_alone_is_handed_on_and_a_second_one_ends_a_stubborn_command() {
-    let (machine, table) = (intel(&[]), table("t", "cpu"));
-    let groups = [group(&[1])];
-    let (first, second) = (Duration::from_millis(100), Duration::from_millis(300));
-    let mut kernel = Scripted {
-        signals: vec![(first, libc::SIGINT, false), (second, libc::SIGINT, false)],
-        stubborn: true,
-        ..kernel()
-    };
-    let measured = run(&mut kernel, &request(&machine, &table, &groups, Target::Command));
-    assert_eq!(kernel.sent, [libc::SIGINT, libc::SIGTERM]);
-    assert_eq!(count(&measured, 0, 1), Ok(0.3 * SECOND));
-}
-
-#[test]
-fn a_delay_leaves_the_beginning_out_and_a_duration_the_end() {
-    let (machine, table) = (intel(&[]), table("t", "cpu"));
-    let groups = [group(&[1])];
-    let mut request = request(&machine, &table, &groups, Target::Command);
-    request.delay = Duration::from_millis(200);
-    request.duration = Some(Duration::from_millis(500));
-    let mut kernel = kernel();
-    let measured = run(&mut kernel, &request);
-    assert_eq!(count(&measured, 0, 1), Ok(0.5 * SECOND));
-    assert_eq!(kernel.sent, [libc::SIGTERM]);
-    assert_eq!(measured.exit, None, "ended by us: not the command's failure");
-}
-
-#[test]
 fn all_threads_of_a_process_are_counted_and_its_end_is_the_end() {
     let (machine, table) = (intel(&[]), table("t", "cpu"));
     let groups = [group(&[1])];
@@ -420,6 +304,84 @@ fn children_are_left_out_when_asked() {
 }
 
 #[test]
+fn a_process_whose_main_thread_has_ended_is_counted_by_its_others() {
+    // As after pthread_exit in main: the leader is a zombie that /proc still lists.
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1, 2])];
+    let mut kernel =
+        Scripted { threads: vec![10, 11], ended_threads: [10].into(), ..self::kernel() };
+    let measured = run(&mut kernel, &request(&machine, &table, &groups, Target::Process(10)));
+    assert_eq!(count(&measured, 0, 2), Ok(2.0 * SECOND));
+    assert_eq!(measured.notes, ["threads that had ended before counting began: 10"]);
+
+    let mut kernel = Scripted { threads: vec![10], ended_threads: [10].into(), ..self::kernel() };
+    let request = request(&machine, &table, &groups, Target::Process(10));
+    let error = perf::measure_with(&mut kernel, &request, &mut |_| {}).expect_err("all ended");
+    assert!(error.cause().expect("a cause").contains("ended"), "{error:?}");
+}
+
+#[test]
+fn a_cpu_that_went_offline_is_left_out_aloud_and_one_that_refuses_gives_a_reason() {
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1, 2])];
+    let mut request = request(&machine, &table, &groups, Target::System);
+    request.duration = Some(Duration::from_secs(1));
+    let lifetime = Duration::from_secs(60);
+    let mut kernel = Scripted { offline: [0].into(), lifetime, ..self::kernel() };
+    let measured = run(&mut kernel, &request);
+    assert_eq!(count(&measured, 0, 2), Ok(2.0 * SECOND), "one CPU is left");
+    assert_eq!(measured.notes, ["CPUs that are offline and were not counted: 0"]);
+
+    // CPU 1 does not have the event: a sum over both CPUs cannot be told, that of CPU 0 can.
+    let refusals = vec![(1, 2, Errno::EOPNOTSUPP)];
+    let mut kernel = Scripted { refusals, lifetime, ..self::kernel() };
+    let measured = run(&mut kernel, &request);
+    let Err(Missing::NotSupported(why)) = count(&measured, 0, 2) else { panic!("counted") };
+    assert!(why.starts_with("e02") && why.contains("not supported"), "{why}");
+    request.aggregate = Aggregate::Thread;
+    let measured = run(&mut kernel, &request);
+    assert_eq!(count(&measured, 0, 2), Ok(2.0 * SECOND));
+    assert!(matches!(count(&measured, 1, 2), Err(Missing::NotSupported(_))));
+}
+
+#[test]
+fn a_group_that_cannot_be_read_at_the_end_is_missing_with_the_cause() {
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1, 2]), group(&[3, 4])];
+    let request = request(&machine, &table, &groups, Target::Command);
+    let ms = Duration::from_millis;
+    let unreadable = |from, to| Scripted { unreadable: vec![(3, ms(from), ms(to))], ..kernel() };
+    // From 900 ms on, or never: what came in is not known.
+    for from in [900, 0] {
+        let measured = run(&mut unreadable(from, 9000), &request);
+        assert_eq!(count(&measured, 0, 2), Ok(2.0 * SECOND));
+        let Err(Missing::NotMeasured(why)) = count(&measured, 0, 4) else { panic!("counted") };
+        assert!(why.contains("Input/output error") || why.contains("I/O error"), "{why}");
+        assert!(measured.notes.is_empty(), "{:?}", measured.notes);
+    }
+    // For some time: later readings have it all.
+    let measured = run(&mut unreadable(300, 400), &request);
+    assert_eq!(count(&measured, 0, 4), Ok(4.0 * SECOND));
+    assert!(measured.notes[0].contains("came in with the next"), "{:?}", measured.notes);
+}
+
+#[test]
+fn an_event_of_the_whole_core_is_not_taken_from_one_of_its_threads() {
+    let mut table = table("t", "cpu");
+    table.events[1].spec.percore = true;
+    let groups = [group(&[1, 2])];
+    let siblings = "sys/devices/system/cpu/cpu1/topology/core_id";
+    let (with_smt, without) = (intel(&[(siblings, "0")]), intel(&[]));
+    let measured = run(&mut kernel(), &request(&with_smt, &table, &groups, Target::Command));
+    assert_eq!(count(&measured, 0, 1), Ok(SECOND));
+    let Err(Missing::NotMeasured(why)) = count(&measured, 0, 2) else { panic!("counted") };
+    assert_eq!(why, "e02 needs the sum over both threads of the core");
+    // A core of one thread is that thread.
+    let measured = run(&mut kernel(), &request(&without, &table, &groups, Target::Command));
+    assert_eq!(count(&measured, 0, 2), Ok(2.0 * SECOND));
+}
+
+#[test]
 fn requests_that_make_no_sense_are_refused_as_wrong_usage() {
     let (machine, table) = (intel(&[]), table("t", "cpu"));
     let groups = [group(&[1])];
@@ -436,6 +398,9 @@ fn requests_that_make_no_sense_are_refused_as_wrong_usage() {
     refused(&again);
     let mut cores = request(&machine, &table, &groups, Target::Command);
     cores.aggregate = Aggregate::Core;
+    refused(&cores);
+    // A command's threads do not exist when counting starts: all of it would be "tid N".
+    cores.aggregate = Aggregate::Thread;
     refused(&cores);
     refused(&request(&machine, &table, &groups, Target::Cpus(vec![0, 7])));
 }

@@ -1,6 +1,7 @@
 //! The live collector on the machine at hand, whatever it can count: commands start, end and fail
 //! as they would without us, and what the kernel counts by itself is there.
 
+use std::os::unix::process::CommandExt;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 use tdtool::collect::{Command, Exit, Measurement, Progress, Request, Target, perf};
@@ -32,6 +33,26 @@ fn the_exit_status_and_the_signal_are_the_commands_own() {
     assert_eq!(shell("exit 7").exit, Some(Exit::Status(7)));
     assert_eq!(shell("kill -9 $$").exit, Some(Exit::Signal(9)));
     assert_eq!(shell("kill -9 $$").exit.map(Exit::code), Some(137));
+}
+
+#[test]
+fn a_parent_that_ignores_sigchld_costs_no_exit_status() {
+    let status = |command: &[&str]| {
+        let mut tdtool = std::process::Command::new(env!("CARGO_BIN_EXE_tdtool"));
+        tdtool.args(["report", "--"]).args(command);
+        let ignore = || {
+            // SAFETY: ignoring a signal runs none of our code.
+            unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+            Ok(())
+        };
+        // SAFETY: signal is async-signal-safe and `ignore` does nothing else.
+        unsafe { tdtool.pre_exec(ignore) };
+        tdtool.output().expect("tdtool runs").status.code()
+    };
+    assert_eq!(status(&["sh", "-c", "exit 3"]), Some(3));
+    // The command is started as it would be without us: bit 16 of SigIgn is SIGCHLD (17).
+    let ignored = "SigIgn:.*[13579bdf]....$";
+    assert_eq!(status(&["grep", "-q", ignored, "/proc/self/status"]), Some(0));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 mod collect_support;
 
 use collect_support::{intel, machine};
-use tdtool::machine::{Finding, Level, Machine, Probe, TableMatch, choose, encode, findings};
+use tdtool::machine::{
+    Finding, Level, Machine, Probe, TableMatch, Topology, choose, encode, findings,
+};
 use tdtool::tables::{EventSpec, Library};
 
 const DEVICES: &str = "sys/bus/event_source/devices";
@@ -79,6 +81,57 @@ fn topology_counts_cores_sockets_and_smt() {
     let topology = machine(&files).topology;
     assert_eq!((topology.sockets, topology.cores_per_socket, topology.smt), (2, 2, true));
     assert_eq!(topology.cpus.len(), 8);
+}
+
+/// The topology of CPUs given as (core_id, core_cpus_list), and `smt/active`.
+fn shape(cpus: &[(u32, &str)], siblings: &str, active: &str) -> Topology {
+    let base = "sys/devices/system/cpu";
+    let mut files = vec![
+        (format!("{base}/online"), format!("0-{}", cpus.len() - 1)),
+        (format!("{base}/smt/active"), active.to_owned()),
+    ];
+    for (n, (core, list)) in cpus.iter().enumerate() {
+        let folder = format!("{base}/cpu{n}/topology");
+        files.push((format!("{folder}/physical_package_id"), "0".into()));
+        files.push((format!("{folder}/core_id"), core.to_string()));
+        if !list.is_empty() {
+            files.push((format!("{folder}/{siblings}"), (*list).to_owned()));
+        }
+    }
+    let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (p.as_str(), t.as_str())).collect();
+    machine(&files).topology
+}
+
+#[test]
+fn cores_of_two_dies_with_the_same_number_are_no_smt() {
+    // Two dies, each with cores 0 and 1, one thread each.
+    let dies = [(0, "0"), (1, "1"), (0, "2"), (1, "3")];
+    let with_smt = [(0, "0,2"), (0, "1,3"), (0, "0,2"), (0, "1,3")];
+    for file in ["core_cpus_list", "thread_siblings_list"] {
+        let topology = shape(&dies, file, "");
+        assert_eq!((topology.smt, topology.cores_per_socket), (false, 4), "{file}");
+        let cores: Vec<u32> = topology.cpus.iter().map(|c| c.core).collect();
+        assert_eq!(cores, [0, 1, 2, 3], "told apart by --per-core");
+        // The same with SMT: CPUs 0 and 2 share a core, 1 and 3 the other.
+        let topology = shape(&with_smt, file, "");
+        assert_eq!((topology.smt, topology.cores_per_socket), (true, 2), "{file}");
+        let cores: Vec<u32> = topology.cpus.iter().map(|c| c.core).collect();
+        assert_eq!(cores, [0, 1, 0, 1]);
+    }
+    let unlisted = dies.map(|(core, _)| (core, ""));
+    assert!(!shape(&unlisted, "", "0").smt);
+    assert!(shape(&unlisted, "", "1").smt);
+    assert!(shape(&[(0, ""), (1, "")], "", "1").smt);
+}
+
+#[test]
+fn core_numbers_that_are_unique_are_kept() {
+    // Hybrids number their cores with gaps: P cores 0 and 4 of two threads, E cores 8 and 9.
+    let hybrid = [(0, "0-1"), (0, "0-1"), (4, "2-3"), (4, "2-3"), (8, "4"), (9, "5")];
+    let topology = shape(&hybrid, "core_cpus_list", "1");
+    assert_eq!((topology.smt, topology.cores_per_socket), (true, 4));
+    let cores: Vec<u32> = topology.cpus.iter().map(|c| c.core).collect();
+    assert_eq!(cores, [0, 0, 4, 4, 8, 9]);
 }
 
 #[test]

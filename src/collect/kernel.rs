@@ -98,6 +98,8 @@ pub trait Kernel {
     fn raise_file_limit(&mut self) -> bool;
     /// The threads of a process.
     fn threads(&mut self, process: i32) -> std::result::Result<Vec<i32>, Errno>;
+    /// Time that `cpus` have not idled, together, since some fixed moment. `None`: not known.
+    fn busy(&mut self, cpus: &[u32]) -> Option<Duration>;
 
     /// Time since some fixed moment.
     fn now(&mut self) -> Duration;
@@ -111,6 +113,6 @@ pub trait Kernel {
     fn wait(&mut self, until: Option<Duration>) -> Wake;
     /// Sends a signal to the command.
     fn signal(&mut self, number: i32);
-    /// Waits for the command to end, and what it used.
+    /// Waits for the command to end: how, and what it used. `None`: not to be known (or none ran).
     fn reap(&mut self) -> Option<(Exit, Usage)>;
 }

@@ -136,7 +136,8 @@ impl<'a> Request<'a> {
 pub struct Software {
     /// Wall time from the first to the last moment counted.
     pub wall: Duration,
-    /// CPU time in seconds.
+    /// CPU time in seconds. Of whole CPUs the time they did not idle, as /proc/stat tells it in
+    /// steps of 10 ms for each.
     pub task_clock: Measured,
     /// Times another task took the CPU.
     pub context_switches: Measured,

@@ -37,10 +37,20 @@ pub struct Scripted {
     pub no_inherited_groups: bool,
     /// CPUs of each PMU type that is not on all of them.
     pub pmu_cpus: BTreeMap<u32, Vec<u32>>,
+    /// Share of the time that each CPU does not idle; CPUs that are not here are not known.
+    pub loads: BTreeMap<u32, f64>,
     /// CPUs that are busy in a system-wide measurement, and on which tasks run: from when.
     pub task_on: Vec<(Duration, u32)>,
     /// Threads of the process that is watched; empty: there is none.
     pub threads: Vec<i32>,
+    /// Those of them that have ended but are still listed.
+    pub ended_threads: BTreeSet<i32>,
+    /// CPUs that went offline after the topology was read.
+    pub offline: BTreeSet<u32>,
+    /// Configs that a CPU refuses, and how.
+    pub refusals: Vec<(u32, u64, Errno)>,
+    /// When reading the event with this config fails (EIO): from, to.
+    pub unreadable: Vec<(u64, Duration, Duration)>,
     /// How long the command (or the process watched) lives once started.
     pub lifetime: Duration,
     /// How the command ends by itself.
@@ -49,8 +59,15 @@ pub struct Scripted {
     pub exec_error: Option<Error>,
     /// The command does not end by SIGINT.
     pub stubborn: bool,
+    /// The command ends by no signal but SIGKILL.
+    pub deaf: bool,
+    /// Somebody else waits for the command: how it ended is never known.
+    pub reaped_elsewhere: bool,
     /// Signals for us: when, which, from a terminal.
     pub signals: Vec<(Duration, i32, bool)>,
+    /// Times in which we are not run (stopped, or starved): from when, and for how long. A wait
+    /// that ends in one returns late.
+    pub stalls: Vec<(Duration, Duration)>,
     /// Open files allowed, and the limit after raising it.
     pub files: (usize, usize),
     /// Every event opened, with its leader.
@@ -71,6 +88,13 @@ pub struct SoFar {
     ended: Option<Exit>,
     events: Vec<Option<State>>,
     turn: usize,
+}
+
+impl SoFar {
+    /// Time since the script began.
+    pub fn now(&self) -> Duration {
+        self.now
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -94,13 +118,21 @@ impl Default for Scripted {
             denied: None,
             no_inherited_groups: false,
             pmu_cpus: BTreeMap::new(),
+            loads: BTreeMap::new(),
             task_on: vec![(Duration::ZERO, 0)],
             threads: Vec::new(),
+            ended_threads: BTreeSet::new(),
+            offline: BTreeSet::new(),
+            refusals: Vec::new(),
+            unreadable: Vec::new(),
             lifetime: Duration::from_secs(1),
             exit: Exit::Status(0),
             exec_error: None,
             stubborn: false,
+            deaf: false,
+            reaped_elsewhere: false,
             signals: Vec::new(),
+            stalls: Vec::new(),
             files: (1024, 1024),
             opened: Vec::new(),
             sent: Vec::new(),
@@ -230,6 +262,12 @@ impl Scripted {
         if self.open_files() >= self.files.0 {
             return Some(Errno::EMFILE);
         }
+        if matches!(event.subject, Subject::Task(tid) if self.ended_threads.contains(&tid)) {
+            return Some(Errno::ESRCH);
+        }
+        if event.cpu.is_some_and(|cpu| self.offline.contains(&cpu)) {
+            return Some(Errno::ENODEV);
+        }
         match self.denied {
             Some(true) => return Some(Errno::EACCES),
             Some(false) if !event.exclude_kernel => return Some(Errno::EACCES),
@@ -243,6 +281,12 @@ impl Scripted {
         }
         if self.absent.contains(&encoding.config) {
             return Some(Errno::ENOENT);
+        }
+        let here = |(cpu, config, _): &&(u32, u64, Errno)| {
+            event.cpu == Some(*cpu) && encoding.config == *config
+        };
+        if let Some((.., errno)) = self.refusals.iter().find(here) {
+            return Some(*errno);
         }
         let group = leader.map_or(0, |l| self.hardware_in(&self.members(l.0)));
         (group + 1 > self.counters).then_some(Errno::EINVAL)
@@ -287,6 +331,13 @@ impl Kernel for Scripted {
 
     fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> std::result::Result<(), Errno> {
         let first = self.so_far.events[leader.0].as_ref().ok_or(Errno::EBADF)?;
+        let now = self.so_far.now;
+        let fails = |(config, from, to): &(u64, Duration, Duration)| {
+            *config == first.event.encoding.config && (*from..*to).contains(&now)
+        };
+        if Self::is_hardware(&first.event) && self.unreadable.iter().any(fails) {
+            return Err(Errno::EIO);
+        }
         let times = [first.enabled.as_nanos() as u64, first.running.as_nanos() as u64];
         words.clear();
         if !first.event.group_read {
@@ -324,6 +375,11 @@ impl Kernel for Scripted {
         if self.threads.is_empty() { Err(Errno::ESRCH) } else { Ok(self.threads.clone()) }
     }
 
+    fn busy(&mut self, cpus: &[u32]) -> Option<Duration> {
+        let loads = cpus.iter().map(|cpu| self.loads.get(cpu).copied());
+        loads.sum::<Option<f64>>().map(|load| self.so_far.now.mul_f64(load))
+    }
+
     fn now(&mut self) -> Duration {
         self.so_far.now
     }
@@ -358,9 +414,15 @@ impl Kernel for Scripted {
         let signal = self.signals.first().map(|s| s.0.max(self.so_far.now));
         let next = [until, end, signal].into_iter().flatten().min().unwrap_or(self.so_far.now);
         self.advance(next);
+        if let Some((from, length)) = self.stalls.first().copied()
+            && next >= from
+        {
+            self.stalls.remove(0);
+            self.advance(from + length);
+        }
         if signal == Some(next) {
             let (_, number, from_terminal) = self.signals.remove(0);
-            if from_terminal && !self.stubborn {
+            if from_terminal && !self.stubborn && !self.deaf {
                 self.so_far.ended = Some(Exit::Signal(number));
             }
             return Wake::Signal { number, from_terminal };
@@ -377,7 +439,9 @@ impl Kernel for Scripted {
 
     fn signal(&mut self, number: i32) {
         self.sent.push(number);
-        if self.so_far.ended.is_none() && !(self.stubborn && number == libc::SIGINT) {
+        let stubborn = self.stubborn && number == libc::SIGINT;
+        let deaf = self.deaf && number != libc::SIGKILL;
+        if self.so_far.ended.is_none() && !stubborn && !deaf {
             self.so_far.ended = Some(Exit::Signal(number));
         }
     }
@@ -386,6 +450,6 @@ impl Kernel for Scripted {
         let began = self.so_far.began.take()?;
         let seconds = self.so_far.now.saturating_sub(began).as_secs_f64();
         let usage = Usage { cpu_seconds: seconds, context_switches: 7, ..Usage::default() };
-        Some((self.so_far.ended.unwrap_or(self.exit), usage))
+        (!self.reaped_elsewhere).then(|| (self.so_far.ended.unwrap_or(self.exit), usage))
     }
 }

@@ -1,7 +1,8 @@
 //! Which processor, which PMUs, what the kernel lets us do, and why not.
 //!
 //! Everything is read from `/proc` and `/sys` below a [`Root`], so tests run on fixture trees.
-//! Nothing here opens a perf event, prints or decides what to measure.
+//! Nothing here prints or decides what to measure. No perf event is opened, but for the frequency
+//! of the time stamp counter where the processor does not tell it ([`Machine::detect`]).
 
 mod cpu;
 mod encode;
@@ -42,7 +43,7 @@ impl Machine {
     /// This machine.
     pub fn detect() -> Self {
         let mut machine = Self::at(&Root::system());
-        machine.tsc_hz = tsc_hz_from_cpuid();
+        machine.tsc_hz = tsc_hz_from_cpuid().or_else(crate::collect::perf::tsc_hz);
         machine
     }
 

@@ -10,7 +10,7 @@ pub struct LogicalCpu {
     pub id: u32,
     /// Socket (physical package).
     pub socket: u32,
-    /// Core number inside the socket, as the kernel numbers them.
+    /// Core number inside the socket: the kernel's, or counted from 0 where that is ambiguous.
     pub core: u32,
 }
 
@@ -27,16 +27,46 @@ pub struct Topology {
     pub cores_per_socket: usize,
 }
 
+const BASE: &str = "sys/devices/system/cpu";
+
+/// The lowest online CPU on the core of `cpu`.
+fn first_sibling(root: &Root, cpu: u32, online: &[u32]) -> Option<u32> {
+    let lists = ["core_cpus_list", "thread_siblings_list"];
+    let mut lists = lists.iter().filter_map(|f| root.text(format!("{BASE}/cpu{cpu}/topology/{f}")));
+    let siblings = lists.find_map(|text| parse_cpu_list(&text).filter(|l| l.contains(&cpu)))?;
+    siblings.into_iter().find(|s| online.contains(s))
+}
+
+/// Where the kernel's core numbers contradict who shares a core (`first` of each CPU's core),
+/// numbers the cores of each socket from 0 in the order of their first CPUs.
+fn renumber(cpus: &mut [LogicalCpu], first: &[u32]) {
+    let named: BTreeSet<(u32, u32)> = cpus.iter().map(|c| (c.socket, c.core)).collect();
+    let real: BTreeSet<(u32, u32)> =
+        cpus.iter().map(|c| c.socket).zip(first.iter().copied()).collect();
+    let both: BTreeSet<((u32, u32), u32)> =
+        cpus.iter().map(|c| (c.socket, c.core)).zip(first.iter().copied()).collect();
+    if named.len() == real.len() && both.len() == real.len() {
+        return;
+    }
+    for (cpu, first) in cpus.iter_mut().zip(first) {
+        let before = real.iter().filter(|(socket, f)| *socket == cpu.socket && f < first).count();
+        cpu.core = u32::try_from(before).unwrap_or(u32::MAX);
+    }
+}
+
 impl Topology {
     /// Reads `/sys/devices/system/cpu`.
+    ///
+    /// Which CPUs share a core is what the kernel lists as siblings (`core_cpus_list`, before
+    /// Linux 5.3 `thread_siblings_list`): `core_id` need not be unique inside a socket. Where no
+    /// siblings are listed, `smt/active` (Linux 5.0) says whether there are any.
     pub fn read(root: &Root) -> Self {
-        let base = "sys/devices/system/cpu";
-        let online = root.text(format!("{base}/online")).unwrap_or_else(|| "0".into());
-        let cpus: Vec<LogicalCpu> = parse_cpu_list(&online)
-            .unwrap_or_else(|| vec![0])
-            .into_iter()
-            .map(|id| {
-                let read = |file: &str| root.number(format!("{base}/cpu{id}/topology/{file}"));
+        let online = root.text(format!("{BASE}/online")).unwrap_or_else(|| "0".into());
+        let ids = parse_cpu_list(&online).unwrap_or_else(|| vec![0]);
+        let mut cpus: Vec<LogicalCpu> = ids
+            .iter()
+            .map(|&id| {
+                let read = |file: &str| root.number(format!("{BASE}/cpu{id}/topology/{file}"));
                 LogicalCpu {
                     id,
                     socket: read("physical_package_id").unwrap_or(0),
@@ -44,11 +74,20 @@ impl Topology {
                 }
             })
             .collect();
+        // The first online CPU of each one's core.
+        let listed: Option<Vec<u32>> =
+            ids.iter().map(|id| first_sibling(root, *id, &ids)).collect();
+        let active = root.number::<u8>(format!("{BASE}/smt/active")).map(|n| n != 0);
+        match (&listed, active) {
+            (Some(first), _) => renumber(&mut cpus, first),
+            (None, Some(false)) => renumber(&mut cpus, &ids),
+            (None, _) => {}
+        }
         let cores: BTreeSet<(u32, u32)> = cpus.iter().map(|c| (c.socket, c.core)).collect();
         let sockets: BTreeSet<u32> = cpus.iter().map(|c| c.socket).collect();
         let sockets = sockets.len().max(1);
         Self {
-            smt: cores.len() < cpus.len(),
+            smt: cores.len() < cpus.len() || (listed.is_none() && active == Some(true)),
             cores_per_socket: (cores.len() / sockets).max(1),
             sockets,
             cpus,

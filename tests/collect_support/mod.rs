@@ -3,6 +3,8 @@
 // Not every test file uses all of it.
 #![allow(dead_code)]
 
+pub mod script;
+
 use std::fs;
 use std::path::Path;
 use tdtool::machine::{Machine, Root};

@@ -3,11 +3,13 @@
 //! Failure of exec comes back through a pipe that a successful exec closes, so "not found" and
 //! "not executable" are told as what they are and never as exit status 127 of a child.
 
+use super::signals::ENDING;
 use crate::collect::kernel::Usage;
 use crate::collect::{Command, Exit};
 use crate::error::{Error, ErrorKind, Result};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction};
 use nix::unistd::pipe2;
 use std::ffi::{CString, OsString};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -22,8 +24,13 @@ pub struct Child {
     go: Option<OwnedFd>,
     failure: OwnedFd,
     name: OsString,
-    ended: Option<(Exit, Usage)>,
+    ended: Option<Ending>,
+    /// What we did with SIGCHLD before.
+    sigchld: Option<SigAction>,
 }
+
+/// How a child ended and what it used; `None` where somebody else has waited for it.
+type Ending = Option<(Exit, Usage)>;
 
 impl Child {
     /// Forks; the child waits for [`Child::start`].
@@ -39,12 +46,17 @@ impl Child {
             argv.map_err(|_| Error::usage("an argument of the command contains a zero byte"))?;
         let mut pointers: Vec<*const libc::c_char> = argv.iter().map(|a| a.as_ptr()).collect();
         pointers.push(std::ptr::null());
+        let sigchld = default_sigchld();
+        // Until its exec the child has our handlers and their pipe: signals wait for the exec.
+        let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(failed)?;
         let plan = Plan {
             argv: &pointers,
             wait: wait.as_raw_fd(),
             go: go.as_raw_fd(),
             report: report.as_raw_fd(),
             stdout_to_stderr: command.stdout_to_stderr,
+            ignore_sigchld: sigchld.as_ref().is_some_and(is_ignored),
+            mask: *mask.as_ref(),
         };
         // SAFETY: the child calls async-signal-safe functions only (see `become_command`) and
         // never returns; everything it reads was made before the fork.
@@ -52,10 +64,11 @@ impl Child {
         if pid == 0 {
             become_command(&plan);
         }
-        if pid < 0 {
-            return Err(failed(Errno::last()));
-        }
-        Ok(Self { pid, pidfd: pidfd(pid), go: Some(go), failure, name, ended: None })
+        let forked = Errno::result(pid);
+        let _ = mask.thread_set_mask();
+        forked.map_err(failed)?;
+        let pidfd = pidfd(pid);
+        Ok(Self { pid, pidfd, go: Some(go), failure, name, ended: None, sigchld })
     }
 
     /// Lets the child exec and waits until it has, or has failed to.
@@ -96,8 +109,8 @@ impl Child {
         Err(error.of_kind(kind))
     }
 
-    /// Waits for the end.
-    pub fn reap(&mut self) -> (Exit, Usage) {
+    /// Waits for the end. `None`: how it ended is not to be known.
+    pub fn reap(&mut self) -> Ending {
         if let Some(ended) = self.ended {
             return ended;
         }
@@ -108,11 +121,11 @@ impl Child {
             // SAFETY: both pointers are valid for the call.
             let got = unsafe { libc::wait4(self.pid, &mut status, 0, &mut usage) };
             if got == self.pid {
-                break (exit(status), used(&usage));
+                break Some((exit(status), used(&usage)));
             }
             if Errno::last() != Errno::EINTR {
-                // Somebody else has waited for it; how it ended is not to be known.
-                break (Exit::Status(0), Usage::default());
+                // Somebody else has waited for it.
+                break None;
             }
         };
         self.ended = Some(ended);
@@ -140,7 +153,29 @@ impl Drop for Child {
         if self.go.take().is_some() {
             self.reap();
         }
+        if let Some(old) = &self.sigchld {
+            // SAFETY: puts back what was there.
+            let _ = unsafe { sigaction(Signal::SIGCHLD, old) };
+        }
     }
+}
+
+/// Children of a process that ignores SIGCHLD leave no exit status behind (wait4(2), notes): takes
+/// the default. `Some`: what was there and must be put back.
+fn default_sigchld() -> Option<SigAction> {
+    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    // SAFETY: the default action runs none of our code.
+    let old = unsafe { sigaction(Signal::SIGCHLD, &default) }.ok()?;
+    let lost = is_ignored(&old) || old.flags().contains(SaFlags::SA_NOCLDWAIT);
+    if !lost {
+        // SAFETY: puts back what was there.
+        let _ = unsafe { sigaction(Signal::SIGCHLD, &old) };
+    }
+    lost.then_some(old)
+}
+
+fn is_ignored(action: &SigAction) -> bool {
+    matches!(action.handler(), SigHandler::SigIgn)
 }
 
 /// What the child needs, all of it made before the fork.
@@ -150,6 +185,10 @@ struct Plan<'a> {
     go: RawFd,
     report: RawFd,
     stdout_to_stderr: bool,
+    /// We were started with SIGCHLD ignored, so the command is, too.
+    ignore_sigchld: bool,
+    /// Signals blocked before the fork.
+    mask: libc::sigset_t,
 }
 
 /// The child's side, between fork and exec.
@@ -170,9 +209,18 @@ fn become_command(plan: &Plan<'_>) -> ! {
             }
         }
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        if plan.ignore_sigchld {
+            libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        }
+        // As exec would do, but before a signal that has waited for us can reach our handlers.
+        for signal in ENDING {
+            let mut now: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal as libc::c_int, std::ptr::null(), &mut now);
+            if now.sa_sigaction != libc::SIG_IGN {
+                libc::signal(signal as libc::c_int, libc::SIG_DFL);
+            }
+        }
+        libc::sigprocmask(libc::SIG_SETMASK, &plan.mask, std::ptr::null_mut());
         if plan.stdout_to_stderr {
             libc::dup2(2, 1);
         }
@@ -207,5 +255,25 @@ fn used(usage: &libc::rusage) -> Usage {
         context_switches: count(usage.ru_nvcsw) + count(usage.ru_nivcsw),
         page_faults: count(usage.ru_minflt) + count(usage.ru_majflt),
         major_faults: count(usage.ru_majflt),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::signals::Signals;
+    use super::*;
+    use nix::sys::signal::kill;
+    use nix::unistd::Pid;
+
+    #[test]
+    fn a_signal_before_exec_is_the_commands_and_not_ours() {
+        let signals = Signals::catch().expect("signals");
+        let argv = ["sleep", "60"].map(OsString::from).to_vec();
+        let command = Command { argv, stdout_to_stderr: false };
+        let mut child = Child::prepare(&command).expect("forked");
+        kill(Pid::from_raw(child.pid), Signal::SIGINT).expect("sent");
+        child.start().expect("started");
+        assert_eq!(child.reap().map(|(exit, _)| exit), Some(Exit::Signal(libc::SIGINT)));
+        assert_eq!(signals.next(), None);
     }
 }

@@ -1,9 +1,11 @@
 //! Making groups fit: what the kernel takes as one group, and what then really gets counters.
 
-use super::open::{Coded, Opened, Stop, ids};
+use super::open::{Coded, Placed, Stop, ids};
+use super::opened::Opened;
 use super::place::Spot;
 use super::run::Run;
 use crate::collect::kernel::{Handle, Subject};
+use crate::quantity::Missing;
 use crate::schedule::{self, Budget};
 use crate::tables::EventId;
 use nix::errno::Errno;
@@ -15,21 +17,36 @@ enum Accepted {
     Whole(Vec<Coded>),
     /// The events before this one, together; the rest would not fit.
     UpTo(usize),
+    /// Nothing: the place has gone.
+    Gone,
 }
 
 impl Run<'_, '_> {
-    /// How the kernel takes the events at `spot`: parts, each a group it accepts.
+    /// How the kernel takes the events at the first of `spots` that has not gone: parts, each a
+    /// group it accepts.
     pub(super) fn split_by_kernel(
         &mut self,
         core: usize,
         events: &[Coded],
-        spot: &Spot,
+        spots: &[Spot],
         opened: &mut Opened,
     ) -> std::result::Result<Vec<Vec<Coded>>, Stop> {
+        let mut spots = spots.iter();
+        let mut spot = spots.next();
         let mut parts: Vec<Vec<Coded>> = Vec::new();
         let mut pending = vec![events.to_vec()];
         while let Some(group) = pending.pop() {
-            match self.accepted(core, &group, spot, opened)? {
+            let Some(here) = spot else {
+                let nothing = Missing::NotMeasured("nothing was left to count it on".into());
+                group.iter().for_each(|e| opened.miss(core, e.id, nothing.clone()));
+                continue;
+            };
+            match self.accepted(core, &group, here, opened)? {
+                Accepted::Gone => {
+                    opened.leave_out(here);
+                    spot = spots.next();
+                    pending.push(group);
+                }
                 Accepted::Whole(group) if group.is_empty() => {}
                 Accepted::Whole(group) => parts.push(group),
                 Accepted::UpTo(at) => {
@@ -65,6 +82,10 @@ impl Run<'_, '_> {
                 Ok(handle) => open.push((*event, handle)),
                 Err(Errno::EACCES | Errno::EPERM) if !event.any || !opened.user_only => {
                     outcome = Err(Stop::Denied);
+                    break;
+                }
+                Err(errno) if self.has_gone(errno, spot, opened.user_only) => {
+                    outcome = Ok(Some(Accepted::Gone));
                     break;
                 }
                 Err(errno) => match self.reason(core, event.id, errno) {
@@ -129,7 +150,7 @@ impl Run<'_, '_> {
         user_only: bool,
     ) -> Option<bool> {
         let spot = Spot { subject: Subject::Task(0), cpu: None, scope: 0 };
-        let handles = self.open_at(part, &spot, user_only).ok()??;
+        let Ok(Placed::Open(handles)) = self.open_at(part, &spot, user_only) else { return None };
         let patience = Duration::from_millis(10);
         let ran = handles.first().and_then(|h| self.kernel.runs(*h, cpus, patience));
         handles.into_iter().for_each(|h| self.kernel.close(h));

@@ -6,6 +6,7 @@
 
 use super::child::{Child, pidfd};
 use super::signals::Signals;
+use super::software::busy;
 use crate::collect::kernel::{Event, Handle, Kernel, Subject, Usage, Wake};
 use crate::collect::{Command, Exit};
 use crate::error::{Error, Result};
@@ -191,6 +192,12 @@ impl Kernel for Live {
         if all.is_empty() { Err(Errno::ESRCH) } else { Ok(all) }
     }
 
+    fn busy(&mut self, cpus: &[u32]) -> Option<Duration> {
+        let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
+        let stat = std::fs::read_to_string("/proc/stat").ok()?;
+        busy(&stat, cpus, u64::try_from(ticks).ok()?)
+    }
+
     fn now(&mut self) -> Duration {
         self.origin.elapsed()
     }
@@ -240,7 +247,7 @@ impl Kernel for Live {
     }
 
     fn reap(&mut self) -> Option<(Exit, Usage)> {
-        self.child.take().map(|mut child| child.reap())
+        self.child.take().and_then(|mut child| child.reap())
     }
 }
 
@@ -287,8 +294,17 @@ fn has_gone(id: i32, pidfd: Option<&OwnedFd>) -> bool {
         let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
         return ppoll(&mut fds, Some(Duration::ZERO.into()), None) == Ok(1);
     }
-    // Field 3 of /proc/ID/stat, behind the name in parentheses: Z and X are dead.
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let folder = format!("/proc/{id}");
+    // A main thread that has ended stays there, dead, until the last of the others has.
+    is_dead(&folder)
+        && !std::fs::read_dir(format!("{folder}/task"))
+            .is_ok_and(|all| all.flatten().any(|t| !is_dead(&t.path().to_string_lossy())))
+}
+
+/// Whether the thread with this folder below /proc runs no more. Field 3 of its `stat`, behind the
+/// name in parentheses: Z and X are dead.
+fn is_dead(folder: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     matches!(state, None | Some('Z' | 'X'))
 }

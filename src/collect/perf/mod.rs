@@ -5,25 +5,31 @@
 //! | `mod.rs` | a measurement: one or many runs, put together |
 //! | `place.rs` | whom and where: tasks, CPUs, scopes |
 //! | `open.rs` | opening groups, with every fallback |
+//! | `opened.rs` | what is open, and what was left out |
 //! | `fit.rs` | splitting groups that do not fit |
 //! | `run.rs` | one run: start, read, interrupt, end |
+//! | `read.rs` | one reading of everything open |
 //! | `bank.rs` | readings kept by merging neighbours |
 //! | `result.rs` | readings → [`crate::counts::Counts`] |
 //! | `software.rs` | software events and wait4 |
-//! | `live.rs`, `child.rs`, `signals.rs` | the real kernel; the only `unsafe` |
+//! | `live.rs`, `child.rs`, `signals.rs`, `clock.rs` | the real kernel; the only `unsafe` |
 
 mod bank;
 mod child;
+mod clock;
 mod fit;
 mod live;
 mod merge;
 mod open;
+mod opened;
 mod place;
+mod read;
 mod result;
 mod run;
 mod signals;
 mod software;
 
+pub use clock::tsc_hz;
 pub use live::{Live, probe};
 
 use super::kernel::Kernel;
@@ -123,6 +129,11 @@ fn check(request: &Request<'_>) -> Result<()> {
     }
     if request.target.is_by_cpu() {
         return Ok(());
+    }
+    if request.target == Target::Command && request.aggregate == super::Aggregate::Thread {
+        return Err(Error::usage("the threads of a command cannot be told apart")
+            .because("they do not exist yet when counting starts")
+            .hint("use -p PID once they run, or -a --per-thread for one result per CPU"));
     }
     if matches!(request.aggregate, super::Aggregate::Core | super::Aggregate::Socket) {
         return Err(Error::usage("cores and sockets can only be told apart with whole CPUs")

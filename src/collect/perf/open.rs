@@ -6,10 +6,12 @@
 //! | EINVAL on a member that opens alone | split the group there ("weak group") and say so |
 //! | EINVAL, ENOENT, EOPNOTSUPP on an event alone | leave that event out, missing with the reason |
 //! | EMFILE | raise the limit on open files, else an error that says how many are needed |
-//! | ENODEV, ESRCH | that CPU or thread has gone: leave the place out |
+//! | ENODEV, ESRCH, of a dummy event too | that CPU or thread has gone: leave the place out and say so |
+//! | anything else at one place | the group is missing in that place's scope, with the reason |
 //! | the group opens but never gets a counter | split it: somebody else holds counters |
 
 use super::live::DUMMY;
+use super::opened::{OpenGroup, Opened};
 use super::place::{Places, Spot};
 use super::run::Run;
 use crate::collect::kernel::{Event, Handle, Subject};
@@ -19,53 +21,20 @@ use crate::quantity::Missing;
 use crate::tables::{EventId, PmuKind, Table};
 use nix::errno::Errno;
 
-/// A group opened at every place of a run.
-#[derive(Debug)]
-pub struct OpenGroup {
-    /// Which of the request's kinds of core.
-    pub core: usize,
-    /// Its events, leader first; empty for the reference of a kind of core.
-    pub events: Vec<EventId>,
-    /// One for each place.
-    pub instances: Vec<Instance>,
-}
-
-/// A group at one place.
-#[derive(Debug)]
-pub struct Instance {
-    /// Leader first.
-    pub handles: Vec<Handle>,
-    /// Scope of the place.
-    pub scope: usize,
-    /// Where its counts begin in a frame: enabled, running, values.
-    pub offset: usize,
-}
-
-/// Everything open in a run.
-#[derive(Debug, Default)]
-pub struct Opened {
-    /// Groups in the order of the plan.
-    pub groups: Vec<OpenGroup>,
-    /// For each kind of core: the reference that tells the time tasks spent there, if needed.
-    pub references: Vec<Option<OpenGroup>>,
-    /// Events that cannot be counted, and why.
-    pub missing: Vec<(usize, Vec<EventId>, Missing)>,
-    /// What the scopes of the instances are called.
-    pub scopes: Vec<Option<String>>,
-    /// Whole CPUs are counted, not tasks.
-    pub by_cpu: bool,
-    /// Words of a frame.
-    pub width: usize,
-    /// Kernel mode is not counted.
-    pub user_only: bool,
-    /// What a report must state.
-    pub notes: Vec<String>,
-}
-
 /// Why opening stopped.
 pub(super) enum Stop {
     Denied,
     Fatal(Error),
+}
+
+/// What became of a group at one place.
+pub(super) enum Placed {
+    /// Open, leader first.
+    Open(Vec<Handle>),
+    /// The thread has ended, the CPU is offline.
+    Gone,
+    /// The kernel does not take this event there.
+    Refused(EventId, Errno),
 }
 
 /// An event ready to open.
@@ -83,7 +52,10 @@ impl Run<'_, '_> {
         loop {
             let mut opened = Opened { user_only, ..Opened::default() };
             match self.try_open(places, &mut opened) {
-                Ok(()) => return Ok(opened),
+                Ok(()) => {
+                    opened.note_gone();
+                    return Ok(opened);
+                }
                 Err(Stop::Fatal(error)) => {
                     self.close_all(&opened);
                     return Err(error);
@@ -129,7 +101,7 @@ impl Run<'_, '_> {
             for (_, events) in groups {
                 let mut coded = Vec::new();
                 for &id in events {
-                    match code(plan.table, id, pmu) {
+                    match code(plan.table, id, pmu, request.machine.topology.smt) {
                         Ok(event) => coded.push(event),
                         Err(why) => opened.miss(core, id, why),
                     }
@@ -157,8 +129,10 @@ impl Run<'_, '_> {
         cpus: Option<&[u32]>,
         opened: &mut Opened,
     ) -> std::result::Result<(), Stop> {
-        let Some(first) = spots.first() else { return Ok(()) };
-        let mut parts = self.split_by_kernel(core, events, first, opened)?;
+        if spots.is_empty() {
+            return Ok(());
+        }
+        let mut parts = self.split_by_kernel(core, events, spots, opened)?;
         if parts.len() > 1 {
             let (n, parts) = (events.len(), parts.len());
             opened.note(format!(
@@ -173,26 +147,53 @@ impl Run<'_, '_> {
             );
         }
         for part in parts {
-            let mut group = OpenGroup { core, events: ids(&part), instances: Vec::new() };
-            for spot in spots {
-                if let Some(handles) = self.open_at(&part, spot, opened.user_only)? {
-                    let offset = opened.width;
-                    opened.width += 2 + part.len();
-                    group.instances.push(Instance { handles, scope: spot.scope, offset });
-                }
-            }
+            let group = self.open_everywhere(core, &part, spots, opened)?;
             opened.groups.push(group);
         }
         Ok(())
     }
 
-    /// Opens a group that the kernel is known to accept. `None`: that place has gone.
+    /// Opens a group that the kernel accepts at all places.
+    fn open_everywhere(
+        &mut self,
+        core: usize,
+        part: &[Coded],
+        spots: &[Spot],
+        opened: &mut Opened,
+    ) -> std::result::Result<OpenGroup, Stop> {
+        let mut group = OpenGroup::new(core, ids(part));
+        for spot in spots {
+            let placed = self.open_at(part, spot, opened.user_only);
+            let placed = placed.and_then(|placed| match placed {
+                Placed::Open(handles) => {
+                    group.push(handles, spot.scope, &mut opened.width);
+                    Ok(())
+                }
+                Placed::Gone => {
+                    opened.leave_out(spot);
+                    Ok(())
+                }
+                Placed::Refused(id, errno) => {
+                    let why = self.reason(core, id, errno).map_err(Stop::Fatal)?;
+                    group.refused.push((spot.scope, why));
+                    Ok(())
+                }
+            });
+            if let Err(stop) = placed {
+                self.close_group(&group);
+                return Err(stop);
+            }
+        }
+        Ok(group)
+    }
+
+    /// Opens a group that the kernel is known to accept at one place.
     pub(super) fn open_at(
         &mut self,
         part: &[Coded],
         spot: &Spot,
         user_only: bool,
-    ) -> std::result::Result<Option<Vec<Handle>>, Stop> {
+    ) -> std::result::Result<Placed, Stop> {
         let mut handles: Vec<Handle> = Vec::with_capacity(part.len());
         for event in part {
             match self.open_one(event, spot, handles.first().copied(), user_only) {
@@ -202,12 +203,28 @@ impl Run<'_, '_> {
                     return match errno {
                         Errno::EACCES | Errno::EPERM => Err(Stop::Denied),
                         Errno::EMFILE | Errno::ENFILE => Err(Stop::Fatal(self.too_many())),
-                        _ => Ok(None),
+                        errno if self.has_gone(errno, spot, user_only) => Ok(Placed::Gone),
+                        errno => Ok(Placed::Refused(event.id, errno)),
                     };
                 }
             }
         }
-        Ok(Some(handles))
+        Ok(Placed::Open(handles))
+    }
+
+    /// Whether `errno` came because the place has gone: then nothing can be opened there. Some
+    /// PMUs refuse events of theirs with the same number.
+    pub(super) fn has_gone(&mut self, errno: Errno, spot: &Spot, user_only: bool) -> bool {
+        const GONE: [Errno; 2] = [Errno::ESRCH, Errno::ENODEV];
+        let dummy = Coded { id: 0, encoding: DUMMY, any: false };
+        GONE.contains(&errno)
+            && match self.open_one(&dummy, spot, None, user_only) {
+                Ok(handle) => {
+                    self.kernel.close(handle);
+                    false
+                }
+                Err(errno) => GONE.contains(&errno),
+            }
     }
 
     /// The time tasks spend on these CPUs: a dummy event bound to each of them. It needs no
@@ -219,15 +236,18 @@ impl Run<'_, '_> {
         cpus: &[u32],
         opened: &mut Opened,
     ) -> std::result::Result<Option<OpenGroup>, Stop> {
-        let mut group = OpenGroup { core, events: Vec::new(), instances: Vec::new() };
+        let mut group = OpenGroup::new(core, Vec::new());
         let dummy = [Coded { id: 0, encoding: DUMMY, any: false }];
         for spot in spots {
             for &cpu in cpus {
                 let spot = Spot { cpu: Some(cpu), ..*spot };
-                if let Some(handles) = self.open_at(&dummy, &spot, opened.user_only)? {
-                    let offset = opened.width;
-                    opened.width += 3;
-                    group.instances.push(Instance { handles, scope: spot.scope, offset });
+                match self.open_at(&dummy, &spot, opened.user_only)? {
+                    Placed::Open(handles) => group.push(handles, spot.scope, &mut opened.width),
+                    Placed::Gone => {}
+                    Placed::Refused(_, errno) => group.refused.push((
+                        spot.scope,
+                        Missing::NotSupported(format!("the time on CPU {cpu} ({})", errno.desc())),
+                    )),
                 }
             }
         }
@@ -295,31 +315,12 @@ impl Run<'_, '_> {
     /// Closes whatever is open.
     pub(super) fn close_all(&mut self, opened: &Opened) {
         let references = opened.references.iter().flatten();
-        for group in opened.groups.iter().chain(references) {
-            for handle in group.instances.iter().flat_map(|i| &i.handles) {
-                self.kernel.close(*handle);
-            }
-        }
-    }
-}
-
-impl Opened {
-    /// The leaders of all groups.
-    pub fn leaders(&self) -> impl Iterator<Item = Handle> {
-        let groups = self.groups.iter().chain(self.references.iter().flatten());
-        groups.flat_map(|g| &g.instances).filter_map(|i| i.handles.first().copied())
+        opened.groups.iter().chain(references).for_each(|group| self.close_group(group));
     }
 
-    pub(super) fn miss(&mut self, core: usize, id: EventId, why: Missing) {
-        let missing = (core, vec![id], why);
-        if !self.missing.contains(&missing) {
-            self.missing.push(missing);
-        }
-    }
-
-    fn note(&mut self, note: String) {
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
+    fn close_group(&mut self, group: &OpenGroup) {
+        for handle in group.instances.iter().flat_map(|i| &i.handles) {
+            self.kernel.close(*handle);
         }
     }
 }
@@ -333,6 +334,7 @@ fn code(
     table: &Table,
     id: EventId,
     pmu: &crate::machine::Pmu,
+    smt: bool,
 ) -> std::result::Result<Coded, Missing> {
     let Some(event) = table.events.get(usize::from(id)) else {
         return Err(Missing::NotMeasured(format!("no event number {id} in {}", table.name)));
@@ -346,6 +348,10 @@ fn code(
         PmuKind::Uncore => return Err(outside("counts outside the cores")),
         PmuKind::Latency => return Err(outside("is known from precise samples alone")),
         PmuKind::Abstract => return Err(outside("exists in no processor")),
+    }
+    // One thread sees its own share alone; without SMT that is the whole.
+    if event.spec.percore && smt {
+        return Err(outside("needs the sum over both threads of the core"));
     }
     let encoding =
         encode(&event.spec, pmu).map_err(|why| Missing::NotSupported(format!("{name}: {why}")))?;

@@ -4,17 +4,20 @@
 //! same with inherited children). CPUs: each is scaled by its own running share before summing,
 //! as perf stat does, because a CPU whose counters somebody else holds has a share of its own.
 
-use super::open::{Instance, OpenGroup, Opened};
+use super::opened::{Instance, OpenGroup, Opened};
+use super::read::Unread;
 use crate::collect::Request;
 use crate::counts::{Counts, GroupCounts, Reading};
 use crate::quantity::Missing;
 use std::time::Duration;
 
-/// The counts of all groups in `frames`, which took `wall` time.
+/// The counts of all groups in `frames`, which took `wall` time; `unread` are those whose last
+/// reading failed.
 pub fn counts(
     request: &Request<'_>,
     opened: &Opened,
     frames: &[Vec<u64>],
+    unread: &Unread,
     wall: Duration,
 ) -> Vec<Counts> {
     let mut all = Vec::new();
@@ -22,13 +25,17 @@ pub fn counts(
         let hybrid = request.cores.len() > 1 || plan.table.core.is_some();
         for (scope, label) in opened.scopes.iter().enumerate() {
             let reference = opened.references.get(core).and_then(Option::as_ref);
+            let reference_lost = reference.and_then(|r| lost(r, scope, unread));
             let enabled = reference.map(|r| sum(frames, r, scope, RUNNING));
             let mut groups: Vec<GroupCounts> = opened
                 .groups
                 .iter()
                 .filter(|g| g.core == core)
-                .filter(|g| g.instances.iter().any(|i| i.scope == scope))
-                .map(|g| group(opened, g, scope, frames, enabled))
+                .filter(|g| g.is_in(scope))
+                .map(|g| match lost(g, scope, unread).or(reference_lost.clone()) {
+                    Some(why) => GroupCounts::Missing { events: g.events.clone(), why },
+                    None => group(opened, g, scope, frames, enabled),
+                })
                 .collect();
             if groups.is_empty() && opened.groups.iter().any(|g| g.core == core) {
                 continue; // a CPU of the other kind of core
@@ -55,11 +62,24 @@ pub fn counts(
     all
 }
 
+/// Why a group has no counts in `scope`: a place refused it, or would not be read at the end, so
+/// that an unknown part is not there.
+fn lost(group: &OpenGroup, scope: usize, unread: &Unread) -> Option<Missing> {
+    let refused = group.refused.iter().find(|(s, _)| *s == scope).map(|(_, why)| why.clone());
+    refused.or_else(|| {
+        let mut here = group.instances.iter().filter(|i| i.scope == scope);
+        let errno = here.find_map(|i| unread.get(&i.offset))?;
+        let why = format!("the kernel refused to read its counters ({})", errno.desc());
+        Some(Missing::NotMeasured(why))
+    })
+}
+
 /// Nanoseconds that tasks spent on each kind of core, where that is known.
-pub fn core_time(opened: &Opened, frames: &[Vec<u64>]) -> Vec<Option<u64>> {
-    let total =
-        |r: &OpenGroup| (0..opened.scopes.len()).map(|scope| sum(frames, r, scope, RUNNING)).sum();
-    opened.references.iter().map(|r| r.as_ref().map(total)).collect()
+pub fn core_time(opened: &Opened, frames: &[Vec<u64>], unread: &Unread) -> Vec<Option<u64>> {
+    let scopes = || 0..opened.scopes.len();
+    let known = |r: &&OpenGroup| scopes().all(|scope| lost(r, scope, unread).is_none());
+    let total = |r: &OpenGroup| scopes().map(|scope| sum(frames, r, scope, RUNNING)).sum();
+    opened.references.iter().map(|r| r.as_ref().filter(known).map(total)).collect()
 }
 
 /// Offsets inside an instance's words.

@@ -1,13 +1,15 @@
 //! One run: open, start, read now and then, and end — by itself, by time or by a signal.
 
 use super::bank::Bank;
-use super::open::{Instance, Opened};
+use super::opened::Opened;
 use super::place::Places;
+use super::read::Unread;
 use super::{Part, result, software};
 use crate::collect::kernel::{Event, Kernel, Subject, Usage, Wake};
 use crate::collect::{Exit, Interval, Progress, Request, Software, Target};
 use crate::counts::Counts;
 use crate::error::{Error, Result};
+use nix::errno::Errno;
 use std::time::Duration;
 
 /// First period between readings.
@@ -21,6 +23,8 @@ const PER_INTERVAL: u32 = 16;
 const COST: u32 = 100;
 /// … but for the first few of a run.
 const COST_AT_FIRST: u32 = 4;
+/// Time a command has to end by SIGTERM before it is killed.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Longer than anybody measures.
 const NEVER: Duration = Duration::from_secs(1 << 32);
 /// Frames from which readings are made rarer because of their cost: half of them are left.
@@ -38,10 +42,14 @@ pub struct Run<'k, 'r> {
     number: u32,
     begin: Duration,
     period: Duration,
-    words: Vec<u64>,
-    last: Vec<u64>,
-    delta: Vec<u64>,
-    lost_readings: bool,
+    pub(super) words: Vec<u64>,
+    pub(super) last: Vec<u64>,
+    pub(super) delta: Vec<u64>,
+    pub(super) unread: Unread,
+    /// Readings failed, but later ones had their counts.
+    pub(super) late_readings: bool,
+    /// The command had to be killed.
+    killed: bool,
 }
 
 /// What a run gave.
@@ -79,6 +87,13 @@ struct Readings {
     since: Duration,
 }
 
+/// Everything to count on has gone.
+fn nothing_left() -> Error {
+    Error::failed("nothing is left to count on")
+        .because("all its threads have ended (or all CPUs are offline)")
+        .hint("ps -eL lists processes and threads")
+}
+
 impl<'k, 'r> Run<'k, 'r> {
     /// A run of the groups in `part`.
     pub fn new(
@@ -99,7 +114,9 @@ impl<'k, 'r> Run<'k, 'r> {
             words: Vec::new(),
             last: Vec::new(),
             delta: Vec::new(),
-            lost_readings: false,
+            unread: Unread::new(),
+            late_readings: false,
+            killed: false,
         }
     }
 
@@ -129,7 +146,9 @@ impl<'k, 'r> Run<'k, 'r> {
         {
             software.close(self.kernel);
             self.abandon();
-            return Err(self.nothing_permitted());
+            let gone = |s| self.has_gone(Errno::ESRCH, s, opened.user_only);
+            let ended = places.spots.iter().all(gone);
+            return Err(if ended { nothing_left() } else { self.nothing_permitted() });
         }
         let done = self.count(&opened, &mut software, on_progress);
         let result = done.map(|(whole, end)| {
@@ -184,7 +203,7 @@ impl<'k, 'r> Run<'k, 'r> {
                 true
             }
             // Before Linux 4.13 inherited groups cannot be read as one.
-            Err(errno) => errno != nix::errno::Errno::EINVAL,
+            Err(errno) => errno != Errno::EINVAL,
         };
         let mut opened = self.open_all(&places)?;
         opened.scopes.clone_from(&places.scopes);
@@ -203,11 +222,14 @@ impl<'k, 'r> Run<'k, 'r> {
         self.delta = vec![0; opened.width];
         let with_exec = self.enable_on_exec();
         let delayed = !self.request.delay.is_zero();
-        let mut end = None;
+        let (mut end, mut interrupted) = (None, None);
         if delayed {
             self.kernel.start()?;
             let until = self.kernel.now() + self.request.delay;
-            end = self.sleep(until, &mut None, on_progress);
+            // A signal that is the command's wakes us early, and ends the run only with it.
+            while end.is_none() && self.kernel.now() < until {
+                end = self.sleep(until, &mut interrupted, on_progress);
+            }
         }
         if !with_exec && end.is_none() {
             self.enable(opened);
@@ -223,7 +245,7 @@ impl<'k, 'r> Run<'k, 'r> {
         }
         let end = match end {
             Some(end) => end,
-            None => self.watch(opened, software, &mut whole, on_progress),
+            None => self.watch(opened, software, &mut whole, interrupted, on_progress),
         };
         Ok((whole, end))
     }
@@ -234,6 +256,7 @@ impl<'k, 'r> Run<'k, 'r> {
         opened: &Opened,
         software: &mut software::Counters,
         whole: &mut Readings,
+        mut interrupted: Option<i32>,
         on_progress: &mut dyn FnMut(Progress),
     ) -> End {
         let finish = self.request.duration.map(|d| self.begin + d);
@@ -247,10 +270,9 @@ impl<'k, 'r> Run<'k, 'r> {
         }
         let first = Readings { bank: Bank::new(), software: whole.software, since: self.begin };
         let mut current = length.map(|_| first);
-        let mut interrupted = None;
         let mut tick = self.begin + self.period;
         loop {
-            let boundary = current.as_ref().zip(length).map(|(c, l)| c.since + l);
+            let boundary = current.as_ref().zip(length).map(|(c, l)| self.boundary(c.since, l));
             let until = [Some(tick), boundary, finish].into_iter().flatten().min();
             let until = until.unwrap_or(tick);
             let mut end = self.sleep(until, &mut interrupted, on_progress);
@@ -267,10 +289,10 @@ impl<'k, 'r> Run<'k, 'r> {
                 readings.bank.push(&self.delta);
             }
             let complete = boundary.is_some_and(|b| now >= b) || end.is_some();
-            if complete && let (Some(readings), Some(length)) = (current.take(), length) {
-                let at = if end.is_some() { now } else { readings.since + length };
-                let next = self.tell(opened, software, readings, at, on_progress);
-                current = Some(next);
+            if complete && let Some(readings) = current.take() {
+                // Late by however long we did not run: what was counted tells how long it was.
+                let at = end.as_ref().map_or_else(|| self.kernel.now(), |e| e.at);
+                current = Some(self.tell(opened, software, readings, at, on_progress));
             }
             if let Some(end) = end {
                 return end;
@@ -279,6 +301,14 @@ impl<'k, 'r> Run<'k, 'r> {
             self.pace(spent, merged, &mut whole.bank);
             tick = now + self.period;
         }
+    }
+
+    /// When an interval that began at `since` ends: at the next multiple of `length`. Multiples
+    /// that passed unread are gone, the interval they were in is longer.
+    fn boundary(&self, since: Duration, length: Duration) -> Duration {
+        let length = length.as_nanos().max(1);
+        let next = (since.saturating_sub(self.begin).as_nanos() / length + 1) * length;
+        self.begin + Duration::from_nanos(u64::try_from(next).unwrap_or(u64::MAX))
     }
 
     /// Chooses the next period, from what a reading took and whether the bank has just merged.
@@ -337,7 +367,7 @@ impl<'k, 'r> Run<'k, 'r> {
         let wall = at.saturating_sub(readings.since);
         let span = (readings.since - self.begin, at - self.begin);
         let frames = readings.bank.finish();
-        let mut counts = result::counts(self.request, opened, &frames, wall);
+        let mut counts = result::counts(self.request, opened, &frames, &self.unread, wall);
         counts.iter_mut().for_each(|c| c.interval = Some(span));
         let software = software.between(&readings.software, &totals, wall, None);
         let run = self.number;
@@ -357,57 +387,17 @@ impl<'k, 'r> Run<'k, 'r> {
         }
     }
 
-    /// Reads everything; `delta` is what came in since the last time.
-    fn read(&mut self, opened: &Opened) {
-        self.delta.fill(0);
-        let references = opened.references.iter().flatten();
-        for group in opened.groups.iter().chain(references) {
-            for instance in &group.instances {
-                self.read_instance(instance);
-            }
-        }
-    }
-
-    fn read_instance(&mut self, instance: &Instance) {
-        let mut at = instance.offset;
-        let mut put = |value: u64| {
-            if let (Some(last), Some(delta)) = (self.last.get_mut(at), self.delta.get_mut(at)) {
-                *delta = value.saturating_sub(*last);
-                *last = value.max(*last);
-            }
-            at += 1;
-        };
-        let Some(leader) = instance.handles.first() else { return };
-        if self.kernel.read(*leader, &mut self.words).is_err() {
-            self.lost_readings = true;
-            return;
-        }
-        match self.words.as_slice() {
-            [_, times_and_values @ ..] if self.group_read => {
-                times_and_values.iter().take(2 + instance.handles.len()).for_each(|v| put(*v));
-            }
-            [value, enabled, running] => {
-                [enabled, running, value].into_iter().for_each(|v| put(*v));
-                for member in &instance.handles[1..] {
-                    let read = self.kernel.read(*member, &mut self.words);
-                    self.lost_readings |= read.is_err();
-                    // A failed read leaves the old words: count nothing new for it.
-                    put(if read.is_ok() { self.words[0] } else { 0 });
-                }
-            }
-            _ => self.lost_readings = true,
-        }
-    }
-
     /// Ends the command if it still runs, and how it ended.
     fn finish_command(&mut self, end: &End) -> Option<(Exit, Usage)> {
         self.request.command.as_ref()?;
         if end.ours {
-            let mut signal = libc::SIGTERM;
-            self.kernel.signal(signal);
-            while let Wake::Signal { .. } = self.kernel.wait(None) {
-                signal = libc::SIGKILL;
-                self.kernel.signal(signal);
+            self.kernel.signal(libc::SIGTERM);
+            let mut patience = Some(self.kernel.now() + PATIENCE);
+            // Out of patience, or somebody else is.
+            while let wake @ (Wake::Signal { .. } | Wake::Time) = self.kernel.wait(patience) {
+                self.kernel.signal(libc::SIGKILL);
+                self.killed |= wake == Wake::Time;
+                patience = None;
             }
         }
         self.kernel.reap()
@@ -421,15 +411,24 @@ impl<'k, 'r> Run<'k, 'r> {
         end: &End,
         exit: Option<Exit>,
     ) -> RunResult {
-        let counts = result::counts(self.request, opened, frames, software.wall);
+        let counts = result::counts(self.request, opened, frames, &self.unread, software.wall);
         let mut notes = opened.notes.clone();
-        if self.lost_readings {
+        if self.late_readings {
             notes.push(
                 "the kernel refused some readings; their counts came in with the next".into(),
             );
         }
-        if end.ours && end.interrupted.is_none() && exit.is_some() {
+        if self.request.command.is_some() && exit.is_none() {
+            notes.push(
+                "how the command ended is not known: something else waited for it before us".into(),
+            );
+        }
+        if end.ours && end.interrupted.is_none() && self.request.command.is_some() {
             notes.push("the command was ended when the time was up".into());
+        }
+        if self.killed {
+            let seconds = PATIENCE.as_secs();
+            notes.push(format!("the command did not end by SIGTERM in {seconds} s and was killed"));
         }
         RunResult {
             counts,
@@ -438,7 +437,7 @@ impl<'k, 'r> Run<'k, 'r> {
             exit: exit.filter(|_| !end.ours || end.interrupted.is_some()),
             interrupted: end.interrupted,
             user_only: opened.user_only,
-            core_time: result::core_time(opened, frames),
+            core_time: result::core_time(opened, frames, &self.unread),
             notes,
         }
     }

@@ -1,9 +1,12 @@
 //! What every kernel counts: software events where they may be opened, else what wait4 tells.
+//!
+//! The CPU time of whole CPUs is what /proc/stat says they did not idle (the kernel's ticks, 10 ms
+//! each): the software clocks go on while a CPU is idle.
 
 use super::live::software as encoding;
 use super::place::{Places, Spot};
 use crate::collect::Software;
-use crate::collect::kernel::{Event, Handle, Kernel, Usage};
+use crate::collect::kernel::{Event, Handle, Kernel, Subject, Usage};
 use crate::machine::Encoding;
 use crate::quantity::{Measured, Missing};
 use std::time::Duration;
@@ -17,7 +20,7 @@ const EVENTS: [Encoding; COUNT] = [
     encoding(6), // major page faults
 ];
 const COUNT: usize = 5;
-/// `PERF_COUNT_SW_CPU_CLOCK`: the task clock of whole CPUs, idle time included (as perf has it).
+/// `PERF_COUNT_SW_CPU_CLOCK`: the time a control group's tasks run on a CPU.
 const CPU_CLOCK: Encoding = encoding(0);
 
 /// Open software events.
@@ -25,6 +28,8 @@ pub struct Counters {
     handles: Vec<[Option<Handle>; COUNT]>,
     words: Vec<u64>,
     by_cpu: bool,
+    /// CPUs counted whole.
+    whole: Vec<u32>,
     user_only: bool,
     denied: Option<String>,
 }
@@ -49,7 +54,9 @@ impl Counters {
         let any = handles.iter().flatten().any(Option::is_some);
         let denied = (!any).then(|| denied.to_owned());
         let user_only = opened.exclude_kernel;
-        Self { handles, words: Vec::new(), by_cpu: places.by_cpu, user_only, denied }
+        let whole = |s: &Spot| s.cpu.filter(|_| s.subject == Subject::Everyone);
+        let whole = places.spots.iter().filter_map(whole).collect();
+        Self { handles, words: Vec::new(), by_cpu: places.by_cpu, whole, user_only, denied }
     }
 
     /// Whether none of them could be opened for lack of permission.
@@ -77,6 +84,10 @@ impl Counters {
                 }
             }
         }
+        if !self.whole.is_empty() {
+            let busy = kernel.busy(&self.whole);
+            totals[0] = busy.and_then(|time| u64::try_from(time.as_nanos()).ok());
+        }
         totals
     }
 
@@ -94,6 +105,8 @@ impl Counters {
         wall: Duration,
         usage: Option<Usage>,
     ) -> Software {
+        // Of CPUs and control groups a command is but a part.
+        let usage = usage.filter(|_| !self.by_cpu);
         let why = match &self.denied {
             Some(why) => Missing::NotPermitted(why.clone()),
             None => Missing::NotSupported("software event".into()),
@@ -118,7 +131,15 @@ impl Counters {
                 delta(at)
             }
         };
-        let clock = delta(0).map(|ns| ns * 1e-9);
+        let clock = match (self.whole.is_empty(), before[0], after[0]) {
+            (true, ..) => delta(0),
+            (false, Some(b), Some(a)) => Ok(a.saturating_sub(b) as f64),
+            _ => Err(Missing::NotMeasured(
+                "the CPU clock of whole CPUs includes idle time, and /proc/stat is not there"
+                    .into(),
+            )),
+        };
+        let clock = clock.map(|ns| ns * 1e-9);
         Software {
             wall,
             task_clock: or(clock, |u| u.cpu_seconds),
@@ -133,9 +154,48 @@ impl Counters {
 fn open_at(kernel: &mut dyn Kernel, spot: &Spot, template: &Event) -> [Option<Handle>; COUNT] {
     let by_cpu = spot.cpu.is_some();
     EVENTS.map(|encoding| {
-        let encoding = if by_cpu && encoding == EVENTS[0] { CPU_CLOCK } else { encoding };
+        let is_clock = encoding == EVENTS[0];
+        if is_clock && spot.subject == Subject::Everyone {
+            return None;
+        }
+        let encoding = if by_cpu && is_clock { CPU_CLOCK } else { encoding };
         let (subject, cpu, group_read) = (spot.subject, spot.cpu, false);
         let inherit = template.inherit && !by_cpu;
         kernel.open(&Event { encoding, subject, cpu, group_read, inherit, ..*template }, None).ok()
     })
+}
+
+/// The time that `cpus` have not idled since boot, by the text of /proc/stat with `ticks` a
+/// second. proc_stat(5): user, nice, system, idle, iowait, irq, softirq and steal; guests' time
+/// is in user and nice already. `None`: a CPU is not listed.
+pub fn busy(stat: &str, cpus: &[u32], ticks: u64) -> Option<Duration> {
+    const BUSY: [usize; 6] = [0, 1, 2, 5, 6, 7];
+    let mut total: u64 = 0;
+    for cpu in cpus {
+        let name = format!("cpu{cpu}");
+        let fields = stat.lines().find_map(|line| {
+            let (first, rest) = line.split_once(' ')?;
+            (first == name).then_some(rest)
+        })?;
+        let fields: Vec<u64> = fields.split_whitespace().map_while(|f| f.parse().ok()).collect();
+        // User, nice and system are everywhere; the others came with Linux 2.6.
+        total +=
+            fields.get(2).and(Some(BUSY.iter().filter_map(|at| fields.get(*at)).sum::<u64>()))?;
+    }
+    (ticks > 0).then(|| Duration::from_secs_f64(total as f64 / ticks as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_is_not_busy() {
+        // By hand: CPU 0: 100 + 1 + 20 + 3 + 4 + 5 = 133; CPU 10: 7. Guest time (50) is in user.
+        let stat = "cpu  107 1 20 9000 80 3 4 5 50 0\ncpu0 100 1 20 4000 80 3 4 5 50 0\n\
+                    cpu1 9 0 0 0 0 0 0 0 0 0\ncpu10 7 0 0 5000 0 0 0 0 0 0\nintr 5\n";
+        assert_eq!(busy(stat, &[0, 10], 100), Some(Duration::from_millis(1400)));
+        assert_eq!(busy(stat, &[2], 100), None);
+        assert_eq!(busy("", &[0], 100), None);
+    }
 }

@@ -1,0 +1,89 @@
+//! The frequency of the time stamp counter as the kernel has measured it.
+//!
+//! Any perf event's page says how the kernel turns the counter into nanoseconds (the comments on
+//! `struct perf_event_mmap_page` in linux/perf_event.h): ns = cycles × time_mult / 2^time_shift,
+//! so a second has 10⁹ × 2^time_shift / time_mult cycles.
+
+use perf_event::Builder;
+use perf_event::events::Raw;
+use std::os::fd::{AsRawFd, RawFd};
+
+/// The beginning of the page as 32-bit words, up to `time_mult`.
+type Page = [u32; 14];
+/// Where its fields are.
+const LOCK: usize = 2;
+const CAPABILITIES: usize = 10;
+const PMC_WIDTH_AND_TIME_SHIFT: usize = 12;
+const TIME_MULT: usize = 13;
+/// Bit of the capabilities: the kernel's clock is this counter, and the factors are valid. It is
+/// not set where the hypervisor's clock is used, or the counter is not constant.
+const CAP_USER_TIME: u32 = 1 << 3;
+
+/// The frequency of the time stamp counter in hertz, from the page of a software event of our
+/// own; `None` where the kernel opens none, keeps time otherwise, or the processor has no such
+/// counter.
+pub fn tsc_hz() -> Option<f64> {
+    if !cfg!(target_arch = "x86_64") {
+        return None;
+    }
+    const DUMMY: u64 = 9;
+    const PERF_TYPE_SOFTWARE: u32 = 1;
+    let mut builder = Builder::new(Raw::new(DUMMY));
+    builder.attrs_mut().type_ = PERF_TYPE_SOFTWARE;
+    let event = builder.exclude_kernel(true).exclude_hv(true).build().ok()?;
+    frequency(&read(event.as_raw_fd())?)
+}
+
+fn frequency(page: &Page) -> Option<f64> {
+    let (shift, mult) = (page[PMC_WIDTH_AND_TIME_SHIFT] >> 16, page[TIME_MULT]);
+    let valid = page[CAPABILITIES] & CAP_USER_TIME != 0 && mult > 0 && shift < 64;
+    valid.then(|| 1e9 * 2f64.powi(shift as i32) / f64::from(mult))
+}
+
+/// A consistent copy of the page of the event `fd`.
+fn read(fd: RawFd) -> Option<Page> {
+    let size = usize::try_from(nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok()??);
+    let size = size.ok()?;
+    // SAFETY: a new mapping, wherever the kernel likes; the page belongs to nobody else.
+    let page =
+        unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ, libc::MAP_SHARED, fd, 0) };
+    if page == libc::MAP_FAILED {
+        return None;
+    }
+    // SAFETY: the mapping is page-aligned, longer than `Page`, and any bits are valid; the kernel
+    // writes to it, hence volatile.
+    let copy = || unsafe { page.cast::<Page>().read_volatile() };
+    // The kernel counts `lock` up before and after a change. It hardly ever changes anything.
+    let pair = std::iter::repeat_with(|| (copy(), copy())).take(100);
+    let found = pair.map(|(a, b)| (a == b && a[LOCK] % 2 == 0).then_some(a)).find_map(|p| p);
+    // SAFETY: unmaps what was mapped above; nothing refers to it any more.
+    unsafe { libc::munmap(page, size) };
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_factors_give_the_frequency() {
+        // 10⁹ × 2³¹ / 894 784 853 = 2.4 GHz: what Linux computes for a TSC of 2400 MHz.
+        let mut page: Page = [0; 14];
+        page[CAPABILITIES] = 0b1_1010;
+        page[PMC_WIDTH_AND_TIME_SHIFT] = 31 << 16 | 48;
+        page[TIME_MULT] = 894_784_853;
+        let hz = frequency(&page).expect("a frequency");
+        assert!((hz - 2.4e9).abs() < 10.0, "{hz}");
+        // Without the capability the factors mean nothing.
+        page[CAPABILITIES] = 0b1_0010;
+        assert_eq!(frequency(&page), None);
+    }
+
+    #[test]
+    fn this_machine_names_a_plausible_frequency_or_none() {
+        match tsc_hz() {
+            Some(hz) => assert!((1e8..1e11).contains(&hz), "{hz}"),
+            None => eprintln!("skipped: the kernel does not tell the frequency of the TSC here"),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! One reading of everything open: what came in since the last.
+
+use super::opened::{Instance, Opened};
+use super::run::Run;
+use nix::errno::Errno;
+use std::collections::BTreeMap;
+
+/// Instances (by offset) whose last reading failed, and how.
+pub type Unread = BTreeMap<usize, Errno>;
+
+impl Run<'_, '_> {
+    /// Reads everything; `delta` is what came in since the last time.
+    pub(super) fn read(&mut self, opened: &Opened) {
+        self.delta.fill(0);
+        let references = opened.references.iter().flatten();
+        for group in opened.groups.iter().chain(references) {
+            for instance in &group.instances {
+                self.read_instance(instance);
+            }
+        }
+    }
+
+    fn read_instance(&mut self, instance: &Instance) {
+        match self.read_words(instance) {
+            Ok(()) => self.late_readings |= self.unread.remove(&instance.offset).is_some(),
+            Err(errno) => {
+                self.unread.insert(instance.offset, errno);
+            }
+        }
+    }
+
+    fn read_words(&mut self, instance: &Instance) -> Result<(), Errno> {
+        let mut at = instance.offset;
+        let mut put = |value: u64| {
+            if let (Some(last), Some(delta)) = (self.last.get_mut(at), self.delta.get_mut(at)) {
+                *delta = value.saturating_sub(*last);
+                *last = value.max(*last);
+            }
+            at += 1;
+        };
+        let Some(leader) = instance.handles.first() else { return Ok(()) };
+        self.kernel.read(*leader, &mut self.words)?;
+        match self.words.as_slice() {
+            [_, times_and_values @ ..] if self.group_read => {
+                times_and_values.iter().take(2 + instance.handles.len()).for_each(|v| put(*v));
+                Ok(())
+            }
+            [value, enabled, running] => {
+                [enabled, running, value].into_iter().for_each(|v| put(*v));
+                let mut outcome = Ok(());
+                for member in &instance.handles[1..] {
+                    let read = self.kernel.read(*member, &mut self.words);
+                    // A failed read leaves the old words: count nothing new for it.
+                    put(if read.is_ok() { self.words[0] } else { 0 });
+                    outcome = outcome.and(read);
+                }
+                outcome
+            }
+            // The kernel's end of file for events in its error state (perf_event_open(2)).
+            _ => Err(Errno::EIO),
+        }
+    }
+}
