@@ -2,7 +2,7 @@
 
 use super::jackknife;
 use super::layout::{Layout, Place, Split, ambient, available};
-use crate::counts::Counts;
+use crate::counts::{Counts, GroupCounts};
 use crate::quantity::{Missing, Quantity};
 use crate::tables::formula::{Inputs, Leaf};
 use crate::tables::{Const, EventId, NodeId, Table};
@@ -132,10 +132,12 @@ impl Scratch {
                 }
             }
         }
+        let clocks = common_clocks(table, counts);
         for (g, group) in counts.groups.iter().enumerate() {
+            let factor = to_common_clocks(table, group, clocks);
             for (i, e) in group.events().into_iter().enumerate() {
                 if let Ok(total) = group.total(i) {
-                    self.scaled[g * events + usize::from(e)] = total;
+                    self.scaled[g * events + usize::from(e)] = total * factor;
                 }
             }
         }
@@ -196,6 +198,37 @@ impl Scratch {
         let value = formula.eval(&mut FromOne { scratch: self, table, group });
         self.memo[at] = (self.stamp, value);
         value
+    }
+}
+
+/// Core clocks of the whole time, from all live groups that count them: they take turns, so that
+/// together they cover nearly all of it. `None` unless several do.
+pub(super) fn common_clocks(table: &Table, counts: &Counts) -> Option<f64> {
+    let (mut cycles, mut running, mut enabled, mut groups) = (0u128, 0u128, 0u64, 0);
+    for group in &counts.groups {
+        let GroupCounts::Live { events, readings, enabled: time } = group else { continue };
+        let Some(at) = events.iter().position(|e| *e == table.clocks) else { continue };
+        for reading in readings {
+            cycles += u128::from(reading.values.get(at).copied().unwrap_or(0));
+            running += u128::from(reading.running);
+        }
+        enabled = enabled.max(*time);
+        groups += 1;
+    }
+    let known = groups > 1 && running > 0 && cycles > 0;
+    known.then(|| cycles as f64 * (enabled as f64 / running as f64))
+}
+
+/// What brings a group to the common clock count. Scaling by time alone takes the group's turns (or,
+/// with one run per group, its run) for as busy as the others; scaled by clocks, all groups speak of
+/// the same cycles, and the terms of a node that is split over several of them fit together. Groups
+/// that ran all the time in one run have the same clocks, and nothing changes.
+fn to_common_clocks(table: &Table, group: &GroupCounts, clocks: Option<f64>) -> f64 {
+    let (GroupCounts::Live { events, .. }, Some(common)) = (group, clocks) else { return 1.0 };
+    let own = events.iter().position(|e| *e == table.clocks).and_then(|i| group.total(i).ok());
+    match own {
+        Some(own) if own > 0.0 => common / own,
+        _ => 1.0,
     }
 }
 

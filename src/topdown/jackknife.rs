@@ -6,7 +6,7 @@
 //! variance times (1 − s): a group that ran all the time counted everything and adds none.
 //! (Cochran, *Sampling Techniques*, 3rd ed., §2.6 and §6.17 for the ratio estimator's jackknife.)
 
-use super::evaluate::{Evaluation, Scratch};
+use super::evaluate::{Evaluation, Scratch, common_clocks};
 use super::layout::Layout;
 use crate::counts::{Counts, GroupCounts};
 use crate::tables::{EventId, NodeId, Table};
@@ -102,7 +102,11 @@ pub(super) fn errors(
         if dependent.is_empty() {
             continue;
         }
-        let spread = spread_of_group(table, layout, scratch, (g, &readings), &dependent);
+        let common = match group {
+            GroupCounts::Live { .. } => common_clocks(table, counts),
+            _ => None,
+        };
+        let spread = spread_of_group(table, layout, scratch, (g, &readings, common), &dependent);
         for (n, v) in dependent.iter().zip(spread) {
             variance[usize::from(*n)] += v;
         }
@@ -167,7 +171,7 @@ fn spread_of_group(
     table: &Table,
     layout: &Layout,
     scratch: &mut Scratch,
-    (g, readings): (usize, &Readings),
+    (g, readings, common_clocks): (usize, &Readings, Option<f64>),
     dependent: &[NodeId],
 ) -> Vec<f64> {
     let whole: Vec<f64> = dependent.iter().map(|&n| scratch.value_of(n)).collect();
@@ -176,7 +180,12 @@ fn spread_of_group(
     let mut sum = vec![0.0; dependent.len()];
     let mut squares = vec![0.0; dependent.len()];
     for (left_out, own) in readings.values.iter().zip(&readings.weights) {
-        let scale = readings.enabled / (weight - own);
+        let mut scale = readings.enabled / (weight - own);
+        let clocks = readings.events.iter().position(|e| *e == table.clocks);
+        if let (Some(common), Some(at)) = (common_clocks, clocks) {
+            // As the whole was: to the common clock count.
+            scale = common / (readings.sums[at] - left_out[at]);
+        }
         let counts = scratch.group_mut(table, g);
         for ((&e, all), without) in readings.events.iter().zip(&readings.sums).zip(left_out) {
             counts[usize::from(e)] = (all - without) * scale;

@@ -248,3 +248,18 @@ fn recorded_intervals_give_an_error_too() {
     assert!((fe.get().unwrap() - 0.045).abs() < 1e-12);
     assert!((fe.error.clone().unwrap() - 0.020_481_5).abs() < 1e-6, "{:?}", fe.error);
 }
+
+/// Group 0 had slices with 900 cycles, group 1 slices with 1100: 1000 on average. By hand: 90/900 and
+/// 220/1100 a cycle make 0.3 a cycle together.
+#[test]
+fn groups_that_took_turns_are_brought_to_one_clock_count() {
+    let text = TABLE.to_owned() + "\n[[info]]\nid = \"Sum\"\nformula = \"(FE + MEM) / CYC\"\n";
+    let t = Table::parse(&text, "toy").unwrap();
+    let c = counts(vec![
+        live(&t, &["CYC", "FE"], &[(20, 10, &[900, 90])]),
+        live(&t, &["CYC", "MEM", "ALL"], &[(20, 10, &[1100, 220, 1])]),
+    ]);
+    let e = Evaluator::new(&t).evaluate(&c);
+    // 0.1 a cycle and 0.2 a cycle make 0.3 a cycle, whatever the slices were.
+    assert!((value(&t, &e, "Sum").unwrap() - 0.3).abs() < 1e-12, "{:?}", value(&t, &e, "Sum"));
+}
