@@ -17,6 +17,7 @@
 //! never exits; docs/architecture.md has the whole map and its invariants.
 
 pub mod analysis;
+pub mod block;
 pub mod code;
 pub mod collect;
 pub mod counts;

@@ -1,0 +1,2 @@
+//! The block profiler.
+pub mod sandbox;
