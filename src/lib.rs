@@ -2,6 +2,8 @@
 //!
 //! | room | concern |
 //! |---|---|
+//! | [`code`] | machine code: bytes → instructions, and what must not be run |
+//! | [`block`] | the block profiler: sandbox, timing, verdict |
 //! | [`machine`] | which processor, which PMUs, what the kernel lets us do, and why not |
 //! | [`tables`] | typed event tables, the formula language, validation |
 //! | [`schedule`] | counter constraints; events → groups |

@@ -120,11 +120,8 @@ fn basic_blocks(code: &[u8], start: u64) -> Vec<(u64, u64)> {
 
 /// The target of a direct jump.
 fn target(inst: &Instruction) -> Option<u64> {
-    matches!(
-        inst.flow_control(),
-        FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
-    )
-    .then(|| inst.near_branch_target())
+    matches!(inst.flow_control(), FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch)
+        .then(|| inst.near_branch_target())
 }
 
 #[cfg(test)]

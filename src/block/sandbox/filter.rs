@@ -72,8 +72,7 @@ pub fn program(base: u64) -> Vec<Instruction> {
             Check::Is64(argument(1), PAGE as u64),
         ],
     ];
-    let mut code =
-        vec![(LOAD, 0, 0, ARCH), (JUMP_EQUAL, 1, 0, ARCH_X86_64), (RETURN, 0, 0, KILL)];
+    let mut code = vec![(LOAD, 0, 0, ARCH), (JUMP_EQUAL, 1, 0, ARCH_X86_64), (RETURN, 0, 0, KILL)];
     for rule in &rules {
         code.extend(assembled(rule));
     }

@@ -107,9 +107,8 @@ impl Worker {
             self.layers.without_namespaces = Some(error.to_string());
             pid = sys::fork(sys::Plan { namespaces: false, ..plan });
         }
-        let refused = |cause: String| {
-            Error::not_possible("cannot start the block sandbox").because(cause)
-        };
+        let refused =
+            |cause: String| Error::not_possible("cannot start the block sandbox").because(cause);
         if pid < 0 {
             let error = std::io::Error::from_raw_os_error(-pid as i32);
             return Err(refused(format!("no new process: {error}")));
@@ -150,8 +149,7 @@ impl Worker {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for line in maps.lines() {
-            let Some((start, stop)) = line.split(' ').next().and_then(|r| r.split_once('-'))
-            else {
+            let Some((start, stop)) = line.split(' ').next().and_then(|r| r.split_once('-')) else {
                 continue;
             };
             let number = |text| u64::from_str_radix(text, 16).ok();
