@@ -129,7 +129,7 @@ fn attempt(
         return Ok(Err((failure, true)));
     }
     engine.worker()?.write(program.start, &program.bytes);
-    let segment = Segment { entry: program.start, target: program.start, repeat: 1 };
+    let segment = Segment { entry: program.start, repeat: 1 };
     let (ended, _) = engine.run(&[segment], &[(0, 1)])?;
     if ended != Ended::Done {
         let fewer = matches!(ended, Ended::TooManyPages(_));

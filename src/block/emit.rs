@@ -87,11 +87,6 @@ impl Emitter {
         self.raw(&[0x40 | register >> 3, 0xff, 0xc8 | register & 7]);
     }
 
-    /// `jmp [target]`.
-    pub fn jump_through(&mut self, target: usize) {
-        self.relative(&[0xff], 4, target);
-    }
-
     /// `jmp target`.
     pub fn jump(&mut self, target: usize) {
         self.raw(&[0xe9]);
@@ -230,7 +225,6 @@ mod tests {
         assert_eq!(text(|e| e.set_condition(4, 0x2000)), "sete byte ptr [2000h]");
         assert_eq!(text(|e| e.decrement(0x2000)), "dec dword ptr [2000h]");
         assert_eq!(text(|e| e.decrement_register(9)), "dec r9d");
-        assert_eq!(text(|e| e.jump_through(0x2000)), "jmp qword ptr [2000h]");
         assert_eq!(text(|e| e.load_xmm(9, 0x2000)), "movups xmm9,[2000h]");
         assert_eq!(text(|e| e.load_ymm(9, 0x2000)), "vmovups ymm9,[2000h]");
         assert_eq!(text(|e| e.load_ymm(1, 0x2000)), "vmovups ymm1,[2000h]");

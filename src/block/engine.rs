@@ -15,16 +15,12 @@ pub const BLOCK_CODE: usize = at::CODE + 0x3000;
 const WATCHDOG: Duration = Duration::from_millis(100);
 /// Masked exceptions, flush to zero, subnormals are zero.
 pub const MXCSR_FAST: u32 = 0x9fc0;
-/// Masked exceptions alone.
-pub const MXCSR_EXACT: u32 = 0x1f80;
 
 /// A piece of code that ends in a time stamp.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment {
     /// Where it starts, in the region.
     pub entry: usize,
-    /// Where it enters its copies.
-    pub target: usize,
     /// How often it repeats.
     pub repeat: u32,
 }
@@ -86,7 +82,7 @@ impl Engine {
     /// The clock's segments: add chain long and short, multiply chain long and short, sentinel.
     pub fn clock_segments(&self) -> [Segment; 5] {
         let places = self.clock.unwrap_or(Places { add: 0, multiply: 0, sentinel: 0 });
-        let segment = |entry, repeat| Segment { entry, target: entry, repeat };
+        let segment = |entry, repeat| Segment { entry, repeat };
         [
             segment(places.add, CHAINS.add.0),
             segment(places.add, CHAINS.add.1),
@@ -166,8 +162,7 @@ impl Engine {
         for (i, segment) in segments.iter().enumerate().take(mail::SEGMENTS_MAX) {
             let place = at::MAIL + mail::SEGMENTS + 32 * i;
             worker.put64(place, base + segment.entry as u64);
-            worker.put64(place + 8, base + segment.target as u64);
-            worker.put32(place + 16, segment.repeat.max(1));
+            worker.put32(place + 8, segment.repeat.max(1));
         }
         let mut words = Vec::with_capacity(4 * count);
         for (segment, dither) in &schedule[..count] {

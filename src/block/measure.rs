@@ -75,15 +75,16 @@ pub fn unrolled(block: &Block, needs: &Needs, found: &Found, count: usize, repea
         between: f64::from(repeat) * (found.copies - short) as f64,
     };
     for offset in OFFSETS.iter().take(count) {
-        let program = program::unrolled(&shape(block, needs, found, found.copies, start + offset));
-        start = program.end().next_multiple_of(64) + 64;
+        let long = program::unrolled(&shape(block, needs, found, found.copies, start + offset));
+        let second = long.end().next_multiple_of(64) + 64 + offset;
+        let brief = program::unrolled(&shape(block, needs, found, short, second));
+        start = brief.end().next_multiple_of(64) + 64;
         if start > at::CODE + at::CODE_SIZE {
             break;
         }
-        let segment =
-            |copy: usize| Segment { entry: program.start, target: program.copies[copy], repeat };
-        form.pairs.push((segment(0), segment(found.copies - short)));
-        form.programs.push(program);
+        let segment = |program: &Program| Segment { entry: program.start, repeat };
+        form.pairs.push((segment(&long), segment(&brief)));
+        form.programs.extend([long, brief]);
     }
     form
 }
@@ -106,7 +107,7 @@ pub fn looped(
     for offset in OFFSETS.iter().take(2) {
         let program = program::looped(&shape(block, needs, found, copies, start + offset), counter);
         start = program.end().next_multiple_of(64) + 64;
-        let segment = |repeat| Segment { entry: program.start, target: program.start, repeat };
+        let segment = |repeat| Segment { entry: program.start, repeat };
         form.pairs.push((segment(long), segment(long / 2)));
         form.programs.push(program);
     }
@@ -184,7 +185,7 @@ impl Form {
                     entries.extend([2, 3]);
                 }
                 batches.push((placement, round, multiply, plan.len()));
-                plan.extend(entries.into_iter().map(|s| (s, 1 + (engine.random() % 68) as u16)));
+                plan.extend(entries.into_iter().map(|s| (s, 1 + (engine.random() % 200) as u16)));
             }
         }
         let mut ticks = Vec::new();

@@ -1,5 +1,6 @@
 //! From a block to its report.
 
+use super::clock::{Clock as _, TscClock};
 use super::discover::{Failure, Found, discover};
 use super::document::{
     Code, FormResult, Forms, Hierarchy, Line, Mode, Report, SCHEMA, Samples, Status, Throughput,
@@ -226,7 +227,7 @@ fn conclude(report: &mut Report, timed: &Timed, block: &Block) {
         low,
         high,
         modes: modes.into_iter().map(|(cycles, share)| Mode { cycles, share }).collect(),
-        clock: "tsc",
+        clock: TscClock.name(),
     });
     report.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
     if cycles <= 0.0 || !timed.is_reproduced() {

@@ -148,14 +148,14 @@ pub fn trace(shape: &Shape<'_>) -> Program {
     builder.finish()
 }
 
-/// The unrolled form: enters at the copy that the segment names.
+/// The unrolled form. Long and short runs are code of their own: an indirect jump into common
+/// copies would be predicted for one of them more often than for the other.
 pub fn unrolled(shape: &Shape<'_>) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
     let head = builder.code.here();
     builder.restore();
     builder.code.fence();
-    builder.code.jump_through(at::CONTEXT + context::TARGET);
     builder.copies(0..shape.copies, false);
     builder.code.fence();
     builder.code.decrement(at::CONTEXT + context::REPEAT);

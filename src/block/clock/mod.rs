@@ -5,7 +5,7 @@
 
 mod tsc;
 
-pub use tsc::{CHAINS, Calibration, Chains, Places, TscClock};
+pub use tsc::{CHAINS, Calibration, Places, TscClock};
 
 /// Turns the ticks of a batch of rounds into core cycles.
 pub trait Clock {

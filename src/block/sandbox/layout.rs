@@ -68,8 +68,6 @@ pub mod context {
     pub const START: usize = 0x08;
     /// Time stamp at its end.
     pub const END: usize = 0x10;
-    /// Where a segment enters its copies.
-    pub const TARGET: usize = 0x18;
     /// How often it repeats them.
     pub const REPEAT: usize = 0x20;
     /// Iterations of the delay before the timed part.
@@ -116,7 +114,7 @@ pub mod mail {
     pub const FILTER_RESULT: usize = 52;
     /// The fault: signal, code (u32), then address, rip, error, trap, cr2 (u64).
     pub const FAULT_RECORD: usize = 64;
-    /// Segments: entry (u64), target (u64), repeat (u32), 12 bytes unused.
+    /// Segments, 32 bytes each: entry (u64), repeat (u32), the rest unused.
     pub const SEGMENTS: usize = 256;
     /// How many segments fit.
     pub const SEGMENTS_MAX: usize = 32;
@@ -125,6 +123,7 @@ pub mod mail {
     /// The filter's instructions.
     pub const FILTER_CODE: usize = 0x610;
     /// How many of them fit.
+    #[cfg(test)]
     pub const FILTER_MAX: usize = 120;
     /// Ranges to unmap: start and length, up to a length of 0.
     pub const RANGES: usize = 0xa00;

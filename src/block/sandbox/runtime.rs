@@ -121,9 +121,7 @@ global_asm!(
     "shl edx, 5",
     "lea rbx, [rip + .Ltd_base + {MAIL} + {SEGMENTS}]",
     "add rbx, rdx",
-    "mov rax, [rbx + 8]",
-    "mov [rip + .Ltd_base + {CONTEXT} + {TARGET}], rax",
-    "mov eax, [rbx + 16]",
+    "mov eax, [rbx + 8]",
     "mov [rip + .Ltd_base + {CONTEXT} + {REPEAT}], eax",
     "jmp qword ptr [rbx]",
     // A segment ends here, having stored both time stamps. Put right whatever a block may have
@@ -265,7 +263,6 @@ global_asm!(
     CONTEXT = const at::CONTEXT,
     INDEX = const context::INDEX,
     DITHER = const context::DITHER,
-    TARGET = const context::TARGET,
     REPEAT = const context::REPEAT,
     START = const context::START,
     END = const context::END,
