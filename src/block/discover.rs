@@ -146,6 +146,17 @@ fn attempt(
     let taken = worker.read(program.conditions, copies).iter().map(|b| *b != 0).collect();
     let slots = worker.read(at::TRACE, 8 * program.slots.len());
     let (accesses, complete) = accesses(block, &program, &slots, worker.base());
+    let region = worker.base()..worker.base() + at::SIZE as u64;
+    if let Some(access) = accesses.iter().find(|a| region.contains(&a.address)) {
+        let failure = Failure {
+            reason: "an address of the harness itself".to_owned(),
+            copy: Some(access.copy),
+            instruction: Some(access.instruction),
+            address: Some(access.address),
+        };
+        engine.discard();
+        return Ok(Err((failure, false)));
+    }
     Ok(Ok(Found {
         values: values.clone(),
         copies,
