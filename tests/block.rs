@@ -3,6 +3,7 @@
 //! Timing is judged by the tool's own verdict: an `ok` must be right, an `unstable` may be tried
 //! again a bounded number of times.
 #![cfg(target_arch = "x86_64")]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use proptest::prelude::*;
 use std::process::{Command, Output};

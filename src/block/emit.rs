@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(text(|e| e.load32(1, 0x2000)), "mov ecx,[2000h]");
         assert_eq!(text(|e| e.store(4, 0x2000)), "mov [2000h],rsp");
         assert_eq!(text(|e| e.address(8, 0x2000)), "lea r8,[2000h]");
-        assert_eq!(text(|e| e.set_condition(4, 0x2000)), "sete byte ptr [2000h]");
+        assert_eq!(text(|e| e.set_condition(4, 0x2000)), "sete [2000h]");
         assert_eq!(text(|e| e.decrement(0x2000)), "dec dword ptr [2000h]");
         assert_eq!(text(|e| e.decrement_register(9)), "dec r9d");
         assert_eq!(text(|e| e.load_xmm(9, 0x2000)), "movups xmm9,[2000h]");
