@@ -67,8 +67,10 @@ impl GroupCounts {
     pub fn total(&self, index: usize) -> Result<f64, Missing> {
         match self {
             GroupCounts::Live { readings, enabled, .. } => {
-                let (running, value) = readings.iter().fold((0u64, 0u64), |(r, v), reading| {
-                    (r + reading.running, v + reading.values.get(index).copied().unwrap_or(0))
+                // Sums in 128 bits: a file may hold anything.
+                let (running, value) = readings.iter().fold((0u128, 0u128), |(r, v), reading| {
+                    let value = reading.values.get(index).copied().unwrap_or(0);
+                    (r + u128::from(reading.running), v + u128::from(value))
                 });
                 if running == 0 {
                     return Err(Missing::NotCounted("its group".into()));
@@ -87,7 +89,7 @@ impl GroupCounts {
     pub fn running_share(&self) -> Option<f64> {
         match self {
             GroupCounts::Live { readings, enabled, .. } => {
-                let running: u64 = readings.iter().map(|r| r.running).sum();
+                let running: u128 = readings.iter().map(|r| u128::from(r.running)).sum();
                 (*enabled > 0).then(|| (running as f64 / *enabled as f64).min(1.0))
             }
             GroupCounts::Imported { running, .. } => *running,

@@ -1,6 +1,6 @@
 //! Every command and the options all of them share.
 
-use crate::commands::{block, diff, doctor, record, report, tables, workload};
+use crate::commands::{block, diff, doctor, record, report, shell, tables, workload};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use tdtool::tables::Library;
@@ -55,4 +55,10 @@ pub enum Command {
     Block(block::BlockArgs),
     /// What this machine can measure, what blocks the rest, and the remedy
     Doctor(doctor::DoctorArgs),
+    /// Print a completion script for a shell
+    #[command(hide = true)]
+    Completions(shell::CompletionsArgs),
+    /// Print the manual page (troff)
+    #[command(hide = true)]
+    Man,
 }

@@ -5,15 +5,8 @@ use tdtool::{Error, ErrorKind};
 
 /// Prints `error:` / `cause:` / `try:` and returns the exit status: 1 failed, 2 wrong usage, 3 not
 /// possible, 126 and 127 as a shell has them for a command that cannot be started.
-#[allow(clippy::print_stderr)]
 pub fn report(error: &Error) -> ExitCode {
-    eprintln!("error: {}", error.what());
-    if let Some(cause) = error.cause() {
-        eprintln!("cause: {}", cause.replace('\n', "\n       "));
-    }
-    if let Some(remedy) = error.remedy() {
-        eprintln!("try:   {}", remedy.replace('\n', "\n       "));
-    }
+    tell("error", error.what(), error.cause(), error.remedy());
     ExitCode::from(match error.kind() {
         ErrorKind::Failed => 1,
         ErrorKind::Usage => 2,
@@ -21,4 +14,16 @@ pub fn report(error: &Error) -> ExitCode {
         ErrorKind::CommandNotExecutable => 126,
         ErrorKind::CommandNotFound => 127,
     })
+}
+
+/// Three lines on standard error: `kind:` what, `cause:` why, `try:` what to do.
+#[allow(clippy::print_stderr)]
+pub fn tell(kind: &str, what: &str, cause: Option<&str>, remedy: Option<&str>) {
+    let lines =
+        [(format!("{kind}:"), Some(what)), ("cause:".into(), cause), ("try:".into(), remedy)];
+    for (head, text) in lines {
+        if let Some(text) = text {
+            eprintln!("{head:<6} {}", text.replace('\n', "\n       "));
+        }
+    }
 }

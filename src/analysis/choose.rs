@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::report::Selection;
-use crate::schedule::{Budget, deepest_without_multiplexing};
+use crate::schedule::{self, Budget, deepest_without_multiplexing};
 use crate::tables::{NodeId, NodeKind, PmuKind, Table, select};
 
 /// What the user wants to see.
@@ -11,7 +11,7 @@ pub struct Ask {
     /// Deepest level; `None`: the deepest that needs no multiplexing (live) or is complete
     /// (imports).
     pub level: Option<u32>,
-    /// Node list as [`select`] takes it; `None`: the whole tree down to the level.
+    /// Node list as [`select()`] takes it; `None`: the whole tree down to the level.
     pub nodes: Option<String>,
     /// Add the bottlenecks view.
     pub bottlenecks: bool,
@@ -40,15 +40,14 @@ impl Ask {
             (None, None) => deepest_without_multiplexing(table, smt, budget),
         };
         let mut chosen = self.at_level(table, level)?;
-        let free = |n: &NodeId| costs_nothing(table, *n, smt);
-        let infos = chosen.selection.beside.iter().copied();
-        let kept = |n: &NodeId| {
-            table.nodes[usize::from(*n)].kind == NodeKind::Bottleneck
-                || free(n)
-                || self.names(*n, table)
-        };
-        let infos: Vec<NodeId> = infos.filter(kept).collect();
-        chosen.counted = chosen.selection.tree.iter().copied().chain(infos).collect();
+        let is_bottleneck = |n: &NodeId| table.nodes[usize::from(*n)].kind == NodeKind::Bottleneck;
+        let (asked, others): (Vec<NodeId>, Vec<NodeId>) = chosen
+            .selection
+            .beside
+            .iter()
+            .partition(|n| is_bottleneck(n) || self.names(**n, table));
+        let counted = chosen.selection.tree.iter().copied().chain(asked).collect();
+        chosen.counted = with_free_infos(table, counted, &others, smt, budget);
         Ok(chosen)
     }
 
@@ -83,11 +82,45 @@ impl Ask {
     }
 }
 
-/// Whether a node's core events all sit on fixed counters, so that counting it is free.
-fn costs_nothing(table: &Table, n: NodeId, smt: bool) -> bool {
+/// `counted` and those infos that need no further group: first all that sit on fixed counters,
+/// then the usual few that find room beside what is counted anyway (on AMD, which has no fixed
+/// counters, that is how IPC gets in).
+fn with_free_infos(
+    table: &Table,
+    mut counted: Vec<NodeId>,
+    infos: &[NodeId],
+    smt: bool,
+    budget: &Budget,
+) -> Vec<NodeId> {
+    let groups = |nodes: &[NodeId]| schedule::plan_with(table, nodes, smt, budget, 0).groups.len();
+    let least = groups(&counted).max(1);
+    let fixed = |n: &&NodeId| on_fixed_counters(table, **n, smt);
+    let usual = |n: &&NodeId| {
+        let id = table.nodes[usize::from(**n)].id.as_str();
+        USUAL_INFOS.contains(&id) && !on_fixed_counters(table, **n, smt)
+    };
+    let mut candidates: Vec<Vec<NodeId>> = vec![infos.iter().filter(fixed).copied().collect()];
+    candidates.extend(infos.iter().filter(fixed).map(|n| vec![*n]));
+    candidates.extend(infos.iter().filter(usual).map(|n| vec![*n]));
+    for more in candidates {
+        let new = |n: &NodeId| !counted.contains(n);
+        let more: Vec<NodeId> = more.into_iter().filter(new).collect();
+        let with: Vec<NodeId> = counted.iter().copied().chain(more.iter().copied()).collect();
+        if !more.is_empty() && groups(&with) <= least {
+            counted = with;
+        }
+    }
+    counted
+}
+
+/// Infos worth a counter that is left over.
+const USUAL_INFOS: [&str; 3] = ["IPC", "GHz", "UpTC"];
+
+/// Whether a node's core events all sit on fixed counters.
+fn on_fixed_counters(table: &Table, n: NodeId, smt: bool) -> bool {
     let events = table.events_of(n, smt);
     let fixed = |spec: &crate::tables::EventSpec| match spec.pmu {
-        PmuKind::Core => spec.fixed.is_some() && spec.ring.is_none(),
+        PmuKind::Core => spec.fixed.is_some() && spec.ring.is_none() && !spec.percore,
         PmuKind::Tsc => true,
         _ => false,
     };

@@ -1,14 +1,20 @@
 //! `--drilldown`: level 1 first, then only below what is flagged, until a leaf.
 
-use super::choose::Ask;
-use super::live::{Core, LiveAsk, Nobody, Outcome, Update, cores, measure};
+use super::choose::{Ask, Chosen};
+use super::fill::conclude;
+use super::live::{Core, LiveAsk, Nobody, Outcome, Update, collect, cores};
+use crate::collect::Measurement;
+use crate::counts::Counts;
 use crate::error::Result;
 use crate::machine::Machine;
-use crate::report::{NodeRow, Report};
-use crate::tables::Table;
+use crate::report::{Selection, Source};
+use crate::schedule::Plan;
+use crate::tables::{NodeId, Table};
+use crate::topdown::{Evaluator, Verdict};
 
-/// Measures level after level. The command runs once for each level reached, at most as often as
-/// the tree is deep; each step counts the children of flagged nodes and all their ancestors.
+/// Measures level after level: each step counts the children of what is flagged so far, and its
+/// groups join those of the steps before, so that one verdict is made of all of them. The command
+/// runs once for each level reached, at most as often as the tree is deep.
 pub(super) fn run(
     machine: &Machine,
     tables: Vec<(Table, Option<String>)>,
@@ -19,95 +25,120 @@ pub(super) fn run(
     if ask.command.is_some() {
         update(Update::Runs(depth.saturating_mul(ask.repeats.max(1))));
     }
-    let mut found: Option<Outcome> = None;
+    // Runs were announced for all levels together.
+    let mut quiet = |u: Update| {
+        if !matches!(u, Update::Runs(_)) {
+            update(u);
+        }
+    };
+    let mut chosen: Vec<Vec<NodeId>> = vec![Vec::new(); tables.len()];
+    let mut so_far: Option<Measurement> = None;
     for level in 1..=depth {
         let mut step: Vec<Core> = Vec::new();
-        for (table, pmu) in &tables {
-            let Some(nodes) = nodes_below(table, found.as_ref().map(|o| &o.report), level) else {
+        for (at, (table, pmu)) in tables.iter().enumerate() {
+            let next = below(table, tables.len() == 1, so_far.as_ref(), level);
+            if next.is_empty() {
                 continue;
-            };
-            let narrowed = Ask { level: Some(level), nodes: Some(nodes), ..ask.ask.clone() };
+            }
+            let names: Vec<&str> =
+                next.iter().map(|n| table.nodes[usize::from(*n)].id.as_str()).collect();
+            let nodes = Some(names.join(","));
+            let narrowed = Ask { level: Some(level), nodes, ..ask.ask.clone() };
             step.extend(cores(machine, vec![(table.clone(), pmu.clone())], &narrowed, true)?);
+            chosen[at].extend(next);
         }
         if step.is_empty() {
             break;
         }
-        // Runs were announced for all levels together.
-        let mut quiet = |u: Update| {
-            if !matches!(u, Update::Runs(_)) {
-                update(u);
-            }
-        };
-        let next = measure(machine, &step, ask, None, &mut quiet, &mut Nobody)?;
-        let ended = next.interrupted.is_some();
-        found = Some(match found {
-            None => next,
-            Some(before) => merge(before, next),
+        let mut measured = collect(machine, &step, ask, Source::Pmu, &mut quiet, &mut Nobody)?;
+        if let (false, [only]) = (tables.len() == 1, step.as_slice()) {
+            // One kind of core alone goes without its name; among others it needs it.
+            name(&mut measured, &only.table.name);
+        }
+        let ended = measured.interrupted.is_some();
+        so_far = Some(match so_far {
+            None => measured,
+            Some(before) => joined(before, measured),
         });
         if ended {
             break;
         }
     }
-    let mut outcome = match found {
-        Some(outcome) => outcome,
-        None => measure(machine, &[], ask, None, update, &mut Nobody)?,
+    let whole: Vec<Core> = tables
+        .into_iter()
+        .zip(chosen)
+        .map(|((table, pmu), nodes)| all_levels(table, pmu, nodes))
+        .collect();
+    let Some(measured) = so_far else {
+        let measured = collect(machine, &whole, ask, Source::Pmu, &mut quiet, &mut Nobody)?;
+        return Ok(conclude(&whole, ask, Source::Pmu, None, &measured));
     };
-    outcome.report.notes.push(
-        "drill-down: each level was measured in a run of its own; rows of different levels come \
-         from different runs"
-            .into(),
-    );
+    let mut outcome = conclude(&whole, ask, Source::Pmu, None, &measured);
+    outcome.report.notes.push("drill-down: each level was measured in a run of its own".into());
     Ok(outcome)
 }
 
-/// The node list of the next step: children of flagged nodes of `level - 1` with all their
-/// ancestors; `None` where nothing is flagged there, or it has no children.
-fn nodes_below(table: &Table, so_far: Option<&Report>, level: u32) -> Option<String> {
-    let Some(report) = so_far else {
-        let level_1: Vec<&str> =
-            table.tree().filter(|(_, n)| n.level == 1).map(|(_, n)| n.id.as_str()).collect();
-        return Some(level_1.join(","));
+/// Level 1, or the children at `level` of what is flagged so far in any scope.
+fn below(table: &Table, alone: bool, so_far: Option<&Measurement>, level: u32) -> Vec<NodeId> {
+    let Some(measured) = so_far else {
+        return table.children(None).collect();
     };
-    let flagged = |id: &str| {
-        report.nodes.iter().any(|r| {
-            r.id == id && r.flagged && r.place.core.as_deref().is_none_or(|c| c == table.name)
-        })
-    };
-    let below: Vec<String> = table
-        .tree()
-        .filter(|(_, n)| n.level == level)
-        .filter(|(_, n)| n.parent.is_some_and(|p| flagged(&table.nodes[usize::from(p)].id)))
-        .map(|(_, n)| format!("{}^", n.id))
-        .collect();
-    (!below.is_empty()).then(|| below.join(","))
+    let mut evaluator = Evaluator::new(table);
+    let mut flagged = vec![false; table.nodes.len()];
+    let mine = |c: &&Counts| alone || c.core.as_ref() == Some(&table.name);
+    for counts in measured.counts.iter().filter(mine) {
+        let verdict = Verdict::new(table, &evaluator.values(counts));
+        for (all, here) in flagged.iter_mut().zip(verdict.flagged) {
+            *all |= here;
+        }
+    }
+    let under_flagged = |parent: Option<NodeId>| parent.is_some_and(|p| flagged[usize::from(p)]);
+    let nodes = table.tree().filter(|(_, n)| n.level == level && under_flagged(n.parent));
+    nodes.map(|(n, _)| n).collect()
 }
 
-/// The newer run's rows, and in table order what only the older one has.
-fn merge(before: Outcome, mut next: Outcome) -> Outcome {
-    let older = before.report.nodes;
-    let newer = std::mem::take(&mut next.report.nodes);
-    let same = |a: &NodeRow, b: &NodeRow| a.id == b.id && a.place == b.place;
-    let mut rows: Vec<NodeRow> = Vec::new();
-    for row in &older {
-        rows.push(newer.iter().find(|n| same(n, row)).unwrap_or(row).clone());
-    }
-    // New rows follow their parent and its descendants already there.
-    for row in newer.iter().filter(|n| !older.iter().any(|o| same(n, o))) {
-        let parent =
-            rows.iter().position(|r| Some(&r.id) == row.parent.as_ref() && r.place == row.place);
-        let at = parent.map_or(rows.len(), |p| {
-            let deeper = rows[p + 1..].iter().take_while(|r| r.level > rows[p].level).count();
-            p + 1 + deeper
-        });
-        rows.insert(at, row.clone());
-    }
-    let deepest = rows.iter().rev().find(|r| r.bottleneck).map(|r| r.id.clone());
-    for row in &mut rows {
-        row.bottleneck = deepest.as_ref() == Some(&row.id);
-    }
-    next.report.nodes = rows;
-    next.report.level = next.report.level.max(before.report.level);
-    next.report.notes.splice(0..0, before.report.notes);
-    next.report.notes.dedup();
+/// The core as the report of all steps shows it.
+fn all_levels(table: Table, pmu: Option<String>, mut nodes: Vec<NodeId>) -> Core {
+    nodes.sort_unstable();
+    let level = nodes.iter().map(|n| table.nodes[usize::from(*n)].level).max().unwrap_or(0);
+    let beside = Selection::level(&table, 0, false).beside;
+    let chosen =
+        Chosen { level, selection: Selection { tree: nodes.clone(), beside }, counted: nodes };
+    Core { table, pmu, chosen, plan: Plan::default(), groups: Vec::new() }
+}
+
+/// Two steps as one measurement: groups side by side, software counts of the last, the first exit
+/// that was not well.
+fn joined(before: Measurement, mut next: Measurement) -> Measurement {
+    let bad = before.exit.filter(|e| e.code() != 0);
+    next.exit = bad.or(next.exit);
+    next.counts = side_by_side(before.counts, next.counts);
+    next.repeats = match (before.repeats.len(), next.repeats.len()) {
+        (a, b) if a == b => {
+            before.repeats.into_iter().zip(next.repeats).map(|(a, b)| side_by_side(a, b)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let new: Vec<String> = next.notes.drain(..).filter(|n| !before.notes.contains(n)).collect();
+    next.notes = before.notes;
+    next.notes.extend(new);
     next
+}
+
+fn side_by_side(mut before: Vec<Counts>, next: Vec<Counts>) -> Vec<Counts> {
+    for counts in next {
+        let same = |c: &&mut Counts| c.core == counts.core && c.scope == counts.scope;
+        match before.iter_mut().find(same) {
+            Some(known) => known.groups.extend(counts.groups),
+            None => before.push(counts),
+        }
+    }
+    before
+}
+
+fn name(measured: &mut Measurement, core: &str) {
+    let runs = measured.repeats.iter_mut().flatten();
+    for counts in measured.counts.iter_mut().chain(runs) {
+        counts.core.get_or_insert_with(|| core.to_owned());
+    }
 }

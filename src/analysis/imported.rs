@@ -3,20 +3,19 @@
 use super::advise::advise;
 use super::choose::Ask;
 use super::software;
+use super::which_table::{choice, nothing_read};
 use crate::collect::recorded::{self, Imported, Over, Recording};
 use crate::counts::Counts;
 use crate::error::{Error, Result};
-use crate::machine::{Machine, choose};
-use crate::quantity::Missing;
+use crate::machine::Machine;
+use crate::quantity::{Measured, Missing};
 use crate::report::document::Unread;
 use crate::report::{self, Report, Source};
 use crate::tables::{Const, Library, Table};
 use crate::topdown::Evaluator;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// How many equally good tables are named one by one.
-const NAMED: usize = 5;
 
 /// What to import and what to show of it.
 #[derive(Debug, Clone, Default)]
@@ -39,11 +38,15 @@ pub struct ImportAsk<'m> {
 /// A file that cannot be read or understood; counts that no table, or not the forced one, fits.
 pub fn imported(library: &Library, ask: &ImportAsk<'_>) -> Result<Vec<Report>> {
     let recording = recorded::read(&ask.files)?;
+    if recording.sessions.len() > 1 || (!recording.sessions.is_empty() && ask.files.len() > 1) {
+        return Err(Error::usage("a session is reported by itself")
+            .hint("report each one, with --format json --output FILE, and `tdtool diff` the two"));
+    }
     let mut notes = recording.notes.clone();
-    let tables = tables(library, &recording, ask, &mut notes)?;
+    let chosen = choice(library, &recording, ask, &mut notes)?;
     let options = recorded::Options { library: Some(library), forced: ask.uarch.is_some() };
     let mut cores = Vec::new();
-    for table in tables {
+    for table in chosen.tables {
         let imported = recorded::counts(&recording, &table, options)?;
         let sibling = format!("{}-e", table.name);
         let other = imported.findings.other_core > 0 && library.names().any(|n| n == sibling);
@@ -62,72 +65,33 @@ pub fn imported(library: &Library, ask: &ImportAsk<'_>) -> Result<Vec<Report>> {
             .hint("perf stat -x, or -j, toplev --valcsv, event,value CSV and tdtool sessions are read"));
     }
     let mut base = frame(&recording, &cores, ask);
-    base.notes = notes;
+    if chosen.software_only {
+        base.uarch.clear();
+        base.title.clear();
+        cores.iter_mut().for_each(|c| c.imported.counts.clear());
+    }
+    base.notes.extend(notes);
     for note in cores.iter().flat_map(|c| &c.imported.findings.notes) {
         if !base.notes.contains(note) {
             base.notes.push(note.clone());
         }
     }
+    let several = recording.sources.len() > 1
+        || recording.blocks.iter().any(|b| b.run > 0 || b.trial.is_some());
+    if several && cores.iter().any(|c| c.imported.software.len() > 1) {
+        cores.iter_mut().for_each(|c| c.imported.software.clear());
+        base.notes.push("software counts of several runs are not added up and not shown".into());
+    }
     reports(&base, &mut cores, ask)
 }
+
+/// Begin and end; `None` for the whole run.
+type Interval = Option<(Duration, Duration)>;
 
 /// One kind of core: its table and the counts of its events.
 struct Core {
     table: Table,
     imported: Imported,
-}
-
-fn nothing_read(recording: &Recording) -> String {
-    match recording.skipped.first() {
-        Some(line) => {
-            let place = recording.place(line.source, line.line);
-            format!("{place}: {}: {}", line.why, line.text)
-        }
-        None => "the input is empty".into(),
-    }
-}
-
-/// The forced table, the session's tables, or the best match.
-fn tables(
-    library: &Library,
-    recording: &Recording,
-    ask: &ImportAsk<'_>,
-    notes: &mut Vec<String>,
-) -> Result<Vec<Table>> {
-    if let Some(name) = &ask.uarch {
-        return Ok(vec![library.load(name)?]);
-    }
-    if let Some(session) = recording.sessions.first() {
-        let parse = |t: &crate::session::StoredTable| Table::parse(&t.text, &t.name);
-        return session.tables.iter().map(parse).collect();
-    }
-    let matches = recorded::best_tables(recording, library);
-    let best = matches.first().filter(|m| m.matched > 0).ok_or_else(|| {
-        Error::failed("no table knows these events")
-            .because(nothing_read(recording))
-            .hint("name the processor's table with --uarch; `tdtool tables list` has them all")
-    })?;
-    let equal: Vec<&str> =
-        matches.iter().take_while(|m| m.matched == best.matched).map(|m| m.name.as_str()).collect();
-    let here = match (equal.len(), ask.machine) {
-        (0 | 1, _) | (_, None) => Vec::new(),
-        (_, Some(machine)) => choose(machine, library, None).unwrap_or_default(),
-    };
-    let is_here = |n: &&&str| here.iter().any(|t| t.table == **n);
-    let chosen = equal.iter().find(is_here).copied().unwrap_or(equal[0]);
-    let fit = format!("{} of {} events", best.matched, best.total);
-    notes.push(match equal.len() {
-        1 => format!("table {chosen} chosen by the events' names ({fit})"),
-        n if n <= NAMED => format!(
-            "table {chosen} chosen by the events' names ({fit}); {} fit as well: --uarch decides",
-            equal.iter().filter(|n| **n != chosen).copied().collect::<Vec<_>>().join(", ")
-        ),
-        n => format!(
-            "table {chosen} chosen, but {} others know these events as well ({fit}): --uarch decides",
-            n - 1
-        ),
-    });
-    Ok(vec![library.load(chosen)?])
 }
 
 fn frame(recording: &Recording, cores: &[Core], ask: &ImportAsk<'_>) -> Report {
@@ -137,6 +101,11 @@ fn frame(recording: &Recording, cores: &[Core], ask: &ImportAsk<'_>) -> Report {
     report.uarch = names.join("+");
     report.title = cores.first().map(|c| c.table.title.clone()).unwrap_or_default();
     report.subject = ask.files.iter().map(|f| f.display().to_string()).collect();
+    if let [session] = recording.sessions.as_slice() {
+        let words = session.header.get("command").and_then(|c| c.as_array());
+        let words = words.map(|w| w.iter().filter_map(|w| Some(w.as_str()?.to_owned())).collect());
+        report.command = words.filter(|w: &Vec<String>| !w.is_empty());
+    }
     let skipped = recording.skipped.iter().map(|s| Unread {
         file: recording
             .sources
@@ -179,13 +148,27 @@ fn reports(base: &Report, cores: &mut [Core], ask: &ImportAsk<'_>) -> Result<Vec
         }
         return Ok(vec![report(base, cores, ask, |_| true)?]);
     }
-    let mut intervals: Vec<Option<(Duration, Duration)>> = Vec::new();
-    for counts in cores.iter().flat_map(|c| &c.imported.counts) {
-        if !intervals.contains(&counts.interval) {
-            intervals.push(counts.interval);
+    let mut intervals: Vec<Interval> = Vec::new();
+    for core in cores.iter() {
+        let counts = core.imported.counts.iter().map(|c| c.interval);
+        let software = core.imported.software.iter().map(|s| s.interval);
+        for interval in counts.chain(software) {
+            // A whole run beside its intervals would come twice.
+            let whole_beside = interval.is_none() && !intervals.is_empty();
+            if !whole_beside
+                && intervals.last() != Some(&interval)
+                && !intervals.contains(&interval)
+            {
+                intervals.push(interval);
+            }
         }
     }
-    intervals.into_iter().map(|i| report(base, cores, ask, |c| c.interval == i)).collect()
+    let one = |i: Interval| {
+        let mut one = report(base, cores, ask, |other| other == i)?;
+        one.interval = i.map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64()));
+        Ok(one)
+    };
+    intervals.into_iter().map(one).collect()
 }
 
 /// A session holds its intervals and, unless it was cut off, the whole run once more: keeps what
@@ -202,12 +185,13 @@ fn report(
     base: &Report,
     cores: &[Core],
     ask: &ImportAsk<'_>,
-    wanted: impl Fn(&Counts) -> bool,
+    wanted: impl Fn(Interval) -> bool,
 ) -> Result<Report> {
     let mut report = base.clone();
     for core in cores {
         let table = &core.table;
-        let part: Vec<&Counts> = core.imported.counts.iter().filter(|c| wanted(c)).collect();
+        let part: Vec<&Counts> =
+            core.imported.counts.iter().filter(|c| wanted(c.interval)).collect();
         let mut evaluator = Evaluator::new(table);
         let level = match (ask.ask.level, &ask.ask.nodes) {
             (Some(level), _) => level,
@@ -221,7 +205,7 @@ fn report(
             if cores.len() > 1 {
                 counts.core = Some(table.name.clone());
             }
-            let mut rows = report::parts(&mut evaluator, table, &counts, &chosen.selection);
+            let mut rows = report::parts(&mut evaluator, table, &counts, &chosen.selection, None);
             advise(table, &mut rows.findings);
             rows.info.retain(|i| i.value.is_some());
             report.nodes.extend(rows.nodes);
@@ -235,21 +219,23 @@ fn report(
         let times = part.iter().filter_map(|c| c.constants[Const::DurationMs.index()]);
         report.duration = times.reduce(f64::max).map(|ms| ms / 1e3).or(report.duration);
         if report.software.is_empty() {
-            report.software = software_of(&core.imported, &part);
+            let wall_ms = report.duration.map(|s| s * 1e3);
+            let parts = software_parts(&core.imported, &wanted);
+            software::enter(&mut report, software::recorded(parts, wall_ms));
         }
     }
     Ok(report)
 }
 
-/// Software counts, where there is one set of them.
-fn software_of(imported: &Imported, part: &[&Counts]) -> software::Table {
-    let here = |s: &&recorded::Software| {
-        imported.software.len() == 1
-            || part.iter().any(|c| c.interval == s.interval && c.scope == s.scope)
-    };
-    let found: Vec<&recorded::Software> = imported.software.iter().filter(here).collect();
-    let [only] = found.as_slice() else { return software::Table::new() };
-    software::recorded(only.values.iter().map(|(name, value)| (name.as_ref(), value)))
+/// The software counts of the parts that `wanted` takes: those of the whole run where it has its
+/// own, else those of its intervals.
+fn software_parts<'a>(
+    imported: &'a Imported,
+    wanted: &impl Fn(Interval) -> bool,
+) -> impl Iterator<Item = &'a BTreeMap<String, Measured>> {
+    let here: Vec<_> = imported.software.iter().filter(|s| wanted(s.interval)).collect();
+    let whole = here.iter().any(|s| s.interval.is_none());
+    here.into_iter().filter(move |s| !whole || s.interval.is_none()).map(|s| &s.values)
 }
 
 /// The deepest level all of whose nodes have their counts; 1 if there is none. A shallower level

@@ -1,15 +1,13 @@
 //! A live measurement: tables → nodes → groups → collector → report.
 
-use super::advise::advise;
 use super::choose::{Ask, Chosen};
-use super::{repeats, software};
+use super::fill::{conclude, interval_report};
 use crate::collect::{
     Aggregate, Command, CorePlan, Exit, Interval, Measurement, Progress, Request, Target, perf,
 };
-use crate::counts::Counts;
 use crate::error::{Error, Result};
 use crate::machine::{Finding, Machine, TableMatch, choose};
-use crate::report::{self, Report, Source};
+use crate::report::{Report, Source};
 use crate::schedule::{self, Budget, Plan};
 use crate::tables::{EventId, Library, Table};
 use crate::topdown::Evaluator;
@@ -192,16 +190,31 @@ pub(super) fn measure(
     update: &mut dyn FnMut(Update),
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
+    let source = if blocked.is_some() { Source::NoPmu } else { Source::Pmu };
+    let measured = collect(machine, cores, ask, source, update, observer)?;
+    Ok(conclude(cores, ask, source, blocked, &measured))
+}
+
+/// Runs the collector once (with all its repeats).
+pub(super) fn collect(
+    machine: &Machine,
+    cores: &[Core],
+    ask: &LiveAsk,
+    source: Source,
+    update: &mut dyn FnMut(Update),
+    observer: &mut dyn Observer,
+) -> Result<Measurement> {
     let plans = cores
         .iter()
         .map(|c| CorePlan { table: &c.table, groups: &c.groups, pmu: c.pmu.clone() })
         .collect();
-    let request = request(machine, plans, ask);
+    let mut request = request(machine, plans, ask);
+    // Without a PMU there are no groups to run one by one.
+    request.multiplex |= source == Source::NoPmu;
     if request.runs() > 1 {
         update(Update::Runs(request.runs()));
     }
     let mut evaluators: Vec<Evaluator> = cores.iter().map(|c| Evaluator::new(&c.table)).collect();
-    let source = if blocked.is_some() { Source::NoPmu } else { Source::Pmu };
     let measured = perf::measure(&request, &mut |progress| match progress {
         Progress::Interval(interval) => {
             observer.interval(&interval);
@@ -211,34 +224,7 @@ pub(super) fn measure(
         Progress::Interrupted { signal } => update(Update::Interrupted(signal)),
     })?;
     observer.whole(&measured);
-    let mut report = head(cores, ask, source);
-    fill(&mut report, cores, &mut evaluators, &measured.counts);
-    if measured.repeats.len() > 1 {
-        repeats::deviations(&mut report, cores, &measured.repeats);
-    }
-    report.duration = Some(measured.software.wall.as_secs_f64());
-    report.software = software::live(&measured.software);
-    report.exit = measured.exit.map(|e| match e {
-        Exit::Status(status) => report::Exit::Status(status),
-        Exit::Signal(signal) => report::Exit::Signal(signal),
-    });
-    notes(&mut report, cores, &measured);
-    report.findings.extend(blocked.as_ref().map(not_measured));
-    Ok(Outcome { report, exit: measured.exit, interrupted: measured.interrupted, blocked })
-}
-
-/// What blocks the whole tree, as a finding of the report.
-fn not_measured(blocked: &Finding) -> report::Finding {
-    let cause = blocked.cause.as_ref().map(|c| format!(": {c}")).unwrap_or_default();
-    report::Finding {
-        kind: report::FindingKind::NotMeasured,
-        node: None,
-        text: format!("{}{cause}.", blocked.what),
-        meaning: None,
-        causes: None,
-        next: blocked.remedy.clone(),
-        place: report::document::Place::default(),
-    }
+    Ok(measured)
 }
 
 fn request<'a>(machine: &'a Machine, cores: Vec<CorePlan<'a>>, ask: &LiveAsk) -> Request<'a> {
@@ -254,91 +240,4 @@ fn request<'a>(machine: &'a Machine, cores: Vec<CorePlan<'a>>, ask: &LiveAsk) ->
         interval: ask.interval,
         ..Request::new(machine, cores, ask.target.clone())
     }
-}
-
-/// The report's frame: table, subject, command.
-pub(super) fn head(cores: &[Core], ask: &LiveAsk, source: Source) -> Report {
-    let mut report = Report::new(source);
-    let names: Vec<&str> = cores.iter().map(|c| c.table.name.as_str()).collect();
-    report.uarch = names.join("+");
-    report.title = cores.first().map(|c| c.table.title.clone()).unwrap_or_default();
-    report.level = cores.iter().map(|c| c.chosen.level).max().unwrap_or(0);
-    report.subject = vec![subject(&ask.target, &ask.typed)];
-    report.command = ask.command.as_ref().map(|_| ask.typed.clone());
-    report
-}
-
-fn subject(target: &Target, typed: &[String]) -> String {
-    match target {
-        Target::Command => typed.join(" "),
-        Target::Process(pid) => format!("process {pid}"),
-        Target::Thread(tid) => format!("thread {tid}"),
-        Target::System => "all CPUs".into(),
-        Target::Cpus(cpus) => {
-            let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
-            format!("CPUs {}", list.join(","))
-        }
-        Target::Cgroup(path) => format!("control group {}", path.display()),
-    }
-}
-
-/// Adds the rows of all counts.
-pub(super) fn fill(
-    report: &mut Report,
-    cores: &[Core],
-    evaluators: &mut [Evaluator],
-    counts: &[Counts],
-) {
-    for c in counts {
-        let of = |core: &Core| cores.len() == 1 || c.core.as_deref() == Some(&core.table.name);
-        let Some(at) = cores.iter().position(of) else { continue };
-        let core = &cores[at];
-        let mut part = report::parts(&mut evaluators[at], &core.table, c, &core.chosen.selection);
-        advise(&core.table, &mut part.findings);
-        part.info.retain(|i| i.value.is_some() || report.source == Source::NoPmu);
-        report.nodes.extend(part.nodes);
-        report.bottlenecks.extend(part.bottlenecks);
-        report.info.extend(part.info);
-        report.findings.extend(part.findings);
-        for note in &c.notes {
-            if !report.notes.contains(note) {
-                report.notes.push(note.clone());
-            }
-        }
-    }
-}
-
-fn interval_report(
-    cores: &[Core],
-    evaluators: &mut [Evaluator],
-    ask: &LiveAsk,
-    source: Source,
-    interval: &Interval,
-) -> Report {
-    let mut report = head(cores, ask, source);
-    fill(&mut report, cores, evaluators, &interval.counts);
-    report.duration = Some((interval.span.1 - interval.span.0).as_secs_f64());
-    report.software = software::live(&interval.software);
-    report
-}
-
-fn notes(report: &mut Report, cores: &[Core], measured: &Measurement) {
-    report.notes.extend(measured.notes.iter().cloned());
-    if measured.user_only {
-        report.notes.push("user mode only: every count leaves the kernel out".into());
-    }
-    let total: f64 = measured.core_time.iter().map(|(_, t)| t.as_secs_f64()).sum();
-    for (name, time) in &measured.core_time {
-        let share = 100.0 * time.as_secs_f64() / total.max(f64::MIN_POSITIVE);
-        report
-            .notes
-            .push(format!("{share:.1} % of the CPU time was spent on cores of kind {name}"));
-    }
-    for core in cores {
-        for (event, why) in &core.plan.unschedulable {
-            let event = &core.table.events[usize::from(*event)].name;
-            report.notes.push(format!("{event} cannot be counted: {why}"));
-        }
-    }
-    report.notes.dedup();
 }

@@ -6,13 +6,15 @@
 mod advise;
 mod choose;
 mod drilldown;
+mod fill;
 mod imported;
 mod live;
 mod record;
 mod repeats;
 mod software;
+mod which_table;
 
 pub use choose::{Ask, Chosen};
 pub use imported::{ImportAsk, imported};
 pub use live::{LiveAsk, Outcome, Update, live};
-pub use record::record;
+pub use record::{Recorded, record};

@@ -4,27 +4,75 @@ use super::live::{Core, LiveAsk, Observer, Outcome, Update, measure, prepare};
 use super::software;
 use crate::collect::{Measurement, Software};
 use crate::counts::Counts;
-use crate::error::Result;
-use crate::machine::Machine;
+use crate::error::{Error, ErrorKind, Result};
+use crate::machine::{Finding, Machine};
 use crate::session::{Chunk, SessionWriter, SoftwareCounts, StoredCounts, StoredTable};
 use crate::tables::Library;
 use serde_json::json;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// A measurement that was to be kept.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// What it found.
+    pub outcome: Outcome,
+    /// Why the session is not complete, if it is not.
+    pub failed: Option<Error>,
+}
+
 /// Measures as [`super::live()`] does and keeps everything in the session file `path`: the counts
-/// of every interval as soon as it is over, and those of the whole run at the end.
+/// of every interval as soon as it is over, and those of the whole run at the end. A file that is
+/// there already is kept as `FILE.old`.
 ///
 /// # Errors
-/// As [`super::live()`]; the file cannot be written (what was written before is kept).
+/// As [`super::live()`]; the file cannot be created. One that cannot be written any more while the
+/// command runs ends the writing, not the measurement: see [`Recorded::failed`].
 pub fn record(
     machine: &Machine,
     library: &Library,
     ask: &LiveAsk,
     path: &Path,
     update: &mut dyn FnMut(Update),
-) -> Result<Outcome> {
+) -> Result<Recorded> {
     let (cores, blocked) = prepare(machine, library, ask)?;
+    let old = put_aside(path)?;
+    let outcome = into(machine, library, ask, path, (&cores, blocked), update);
+    if let (Err(error), Some(old)) = (&outcome, &old)
+        && matches!(error.kind(), ErrorKind::CommandNotFound | ErrorKind::CommandNotExecutable)
+    {
+        // Nothing ran, so nothing takes the old session's place.
+        let _ = fs::rename(old, path);
+    }
+    outcome
+}
+
+/// Renames a file that is there already to `FILE.old`, as perf does.
+fn put_aside(path: &Path) -> Result<Option<PathBuf>> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let mut old = path.as_os_str().to_owned();
+    old.push(".old");
+    let old = PathBuf::from(old);
+    match fs::rename(path, &old) {
+        Ok(()) => Ok(Some(old)),
+        Err(e) => {
+            let what = format!("cannot put {} aside as {}", path.display(), old.display());
+            Err(Error::failed(what).because(e).hint("choose another place with --output"))
+        }
+    }
+}
+
+fn into(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+    path: &Path,
+    (cores, blocked): (&[Core], Option<Finding>),
+    update: &mut dyn FnMut(Update),
+) -> Result<Recorded> {
     let mut writer = SessionWriter::create(path)?;
     writer.append(&Chunk::Header(json!({
         "tool": env!("CARGO_PKG_VERSION"),
@@ -32,21 +80,21 @@ pub fn record(
         "command": ask.typed,
         "interval_ms": ask.interval.map(|i| i.as_millis() as u64),
     })))?;
-    for core in &cores {
+    for core in cores {
         let (text, _) = library.text(&core.table.name)?;
         let table = StoredTable { name: core.table.name.clone(), text: text.into_owned() };
         writer.append(&Chunk::Table(table))?;
     }
-    let mut keeper = Keeper { writer, cores: &cores, failed: None };
-    let outcome = measure(machine, &cores, ask, blocked, update, &mut keeper)?;
+    let mut keeper = Keeper { writer, cores, failed: None };
+    let outcome = measure(machine, cores, ask, blocked, update, &mut keeper)?;
     if let Some(error) = keeper.failed.take() {
-        return Err(error);
+        // What was measured is still here: it goes to the caller together with the error.
+        return Ok(Recorded { outcome, failed: Some(error) });
     }
     let end =
         json!({ "status": outcome.exit.map(|e| e.code()), "interrupted": outcome.interrupted });
-    keeper.writer.append(&Chunk::End(end))?;
-    keeper.writer.finish()?;
-    Ok(outcome)
+    let ended = keeper.writer.append(&Chunk::End(end)).and_then(|()| keeper.writer.finish());
+    Ok(Recorded { outcome, failed: ended.err() })
 }
 
 /// Writes what the collector hands over; the first failure is kept and ends the writing, not the
@@ -54,7 +102,7 @@ pub fn record(
 struct Keeper<'a> {
     writer: SessionWriter,
     cores: &'a [Core],
-    failed: Option<crate::Error>,
+    failed: Option<Error>,
 }
 
 impl Keeper<'_> {

@@ -25,6 +25,16 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// The tree's nodes and what leads to them: the bottleneck's path begins at level 1 even
+    /// where only deeper nodes are shown.
+    fn with_ancestors(&self, table: &Table) -> Vec<NodeId> {
+        let up =
+            |n: NodeId| std::iter::successors(Some(n), |&n| table.nodes[usize::from(n)].parent);
+        self.tree.iter().flat_map(|&n| up(n)).collect()
+    }
+}
+
 /// The rows of one [`Counts`].
 #[derive(Debug, Clone, Default)]
 pub struct Part {
@@ -38,10 +48,21 @@ pub struct Part {
     pub findings: Vec<Finding>,
 }
 
-/// Evaluates `counts` and renders the selected nodes into rows.
-pub fn parts(evaluator: &mut Evaluator, table: &Table, counts: &Counts, sel: &Selection) -> Part {
-    let evaluation = evaluator.evaluate(counts);
-    let verdict = Verdict::among(table, &evaluation, |n| sel.tree.contains(&n));
+/// Evaluates `counts` and renders the selected nodes into rows. `over_runs` has, by node, the
+/// errors of repeated runs, which then take the place of this run's: verdict and rows use the same.
+pub fn parts(
+    evaluator: &mut Evaluator,
+    table: &Table,
+    counts: &Counts,
+    sel: &Selection,
+    over_runs: Option<&[Option<f64>]>,
+) -> Part {
+    let mut evaluation = evaluator.evaluate(counts);
+    for (node, error) in evaluation.nodes.iter_mut().zip(over_runs.unwrap_or_default()) {
+        node.quantity.error = error.ok_or_else(|| "not measured in every run".to_owned());
+    }
+    let shown = sel.with_ancestors(table);
+    let verdict = Verdict::among(table, &evaluation, |n| shown.contains(&n));
     let sources = |n: NodeId| evaluator.sources(n);
     let place = Place {
         core: counts.core.clone(),
@@ -141,7 +162,7 @@ fn info_row(node: &Node, evaluation: &Evaluation, n: NodeId, place: &Place) -> I
         id: node.id.clone(),
         label: node.label.clone(),
         value: result.quantity.get(),
-        unit: node.spec.unit.clone().unwrap_or_default(),
+        unit: node.spec.unit.clone().unwrap_or_else(|| "ratio".into()),
         error: result.quantity.error.as_ref().ok().copied(),
         running: result.quantity.running,
         over: result.over,

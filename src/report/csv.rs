@@ -43,9 +43,15 @@ pub fn rows(report: &Report) -> String {
         fields[0] = "software".into();
         fields[1].clone_from(name);
         fields[4] = number(*value);
+        fields[5] = number(report.software_error.get(name).copied());
+        fields[10] = if name.ends_with("_ms") { "ms".into() } else { String::new() };
         if value.is_none() {
-            fields[11] = "not measured".into();
+            let why = report.software_missing.get(name);
+            fields[11] = why.cloned().unwrap_or_else(|| "not measured".into());
         }
+        let (begin, end) = report.interval.unzip();
+        fields[14] = number(begin);
+        fields[15] = number(end);
         row(&fields);
     }
     out

@@ -61,6 +61,8 @@ pub struct Diff {
     pub nodes: Vec<DiffRow>,
     /// Infos likewise.
     pub info: Vec<DiffRow>,
+    /// Software counts likewise.
+    pub software: Vec<DiffRow>,
     /// What makes the comparison doubtful.
     pub notes: Vec<String>,
 }
@@ -99,6 +101,13 @@ pub fn diff(a: &Report, b: &Report) -> Diff {
             a.uarch, b.uarch
         ));
     }
+    if a.repeats.min(b.repeats) < 2 {
+        notes.push(
+            "these are errors of single runs: they say how well each run is known, not how much \
+             runs of the same program differ (-r N measures that)"
+                .into(),
+        );
+    }
     Diff {
         schema: "tdtool.diff/1".into(),
         uarch: [a.uarch.clone(), b.uarch.clone()],
@@ -110,8 +119,21 @@ pub fn diff(a: &Report, b: &Report) -> Diff {
             a.info.iter().map(Side::from).collect(),
             b.info.iter().map(Side::from).collect(),
         ),
+        software: pair(software(a), software(b)),
         notes,
     }
+}
+
+fn software(report: &Report) -> Vec<Side> {
+    let side = |(name, value): (&String, &Option<f64>)| Side {
+        id: name.clone(),
+        label: name.clone(),
+        level: 0,
+        value: *value,
+        error: report.software_error.get(name).copied(),
+        place: Place::default(),
+    };
+    report.software.iter().map(side).collect()
 }
 
 fn pair(a: Vec<Side>, b: Vec<Side>) -> Vec<DiffRow> {
@@ -172,8 +194,14 @@ pub fn render(diff: &Diff, ascii: bool) -> String {
     }
     let plus_minus = if ascii { "+-" } else { "±" };
     let indent = |r: &DiffRow| 2 * r.level.saturating_sub(1) as usize;
-    let rows = || diff.nodes.iter().chain(&diff.info).filter(|r| r.a.is_some() || r.b.is_some());
-    let width = rows().map(|r| indent(r) + r.label.chars().count()).max().unwrap_or(4).max(4);
+    let all = || diff.nodes.iter().chain(&diff.info).chain(&diff.software);
+    let rows = || all().filter(|r| r.a.is_some() || r.b.is_some());
+    let name = |r: &DiffRow| {
+        let place = format::place(&r.place);
+        let place = if place.is_empty() { place } else { format!(" ({place})") };
+        format!("{:i$}{}{place}", "", r.label, i = indent(r))
+    };
+    let width = rows().map(|r| name(r).chars().count()).max().unwrap_or(4).max(4);
     let _ = writeln!(out, "{:width$}  {:>16}  {:>16}  {:>10}", "", "A", "B", "B - A");
     for r in rows() {
         let ratio = r.level > 0;
@@ -194,9 +222,9 @@ pub fn render(diff: &Diff, ascii: bool) -> String {
             Judgement::Unjudged => "not judged: no errors",
             Judgement::Absent => "",
         };
-        let name = format!("{:i$}{}", "", r.label, i = indent(r));
         let line = format!(
-            "{name:width$}  {:>16}  {:>16}  {difference:>12}  {verdict}",
+            "{:width$}  {:>16}  {:>16}  {difference:>12}  {verdict}",
+            name(r),
             cell(r.a, r.a_error),
             cell(r.b, r.b_error)
         );
@@ -237,6 +265,7 @@ mod tests {
                 uarch: Default::default(),
                 nodes: vec![r],
                 info: vec![],
+                software: vec![],
                 notes: vec![],
             },
             true,

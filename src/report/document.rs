@@ -1,7 +1,7 @@
 //! What a report says: the document `tdtool.report/1`. Later versions only add keys.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Name and version of this document's shape.
 pub const SCHEMA: &str = "tdtool.report/1";
@@ -71,8 +71,21 @@ pub struct Report {
     pub bottlenecks: Vec<InfoRow>,
     /// Metrics beside the tree.
     pub info: Vec<InfoRow>,
+    /// Runs of the command whose spread the errors are; 1: the errors say how well one run is
+    /// known.
+    #[serde(default = "one")]
+    pub repeats: u32,
+    /// Begin and end in seconds, where this document is about one interval.
+    #[serde(default)]
+    pub interval: Option<(f64, f64)>,
     /// Software counts; null where they could not be had.
     pub software: BTreeMap<String, Option<f64>>,
+    /// Half width of their 95 % interval over repeated runs; without repeats they are exact.
+    #[serde(default)]
+    pub software_error: BTreeMap<String, f64>,
+    /// Why software counts are null.
+    #[serde(default)]
+    pub software_missing: BTreeMap<String, String>,
     /// What it means and what to do.
     pub findings: Vec<Finding>,
     /// What must be known to read the numbers (user mode only, weak groups, …).
@@ -173,7 +186,7 @@ pub struct InfoRow {
     pub label: String,
     /// Value in `unit`.
     pub value: Option<f64>,
-    /// Its unit; empty for plain numbers.
+    /// Its unit; `ratio` for shares (0.15 is 15 %), empty for plain numbers.
     pub unit: String,
     /// Half width of the 95 % interval.
     pub error: Option<f64>,
@@ -224,6 +237,10 @@ pub struct Finding {
     pub place: Place,
 }
 
+fn one() -> u32 {
+    1
+}
+
 impl Report {
     /// An empty report about `subject`.
     pub fn new(source: Source) -> Self {
@@ -241,7 +258,11 @@ impl Report {
             nodes: Vec::new(),
             bottlenecks: Vec::new(),
             info: Vec::new(),
+            repeats: 1,
+            interval: None,
             software: BTreeMap::new(),
+            software_error: BTreeMap::new(),
+            software_missing: BTreeMap::new(),
             findings: Vec::new(),
             notes: Vec::new(),
             unread: Vec::new(),
@@ -250,13 +271,16 @@ impl Report {
 
     /// The places of its rows, in order of appearance.
     pub fn places(&self) -> Vec<&Place> {
-        let mut places: Vec<&Place> = Vec::new();
+        let mut seen = HashSet::new();
         let rows = self.nodes.iter().map(|n| &n.place).chain(self.info.iter().map(|i| &i.place));
-        for place in rows {
-            if !places.contains(&place) {
-                places.push(place);
-            }
-        }
-        places
+        rows.filter(|place| seen.insert(place.key())).collect()
+    }
+}
+
+impl Place {
+    /// The same for equal places, and hashable.
+    pub fn key(&self) -> (Option<&str>, Option<&str>, Option<(u64, u64)>) {
+        let interval = self.interval.map(|(a, b)| (a.to_bits(), b.to_bits()));
+        (self.core.as_deref(), self.scope.as_deref(), interval)
     }
 }

@@ -1,4 +1,6 @@
-//! Numbers as every renderer and every finding writes them.
+//! Numbers and places as every renderer and every finding writes them.
+
+use super::document::Place;
 
 /// A share with its error: `23.4 % ±1.2`, `23.4 %`, or `not measured`.
 pub fn share(value: Option<f64>, error: Option<f64>) -> String {
@@ -40,6 +42,33 @@ pub fn count(value: f64) -> String {
         text.push(c);
     }
     if value < 0.0 { format!("-{text}") } else { text }
+}
+
+/// The text with every character outside ASCII replaced by what ASCII has for it.
+pub fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '±' => out.push_str("+-"),
+            'µ' => out.push('u'),
+            '≥' => out.push_str(">="),
+            '≤' => out.push_str("<="),
+            '·' => out.push('|'),
+            '×' => out.push('x'),
+            '√' => out.push_str("sqrt "),
+            '–' | '—' | '−' => out.push('-'),
+            c if c.is_ascii() => out.push(c),
+            _ => out.push('?'),
+        }
+    }
+    out
+}
+
+/// Which part of the measurement, in words; empty for the whole of it.
+pub fn place(place: &Place) -> String {
+    let interval = place.interval.map(|(a, b)| format!("{a:.3} s to {b:.3} s"));
+    let core = place.core.as_ref().map(|c| format!("core kind {c}"));
+    [core, place.scope.clone(), interval].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Seconds with a fitting unit.

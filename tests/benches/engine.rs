@@ -56,7 +56,7 @@ fn evaluation(c: &mut Criterion) {
         let table = Library::embedded().load(name).expect("embedded");
         let interval = counts(&table, 2);
         let mut evaluator = Evaluator::new(&table);
-        c.bench_function(&format!("interval, level 6, {name}"), |b| {
+        c.bench_function(&format!("values of an interval, level 6, {name}"), |b| {
             b.iter(|| {
                 let evaluation = evaluator.values(black_box(&interval));
                 Verdict::new(&table, &evaluation)

@@ -36,8 +36,8 @@ GUESTS = {
         "module": "topdown=1 counters=8",
         "tables": ["icx"],
         "cases": {
-            "level1": ("report --level 1 -- $W 1", ALL),
-            "level2": ("report --level 2 -- $W 2", {"level": 2, "mux": True}),
+            "level1": ("report --level 1 -- $W 1", ALL | {"bottleneck": "Backend_Bound"}),
+            "level2": ("report --level 2 -- $W 2", {"level": 2, "mux": True, "bottleneck": "Core_Bound"}),
             "level3": ("report --level 3 -- $W 4", {"level": 3, "mux": True}),
             "level2-apart": ("report --level 2 --no-multiplex -- $W 0.5", {"level": 2}),
             "level3-apart": ("report --level 3 --no-multiplex -- $W 0.5", {"level": 3}),
@@ -53,6 +53,7 @@ GUESTS = {
             ),
             "interval": ("report --level 1 --interval 500 -- $W 2", ALL | {"intervals": 3}),
             "repeat": ("report --level 1 -r 3 -- $W 0.5", ALL),
+            "drilldown": ("report --drilldown -- $W 0.5", ALL | {"under": "Backend_Bound"}),
             # An ordinary user at perf_event_paranoid 2: a tenth of every count is the kernel's.
             "user-only": (
                 "echo 2 > /proc/sys/kernel/perf_event_paranoid; "
@@ -67,6 +68,15 @@ GUESTS = {
                 {"level": 2, "mux": True, "note": "counters are taken"},
             ),
         },
+    },
+    # Two threads a core: level 1 and what the short report adds must still need no turns.
+    "icx-smt": {
+        "cpu": "Icelake-Server,model=106,stepping=6",
+        "smp": "4,cores=2,threads=2",
+        "module": "topdown=1 counters=8",
+        "tables": ["icx"],
+        "rates": ["icx"],
+        "cases": {"level1": ("report --level 1 -- $W 1", ALL | {"whole": True})},
     },
     # Four counters where the table has eight: groups are too large and are split.
     "icx-small": {
@@ -106,6 +116,7 @@ GUESTS = {
         "cases": {
             "both-kinds": ('report --level 2 -- sh -c "taskset 1 $W 1; taskset 8 $W 1"', {"level": 2, "mux": True}),
             "all": ('report --level 1 -a -- sh -c "taskset 1 $W 1; taskset 8 $W 1"', ALL),
+            "drilldown": ('report --drilldown -- sh -c "taskset 1 $W 0.5; taskset 8 $W 0.5"', ALL | {"under": "Backend_Bound"}),
         },
     },
 }
@@ -176,6 +187,7 @@ class Check:
                 missing = {n for n in table.by_hand if (table.name, n) not in seen} - self.deeper(document, want)
                 if missing and not several and want["level"] > 1:
                     self.fail(f"{label}: no row for {', '.join(sorted(missing))}")
+        self.verdict(label, documents[-1], want)
         # A 95 % interval misses now and then.
         if len(outside) > 0.1 * (inside + len(outside)):
             self.fail(f"{label}: {len(outside)} of {inside + len(outside)} outside their ±: {'; '.join(outside[:5])}")
@@ -186,6 +198,24 @@ class Check:
             self.fail(f"{label}: {len(documents)} documents")
         within = f", {inside} inside their ±, {len(outside)} outside" if mux else ""
         print(f"{label}: {len(documents)} document(s), worst {100 * worst:.2f} %{within}")
+
+    def verdict(self, label, document, want):
+        """The bottleneck the rates give by hand; no group taking turns where none has to."""
+        rows = {(n["core"], n["id"]): n for n in document["nodes"]}
+        marked = [n for n in document["nodes"] if n["bottleneck"]]
+        if "bottleneck" in want and [n["id"] for n in marked] != [want["bottleneck"]]:
+            self.fail(f"{label}: the bottleneck is {[n['id'] for n in marked]}, not {want['bottleneck']}")
+        if "under" in want:
+            roots = set()
+            for node in marked:
+                while node["parent"]:
+                    node = rows[(node["core"], node["parent"])]
+                roots.add(node["id"])
+            if roots != {want["under"]}:
+                self.fail(f"{label}: the bottleneck lies under {sorted(roots)}, not {want['under']}")
+        turns = [n["id"] for n in document["nodes"] if (n["running"] or 1) < 0.99]
+        if want.get("whole") and turns:
+            self.fail(f"{label}: groups took turns for {', '.join(turns)}")
 
     @staticmethod
     def idle(node, want):

@@ -44,7 +44,7 @@ pub struct MeasureArgs {
     /// Stop counting after S seconds
     #[arg(long, value_name = "S", help_heading = "How to measure")]
     pub duration: Option<f64>,
-    /// One tree per hardware thread (with -a, -C) or per thread of the program
+    /// One tree per hardware thread (with -a, -C) or per thread that exists when counting starts
     #[arg(long, group = "by", help_heading = "How to measure")]
     pub per_thread: bool,
     /// One tree per physical core (with -a, -C)
@@ -75,6 +75,20 @@ impl MeasureArgs {
             self.cgroup.is_some(),
         ];
         named.iter().filter(|t| **t).count()
+    }
+
+    /// Options that only a live measurement has, and whether they are given.
+    pub fn only_live(&self) -> [(&'static str, bool); 8] {
+        [
+            ("--per-thread", self.per_thread),
+            ("--per-core", self.per_core),
+            ("--per-socket", self.per_socket),
+            ("--no-inherit", self.no_inherit),
+            ("--user", self.user),
+            ("--require-pmu", self.require_pmu),
+            ("--delay", self.delay > 0),
+            ("--duration", self.duration.is_some()),
+        ]
     }
 
     /// Refuses what contradicts itself.
@@ -157,26 +171,18 @@ pub fn usage(what: &str, hint: &str) -> Error {
 }
 
 /// Why there is no tree and what to do, once, on standard error.
-#[allow(clippy::print_stderr)]
 pub fn tell_blocked(outcome: &tdtool::analysis::Outcome) {
-    let Some(finding) = &outcome.blocked else { return };
-    eprintln!("note:  {}", finding.what);
-    if let Some(cause) = &finding.cause {
-        eprintln!("cause: {cause}");
-    }
-    if let Some(remedy) = &finding.remedy {
-        eprintln!("try:   {remedy}");
+    if let Some(finding) = &outcome.blocked {
+        let (cause, remedy) = (finding.cause.as_deref(), finding.remedy.as_deref());
+        crate::failure::tell("note", &finding.what, cause, remedy);
     }
 }
 
-/// Exit status after Ctrl-C: 128 + SIGINT.
-const INTERRUPTED: u8 = 130;
-
-/// The command's own status; 130 where a signal ended the measurement.
+/// The command's own status; 128 + its number where a signal ended the measurement.
 pub fn status(outcome: &tdtool::analysis::Outcome) -> u8 {
-    if outcome.interrupted.is_some() {
-        return INTERRUPTED;
-    }
-    let code = outcome.exit.map_or(0, |e| e.code());
+    let code = match outcome.interrupted {
+        Some(signal) => 128 + signal,
+        None => outcome.exit.map_or(0, |e| e.code()),
+    };
     u8::try_from(code & 0xff).unwrap_or(1)
 }

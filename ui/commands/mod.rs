@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod measure;
 pub mod record;
 pub mod report;
+pub mod shell;
 pub mod tables;
 pub mod workload;
 
@@ -24,6 +25,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Workload(args) => workload::run(&cli.global, args),
         Command::Block(args) => block::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man => shell::man(),
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tdtool::Result;
 use tdtool::analysis::{LiveAsk, Update, record};
 use tdtool::machine::Machine;
+use tdtool::report::text::{Style, render};
 
 #[derive(Args)]
 pub struct RecordArgs {
@@ -38,13 +39,24 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
         interval: Some(Duration::from_millis(args.interval)),
         ..args.measure.live(global, &args.command, false)?
     };
-    let outcome = record(&machine, &library, &ask, &args.output, &mut |update| {
+    let recorded = record(&machine, &library, &ask, &args.output, &mut |update| {
         if let Update::Interrupted(_) = update {
-            eprintln!("note: interrupted; what was measured is kept");
+            eprintln!("note:  interrupted; what was measured is kept");
         }
     })?;
+    let outcome = recorded.outcome;
     tell_blocked(&outcome);
     let file = args.output.display();
-    eprintln!("note:  the session is in {file}; `tdtool report {file}` shows it");
-    Ok(ExitCode::from(status(&outcome)))
+    match recorded.failed {
+        None => {
+            eprintln!("note:  the session is in {file}; `tdtool report {file}` shows it");
+            Ok(ExitCode::from(status(&outcome)))
+        }
+        Some(error) => {
+            // The session lacks it, so it is shown here.
+            let style = Style { ascii: global.ascii, ..Style::default() };
+            super::print(&render(&outcome.report, &style))?;
+            Err(error)
+        }
+    }
 }

@@ -8,7 +8,7 @@
 //! | `fit.rs` | splitting groups that do not fit |
 //! | `run.rs` | one run: start, read, interrupt, end |
 //! | `bank.rs` | readings kept by merging neighbours |
-//! | `result.rs` | readings → [`Counts`] |
+//! | `result.rs` | readings → [`crate::counts::Counts`] |
 //! | `software.rs` | software events and wait4 |
 //! | `live.rs`, `child.rs`, `signals.rs` | the real kernel; the only `unsafe` |
 

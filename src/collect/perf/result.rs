@@ -39,8 +39,8 @@ pub fn counts(
                 why: why.clone(),
             }));
             let mut notes = Vec::new();
-            if opened.user_only {
-                notes.push("user mode only".into());
+            if opened.user_only && !opened.groups.is_empty() {
+                notes.push("user mode only: PMU counts leave the kernel out".into());
             }
             all.push(Counts {
                 core: hybrid.then(|| plan.table.name.clone()),

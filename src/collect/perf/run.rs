@@ -7,7 +7,7 @@ use super::{Part, result, software};
 use crate::collect::kernel::{Event, Kernel, Subject, Usage, Wake};
 use crate::collect::{Exit, Interval, Progress, Request, Software, Target};
 use crate::counts::Counts;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::time::Duration;
 
 /// First period between readings.
@@ -21,6 +21,8 @@ const PER_INTERVAL: u32 = 16;
 const COST: u32 = 100;
 /// … but for the first few of a run.
 const COST_AT_FIRST: u32 = 4;
+/// Longer than anybody measures.
+const NEVER: Duration = Duration::from_secs(1 << 32);
 /// Frames from which readings are made rarer because of their cost: half of them are left.
 const ENOUGH: usize = 24;
 
@@ -121,6 +123,14 @@ impl<'k, 'r> Run<'k, 'r> {
         let denied = self.request.machine.kernel.why_denied().0;
         let template = Event { group_read: false, ..self.template(opened.user_only) };
         let mut software = software::Counters::open(self.kernel, &places, &template, &denied);
+        if self.request.target != Target::Command
+            && opened.groups.is_empty()
+            && software.is_denied()
+        {
+            software.close(self.kernel);
+            self.abandon();
+            return Err(self.nothing_permitted());
+        }
         let done = self.count(&opened, &mut software, on_progress);
         let result = done.map(|(whole, end)| {
             let totals = software.totals(self.kernel);
@@ -136,6 +146,17 @@ impl<'k, 'r> Run<'k, 'r> {
         software.close(self.kernel);
         self.close_all(&opened);
         result
+    }
+
+    /// Nothing at all can be counted on this target.
+    fn nothing_permitted(&self) -> Error {
+        let (cause, remedy) = self.request.machine.kernel.why_denied();
+        let whom = match &self.request.target {
+            Target::System | Target::Cpus(_) => "whole CPUs",
+            Target::Cgroup(_) => "a control group",
+            _ => "this process",
+        };
+        Error::failed(format!("not permitted to count on {whom}")).because(cause).hint(remedy)
     }
 
     /// Ends the wait of a command that will not be measured.
@@ -219,6 +240,10 @@ impl<'k, 'r> Run<'k, 'r> {
         let length = self.request.interval;
         if let Some(length) = length {
             self.period = (length / PER_INTERVAL).clamp(FIRST / 4, LONGEST);
+        }
+        if opened.groups.is_empty() {
+            // Nothing to read: do not wake up for it.
+            self.period = NEVER;
         }
         let first = Readings { bank: Bank::new(), software: whole.software, since: self.begin };
         let mut current = length.map(|_| first);

@@ -52,6 +52,11 @@ impl Counters {
         Self { handles, words: Vec::new(), by_cpu: places.by_cpu, user_only, denied }
     }
 
+    /// Whether none of them could be opened for lack of permission.
+    pub fn is_denied(&self) -> bool {
+        self.denied.is_some()
+    }
+
     /// Starts them.
     pub fn enable(&self, kernel: &mut dyn Kernel) {
         for handle in self.handles.iter().flatten().flatten() {

@@ -198,6 +198,7 @@ impl<'a> Importer<'a> {
                 .push("perf's summary lines repeat its intervals and are not used".into());
         }
         if !findings.unknown.is_empty()
+            && findings.other_core == 0
             && let Some(library) = options.library
         {
             self.note_better_table(library, &mut findings);

@@ -55,6 +55,9 @@ fn translated(counts: &Counts, ids: &[Option<EventId>]) -> Result<Counts> {
         let known = ids.get(usize::from(*e));
         known.copied().ok_or_else(|| Error::failed(format!("the session's table has no event {e}")))
     };
+    if counts.interval.is_some_and(|(begin, end)| begin > end) {
+        return Err(Error::failed("an interval of the session ends before it begins"));
+    }
     let mut out = counts.clone();
     for group in &mut out.groups {
         match group {

@@ -40,7 +40,7 @@ pub struct ReportArgs {
     #[arg(long, help_heading = "How to measure")]
     pub no_multiplex: bool,
     /// Level 1 first, then only below what is flagged, until a leaf
-    #[arg(long, conflicts_with_all = ["level", "nodes"], help_heading = "How to measure")]
+    #[arg(long, conflicts_with_all = ["level", "nodes", "no_multiplex"], help_heading = "How to measure")]
     pub drilldown: bool,
 
     /// Every node and metric, the counts behind them, why a ± is missing
@@ -71,6 +71,19 @@ impl ReportArgs {
             return Err(usage(
                 "recorded counts and a live measurement exclude one another",
                 "leave out the file, or the command and its target",
+            ));
+        }
+        let only_live = [
+            ("--repeat", self.repeat > 1),
+            ("--no-multiplex", self.no_multiplex),
+            ("--drilldown", self.drilldown),
+        ];
+        let only_live = only_live.into_iter().chain(self.measure.only_live());
+        if let (true, Some((option, _))) = (import, only_live.into_iter().find(|(_, given)| *given))
+        {
+            return Err(usage(
+                &format!("{option} has no meaning for recorded counts"),
+                "leave it out; --level, --nodes, --interval and --format work on recordings",
             ));
         }
         if !import && !live && self.command.is_empty() {

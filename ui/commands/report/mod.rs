@@ -36,15 +36,18 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     let ask = args.live(global)?;
     let mut failed = None;
     let outcome = live(&machine, &library, &ask, &mut |update| {
-        if failed.is_none() {
-            failed = show(&mut output, &update).err();
+        if failed.is_none()
+            && let Err(error) = show(&mut output, &update)
+        {
+            // Told at once: the measurement goes on, and its summary may still find room.
+            failed = Some(crate::failure::report(&error));
         }
     })?;
     tell_blocked(&outcome);
     output.last(&outcome.report)?;
     output.finish()?;
     match failed {
-        Some(error) => Err(error),
+        Some(code) => Ok(code),
         None => Ok(ExitCode::from(status(&outcome))),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::args::{Format, ReportArgs};
 use crate::cli::Global;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use tdtool::report::text::{Style, render};
@@ -14,37 +14,51 @@ const PLAIN_WIDTH: usize = 100;
 
 /// An open destination.
 pub struct Output {
-    to: Box<dyn Write>,
+    to: To,
     name: Option<PathBuf>,
     format: Format,
     style: Style,
     /// Several documents go out: JSON is then one a line.
     stream: bool,
     documents: usize,
+    /// Nothing has been written to the file yet.
+    untouched: bool,
+}
+
+/// A file keeps what it holds until there is a report to put in its place.
+enum To {
+    Stdout(std::io::Stdout),
+    File(File),
 }
 
 impl Output {
     /// Opens the destination before anything runs: a full day's measurement must not end in
-    /// "permission denied".
+    /// "permission denied". What is in the file stays until the first document is written.
     pub fn open(args: &ReportArgs, global: &Global) -> Result<Self> {
         let stdout = std::io::stdout();
-        let terminal = args.output.is_none() && stdout.is_terminal();
-        let to: Box<dyn Write> = match &args.output {
-            None => Box::new(stdout),
-            Some(path) => Box::new(File::create(path).map_err(|e| {
-                Error::failed(format!("cannot write the report to {}", path.display())).because(e)
-            })?),
+        let path = args.output.as_ref().filter(|p| p.as_os_str() != "-");
+        let terminal = path.is_none() && stdout.is_terminal();
+        let to = match path {
+            None => To::Stdout(stdout),
+            Some(path) => To::File(
+                OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(
+                    |e| {
+                        Error::failed(format!("cannot write the report to {}", path.display()))
+                            .because(e)
+                    },
+                )?,
+            ),
         };
         let columns = terminal_size().filter(|_| terminal);
         let style = Style {
-            color: terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            color: terminal && may_color(),
             ascii: global.ascii,
             width: columns.unwrap_or(PLAIN_WIDTH).clamp(40, 120),
             verbose: args.verbose,
         };
         let stream = args.interval.is_some();
-        let name = args.output.clone();
-        Ok(Self { to, name, format: args.format, style, stream, documents: 0 })
+        let name = path.cloned();
+        Ok(Self { to, name, format: args.format, style, stream, documents: 0, untouched: true })
     }
 
     /// Writes one document and flushes it.
@@ -84,9 +98,22 @@ impl Output {
     }
 
     fn write(&mut self, text: &str) -> Result<()> {
-        match self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush()) {
-            // A reader that went away (| head) is no error.
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        let written = match &mut self.to {
+            To::Stdout(out) => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+            To::File(file) => {
+                let first = std::mem::take(&mut self.untouched);
+                let cleared = if first { file.set_len(0).or_else(not_a_file) } else { Ok(()) };
+                cleared.and_then(|()| file.write_all(text.as_bytes()))
+            }
+        };
+        match written {
+            // A reader that went away (| head) is no error, but it ends a stream of reports.
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {
+                if self.stream {
+                    let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGTERM);
+                }
+                Ok(())
+            }
             Err(e) => {
                 let to = self.name.as_ref().map(|p| p.display().to_string());
                 let to = to.unwrap_or_else(|| "standard output".into());
@@ -97,6 +124,17 @@ impl Output {
             Ok(()) => Ok(()),
         }
     }
+}
+
+/// Pipes and devices have no length to set.
+fn not_a_file(e: std::io::Error) -> std::io::Result<()> {
+    if e.kind() == std::io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) }
+}
+
+/// <https://no-color.org>; a terminal that calls itself dumb knows no attributes.
+fn may_color() -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+    set("NO_COLOR").is_none() && set("TERM").is_some_and(|t| t != "dumb")
 }
 
 fn terminal_size() -> Option<usize> {

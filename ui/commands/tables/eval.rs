@@ -39,6 +39,17 @@ pub struct EvalArgs {
 pub fn run(global: &Global, args: &EvalArgs) -> Result<ExitCode> {
     let table = global.library()?.load(&args.name)?;
     let input = read(&table, &args.counts)?;
+    let counted = |g: &GroupCounts| (0..g.events().len()).any(|i| g.total(i).is_ok());
+    if !input.trials.iter().any(|(_, c)| c.groups.iter().any(counted)) {
+        return Err(Error::failed(format!(
+            "no event of {} in {}",
+            table.name,
+            args.counts.display()
+        ))
+        .hint(
+            "rows are trial,event,value; `tdtool report FILE` reads what perf and toplev write",
+        ));
+    }
     let mut out = String::from("trial,node,value,over\n");
     let mut why = Reasons::default();
     let mut evaluator = Evaluator::new(&table);

@@ -1,7 +1,10 @@
 //! The report as people read it in a terminal, a pipe or a file.
 
+mod tree;
+
 use super::document::{Finding, FindingKind, InfoRow, NodeRow, Place, Report};
 use super::format;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// How to draw.
@@ -23,8 +26,8 @@ impl Default for Style {
     }
 }
 
-/// Width of the widest bar, in cells.
-const BAR: usize = 20;
+/// How many mismeasured nodes are named one by one.
+const NAMED: usize = 6;
 
 /// Infos that a short report shows, by id, where the table has them.
 const SHORT_INFOS: [&str; 12] = [
@@ -47,13 +50,22 @@ pub fn render(report: &Report, style: &Style) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = Renderer { out: &mut out, style, report }.whole();
-    out
+    if style.ascii { format::ascii(&out) } else { out }
 }
 
 struct Renderer<'a> {
     out: &'a mut String,
     style: &'a Style,
     report: &'a Report,
+}
+
+/// The rows of one part of the measurement.
+#[derive(Default)]
+struct Rows<'a> {
+    nodes: Vec<&'a NodeRow>,
+    info: Vec<&'a InfoRow>,
+    bottlenecks: Vec<&'a InfoRow>,
+    findings: Vec<&'a Finding>,
 }
 
 /// The marks of one style.
@@ -98,11 +110,31 @@ impl Renderer<'_> {
     fn whole(&mut self) -> std::fmt::Result {
         self.head()?;
         let report = self.report;
-        for place in report.places() {
-            self.part(place)?;
+        let places = report.places();
+        let index: HashMap<_, usize> =
+            places.iter().enumerate().map(|(i, p)| (p.key(), i)).collect();
+        let mut parts: Vec<Rows> = places.iter().map(|_| Rows::default()).collect();
+        let mut common = Vec::new();
+        for node in &report.nodes {
+            parts[index[&node.place.key()]].nodes.push(node);
         }
-        let common: Vec<&Finding> =
-            report.findings.iter().filter(|f| !report.places().contains(&&f.place)).collect();
+        for info in &report.info {
+            parts[index[&info.place.key()]].info.push(info);
+        }
+        for row in &report.bottlenecks {
+            if let Some(&at) = index.get(&row.place.key()) {
+                parts[at].bottlenecks.push(row);
+            }
+        }
+        for finding in &report.findings {
+            match index.get(&finding.place.key()) {
+                Some(&at) => parts[at].findings.push(finding),
+                None => common.push(finding),
+            }
+        }
+        for (place, rows) in places.iter().zip(&parts) {
+            self.part(place, rows)?;
+        }
         for finding in common {
             self.finding(finding)?;
         }
@@ -131,30 +163,66 @@ impl Renderer<'_> {
         if r.level > 0 && !r.nodes.is_empty() {
             parts.push(format!("level {}", r.level));
         }
-        writeln!(self.out, "{}", parts.join(&dash))
+        let mut column = 0;
+        for (i, part) in parts.iter().enumerate() {
+            // The bold table's name comes first: attributes do not count as columns.
+            let length = part.chars().filter(|c| !c.is_control()).count();
+            if i > 0 && column + 3 + length > self.style.width {
+                write!(self.out, "\n  ")?;
+                column = 2;
+            } else if i > 0 {
+                write!(self.out, "{dash}")?;
+                column += 3;
+            }
+            write!(self.out, "{part}")?;
+            column += length;
+        }
+        writeln!(self.out)
     }
 
-    fn part(&mut self, place: &Place) -> std::fmt::Result {
-        let report = self.report;
+    fn part(&mut self, place: &Place, rows: &Rows) -> std::fmt::Result {
         writeln!(self.out)?;
-        let heading = heading(place);
+        let heading = format::place(place);
         if !heading.is_empty() {
             let heading = self.paint("1", &heading);
             writeln!(self.out, "{heading}")?;
         }
-        let infos: Vec<&InfoRow> = report.info.iter().filter(|i| i.place == *place).collect();
-        self.info_line(&infos)?;
-        let nodes: Vec<&NodeRow> = report.nodes.iter().filter(|n| n.place == *place).collect();
-        self.tree(&nodes)?;
-        let rows: Vec<&InfoRow> = report.bottlenecks.iter().filter(|b| b.place == *place).collect();
-        self.table("Bottlenecks (share of the time each kind of cost takes, in %)", &rows)?;
+        self.info_line(&rows.info)?;
+        self.tree(&rows.nodes)?;
+        let title = "Bottlenecks (share of the time each kind of cost takes, in %)";
+        self.table(title, &rows.bottlenecks)?;
         if self.style.verbose {
-            self.table("Metrics", &infos)?;
+            self.table("Metrics", &rows.info)?;
         }
-        for finding in report.findings.iter().filter(|f| f.place == *place) {
+        let (wrong, others): (Vec<&Finding>, Vec<&Finding>) =
+            rows.findings.iter().partition(|f| f.kind == FindingKind::Mismeasured);
+        for finding in others {
             self.finding(finding)?;
         }
-        Ok(())
+        match wrong.as_slice() {
+            [] => Ok(()),
+            [only] => self.finding(only),
+            [first, ..] => self.mismeasured(first, &rows.nodes),
+        }
+    }
+
+    /// Several mismeasured nodes in one paragraph: they share cause and cure.
+    fn mismeasured(&mut self, first: &Finding, nodes: &[&NodeRow]) -> std::fmt::Result {
+        let names: Vec<String> = nodes
+            .iter()
+            .filter(|n| n.mismeasured)
+            .map(|n| format!("{} ({})", n.label, format::share(n.value, None)))
+            .collect();
+        let shown = if self.style.verbose { names.len() } else { names.len().min(NAMED) };
+        let rest = names.len() - shown;
+        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        writeln!(self.out)?;
+        let text = format!("Mismeasured, outside -5..105 %: {}{more}.", names[..shown].join(", "));
+        self.paragraph("", &text)?;
+        match &first.next {
+            Some(next) => self.paragraph("next:   ", next),
+            None => Ok(()),
+        }
     }
 
     fn info_line(&mut self, infos: &[&InfoRow]) -> std::fmt::Result {
@@ -167,148 +235,6 @@ impl Renderer<'_> {
             return Ok(());
         }
         writeln!(self.out, "{}\n", shown.join("   "))
-    }
-
-    /// Full siblings of everything flagged; below an unflagged node nothing, unless verbose.
-    fn tree(&mut self, nodes: &[&NodeRow]) -> std::fmt::Result {
-        let all_missing = !nodes.is_empty() && nodes.iter().all(|n| n.value.is_none());
-        let open = |n: &NodeRow| {
-            n.level == 1
-                || self.style.verbose
-                || (!all_missing
-                    && nodes.iter().any(|p| {
-                        Some(&p.id) == n.parent.as_ref()
-                            && (p.flagged || p.over.is_none() && p.value.is_some())
-                    }))
-                || (!nodes.iter().any(|p| Some(&p.id) == n.parent.as_ref()))
-        };
-        let shown: Vec<&NodeRow> = nodes.iter().copied().filter(|n| open(n)).collect();
-        let indent = |n: &NodeRow| 2 * n.level.saturating_sub(1) as usize;
-        let label = shown.iter().map(|n| indent(n) + n.label.chars().count()).max().unwrap_or(0);
-        let reasons: Vec<&String> = shown.iter().filter_map(|n| n.missing.as_ref()).collect();
-        let same = all_missing && reasons.windows(2).all(|w| w[0] == w[1]);
-        for node in &shown {
-            self.node(node, indent(node), label, same)?;
-        }
-        if let (true, Some(reason)) = (same, reasons.first()) {
-            writeln!(self.out, "{reason}")?;
-        }
-        self.missing_errors(&shown)?;
-        let hidden = nodes.len() - shown.len();
-        if hidden > 0 {
-            let text = if all_missing {
-                format!("{hidden} deeper nodes hidden, not measured either (--verbose shows them)")
-            } else {
-                format!("{hidden} nodes below unflagged ones hidden (--verbose shows them)")
-            };
-            let text = self.paint("2", &text);
-            writeln!(self.out, "{text}")?;
-        }
-        Ok(())
-    }
-
-    /// Why values stand without a ±: each reason once.
-    fn missing_errors(&mut self, shown: &[&NodeRow]) -> std::fmt::Result {
-        let mut reasons: Vec<&String> = shown.iter().filter_map(|n| n.no_error.as_ref()).collect();
-        reasons.sort();
-        reasons.dedup();
-        for why in reasons {
-            let text = self.paint("2", &format!("no ±: {why}"));
-            writeln!(self.out, "{text}")?;
-        }
-        Ok(())
-    }
-
-    fn node(
-        &mut self,
-        node: &NodeRow,
-        indent: usize,
-        label: usize,
-        quiet: bool,
-    ) -> std::fmt::Result {
-        let marks = self.marks();
-        let name = format!("{:indent$}{:<width$}", "", node.label, width = label - indent);
-        let tail = match (&node.value, &node.missing) {
-            (Some(value), _) => {
-                let mut text = format!("{}  {}", self.bar(*value), value_text(node));
-                for remark in self.remarks(node) {
-                    let _ = write!(text, "  {remark}");
-                }
-                text
-            }
-            (None, Some(_)) if quiet => "-".to_owned(),
-            (None, Some(why)) => why.clone(),
-            (None, None) => "not measured".to_owned(),
-        };
-        let flag = if node.flagged { marks.flagged } else { " " };
-        let line = format!("{flag} {name}  {tail}");
-        let line = match (node.bottleneck, node.flagged) {
-            (true, _) => self.paint("1;31", line.trim_end()),
-            (_, true) => self.paint("1", line.trim_end()),
-            _ => self.paint("2", line.trim_end()),
-        };
-        writeln!(self.out, "{line}")?;
-        if self.style.verbose {
-            for count in &node.counts {
-                self.count(count, indent + 4)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn remarks(&self, node: &NodeRow) -> Vec<String> {
-        let marks = self.marks();
-        let mut remarks = Vec::new();
-        if node.bottleneck {
-            remarks.push(marks.bottleneck.to_owned());
-        }
-        if node.mismeasured {
-            remarks.push(marks.wrong.to_owned());
-        }
-        if let Some(share) = node.running.filter(|s| *s < 0.995) {
-            remarks.push(format!("ran {:.0} %", 100.0 * share));
-        }
-        if node.split {
-            remarks.push("split over groups".to_owned());
-        }
-        if let Some(estimate) = &node.estimate {
-            let text = if self.style.verbose {
-                format!("estimate: {estimate}")
-            } else {
-                "estimate".into()
-            };
-            remarks.push(text);
-        }
-        if !node.related.is_empty() {
-            remarks.push(format!("{} {}", marks.arrow, node.related.join(", ")));
-        }
-        remarks
-    }
-
-    fn count(&mut self, count: &super::document::CountRow, indent: usize) -> std::fmt::Result {
-        let value = match (count.value, &count.missing) {
-            (Some(v), _) => format!("{:>20}", format::count(v)),
-            (None, Some(why)) => format!("{why:>20}"),
-            (None, None) => format!("{:>20}", "missing"),
-        };
-        let share = count.running.filter(|s| *s < 0.995);
-        let share = share.map(|s| format!("  ran {:.0} %", 100.0 * s)).unwrap_or_default();
-        let line = format!("{:indent$}{value}  {}{share}", "", count.event);
-        let line = self.paint("2", &line);
-        writeln!(self.out, "{line}")
-    }
-
-    fn bar(&self, value: f64) -> String {
-        let marks = self.marks();
-        let steps = marks.parts.len() + 1;
-        let cells = value.clamp(0.0, 1.0) * BAR as f64;
-        let filled = (cells * steps as f64).round() as usize;
-        let mut bar: String = std::iter::repeat_n(marks.full, filled / steps).collect();
-        if !filled.is_multiple_of(steps) {
-            bar.push(marks.parts[filled % steps - 1]);
-        }
-        let blank = BAR - bar.chars().count().min(BAR);
-        bar + &" ".repeat(blank)
     }
 
     fn table(&mut self, title: &str, rows: &[&InfoRow]) -> std::fmt::Result {
@@ -361,17 +287,25 @@ impl Renderer<'_> {
         if report.software.is_empty() {
             return Ok(());
         }
-        writeln!(self.out, "\nSoftware counts")?;
-        let label = report.software.keys().map(|k| k.len()).max().unwrap_or(0);
+        let over = if report.software_error.is_empty() { "" } else { ", mean of the runs" };
+        writeln!(self.out, "\nSoftware counts{over}")?;
+        let shown = |name: &str| name.trim_end_matches("_ms").replace('_', " ");
+        let label = report.software.keys().map(|k| shown(k).len()).max().unwrap_or(0);
         for (name, value) in &report.software {
+            let unit = if name.ends_with("_ms") { " ms" } else { "" };
             let text = match value {
-                Some(v) if name.ends_with("_ms") => format!("{:>14.2} ms", v),
+                Some(v) if !unit.is_empty() => format!("{v:>14.2}"),
                 Some(v) if v.fract() == 0.0 => format!("{:>14}", format::count(*v)),
                 Some(v) => format!("{v:>14.3}"),
-                None => format!("{:>14}", "not measured"),
+                None => {
+                    let why = report.software_missing.get(name);
+                    why.cloned().unwrap_or_else(|| "not measured".into())
+                }
             };
-            let name = name.trim_end_matches("_ms").replace('_', " ");
-            writeln!(self.out, "  {name:<label$}  {text}")?;
+            let unit = if value.is_some() { unit } else { "" };
+            let error = report.software_error.get(name);
+            let error = error.map(|e| format!(" ±{}", format::number(*e))).unwrap_or_default();
+            writeln!(self.out, "  {:<label$}  {text}{unit}{error}", shown(name))?;
         }
         Ok(())
     }
@@ -426,19 +360,4 @@ fn short_label(info: &InfoRow) -> &str {
         "Info_System_GFLOPs" => "GFLOP/s",
         id => id.rsplit("Info_").next().map_or(id, |t| t.rsplit('_').next().unwrap_or(t)),
     }
-}
-
-fn value_text(node: &NodeRow) -> String {
-    let value = node.value.unwrap_or(f64::NAN) * 100.0;
-    match node.error {
-        Some(error) => format!("{value:>5.1} % ±{:<4.1}", 100.0 * error),
-        None => format!("{value:>5.1} %      "),
-    }
-}
-
-fn heading(place: &Place) -> String {
-    let interval = place.interval.map(|(a, b)| format!("{a:.3} s to {b:.3} s"));
-    let parts =
-        [place.core.clone().map(|c| format!("core kind {c}")), place.scope.clone(), interval];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
