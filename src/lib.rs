@@ -2,6 +2,8 @@
 //!
 //! | room | concern |
 //! |---|---|
+//! | [`code`] | machine code: bytes → instructions, and what must not be run |
+//! | [`block`] | the block profiler: sandbox, timing, verdict |
 //! | [`machine`] | which processor, which PMUs, what the kernel lets us do, and why not |
 //! | [`tables`] | typed event tables, the formula language, validation |
 //! | [`schedule`] | counter constraints; events → groups |
@@ -17,6 +19,8 @@
 //! never exits; docs/architecture.md has the whole map and its invariants.
 
 pub mod analysis;
+pub mod block;
+pub mod code;
 pub mod collect;
 pub mod counts;
 pub mod error;

@@ -1,6 +1,6 @@
 //! Every command and the options all of them share.
 
-use crate::commands::{diff, doctor, record, report, shell, tables, workload};
+use crate::commands::{block, diff, doctor, record, report, shell, tables, workload};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use tdtool::tables::Library;
@@ -51,6 +51,8 @@ pub enum Command {
     Tables(tables::TablesArgs),
     /// Built-in programs with a known bottleneck
     Workload(workload::WorkloadArgs),
+    /// Measure a basic block by itself, or thousands of them
+    Block(block::BlockArgs),
     /// What this machine can measure, what blocks the rest, and the remedy
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell

@@ -1,5 +1,6 @@
 //! One file a command: arguments → engine calls → output.
 
+pub mod block;
 pub mod diff;
 pub mod doctor;
 pub mod measure;
@@ -22,6 +23,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Diff(args) => diff::run(&cli.global, args),
         Command::Tables(args) => tables::run(&cli.global, args),
         Command::Workload(args) => workload::run(&cli.global, args),
+        Command::Block(args) => block::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man => shell::man(),

@@ -1,0 +1,31 @@
+//! One row a block, RFC 4180 quoting where a field needs it.
+
+use super::document::Report;
+
+/// The columns.
+pub const HEADER: &str = "hex,status,reason,cycles,low,high,unrolled,loop,pages";
+
+/// The row of one block, without a line break.
+pub fn row(report: &Report) -> String {
+    let number = |value: Option<f64>| value.map(|v| format!("{v:.4}")).unwrap_or_default();
+    let throughput = report.throughput.as_ref();
+    let forms = report.forms.as_ref();
+    let fields = [
+        field(&report.block.hex),
+        report.status.word().to_owned(),
+        field(report.reason.as_deref().unwrap_or_default()),
+        number(throughput.map(|t| t.cycles)),
+        number(throughput.map(|t| t.low)),
+        number(throughput.map(|t| t.high)),
+        number(forms.and_then(|f| f.unrolled.cycles)),
+        number(forms.and_then(|f| f.looped.cycles)),
+        report.pages.len().to_string(),
+    ];
+    fields.join(",")
+}
+
+/// A field, quoted if it must be; line breaks become blanks so that a row is a line.
+fn field(text: &str) -> String {
+    let text = text.replace(['\n', '\r'], " ");
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}

@@ -1,0 +1,207 @@
+//! What is said about a block: `tdtool.block/1`. Text, JSON and CSV are views of it.
+
+use super::values::Values;
+use serde::Serialize;
+
+/// The schema's name and version.
+pub const SCHEMA: &str = "tdtool.block/1";
+
+/// How it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Measured, and the timing reproduced.
+    Ok,
+    /// Ran, but no single number can be trusted.
+    Unstable,
+    /// Could not be run.
+    Failed,
+    /// Must not be run.
+    Rejected,
+}
+
+impl Status {
+    /// As printed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unstable => "unstable",
+            Self::Failed => "failed",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// Whether an assumption of the measurement holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Holds {
+    /// It held.
+    Held,
+    /// It did not.
+    Violated,
+    /// Not checkable here.
+    Unchecked,
+}
+
+/// One assumption.
+#[derive(Debug, Clone, Serialize)]
+pub struct Invariant {
+    /// Its name; docs/block-profiler.md lists them.
+    pub name: &'static str,
+    /// Whether it held.
+    pub verdict: Holds,
+    /// How that is known.
+    pub how: String,
+}
+
+/// One instruction.
+#[derive(Debug, Clone, Serialize)]
+pub struct Line {
+    /// Offset in the block, `0x…`.
+    pub offset: String,
+    /// Its bytes, hexadecimal.
+    pub bytes: String,
+    /// Intel syntax.
+    pub text: String,
+}
+
+/// The block itself.
+#[derive(Debug, Clone, Serialize)]
+pub struct Code {
+    /// All bytes, hexadecimal.
+    pub hex: String,
+    /// All instructions.
+    pub instructions: Vec<Line>,
+}
+
+/// Where a block failed.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Where {
+    /// Copy, from 0.
+    pub copy: Option<usize>,
+    /// Instruction, from 0.
+    pub instruction: Option<usize>,
+    /// The address touched, `0x…`.
+    pub address: Option<String>,
+}
+
+/// A group of batches that agree.
+#[derive(Debug, Clone, Serialize)]
+pub struct Mode {
+    /// Cycles per iteration.
+    pub cycles: f64,
+    /// Share of the batches.
+    pub share: f64,
+}
+
+/// The headline.
+#[derive(Debug, Clone, Serialize)]
+pub struct Throughput {
+    /// Core cycles per iteration.
+    pub cycles: f64,
+    /// Lowest pass.
+    pub low: f64,
+    /// Highest pass.
+    pub high: f64,
+    /// Groups of batches.
+    pub modes: Vec<Mode>,
+    /// Source of the cycles.
+    pub clock: &'static str,
+}
+
+/// One form of running the block.
+#[derive(Debug, Clone, Serialize)]
+pub struct FormResult {
+    /// Core cycles per iteration; absent where it was not measured.
+    pub cycles: Option<f64>,
+    /// Lowest pass.
+    pub low: Option<f64>,
+    /// Highest pass.
+    pub high: Option<f64>,
+    /// Copies in the body.
+    pub copies: usize,
+    /// Why it was not measured.
+    pub reason: Option<String>,
+}
+
+/// Both forms.
+#[derive(Debug, Clone, Serialize)]
+pub struct Forms {
+    /// Straight copies between fences.
+    pub unrolled: FormResult,
+    /// A loop.
+    #[serde(rename = "loop")]
+    pub looped: FormResult,
+}
+
+/// What was kept and dropped.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Samples {
+    /// Rounds kept.
+    pub kept: usize,
+    /// Rounds dropped because something else used the core.
+    pub contended: usize,
+    /// Why whole passes were void.
+    pub void: Vec<String>,
+}
+
+/// The document of one block.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The block.
+    pub block: Code,
+    /// How it went.
+    pub status: Status,
+    /// Why, unless `ok`.
+    pub reason: Option<String>,
+    /// Where, if it failed.
+    #[serde(rename = "where")]
+    pub place: Option<Where>,
+    /// The headline, if there is one.
+    pub throughput: Option<Throughput>,
+    /// Instructions per cycle.
+    pub ipc: Option<f64>,
+    /// Both forms, if it ran.
+    pub forms: Option<Forms>,
+    /// The assumptions.
+    pub invariants: Vec<Invariant>,
+    /// Bounds on the throughput.
+    pub bounds: Vec<Bound>,
+    /// The top-down tree of the block.
+    pub hierarchy: Hierarchy,
+    /// What was kept and dropped.
+    pub samples: Samples,
+    /// Initial values it ran with.
+    pub values: Option<Values>,
+    /// Pages mapped for it, `0x…`.
+    pub pages: Vec<String>,
+    /// Layers of protection that could not be had here.
+    pub sandbox: Vec<String>,
+}
+
+/// A bound on the throughput.
+#[derive(Debug, Clone, Serialize)]
+pub struct Bound {
+    /// Its name.
+    pub name: &'static str,
+    /// Core cycles per iteration.
+    pub cycles: f64,
+    /// Lowest.
+    pub low: f64,
+    /// Highest.
+    pub high: f64,
+    /// How it was found.
+    pub how: String,
+}
+
+/// The top-down tree of the block.
+#[derive(Debug, Clone, Serialize)]
+pub struct Hierarchy {
+    /// `not measured`, with the reason.
+    pub verdict: String,
+    /// Nodes, none of them without a PMU.
+    pub nodes: Vec<String>,
+}

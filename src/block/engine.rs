@@ -1,0 +1,239 @@
+//! The worker as the profiler uses it: started when needed, replaced after any abnormal end,
+//! checked by a canary, and handed code, values and a schedule.
+
+use super::clock::TscClock;
+use super::clock::{CHAINS, Places};
+use super::sandbox::layout::{self as at, PAGE, context, mail};
+use super::sandbox::{Ended, Layers, Worker, random};
+use super::values::Values;
+use crate::Result;
+use std::time::Duration;
+
+/// Offset of the block's code in the region, behind the clock's.
+pub const BLOCK_CODE: usize = at::CODE + 0x3000;
+/// The watchdog: no command takes longer.
+const WATCHDOG: Duration = Duration::from_millis(100);
+/// Masked exceptions, flush to zero, subnormals are zero.
+pub const MXCSR_FAST: u32 = 0x9fc0;
+
+/// A piece of code that ends in a time stamp.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment {
+    /// Where it starts, in the region.
+    pub entry: usize,
+    /// How often it repeats.
+    pub repeat: u32,
+}
+
+/// The worker and what was last set up in it.
+pub struct Engine {
+    worker: Option<Worker>,
+    cpu: Option<usize>,
+    random: u64,
+    clock: Option<Places>,
+    /// Workers started so far.
+    pub started: u32,
+}
+
+impl Engine {
+    /// An engine whose workers stay on `cpu`.
+    pub fn new(cpu: Option<usize>) -> Self {
+        Self { worker: None, cpu, random: random() | 1, clock: None, started: 0 }
+    }
+
+    /// A pseudo-random number (xorshift); for dithers and places, not for secrets.
+    pub fn random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+
+    /// The worker, started if there is none.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn worker(&mut self) -> Result<&mut Worker> {
+        if self.worker.as_ref().is_none_or(Worker::is_gone) {
+            self.worker = None;
+            let mut worker = Worker::start(self.cpu, random())?;
+            let (code, places) = TscClock::code(at::CODE);
+            worker.write(at::CODE, &code);
+            self.clock = Some(places);
+            self.started += 1;
+            self.worker = Some(worker);
+        }
+        self.worker.as_mut().ok_or_else(|| crate::Error::failed("no sandbox worker"))
+    }
+
+    /// Ends the worker; the next command starts a fresh one.
+    pub fn discard(&mut self) {
+        self.worker = None;
+    }
+
+    /// What protects the host.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn layers(&mut self) -> Result<Layers> {
+        Ok(self.worker()?.layers().clone())
+    }
+
+    /// The clock's segments: add chain long and short, multiply chain long and short, sentinel.
+    pub fn clock_segments(&self) -> [Segment; 5] {
+        let places = self.clock.unwrap_or(Places { add: 0, multiply: 0, sentinel: 0 });
+        let segment = |entry, repeat| Segment { entry, repeat };
+        [
+            segment(places.add, CHAINS.add.0),
+            segment(places.add, CHAINS.add.1),
+            segment(places.multiply, CHAINS.multiply.0),
+            segment(places.multiply, CHAINS.multiply.1),
+            segment(places.sentinel, CHAINS.sentinel),
+        ]
+    }
+
+    /// Unmaps the last block's pages and sets initial values.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn prepare(&mut self, values: &Values, physical: usize, pages: usize) -> Result<()> {
+        let worker = self.worker()?;
+        if worker.get32(at::MAIL + mail::PAGE_COUNT) > 0 {
+            let ended = worker.command(mail::UNMAP, WATCHDOG);
+            if ended != Ended::Done {
+                self.discard();
+            }
+        }
+        let worker = self.worker()?;
+        let count = physical.clamp(1, at::PHYSICAL_MAX) as u32;
+        worker.put32(at::MAIL + mail::PAGE_COUNT, 0);
+        worker.put32(at::MAIL + mail::PAGE_LIMIT, pages.min(at::PAGES_MAX) as u32);
+        worker.put32(at::MAIL + mail::PHYSICAL_COUNT, count);
+        worker.put64(at::MAIL + mail::LOWEST, lowest());
+        self.values(values)
+    }
+
+    /// Writes initial values and the context of a run, all of it.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn values(&mut self, values: &Values) -> Result<()> {
+        let worker = self.worker()?;
+        worker.write(at::CONTEXT, &[0; 0x180]);
+        worker.put64(at::MAIL + mail::PATTERN, values.memory);
+        worker.put64(at::CONTEXT + context::PATTERN, values.memory);
+        worker.put32(at::CONTEXT + context::MXCSR, MXCSR_FAST);
+        for (i, value) in values.registers.iter().enumerate() {
+            worker.put64(at::CONTEXT + context::REGISTERS + 8 * i, *value);
+        }
+        for word in 0..8 {
+            worker.put64(at::CONTEXT + context::VECTOR + 8 * word, values.vector);
+        }
+        Ok(())
+    }
+
+    /// Writes the addresses of the lines that are restored between runs.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn lines(&mut self, lines: &[u64]) -> Result<()> {
+        let worker = self.worker()?;
+        let lines = &lines[..lines.len().min(at::LINES_MAX)];
+        worker.put32(at::CONTEXT + context::LINE_COUNT, lines.len() as u32);
+        for (i, line) in lines.iter().enumerate() {
+            worker.put64(at::LINES + 8 * i, *line);
+        }
+        Ok(())
+    }
+
+    /// Runs `schedule`, pairs of segment and dither, and returns the ticks of each entry. The
+    /// worker is discarded if it did not come to an orderly end.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn run(
+        &mut self,
+        segments: &[Segment],
+        schedule: &[(usize, u16)],
+    ) -> Result<(Ended, Vec<u32>)> {
+        let count = schedule.len().min(at::SCHEDULE_MAX);
+        let worker = self.worker()?;
+        let base = worker.base();
+        for (i, segment) in segments.iter().enumerate().take(mail::SEGMENTS_MAX) {
+            let place = at::MAIL + mail::SEGMENTS + 32 * i;
+            worker.put64(place, base + segment.entry as u64);
+            worker.put32(place + 8, segment.repeat.max(1));
+        }
+        let mut words = Vec::with_capacity(4 * count);
+        for (segment, dither) in &schedule[..count] {
+            let word = (*segment as u32 & 31) | u32::from((*dither).max(1)) << 16;
+            words.extend(word.to_le_bytes());
+        }
+        worker.write(at::SCHEDULE, &words);
+        worker.put32(at::MAIL + mail::COUNT, count as u32);
+        let ended = worker.command(mail::RUN, WATCHDOG);
+        let ticks = match ended {
+            Ended::Done => worker.words(at::TICKS, count),
+            _ => Vec::new(),
+        };
+        if matches!(ended, Ended::TimedOut | Ended::Died(_)) {
+            self.discard();
+        }
+        Ok((ended, ticks))
+    }
+
+    /// Addresses of the pages mapped for the block, as the worker says.
+    pub fn pages(&self) -> Vec<u64> {
+        let Some(worker) = &self.worker else { return Vec::new() };
+        let count = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
+        let bytes = worker.read(at::PAGES, 8 * count.min(at::PAGES_MAX));
+        bytes.chunks_exact(8).map(word).collect()
+    }
+
+    /// Lines (64 bytes) of the physical pages that differ from the pattern, by the address of the
+    /// first page mapped to each.
+    pub fn changed_lines(&self, pages: &[u64], pattern: u64, physical: usize) -> Vec<u64> {
+        let Some(worker) = &self.worker else { return Vec::new() };
+        let mut lines = Vec::new();
+        for (i, page) in pages.iter().take(physical.min(at::PHYSICAL_MAX)).enumerate() {
+            let bytes = worker.read(at::PHYSICAL + PAGE * i, PAGE);
+            for (line, content) in bytes.chunks_exact(64).enumerate() {
+                if content.chunks_exact(8).any(|c| word(c) != pattern) {
+                    lines.push(page + 64 * line as u64);
+                }
+            }
+        }
+        lines
+    }
+
+    /// Runs a known block's stand-in, the clock's own segments; a worker that a block has damaged
+    /// does not get through them in an orderly way or in a sensible time.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn canary(&mut self) -> Result<bool> {
+        self.values(&Values::default())?;
+        let segments = self.clock_segments();
+        let (ended, ticks) = self.run(&segments, &[(0, 1), (1, 1), (4, 1)])?;
+        let sound = ended == Ended::Done && ticks.len() == 3 && ticks[0] > ticks[1];
+        if !sound {
+            self.discard();
+        }
+        Ok(sound)
+    }
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    let mut all = [0; 8];
+    all.copy_from_slice(bytes);
+    u64::from_le_bytes(all)
+}
+
+/// The lowest address that an unprivileged program may map.
+fn lowest() -> u64 {
+    static LOWEST: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    *LOWEST.get_or_init(|| {
+        let text = std::fs::read_to_string("/proc/sys/vm/mmap_min_addr").unwrap_or_default();
+        text.trim().parse().unwrap_or(65536).max(PAGE as u64)
+    })
+}

@@ -1,0 +1,304 @@
+//! From a block to its report.
+
+use super::clock::{Clock as _, TscClock};
+use super::discover::{Failure, Found, discover};
+use super::document::{
+    Code, FormResult, Forms, Hierarchy, Line, Mode, Report, SCHEMA, Samples, Status, Throughput,
+    Where,
+};
+use super::engine::Engine;
+use super::measure::{self, Form, Timed};
+use super::program::Needs;
+use super::{Options, invariants, stats};
+use crate::Result;
+use crate::code::Block;
+use iced_x86::Register;
+
+/// Instructions in the longest straight run; more leave the op cache.
+const INSTRUCTIONS: usize = 960;
+/// Bytes of it.
+const BYTES: usize = 12 * 1024;
+/// Most copies.
+const COPIES: usize = 192;
+/// Cycles that a long run should take.
+const CYCLES: f64 = 2000.0;
+
+/// Measures blocks, one after the other, in a sandbox that it keeps. Belongs to its thread.
+pub struct Profiler {
+    engine: Engine,
+    options: Options,
+    suspicious: bool,
+}
+
+impl Profiler {
+    /// A profiler; the sandbox starts with the first block.
+    pub fn new(options: Options) -> Self {
+        Self { engine: Engine::new(options.cpu), options, suspicious: false }
+    }
+
+    /// Measures one block.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started. Whatever is wrong with the block is in the report.
+    pub fn measure(&mut self, block: &Block) -> Result<Report> {
+        let mut report = empty(block);
+        if let Some(refusal) = block.refusal() {
+            report.status = Status::Rejected;
+            report.reason = Some(refusal.reason);
+            let instruction = Some(refusal.instruction);
+            report.place = Some(Where { instruction, ..Where::default() });
+            return Ok(report);
+        }
+        if self.suspicious {
+            self.engine.canary()?;
+            self.suspicious = false;
+        }
+        let layers = self.engine.layers()?;
+        report.sandbox = layers
+            .without_namespaces
+            .map(|why| format!("no namespaces of its own: {why}"))
+            .into_iter()
+            .chain((layers.left_mapped > 0).then(|| "sealed system pages stay mapped".to_owned()))
+            .collect();
+        if let Err(failure) = self.attempt(block, &mut report)? {
+            self.suspicious = true;
+            fail(&mut report, &failure);
+        }
+        Ok(report)
+    }
+
+    fn attempt(
+        &mut self,
+        block: &Block,
+        report: &mut Report,
+    ) -> Result<std::result::Result<(), Failure>> {
+        let needs = Needs::of(block);
+        let copies = (INSTRUCTIONS / block.instructions.len())
+            .min(BYTES / block.bytes.len())
+            .clamp(2, COPIES);
+        let mut found = match discover(&mut self.engine, block, &needs, copies, &self.options)? {
+            Ok(found) => found,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        if let Some(failure) = split_lock(block, &found) {
+            return Ok(Err(failure));
+        }
+        self.engine.lines(&found.lines)?;
+        // A first look: how long is it?
+        let look = measure::unrolled(block, &needs, &found, 1, 1);
+        let mut timed = Timed::default();
+        if let Some(failure) = self.timed(&look, 1, 6, &mut timed)? {
+            return Ok(Err(failure));
+        }
+        let between = (found.copies - found.copies / 2) as f64;
+        let rough = timed.cycles().unwrap_or(1.0).max(0.05) * between * 2.0;
+        let repeat = (CYCLES / rough).ceil().clamp(1.0, 16.0) as u32;
+        let form = measure::unrolled(block, &needs, &found, self.options.placements, repeat);
+        let switches = self.engine.worker()?.switches();
+        let mut timed = Timed::default();
+        let (passes, rounds) = (self.options.passes, self.options.rounds);
+        if let Some(failure) = self.timed(&form, passes, rounds, &mut timed)? {
+            return Ok(Err(failure));
+        }
+        let after = self.engine.worker()?.switches();
+        let switches = after.zip(switches).map(|(a, b)| a.saturating_sub(b));
+        found.pages = self.engine.pages();
+        report.invariants =
+            invariants::all(block, &found, &timed, self.options.physical_pages, switches);
+        conclude(report, &timed, block);
+        report.values = Some(found.values.clone());
+        report.pages = found.pages.iter().map(|p| format!("{p:#x}")).collect();
+        let unrolled = form_result(&timed, found.copies, None);
+        let looped = self.looped(block, &needs, &found, rough / 2.0 / between)?;
+        report.forms = Some(Forms { unrolled, looped });
+        Ok(Ok(()))
+    }
+
+    /// Passes of a form, repeated while the core is shared.
+    fn timed(
+        &mut self,
+        form: &Form,
+        passes: usize,
+        rounds: usize,
+        timed: &mut Timed,
+    ) -> Result<Option<Failure>> {
+        form.install(&mut self.engine)?;
+        if let Some(failure) = form.rehearse(&mut self.engine, &self.options)? {
+            return Ok(Some(failure));
+        }
+        for _ in 0..passes + self.options.retries {
+            if timed.passes.len() >= passes && timed.is_reproduced() {
+                break;
+            }
+            if let Some(failure) = form.pass(&mut self.engine, &self.options, rounds, timed)? {
+                return Ok(Some(failure));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The loop form, or why there is none.
+    fn looped(
+        &mut self,
+        block: &Block,
+        needs: &Needs,
+        found: &Found,
+        rough: f64,
+    ) -> Result<FormResult> {
+        let not = |reason: &str| form_result(&Timed::default(), 0, Some(reason.to_owned()));
+        if !self.options.loop_form {
+            return Ok(not("not asked for"));
+        }
+        if block.flags_live_in() {
+            return Ok(not(
+                "not possible: a flag lives across iterations, and counting changes it",
+            ));
+        }
+        // Few copies where memory is written: store forwarding depends on how many there are.
+        let copies = if block.instructions.iter().any(crate::code::Inst::writes_memory) {
+            1
+        } else {
+            48usize.div_ceil(block.instructions.len())
+        };
+        let long = (CYCLES / (rough.max(0.05) * copies as f64)).clamp(8.0, 400.0) as u32;
+        let form = measure::looped(block, needs, found, copies, free_register(block), long & !1);
+        let mut timed = Timed::default();
+        // The loop runs further than the copies did; its pages are found and its lines recorded
+        // by a run of its own.
+        form.install(&mut self.engine)?;
+        let failure = form.rehearse(&mut self.engine, &self.options)?;
+        if failure.is_none() && !found.lines.is_empty() {
+            let pages = self.engine.pages();
+            let physical = self.options.physical_pages;
+            let lines = self.engine.changed_lines(&pages, found.values.memory, physical);
+            self.engine.lines(if lines.is_empty() { &found.lines } else { &lines })?;
+        }
+        let failure = match failure {
+            None => self.timed(&form, 2, self.options.rounds, &mut timed)?,
+            failure => failure,
+        };
+        Ok(match failure {
+            Some(failure) => not(&format!("it fails as a loop: {}", failure.reason)),
+            None => form_result(&timed, copies, None),
+        })
+    }
+}
+
+/// A register that the block does not use, as an encoding number.
+fn free_register(block: &Block) -> Option<u8> {
+    (0..16u8).rev().filter(|r| *r != 4).find(|number| {
+        !block.uses(|r| {
+            let full = r.full_register();
+            full.is_gpr64() && full != Register::RIP && full.number() == usize::from(*number)
+        })
+    })
+}
+
+/// A locked access that crosses a line: kernels delay or kill those.
+fn split_lock(block: &Block, found: &Found) -> Option<Failure> {
+    let access = found.accesses.iter().find(|a| {
+        let inst = &block.instructions[a.instruction].decoded;
+        let locked = inst.has_lock_prefix() || inst.mnemonic() == iced_x86::Mnemonic::Xchg;
+        locked && a.size > 0 && a.address % 64 + a.size > 64
+    })?;
+    Some(Failure {
+        reason: "a locked access across a cache line".to_owned(),
+        copy: Some(access.copy),
+        instruction: Some(access.instruction),
+        address: Some(access.address),
+    })
+}
+
+fn conclude(report: &mut Report, timed: &Timed, block: &Block) {
+    report.samples =
+        Samples { kept: timed.kept, contended: timed.contended, void: timed.void.clone() };
+    let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
+        report.status = Status::Unstable;
+        report.reason = Some(if timed.void.is_empty() {
+            "something else used the core nearly all the time".to_owned()
+        } else {
+            timed.void[0].clone()
+        });
+        return;
+    };
+    let modes = stats::modes(&timed.batches, 0.03, 0.02);
+    report.throughput = Some(Throughput {
+        cycles,
+        low,
+        high,
+        modes: modes.into_iter().map(|(cycles, share)| Mode { cycles, share }).collect(),
+        clock: TscClock.name(),
+    });
+    report.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
+    if cycles <= 0.0 || !timed.is_reproduced() {
+        report.status = Status::Unstable;
+        report.reason = Some(format!("passes lie between {low:.3} and {high:.3} cycles"));
+    } else {
+        report.status = Status::Ok;
+    }
+}
+
+fn form_result(timed: &Timed, copies: usize, reason: Option<String>) -> FormResult {
+    let range = timed.range();
+    let reason = reason.or_else(|| {
+        timed.cycles().is_none().then(|| "the core was shared the whole time".to_owned())
+    });
+    FormResult {
+        cycles: timed.cycles(),
+        low: range.map(|r| r.0),
+        high: range.map(|r| r.1),
+        copies,
+        reason,
+    }
+}
+
+fn fail(report: &mut Report, failure: &Failure) {
+    report.status = Status::Failed;
+    report.reason = Some(failure.reason.clone());
+    report.place = Some(Where {
+        copy: failure.copy,
+        instruction: failure.instruction,
+        address: failure.address.map(|a| format!("{a:#x}")),
+    });
+}
+
+fn empty(block: &Block) -> Report {
+    let line = |inst: &crate::code::Inst| Line {
+        offset: format!("{:#x}", inst.offset),
+        bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
+        text: inst.text.clone(),
+    };
+    let code =
+        Code { hex: block.hex(), instructions: block.instructions.iter().map(line).collect() };
+    report(code)
+}
+
+/// The report of something that is no block at all.
+pub fn rejected(input: &str, reason: String) -> Report {
+    let code = Code { hex: input.to_owned(), instructions: Vec::new() };
+    Report { status: Status::Rejected, reason: Some(reason), ..report(code) }
+}
+
+fn report(block: Code) -> Report {
+    Report {
+        schema: SCHEMA,
+        block,
+        status: Status::Failed,
+        reason: None,
+        place: None,
+        throughput: None,
+        ipc: None,
+        forms: None,
+        invariants: Vec::new(),
+        bounds: Vec::new(),
+        hierarchy: Hierarchy {
+            verdict: "not measured: blocks are timed with the time-stamp counter, without a PMU"
+                .to_owned(),
+            nodes: Vec::new(),
+        },
+        samples: Samples::default(),
+        values: None,
+        pages: Vec::new(),
+        sandbox: Vec::new(),
+    }
+}

@@ -1,0 +1,151 @@
+//! Where everything lies in the harness: one shared region, seen by the engine as plain writable
+//! memory and by the worker, at a random address, as executable code and writable data apart.
+//!
+//! Offsets are from the start of the region. The assembly of `runtime` uses the same constants.
+
+/// The worker's own code.
+pub const RUNTIME: usize = 0;
+/// Code generated for the block at hand.
+pub const CODE: usize = 0x1000;
+/// Its room.
+pub const CODE_SIZE: usize = CONTEXT_PAGE - CODE;
+/// First byte that the worker may write; everything below is executable and read-only there.
+pub const CONTEXT_PAGE: usize = 0x40000;
+/// What the generated code needs at hand. Away from the offset 0x600 in a page, where the
+/// initial constant points, so that the two share no L1 set.
+pub const CONTEXT: usize = CONTEXT_PAGE + 0xc00;
+/// Addresses of the lines to restore between runs.
+pub const LINES: usize = 0x41000;
+/// How many of them fit.
+pub const LINES_MAX: usize = 1024;
+/// Base and index registers of an address trace.
+pub const TRACE: usize = 0x44000;
+/// Bytes of room for it.
+pub const TRACE_SIZE: usize = 0x20000;
+/// The worker's stack, growing down from here.
+pub const STACK_TOP: usize = 0x66000;
+/// The stack that signals are delivered on.
+pub const SIGNAL_STACK: usize = 0x66000;
+/// Its size; the largest signal frame with all vector and tile state is below 16 KiB.
+pub const SIGNAL_STACK_SIZE: usize = 0x10000;
+/// Commands and results.
+pub const MAIL: usize = 0x76000;
+/// Which segment to run when, and with which dither.
+pub const SCHEDULE: usize = 0x77000;
+/// How many entries fit the schedule and the result.
+pub const SCHEDULE_MAX: usize = 2048;
+/// Ticks measured, one per schedule entry.
+pub const TICKS: usize = 0x79000;
+/// Addresses of the pages mapped for the block.
+pub const PAGES: usize = 0x7b000;
+/// How many pages a block may touch.
+pub const PAGES_MAX: usize = 256;
+/// The physical pages behind them.
+pub const PHYSICAL: usize = 0x80000;
+/// How many there are.
+pub const PHYSICAL_MAX: usize = 16;
+/// Size of the whole region.
+pub const SIZE: usize = PHYSICAL + PHYSICAL_MAX * PAGE;
+/// Bytes in a page.
+pub const PAGE: usize = 4096;
+
+/// Where `[rip+x]` of a block points: this far behind the start of the region, plus the low bits
+/// of x. Nothing is mapped there until the block touches it.
+pub const RIP_AREA: usize = 0x100_0000;
+/// Low bits of the displacement that are kept.
+pub const RIP_MASK: i64 = 0xf_ffff;
+
+/// Base of `fs` in the worker.
+pub const FS_BASE: u64 = 0x0b00_0000_0000;
+/// Base of `gs` in the worker.
+pub const GS_BASE: u64 = 0x0c00_0000_0000;
+/// First address behind those a user program can have.
+pub const USER_TOP: u64 = 0x7fff_ffff_f000;
+
+/// Fields of the context, as offsets from [`CONTEXT`].
+pub mod context {
+    /// Time stamp at the start of the timed part.
+    pub const START: usize = 0x08;
+    /// Time stamp at its end.
+    pub const END: usize = 0x10;
+    /// How often it repeats them.
+    pub const REPEAT: usize = 0x20;
+    /// Iterations of the delay before the timed part.
+    pub const DITHER: usize = 0x24;
+    /// Index into the schedule.
+    pub const INDEX: usize = 0x28;
+    /// How many lines to restore.
+    pub const LINE_COUNT: usize = 0x2c;
+    /// MXCSR to start with.
+    pub const MXCSR: usize = 0x30;
+    /// MXCSR at the end of the last run.
+    pub const MXCSR_END: usize = 0x34;
+    /// What memory is filled with.
+    pub const PATTERN: usize = 0x38;
+    /// Initial values of the general-purpose registers, in encoding order.
+    pub const REGISTERS: usize = 0x40;
+    /// Initial value of every vector register.
+    pub const VECTOR: usize = 0x100;
+}
+
+/// Fields of the mailbox, as offsets from [`MAIL`].
+pub mod mail {
+    /// [`IDLE`] or [`COMMAND`]; both sides wait on it.
+    pub const STATE: usize = 0;
+    /// What to do: [`RUN`] or [`UNMAP`].
+    pub const OPERATION: usize = 4;
+    /// Entries in the schedule.
+    pub const COUNT: usize = 8;
+    /// How it went: [`DONE`], [`FAULT`], [`MAP_REFUSED`], [`TOO_MANY_PAGES`].
+    pub const STATUS: usize = 12;
+    /// Pages mapped so far.
+    pub const PAGE_COUNT: usize = 16;
+    /// How many may be mapped.
+    pub const PAGE_LIMIT: usize = 20;
+    /// How many physical pages are in use.
+    pub const PHYSICAL_COUNT: usize = 24;
+    /// Lowest address that may be mapped.
+    pub const LOWEST: usize = 32;
+    /// What the physical pages are filled with.
+    pub const PATTERN: usize = 40;
+    /// Whether foreign memory was left mapped (0: none).
+    pub const LEFT_MAPPED: usize = 48;
+    /// What installing the filter returned.
+    pub const FILTER_RESULT: usize = 52;
+    /// The fault: signal, code (u32), then address, rip, error, trap, cr2 (u64).
+    pub const FAULT_RECORD: usize = 64;
+    /// Segments, 32 bytes each: entry (u64), repeat (u32), the rest unused.
+    pub const SEGMENTS: usize = 256;
+    /// How many segments fit.
+    pub const SEGMENTS_MAX: usize = 32;
+    /// The filter's header as the kernel takes it.
+    pub const FILTER: usize = 0x600;
+    /// The filter's instructions.
+    pub const FILTER_CODE: usize = 0x610;
+    /// How many of them fit.
+    #[cfg(test)]
+    pub const FILTER_MAX: usize = 120;
+    /// Ranges to unmap: start and length, up to a length of 0.
+    pub const RANGES: usize = 0xa00;
+    /// How many fit, the final one included.
+    pub const RANGES_MAX: usize = 96;
+
+    /// Nothing to do, or done.
+    pub const IDLE: u32 = 0;
+    /// A command waits.
+    pub const COMMAND: u32 = 1;
+    /// Not yet set up.
+    pub const STARTING: u32 = 2;
+    /// Run the schedule.
+    pub const RUN: u32 = 0;
+    /// Unmap the block's pages.
+    pub const UNMAP: u32 = 1;
+    /// All entries ran.
+    pub const DONE: u32 = 0;
+    /// An exception that mapping a page does not cure.
+    pub const FAULT: u32 = 1;
+    /// The kernel refused to map the page.
+    pub const MAP_REFUSED: u32 = 2;
+    /// The block touches more pages than it may.
+    pub const TOO_MANY_PAGES: u32 = 3;
+}

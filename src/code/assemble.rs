@@ -1,0 +1,148 @@
+//! Assembly text → bytes, through the system's assembler (`as`, GNU binutils).
+//!
+//! The assembler that people's toolchains use anyway knows every instruction and both syntaxes;
+//! no crate does. Without it only this input is missing.
+
+use crate::{Error, Result};
+use object::{Object as _, ObjectSection as _};
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// How operands are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syntax {
+    /// `add rax, rbx`: destination first.
+    Intel,
+    /// `addq %rbx, %rax`: destination last.
+    Att,
+}
+
+/// Assembles `text`: one instruction per line, or several separated by `;`.
+///
+/// # Errors
+/// No assembler, a directive, a line that the assembler refuses, or a symbol it cannot resolve.
+pub fn assemble(text: &str, syntax: Syntax) -> Result<Vec<u8>> {
+    let source = source(text, syntax)?;
+    let object = run(&source)?;
+    let failed = |cause: String| Error::failed("cannot read the assembled block").because(cause);
+    let file = object::File::parse(&*object).map_err(|e| failed(e.to_string()))?;
+    let section = file.section_by_name(".text").ok_or_else(|| failed("no .text".to_owned()))?;
+    if section.relocations().next().is_some() {
+        return Err(Error::failed("cannot assemble the block")
+            .because("it names a symbol outside itself")
+            .hint("write addresses as numbers; a block has no labels but its own"));
+    }
+    let bytes = section.data().map_err(|e| failed(e.to_string()))?.to_vec();
+    if bytes.is_empty() {
+        return Err(Error::failed("the block is empty"));
+    }
+    Ok(bytes)
+}
+
+/// The text between the lines that choose the syntax. Directives are refused: they could read
+/// files, and none of them is an instruction.
+fn source(text: &str, syntax: Syntax) -> Result<String> {
+    let mut source = String::from(match syntax {
+        Syntax::Intel => ".intel_syntax noprefix\n",
+        Syntax::Att => ".att_syntax prefix\n",
+    });
+    for line in text.split([';', '\n']) {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        let statement = line.rsplit(':').next().unwrap_or(line).trim();
+        if statement.starts_with('.') {
+            return Err(Error::failed("cannot assemble the block")
+                .because(format!("`{statement}` is a directive, not an instruction")));
+        }
+        source.push_str(line);
+        source.push('\n');
+    }
+    Ok(source)
+}
+
+/// Runs `as` on `source` in a folder of its own and returns the object file.
+fn run(source: &str) -> Result<Vec<u8>> {
+    let failed = |cause: String| Error::failed("cannot assemble the block").because(cause);
+    let out = TemporaryFile::new().map_err(|e| failed(e.to_string()))?;
+    let mut child = Command::new("as")
+        .args(["--64", "-o"])
+        .arg(&out.0)
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| {
+            failed(format!("the assembler `as` does not start: {e}"))
+                .hint("install binutils, or give the block as hexadecimal bytes")
+        })?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // An assembler that has given up closes its input; its message follows.
+        let _ = stdin.write_all(source.as_bytes());
+    }
+    let done = child.wait_with_output().map_err(|e| failed(e.to_string()))?;
+    if !done.status.success() {
+        return Err(failed(complaints(&String::from_utf8_lossy(&done.stderr))));
+    }
+    std::fs::read(&out.0).map_err(|e| failed(e.to_string()))
+}
+
+/// The assembler's messages without its name; its line 1 is the syntax line.
+fn complaints(text: &str) -> String {
+    let lines: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("{standard input}:"))
+        .filter_map(|line| {
+            let (number, message) = line.split_once(": Error: ")?;
+            Some(format!("instruction {}: {message}", number.parse::<usize>().ok()? - 1))
+        })
+        .collect();
+    if lines.is_empty() { text.trim().to_owned() } else { lines.join("\n") }
+}
+
+/// A file that is removed again.
+struct TemporaryFile(std::path::PathBuf);
+
+impl TemporaryFile {
+    /// Creates an empty file that nobody else can have opened.
+    fn new() -> std::io::Result<Self> {
+        let folder = std::env::temp_dir();
+        for attempt in 0..100u32 {
+            let path = folder.join(format!("tdtool-{}-{attempt}.o", std::process::id()));
+            match std::fs::OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(_) => return Ok(Self(path)),
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Err(std::io::Error::other("no free name for a temporary file"))
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_syntaxes_give_the_bytes_of_the_manual() {
+        // add rax,rbx = 48 01 d8; lea rcx,[rax+1] = 48 8d 48 01
+        let intel = assemble("add rax, rbx; lea rcx, [rax+1]", Syntax::Intel).unwrap();
+        let att = assemble("addq %rbx, %rax\nleaq 1(%rax), %rcx", Syntax::Att).unwrap();
+        assert_eq!(intel, [0x48, 0x01, 0xd8, 0x48, 0x8d, 0x48, 0x01]);
+        assert_eq!(att, intel);
+    }
+
+    #[test]
+    fn a_wrong_line_is_named_and_a_directive_refused() {
+        let error = assemble("nop; bogus rax", Syntax::Intel).unwrap_err().to_string();
+        assert!(error.contains("instruction 2"), "{error}");
+        let error = assemble(".incbin \"/etc/passwd\"", Syntax::Intel).unwrap_err().to_string();
+        assert!(error.contains("directive"), "{error}");
+        assert!(assemble("call elsewhere", Syntax::Intel).is_err());
+    }
+}

@@ -1,0 +1,214 @@
+//! The block profiler as a user meets it, and as a hostile block meets it.
+//!
+//! Timing is judged by the tool's own verdict: an `ok` must be right, an `unstable` may be tried
+//! again a bounded number of times.
+#![cfg(target_arch = "x86_64")]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use proptest::prelude::*;
+use std::process::{Command, Output};
+use tdtool::block::{Options, Profiler, Report, Status};
+use tdtool::code::{Block, parse_hex};
+
+fn tool(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tdtool")).args(args).output().unwrap()
+}
+
+fn measure(profiler: &mut Profiler, hex: &str) -> Report {
+    let block = Block::decode(&parse_hex(hex).unwrap()).unwrap();
+    profiler.measure(&block).unwrap()
+}
+
+/// `None` if the sandbox cannot run here at all.
+fn profiler() -> Option<Profiler> {
+    let mut profiler = Profiler::new(Options::default());
+    let nop = Block::decode(&[0x90]).unwrap();
+    match profiler.measure(&nop) {
+        Ok(_) => Some(profiler),
+        Err(error) => {
+            eprintln!("skipped: no sandbox here: {error}");
+            None
+        }
+    }
+}
+
+/// Tries until the tool says `ok`, at most ten times.
+fn settled(profiler: &mut Profiler, hex: &str) -> Option<Report> {
+    (0..10).map(|_| measure(profiler, hex)).find(|r| r.status == Status::Ok)
+}
+
+#[test]
+fn an_ok_is_right_on_blocks_whose_throughput_is_known() {
+    let Some(mut profiler) = profiler() else { return };
+    // Latencies of dependent chains that all of AMD Zen and Intel since Haswell share (uops.info).
+    let known = [
+        ("4801d8 4801d8 4801d8 4801d8", 4.0), // 4 dependent add rax,rbx
+        ("480fafc3", 3.0),                    // imul rax,rbx
+        ("f2480f38f1c3", 3.0),                // crc32 rax,rbx
+        ("4801d8 480fafc3", 4.0),             // add, imul on one register
+    ];
+    let mut judged = 0;
+    for (hex, cycles) in known {
+        let Some(report) = settled(&mut profiler, hex) else {
+            eprintln!("skipped: {hex}: the core was never calm");
+            continue;
+        };
+        let measured = report.throughput.unwrap().cycles;
+        assert!((measured / cycles - 1.0).abs() < 0.05, "{hex}: {measured} for {cycles}");
+        judged += 1;
+    }
+    eprintln!("{judged} of {} judged", known.len());
+}
+
+#[test]
+fn every_address_a_block_touches_becomes_legal() {
+    let Some(mut profiler) = profiler() else { return };
+    for hex in [
+        "488b00",                        // mov rax,[rax]: a pointer chain
+        "64488b042528000000",            // mov rax,fs:[0x28]
+        "488b0500100000 48890d00200000", // rip-relative load and store
+        "50 5b",                         // push rax; pop rbx
+        "4881c700100000 488b07",         // add rdi,4096; mov rax,[rdi]: a page a copy
+        "c5fc5806",                      // vaddps ymm0,ymm0,[rsi]
+        "4883c701 89d0 48c1ea08 3247ff 0fb6c0 483314c50a110400 4839cf", // gzip's updcrc
+    ] {
+        let report = measure(&mut profiler, hex);
+        let ran = matches!(report.status, Status::Ok | Status::Unstable);
+        assert!(ran, "{hex}: {:?} {:?}", report.reason, report.place);
+        assert!(!report.pages.is_empty(), "{hex}");
+    }
+}
+
+#[test]
+fn a_hostile_block_loses_its_own_measurement_and_nothing_else() {
+    let Some(mut profiler) = profiler() else { return };
+    // Each finds the harness by lea rax,[rip] (16 MiB + 7 behind its start) and writes to it.
+    let into_harness = |offset: i32, then: &str| {
+        let distance = offset - 0x100_0007;
+        let bytes: String = distance.to_le_bytes().iter().map(|b| format!("{b:02x}")).collect();
+        format!("488d0500000000 4805{bytes} {then}")
+    };
+    let fill = "4889c7 31c9 b900200000 4831c0 48f7d0 f3aa"; // rdi=rax; 8192 bytes of ff
+    let hostile = [
+        into_harness(0x40000, "48c70000000000"),
+        into_harness(0x40000, fill),
+        into_harness(0x66000, fill),
+        into_harness(0x76000, fill),
+        into_harness(0x7b000, fill),
+        into_harness(0x0, "48c70000000000"),
+        into_harness(0x1000, fill),
+        "31c0 488b00".into(),                  // null pointer
+        "48b80000000000008000 488b00".into(),  // not canonical
+        "48c7c0ffffffff 488b00".into(),        // the kernel's half
+        "31c9 f7f9".into(),                    // division by zero
+        "48b9ffffffffffff0000 f3aa".into(),    // rep stosb over the whole address space
+        "fd 48b9ffffffffffff0000 f3a4".into(), // backwards
+        "31e4 50".into(),                      // no stack
+        "48bc0000000000008000 50".into(),      // a stack that is not canonical
+        "0fae10".into(),                       // ldmxcsr: reserved bits or unmasked
+        "d928".into(),                         // fldcw: unmasked
+        "d92b dbe2 d9ee d9e8 def1 9b".into(),  // unmasked x87 division by zero
+        "62f17c48580500000000".into(),         // AVX-512, which may be missing
+        "9c 58 480d00000400 50".into(),        // an alignment flag on the stack, never loaded
+        "fd".into(),                           // direction flag left set
+        "f00fc1433e".into(),                   // lock xadd across a line
+        "87433e".into(),                       // xchg across a line
+        "0f77".into(),                         // emms
+        "c4e27d180500000000".into(),           // vbroadcastss ymm0,[rip]
+        "48b80000000000700000 488900".into(),  // some library's address
+    ];
+    let healthy = "488b03 4801c1 48890b";
+    for hex in &hostile {
+        let report = measure(&mut profiler, hex);
+        eprintln!("{:8} {hex}: {:?}", report.status.word(), report.reason);
+        let after = measure(&mut profiler, healthy);
+        let ran = matches!(after.status, Status::Ok | Status::Unstable);
+        assert!(ran, "after {hex}: {:?}", after.reason);
+        assert_eq!(after.pages.len(), 1, "after {hex}");
+    }
+    let Some(before) = settled(&mut profiler, "480fafc3") else { return };
+    let cycles = before.throughput.unwrap().cycles;
+    assert!((cycles / 3.0 - 1.0).abs() < 0.05, "imul after them all: {cycles}");
+}
+
+#[test]
+fn what_must_not_run_is_rejected_with_its_reason_and_status_1() {
+    for (hex, word) in [("0f05", "kernel"), ("0f01d9", "hypervisor"), ("c3", "leave")] {
+        let output = tool(&["block", hex]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{hex}");
+        assert!(text.starts_with("rejected:") && text.contains(word), "{text}");
+    }
+    let output = tool(&["block", "48zz"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("try:"));
+}
+
+#[test]
+fn the_json_document_has_what_its_schema_promises() {
+    let Some(_) = profiler() else { return };
+    let output = tool(&["block", "4801d8", "--quick", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["schema"], "tdtool.block/1");
+    assert_eq!(json["block"]["hex"], "4801d8");
+    assert_eq!(json["block"]["instructions"][0]["text"], "add rax,rbx");
+    for key in
+        ["status", "reason", "throughput", "forms", "invariants", "bounds", "hierarchy", "samples"]
+    {
+        assert!(json.get(key).is_some(), "{key}");
+    }
+    let verdicts = ["held", "violated", "unchecked"];
+    for invariant in json["invariants"].as_array().unwrap() {
+        assert!(verdicts.contains(&invariant["verdict"].as_str().unwrap()), "{invariant}");
+    }
+}
+
+#[test]
+fn a_batch_keeps_the_order_rejects_bad_rows_and_resumes_behind_a_torn_line() {
+    let Some(_) = profiler() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in.csv"), folder.path().join("out.csv"));
+    std::fs::write(&input, "hex,sources\n4801d8,a\nzz,b\n480fafc3,c\n0f05,d\n488b03,e\n").unwrap();
+    let run = |more: &[&str]| {
+        let mut args = vec!["block", "--quick", "--batch", input.to_str().unwrap()];
+        args.extend(["-o", output.to_str().unwrap()]);
+        args.extend(more);
+        let done = tool(&args);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        std::fs::read_to_string(&output).unwrap()
+    };
+    let columns = |text: &str, n: usize| -> Vec<String> {
+        text.lines().skip(1).map(|l| l.split(',').nth(n).unwrap().to_owned()).collect()
+    };
+    let whole = run(&["--jobs", "2"]);
+    assert!(whole.starts_with("hex,status,reason,cycles,low,high,unrolled,loop,pages\n"));
+    assert_eq!(columns(&whole, 0), ["4801d8", "zz", "480fafc3", "0f05", "488b03"]);
+    let statuses = columns(&whole, 1);
+    assert_eq!((statuses[1].as_str(), statuses[3].as_str()), ("rejected", "rejected"));
+    // Cut in the middle of the third row: the first two stay, the rest is measured again.
+    let third = whole.match_indices('\n').nth(2).unwrap().0;
+    std::fs::write(&output, &whole[..third + 5]).unwrap();
+    let resumed = run(&["--resume"]);
+    assert_eq!(columns(&resumed, 0), columns(&whole, 0));
+    assert_eq!(resumed[..third], whole[..third]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Whatever the bytes are, the host process goes on and gets an answer.
+    #[test]
+    fn random_bytes_never_harm_the_host(bytes in proptest::collection::vec(any::<u8>(), 1..24)) {
+        thread_local! {
+            static PROFILER: std::cell::RefCell<Option<Profiler>> =
+                std::cell::RefCell::new(Some(Profiler::new(Options::quick())));
+        }
+        if let Ok(block) = Block::decode(&bytes) {
+            PROFILER.with_borrow_mut(|p| {
+                if let Some(profiler) = p && profiler.measure(&block).is_err() {
+                    eprintln!("skipped: no sandbox here");
+                    *p = None;
+                }
+            });
+        }
+    }
+}
