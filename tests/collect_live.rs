@@ -1,7 +1,6 @@
 //! The live collector on the machine at hand, whatever it can count: commands start, end and fail
 //! as they would without us, and what the kernel counts by itself is there.
 
-use std::os::unix::process::CommandExt;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 use tdtool::collect::{Command, Exit, Measurement, Progress, Request, Target, perf};
@@ -37,17 +36,19 @@ fn the_exit_status_and_the_signal_are_the_commands_own() {
 
 #[test]
 fn a_parent_that_ignores_sigchld_costs_no_exit_status() {
+    // env(1) of GNU coreutils 8.31 and later starts a program with a signal ignored.
+    let ignoring = |command: &[&str]| {
+        let mut env = std::process::Command::new("env");
+        env.arg("--ignore-signal=CHLD").args(command);
+        env.output().ok().and_then(|o| o.status.code())
+    };
+    if ignoring(&["true"]) != Some(0) {
+        eprintln!("skipped: no env --ignore-signal here");
+        return;
+    }
     let status = |command: &[&str]| {
-        let mut tdtool = std::process::Command::new(env!("CARGO_BIN_EXE_tdtool"));
-        tdtool.args(["report", "--"]).args(command);
-        let ignore = || {
-            // SAFETY: ignoring a signal runs none of our code.
-            unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
-            Ok(())
-        };
-        // SAFETY: signal is async-signal-safe and `ignore` does nothing else.
-        unsafe { tdtool.pre_exec(ignore) };
-        tdtool.output().expect("tdtool runs").status.code()
+        let ours = [&[env!("CARGO_BIN_EXE_tdtool"), "report", "--"], command].concat();
+        ignoring(&ours)
     };
     assert_eq!(status(&["sh", "-c", "exit 3"]), Some(3));
     // The command is started as it would be without us: bit 16 of SigIgn is SIGCHLD (17).
