@@ -6,6 +6,7 @@
 use crate::{Error, Result};
 use object::{Object as _, ObjectSection as _};
 use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::process::{Command, Stdio};
 
 /// How operands are written.
@@ -62,10 +63,11 @@ fn source(text: &str, syntax: Syntax) -> Result<String> {
 /// Runs `as` on `source` in a folder of its own and returns the object file.
 fn run(source: &str) -> Result<Vec<u8>> {
     let failed = |cause: String| Error::failed("cannot assemble the block").because(cause);
-    let out = TemporaryFile::new().map_err(|e| failed(e.to_string()))?;
+    let folder = TemporaryFolder::new().map_err(|e| failed(e.to_string()))?;
+    let out = folder.0.join("block.o");
     let mut child = Command::new("as")
         .args(["--64", "-o"])
-        .arg(&out.0)
+        .arg(&out)
         .arg("-")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -83,7 +85,7 @@ fn run(source: &str) -> Result<Vec<u8>> {
     if !done.status.success() {
         return Err(failed(complaints(&String::from_utf8_lossy(&done.stderr))));
     }
-    std::fs::read(&out.0).map_err(|e| failed(e.to_string()))
+    std::fs::read(&out).map_err(|e| failed(e.to_string()))
 }
 
 /// The assembler's messages without its name; its line 1 is the syntax line.
@@ -99,28 +101,29 @@ fn complaints(text: &str) -> String {
     if lines.is_empty() { text.trim().to_owned() } else { lines.join("\n") }
 }
 
-/// A file that is removed again.
-struct TemporaryFile(std::path::PathBuf);
+/// A folder of our own that is removed again. The assembler removes its output file before it
+/// writes a new one, so a name in a shared folder could be taken in between.
+struct TemporaryFolder(std::path::PathBuf);
 
-impl TemporaryFile {
-    /// Creates an empty file that nobody else can have opened.
+impl TemporaryFolder {
+    /// Creates a folder that nobody else can write to.
     fn new() -> std::io::Result<Self> {
         let folder = std::env::temp_dir();
-        for attempt in 0..100u32 {
-            let path = folder.join(format!("tdtool-{}-{attempt}.o", std::process::id()));
-            match std::fs::OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(_) => return Ok(Self(path)),
+        for attempt in 0..1000u32 {
+            let path = folder.join(format!("tdtool-{}-{attempt}", std::process::id()));
+            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self(path)),
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e),
             }
         }
-        Err(std::io::Error::other("no free name for a temporary file"))
+        Err(std::io::Error::other("no free name for a temporary folder"))
     }
 }
 
-impl Drop for TemporaryFile {
+impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -135,6 +138,20 @@ mod tests {
         let att = assemble("addq %rbx, %rax\nleaq 1(%rax), %rcx", Syntax::Att).unwrap();
         assert_eq!(intel, [0x48, 0x01, 0xd8, 0x48, 0x8d, 0x48, 0x01]);
         assert_eq!(att, intel);
+    }
+
+    /// Once two assemblers at work at the same time could be given one output file.
+    #[test]
+    fn many_at_once_do_not_get_in_each_others_way() {
+        let one = |i: u8| {
+            let bytes = assemble(&format!("add al, {i}"), Syntax::Intel).unwrap();
+            assert_eq!(bytes, [0x04, i]); // add al, imm8
+        };
+        std::thread::scope(|s| {
+            for i in 0..16 {
+                s.spawn(move || one(i));
+            }
+        });
     }
 
     #[test]
