@@ -29,7 +29,10 @@ mod text;
 mod values;
 
 pub use csv::{HEADER, row};
-pub use document::{Forms, Holds, Invariant, Report, Status, Throughput};
+pub use document::{
+    Bound, Code, FormResult, Forms, Hierarchy, Holds, Invariant, Line, Miss, Mode, Node, Report,
+    SCHEMA, Samples, Status, Throughput, Where,
+};
 pub use options::Options;
 pub use profile::{Profiler, rejected};
 pub use text::render;

@@ -291,11 +291,8 @@ fn report(block: Code) -> Report {
         forms: None,
         invariants: Vec::new(),
         bounds: Vec::new(),
-        hierarchy: Hierarchy {
-            verdict: "not measured: blocks are timed with the time-stamp counter, without a PMU"
-                .to_owned(),
-            nodes: Vec::new(),
-        },
+        hierarchy: Hierarchy::not_measured("no PMU counts here"),
+        misses: Vec::new(),
         samples: Samples::default(),
         values: None,
         pages: Vec::new(),
