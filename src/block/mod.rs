@@ -5,6 +5,7 @@
 //! | `sandbox` | the worker process and what protects the host from it |
 //! | `engine` | the worker as the profiler uses it |
 //! | `emit`, `program` | the code around the block |
+//! | `options`, `init` | what can be chosen |
 //! | `values`, `discover` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure` | timing |
 //! | `invariants`, `profile` | what held, and the verdict |
@@ -18,6 +19,7 @@ mod discover;
 mod document;
 mod emit;
 mod engine;
+mod init;
 mod invariants;
 mod measure;
 mod options;
@@ -33,6 +35,7 @@ pub use document::{
     Bound, Code, FormResult, Forms, Hierarchy, Holds, Invariant, Line, Miss, Mode, Node, Report,
     SCHEMA, Samples, Status, Throughput, Where,
 };
+pub use init::Init;
 pub use options::Options;
 pub use profile::{Profiler, rejected};
 pub use text::render;

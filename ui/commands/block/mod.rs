@@ -1,72 +1,23 @@
 //! `tdtool block`: measure one basic block, or a file of them.
 
+mod args;
+
+pub use args::BlockArgs;
+
 use super::{print, to_json};
 use crate::cli::Global;
-use clap::{Args, ValueEnum};
+use args::Format;
 use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 use tdtool::block::{self, Options, Profiler, Status, batch};
 use tdtool::code::{Block, Location, Syntax, assemble, parse_hex, read_location};
 use tdtool::{Error, Result};
 
-#[derive(Args)]
-pub struct BlockArgs {
-    /// Hexadecimal bytes, FILE:START..END, or FILE:FUNCTION[+N]
-    #[arg(required_unless_present_any = ["asm", "batch"], conflicts_with_all = ["asm", "batch"])]
-    block: Option<String>,
-    /// Assembly, Intel syntax, one instruction per line or `;` (needs `as`)
-    #[arg(long, value_name = "TEXT", conflicts_with = "batch")]
-    asm: Option<String>,
-    /// The assembly is in AT&T syntax
-    #[arg(long, requires = "asm")]
-    att: bool,
-    /// Measure every block of FILE: first column of a CSV, or one per line
-    #[arg(long, value_name = "FILE", requires = "output")]
-    batch: Option<PathBuf>,
-    /// Where a batch's rows go
-    #[arg(short, long, value_name = "FILE", requires = "batch")]
-    output: Option<PathBuf>,
-    /// Go on behind the last whole row of the output file
-    #[arg(long, requires = "batch")]
-    resume: bool,
-    /// Blocks measured at once, on as many processors
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: u16,
-    /// Screening: 16 samples, no loop form
-    #[arg(long, conflicts_with = "thorough")]
-    quick: bool,
-    /// More placements, passes and samples
-    #[arg(long)]
-    thorough: bool,
-    /// `bhive`: one physical page, one set of initial values, plain unrolling
-    #[arg(long, value_enum, default_value = "full")]
-    method: Method,
-    /// Measure on this processor
-    #[arg(long, value_name = "N")]
-    cpu: Option<usize>,
-    /// How to write the report
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-    Csv,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Method {
-    Full,
-    Bhive,
-}
-
 pub fn run(_global: &Global, args: BlockArgs) -> Result<ExitCode> {
-    let options = options(&args);
+    let options = args.options();
     if let (Some(input), Some(output)) = (&args.batch, &args.output) {
         return run_batch(input, output, &args, &options);
     }
@@ -83,16 +34,6 @@ pub fn run(_global: &Global, args: BlockArgs) -> Result<ExitCode> {
         Status::Ok | Status::Unstable => ExitCode::SUCCESS,
         Status::Failed | Status::Rejected => ExitCode::FAILURE,
     })
-}
-
-fn options(args: &BlockArgs) -> Options {
-    let options = match (args.quick, args.thorough) {
-        (true, _) => Options::quick(),
-        (_, true) => Options::thorough(),
-        _ => Options::default(),
-    };
-    let options = if args.method == Method::Bhive { options.bhive() } else { options };
-    Options { cpu: args.cpu, ..options }
 }
 
 /// The bytes of the one block asked for.
