@@ -140,7 +140,8 @@ pub(super) fn prepare(
     Ok((cores(machine, tables, &ask.ask, blocked.is_none())?, blocked))
 }
 
-fn required(finding: &Finding) -> Error {
+/// The error for a machine without what a measurement was required to have.
+pub fn required(finding: &Finding) -> Error {
     let error = Error::not_possible(finding.what.clone());
     let error = match &finding.cause {
         Some(cause) => error.because(cause),

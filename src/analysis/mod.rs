@@ -16,5 +16,5 @@ mod which_table;
 
 pub use choose::{Ask, Chosen};
 pub use imported::{ImportAsk, imported};
-pub use live::{LiveAsk, Outcome, Update, live};
+pub use live::{LiveAsk, Outcome, Update, live, required};
 pub use record::{Recorded, record};

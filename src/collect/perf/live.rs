@@ -1,10 +1,7 @@
-//! The real kernel: perf-event2 opens the events; reads, waits and processes are ours.
-//!
-//! perf-event2's `Builder` covers every combination of task, CPU and control group. What it
-//! does not: reading a group into a buffer that is kept (its `read_group` allocates), and raw
-//! encodings with all three config words; those go through its `Event` trait and `attrs_mut`.
+//! The real kernel: events, waits and processes.
 
 use super::child::{Child, pidfd};
+use super::events::Events;
 use super::signals::Signals;
 use super::software::busy;
 use crate::collect::kernel::{Event, Handle, Kernel, Subject, Usage, Wake};
@@ -16,23 +13,19 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::time::TimeSpec;
-use perf_event::events::Raw;
-use perf_event::{Builder, Counter, ReadFormat};
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The kernel we run on, for one measurement.
 pub struct Live {
     origin: Instant,
-    events: Vec<Option<Counter>>,
-    free: Vec<usize>,
+    events: Events,
     cgroups: Vec<File>,
     child: Option<Child>,
     watched: Option<(i32, Option<OwnedFd>)>,
     signals: Signals,
-    buffer: Vec<u8>,
 }
 
 impl Live {
@@ -43,24 +36,13 @@ impl Live {
     pub fn new() -> Result<Self> {
         Ok(Self {
             origin: Instant::now(),
-            events: Vec::new(),
-            free: Vec::new(),
+            events: Events::default(),
             cgroups: Vec::new(),
             child: None,
             watched: None,
             signals: Signals::catch()?,
-            buffer: Vec::new(),
         })
     }
-
-    fn event(&mut self, handle: Handle) -> std::result::Result<&mut Counter, Errno> {
-        self.events.get_mut(handle.0).and_then(Option::as_mut).ok_or(Errno::EBADF)
-    }
-}
-
-fn errno(error: std::io::Error) -> Errno {
-    // perf-event2 turns E2BIG (attributes this kernel does not know) into an error of its own.
-    error.raw_os_error().map_or(Errno::E2BIG, Errno::from_raw)
 }
 
 impl Kernel for Live {
@@ -69,75 +51,23 @@ impl Kernel for Live {
         event: &Event,
         leader: Option<Handle>,
     ) -> std::result::Result<Handle, Errno> {
-        let Encoding { kind, config, config1, config2, .. } = event.encoding;
-        let mut builder = Builder::new(Raw::new(config));
-        let attr = builder.attrs_mut();
-        (attr.type_, attr.config1, attr.config2) = (kind, config1, config2);
-        match event.subject {
-            Subject::Task(tid) => builder.observe_pid(tid),
-            Subject::Everyone => builder.any_pid(),
-            Subject::Cgroup(at) => {
-                builder.observe_cgroup(self.cgroups.get(at.0).ok_or(Errno::EBADF)?)
-            }
-        };
-        if let Some(cpu) = event.cpu {
-            builder.one_cpu(cpu as usize);
-        }
-        let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
-        let group = if event.group_read { ReadFormat::GROUP } else { ReadFormat::empty() };
-        // `Builder::read_format` would add event ids to group reads; the order is enough for us.
-        builder.attrs_mut().read_format = (times | group).bits();
-        builder
-            .inherit(event.inherit)
-            .enabled(leader.is_some())
-            .enable_on_exec(event.enable_on_exec && leader.is_none())
-            .exclude_kernel(event.exclude_kernel || event.encoding.user_only)
-            .exclude_hv(event.exclude_kernel || event.encoding.user_only)
-            .exclude_user(event.encoding.kernel_only);
-        let counter = match leader {
-            None => builder.build(),
-            Some(leader) => {
-                let at = self.events.get_mut(leader.0).and_then(Option::as_mut);
-                builder.build_with_group(at.ok_or(Errno::EBADF)?)
-            }
-        };
-        let counter = Some(counter.map_err(errno)?);
-        let at = self.free.pop().unwrap_or(self.events.len());
-        if at == self.events.len() {
-            self.events.push(counter);
-        } else {
-            self.events[at] = counter;
-        }
-        Ok(Handle(at))
+        self.events.open(event, leader, &self.cgroups)
     }
 
     fn close(&mut self, event: Handle) {
-        if let Some(slot) = self.events.get_mut(event.0)
-            && slot.take().is_some()
-        {
-            self.free.push(event.0);
-        }
+        self.events.close(event);
     }
 
     fn enable(&mut self, leader: Handle) -> std::result::Result<(), Errno> {
-        self.event(leader)?.enable_group().map_err(errno)
+        self.events.enable(leader)
     }
 
     fn disable(&mut self, leader: Handle) -> std::result::Result<(), Errno> {
-        self.event(leader)?.disable_group().map_err(errno)
+        self.events.disable(leader)
     }
 
     fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> std::result::Result<(), Errno> {
-        // More events than this in a group do not exist: the kernel's reads stay below 16 KiB.
-        self.buffer.resize(16 * 1024, 0);
-        let event = self.events.get(leader.0).and_then(Option::as_ref).ok_or(Errno::EBADF)?;
-        // SAFETY: the counter keeps its descriptor open for as long as it is borrowed here.
-        let fd = unsafe { BorrowedFd::borrow_raw(event.as_raw_fd()) };
-        let bytes = nix::unistd::read(fd, &mut self.buffer)?;
-        words.clear();
-        let (all, _) = self.buffer[..bytes].as_chunks::<8>();
-        words.extend(all.iter().map(|w| u64::from_ne_bytes(*w)));
-        Ok(())
+        self.events.read(leader, words)
     }
 
     fn runs(&mut self, leader: Handle, cpus: Option<&[u32]>, patience: Duration) -> Option<bool> {
@@ -325,7 +255,7 @@ fn find_cgroup(name: &Path) -> std::path::PathBuf {
 pub(super) const DUMMY: Encoding = software(9);
 
 /// A software event of linux/perf_event.h by its number.
-pub(super) const fn software(number: u64) -> Encoding {
+pub(crate) const fn software(number: u64) -> Encoding {
     const PERF_TYPE_SOFTWARE: u32 = 1;
     let (config1, config2) = (0, 0);
     let (user_only, kernel_only) = (false, false);

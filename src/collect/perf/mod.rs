@@ -12,11 +12,12 @@
 //! | `bank.rs` | readings kept by merging neighbours |
 //! | `result.rs` | readings → [`crate::counts::Counts`] |
 //! | `software.rs` | software events and wait4 |
-//! | `live.rs`, `child.rs`, `signals.rs`, `clock.rs` | the real kernel; the only `unsafe` |
+//! | `events.rs`, `live.rs`, `child.rs`, `signals.rs`, `clock.rs` | the real kernel; the only `unsafe` |
 
 mod bank;
 mod child;
 mod clock;
+mod events;
 mod fit;
 mod live;
 mod merge;
@@ -30,7 +31,10 @@ mod signals;
 mod software;
 
 pub use clock::tsc_hz;
+pub(crate) use events::Events;
 pub use live::{Live, probe};
+pub(crate) use live::software;
+pub(crate) use open::code;
 
 use super::kernel::Kernel;
 use super::{CorePlan, Measurement, Progress, Request, Target};

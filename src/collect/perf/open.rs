@@ -38,8 +38,8 @@ pub(super) enum Placed {
 }
 
 /// An event ready to open.
-#[derive(Clone, Copy)]
-pub(super) struct Coded {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Coded {
     pub id: EventId,
     pub encoding: Encoding,
     pub any: bool,
@@ -330,7 +330,7 @@ pub(super) fn ids(part: &[Coded]) -> Vec<EventId> {
 }
 
 /// The encoding of event `id`, or why it has none here.
-fn code(
+pub(crate) fn code(
     table: &Table,
     id: EventId,
     pmu: &crate::machine::Pmu,

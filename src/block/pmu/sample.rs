@@ -1,0 +1,154 @@
+//! One difference of counts: N long runs less N short ones.
+
+use super::counting::{Counting, Refused, Total};
+use crate::Result;
+use crate::block::clock::{Calibration, TscClock};
+use crate::block::sandbox::Ended;
+use nix::errno::Errno;
+
+/// Which of the two runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// All iterations.
+    Long,
+    /// Fewer, with the same entry and exit.
+    Short,
+}
+
+/// Something that can be run long and short, and counted.
+pub trait Runs {
+    /// The process to count.
+    ///
+    /// # Errors
+    /// There is none and none can be started.
+    fn process(&mut self) -> Result<i32>;
+    /// Placements of the code.
+    fn placements(&self) -> usize;
+    /// Iterations of the block by which a long command exceeds a short one.
+    fn iterations(&self, placement: usize) -> f64;
+    /// Runs one command; the calibration rounds in it, or how it ended otherwise.
+    ///
+    /// # Errors
+    /// As `process`.
+    fn run(
+        &mut self,
+        placement: usize,
+        which: Which,
+    ) -> Result<std::result::Result<Vec<Calibration>, Ended>>;
+}
+
+/// One difference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Counts of the iterations between.
+    pub counts: Vec<i64>,
+    /// Nanoseconds counted in them.
+    pub time: i64,
+    /// How many iterations.
+    pub iterations: f64,
+    /// Whether every event counted all the time.
+    pub whole: bool,
+    /// Calibration rounds of both commands.
+    pub rounds: Vec<Calibration>,
+}
+
+impl Sample {
+    /// Count of the event at `index` per iteration.
+    pub fn per_iteration(&self, index: usize) -> Option<f64> {
+        self.counts.get(index).map(|c| *c as f64 / self.iterations)
+    }
+}
+
+/// Why a group was not counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// The kernel does not take an event.
+    Refused(Refused),
+    /// It opened the group but never gave it all its counters.
+    Starved,
+    /// The counters could not be started or read.
+    Broken(Errno),
+    /// The block did not come to its end.
+    Ended(Ended),
+    /// Something else used the core nearly all the time.
+    Contended,
+}
+
+/// One difference of the open group, at one placement.
+///
+/// # Errors
+/// The sandbox cannot be started.
+pub fn sample(
+    runs: &mut dyn Runs,
+    counting: &mut dyn Counting,
+    placement: usize,
+) -> Result<std::result::Result<Sample, Stop>> {
+    let mut rounds = Vec::new();
+    let mut totals = vec![Total::default(); 3];
+    // Start and stop once without a run: the totals before the long one.
+    if let Err(errno) = counting.start().and_then(|()| counting.stop()).map(|t| totals[0] = t) {
+        return Ok(Err(Stop::Broken(errno)));
+    }
+    for (at, which) in [(1, Which::Long), (2, Which::Short)] {
+        if let Err(errno) = counting.start() {
+            return Ok(Err(Stop::Broken(errno)));
+        }
+        let ran = runs.run(placement, which)?;
+        // A worker that died takes its counters with it: how it ended says more.
+        let read = counting.stop();
+        match ran {
+            Ok(more) => rounds.extend(more),
+            Err(ended) => return Ok(Err(Stop::Ended(ended))),
+        }
+        match read {
+            Ok(total) => totals[at] = total,
+            Err(errno) => return Ok(Err(Stop::Broken(errno))),
+        }
+    }
+    let iterations = runs.iterations(placement);
+    Ok(Ok(difference(&totals[0], &totals[1], &totals[2], iterations, rounds)))
+}
+
+/// What lies between `before` and `long`, less what lies between `long` and `short`.
+fn difference(
+    before: &Total,
+    long: &Total,
+    short: &Total,
+    iterations: f64,
+    rounds: Vec<Calibration>,
+) -> Sample {
+    let signed = |v: u64| i64::try_from(v).unwrap_or(i64::MAX);
+    let between = |a: u64, b: u64, c: u64| {
+        signed(b.saturating_sub(a)).saturating_sub(signed(c.saturating_sub(b)))
+    };
+    let count = |i: usize| {
+        let at = |t: &Total| t.values.get(i).copied().unwrap_or(0);
+        between(at(before), at(long), at(short))
+    };
+    let ran = long.running > before.running && short.running > long.running;
+    Sample {
+        counts: (0..long.values.len()).map(count).collect(),
+        time: between(before.running, long.running, short.running),
+        iterations,
+        whole: ran && short.enabled == short.running,
+        rounds,
+    }
+}
+
+/// Which samples had the core for themselves: every sentinel in both commands within its limit.
+/// All of them, where nobody is to look.
+pub fn calm(samples: &[Sample], sentinel: bool) -> Vec<bool> {
+    if !sentinel {
+        return vec![true; samples.len()];
+    }
+    let rounds: Vec<Calibration> = samples.iter().flat_map(|s| s.rounds.clone()).collect();
+    let Ok(ratio) = TscClock.ratio(&rounds) else { return vec![false; samples.len()] };
+    let calm = TscClock.calm(&rounds, ratio);
+    let mut at = 0;
+    let own = |s: &Sample| {
+        let here = calm[at..at + s.rounds.len()].iter().all(|c| *c);
+        at += s.rounds.len();
+        here
+    };
+    samples.iter().map(own).collect()
+}
