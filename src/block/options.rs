@@ -1,8 +1,21 @@
 //! How thoroughly to measure.
 
 use super::init::Init;
+use super::pmu::Pmu;
 use super::values::{Values, sets};
 use std::time::Duration;
+
+/// Where core cycles come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClockSource {
+    /// The PMU where there is one, else the time-stamp counter.
+    #[default]
+    Auto,
+    /// The time-stamp counter, calibrated by chains of known latency.
+    Tsc,
+    /// The PMU; without one nothing is measured.
+    Pmu,
+}
 
 /// Everything that can be chosen about a measurement.
 #[derive(Debug, Clone)]
@@ -25,6 +38,14 @@ pub struct Options {
     pub two_factors: bool,
     /// Whether the loop form is measured too.
     pub loop_form: bool,
+    /// Where core cycles come from.
+    pub clock: ClockSource,
+    /// Whether misses and the top-down tree are counted, where there is a PMU.
+    pub counts: bool,
+    /// Whether samples count only if nothing else used the core, as far as the sentinel sees.
+    pub sentinel: bool,
+    /// This machine's PMU, or why it has none.
+    pub pmu: Pmu,
     /// Whether pages are mapped where the block touches them; a page fault fails it otherwise.
     pub mapping: bool,
     /// Distinct physical pages.
@@ -52,11 +73,15 @@ impl Default for Options {
             placements: 2,
             rounds: 32,
             retries: 3,
-            budget: Duration::from_secs(1),
+            budget: Duration::from_secs(5),
             copies: None,
             align: None,
             two_factors: true,
             loop_form: true,
+            clock: ClockSource::Auto,
+            counts: true,
+            sentinel: true,
+            pmu: Pmu::default(),
             mapping: true,
             physical_pages: 16,
             page_limit: 256,
@@ -80,6 +105,7 @@ impl Options {
             retries: 1,
             budget: Duration::from_millis(100),
             loop_form: false,
+            counts: false,
             ..Self::default()
         }
     }

@@ -1,21 +1,54 @@
 //! Core cycles: where they come from, and whether the core was ours while they passed.
 //!
-//! Without a PMU the clock is the time-stamp counter, put in relation to chains of known latency
-//! that run between the measurements. `Clock` is the place where a PMU clock will stand beside it.
+//! | clock | core cycles are |
+//! |---|---|
+//! | `tsc` | ticks of the time-stamp counter, in relation to chains of known latency |
+//! | `pmu` | counted by the PMU: those of the block's copies, not converted from anything |
+//!
+//! Both take their samples between sentinels, which tell whether something else used the core.
 
+mod pmu;
 mod tsc;
 
+pub use pmu::PmuClock;
 pub use tsc::{CHAINS, Calibration, Places, TscClock};
 
-/// Turns the ticks of a batch of rounds into core cycles.
+use super::Options;
+use super::engine::Engine;
+use super::measure::{Form, Pass, Timed};
+use crate::Result;
+
+/// Measures core cycles of a form.
 pub trait Clock {
     /// Name in reports.
     fn name(&self) -> &'static str;
-    /// Core cycles per tick while the rounds ran, or why that is not known.
+    /// One pass over every placement of `form`, with `rounds` samples of each; added to `timed`.
     ///
     /// # Errors
-    /// A reason, without a full stop.
-    fn cycles_per_tick(&self, rounds: &[Calibration]) -> Result<f64, String>;
-    /// Whether a round ran without a neighbour on the core.
-    fn is_calm(&self, round: &Calibration, cycles_per_tick: f64) -> bool;
+    /// The sandbox cannot be started.
+    fn pass(
+        &mut self,
+        form: &Form,
+        engine: &mut Engine,
+        options: &Options,
+        rounds: usize,
+        timed: &mut Timed,
+    ) -> Result<Pass>;
+}
+
+impl Clock for TscClock {
+    fn name(&self) -> &'static str {
+        "tsc"
+    }
+
+    fn pass(
+        &mut self,
+        form: &Form,
+        engine: &mut Engine,
+        options: &Options,
+        rounds: usize,
+        timed: &mut Timed,
+    ) -> Result<Pass> {
+        form.pass(engine, options, rounds, timed)
+    }
 }

@@ -130,7 +130,7 @@ fn difference(
         counts: (0..long.values.len()).map(count).collect(),
         time: between(before.running, long.running, short.running),
         iterations,
-        whole: ran && short.enabled == short.running,
+        whole: ran && short.enabled - before.enabled == short.running - before.running,
         rounds,
     }
 }
@@ -142,7 +142,7 @@ pub fn calm(samples: &[Sample], sentinel: bool) -> Vec<bool> {
         return vec![true; samples.len()];
     }
     let rounds: Vec<Calibration> = samples.iter().flat_map(|s| s.rounds.clone()).collect();
-    let Ok(ratio) = TscClock.ratio(&rounds) else { return vec![false; samples.len()] };
+    let Ok(ratio) = TscClock.cycles_per_tick(&rounds) else { return vec![false; samples.len()] };
     let calm = TscClock.calm(&rounds, ratio);
     let mut at = 0;
     let own = |s: &Sample| {
@@ -151,4 +151,23 @@ pub fn calm(samples: &[Sample], sentinel: bool) -> Vec<bool> {
         here
     };
     samples.iter().map(own).collect()
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stop::Refused(refused) => {
+                write!(f, "the kernel refuses the event ({})", super::refusal(refused.errno))
+            }
+            Stop::Starved => f.write_str(
+                "its counters were not free all the time: the NMI watchdog or another profiler \
+                 holds some, or the block ran on a core of another kind",
+            ),
+            Stop::Broken(errno) => {
+                write!(f, "the counters cannot be read ({})", super::refusal(*errno))
+            }
+            Stop::Ended(_) => f.write_str("the block did not come to its end while it was counted"),
+            Stop::Contended => f.write_str("something else used the core nearly all the time"),
+        }
+    }
 }

@@ -1,0 +1,137 @@
+//! Core cycles as the PMU counts them.
+//!
+//! The kernel counts a whole command of the worker, in user mode; the command with N long runs less
+//! the one with N short runs are the cycles of the iterations between. Nothing is converted: a
+//! changing clock frequency, interrupts and time that a hypervisor takes away are not in it. Time
+//! stamps are still taken, for the sentinels alone.
+
+use super::Clock;
+use crate::Result;
+use crate::block::Options;
+use crate::block::engine::Engine;
+use crate::block::measure::{Form, Pass, Timed};
+use crate::block::pmu::{Counting, FormRuns, Sample, Stop, calm, sample};
+use crate::block::stats::median;
+use crate::machine::Encoding;
+
+/// Rounds of the time-stamp counter that one difference stands for: it covers many runs.
+const ROUNDS: usize = 8;
+/// Most and least differences for each placement and pass.
+const SAMPLES: (usize, usize) = (2, 8);
+/// Tries for each of them.
+const TRIES: usize = 3;
+
+/// See the file's head.
+pub struct PmuClock {
+    counting: Box<dyn Counting>,
+    cycles: Encoding,
+}
+
+impl PmuClock {
+    /// A clock that counts the event `cycles`.
+    pub fn new(counting: Box<dyn Counting>, cycles: Encoding) -> Self {
+        Self { counting, cycles }
+    }
+
+    /// Whether the worker can be counted.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn try_on(&mut self, process: i32) -> std::result::Result<(), String> {
+        let opened = self.counting.open(process, &[self.cycles]);
+        self.counting.close();
+        opened.map_err(|refused| Stop::Refused(refused).to_string())
+    }
+
+    /// Differences of one placement: those that had the core for themselves.
+    fn placement(
+        &mut self,
+        runs: &mut FormRuns<'_>,
+        placement: usize,
+        wanted: usize,
+        sentinel: bool,
+    ) -> Result<std::result::Result<Taken, Stop>> {
+        let mut samples: Vec<Sample> = Vec::new();
+        let mut good = 0;
+        while samples.len() < wanted * TRIES && good < wanted {
+            match sample(runs, self.counting.as_mut(), placement)? {
+                Ok(sample) => samples.push(sample),
+                Err(stop) => return Ok(Err(stop)),
+            }
+            good = kept(&samples, sentinel).count();
+        }
+        if samples.iter().all(|s| !s.whole) {
+            return Ok(Err(Stop::Starved));
+        }
+        let cycles: Vec<f64> = kept(&samples, sentinel).collect();
+        Ok(Ok(Taken { dropped: samples.len() - cycles.len(), cycles }))
+    }
+}
+
+/// Cycles per iteration of the samples that count.
+struct Taken {
+    cycles: Vec<f64>,
+    dropped: usize,
+}
+
+fn kept(samples: &[Sample], sentinel: bool) -> impl Iterator<Item = f64> {
+    let calm = calm(samples, sentinel).into_iter();
+    samples.iter().zip(calm).filter(|(s, c)| *c && s.whole).filter_map(|(s, _)| s.per_iteration(0))
+}
+
+impl Clock for PmuClock {
+    fn name(&self) -> &'static str {
+        "pmu"
+    }
+
+    fn pass(
+        &mut self,
+        form: &Form,
+        engine: &mut Engine,
+        options: &Options,
+        rounds: usize,
+        timed: &mut Timed,
+    ) -> Result<Pass> {
+        let wanted = (rounds / ROUNDS).clamp(SAMPLES.0, SAMPLES.1);
+        let process = engine.worker()?.process();
+        if let Err(refused) = self.counting.open(process, &[self.cycles]) {
+            timed.void.push(Stop::Refused(refused).to_string());
+            return Ok(Pass::Done);
+        }
+        let mut values = Vec::new();
+        let mut runs = match FormRuns::new(engine, form)? {
+            Ok(runs) => runs,
+            Err(ended) => return Ok(Pass::Failed(form.explained(&ended, options))),
+        };
+        let mut outcome = Pass::Done;
+        for placement in 0..form.placements() {
+            match self.placement(&mut runs, placement, wanted, options.sentinel)? {
+                Ok(taken) if 4 * taken.cycles.len() >= 3 * wanted => {
+                    timed.kept += taken.cycles.len();
+                    timed.contended += taken.dropped;
+                    values.push(median(&taken.cycles));
+                }
+                Ok(taken) => {
+                    timed.contended += taken.dropped;
+                    outcome = Pass::Contended;
+                    break;
+                }
+                Err(Stop::Ended(ended)) => {
+                    outcome = Pass::Failed(form.explained(&ended, options));
+                    break;
+                }
+                Err(stop) => {
+                    timed.void.push(stop.to_string());
+                    values.clear();
+                    break;
+                }
+            }
+        }
+        self.counting.close();
+        if matches!(outcome, Pass::Done) && !values.is_empty() {
+            timed.passes.push(median(&values));
+            timed.batches.extend(values);
+        }
+        Ok(outcome)
+    }
+}

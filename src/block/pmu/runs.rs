@@ -1,0 +1,144 @@
+//! A form of a block in the sandbox, run as the counters need it.
+//!
+//! A command is a warm-up of both runs, then N of one of them with sentinels and calibration chains
+//! between. Long and short commands differ in nothing else, dithers included, so that all of that
+//! cancels in the difference.
+
+use super::sample::{Runs, Which};
+use crate::Result;
+use crate::block::clock::Calibration;
+use crate::block::engine::{Engine, Segment};
+use crate::block::measure::Form;
+use crate::block::sandbox::Ended;
+
+/// Runs between two sentinels.
+const CHUNK: usize = 4;
+/// Most of them in a command.
+const CHUNKS: usize = 16;
+/// Ticks that the runs of a command should take.
+const TICKS: f64 = 200_000.0;
+/// Segments of a command: sentinel, calibration chains, long and short run.
+const SENTINEL: usize = 4;
+const CHAIN: [usize; 2] = [0, 1];
+const LONG: usize = 5;
+const SHORT: usize = 6;
+
+/// See the file's head.
+pub struct FormRuns<'a> {
+    engine: &'a mut Engine,
+    form: &'a Form,
+    chunks: usize,
+    dithers: Vec<u16>,
+}
+
+impl<'a> FormRuns<'a> {
+    /// Takes the measure of the form, whose code is installed; how it ended, if not in order.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn new(
+        engine: &'a mut Engine,
+        form: &'a Form,
+    ) -> Result<std::result::Result<Self, Ended>> {
+        let segments = segments(engine, form, 0);
+        let (ended, ticks) = engine.run(&segments, &[(LONG, 1); 3])?;
+        if ended != Ended::Done {
+            return Ok(Err(ended));
+        }
+        let long = ticks.last().map_or(1.0, |t| f64::from(*t)).max(1.0);
+        let chunks = ((TICKS / long / CHUNK as f64) as usize).clamp(1, CHUNKS);
+        let most = plan(Which::Long, chunks).len();
+        let dithers = (0..most).map(|_| 1 + (engine.random() % 100) as u16).collect();
+        Ok(Ok(Self { engine, form, chunks, dithers }))
+    }
+}
+
+fn segments(engine: &Engine, form: &Form, placement: usize) -> Vec<Segment> {
+    let (long, short) = form.pair(placement);
+    let mut all = engine.clock_segments().to_vec();
+    all.extend([long, short]);
+    all
+}
+
+/// The segments of a command, in order.
+fn plan(which: Which, chunks: usize) -> Vec<usize> {
+    let body = match which {
+        Which::Long => LONG,
+        Which::Short => SHORT,
+    };
+    let mut plan = vec![LONG, SHORT, LONG, SHORT];
+    for _ in 0..chunks {
+        plan.push(SENTINEL);
+        plan.extend([body; CHUNK]);
+        plan.extend([SENTINEL, CHAIN[0], CHAIN[1]]);
+    }
+    plan
+}
+
+/// The calibration rounds in the ticks of a command.
+fn rounds(ticks: &[u32], chunks: usize) -> Vec<Calibration> {
+    let warm = ticks.len().saturating_sub(chunks * (CHUNK + 4));
+    ticks[warm..]
+        .chunks_exact(CHUNK + 4)
+        .map(|t| {
+            let tick = |i: usize| f64::from(t[i]);
+            Calibration {
+                add: (tick(CHUNK + 2), tick(CHUNK + 3)),
+                multiply: None,
+                sentinel: (tick(0), tick(CHUNK + 1)),
+            }
+        })
+        .collect()
+}
+
+impl Runs for FormRuns<'_> {
+    fn process(&mut self) -> Result<i32> {
+        Ok(self.engine.worker()?.process())
+    }
+
+    fn placements(&self) -> usize {
+        self.form.placements()
+    }
+
+    fn iterations(&self, _: usize) -> f64 {
+        self.form.between() * (self.chunks * CHUNK) as f64
+    }
+
+    fn run(
+        &mut self,
+        placement: usize,
+        which: Which,
+    ) -> Result<std::result::Result<Vec<Calibration>, Ended>> {
+        let segments = segments(self.engine, self.form, placement);
+        let plan: Vec<(usize, u16)> =
+            plan(which, self.chunks).into_iter().zip(self.dithers.iter().copied()).collect();
+        let (ended, ticks) = self.engine.run(&segments, &plan)?;
+        if ended != Ended::Done || ticks.len() != plan.len() {
+            return Ok(Err(ended));
+        }
+        Ok(Ok(rounds(&ticks, self.chunks)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_and_short_commands_differ_in_the_runs_between_the_sentinels_alone() {
+        let (long, short) = (plan(Which::Long, 3), plan(Which::Short, 3));
+        let differ: Vec<_> = long.iter().zip(&short).filter(|(a, b)| a != b).collect();
+        assert_eq!(long.len(), short.len());
+        assert_eq!(differ, vec![(&LONG, &SHORT); 3 * CHUNK]);
+    }
+
+    #[test]
+    fn sentinels_and_chains_are_found_in_the_ticks() {
+        // One chunk: warm-up 4, sentinel 700, four runs, sentinel 710, chains 2300 and 260.
+        let ticks = [1, 2, 3, 4, 700, 9, 9, 9, 9, 710, 2300, 260];
+        let found = rounds(&ticks, 1);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].sentinel, (700.0, 710.0));
+        assert_eq!(found[0].add, (2300.0, 260.0));
+    }
+}
