@@ -27,6 +27,7 @@ pub struct Segment {
 /// The worker and what was last set up in it.
 pub struct Engine {
     worker: Option<Worker>,
+    inspect: bool,
     /// Processors that may be used, and which one is.
     cpus: Vec<usize>,
     at: usize,
@@ -40,12 +41,23 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine whose workers stay on `cpu`, or on one of this thread's processors at a time.
-    pub fn new(cpu: Option<usize>) -> Self {
+    /// An engine whose workers stay on `cpu`, or on one of this thread's processors at a time, and
+    /// may be inspected (which counting them may take) if `inspect`.
+    pub fn new(cpu: Option<usize>, inspect: bool) -> Self {
         let cpus = cpu.map_or_else(allowed, |cpu| vec![cpu]);
         let here = nix::sched::sched_getcpu().ok();
         let at = cpus.iter().position(|c| Some(*c) == here).unwrap_or(0);
-        Self { worker: None, cpus, at, random: random() | 1, clock: Places::default(), wide: false, tries: 0, started: 0 }
+        Self {
+            worker: None,
+            inspect,
+            cpus,
+            at,
+            random: random() | 1,
+            clock: Places::default(),
+            wide: false,
+            tries: 0,
+            started: 0,
+        }
     }
 
     /// A pseudo-random number (xorshift); for dithers and places, not for secrets.
@@ -63,7 +75,8 @@ impl Engine {
     pub fn worker(&mut self) -> Result<&mut Worker> {
         if self.worker.as_ref().is_none_or(Worker::is_gone) {
             self.worker = None;
-            let mut worker = Worker::start(self.cpus.get(self.at).copied(), random())?;
+            let mut worker =
+                Worker::start(self.cpus.get(self.at).copied(), self.inspect, random())?;
             let (code, places) = TscClock::code(at::CODE);
             worker.write(at::CODE, &code);
             self.clock = places;

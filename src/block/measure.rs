@@ -261,11 +261,8 @@ impl Form {
         for round in 0..count {
             let [before, short, long, behind, add_long, add_short] = [(); 6].map(|()| next());
             let multiply = (round % 4 == 3).then(|| (next(), next()));
-            let calibration = Calibration {
-                add: (add_long, add_short),
-                multiply,
-                sentinel: (before, behind),
-            };
+            let calibration =
+                Calibration { add: (add_long, add_short), multiply, sentinel: (before, behind) };
             all.push(Round { long, short, calibration });
         }
         all.drain(..WARM);

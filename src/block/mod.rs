@@ -8,6 +8,7 @@
 //! | `options`, `init` | what can be chosen |
 //! | `values`, `discover` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure` | timing |
+//! | `pmu` | what a PMU adds: misses, the top-down tree |
 //! | `invariants`, `profile` | what held, and the verdict |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
 //! | `batch` | thousands of blocks |
@@ -23,6 +24,7 @@ mod init;
 mod invariants;
 mod measure;
 mod options;
+mod pmu;
 mod profile;
 mod program;
 mod sandbox;
@@ -36,7 +38,8 @@ pub use document::{
     SCHEMA, Samples, Status, Throughput, Where,
 };
 pub use init::Init;
-pub use options::Options;
+pub use options::{ClockSource, Options};
+pub use pmu::Pmu;
 pub use profile::{Profiler, rejected};
 pub use text::render;
 pub use values::Values;

@@ -1,6 +1,5 @@
 //! From a block to its report.
 
-use super::clock::{Clock as _, TscClock};
 use super::discover::{Failure, Found, discover};
 use super::document::{
     Code, FormResult, Forms, Hierarchy, Line, Mode, Report, SCHEMA, Samples, Status, Throughput,
@@ -8,6 +7,7 @@ use super::document::{
 };
 use super::engine::Engine;
 use super::measure::{self, Form, Pass, Timed};
+use super::pmu::Source;
 use super::program::Needs;
 use super::{Options, invariants, stats};
 use crate::Result;
@@ -28,6 +28,8 @@ const CYCLES: f64 = 2000.0;
 pub struct Profiler {
     engine: Engine,
     options: Options,
+    /// Clock and counters.
+    source: Source,
     suspicious: bool,
     /// When the block at hand has had its time.
     deadline: Instant,
@@ -36,7 +38,9 @@ pub struct Profiler {
 impl Profiler {
     /// A profiler; the sandbox starts with the first block.
     pub fn new(options: Options) -> Self {
-        Self { engine: Engine::new(options.cpu), options, suspicious: false, deadline: Instant::now() }
+        let engine = Engine::new(Source::cpu(&options), Source::inspect(&options));
+        let source = Source::new(&options);
+        Self { engine, options, source, suspicious: false, deadline: Instant::now() }
     }
 
     /// Measures one block.
@@ -58,6 +62,7 @@ impl Profiler {
         }
         self.deadline = Instant::now() + self.options.budget;
         self.engine.settle_sentinel()?;
+        self.source.settle(&mut self.engine, &self.options)?;
         let layers = self.engine.layers()?;
         report.sandbox = layers
             .without_namespaces
@@ -110,7 +115,8 @@ impl Profiler {
         found.pages = self.engine.pages();
         report.invariants =
             invariants::all(block, &found, &timed, self.options.physical_pages, switches);
-        conclude(report, &timed, block);
+        conclude(report, &timed, block, self.source.clock().name());
+        self.source.enter(&mut self.engine, &form, &self.options, report)?;
         report.values = Some(found.values.clone());
         report.pages = found.pages.iter().map(|p| format!("{p:#x}")).collect();
         let unrolled = form_result(&timed, found.copies, None);
@@ -131,12 +137,26 @@ impl Profiler {
         if let Some(failure) = form.rehearse(&mut self.engine, &self.options)? {
             return Ok(Some(failure));
         }
+        self.source.watch(&mut self.engine, &self.options)?;
+        let failure = self.passes(form, passes, rounds, timed)?;
+        self.source.unwatch(&mut self.engine)?;
+        Ok(failure)
+    }
+
+    fn passes(
+        &mut self,
+        form: &Form,
+        passes: usize,
+        rounds: usize,
+        timed: &mut Timed,
+    ) -> Result<Option<Failure>> {
         let mut tried = 0;
         while tried < passes + self.options.retries {
             if timed.passes.len() >= passes && timed.is_reproduced() {
                 break;
             }
-            match form.pass(&mut self.engine, &self.options, rounds, timed)? {
+            let clock = self.source.clock();
+            match clock.pass(form, &mut self.engine, &self.options, rounds, timed)? {
                 Pass::Done => tried += 1,
                 Pass::Failed(failure) => return Ok(Some(failure)),
                 Pass::Contended if self.wait_for_calm()? => {}
@@ -236,7 +256,7 @@ fn split_lock(block: &Block, found: &Found) -> Option<Failure> {
     })
 }
 
-fn conclude(report: &mut Report, timed: &Timed, block: &Block) {
+fn conclude(report: &mut Report, timed: &Timed, block: &Block, clock: &'static str) {
     report.samples =
         Samples { kept: timed.kept, contended: timed.contended, void: timed.void.clone() };
     let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
@@ -254,7 +274,7 @@ fn conclude(report: &mut Report, timed: &Timed, block: &Block) {
         low,
         high,
         modes: modes.into_iter().map(|(cycles, share)| Mode { cycles, share }).collect(),
-        clock: TscClock.name(),
+        clock,
     });
     report.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
     if cycles <= 0.0 || !timed.is_reproduced() {

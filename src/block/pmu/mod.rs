@@ -15,6 +15,7 @@
 //! | `runs` | a form of a block in the sandbox, as `sample` runs it |
 //! | `tree` | level 1–2 of the top-down tree |
 //! | `misses` | single events per iteration |
+//! | `source` | which of this a profiler uses |
 //! | `watch` | software events, which need no PMU |
 
 mod core;
@@ -23,7 +24,8 @@ mod misses;
 mod runs;
 mod sample;
 #[cfg(test)]
-pub mod scripted;
+mod scripted;
+mod source;
 mod tree;
 mod watch;
 
@@ -32,6 +34,7 @@ pub use counting::{Counting, PerfCounting};
 pub use misses::witness;
 pub use runs::FormRuns;
 pub use sample::{Sample, Stop, calm, sample};
+pub use source::Source;
 pub use watch::{Watch, Watched};
 
 use super::document::{Hierarchy, Miss};
@@ -39,7 +42,7 @@ use crate::Result;
 use sample::Runs;
 
 /// Tries for each repetition that is kept.
-const TRIES: usize = 2;
+const TRIES: usize = 4;
 
 /// The tree and the misses of one block.
 #[derive(Debug, Clone)]

@@ -36,10 +36,7 @@ impl<'a> FormRuns<'a> {
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn new(
-        engine: &'a mut Engine,
-        form: &'a Form,
-    ) -> Result<std::result::Result<Self, Ended>> {
+    pub fn new(engine: &'a mut Engine, form: &'a Form) -> Result<std::result::Result<Self, Ended>> {
         let segments = segments(engine, form, 0);
         let (ended, ticks) = engine.run(&segments, &[(LONG, 1); 3])?;
         if ended != Ended::Done {

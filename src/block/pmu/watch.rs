@@ -4,6 +4,7 @@
 //! happen in kernel mode, so they take the right to count that. The worker also sleeps after every
 //! command, which is a switch: the kernel's own account of involuntary switches stays the measure.
 
+use crate::block::document::{Holds, Invariant};
 use crate::collect::kernel::{Event, Handle, Subject};
 use crate::collect::perf::{Events, software};
 
@@ -59,5 +60,26 @@ impl Watch {
         };
         let [faults, switches, migrations] = self.handles.map(&mut read);
         Watched { faults, switches, migrations }
+    }
+}
+
+impl Watched {
+    /// Adds what was seen to the assumptions.
+    pub fn enter(&self, invariants: &mut Vec<Invariant>) {
+        if let Some(faults) = self.faults {
+            invariants.push(Invariant {
+                name: "page-faults",
+                verdict: if faults == 0 { Holds::Held } else { Holds::Violated },
+                how: format!("{faults} of the worker while it was timed, by the software event"),
+            });
+        }
+        let switches = invariants.iter_mut().find(|i| i.name == "context-switches");
+        if let (Some(all), Some(moved), Some(switches)) = (self.switches, self.migrations, switches)
+        {
+            switches.how += &format!(
+                "; by the software events {all} switches, the worker's sleep after each command \
+                 included, and {moved} moves to another processor"
+            );
+        }
     }
 }

@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_worker_starts_answers_and_ends() {
-        let mut worker = Worker::start(None, random()).unwrap();
+        let mut worker = Worker::start(None, false, random()).unwrap();
         worker.put32(at::MAIL + mail::COUNT, 0);
         for _ in 0..3 {
             assert_eq!(worker.command(mail::RUN, Duration::from_secs(5)), Ended::Done);

@@ -45,6 +45,8 @@ pub struct Plan {
     pub base: u64,
     /// Processor to stay on.
     pub cpu: Option<usize>,
+    /// Leave it open to inspection by the user's own processes.
+    pub inspect: bool,
     /// Try to give it namespaces of its own.
     pub namespaces: bool,
     /// Process id of the engine.
@@ -111,7 +113,9 @@ unsafe fn child(plan: Plan) -> ! {
         let parent = call(libc::SYS_getppid, [0; 6]) as u64;
         demand(parent == plan.parent || parent == 0, 104);
         demand(prctl(libc::PR_SET_NO_NEW_PRIVS, 1) == 0, 105);
-        prctl(libc::PR_SET_DUMPABLE, 0);
+        // perf_event_open(2) asks for the right to inspect, which takes a dumpable process. No
+        // core is written all the same: see `limits`.
+        prctl(libc::PR_SET_DUMPABLE, u64::from(plan.inspect));
         if let Some(offset) = plan.rseq {
             demand(leave_rseq(offset), 109);
         }
@@ -178,7 +182,9 @@ unsafe fn prctl(option: i32, value: u64) -> i64 {
 /// Only in the worker.
 unsafe fn limits() {
     let limits = [
-        (libc::RLIMIT_CORE, 0),
+        // 1, not 0: that also keeps the kernel from starting a core handler
+        // (Linux, fs/coredump.c).
+        (libc::RLIMIT_CORE, 1),
         (libc::RLIMIT_FSIZE, 0),
         (libc::RLIMIT_NOFILE, 0),
         (libc::RLIMIT_NPROC, 0),

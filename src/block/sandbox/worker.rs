@@ -60,11 +60,12 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker on `cpu`, or wherever the scheduler likes.
+    /// Starts a worker on `cpu`, or wherever the scheduler likes. With `inspect` the user's other
+    /// processes may look at it, which the kernel demands for counting it unprivileged.
     ///
     /// # Errors
     /// No shared memory, no process, or no system-call filter.
-    pub fn start(cpu: Option<usize>, random: u64) -> Result<Self> {
+    pub fn start(cpu: Option<usize>, inspect: bool, random: u64) -> Result<Self> {
         let failed = |what: &str| {
             Error::not_possible("cannot start the block sandbox")
                 .because(format!("{what}: {}", std::io::Error::last_os_error()))
@@ -88,19 +89,20 @@ impl Worker {
             layers: Layers::default(),
             gone: true,
         };
-        let started = worker.launch(region, cpu);
+        let started = worker.launch(region, cpu, inspect);
         close(region);
         started.map(|()| worker)
     }
 
-    fn launch(&mut self, region: i32, cpu: Option<usize>) -> Result<()> {
+    fn launch(&mut self, region: i32, cpu: Option<usize>, inspect: bool) -> Result<()> {
         self.write(at::RUNTIME, runtime::image());
         self.write_filter();
         self.write_ranges();
         self.put32(at::MAIL + mail::STATE, mail::STARTING);
         let parent = u64::from(std::process::id());
         let rseq = sys::rseq_offset();
-        let plan = sys::Plan { region, base: self.base, cpu, namespaces: true, parent, rseq };
+        let plan =
+            sys::Plan { region, base: self.base, cpu, inspect, namespaces: true, parent, rseq };
         let mut pid = sys::fork(plan);
         if pid < 0 {
             let error = std::io::Error::from_raw_os_error(-pid as i32);
@@ -253,6 +255,11 @@ impl Worker {
         if !self.gone && set.set(cpu).is_ok() {
             let _ = nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(self.pid), &set);
         }
+    }
+
+    /// Its process id.
+    pub fn process(&self) -> i32 {
+        self.pid
     }
 
     /// Address of the region in the worker.

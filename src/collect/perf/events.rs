@@ -38,7 +38,7 @@ impl Events {
         leader: Option<Handle>,
         cgroups: &[File],
     ) -> Result<Handle, Errno> {
-        let mut builder = builder(event, leader, cgroups)?;
+        let builder = builder(event, leader, cgroups)?;
         let counter = match leader {
             None => builder.build(),
             Some(leader) => builder.build_with_group(self.get(leader)?),

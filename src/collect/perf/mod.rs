@@ -32,8 +32,8 @@ mod software;
 
 pub use clock::tsc_hz;
 pub(crate) use events::Events;
-pub use live::{Live, probe};
 pub(crate) use live::software;
+pub use live::{Live, probe};
 pub(crate) use open::code;
 
 use super::kernel::Kernel;

@@ -1,9 +1,13 @@
 //! The options of `tdtool block`.
 
+use crate::cli::Global;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
-use tdtool::block::{Init, Options};
+use tdtool::Result;
+use tdtool::analysis::required as required_pmu;
+use tdtool::block::{ClockSource, Init, Options, Pmu};
+use tdtool::machine::Machine;
 
 const INPUT: &str = "Which block";
 const BATCH: &str = "Many blocks";
@@ -87,6 +91,18 @@ pub struct Knobs {
     /// Leave out the loop form
     #[arg(long, help_heading = METHOD)]
     no_loop: bool,
+    /// Where core cycles come from: the PMU where there is one, else the time-stamp counter
+    #[arg(long, value_enum, default_value = "auto", help_heading = METHOD)]
+    clock: Clock,
+    /// Fail with status 3 where there is no core PMU to count with
+    #[arg(long, help_heading = METHOD)]
+    require_pmu: bool,
+    /// Count no misses and no top-down tree, PMU or not
+    #[arg(long, help_heading = METHOD)]
+    no_counts: bool,
+    /// Keep samples although something else seems to use the core (for emulators)
+    #[arg(long, help_heading = METHOD)]
+    no_sentinel: bool,
 
     /// Start with this value; REG is a 64-bit register, mem or vec. May be repeated
     #[arg(long, value_name = "REG=VALUE", value_parser = init, help_heading = VALUES)]
@@ -121,12 +137,19 @@ enum Method {
     Bhive,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Clock {
+    Auto,
+    Tsc,
+    Pmu,
+}
+
 fn number(least: u64, most: u64) -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(least..=most)
 }
 
 /// `--init` as the engine reads it; its remedy becomes part of the message.
-fn init(text: &str) -> Result<(Init, u64), String> {
+fn init(text: &str) -> std::result::Result<(Init, u64), String> {
     Init::parse(text).map_err(|e| match e.remedy() {
         Some(remedy) => format!("{e}; {remedy}"),
         None => e.to_string(),
@@ -134,8 +157,24 @@ fn init(text: &str) -> Result<(Init, u64), String> {
 }
 
 impl BlockArgs {
-    /// Preset, then method, then single settings.
-    pub fn options(&self) -> Options {
+    /// Preset, then method, then single settings; with this machine's PMU.
+    pub fn options(&self, global: &Global) -> Result<Options> {
+        let options = self.chosen();
+        let required = self.knobs.require_pmu || options.clock == ClockSource::Pmu;
+        if !required && !options.counts && options.clock == ClockSource::Tsc {
+            return Ok(options);
+        }
+        let (machine, library) = (Machine::detect(), global.library()?);
+        let found = Pmu::find(&machine, &library, global.uarch.as_deref(), options.cpu)?;
+        let pmu = match found {
+            Ok(pmu) => pmu,
+            Err(finding) if required => return Err(required_pmu(&finding)),
+            Err(finding) => Pmu::Absent(finding.cause.unwrap_or(finding.what)),
+        };
+        Ok(Options { pmu, ..options })
+    }
+
+    fn chosen(&self) -> Options {
         let preset = match (self.quick, self.thorough) {
             (true, _) => Options::quick(),
             (_, true) => Options::thorough(),
@@ -159,6 +198,13 @@ impl Knobs {
             align: self.align.map(|n| n as usize),
             two_factors: options.two_factors && !self.single_factor,
             loop_form: options.loop_form && !self.no_loop,
+            clock: match self.clock {
+                Clock::Auto => ClockSource::Auto,
+                Clock::Tsc => ClockSource::Tsc,
+                Clock::Pmu => ClockSource::Pmu,
+            },
+            counts: options.counts && !self.no_counts,
+            sentinel: options.sentinel && !self.no_sentinel,
             mapping: options.mapping && !self.no_mapping,
             physical_pages: chosen(self.physical_pages, options.physical_pages),
             page_limit: chosen(self.page_limit, options.page_limit),

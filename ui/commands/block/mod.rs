@@ -16,9 +16,11 @@ use tdtool::block::{self, Options, Profiler, Status, batch};
 use tdtool::code::{Block, Location, Syntax, assemble, parse_hex, read_location};
 use tdtool::{Error, Result};
 
-pub fn run(_global: &Global, args: BlockArgs) -> Result<ExitCode> {
-    let options = args.options();
+pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
+    let options = args.options(global)?;
     if let (Some(input), Some(output)) = (&args.batch, &args.output) {
+        // Rows have no place for counts.
+        let options = Options { counts: false, ..options };
         return run_batch(input, output, &args, &options);
     }
     let report = match bytes(&args).and_then(|bytes| Block::decode(&bytes)) {
