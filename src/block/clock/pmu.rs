@@ -10,7 +10,7 @@ use crate::Result;
 use crate::block::Options;
 use crate::block::engine::Engine;
 use crate::block::measure::{Form, Pass, Timed};
-use crate::block::pmu::{Counting, FormRuns, Sample, Stop, calm, sample};
+use crate::block::pmu::{Counting, FormRuns, Runs, Sample, Stop, calm, sample};
 use crate::block::stats::median;
 use crate::machine::Encoding;
 
@@ -46,7 +46,7 @@ impl PmuClock {
     /// Differences of one placement: those that had the core for themselves.
     fn placement(
         &mut self,
-        runs: &mut FormRuns<'_>,
+        runs: &mut dyn Runs,
         placement: usize,
         wanted: usize,
         sentinel: bool,
@@ -99,7 +99,7 @@ impl Clock for PmuClock {
             return Ok(Pass::Done);
         }
         let mut values = Vec::new();
-        let mut runs = match FormRuns::new(engine, form)? {
+        let mut runs = match FormRuns::new(engine, form, options.sentinel)? {
             Ok(runs) => runs,
             Err(ended) => return Ok(Pass::Failed(form.explained(&ended, options))),
         };
@@ -133,5 +133,54 @@ impl Clock for PmuClock {
             timed.batches.extend(values);
         }
         Ok(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::pmu::scripted::{Script, Scripted};
+
+    const CYCLES: Encoding = Encoding {
+        kind: 4,
+        config: 0x3c,
+        config1: 0,
+        config2: 0,
+        user_only: false,
+        kernel_only: false,
+    };
+
+    /// Seven and a half cycles an iteration.
+    fn clock(script: Script) -> (PmuClock, Scripted) {
+        let rates = [(0x3c, 7.5)].into_iter().collect();
+        let scripted = Scripted::new(Script { rates, ..script });
+        let mut clock = PmuClock::new(Box::new(scripted.clone()), CYCLES);
+        clock.try_on(1).expect("a PMU");
+        clock.counting.open(1, &[CYCLES]).expect("a PMU");
+        (clock, scripted)
+    }
+
+    #[test]
+    fn cycles_are_those_of_the_iterations_between_and_disturbed_ones_are_dropped() {
+        let (mut clock, mut runs) = clock(Script { neighbour: |n| n == 3, ..Script::default() });
+        let taken = clock.placement(&mut runs, 0, 4, true).expect("ran").expect("counted");
+        assert_eq!(taken.cycles, [7.5; 4]);
+        assert_eq!(taken.dropped, 1);
+    }
+
+    #[test]
+    fn a_clock_without_a_counter_is_void_and_never_a_number() {
+        let (mut clock, mut runs) = clock(Script { free: 0, ..Script::default() });
+        let taken = clock.placement(&mut runs, 0, 4, true).expect("ran");
+        assert_eq!(taken.err(), Some(Stop::Starved));
+    }
+
+    #[test]
+    fn a_kernel_without_the_event_says_so() {
+        let absent = std::collections::BTreeSet::from([0x3c]);
+        let scripted = Scripted::new(Script { absent, ..Script::default() });
+        let mut clock = PmuClock::new(Box::new(scripted), CYCLES);
+        let why = clock.try_on(1).expect_err("refused");
+        assert!(why.contains("refuses the event (no such file"), "{why}");
     }
 }

@@ -15,6 +15,7 @@
 //! | `runs` | a form of a block in the sandbox, as `sample` runs it |
 //! | `tree` | level 1–2 of the top-down tree |
 //! | `misses` | single events per iteration |
+//! | `scripted` | for tests: a block, a processor and a kernel that follow a script |
 //! | `source` | which of this a profiler uses |
 //! | `watch` | software events, which need no PMU |
 
@@ -24,8 +25,10 @@ mod misses;
 mod runs;
 mod sample;
 #[cfg(test)]
-mod scripted;
+pub mod scripted;
 mod source;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod watch;
 
@@ -33,13 +36,12 @@ pub use self::core::{Core, Pmu};
 pub use counting::{Counting, PerfCounting};
 pub use misses::witness;
 pub use runs::FormRuns;
-pub use sample::{Sample, Stop, calm, sample};
+pub use sample::{Runs, Sample, Stop, calm, sample};
 pub use source::Source;
 pub use watch::{Watch, Watched};
 
 use super::document::{Hierarchy, Miss};
 use crate::Result;
-use sample::Runs;
 
 /// Tries for each repetition that is kept.
 const TRIES: usize = 4;

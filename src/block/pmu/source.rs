@@ -142,7 +142,7 @@ impl Source {
         let thorough = options.passes > Options::default().passes;
         let repetitions = if thorough { REPETITIONS.1 } else { REPETITIONS.0 };
         let effort = Effort { repetitions, sentinel: options.sentinel };
-        Ok(match FormRuns::new(engine, form)? {
+        Ok(match FormRuns::new(engine, form, options.sentinel)? {
             Ok(mut runs) => Ok(count(core, &mut runs, &mut PerfCounting::default(), effort)?),
             Err(_) => Err("the block did not come to its end while it was counted".to_owned()),
         })
