@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import blocks
 from tables import ROOT, Table, rates_text
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -25,14 +26,23 @@ T={tdtool} OUT={out}
 case_() {{ C=$1; echo "== $C"; }}
 report() {{ "$T" report --format json --output "$OUT/$C.json" "$@" > "$OUT/$C.out" 2> "$OUT/$C.err"; echo $? > "$OUT/$C.rc"; }}
 W="$T workload run dependent-adds --seconds"
+block() {{ "$T" block --format json --no-loop --no-sentinel --clock pmu "$@" > "$OUT/$C.json" 2> "$OUT/$C.err"; }}
 """
 
 # GUEST: processor, module parameters, tables; then CASE: (shell, what to expect).
 # `level`: every node down to it must be there; `mux`: groups take turns.
 ALL = {"level": 1, "mux": False}
+# `block`: a document of the block profiler; see blocks.py. QEMU before 9.1 takes a user's `iretq` for
+# the kernel's, and kills with SMAP whoever executes one: processors of these guests have no SMAP.
+BLOCK = {"block": True}
+ADD4 = "4801d84801d84801d84801d8"
+BLOCKS = {
+    "block-add": ("block 4801d8", BLOCK),
+    "block-add4": (f"block {ADD4}", BLOCK | {"times": 4, "of": "block-add"}),
+}
 GUESTS = {
     "icx": {
-        "cpu": "Icelake-Server,model=106,stepping=6",
+        "cpu": "Icelake-Server,model=106,stepping=6,smap=off",
         "module": "topdown=1 counters=8",
         "tables": ["icx"],
         "cases": {
@@ -67,11 +77,29 @@ GUESTS = {
                 "echo 0 > /sys/module/simpmu/parameters/busy",
                 {"level": 2, "mux": True, "note": "counters are taken"},
             ),
+            **BLOCKS,
+            # Memory is touched, and an ordinary user may count the worker too.
+            "block-user": (
+                "echo 2 > /proc/sys/kernel/perf_event_paranoid; "
+                'setpriv --reuid=65534 --clear-groups "$T" block --format json --no-loop --no-sentinel --clock pmu '
+                "488b00 > $OUT/$C.json 2> $OUT/$C.err; echo 3 > /proc/sys/kernel/perf_event_paranoid",
+                BLOCK,
+            ),
+            # Six of the eight general counters are somebody else's: groups are split.
+            "block-watchdog": (
+                "echo 63 > /sys/module/simpmu/parameters/busy; block 4801d8; "
+                "echo 0 > /sys/module/simpmu/parameters/busy",
+                BLOCK,
+            ),
+            "block-sentinel": (
+                '"$T" block --format json --clock pmu --budget 500 4801d8 > $OUT/$C.json 2> $OUT/$C.err',
+                BLOCK | {"refused": True},
+            ),
         },
     },
     # Two threads a core: level 1 and what the short report adds must still need no turns.
     "icx-smt": {
-        "cpu": "Icelake-Server,model=106,stepping=6",
+        "cpu": "Icelake-Server,model=106,stepping=6,smap=off",
         "smp": "4,cores=2,threads=2",
         "module": "topdown=1 counters=8",
         "tables": ["icx"],
@@ -80,7 +108,7 @@ GUESTS = {
     },
     # Four counters where the table has eight: groups are too large and are split.
     "icx-small": {
-        "cpu": "Icelake-Server,model=106,stepping=6",
+        "cpu": "Icelake-Server,model=106,stepping=6,smap=off",
         "module": "topdown=1 counters=4",
         "tables": ["icx"],
         "rates": ["icx"],
@@ -89,27 +117,29 @@ GUESTS = {
         },
     },
     "skl": {
-        "cpu": "max,vendor=GenuineIntel,family=6,model=94,stepping=3",
+        "cpu": "max,vendor=GenuineIntel,family=6,model=94,stepping=3,smap=off",
         "module": "counters=8",
         "tables": ["skl"],
         "cases": {
             "level1": ("report --level 1 -- $W 1", ALL),
             "level2": ("report --level 2 -- $W 2", {"level": 2, "mux": True}),
             "level2-apart": ("report --level 2 --no-multiplex -- $W 0.5", {"level": 2}),
+            **BLOCKS,
         },
     },
     "zen4": {
-        "cpu": "max,vendor=AuthenticAMD,family=25,model=17,stepping=1",
+        "cpu": "max,vendor=AuthenticAMD,family=25,model=17,stepping=1,smap=off",
         "module": "amd=1 counters=6",
         "tables": ["zen4"],
         "cases": {
             "level1": ("report --level 1 -- $W 1", ALL),
             "level2": ("report --level 2 -- $W 3", {"level": 2, "mux": True}),
             "level2-apart": ("report --level 2 --no-multiplex -- $W 0.5", {"level": 2}),
+            **BLOCKS,
         },
     },
     "adl": {
-        "cpu": "max,vendor=GenuineIntel,family=6,model=151,stepping=2",
+        "cpu": "max,vendor=GenuineIntel,family=6,model=151,stepping=2,smap=off",
         "smp": "4",
         "module": "hybrid=1 topdown=2 counters=8 atom_counters=6",
         "tables": ["adl", "adl-e"],
@@ -117,6 +147,8 @@ GUESTS = {
             "both-kinds": ('report --level 2 -- sh -c "taskset 1 $W 1; taskset 8 $W 1"', {"level": 2, "mux": True}),
             "all": ('report --level 1 -a -- sh -c "taskset 1 $W 1; taskset 8 $W 1"', ALL),
             "drilldown": ('report --drilldown -- sh -c "taskset 1 $W 0.5; taskset 8 $W 0.5"', ALL | {"under": "Backend_Bound"}),
+            "block-p": ("block 4801d8", BLOCK | {"table": 0}),
+            "block-e": ("block 4801d8 --cpu 3", BLOCK | {"table": 1}),
         },
     },
 }
@@ -264,6 +296,10 @@ def main():
             expected = {t.name: t.expected(options.tdtool, rates) for t in tables}
             for case, (_, want) in guest["cases"].items():
                 if not options.wanted(name, case):
+                    continue
+                if want.get("block"):
+                    table = tables[want.get("table", 0)]
+                    blocks.check(check.fail, f"{name}/{case}", out, case, want, table, rates, expected[table.name])
                     continue
                 path = out / f"{case}.json"
                 if not path.exists() or not path.read_text().strip():

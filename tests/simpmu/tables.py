@@ -19,7 +19,7 @@ class Table:
     def __init__(self, name, rates_file):
         path = next((ROOT / "events").glob(f"*/{name}.toml"))
         data = tomllib.loads(path.read_text())
-        self.name = name
+        self.name, self.clocks = name, data["clocks"]
         self.events = {n: e for n, e in data["events"].items() if e.get("pmu", "core") == "core"}
         self.amd = data["vendor"] == "AuthenticAMD"
         self.chosen, self.by_hand = read_rates(rates_file)

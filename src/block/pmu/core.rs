@@ -33,7 +33,7 @@ pub struct Core {
     pub table: Option<Table>,
     /// Groups for level 1 and 2, leaders first.
     pub groups: Vec<Vec<EventId>>,
-    /// Nodes of the table that cannot be counted live are not in the groups; those that are.
+    /// Whether each core has several threads.
     pub smt: bool,
     /// What groups have to fit.
     pub budget: Option<Budget>,
@@ -114,7 +114,7 @@ impl Core {
         let budget = table.as_ref().map(|t| Budget::of(t, smt, watchdog));
         let groups = table.as_ref().zip(budget.as_ref()).map(|(table, budget)| {
             let plan = schedule::plan(table, &schedule::to_level(table, LEVELS), smt, budget);
-            plan.groups.into_iter().map(|g| g.events).collect()
+            plan.groups.into_iter().map(|g| with_clock(table, g.events)).collect()
         });
         let named = table.as_ref().and_then(|t| perf::code(t, t.clocks, pmu, smt).ok());
         let several = machine.core_pmus().nth(1).is_some();
@@ -136,6 +136,15 @@ impl Core {
     pub fn nodes(&self) -> Vec<crate::tables::NodeId> {
         self.table.as_ref().map(|t| schedule::to_level(t, LEVELS)).unwrap_or_default()
     }
+}
+
+/// A group with the clock: groups are counted in runs of their own, and the clock is what brings
+/// the terms of a split node to the same cycles.
+fn with_clock(table: &Table, mut events: Vec<EventId>) -> Vec<EventId> {
+    if !events.contains(&table.clocks) {
+        events.push(table.clocks);
+    }
+    events
 }
 
 /// A generic event of linux/perf_event.h: type 0 (`PERF_TYPE_HARDWARE`) or 3

@@ -107,9 +107,14 @@ impl Counter<'_> {
             return Ok(Err(Stop::Starved));
         }
         let calm = calm(&samples, self.effort.sentinel);
-        let whole = samples.into_iter().zip(calm);
-        let kept: Vec<Sample> = whole.filter(|(s, c)| *c && s.whole).map(|(s, _)| s).collect();
-        Ok(if kept.len() < 2 { Err(Stop::Contended) } else { Ok(kept) })
+        let quiet: Vec<Sample> =
+            samples.into_iter().zip(calm).filter(|(_, calm)| *calm).map(|(s, _)| s).collect();
+        let few = |samples: &[Sample]| samples.len() < 2;
+        if few(&quiet) {
+            return Ok(Err(Stop::Contended));
+        }
+        let kept: Vec<Sample> = quiet.into_iter().filter(Sample::is_sound).collect();
+        Ok(if few(&kept) { Err(Stop::Noise) } else { Ok(kept) })
     }
 
     fn repetitions(&mut self) -> Result<std::result::Result<Vec<Sample>, Stop>> {
@@ -123,7 +128,7 @@ impl Counter<'_> {
             }
             let starved = samples.len() >= 2 && samples.iter().all(|s| !s.whole);
             let good = samples.iter().zip(calm(&samples, self.effort.sentinel));
-            if starved || good.filter(|(s, c)| s.whole && *c).count() >= wanted {
+            if starved || good.filter(|(s, c)| s.is_sound() && *c).count() >= wanted {
                 break;
             }
         }

@@ -53,6 +53,12 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Whether the long command took longer than the short one: if not, the difference is noise and
+    /// no ratio of its counts means anything.
+    pub fn is_sound(&self) -> bool {
+        self.whole && self.time > 0
+    }
+
     /// Count of the event at `index` per iteration.
     pub fn per_iteration(&self, index: usize) -> Option<f64> {
         self.counts.get(index).map(|c| *c as f64 / self.iterations)
@@ -72,6 +78,8 @@ pub enum Stop {
     Ended(Ended),
     /// Something else used the core nearly all the time.
     Contended,
+    /// Long commands took no longer than short ones.
+    Noise,
 }
 
 /// One difference of the open group, at one placement.
@@ -167,6 +175,7 @@ impl std::fmt::Display for Stop {
                 write!(f, "the counters cannot be read ({})", super::refusal(*errno))
             }
             Stop::Ended(_) => f.write_str("the block did not come to its end while it was counted"),
+            Stop::Noise => f.write_str("its counts drown in noise"),
             Stop::Contended => f.write_str("something else used the core nearly all the time"),
         }
     }

@@ -1,0 +1,82 @@
+"""What the block profiler must say in a guest whose counts follow a file of rates.
+
+Counts there are rates × time, so shares and ratios of counts are known beforehand; cycles are not,
+since they depend on how fast the emulator runs. That counts are divided by the right number of
+iterations is therefore checked by two blocks of which one has four times the work of the other.
+"""
+
+import json
+import re
+
+# The emulator's speed varies by a few ten percent; a wrong divisor would be off by far more.
+FACTOR = 2.5
+
+
+def check(fail, label, out, case, want, table, rates, expected):
+    """Checks one document, as far as `want` asks."""
+    path = out / f"{case}.json"
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, json.JSONDecodeError):
+        fail(f"{label}: no report: {(out / f'{case}.err').read_text()}")
+        return
+    throughput = document["throughput"]
+    if want.get("refused"):
+        # The emulator is no core whose sentinel holds: no number may come of it.
+        if document["status"] == "ok" or throughput:
+            fail(f"{label}: {throughput} although the core was never seen calm")
+        print(f"{label}: {document['status']}: {document['reason']}")
+        return
+    if not throughput or throughput["clock"] != "pmu":
+        fail(f"{label}: the clock is not the PMU: {document['status']}, {document['reason']}")
+        return
+    worst = nodes(fail, label, document["hierarchy"], table, expected)
+    ratios = misses(fail, label, document["misses"], table, rates)
+    said = f"{label}: {throughput['cycles']:.2f} cycles an iteration"
+    if "times" in want:
+        other = json.loads((out / f"{want['of']}.json").read_text())["throughput"]["cycles"]
+        times = throughput["cycles"] / other
+        said += f", {times:.2f} times {want['of']}"
+        if not want["times"] / FACTOR < times < want["times"] * FACTOR:
+            fail(f"{label}: {times:.2f} times {want['of']}, not about {want['times']}")
+    print(f"{said}; worst share off by {100 * worst:.3f} %, {ratios} other events in proportion")
+
+
+def nodes(fail, label, hierarchy, table, expected):
+    """Level 1 and 2 as the rates give them."""
+    worst, seen = 0.0, set()
+    if "each in runs of its own" not in hierarchy["verdict"]:
+        fail(f"{label}: {hierarchy['verdict']}")
+    for node in hierarchy["nodes"]:
+        seen.add(node["id"])
+        right = expected.get(node["id"])
+        if right is None or node["share"] is None:
+            if (right is None) != (node["share"] is None):
+                fail(f"{label} {node['id']}: {node['share']}, not {right}: {node['reason']}")
+            continue
+        off = abs(node["share"] - right) / max(abs(right), 0.01)
+        worst = max(worst, off)
+        if off > 0.01:
+            fail(f"{label} {node['id']}: {node['share']:.5f}, not {right:.5f}")
+        if not node["low"] <= node["share"] <= node["high"]:
+            fail(f"{label} {node['id']}: {node['share']} outside {node['low']} to {node['high']}")
+    missing = set(table.by_hand) - seen - {"Microcode_Sequencer"}
+    if missing:
+        fail(f"{label}: no node {', '.join(sorted(missing))}")
+    return worst
+
+
+def misses(fail, label, listed, table, rates):
+    """Each event beside the clock it was counted with, as their rates are."""
+    clock = rates[table.config(table.clocks)][0]
+    for miss in listed:
+        event = miss["how"].split(",")[0]
+        config = table.config(event) if event in table.events else (0xC0, 0)
+        right = rates[config][0] / clock
+        cycles = float(re.search(r"at (-?[0-9.]+) cycles", miss["how"])[1])
+        # Printed with three digits behind the point.
+        if cycles > 0.2 and abs(miss["per_iteration"] / cycles / right - 1) > 0.02:
+            fail(f"{label} {miss['name']}: {miss['per_iteration'] / cycles:.5f}, not {right:.5f}")
+    if not any(m["name"] == "instructions" for m in listed):
+        fail(f"{label}: no instructions were counted")
+    return len(listed)
