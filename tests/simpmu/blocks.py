@@ -1,15 +1,14 @@
 """What the block profiler must say in a guest whose counts follow a file of rates.
 
-Counts there are rates × time, so shares and ratios of counts are known beforehand; cycles are not,
-since they depend on how fast the emulator runs. That counts are divided by the right number of
-iterations is therefore checked by two blocks of which one has four times the work of the other.
+Counts there are rates × time, and the emulator lets every instruction take a nanosecond (`-icount
+shift=0`): shares, ratios of counts and cycles per iteration are all known beforehand.
 """
 
 import json
 import re
 
-# The emulator's speed varies by a few ten percent; a wrong divisor would be off by far more.
-FACTOR = 2.5
+# The module takes a tenth of all counts to be kernel mode, and the profiler counts user mode alone.
+USER = 0.9
 
 
 def check(fail, label, out, case, want, table, rates, expected):
@@ -32,14 +31,14 @@ def check(fail, label, out, case, want, table, rates, expected):
         return
     worst = nodes(fail, label, document["hierarchy"], table, expected)
     ratios = misses(fail, label, document["misses"], table, rates)
-    said = f"{label}: {throughput['cycles']:.2f} cycles an iteration"
-    if "times" in want:
-        other = json.loads((out / f"{want['of']}.json").read_text())["throughput"]["cycles"]
-        times = throughput["cycles"] / other
-        said += f", {times:.2f} times {want['of']}"
-        if not want["times"] / FACTOR < times < want["times"] * FACTOR:
-            fail(f"{label}: {times:.2f} times {want['of']}, not about {want['times']}")
-    print(f"{said}; worst share off by {100 * worst:.3f} %, {ratios} other events in proportion")
+    right = want["instructions"] * rates[table.config(table.clocks)][0] / 1000 * USER
+    cycles = throughput["cycles"]
+    if abs(cycles / right - 1) > 0.005:
+        fail(f"{label}: {cycles:.4f} cycles an iteration, not {right:.4f}")
+    print(
+        f"{label}: {document['status']}, {cycles:.4f} cycles an iteration for {right:.4f}; "
+        f"worst share off by {100 * worst:.3f} %, {ratios} other events in proportion"
+    )
 
 
 def nodes(fail, label, hierarchy, table, expected):

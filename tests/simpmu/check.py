@@ -32,17 +32,19 @@ block() {{ "$T" block --format json --no-loop --no-sentinel --clock pmu "$@" > "
 # GUEST: processor, module parameters, tables; then CASE: (shell, what to expect).
 # `level`: every node down to it must be there; `mux`: groups take turns.
 ALL = {"level": 1, "mux": False}
-# `block`: a document of the block profiler; see blocks.py. QEMU before 9.1 takes a user's `iretq` for
-# the kernel's, and kills with SMAP whoever executes one: processors of these guests have no SMAP.
-BLOCK = {"block": True}
-ADD4 = "4801d84801d84801d84801d8"
+# `block`: a document of the block profiler; see blocks.py. Its guests count time by instructions, one
+# nanosecond each, so that cycles are known as well. QEMU before 9.1 takes a user's `iretq` for the
+# kernel's and kills with SMAP whoever executes one: the processors have no SMAP.
+BLOCK = {"block": True, "instructions": 1}
+BLOCK_CLOCK = {"smp": "1", "qemu": "-icount shift=0,sleep=off"}
 BLOCKS = {
-    "block-add": ("block 4801d8", BLOCK),
-    "block-add4": (f"block {ADD4}", BLOCK | {"times": 4, "of": "block-add"}),
+    "add": ("block 4801d8", BLOCK),
+    "add4": ("block 4801d84801d84801d84801d8", BLOCK | {"instructions": 4}),
 }
+
 GUESTS = {
     "icx": {
-        "cpu": "Icelake-Server,model=106,stepping=6,smap=off",
+        "cpu": "Icelake-Server,model=106,stepping=6",
         "module": "topdown=1 counters=8",
         "tables": ["icx"],
         "cases": {
@@ -77,29 +79,11 @@ GUESTS = {
                 "echo 0 > /sys/module/simpmu/parameters/busy",
                 {"level": 2, "mux": True, "note": "counters are taken"},
             ),
-            **BLOCKS,
-            # Memory is touched, and an ordinary user may count the worker too.
-            "block-user": (
-                "echo 2 > /proc/sys/kernel/perf_event_paranoid; "
-                'setpriv --reuid=65534 --clear-groups "$T" block --format json --no-loop --no-sentinel --clock pmu '
-                "488b00 > $OUT/$C.json 2> $OUT/$C.err; echo 3 > /proc/sys/kernel/perf_event_paranoid",
-                BLOCK,
-            ),
-            # Six of the eight general counters are somebody else's: groups are split.
-            "block-watchdog": (
-                "echo 63 > /sys/module/simpmu/parameters/busy; block 4801d8; "
-                "echo 0 > /sys/module/simpmu/parameters/busy",
-                BLOCK,
-            ),
-            "block-sentinel": (
-                '"$T" block --format json --clock pmu --budget 500 4801d8 > $OUT/$C.json 2> $OUT/$C.err',
-                BLOCK | {"refused": True},
-            ),
         },
     },
     # Two threads a core: level 1 and what the short report adds must still need no turns.
     "icx-smt": {
-        "cpu": "Icelake-Server,model=106,stepping=6,smap=off",
+        "cpu": "Icelake-Server,model=106,stepping=6",
         "smp": "4,cores=2,threads=2",
         "module": "topdown=1 counters=8",
         "tables": ["icx"],
@@ -108,7 +92,7 @@ GUESTS = {
     },
     # Four counters where the table has eight: groups are too large and are split.
     "icx-small": {
-        "cpu": "Icelake-Server,model=106,stepping=6,smap=off",
+        "cpu": "Icelake-Server,model=106,stepping=6",
         "module": "topdown=1 counters=4",
         "tables": ["icx"],
         "rates": ["icx"],
@@ -117,29 +101,27 @@ GUESTS = {
         },
     },
     "skl": {
-        "cpu": "max,vendor=GenuineIntel,family=6,model=94,stepping=3,smap=off",
+        "cpu": "max,vendor=GenuineIntel,family=6,model=94,stepping=3",
         "module": "counters=8",
         "tables": ["skl"],
         "cases": {
             "level1": ("report --level 1 -- $W 1", ALL),
             "level2": ("report --level 2 -- $W 2", {"level": 2, "mux": True}),
             "level2-apart": ("report --level 2 --no-multiplex -- $W 0.5", {"level": 2}),
-            **BLOCKS,
         },
     },
     "zen4": {
-        "cpu": "max,vendor=AuthenticAMD,family=25,model=17,stepping=1,smap=off",
+        "cpu": "max,vendor=AuthenticAMD,family=25,model=17,stepping=1",
         "module": "amd=1 counters=6",
         "tables": ["zen4"],
         "cases": {
             "level1": ("report --level 1 -- $W 1", ALL),
             "level2": ("report --level 2 -- $W 3", {"level": 2, "mux": True}),
             "level2-apart": ("report --level 2 --no-multiplex -- $W 0.5", {"level": 2}),
-            **BLOCKS,
         },
     },
     "adl": {
-        "cpu": "max,vendor=GenuineIntel,family=6,model=151,stepping=2,smap=off",
+        "cpu": "max,vendor=GenuineIntel,family=6,model=151,stepping=2",
         "smp": "4",
         "module": "hybrid=1 topdown=2 counters=8 atom_counters=6",
         "tables": ["adl", "adl-e"],
@@ -147,8 +129,50 @@ GUESTS = {
             "both-kinds": ('report --level 2 -- sh -c "taskset 1 $W 1; taskset 8 $W 1"', {"level": 2, "mux": True}),
             "all": ('report --level 1 -a -- sh -c "taskset 1 $W 1; taskset 8 $W 1"', ALL),
             "drilldown": ('report --drilldown -- sh -c "taskset 1 $W 0.5; taskset 8 $W 0.5"', ALL | {"under": "Backend_Bound"}),
-            "block-p": ("block 4801d8", BLOCK | {"table": 0}),
-            "block-e": ("block 4801d8 --cpu 3", BLOCK | {"table": 1}),
+        },
+    },
+    "icx-block": BLOCK_CLOCK
+    | {
+        "cpu": "Icelake-Server,model=106,stepping=6,smap=off",
+        "module": "topdown=1 counters=8",
+        "tables": ["icx"],
+        "cases": BLOCKS
+        | {
+            # An ordinary user may count the worker, too; a load, so that a page is mapped.
+            "user": (
+                "echo 2 > /proc/sys/kernel/perf_event_paranoid; "
+                'setpriv --reuid=65534 --clear-groups "$T" block --format json --no-loop --no-sentinel --clock pmu '
+                "488b00 > $OUT/$C.json 2> $OUT/$C.err; echo 3 > /proc/sys/kernel/perf_event_paranoid",
+                BLOCK,
+            ),
+            # Somebody else holds three of the eight general counters: groups are split.
+            "watchdog": (
+                "echo 7 > /sys/module/simpmu/parameters/busy; block 4801d8; echo 0 > /sys/module/simpmu/parameters/busy",
+                BLOCK,
+            ),
+            "sentinel": (
+                '"$T" block --format json --clock pmu --budget 500 4801d8 > $OUT/$C.json 2> $OUT/$C.err',
+                BLOCK | {"refused": True},
+            ),
+        },
+    },
+    "zen4-block": BLOCK_CLOCK
+    | {
+        "cpu": "max,vendor=AuthenticAMD,family=25,model=17,stepping=1,smap=off",
+        "module": "amd=1 counters=6",
+        "tables": ["zen4"],
+        "cases": BLOCKS,
+    },
+    # Several kinds of core: the P cores unless another CPU is named.
+    "adl-block": BLOCK_CLOCK
+    | {
+        "cpu": "max,vendor=GenuineIntel,family=6,model=151,stepping=2,smap=off",
+        "smp": "2",
+        "module": "hybrid=1 topdown=2 counters=8 atom_counters=6",
+        "tables": ["adl", "adl-e"],
+        "cases": {
+            "p": ("block 4801d8", BLOCK),
+            "e": ("block 4801d8 --cpu 1", BLOCK | {"table": 1}),
         },
     },
 }
@@ -166,7 +190,7 @@ def boot(name, guest, options, out):
     script += f"cat $SIMPMU_RATES > {out}/opened\n"
     (out / "guest.sh").write_text(script)
     command = [options.simpmu / "run.sh", "-n", "-d", options.work, "-r", out / "rates", "-c", guest["cpu"]]
-    command += ["-m", guest["module"], "-s", guest.get("smp", "2"), "-w", out, "-t", "900"]
+    command += ["-m", guest["module"], "-s", guest.get("smp", "2"), "-w", out, "-t", "900", "-q", guest.get("qemu", "")]
     done = subprocess.run([*command, "--", "sh", out / "guest.sh"], capture_output=True, text=True)
     if done.returncode:
         print(done.stdout, done.stderr, file=sys.stderr)
