@@ -5,7 +5,7 @@
 //! | `sandbox` | the worker process and what protects the host from it |
 //! | `engine` | the worker as the profiler uses it |
 //! | `emit`, `program` | the code around the block |
-//! | `options`, `init` | what can be chosen |
+//! | `options`, `init`, `repeat` | what can be chosen, and giving a document back |
 //! | `values`, `discover` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure` | timing |
 //! | `invariants`, `profile` | what held, and the verdict |
@@ -25,6 +25,7 @@ mod measure;
 mod options;
 mod profile;
 mod program;
+mod repeat;
 mod sandbox;
 mod stats;
 mod text;
@@ -35,5 +36,6 @@ pub use document::{Forms, Holds, Invariant, Report, Status, Throughput};
 pub use init::Init;
 pub use options::Options;
 pub use profile::{Profiler, rejected};
+pub use repeat::Repeat;
 pub use text::render;
 pub use values::Values;
