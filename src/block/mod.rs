@@ -10,7 +10,7 @@
 //! | `clock`, `stats`, `measure` | timing |
 //! | `invariants`, `profile` | what held, and the verdict |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
-//! | `batch` | thousands of blocks |
+//! | `batch`, `rows`, `processors` | thousands of blocks |
 
 pub mod batch;
 mod clock;
@@ -23,9 +23,11 @@ mod init;
 mod invariants;
 mod measure;
 mod options;
+pub mod processors;
 mod profile;
 mod program;
 mod repeat;
+pub mod rows;
 mod sandbox;
 mod stats;
 mod text;
