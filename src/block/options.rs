@@ -15,7 +15,7 @@ pub struct Options {
     pub rounds: usize,
     /// How often a pass may be repeated because the core was shared.
     pub retries: usize,
-    /// How long one block may be tried while the core is shared.
+    /// How long a block may wait for a core that nothing else uses.
     pub budget: Duration,
     /// Most copies in the unrolled form; as many as fit the op cache otherwise.
     pub copies: Option<usize>,
@@ -52,7 +52,7 @@ impl Default for Options {
             placements: 2,
             rounds: 32,
             retries: 3,
-            budget: Duration::from_secs(1),
+            budget: Duration::from_secs(5),
             copies: None,
             align: None,
             two_factors: true,
@@ -78,7 +78,6 @@ impl Options {
             placements: 2,
             rounds: 8,
             retries: 1,
-            budget: Duration::from_millis(100),
             loop_form: false,
             ..Self::default()
         }
@@ -86,14 +85,7 @@ impl Options {
 
     /// 5 passes over 6 placements.
     pub fn thorough() -> Self {
-        Self {
-            passes: 5,
-            placements: 6,
-            rounds: 40,
-            retries: 6,
-            budget: Duration::from_secs(5),
-            ..Self::default()
-        }
+        Self { passes: 5, placements: 6, rounds: 40, retries: 6, ..Self::default() }
     }
 
     /// The configuration of the BHive paper: one physical page, one value set, plain unrolling.

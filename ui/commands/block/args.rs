@@ -79,7 +79,7 @@ pub struct Knobs {
     /// Passes repeated because the core was shared
     #[arg(long, value_name = "N", value_parser = number(0, 1000), help_heading = EFFORT)]
     retries: Option<u64>,
-    /// How long one block may be tried while the core is shared, in milliseconds
+    /// How long a block may wait for a core that nothing else uses, in milliseconds
     #[arg(long, value_name = "MS", value_parser = number(1, 3_600_000), help_heading = EFFORT)]
     budget: Option<u64>,
 
