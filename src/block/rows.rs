@@ -70,11 +70,12 @@ pub fn read(data: &[u8]) -> Result<Rows> {
     Ok(all)
 }
 
-/// A name: at least three characters, starting with a letter, not all of them digits of a number.
+/// A name: at least three letters, not all of them hexadecimal digits, and no figures, which a
+/// malformed block is likely to have.
 fn is_header(field: &str) -> bool {
     field.len() >= 3
         && field.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && field.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ' ' | '-'))
+        && field.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '_' | ' ' | '-'))
         && field.chars().any(|c| c.is_ascii_alphabetic() && !c.is_ascii_hexdigit())
 }
 
@@ -88,17 +89,18 @@ fn record(data: &[u8]) -> (Row, usize) {
         let end = end.unwrap_or(line);
         return (row(&data[..end], None), end + end_of_record(&data[end..]).unwrap_or(line - end));
     };
-    let Some((field, length)) = quoted(data) else {
-        // Only this line is spoilt, not all that follow.
-        return (row(&data[..line], Some("a quote is not closed")), line);
-    };
-    let behind = data[length..].first();
-    let fault = match behind {
-        None | Some(b',' | b'\n' | b'\r') => None,
-        Some(_) => Some("text behind a closing quote"),
-    };
-    let end = length + end_of_record(&data[length..]).unwrap_or_else(|| line_at(&data[length..]));
-    (row(&field, fault), end)
+    let separated = |at: usize| matches!(data.get(at), None | Some(b',' | b'\n' | b'\r'));
+    match quoted(data) {
+        Some((field, length)) if separated(length) => {
+            let behind = end_of_record(&data[length..]).unwrap_or_else(|| line_at(&data[length..]));
+            (row(&field, None), length + behind)
+        }
+        // Only this line is spoilt, not all up to the next quote.
+        Some((_, length)) if length <= line => {
+            (row(&data[..line], Some("text behind a closing quote")), line)
+        }
+        _ => (row(&data[..line], Some("a quote is not closed")), line),
+    }
 }
 
 /// The content of the quoted field at the start of `data`, and its length with its quotes.
@@ -151,6 +153,7 @@ mod tests {
         assert_eq!(texts(b"4801d8\n\\x90\n"), ["4801d8", "\\x90"]);
         assert_eq!(read(b"code_hex\n90").unwrap().header.as_deref(), Some("code_hex"));
         assert_eq!(texts(b"zz\n90"), ["zz", "90"], "a malformed first row is a row");
+        assert_eq!(texts(b"zz01\n90"), ["zz01", "90"]);
         assert_eq!(texts(b"cafe\nfacade"), ["cafe", "facade"]);
     }
 

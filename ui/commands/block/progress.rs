@@ -14,7 +14,7 @@ const BAR: usize = 24;
 /// Counts what is done and shows it.
 pub struct Progress {
     start: Instant,
-    shown: Instant,
+    shown: Option<Instant>,
     all: usize,
     before: usize,
     counts: [usize; 4],
@@ -28,7 +28,15 @@ impl Progress {
         let now = Instant::now();
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let terminal = std::io::stderr().is_terminal() && !dumb;
-        Self { start: now, shown: now, all, before, counts: [0; 4], ascii, terminal }
+        Self {
+            start: now,
+            shown: (!terminal).then_some(now),
+            all,
+            before,
+            counts: [0; 4],
+            ascii,
+            terminal,
+        }
     }
 
     /// One row more.
@@ -52,10 +60,10 @@ impl Progress {
     /// Shows how far it is, if that is due.
     pub fn show(&mut self) {
         let due = if self.terminal { PICTURE } else { LINE };
-        if self.shown.elapsed() < due {
+        if self.shown.is_some_and(|shown| shown.elapsed() < due) {
             return;
         }
-        self.shown = Instant::now();
+        self.shown = Some(Instant::now());
         let now = Now {
             rows: self.rows(),
             all: self.all,
@@ -65,7 +73,8 @@ impl Progress {
         let mut err = std::io::stderr().lock();
         // Progress that cannot be shown is no reason to stop.
         let _ = if self.terminal {
-            let width = terminal::size().map_or(80, |(columns, _)| usize::from(columns));
+            let width = terminal::size().ok().map(|(columns, _)| usize::from(columns));
+            let width = width.filter(|w| *w > 0).unwrap_or(80);
             write!(err, "\r{}\x1b[K", now.picture(width, self.ascii)).and_then(|()| err.flush())
         } else {
             writeln!(err, "{}", now.words())
