@@ -207,6 +207,13 @@ fn a_file_that_may_grow_no_further_ends_in_a_whole_line() {
     let resumed = batch.output(&["--resume"]);
     assert!(resumed.starts_with(&written));
     assert_eq!(resumed.lines().count(), 201);
+    // The sandbox's shared memory is such a file: once the process died of it without a word.
+    let block = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_tdtool"), "90"])
+        .output()
+        .unwrap();
+    assert_eq!(block.status.code(), Some(3), "{}", stderr(&block));
+    assert!(stderr(&block).contains("ulimit -f"), "{}", stderr(&block));
 }
 
 #[test]

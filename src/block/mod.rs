@@ -11,27 +11,40 @@
 //! | `invariants`, `profile` | what held, and the verdict |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
 //! | `batch`, `rows`, `processors` | thousands of blocks |
+//! | `x86_absent` | what stands in for all this on other architectures |
 
 pub mod batch;
+#[cfg(target_arch = "x86_64")]
 mod clock;
 mod csv;
+#[cfg(target_arch = "x86_64")]
 mod discover;
 mod document;
+#[cfg(target_arch = "x86_64")]
 mod emit;
+#[cfg(target_arch = "x86_64")]
 mod engine;
 mod init;
+#[cfg(target_arch = "x86_64")]
 mod invariants;
+#[cfg(target_arch = "x86_64")]
 mod measure;
 mod options;
 pub mod processors;
+#[cfg_attr(not(target_arch = "x86_64"), path = "x86_absent.rs")]
 mod profile;
+#[cfg(target_arch = "x86_64")]
 mod program;
 mod repeat;
 pub mod rows;
+#[cfg(target_arch = "x86_64")]
 mod sandbox;
+#[cfg(target_arch = "x86_64")]
 mod stats;
 mod text;
 mod values;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod x86_absent;
 
 pub use csv::{HEADER, row};
 pub use document::{Forms, Holds, Invariant, Report, Status, Throughput};
