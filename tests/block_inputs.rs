@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod block_support;
+#[path = "fuzz/parsers.rs"]
+mod parsers;
 
 use block_support::{hex, json, run, sandbox, stderr};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -275,4 +278,86 @@ fn every_knob_is_taken_by_itself_and_out_of_range_refused() {
     // Two pages are one too many.
     let document = json(&["488b03488b8b00100000", "--page-limit", "1"], b"");
     assert_eq!(document["status"], "failed");
+}
+
+/// A program of one function with IACA markers, and its object file; marked.s is their source.
+const PROGRAM: &[u8] = include_bytes!("fixtures/block/marked");
+const OBJECT: &[u8] = include_bytes!("fixtures/block/marked.o");
+
+#[test]
+fn iaca_markers_in_programs_and_object_files_are_found() {
+    // inc eax; add eax,[rip+variable]; cmp eax,9; jl; as objdump -d prints the program.
+    let code = "ffc00305761f000083f8097cf3";
+    let region = |data| tdtool::code::read_binary(data).unwrap().remove(0).bytes;
+    let hex = |bytes: Vec<u8>| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    assert_eq!(hex(region(PROGRAM)), code);
+    // Before linking the variable has no address: it gets one, and the rest is as it was.
+    let object = hex(region(OBJECT));
+    assert_eq!((&object[..8], &object[16..]), (&code[..8], &code[16..]));
+    assert_ne!(&object[8..16], "00000000");
+}
+
+/// Pieces that the parsers know, between arbitrary bytes.
+fn pieces() -> impl Strategy<Value = Vec<u8>> {
+    let known: Vec<&[u8]> = vec![
+        &IACA_START,
+        &IACA_END,
+        b"# LLVM-MCA-BEGIN a\n",
+        b"# LLVM-MCA-END a\n",
+        b"# OSACA-BEGIN\n",
+        b"/* OSACA-END */\n",
+        b".string \"",
+        b"/*",
+        b"*/",
+        b".p2align 4,,10\n",
+        b"\"",
+        b",",
+        b"\r\n",
+        b"4801d8",
+        b"\\x48 0x01",
+        b"hex,status,reason,cycles,low,high,unrolled,loop,pages\n",
+        b"\xef\xbb\xbf",
+        b"\x7fELF\x02\x01\x01",
+        b"rax=0x",
+        b"r8d=-1",
+        b"mem=18446744073709551615",
+        b"a.out:main+",
+        b":401000..401008",
+        b"{\"schema\":\"tdtool.block/1\",\"block\":{\"hex\":\"90\"},\"values\":",
+    ];
+    let known = proptest::sample::select(known).prop_map(<[u8]>::to_vec);
+    let bytes = proptest::collection::vec(any::<u8>(), 0..12);
+    proptest::collection::vec(prop_oneof![3 => known, 1 => bytes], 0..10)
+        .prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    /// Whatever the bytes are, each parser ends with a value or with an error that says something.
+    #[test]
+    fn no_input_breaks_a_parser(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        parsers::feed(&bytes);
+    }
+
+    /// The same of input that gets further into them.
+    #[test]
+    fn no_nearly_right_input_breaks_a_parser(bytes in pieces()) {
+        parsers::feed(&bytes);
+    }
+
+    /// The same of a real program, with some bytes changed or its end cut off.
+    #[test]
+    fn no_broken_program_breaks_a_parser(
+        linked in any::<bool>(),
+        changes in proptest::collection::vec((0usize..800, any::<u8>()), 1..6),
+        end in 64usize..1600,
+    ) {
+        let mut data = if linked { PROGRAM } else { OBJECT }.to_vec();
+        for (at, byte) in changes {
+            let at = at % data.len();
+            data[at] = byte;
+        }
+        data.truncate(end);
+        parsers::feed(&data);
+    }
 }

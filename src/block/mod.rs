@@ -7,7 +7,7 @@
 //! | `emit`, `program` | the code around the block |
 //! | `options`, `init`, `repeat` | what can be chosen, and giving a document back |
 //! | `values`, `discover` | initial values, pages, the address trace |
-//! | `clock`, `stats`, `measure` | timing |
+//! | `clock`, `stats`, `measure`, `timed` | timing |
 //! | `invariants`, `profile` | what held, and the verdict |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
 //! | `batch`, `rows`, `processors` | thousands of blocks |
@@ -42,6 +42,8 @@ mod sandbox;
 #[cfg(target_arch = "x86_64")]
 mod stats;
 mod text;
+#[cfg(target_arch = "x86_64")]
+mod timed;
 mod values;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod x86_absent;
