@@ -5,33 +5,55 @@
 //! | `sandbox` | the worker process and what protects the host from it |
 //! | `engine` | the worker as the profiler uses it |
 //! | `emit`, `program` | the code around the block |
-//! | `options`, `init` | what can be chosen |
+//! | `options`, `init`, `repeat` | what can be chosen, and giving a document back |
 //! | `values`, `discover` | initial values, pages, the address trace |
-//! | `clock`, `stats`, `measure` | timing |
-//! | `pmu` | what a PMU adds: misses, the top-down tree |
+//! | `clock`, `stats`, `measure`, `timed` | timing |
+//! | `counters`, `pmu` | what a PMU adds: cycles, misses, the top-down tree |
 //! | `invariants`, `profile` | what held, and the verdict |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
-//! | `batch` | thousands of blocks |
+//! | `batch`, `rows`, `processors` | thousands of blocks |
+//! | `x86_absent` | what stands in for all this on other architectures |
 
 pub mod batch;
+#[cfg(target_arch = "x86_64")]
 mod clock;
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is counted there"))]
+mod counters;
 mod csv;
+#[cfg(target_arch = "x86_64")]
 mod discover;
 mod document;
+#[cfg(target_arch = "x86_64")]
 mod emit;
+#[cfg(target_arch = "x86_64")]
 mod engine;
 mod init;
+#[cfg(target_arch = "x86_64")]
 mod invariants;
+#[cfg(target_arch = "x86_64")]
 mod measure;
 mod options;
+#[cfg(target_arch = "x86_64")]
 mod pmu;
+pub mod processors;
+#[cfg_attr(not(target_arch = "x86_64"), path = "x86_absent.rs")]
 mod profile;
+#[cfg(target_arch = "x86_64")]
 mod program;
+mod repeat;
+pub mod rows;
+#[cfg(target_arch = "x86_64")]
 mod sandbox;
+#[cfg(target_arch = "x86_64")]
 mod stats;
 mod text;
+#[cfg(target_arch = "x86_64")]
+mod timed;
 mod values;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod x86_absent;
 
+pub use counters::Pmu;
 pub use csv::{HEADER, row};
 pub use document::{
     Bound, Code, FormResult, Forms, Hierarchy, Holds, Invariant, Line, Miss, Mode, Node, Report,
@@ -39,7 +61,7 @@ pub use document::{
 };
 pub use init::Init;
 pub use options::{ClockSource, Options};
-pub use pmu::Pmu;
 pub use profile::{Profiler, rejected};
+pub use repeat::Repeat;
 pub use text::render;
 pub use values::Values;

@@ -1,7 +1,7 @@
 //! How thoroughly to measure.
 
+use super::counters::Pmu;
 use super::init::Init;
-use super::pmu::Pmu;
 use super::values::{Values, sets};
 use std::time::Duration;
 
@@ -26,9 +26,11 @@ pub struct Options {
     pub placements: usize,
     /// Rounds (samples) for each placement and pass.
     pub rounds: usize,
+    /// How far batches that agree may lie apart, as a share.
+    pub near: f64,
     /// How often a pass may be repeated because the core was shared.
     pub retries: usize,
-    /// How long one block may be tried while the core is shared.
+    /// How long a block may wait for a core that nothing else uses.
     pub budget: Duration,
     /// Most copies in the unrolled form; as many as fit the op cache otherwise.
     pub copies: Option<usize>,
@@ -70,8 +72,9 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             passes: 3,
-            placements: 2,
-            rounds: 32,
+            placements: 4,
+            rounds: 16,
+            near: 0.008,
             retries: 3,
             budget: Duration::from_secs(5),
             copies: None,
@@ -102,8 +105,8 @@ impl Options {
             passes: 1,
             placements: 2,
             rounds: 8,
+            near: 0.04,
             retries: 1,
-            budget: Duration::from_millis(100),
             loop_form: false,
             counts: false,
             ..Self::default()
@@ -112,14 +115,7 @@ impl Options {
 
     /// 5 passes over 6 placements.
     pub fn thorough() -> Self {
-        Self {
-            passes: 5,
-            placements: 6,
-            rounds: 40,
-            retries: 6,
-            budget: Duration::from_secs(5),
-            ..Self::default()
-        }
+        Self { passes: 3, placements: 6, rounds: 40, retries: 6, ..Self::default() }
     }
 
     /// The configuration of the BHive paper: one physical page, one value set, plain unrolling.

@@ -15,7 +15,8 @@ pub use tsc::{CHAINS, Calibration, Places, TscClock};
 
 use super::Options;
 use super::engine::Engine;
-use super::measure::{Form, Pass, Timed};
+use super::measure::{Form, Pass};
+use super::timed::Timed;
 use crate::Result;
 
 /// Measures core cycles of a form.

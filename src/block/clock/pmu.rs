@@ -9,9 +9,10 @@ use super::Clock;
 use crate::Result;
 use crate::block::Options;
 use crate::block::engine::Engine;
-use crate::block::measure::{Form, Pass, Timed};
+use crate::block::measure::{Form, Pass};
 use crate::block::pmu::{Counting, FormRuns, Runs, Sample, Stop, calm, sample};
 use crate::block::stats::median;
+use crate::block::timed::{Batch, Timed};
 use crate::machine::Encoding;
 
 /// Rounds of the time-stamp counter that one difference stands for: it covers many runs.
@@ -63,20 +64,28 @@ impl PmuClock {
         if samples.iter().all(|s| !s.whole) {
             return Ok(Err(Stop::Starved));
         }
-        let cycles: Vec<f64> = kept(&samples, sentinel).collect();
-        Ok(Ok(Taken { dropped: samples.len() - cycles.len(), cycles }))
+        let kept: Vec<&Sample> = kept(&samples, sentinel).collect();
+        let of = |command: fn(&Sample) -> &Vec<i64>| {
+            let all: Vec<f64> = kept.iter().map(|s| command(s)[0] as f64).collect();
+            median(&all) / runs.runs()
+        };
+        let batch = Batch { long: of(|s| &s.commands.0), short: of(|s| &s.commands.1) };
+        Ok(Ok(Taken { batch, kept: kept.len(), dropped: samples.len() - kept.len() }))
     }
 }
 
-/// Cycles per iteration of the samples that count.
+/// The samples of one placement.
 struct Taken {
-    cycles: Vec<f64>,
+    /// Cycles of a run and its share of what is around the runs of a command.
+    batch: Batch,
+    kept: usize,
     dropped: usize,
 }
 
-fn kept(samples: &[Sample], sentinel: bool) -> impl Iterator<Item = f64> {
+/// Those that count: all counters ran, nothing else used the core.
+fn kept(samples: &[Sample], sentinel: bool) -> impl Iterator<Item = &Sample> {
     let calm = calm(samples, sentinel).into_iter();
-    samples.iter().zip(calm).filter(|(s, c)| *c && s.whole).filter_map(|(s, _)| s.per_iteration(0))
+    samples.iter().zip(calm).filter(|(s, c)| *c && s.whole).map(|(s, _)| s)
 }
 
 impl Clock for PmuClock {
@@ -98,7 +107,8 @@ impl Clock for PmuClock {
             timed.void.push(Stop::Refused(refused).to_string());
             return Ok(Pass::Done);
         }
-        let mut values = Vec::new();
+        (timed.between, timed.near) = (form.between(), options.near);
+        let mut batches = Vec::new();
         let mut runs = match FormRuns::new(engine, form, options.sentinel)? {
             Ok(runs) => runs,
             Err(ended) => return Ok(Pass::Failed(form.explained(&ended, options))),
@@ -106,10 +116,10 @@ impl Clock for PmuClock {
         let mut outcome = Pass::Done;
         for placement in 0..form.placements() {
             match self.placement(&mut runs, placement, wanted, options.sentinel)? {
-                Ok(taken) if 4 * taken.cycles.len() >= 3 * wanted => {
-                    timed.kept += taken.cycles.len();
+                Ok(taken) if 4 * taken.kept >= 3 * wanted => {
+                    timed.kept += taken.kept;
                     timed.contended += taken.dropped;
-                    values.push(median(&taken.cycles));
+                    batches.push(taken.batch);
                 }
                 Ok(taken) => {
                     timed.contended += taken.dropped;
@@ -122,15 +132,15 @@ impl Clock for PmuClock {
                 }
                 Err(stop) => {
                     timed.void.push(stop.to_string());
-                    values.clear();
+                    batches.clear();
                     break;
                 }
             }
         }
         self.counting.close();
-        if matches!(outcome, Pass::Done) && !values.is_empty() {
-            timed.passes.push(median(&values));
-            timed.batches.extend(values);
+        if matches!(outcome, Pass::Done) {
+            timed.passes += 1;
+            timed.batches.extend(batches);
         }
         Ok(outcome)
     }
@@ -164,8 +174,11 @@ mod tests {
     fn cycles_are_those_of_the_iterations_between_and_disturbed_ones_are_dropped() {
         let (mut clock, mut runs) = clock(Script { neighbour: |n| n == 3, ..Script::default() });
         let taken = clock.placement(&mut runs, 0, 4, true).expect("ran").expect("counted");
-        assert_eq!(taken.cycles, [7.5; 4]);
-        assert_eq!(taken.dropped, 1);
+        // 1000 and 400 iterations, and 777 cycles around either.
+        assert_eq!(taken.batch, Batch { long: 8277.0, short: 3777.0 });
+        assert_eq!((taken.kept, taken.dropped), (4, 1));
+        let timed = Timed { between: 600.0, batches: vec![taken.batch], ..Timed::default() };
+        assert_eq!(timed.cycles(), Some(7.5));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Single events per iteration: what missed, what was split, how many instructions there were.
 
 use super::Counter;
-use super::core::{Core, generic};
 use super::sample::{Sample, Stop};
 use crate::Result;
+use crate::block::counters::{Core, generic};
 use crate::block::document::{Holds, Invariant, Miss};
 use crate::block::stats::median;
 use crate::collect::perf;

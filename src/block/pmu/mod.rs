@@ -9,7 +9,6 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `core` | the PMU, table and groups of this machine, or why there are none |
 //! | `counting` | one group of counters on a process; the real one and a scripted one |
 //! | `sample` | one difference: N long runs less N short ones |
 //! | `runs` | a form of a block in the sandbox, as `sample` runs it |
@@ -19,7 +18,6 @@
 //! | `source` | which of this a profiler uses |
 //! | `watch` | software events, which need no PMU |
 
-mod core;
 mod counting;
 mod misses;
 mod runs;
@@ -32,7 +30,6 @@ mod tests;
 mod tree;
 mod watch;
 
-pub use self::core::{Core, Pmu};
 pub use counting::{Counting, PerfCounting};
 pub use misses::witness;
 pub use runs::FormRuns;
@@ -40,6 +37,7 @@ pub use sample::{Runs, Sample, Stop, calm, sample};
 pub use source::Source;
 pub use watch::{Watch, Watched};
 
+use super::counters::Core;
 use super::document::{Hierarchy, Miss};
 use crate::Result;
 

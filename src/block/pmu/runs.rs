@@ -139,8 +139,12 @@ impl Runs for FormRuns<'_> {
         self.form.placements()
     }
 
-    fn iterations(&self, _: usize) -> f64 {
-        self.form.between() * self.shape.runs() as f64
+    fn between(&self) -> f64 {
+        self.form.between()
+    }
+
+    fn runs(&self) -> f64 {
+        self.shape.runs() as f64
     }
 
     fn run(

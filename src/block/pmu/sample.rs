@@ -24,8 +24,10 @@ pub trait Runs {
     fn process(&mut self) -> Result<i32>;
     /// Placements of the code.
     fn placements(&self) -> usize;
-    /// Iterations of the block by which a long command exceeds a short one.
-    fn iterations(&self, placement: usize) -> f64;
+    /// Iterations of the block by which a long run exceeds a short one.
+    fn between(&self) -> f64;
+    /// Runs in a command.
+    fn runs(&self) -> f64;
     /// Runs one command; the calibration rounds in it, or how it ended otherwise.
     ///
     /// # Errors
@@ -42,9 +44,11 @@ pub trait Runs {
 pub struct Sample {
     /// Counts of the iterations between.
     pub counts: Vec<i64>,
-    /// Nanoseconds counted in them.
+    /// Counts of the long and of the short command, with all that is around the block.
+    pub commands: (Vec<i64>, Vec<i64>),
+    /// Nanoseconds counted in the iterations between.
     pub time: i64,
-    /// How many iterations.
+    /// How many iterations those are.
     pub iterations: f64,
     /// Whether every event counted all the time.
     pub whole: bool,
@@ -113,7 +117,7 @@ pub fn sample(
             Err(errno) => return Ok(Err(Stop::Broken(errno))),
         }
     }
-    let iterations = runs.iterations(placement);
+    let iterations = runs.between() * runs.runs();
     Ok(Ok(difference(&totals[0], &totals[1], &totals[2], iterations, rounds)))
 }
 
@@ -126,17 +130,18 @@ fn difference(
     rounds: Vec<Calibration>,
 ) -> Sample {
     let signed = |v: u64| i64::try_from(v).unwrap_or(i64::MAX);
-    let between = |a: u64, b: u64, c: u64| {
-        signed(b.saturating_sub(a)).saturating_sub(signed(c.saturating_sub(b)))
+    let command = |from: &Total, to: &Total| -> Vec<i64> {
+        let pairs = to.values.iter().zip(from.values.iter().chain(std::iter::repeat(&0)));
+        pairs.map(|(to, from)| signed(to.saturating_sub(*from))).collect()
     };
-    let count = |i: usize| {
-        let at = |t: &Total| t.values.get(i).copied().unwrap_or(0);
-        between(at(before), at(long), at(short))
-    };
+    let commands = (command(before, long), command(long, short));
+    let counts = commands.0.iter().zip(&commands.1).map(|(l, s)| l - s).collect();
+    let ran_for = |from: &Total, to: &Total| signed(to.running.saturating_sub(from.running));
     let ran = long.running > before.running && short.running > long.running;
     Sample {
-        counts: (0..long.values.len()).map(count).collect(),
-        time: between(before.running, long.running, short.running),
+        counts,
+        commands,
+        time: ran_for(before, long) - ran_for(long, short),
         iterations,
         whole: ran && short.enabled - before.enabled == short.running - before.running,
         rounds,

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Iterations of a long and a short command.
+/// Iterations of a long and a short command, which have one run each.
 pub const LONG: f64 = 1000.0;
 /// See [`LONG`].
 pub const SHORT: f64 = 400.0;
@@ -123,8 +123,12 @@ impl Runs for Scripted {
         2
     }
 
-    fn iterations(&self, _: usize) -> f64 {
+    fn between(&self) -> f64 {
         LONG - SHORT
+    }
+
+    fn runs(&self) -> f64 {
+        1.0
     }
 
     fn run(

@@ -1,7 +1,8 @@
 //! Which clock and which counters a profiler uses, settled when it has a worker to try them on.
 
-use super::{Core, Counted, Effort, FormRuns, PerfCounting, Pmu, Watch, Watched, count, witness};
+use super::{Counted, Effort, FormRuns, PerfCounting, Watch, Watched, count, witness};
 use crate::block::clock::{Clock, PmuClock, TscClock};
+use crate::block::counters::{Core, Pmu};
 use crate::block::document::{Hierarchy, Report};
 use crate::block::engine::Engine;
 use crate::block::measure::Form;

@@ -1,8 +1,8 @@
 //! Counts of a scripted block against hand calculation.
 
-use super::core::Core;
 use super::scripted::{Script, Scripted};
 use super::{Counted, Effort, count, sample};
+use crate::block::counters::Core;
 use crate::block::document::{Miss, Node};
 use crate::machine::{Encoding, Format, Machine, Pmu, Root};
 use crate::tables::Table;

@@ -1,10 +1,10 @@
 //! Level 1–2 of the block's own top-down tree: each group in runs of its own.
 
-use super::core::Core;
 use super::counting::Refused;
 use super::sample::{Sample, Stop};
 use super::{Counter, refusal};
 use crate::Result;
+use crate::block::counters::Core;
 use crate::block::document::{Hierarchy, Node};
 use crate::block::stats::median;
 use crate::collect::perf;

@@ -31,10 +31,13 @@ mod signals;
 mod software;
 
 pub use clock::tsc_hz;
+#[cfg(target_arch = "x86_64")]
 pub(crate) use events::Events;
+#[cfg(target_arch = "x86_64")]
 pub(crate) use live::software;
 pub use live::{Live, probe};
 pub(crate) use open::code;
+pub use signals::Signals;
 
 use super::kernel::Kernel;
 use super::{CorePlan, Measurement, Progress, Request, Target};

@@ -16,19 +16,30 @@ const METHOD: &str = "How";
 const VALUES: &str = "Initial values and pages";
 
 #[derive(Args)]
+#[group(skip)]
+#[command(group = clap::ArgGroup::new("input").required(true))]
 pub struct BlockArgs {
-    /// Hexadecimal bytes, FILE:START..END, or FILE:FUNCTION[+N]
-    #[arg(required_unless_present_any = ["asm", "batch"], conflicts_with_all = ["asm", "batch"], help_heading = INPUT)]
+    /// Hexadecimal bytes; FILE:START..END, FILE:FUNCTION[+N] or a FILE with IACA markers; `-`: code on standard input
+    #[arg(group = "input", help_heading = INPUT)]
     pub block: Option<String>,
     /// Assembly, Intel syntax, one instruction per line or `;` (needs `as`)
-    #[arg(long, value_name = "TEXT", conflicts_with = "batch", help_heading = INPUT)]
+    #[arg(long, group = "input", value_name = "TEXT", help_heading = INPUT)]
     pub asm: Option<String>,
+    /// Assembly file (`-`: standard input), such as gcc -S writes; LLVM-MCA, OSACA or IACA markers choose regions
+    #[arg(long, group = "input", value_name = "FILE", help_heading = INPUT)]
+    pub asm_file: Option<PathBuf>,
     /// The assembly is in AT&T syntax
-    #[arg(long, requires = "asm", help_heading = INPUT)]
+    #[arg(long, conflicts_with_all = ["block", "batch", "repeat"], help_heading = INPUT)]
     pub att: bool,
+    /// The block of a JSON report, with exactly its initial values and pages
+    #[arg(long, group = "input", value_name = "FILE", conflicts_with_all = ["init", "value_sets", "no_mapping"], help_heading = INPUT)]
+    pub repeat: Option<PathBuf>,
+    /// Of several regions, only this one: its name, or its number from 0
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["asm", "batch"], help_heading = INPUT)]
+    pub region: Option<String>,
 
-    /// Measure every block of FILE: first column of a CSV, or one per line
-    #[arg(long, value_name = "FILE", requires = "output", help_heading = BATCH)]
+    /// Measure every block of FILE (`-`: standard input): first column of a CSV, or one per line
+    #[arg(long, group = "input", value_name = "FILE", requires = "output", help_heading = BATCH)]
     pub batch: Option<PathBuf>,
     /// Where a batch's rows go
     #[arg(short, long, value_name = "FILE", requires = "batch", help_heading = BATCH)]
@@ -36,9 +47,9 @@ pub struct BlockArgs {
     /// Go on behind the last whole row of the output file
     #[arg(long, requires = "batch", help_heading = BATCH)]
     pub resume: bool,
-    /// Blocks measured at once, on as many processors
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = BATCH)]
-    pub jobs: u16,
+    /// Blocks measured at once, at most one on each physical core [default: one on each]
+    #[arg(long, value_name = "N", requires = "batch", value_parser = clap::value_parser!(u16).range(1..), help_heading = BATCH)]
+    pub jobs: Option<u16>,
 
     /// Screening: 16 samples, no loop form
     #[arg(long, conflicts_with = "thorough", help_heading = EFFORT)]
@@ -53,7 +64,7 @@ pub struct BlockArgs {
     #[arg(long, value_name = "N")]
     pub cpu: Option<usize>,
     /// How to write the report
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_enum, default_value = "text", conflicts_with = "batch")]
     pub format: Format,
 }
 
@@ -72,7 +83,7 @@ pub struct Knobs {
     /// Passes repeated because the core was shared
     #[arg(long, value_name = "N", value_parser = number(0, 1000), help_heading = EFFORT)]
     retries: Option<u64>,
-    /// How long one block may be tried while the core is shared, in milliseconds
+    /// How long a block may wait for a core that nothing else uses, in milliseconds
     #[arg(long, value_name = "MS", value_parser = number(1, 3_600_000), help_heading = EFFORT)]
     budget: Option<u64>,
 
