@@ -7,7 +7,8 @@ pub const HEADER: &str = "hex,status,reason,cycles,low,high,unrolled,loop,pages"
 
 /// The row of one block, without a line break.
 pub fn row(report: &Report) -> String {
-    let number = |value: Option<f64>| value.map(|v| format!("{v:.4}")).unwrap_or_default();
+    // Every digit: whoever computes a spread from two rows must not compute it from roundings.
+    let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
     let throughput = report.throughput.as_ref();
     let forms = report.forms.as_ref();
     let fields = [
