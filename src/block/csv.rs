@@ -30,3 +30,24 @@ fn field(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::document::Throughput;
+
+    #[test]
+    fn a_row_gives_back_every_digit() {
+        let cycles = 1.0 / 3.0;
+        let throughput =
+            Throughput { cycles, low: 0.1 + 0.2, high: 0.5, modes: Vec::new(), clock: "tsc" };
+        let report = Report {
+            throughput: Some(throughput),
+            ..crate::block::rejected("90", "a, \"b\"".into())
+        };
+        let row = row(&report);
+        assert!(row.starts_with("90,rejected,\"a, \"\"b\"\"\","), "{row}");
+        let numbers: Vec<f64> = row.split(',').filter_map(|f| f.parse().ok()).collect();
+        assert_eq!(numbers[1..4], [cycles, 0.1 + 0.2, 0.5], "{row}");
+    }
+}
