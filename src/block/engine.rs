@@ -45,7 +45,16 @@ impl Engine {
         let cpus = cpu.map_or_else(allowed, |cpu| vec![cpu]);
         let here = nix::sched::sched_getcpu().ok();
         let at = cpus.iter().position(|c| Some(*c) == here).unwrap_or(0);
-        Self { worker: None, cpus, at, random: random() | 1, clock: Places::default(), wide: false, tries: 0, started: 0 }
+        Self {
+            worker: None,
+            cpus,
+            at,
+            random: random() | 1,
+            clock: Places::default(),
+            wide: false,
+            tries: 0,
+            started: 0,
+        }
     }
 
     /// A pseudo-random number (xorshift); for dithers and places, not for secrets.

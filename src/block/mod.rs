@@ -6,7 +6,7 @@
 //! | `engine` | the worker as the profiler uses it |
 //! | `emit`, `program` | the code around the block |
 //! | `values`, `discover` | initial values, pages, the address trace |
-//! | `clock`, `stats`, `measure` | timing |
+//! | `clock`, `stats`, `measure`, `timed` | timing |
 //! | `invariants`, `profile` | what held, and the verdict |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
 //! | `batch` | thousands of blocks |
@@ -26,6 +26,7 @@ mod program;
 mod sandbox;
 mod stats;
 mod text;
+mod timed;
 mod values;
 
 pub use csv::{HEADER, row};
