@@ -1,8 +1,7 @@
 //! The worker as the profiler uses it: started when needed, replaced after any abnormal end,
 //! checked by a canary, and handed code, values and a schedule.
 
-use super::clock::TscClock;
-use super::clock::{CHAINS, Places};
+use super::clock::{CHAINS, Calibration, Clock as _, Places, TscClock};
 use super::sandbox::layout::{self as at, PAGE, context, mail};
 use super::sandbox::{Ended, Layers, Worker, random};
 use super::values::Values;
@@ -28,17 +27,25 @@ pub struct Segment {
 /// The worker and what was last set up in it.
 pub struct Engine {
     worker: Option<Worker>,
-    cpu: Option<usize>,
+    /// Processors that may be used, and which one is.
+    cpus: Vec<usize>,
+    at: usize,
     random: u64,
-    clock: Option<Places>,
+    clock: Places,
+    /// Whether this core was seen to sustain the wide sentinel; how often that was tried.
+    wide: bool,
+    tries: u32,
     /// Workers started so far.
     pub started: u32,
 }
 
 impl Engine {
-    /// An engine whose workers stay on `cpu`.
+    /// An engine whose workers stay on `cpu`, or on one of this thread's processors at a time.
     pub fn new(cpu: Option<usize>) -> Self {
-        Self { worker: None, cpu, random: random() | 1, clock: None, started: 0 }
+        let cpus = cpu.map_or_else(allowed, |cpu| vec![cpu]);
+        let here = nix::sched::sched_getcpu().ok();
+        let at = cpus.iter().position(|c| Some(*c) == here).unwrap_or(0);
+        Self { worker: None, cpus, at, random: random() | 1, clock: Places::default(), wide: false, tries: 0, started: 0 }
     }
 
     /// A pseudo-random number (xorshift); for dithers and places, not for secrets.
@@ -56,10 +63,10 @@ impl Engine {
     pub fn worker(&mut self) -> Result<&mut Worker> {
         if self.worker.as_ref().is_none_or(Worker::is_gone) {
             self.worker = None;
-            let mut worker = Worker::start(self.cpu, random())?;
+            let mut worker = Worker::start(self.cpus.get(self.at).copied(), random())?;
             let (code, places) = TscClock::code(at::CODE);
             worker.write(at::CODE, &code);
-            self.clock = Some(places);
+            self.clock = places;
             self.started += 1;
             self.worker = Some(worker);
         }
@@ -69,6 +76,19 @@ impl Engine {
     /// Ends the worker; the next command starts a fresh one.
     pub fn discard(&mut self) {
         self.worker = None;
+    }
+
+    /// Goes on to the next processor that may be used.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn move_on(&mut self) -> Result<()> {
+        if self.cpus.len() > 1 {
+            self.at = (self.at + 1) % self.cpus.len();
+            let cpu = self.cpus[self.at];
+            self.worker()?.move_to(cpu);
+        }
+        Ok(())
     }
 
     /// What protects the host.
@@ -81,15 +101,61 @@ impl Engine {
 
     /// The clock's segments: add chain long and short, multiply chain long and short, sentinel.
     pub fn clock_segments(&self) -> [Segment; 5] {
-        let places = self.clock.unwrap_or(Places { add: 0, multiply: 0, sentinel: 0 });
+        let places = self.clock;
         let segment = |entry, repeat| Segment { entry, repeat };
+        let sentinel = if self.wide { places.wide } else { places.sentinel };
         [
             segment(places.add, CHAINS.add.0),
             segment(places.add, CHAINS.add.1),
             segment(places.multiply, CHAINS.multiply.0),
             segment(places.multiply, CHAINS.multiply.1),
-            segment(places.sentinel, CHAINS.sentinel),
+            segment(sentinel, CHAINS.sentinel),
         ]
+    }
+
+    /// Share of `rounds` calibration rounds in which nothing else used the core.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn calm_share(&mut self, rounds: usize) -> Result<f64> {
+        self.worker()?;
+        let segments = self.clock_segments();
+        let plan: Vec<_> = (0..rounds.max(4) + 1)
+            .flat_map(|_| [4, 0, 1, 4])
+            .map(|segment| (segment, 1 + (self.random() % 100) as u16))
+            .collect();
+        let (ended, ticks) = self.run(&segments, &plan)?;
+        if ended != Ended::Done {
+            return Ok(0.0);
+        }
+        let rounds: Vec<Calibration> = ticks
+            .chunks_exact(4)
+            .skip(1)
+            .map(|t| [t[0], t[1], t[2], t[3]].map(f64::from))
+            .map(|[before, long, short, behind]| Calibration {
+                add: (long, short),
+                multiply: None,
+                sentinel: (before, behind),
+            })
+            .collect();
+        let Ok(ratio) = TscClock.cycles_per_tick(&rounds) else { return Ok(0.0) };
+        let calm = TscClock.calm(&rounds, ratio).into_iter().filter(|c| *c).count();
+        Ok(calm as f64 / rounds.len() as f64)
+    }
+
+    /// Uses the wide sentinel once the core was seen to sustain it. Its value is absolute all the
+    /// same: a start in contention only means that the narrow one serves for a while.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn settle_sentinel(&mut self) -> Result<()> {
+        if self.wide || self.tries >= 200 {
+            return Ok(());
+        }
+        self.tries += 1;
+        self.wide = true;
+        self.wide = self.calm_share(24)? >= 0.5;
+        Ok(())
     }
 
     /// Unmaps the last block's pages and sets initial values.
@@ -221,6 +287,12 @@ impl Engine {
         }
         Ok(sound)
     }
+}
+
+/// The processors that this thread may run on.
+fn allowed() -> Vec<usize> {
+    let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).unwrap_or_default();
+    (0..nix::sched::CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect()
 }
 
 fn word(bytes: &[u8]) -> u64 {

@@ -16,6 +16,19 @@ use crate::code::Block;
 const OFFSETS: [usize; 6] = [0, 32, 16, 48, 8, 40];
 /// Rounds that only warm up.
 const WARM: usize = 2;
+/// Tries at the calm rounds of one placement before the core counts as shared.
+const ATTEMPTS: usize = 3;
+
+/// How a pass went.
+#[derive(Debug)]
+pub enum Pass {
+    /// It has enough calm rounds.
+    Done,
+    /// Something else uses the core.
+    Contended,
+    /// The block failed.
+    Failed(Failure),
+}
 
 /// What is run: a long and a short run of each placement.
 pub struct Form {
@@ -163,81 +176,119 @@ impl Form {
         explain(ended, program, options.page_limit)
     }
 
-    /// One pass of `rounds` rounds over every placement, added to `timed`.
+    /// One pass over every placement: rounds until `rounds` of them were calm, or until it is
+    /// plain that something else uses the core.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
     pub fn pass(
         &self,
         engine: &mut Engine,
         options: &Options,
         rounds: usize,
         timed: &mut Timed,
-    ) -> Result<Option<Failure>> {
-        let mut segments = engine.clock_segments().to_vec();
-        let first = segments.len();
-        segments.extend(self.pairs.iter().flat_map(|p| [p.0, p.1]));
-        let mut plan = Vec::new();
-        let mut batches = Vec::new();
+    ) -> Result<Pass> {
+        let mut values = Vec::new();
         for placement in 0..self.pairs.len() {
-            for round in 0..rounds + WARM {
-                let multiply = round % 4 == 2;
-                let (long, short) = (first + 2 * placement, first + 2 * placement + 1);
-                let mut entries = vec![4, long, short, 0, 1];
-                if multiply {
-                    entries.extend([2, 3]);
+            let mut calm = Samples::default();
+            for _ in 0..ATTEMPTS {
+                let wanted = rounds - calm.long.len();
+                match self.rounds(engine, placement, wanted)? {
+                    Ok(ticks) => calm.add(&ticks, timed),
+                    Err(ended) => return Ok(Pass::Failed(self.explained(&ended, options))),
                 }
-                batches.push((placement, round, multiply, plan.len()));
-                plan.extend(entries.into_iter().map(|s| (s, 1 + (engine.random() % 200) as u16)));
+                if 4 * calm.long.len() >= 3 * rounds {
+                    break;
+                }
             }
-        }
-        let mut ticks = Vec::new();
-        for part in plan.chunks(at::SCHEDULE_MAX) {
-            let (ended, more) = engine.run(&segments, part)?;
-            if ended != Ended::Done {
-                return Ok(Some(self.explained(&ended, options)));
+            if 4 * calm.long.len() < 3 * rounds {
+                return Ok(Pass::Contended);
             }
-            ticks.extend(more.into_iter().map(f64::from));
+            timed.kept += calm.long.len();
+            let cycles = trimmed_mean(&calm.long) - trimmed_mean(&calm.short);
+            values.push(cycles / self.between);
         }
-        let samples: Vec<(usize, f64, f64, Calibration)> = batches
-            .iter()
-            .filter(|(_, round, ..)| *round >= WARM)
-            .map(|(placement, _, multiply, i)| {
-                let calibration = Calibration {
-                    sentinel: ticks[*i],
-                    add_long: ticks[i + 3],
-                    add_short: ticks[i + 4],
-                    multiply: multiply.then(|| (ticks[i + 5], ticks[i + 6])),
-                };
-                (*placement, ticks[i + 1], ticks[i + 2], calibration)
-            })
-            .collect();
-        self.evaluate(&samples, timed);
-        Ok(None)
+        timed.passes.push(median(&values));
+        timed.batches.extend(values);
+        Ok(Pass::Done)
     }
 
-    fn evaluate(&self, samples: &[(usize, f64, f64, Calibration)], timed: &mut Timed) {
-        let clock = TscClock;
-        let rounds: Vec<Calibration> = samples.iter().map(|s| s.3).collect();
-        let ratio = match clock.cycles_per_tick(&rounds) {
+    /// The ticks of `count` rounds: sentinel, short run, long run, sentinel, and calibration
+    /// chains in turn.
+    fn rounds(
+        &self,
+        engine: &mut Engine,
+        placement: usize,
+        count: usize,
+    ) -> Result<std::result::Result<Vec<Round>, Ended>> {
+        let mut segments = engine.clock_segments().to_vec();
+        let (long, short) = (segments.len(), segments.len() + 1);
+        segments.extend([self.pairs[placement].0, self.pairs[placement].1]);
+        let mut plan = Vec::new();
+        let most = at::SCHEDULE_MAX / 8;
+        let count = (count + WARM).min(most);
+        for round in 0..count {
+            plan.extend([4, short, long, 4, 0, 1]);
+            if round % 4 == 3 {
+                plan.extend([2, 3]);
+            }
+        }
+        let dithered: Vec<_> =
+            plan.iter().map(|s| (*s, 1 + (engine.random() % 100) as u16)).collect();
+        let (ended, ticks) = engine.run(&segments, &dithered)?;
+        if ended != Ended::Done || ticks.len() != plan.len() {
+            return Ok(Err(ended));
+        }
+        let mut ticks = ticks.into_iter().map(f64::from);
+        let mut next = || ticks.next().unwrap_or(f64::NAN);
+        let mut all = Vec::with_capacity(count);
+        for round in 0..count {
+            let [before, short, long, behind, add_long, add_short] = [(); 6].map(|()| next());
+            let multiply = (round % 4 == 3).then(|| (next(), next()));
+            let calibration = Calibration {
+                add: (add_long, add_short),
+                multiply,
+                sentinel: (before, behind),
+            };
+            all.push(Round { long, short, calibration });
+        }
+        all.drain(..WARM);
+        Ok(Ok(all))
+    }
+}
+
+/// Ticks of one round.
+struct Round {
+    long: f64,
+    short: f64,
+    calibration: Calibration,
+}
+
+/// Cycles of the calm rounds.
+#[derive(Default)]
+struct Samples {
+    long: Vec<f64>,
+    short: Vec<f64>,
+}
+
+impl Samples {
+    /// Keeps the calm ones of `rounds`. Where few are, those few are lucky rather than calm.
+    fn add(&mut self, rounds: &[Round], timed: &mut Timed) {
+        let calibrations: Vec<Calibration> = rounds.iter().map(|r| r.calibration).collect();
+        let ratio = match TscClock.cycles_per_tick(&calibrations) {
             Ok(ratio) => ratio,
             Err(reason) => return timed.void.push(reason),
         };
-        let calm = clock.calm(&rounds, ratio);
-        let mut values = Vec::new();
-        for placement in 0..self.pairs.len() {
-            let own: Vec<usize> =
-                (0..samples.len()).filter(|i| samples[*i].0 == placement).collect();
-            let kept: Vec<usize> = own.iter().copied().filter(|i| calm[*i]).collect();
-            timed.contended += own.len() - kept.len();
-            if kept.len() < own.len().div_ceil(2) || kept.len() < 4 {
-                continue;
-            }
-            timed.kept += kept.len();
-            let long: Vec<f64> = kept.iter().map(|i| samples[*i].1).collect();
-            let short: Vec<f64> = kept.iter().map(|i| samples[*i].2).collect();
-            values.push((trimmed_mean(&long) - trimmed_mean(&short)) * ratio / self.between);
+        let calm = TscClock.calm(&calibrations, ratio);
+        let count = calm.iter().filter(|c| **c).count();
+        if 3 * count < rounds.len() {
+            timed.contended += rounds.len();
+            return;
         }
-        if !values.is_empty() {
-            timed.passes.push(median(&values));
-            timed.batches.extend(values);
+        timed.contended += rounds.len() - count;
+        for (round, _) in rounds.iter().zip(calm).filter(|(_, calm)| *calm) {
+            self.long.push(round.long * ratio);
+            self.short.push(round.short * ratio);
         }
     }
 }

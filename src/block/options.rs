@@ -13,6 +13,8 @@ pub struct Options {
     pub rounds: usize,
     /// How often a pass may be repeated because the core was shared.
     pub retries: usize,
+    /// How long a block may wait for a core that nothing else uses.
+    pub budget: std::time::Duration,
     /// Whether the loop form is measured too.
     pub loop_form: bool,
     /// Distinct physical pages.
@@ -36,6 +38,7 @@ impl Default for Options {
             placements: 2,
             rounds: 32,
             retries: 3,
+            budget: std::time::Duration::from_secs(5),
             loop_form: true,
             physical_pages: 16,
             page_limit: 256,

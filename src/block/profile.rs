@@ -7,12 +7,13 @@ use super::document::{
     Where,
 };
 use super::engine::Engine;
-use super::measure::{self, Form, Timed};
+use super::measure::{self, Form, Pass, Timed};
 use super::program::Needs;
 use super::{Options, invariants, stats};
 use crate::Result;
 use crate::code::Block;
 use iced_x86::Register;
+use std::time::{Duration, Instant};
 
 /// Instructions in the longest straight run; more leave the op cache.
 const INSTRUCTIONS: usize = 960;
@@ -28,12 +29,14 @@ pub struct Profiler {
     engine: Engine,
     options: Options,
     suspicious: bool,
+    /// When the block at hand has had its time.
+    deadline: Instant,
 }
 
 impl Profiler {
     /// A profiler; the sandbox starts with the first block.
     pub fn new(options: Options) -> Self {
-        Self { engine: Engine::new(options.cpu), options, suspicious: false }
+        Self { engine: Engine::new(options.cpu), options, suspicious: false, deadline: Instant::now() }
     }
 
     /// Measures one block.
@@ -53,6 +56,8 @@ impl Profiler {
             self.engine.canary()?;
             self.suspicious = false;
         }
+        self.deadline = Instant::now() + self.options.budget;
+        self.engine.settle_sentinel()?;
         let layers = self.engine.layers()?;
         report.sandbox = layers
             .without_namespaces
@@ -114,7 +119,7 @@ impl Profiler {
         Ok(Ok(()))
     }
 
-    /// Passes of a form, repeated while the core is shared.
+    /// Passes of a form, waiting while the core is shared and repeated while they disagree.
     fn timed(
         &mut self,
         form: &Form,
@@ -126,15 +131,37 @@ impl Profiler {
         if let Some(failure) = form.rehearse(&mut self.engine, &self.options)? {
             return Ok(Some(failure));
         }
-        for _ in 0..passes + self.options.retries {
+        let mut tried = 0;
+        while tried < passes + self.options.retries {
             if timed.passes.len() >= passes && timed.is_reproduced() {
                 break;
             }
-            if let Some(failure) = form.pass(&mut self.engine, &self.options, rounds, timed)? {
-                return Ok(Some(failure));
+            match form.pass(&mut self.engine, &self.options, rounds, timed)? {
+                Pass::Done => tried += 1,
+                Pass::Failed(failure) => return Ok(Some(failure)),
+                Pass::Contended if self.wait_for_calm()? => {}
+                Pass::Contended => break,
             }
         }
         Ok(None)
+    }
+
+    /// Waits until nothing else uses the core, changing to another one where that may be done.
+    /// `false`: the block's time is over.
+    fn wait_for_calm(&mut self) -> Result<bool> {
+        let mut pause = Duration::from_millis(1);
+        while Instant::now() < self.deadline {
+            if self.engine.calm_share(8)? >= 0.75 {
+                return Ok(true);
+            }
+            self.engine.move_on()?;
+            if self.engine.calm_share(8)? >= 0.75 {
+                return Ok(true);
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+        Ok(false)
     }
 
     /// The loop form, or why there is none.

@@ -16,6 +16,4 @@ pub trait Clock {
     /// # Errors
     /// A reason, without a full stop.
     fn cycles_per_tick(&self, rounds: &[Calibration]) -> Result<f64, String>;
-    /// Whether a round ran without a neighbour on the core.
-    fn is_calm(&self, round: &Calibration, cycles_per_tick: f64) -> bool;
 }

@@ -4,12 +4,16 @@
 //! |---|---|---|
 //! | add chain | dependent `add rax, rbx` | 1 each |
 //! | multiply chain | dependent `imul rax, rbx` | 3 each |
-//! | sentinel | 4 independent adds a cycle | a quarter each |
+//! | sentinel | three such chains at once, with one or two `nop` a cycle | a cycle a group |
 //!
 //! Latencies: 1 and 3 on every AMD Zen and every Intel core since Nehalem (uops.info; AMD software
 //! optimization guides, instruction latency tables). Register-register forms: some processors fold
-//! additions of constants. A neighbour on the other hyper-thread leaves chains alone but not the
-//! sentinel, which needs all four adders.
+//! additions of constants.
+//!
+//! A neighbour on the other hyper-thread leaves chains alone but not the sentinel, which needs
+//! four or five issue slots in every cycle. Its adds leave adders free: with four chains, ports are
+//! assigned so unevenly on Golden Cove that the sentinel reads 10 to 17 % high on a calm core
+//! (three chains: 2 to 4 %).
 
 use super::Clock;
 use crate::block::emit::{Emitter, RCX};
@@ -20,7 +24,8 @@ use crate::block::stats::trimmed_mean;
 /// Instructions in the body of a chain.
 const ADDS: u32 = 128;
 const MULTIPLIES: u32 = 64;
-const SENTINEL_ADDS: u32 = 480;
+/// Groups in the sentinel's body, each of which takes a cycle.
+const GROUPS: u32 = 120;
 
 /// How long each chain runs, long and short, in repetitions of its body.
 #[derive(Debug, Clone, Copy)]
@@ -39,25 +44,25 @@ pub const CHAINS: Chains = Chains { add: (18, 2), multiply: (6, 2), sentinel: 5 
 /// Ticks of one round's calibration segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Calibration {
-    /// Long add chain.
-    pub add_long: f64,
-    /// Short add chain.
-    pub add_short: f64,
+    /// Long and short add chain.
+    pub add: (f64, f64),
     /// Long and short multiply chain, in the rounds that ran it.
     pub multiply: Option<(f64, f64)>,
-    /// Sentinel before the block.
-    pub sentinel: f64,
+    /// Sentinel before and behind the block.
+    pub sentinel: (f64, f64),
 }
 
-/// Where the three segments start.
-#[derive(Debug, Clone, Copy)]
+/// Where the segments start.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Places {
     /// Add chain.
     pub add: usize,
     /// Multiply chain.
     pub multiply: usize,
-    /// Sentinel.
+    /// Sentinel of four instructions a cycle.
     pub sentinel: usize,
+    /// Sentinel of five, for cores that are wide enough.
+    pub wide: usize,
 }
 
 /// See the file's head.
@@ -68,14 +73,18 @@ impl TscClock {
     /// The code of all segments, for `start` in the region, and where each starts.
     pub fn code(start: usize) -> (Vec<u8>, Places) {
         let mut code = Emitter::at(start);
-        let add = code.here();
+        let chain = code.here();
         segment(&mut code, ADDS, |_| vec![0x48, 0x01, 0xd8]); // add rax, rbx
         let multiply = code.here();
         segment(&mut code, MULTIPLIES, |_| vec![0x48, 0x0f, 0xaf, 0xc3]); // imul rax, rbx
+        // add r8..r10, rbx in turn, and nops between them
+        let add = |i: u32| vec![0x49, 0x01, 0xd8 | i as u8];
+        let nop = || vec![0x90];
         let sentinel = code.here();
-        // add r8..r11, rbx in turn
-        segment(&mut code, SENTINEL_ADDS, |i| vec![0x49, 0x01, 0xd8 | (i % 4) as u8]);
-        (code.into_bytes(), Places { add, multiply, sentinel })
+        segment(&mut code, GROUPS, |_| [add(0), add(1), add(2), nop()].concat());
+        let wide = code.here();
+        segment(&mut code, GROUPS, |_| [add(0), add(1), nop(), add(2), nop()].concat());
+        (code.into_bytes(), Places { add: chain, multiply, sentinel, wide })
     }
 
     /// Cycles between the long and the short add chain.
@@ -87,28 +96,35 @@ impl TscClock {
         f64::from((CHAINS.multiply.0 - CHAINS.multiply.1) * MULTIPLIES * 3)
     }
 
-    /// What the sentinel takes when nothing shares the core: its adds at four a cycle; the loop's
-    /// own instruction takes one more quarter.
+    /// What the sentinel takes when nothing shares the core.
     fn sentinel_cycles() -> f64 {
-        f64::from(CHAINS.sentinel * (SENTINEL_ADDS + 1)) / 4.0
+        f64::from(CHAINS.sentinel * GROUPS)
     }
 
     /// Ticks that reading the clock twice takes, from the short chain of the same rounds.
     fn overhead(rounds: &[Calibration], cycles_per_tick: f64) -> f64 {
-        let short: Vec<f64> = rounds.iter().map(|r| r.add_short).collect();
+        let short: Vec<f64> = rounds.iter().map(|r| r.add.1).collect();
         trimmed_mean(&short) - f64::from(CHAINS.add.1 * ADDS) / cycles_per_tick
     }
 
-    /// The rounds of `rounds` in which nothing else used the core.
+    /// For each round, whether nothing else used the core in it.
     pub fn calm(&self, rounds: &[Calibration], cycles_per_tick: f64) -> Vec<bool> {
         let overhead = Self::overhead(rounds, cycles_per_tick);
-        let calm = |r: &Calibration| {
-            let ticks = Calibration { sentinel: r.sentinel - overhead, ..*r };
-            self.is_calm(&ticks, cycles_per_tick)
-        };
-        // The sentinel of the next round is the one behind this round's block.
-        (0..rounds.len()).map(|i| calm(&rounds[i]) && rounds.get(i + 1).is_none_or(calm)).collect()
+        let step = step(rounds);
+        // The counter's own step comes on top of the 6 %.
+        let limit = Self::sentinel_cycles() * 1.06 + step * cycles_per_tick;
+        let calm = |ticks: f64| (ticks - overhead) * cycles_per_tick <= limit;
+        rounds.iter().map(|r| calm(r.sentinel.0) && calm(r.sentinel.1)).collect()
     }
+}
+
+/// The smallest difference between readings: how far the counter advances at once (about 25 ticks
+/// on some processors).
+fn step(rounds: &[Calibration]) -> f64 {
+    let mut all: Vec<f64> =
+        rounds.iter().flat_map(|r| [r.add.0, r.sentinel.0, r.sentinel.1]).collect();
+    all.sort_by(f64::total_cmp);
+    all.windows(2).map(|w| w[1] - w[0]).filter(|d| *d > 0.0).fold(26.0, f64::min)
 }
 
 /// One segment: dither, time stamp, repeat { body }, time stamp.
@@ -133,7 +149,7 @@ impl Clock for TscClock {
         let mean = |get: &dyn Fn(&Calibration) -> f64| {
             trimmed_mean(&rounds.iter().map(get).collect::<Vec<_>>())
         };
-        let ticks = mean(&|r| r.add_long) - mean(&|r| r.add_short);
+        let ticks = mean(&|r| r.add.0) - mean(&|r| r.add.1);
         if !(ticks.is_finite() && ticks > 0.0) {
             return Err("the time-stamp counter did not advance".to_owned());
         }
@@ -152,11 +168,5 @@ impl Clock for TscClock {
             }
         }
         Ok(ratio)
-    }
-
-    fn is_calm(&self, round: &Calibration, cycles_per_tick: f64) -> bool {
-        // One step of the counter (10 ns on some machines) is allowed for beside the 6 %.
-        let step = 26.0 * cycles_per_tick;
-        round.sentinel * cycles_per_tick <= Self::sentinel_cycles() * 1.06 + step
     }
 }

@@ -247,6 +247,14 @@ impl Worker {
         }
     }
 
+    /// Has it run on another processor; it stays where it is if the kernel refuses.
+    pub fn move_to(&mut self, cpu: usize) {
+        let mut set = nix::sched::CpuSet::new();
+        if !self.gone && set.set(cpu).is_ok() {
+            let _ = nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(self.pid), &set);
+        }
+    }
+
     /// Address of the region in the worker.
     pub fn base(&self) -> u64 {
         self.base
