@@ -64,7 +64,8 @@ pub fn run(
         for job in 0..jobs {
             let sender = sender.clone();
             let (next, written) = (&next, &written);
-            let mut options = options.clone();
+            // Rows have no columns for bounds.
+            let mut options = Options { explain: false, ..options.clone() };
             if jobs > 1 {
                 options.cpu = Some(job);
             }

@@ -45,7 +45,16 @@ impl Engine {
         let cpus = cpu.map_or_else(allowed, |cpu| vec![cpu]);
         let here = nix::sched::sched_getcpu().ok();
         let at = cpus.iter().position(|c| Some(*c) == here).unwrap_or(0);
-        Self { worker: None, cpus, at, random: random() | 1, clock: Places::default(), wide: false, tries: 0, started: 0 }
+        Self {
+            worker: None,
+            cpus,
+            at,
+            random: random() | 1,
+            clock: Places::default(),
+            wide: false,
+            tries: 0,
+            started: 0,
+        }
     }
 
     /// A pseudo-random number (xorshift); for dithers and places, not for secrets.
@@ -246,6 +255,40 @@ impl Engine {
             self.discard();
         }
         Ok((ended, ticks))
+    }
+
+    /// How the next runs treat floating-point numbers: the MXCSR that they start with.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn float_mode(&mut self, mxcsr: u32) -> Result<()> {
+        self.worker()?.put32(at::CONTEXT + context::MXCSR, mxcsr);
+        Ok(())
+    }
+
+    /// MXCSR and the x87 status word as the last run left them.
+    pub fn float_flags(&self) -> (u32, u32) {
+        let read = |field| self.worker.as_ref().map_or(0, |w| w.get32(at::CONTEXT + field));
+        (read(context::MXCSR_END), read(context::X87_END) & 0xffff)
+    }
+
+    /// Makes ready to run a block again that ran before, in a worker started since then, too.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn again(
+        &mut self,
+        values: &Values,
+        lines: &[u64],
+        physical: usize,
+        pages: usize,
+    ) -> Result<()> {
+        if self.worker()?.get32(at::MAIL + mail::PHYSICAL_COUNT) == 0 {
+            self.prepare(values, physical, pages)?;
+        } else {
+            self.values(values)?;
+        }
+        self.lines(lines)
     }
 
     /// Addresses of the pages mapped for the block, as the worker says.

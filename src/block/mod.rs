@@ -7,11 +7,14 @@
 //! | `emit`, `program` | the code around the block |
 //! | `values`, `discover` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure` | timing |
-//! | `invariants`, `profile` | what held, and the verdict |
+//! | `invariants`, `subnormal` | what held, and how that is known |
+//! | `processor`, `bounds` | what the processor is, and what bounds the throughput |
+//! | `profile` | from a block to its report |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
 //! | `batch` | thousands of blocks |
 
 pub mod batch;
+mod bounds;
 mod clock;
 mod csv;
 mod discover;
@@ -21,10 +24,12 @@ mod engine;
 mod invariants;
 mod measure;
 mod options;
+mod processor;
 mod profile;
 mod program;
 mod sandbox;
 mod stats;
+mod subnormal;
 mod text;
 mod values;
 

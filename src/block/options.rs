@@ -15,6 +15,8 @@ pub struct Options {
     pub retries: usize,
     /// How long a block may wait for a core that nothing else uses.
     pub budget: std::time::Duration,
+    /// Whether to measure, too, what explains the number: bounds, and what subnormals would cost.
+    pub explain: bool,
     /// Whether the loop form is measured too.
     pub loop_form: bool,
     /// Distinct physical pages.
@@ -39,6 +41,7 @@ impl Default for Options {
             rounds: 32,
             retries: 3,
             budget: std::time::Duration::from_secs(5),
+            explain: true,
             loop_form: true,
             physical_pages: 16,
             page_limit: 256,
@@ -58,6 +61,7 @@ impl Options {
             placements: 2,
             rounds: 8,
             retries: 1,
+            explain: false,
             loop_form: false,
             ..Self::default()
         }

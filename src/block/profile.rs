@@ -8,6 +8,7 @@ use super::document::{
 };
 use super::engine::Engine;
 use super::measure::{self, Form, Pass, Timed};
+use super::processor::Processor;
 use super::program::Needs;
 use super::{Options, invariants, stats};
 use crate::Result;
@@ -26,8 +27,8 @@ const CYCLES: f64 = 2000.0;
 
 /// Measures blocks, one after the other, in a sandbox that it keeps. Belongs to its thread.
 pub struct Profiler {
-    engine: Engine,
-    options: Options,
+    pub(super) engine: Engine,
+    pub(super) options: Options,
     suspicious: bool,
     /// When the block at hand has had its time.
     deadline: Instant,
@@ -36,7 +37,12 @@ pub struct Profiler {
 impl Profiler {
     /// A profiler; the sandbox starts with the first block.
     pub fn new(options: Options) -> Self {
-        Self { engine: Engine::new(options.cpu), options, suspicious: false, deadline: Instant::now() }
+        Self {
+            engine: Engine::new(options.cpu),
+            options,
+            suspicious: false,
+            deadline: Instant::now(),
+        }
     }
 
     /// Measures one block.
@@ -116,11 +122,12 @@ impl Profiler {
         let unrolled = form_result(&timed, found.copies, None);
         let looped = self.looped(block, &needs, &found, rough / 2.0 / between)?;
         report.forms = Some(Forms { unrolled, looped });
+        self.explain(block, &found, &form, report)?;
         Ok(Ok(()))
     }
 
     /// Passes of a form, waiting while the core is shared and repeated while they disagree.
-    fn timed(
+    pub(super) fn timed(
         &mut self,
         form: &Form,
         passes: usize,
@@ -318,7 +325,7 @@ fn report(block: Code) -> Report {
         forms: None,
         invariants: Vec::new(),
         bounds: Vec::new(),
-        hierarchy: Hierarchy::not_measured("no PMU counts here"),
+        hierarchy: Hierarchy::not_measured("no PMU counts here", &Processor::here().level_1),
         misses: Vec::new(),
         samples: Samples::default(),
         values: None,
