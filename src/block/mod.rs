@@ -8,7 +8,7 @@
 //! | `values`, `discover` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure` | timing |
 //! | `invariants`, `subnormal` | what held, and how that is known |
-//! | `processor`, `bounds` | what the processor is, and what bounds the throughput |
+//! | `processor`, `bounds`, `skeleton` | what the processor is, and what bounds the throughput |
 //! | `profile` | from a block to its report |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
 //! | `batch` | thousands of blocks |
@@ -28,6 +28,7 @@ mod processor;
 mod profile;
 mod program;
 mod sandbox;
+mod skeleton;
 mod stats;
 mod subnormal;
 mod text;

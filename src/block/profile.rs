@@ -84,9 +84,7 @@ impl Profiler {
         report: &mut Report,
     ) -> Result<std::result::Result<(), Failure>> {
         let needs = Needs::of(block);
-        let copies = (INSTRUCTIONS / block.instructions.len())
-            .min(BYTES / block.bytes.len())
-            .clamp(2, COPIES);
+        let copies = copies(block).min(COPIES);
         let mut found = match discover(&mut self.engine, block, &needs, copies, &self.options)? {
             Ok(found) => found,
             Err(failure) => return Ok(Err(failure)),
@@ -216,6 +214,11 @@ impl Profiler {
             None => form_result(&timed, copies, None),
         })
     }
+}
+
+/// Copies that stay in the op cache.
+pub(super) fn copies(block: &Block) -> usize {
+    (INSTRUCTIONS / block.instructions.len()).min(BYTES / block.bytes.len()).max(2)
 }
 
 /// A register that the block does not use, as an encoding number.

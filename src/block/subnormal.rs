@@ -134,10 +134,12 @@ impl Profiler {
         }
         let (mxcsr, x87) = self.engine.float_flags();
         self.engine.float_mode(TRAPPING)?;
-        let first = form
-            .rehearse(&mut self.engine, &self.options)?
-            .and_then(|failure| failure.copy.zip(failure.instruction));
-        Ok(Ok(Seen { mxcsr, x87, first }))
+        let trapped = form.rehearse(&mut self.engine, &self.options)?;
+        let first = trapped.as_ref().and_then(|failure| failure.copy.zip(failure.instruction));
+        Ok(match trapped {
+            Some(failure) if first.is_none() => Err(failure),
+            _ => Ok(Seen { mxcsr, x87, first }),
+        })
     }
 
     /// Cycles with gradual underflow over cycles without, pass by pass: median, lowest, highest.

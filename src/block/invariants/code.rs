@@ -1,9 +1,9 @@
 //! The code of the copies: whether it stays in the caches that instructions come from.
 
-use super::super::bounds::has_wide_immediate;
 use super::super::discover::Found;
 use super::super::document::{Holds, Invariant};
 use super::super::processor::{Cache, OpCache};
+use super::super::skeleton::has_wide_immediate;
 use super::{invariant, verdict};
 use crate::code::{Block, Inst};
 

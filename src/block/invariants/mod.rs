@@ -56,6 +56,9 @@ fn verdict(held: bool) -> Holds {
 /// Why a trace cannot clear a block.
 const GAPS: &str = "some addresses are not in the trace (gathers, repeated string instructions)";
 
+/// How a block without memory passes.
+const NO_MEMORY: &str = "no memory is touched";
+
 /// Whether every address is known.
 fn is_whole(found: &Found) -> bool {
     found.complete && found.accesses.iter().all(|access| access.size > 0)

@@ -26,8 +26,8 @@ pub fn context_switches(timed: &Timed, switches: Option<u64>) -> Invariant {
 pub fn neighbour(timed: &Timed) -> Invariant {
     let all = timed.kept + timed.contended;
     let how = format!(
-        "throughput sentinel before and behind every sample: {} of {all} dropped, at the others \
-         within 6 % of what a core to itself takes",
+        "throughput sentinel before and behind every sample: {} of {all} dropped; around \
+         the others it took what it takes on a core to itself, within 6 %",
         timed.contended
     );
     invariant("neighbour", verdict(timed.kept > 0), how)

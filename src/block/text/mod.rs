@@ -75,7 +75,7 @@ fn number(report: &Report) -> String {
     let plural = if count == 1 { "" } else { "s" };
     text += &format!(", {count} instruction{plural}");
     if let Some(ipc) = report.ipc {
-        text += &format!(", {ipc:.2} per cycle (IPC)");
+        text += &format!(", IPC {ipc:.2}");
     }
     text + &format!(", clock {}", t.clock)
 }

@@ -19,12 +19,16 @@ pub fn forms(out: &mut String, report: &Report) {
     {
         let percent = 100.0 * (looped / unrolled - 1.0);
         let why = if percent > 0.0 {
-            "A loop adds the counting and a taken jump, which shows in short or dense blocks; and \
-             where the block writes memory, its one copy forwards the same few stores again and \
-             again."
+            format!(
+                "A loop adds the counting and a taken jump, at least a cycle for the {} of its \
+                 body, which shows in short or dense blocks; and where the block writes memory, \
+                 its one copy forwards the same few stores again and again.",
+                copies(forms.looped.copies)
+            )
         } else {
             "A loop replays few instructions and needs little room in the op cache; and the lines \
              and entries that many straight copies use one after the other are few in a loop."
+                .to_owned()
         };
         let text = format!("The loop takes {percent:+.1} % against the unrolled form. {why}");
         paragraph(out, 2, &text);
@@ -35,6 +39,10 @@ pub fn forms(out: &mut String, report: &Report) {
     {
         labelled(out, "  modes: ", &modes(t));
     }
+}
+
+fn copies(count: usize) -> String {
+    if count == 1 { "one copy".to_owned() } else { format!("{count} copies") }
 }
 
 fn form(out: &mut String, name: &str, form: &FormResult) {

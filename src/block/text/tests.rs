@@ -60,7 +60,7 @@ fn report() -> Report {
 #[test]
 fn a_clean_report_in_full() {
     let expected = "\
-ok: 4.000 cycles per iteration (3.990 to 4.010), 2 instructions, 0.50 per cycle (IPC), clock tsc
+ok: 4.000 cycles per iteration (3.990 to 4.010), 2 instructions, IPC 0.50, clock tsc
 
    0    0x0  4801d8    add rax,rbx
    1    0x3  480fafc3  imul rax,rbx
