@@ -84,7 +84,9 @@ impl Profiler {
         report: &mut Report,
     ) -> Result<std::result::Result<(), Failure>> {
         let needs = Needs::of(block);
-        let copies = copies(block).min(COPIES);
+        let copies = (INSTRUCTIONS / block.instructions.len())
+            .min(BYTES / block.bytes.len())
+            .clamp(2, COPIES);
         let mut found = match discover(&mut self.engine, block, &needs, copies, &self.options)? {
             Ok(found) => found,
             Err(failure) => return Ok(Err(failure)),
@@ -120,7 +122,7 @@ impl Profiler {
         let unrolled = form_result(&timed, found.copies, None);
         let looped = self.looped(block, &needs, &found, rough / 2.0 / between)?;
         report.forms = Some(Forms { unrolled, looped });
-        self.explain(block, &found, &form, report)?;
+        self.explain(block, &needs, &found, &form, report)?;
         Ok(Ok(()))
     }
 
@@ -214,11 +216,6 @@ impl Profiler {
             None => form_result(&timed, copies, None),
         })
     }
-}
-
-/// Copies that stay in the op cache.
-pub(super) fn copies(block: &Block) -> usize {
-    (INSTRUCTIONS / block.instructions.len()).min(BYTES / block.bytes.len()).max(2)
 }
 
 /// A register that the block does not use, as an encoding number.

@@ -11,6 +11,9 @@ pub fn context_switches(timed: &Timed, switches: Option<u64>) -> Invariant {
     let Some(count) = switches else {
         return invariant("context-switches", Holds::Unchecked, "the kernel does not tell");
     };
+    if timed.kept == 0 {
+        return invariant("context-switches", Holds::Unchecked, "no sample was kept");
+    }
     let mut how = format!("{count} involuntary switches of the worker by the kernel's count");
     if count > 0 {
         how += &format!(
@@ -25,11 +28,13 @@ pub fn context_switches(timed: &Timed, switches: Option<u64>) -> Invariant {
 /// The sentinel.
 pub fn neighbour(timed: &Timed) -> Invariant {
     let all = timed.kept + timed.contended;
-    let how = format!(
-        "throughput sentinel before and behind every sample: {} of {all} dropped; around \
-         the others it took what it takes on a core to itself, within 6 %",
+    let mut how = format!(
+        "throughput sentinel before and behind every sample: {} of {all} dropped",
         timed.contended
     );
+    if timed.kept > 0 {
+        how += "; around the others it took what it takes on a core to itself, within 6 %";
+    }
     invariant("neighbour", verdict(timed.kept > 0), how)
 }
 
