@@ -3,25 +3,33 @@
 
 use super::Options;
 use super::discover::{Found, discover};
-use super::document::{Bound, Holds, Invariant, Report, Throughput};
-use super::measure::{self, Form, Timed};
+use super::document::{Bound, Holds, Invariant, Report, Status, Throughput};
+use super::measure::{self, Form, Repeat};
 use super::processor::Processor;
 use super::profile::Profiler;
 use super::program::Needs;
-use super::skeleton::{fuses, how, skeleton};
+use super::skeleton::{self, fuses, skeleton};
+use super::timed::Timed;
 use crate::Result;
 use crate::code::Block;
 use iced_x86::Mnemonic;
 
+/// Names of the bounds.
+const FRONT_END: &str = "front-end";
+const WIDTH: &str = "issue-width";
 /// Cycles that a long run should take.
-const CYCLES: f64 = 2000.0;
+const CYCLES: f64 = 3000.0;
 /// Cycles at both ends of a run that long and short do not share.
 const ENDS: f64 = 4.0;
 /// How close a bound must come to the throughput to explain it.
 const EXPLAINS: f64 = 0.95;
 
+/// How a form repeats: its copies, in which way, and how often.
+type Copies = (usize, Repeat, u32);
+
 impl Profiler {
     /// Everything that explains a block beyond its number: subnormals, bounds, and what they say.
+    /// A number that the pipeline's width does not allow is none to be trusted.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -30,53 +38,70 @@ impl Profiler {
         block: &Block,
         needs: &Needs,
         found: &Found,
-        form: &Form,
+        (form, shape): (&Form, Copies),
         report: &mut Report,
     ) -> Result<()> {
         let measured = self.options.explain && report.throughput.is_some();
         let subnormals = self.subnormals(block, found, form, measured)?;
         report.invariants.push(subnormals);
-        if let (true, Some(throughput)) = (measured, report.throughput.clone()) {
-            let mut bounds: Vec<Bound> = self.front_end(block, needs, found)?.into_iter().collect();
-            let missing = bounds.is_empty();
-            bounds.extend(width(block, Processor::here()));
-            report.invariants.push(plausible(&bounds, &throughput, found.copies));
-            if !report.hierarchy.is_measured() {
-                report.hierarchy.verdict += &verdict(&bounds, &throughput, missing);
-            }
-            report.bounds.append(&mut bounds);
+        let Some(throughput) = report.throughput.clone() else { return Ok(()) };
+        let mut bounds = Vec::new();
+        if measured {
+            bounds.extend(self.front_end(block, needs, found, shape)?);
         }
+        let missing = measured && bounds.is_empty();
+        bounds.extend(width(block, Processor::here()));
+        let impossible = bounds.iter().find(|b| is_above(b, &throughput, shape.0));
+        if let Some(bound) = impossible.filter(|b| b.name == WIDTH && report.status == Status::Ok) {
+            report.status = Status::Unstable;
+            report.reason = Some(format!(
+                "{:.3} cycles are less than the pipeline's width allows ({:.3}): a wrong clock",
+                throughput.cycles, bound.cycles
+            ));
+        }
+        report.invariants.push(plausible(&bounds, &throughput, shape.0));
+        if measured && !report.hierarchy.is_measured() {
+            report.hierarchy.verdict += &verdict(&bounds, &throughput, missing);
+        }
+        report.bounds.append(&mut bounds);
         Ok(())
     }
 
     /// What the front end needs: the block's skeleton, run as the block was, with the same set-up
     /// before it, so that every instruction lies where the block's did.
-    fn front_end(&mut self, block: &Block, needs: &Needs, found: &Found) -> Result<Option<Bound>> {
+    fn front_end(
+        &mut self,
+        block: &Block,
+        needs: &Needs,
+        found: &Found,
+        (copies, how, _): Copies,
+    ) -> Result<Option<Bound>> {
         let Some(skeleton) = skeleton(block) else { return Ok(None) };
+        if matches!(how, Repeat::Counted(_)) && skeleton.flags_live_in() {
+            return Ok(None);
+        }
         let options = Options { values: Some(found.values.clone()), ..self.options.clone() };
         let bare = Needs::of(&skeleton);
         let traced = discover(&mut self.engine, &skeleton, &bare, found.copies, &options)?;
         let Ok(traced) = traced else { return Ok(None) };
         let alike = Found { taken: traced.taken, ..found.clone() };
-        self.engine.again(
-            &found.values,
-            &found.lines,
-            options.physical_pages,
-            options.page_limit,
-        )?;
+        let (physical, pages) = (options.physical_pages, options.page_limit);
+        self.engine.again(&found.values, &found.lines, physical, pages)?;
         let wide = f64::from(Processor::here().width.unwrap_or(4));
-        let run = (found.copies * skeleton.instructions.len()) as f64 / wide;
-        let repeat = (CYCLES / run).ceil().clamp(1.0, 16.0) as u32;
-        let form = measure::unrolled(&skeleton, needs, &alike, options.placements, repeat);
+        let run = (copies * skeleton.instructions.len()) as f64 / wide;
+        let repeat = (CYCLES / run).ceil().clamp(1.0, 64.0) as u32;
+        let shape = (copies, how, repeat);
+        let form = measure::unrolled(&skeleton, needs, &alike, shape, options.placements);
         let mut timed = Timed::default();
-        let (passes, rounds) = (self.options.passes, self.options.rounds);
+        let (passes, rounds) = (options.passes, options.rounds);
         if self.timed(&form, passes, rounds, &mut timed)?.is_some() {
             return Ok(None);
         }
         let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
             return Ok(None);
         };
-        Ok(Some(Bound { name: "front-end", cycles, low, high, how: how(block) }))
+        let how = skeleton::how(block);
+        Ok(Some(Bound { name: FRONT_END, cycles, low, high, how }))
     }
 }
 
@@ -101,16 +126,20 @@ fn width(block: &Block, processor: &Processor) -> Option<Bound> {
     if nops > 0 {
         how += &format!("; {nops} nops not counted");
     }
-    Some(Bound { name: "issue-width", cycles, low: cycles, high: cycles, how })
+    Some(Bound { name: WIDTH, cycles, low: cycles, high: cycles, how })
 }
 
-/// Whether the throughput keeps to the bounds: if it does not, one of them is wrong. A few cycles
-/// where a run starts and ends do not cancel between the long and the short run.
+/// Whether a throughput is too low for a bound. A few cycles where a run starts and ends do not
+/// cancel between the long and the short run.
+fn is_above(bound: &Bound, throughput: &Throughput, copies: usize) -> bool {
+    bound.low > throughput.high * 1.03 + ENDS / (copies - copies / 2).max(1) as f64
+}
+
+/// Whether the throughput keeps to the bounds: if it does not, one of them is wrong.
 fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Invariant {
-    let limit = throughput.high * 1.03 + ENDS / (copies - copies / 2).max(1) as f64;
     let broken: Vec<_> = bounds
         .iter()
-        .filter(|bound| bound.low > limit)
+        .filter(|bound| is_above(bound, throughput, copies))
         .map(|b| {
             format!(
                 "{} needs {:.3} cycles ({:.3} to {:.3}), more than the {:.3} measured",
@@ -131,7 +160,7 @@ fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Invari
 
 /// What the front-end bound says about the block, to go on behind `not measured: …`.
 fn verdict(bounds: &[Bound], throughput: &Throughput, missing: bool) -> String {
-    let Some(bound) = bounds.iter().find(|b| b.name == "front-end") else {
+    let Some(bound) = bounds.iter().find(|b| b.name == FRONT_END) else {
         return if missing { "; nor could the front end's bound be measured" } else { "" }
             .to_owned();
     };

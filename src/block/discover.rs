@@ -62,6 +62,21 @@ pub struct Found {
     pub complete: bool,
 }
 
+impl Found {
+    /// Whether every instruction accesses the same addresses in every copy but the first, as far
+    /// as the trace tells.
+    pub fn is_stationary(&self) -> bool {
+        let of = |copy: usize| {
+            let at = self.accesses.partition_point(|a| a.copy < copy);
+            let own = self.accesses[at..].iter().take_while(move |a| a.copy == copy);
+            own.map(|a| (a.instruction, a.address, a.size))
+        };
+        self.complete
+            && self.accesses.iter().all(|a| a.size > 0)
+            && (2..self.copies).all(|copy| of(copy).eq(of(1)))
+    }
+}
+
 /// Finds values and pages with which `copies` copies of the block run, or fewer if need be.
 ///
 /// # Errors

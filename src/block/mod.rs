@@ -6,7 +6,7 @@
 //! | `engine` | the worker as the profiler uses it |
 //! | `emit`, `program` | the code around the block |
 //! | `values`, `discover` | initial values, pages, the address trace |
-//! | `clock`, `stats`, `measure` | timing |
+//! | `clock`, `stats`, `measure`, `timed` | timing |
 //! | `invariants`, `subnormal` | what held, and how that is known |
 //! | `processor`, `bounds`, `skeleton` | what the processor is, and what bounds the throughput |
 //! | `profile` | from a block to its report |
@@ -32,6 +32,7 @@ mod skeleton;
 mod stats;
 mod subnormal;
 mod text;
+mod timed;
 mod values;
 
 pub use csv::{HEADER, row};

@@ -37,8 +37,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             passes: 3,
-            placements: 2,
-            rounds: 32,
+            placements: 4,
+            rounds: 16,
             retries: 3,
             budget: std::time::Duration::from_secs(5),
             explain: true,

@@ -7,10 +7,11 @@ use super::document::{
     Where,
 };
 use super::engine::Engine;
-use super::measure::{self, Form, Pass, Timed};
+use super::measure::{self, Form, Pass, Repeat};
 use super::processor::Processor;
 use super::program::Needs;
-use super::{Options, invariants, stats};
+use super::timed::Timed;
+use super::{Options, invariants};
 use crate::Result;
 use crate::code::Block;
 use iced_x86::Register;
@@ -20,10 +21,13 @@ use std::time::{Duration, Instant};
 const INSTRUCTIONS: usize = 960;
 /// Bytes of it.
 const BYTES: usize = 12 * 1024;
+/// Instructions and bytes of the copies in a loop.
+const FEW: usize = 120;
+const FEW_BYTES: usize = 1024;
 /// Most copies.
-const COPIES: usize = 192;
+const COPIES: usize = 480;
 /// Cycles that a long run should take.
-const CYCLES: f64 = 2000.0;
+const CYCLES: f64 = 3000.0;
 
 /// Measures blocks, one after the other, in a sandbox that it keeps. Belongs to its thread.
 pub struct Profiler {
@@ -95,16 +99,17 @@ impl Profiler {
             return Ok(Err(failure));
         }
         self.engine.lines(&found.lines)?;
+        let (copies, how) = repetition(block, &found);
         // A first look: how long is it?
-        let look = measure::unrolled(block, &needs, &found, 1, 1);
+        let look = measure::unrolled(block, &needs, &found, (copies, how, 1), 1);
         let mut timed = Timed::default();
         if let Some(failure) = self.timed(&look, 1, 6, &mut timed)? {
             return Ok(Err(failure));
         }
-        let between = (found.copies - found.copies / 2) as f64;
-        let rough = timed.cycles().unwrap_or(1.0).max(0.05) * between * 2.0;
-        let repeat = (CYCLES / rough).ceil().clamp(1.0, 16.0) as u32;
-        let form = measure::unrolled(block, &needs, &found, self.options.placements, repeat);
+        let rough = timed.cycles().unwrap_or(1.0).max(0.05);
+        let repeat = (CYCLES / (rough * copies as f64)).ceil().clamp(1.0, 64.0) as u32;
+        let shape = (copies, how, repeat);
+        let form = measure::unrolled(block, &needs, &found, shape, self.options.placements);
         let switches = self.engine.worker()?.switches();
         let mut timed = Timed::default();
         let (passes, rounds) = (self.options.passes, self.options.rounds);
@@ -115,14 +120,14 @@ impl Profiler {
         let switches = after.zip(switches).map(|(a, b)| a.saturating_sub(b));
         found.pages = self.engine.pages();
         report.invariants =
-            invariants::all(block, &found, &timed, self.options.physical_pages, switches);
+            invariants::all(block, &found, copies, &timed, self.options.physical_pages, switches);
         conclude(report, &timed, block);
         report.values = Some(found.values.clone());
         report.pages = found.pages.iter().map(|p| format!("{p:#x}")).collect();
-        let unrolled = form_result(&timed, found.copies, None);
-        let looped = self.looped(block, &needs, &found, rough / 2.0 / between)?;
+        let unrolled = form_result(&timed, copies, None);
+        let looped = self.looped(block, &needs, &found, rough)?;
         report.forms = Some(Forms { unrolled, looped });
-        self.explain(block, &needs, &found, &form, report)?;
+        self.explain(block, &needs, &found, (&form, shape), report)?;
         Ok(Ok(()))
     }
 
@@ -140,7 +145,7 @@ impl Profiler {
         }
         let mut tried = 0;
         while tried < passes + self.options.retries {
-            if timed.passes.len() >= passes && timed.is_reproduced() {
+            if timed.passes >= passes && timed.is_reproduced() {
                 break;
             }
             match form.pass(&mut self.engine, &self.options, rounds, timed)? {
@@ -218,6 +223,16 @@ impl Profiler {
     }
 }
 
+/// How many copies the unrolled form has, and how it repeats them. Where addresses stay the same
+/// and a loop can count, few copies in a loop are enough, and those fit any op cache.
+fn repetition(block: &Block, found: &Found) -> (usize, Repeat) {
+    if !found.is_stationary() || block.flags_live_in() {
+        return (found.copies, Repeat::Restored);
+    }
+    let few = (FEW / block.instructions.len()).min(FEW_BYTES / block.bytes.len()).max(4);
+    (few.min(found.copies), Repeat::Counted(free_register(block)))
+}
+
 /// A register that the block does not use, as an encoding number.
 fn free_register(block: &Block) -> Option<u8> {
     (0..16u8).rev().filter(|r| *r != 4).find(|number| {
@@ -255,7 +270,7 @@ fn conclude(report: &mut Report, timed: &Timed, block: &Block) {
         });
         return;
     };
-    let modes = stats::modes(&timed.batches, 0.03, 0.02);
+    let modes = timed.modes();
     report.throughput = Some(Throughput {
         cycles,
         low,
@@ -266,7 +281,7 @@ fn conclude(report: &mut Report, timed: &Timed, block: &Block) {
     report.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
     if cycles <= 0.0 || !timed.is_reproduced() {
         report.status = Status::Unstable;
-        report.reason = Some(format!("passes lie between {low:.3} and {high:.3} cycles"));
+        report.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
     } else {
         report.status = Status::Ok;
     }

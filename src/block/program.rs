@@ -133,6 +133,8 @@ struct Builder<'a> {
     copies: Vec<usize>,
     origins: Vec<(usize, usize, usize)>,
     slots: Vec<(usize, usize, Register)>,
+    /// Whether another copy runs before the first.
+    looping: bool,
 }
 
 /// The trace: copies, each access preceded by stores of its address registers; locks without
@@ -153,42 +155,50 @@ pub fn trace(shape: &Shape<'_>) -> Program {
 pub fn unrolled(shape: &Shape<'_>) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
+    builder.code.warm_up(1);
     let head = builder.code.here();
     builder.restore();
     builder.code.fence();
     builder.copies(0..shape.copies, false);
     builder.code.fence();
-    builder.code.decrement(at::CONTEXT + context::REPEAT);
+    builder.code.decrement(at::CONTEXT + context::LEFT);
     builder.code.jump_if_not_zero(head);
+    builder.code.timed_again(head);
     builder.finish()
 }
 
-/// The loop form: counted in `counter`, or in memory.
-pub fn looped(shape: &Shape<'_>, counter: Option<u8>) -> Program {
+/// The copies in a loop, counted in `counter`, or in memory; `warm` iterations before the timed
+/// ones.
+pub fn looped(shape: &Shape<'_>, counter: Option<u8>, warm: u32) -> Program {
     let mut builder = Builder::new(shape);
+    builder.looping = true;
     builder.prologue();
+    builder.code.warm_up(warm);
+    let again = builder.code.here();
     builder.restore();
     if let Some(register) = counter {
-        builder.code.load32(register, at::CONTEXT + context::REPEAT);
+        builder.code.load32(register, at::CONTEXT + context::LEFT);
     }
     builder.code.fence();
     let head = builder.code.here();
     builder.copies(0..shape.copies, false);
     match counter {
         Some(register) => builder.code.decrement_register(register),
-        None => builder.code.decrement(at::CONTEXT + context::REPEAT),
+        None => builder.code.decrement(at::CONTEXT + context::LEFT),
     }
     builder.code.jump_if_not_zero(head);
+    builder.code.timed_again(again);
     builder.finish()
 }
 
 impl<'a> Builder<'a> {
     fn new(shape: &'a Shape<'a>) -> Self {
         let code = Emitter::at(shape.start);
-        Self { shape, code, copies: Vec::new(), origins: Vec::new(), slots: Vec::new() }
+        let (copies, origins, slots) = (Vec::new(), Vec::new(), Vec::new());
+        Self { shape, code, copies, origins, slots, looping: false }
     }
 
-    /// Dither, state that is set once, and the first time stamp.
+    /// Dither, and state that is set once.
     fn prologue(&mut self) {
         let code = &mut self.code;
         code.dither();
@@ -209,7 +219,6 @@ impl<'a> Builder<'a> {
                 (0..32).for_each(|r| code.load_zmm(r, at::CONTEXT + context::VECTOR))
             }
         }
-        code.stamp(context::START);
     }
 
     /// Memory lines, then vector, x87 and mask state, flags, and the general-purpose registers.
@@ -245,7 +254,7 @@ impl<'a> Builder<'a> {
     fn copies(&mut self, copies: std::ops::Range<usize>, traced: bool) {
         for copy in copies {
             self.copies.push(self.code.here());
-            if copy > 0 {
+            if copy > 0 || self.looping {
                 self.shape.reseeded.iter().for_each(|r| load_initial(&mut self.code, *r));
             }
             for (i, inst) in self.shape.block.instructions.iter().enumerate() {
@@ -306,7 +315,6 @@ impl<'a> Builder<'a> {
     }
 
     fn finish(mut self) -> Program {
-        self.code.stamp(context::END);
         self.code.jump(return_offset());
         Program {
             start: self.shape.start,

@@ -1,7 +1,7 @@
 //! Whether subnormal numbers arise in a block, and what they would cost.
 //!
 //! Blocks are measured with FTZ and DAZ set, so that no subnormal slows them. Here they run again
-//! with gradual underflow. MXCSR tells whether an operand was subnormal (DE) or a result too small
+//! with gradual underflow. MXCSR then tells whether an operand was subnormal (DE) or a result too small
 //! (UE). UE stays clear where such a result is exact, so a second run lets both exceptions trap,
 //! which also tells where the first one arises. x87 has a status word of its own, and FTZ and DAZ
 //! mean nothing to it.
@@ -9,8 +9,9 @@
 use super::discover::{Failure, Found};
 use super::document::{Holds, Invariant};
 use super::engine::MXCSR_FAST;
-use super::measure::{Form, Timed};
+use super::measure::Form;
 use super::profile::Profiler;
+use super::timed::Timed;
 use crate::Result;
 use crate::code::{Block, Inst};
 use iced_x86::{Mnemonic, Register, RoundingControl};

@@ -11,23 +11,23 @@ use crate::code::{Block, Inst};
 const HARNESS: usize = 6 * 1024;
 
 /// Bytes of the long and the short run against the L1 instruction cache.
-pub fn l1_code(block: &Block, found: &Found, cache: Cache) -> Invariant {
-    let long = bytes(block, found);
+pub fn l1_code(block: &Block, found: &Found, copies: usize, cache: Cache) -> Invariant {
+    let long = bytes(block, found, copies);
     let all = long + long / 2 + HARNESS;
     let how = format!(
         "{long} bytes in {} copies; with the short run and the harness {all} of {} bytes of the L1 \
          instruction cache",
-        found.copies,
+        copies,
         cache.bytes()
     );
     invariant("l1-code", verdict(all <= cache.bytes()), how)
 }
 
 /// Operations of the long run against the op cache.
-pub fn op_cache(block: &Block, found: &Found, cache: Option<OpCache>) -> Invariant {
-    let ops = found.copies * block.instructions.iter().map(operations).sum::<usize>()
-        + found.reseeded.len() * found.copies;
-    let about = format!("about {ops} operations in {} copies", found.copies);
+pub fn op_cache(block: &Block, found: &Found, copies: usize, cache: Option<OpCache>) -> Invariant {
+    let ops = copies * block.instructions.iter().map(operations).sum::<usize>()
+        + found.reseeded.len() * copies;
+    let about = format!("about {ops} operations in {} copies", copies);
     let Some(cache) = cache else {
         let how = format!("{about}; the op cache of this processor is not known");
         return invariant("op-cache", Holds::Unchecked, how);
@@ -38,7 +38,7 @@ pub fn op_cache(block: &Block, found: &Found, cache: Option<OpCache>) -> Invaria
         return invariant("op-cache", Holds::Violated, how);
     }
     match cache.window {
-        Some(most) if ops * 32 > most * bytes(block, found) => {
+        Some(most) if ops * 32 > most * bytes(block, found, copies) => {
             let how = format!("{how}, but more than {most} for 32 bytes of code: not cached");
             invariant("op-cache", Holds::Violated, how)
         }
@@ -47,8 +47,8 @@ pub fn op_cache(block: &Block, found: &Found, cache: Option<OpCache>) -> Invaria
 }
 
 /// Bytes of the copies; setting a register again is a load of seven.
-fn bytes(block: &Block, found: &Found) -> usize {
-    (block.bytes.len() + 7 * found.reseeded.len()) * found.copies
+fn bytes(block: &Block, found: &Found, copies: usize) -> usize {
+    (block.bytes.len() + 7 * found.reseeded.len()) * copies
 }
 
 /// Room that an instruction takes in an op cache: one, two for reading and writing the same memory
@@ -63,28 +63,27 @@ mod tests {
     use super::super::example::{block, found};
     use super::*;
 
-    fn copies(copies: usize) -> Found {
-        Found { copies, ..found(&[], &[]) }
-    }
-
     #[test]
     fn code_fits_by_its_bytes_with_both_runs() {
         let cache = Cache { ways: 8, sets: 64 };
         let add = block("4801d8");
-        assert_eq!(l1_code(&add, &copies(192), cache).verdict, Holds::Held);
-        assert_eq!(l1_code(&add, &copies(8000), cache).verdict, Holds::Violated);
+        assert_eq!(l1_code(&add, &found(&[], &[]), 192, cache).verdict, Holds::Held);
+        assert_eq!(l1_code(&add, &found(&[], &[]), 8000, cache).verdict, Holds::Violated);
     }
 
     #[test]
     fn operations_are_counted_against_the_size_and_the_window() {
         let cache = |window| Some(OpCache { ops: 1536, window, source: "a manual" });
         let add = block("4801d8");
-        assert_eq!(op_cache(&add, &copies(960), cache(Some(18))).verdict, Holds::Held);
+        assert_eq!(op_cache(&add, &found(&[], &[]), 960, cache(Some(18))).verdict, Holds::Held);
         // Reading and writing memory takes two: 1,920 operations.
-        assert_eq!(op_cache(&block("480103"), &copies(960), cache(None)).verdict, Holds::Violated);
+        assert_eq!(
+            op_cache(&block("480103"), &found(&[], &[]), 960, cache(None)).verdict,
+            Holds::Violated
+        );
         // 32 nops of a byte in 32 bytes.
-        let nops = op_cache(&block("90"), &copies(192), cache(Some(18)));
+        let nops = op_cache(&block("90"), &found(&[], &[]), 192, cache(Some(18)));
         assert_eq!(nops.verdict, Holds::Violated, "{}", nops.how);
-        assert_eq!(op_cache(&add, &copies(960), None).verdict, Holds::Unchecked);
+        assert_eq!(op_cache(&add, &found(&[], &[]), 960, None).verdict, Holds::Unchecked);
     }
 }

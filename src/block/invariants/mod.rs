@@ -15,15 +15,16 @@ mod timing;
 
 use super::discover::Found;
 use super::document::{Holds, Invariant};
-use super::measure::Timed;
 use super::processor::Processor;
+use super::timed::Timed;
 use crate::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All of them that follow from the trace and the timing.
+/// All of them that follow from the trace and the timing of `copies` copies.
 pub fn all(
     block: &Block,
     found: &Found,
+    copies: usize,
     timed: &Timed,
     physical: usize,
     switches: Option<u64>,
@@ -31,8 +32,8 @@ pub fn all(
     let processor = Processor::here();
     vec![
         lines::l1_data(block, found, physical, processor.data),
-        code::l1_code(block, found, processor.code),
-        code::op_cache(block, found, processor.op_cache),
+        code::l1_code(block, found, copies, processor.code),
+        code::op_cache(block, found, copies, processor.op_cache),
         timing::context_switches(timed, switches),
         timing::neighbour(timed),
         lines::alignment(block, found),
