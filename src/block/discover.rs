@@ -6,7 +6,7 @@ use super::engine::{BLOCK_CODE, Engine, Segment};
 use super::program::{self, Needs, Program, Shape};
 use super::sandbox::layout::{self as at};
 use super::sandbox::{Ended, Fault};
-use super::values::{Values, sets};
+use super::values::Values;
 use crate::Result;
 use crate::code::{Block, Inst};
 use iced_x86::Register;
@@ -90,11 +90,7 @@ pub fn discover(
 ) -> Result<std::result::Result<Found, Failure>> {
     let mut first: Option<Failure> = None;
     let clobbered = clobbered_addresses(block);
-    let mut all = match &options.values {
-        Some(values) => vec![values.clone()],
-        None => sets(),
-    };
-    all.truncate(options.value_sets.max(1));
+    let all = options.candidates();
     let reseeds: &[&[u8]] =
         if options.reseed && !clobbered.is_empty() { &[&[], &clobbered] } else { &[&[]] };
     for reseeded in reseeds {
@@ -138,7 +134,7 @@ fn attempt(
     values: &Values,
     options: &Options,
 ) -> Result<std::result::Result<Found, (Failure, bool)>> {
-    engine.prepare(values, options.physical_pages, options.page_limit)?;
+    engine.prepare(values, options.physical_pages, options.pages_allowed())?;
     let shape =
         Shape { block, needs, copies, lines: false, reseeded, taken: &[], start: BLOCK_CODE };
     let program = program::trace(&shape);
@@ -152,7 +148,7 @@ fn attempt(
     let (ended, _) = engine.run(&[segment], &[(0, 1)])?;
     if ended != Ended::Done {
         let fewer = matches!(ended, Ended::TooManyPages(_));
-        return Ok(Err((explain(&ended, &program, options.page_limit), fewer)));
+        return Ok(Err((explain(&ended, &program, options.pages_allowed()), fewer)));
     }
     let pages = engine.pages();
     let lines = engine.changed_lines(&pages, values.memory, options.physical_pages);
@@ -281,6 +277,9 @@ fn address(memory: &iced_x86::UsedMemory, stored: &[(Register, u64)]) -> Option<
 /// Puts the end of a command into words.
 pub fn explain(ended: &Ended, program: &Program, page_limit: usize) -> Failure {
     let (reason, fault) = match ended {
+        Ended::TooManyPages(fault) if page_limit == 0 => {
+            ("a page fault, and no pages are mapped on request".to_owned(), Some(fault))
+        }
         Ended::Done => ("it ran".to_owned(), None),
         Ended::Fault(fault) => (fault_reason(fault), Some(fault)),
         Ended::MapRefused(fault) => ("the kernel refuses to map the page".to_owned(), Some(fault)),

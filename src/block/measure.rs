@@ -173,7 +173,7 @@ impl Form {
         };
         let holds = |p: &&Program| offset.is_some_and(|o| (p.start..p.end()).contains(&o));
         let program = self.programs.iter().find(holds).unwrap_or(&self.programs[0]);
-        explain(ended, program, options.page_limit)
+        explain(ended, program, options.pages_allowed())
     }
 
     /// One pass over every placement: a batch of calm rounds of each, unless it is plain that
@@ -188,7 +188,7 @@ impl Form {
         rounds: usize,
         timed: &mut Timed,
     ) -> Result<Pass> {
-        timed.between = self.between;
+        (timed.between, timed.near) = (self.between, options.near);
         let mut waiting: Vec<usize> = (0..self.pairs.len()).collect();
         for _ in 0..ATTEMPTS {
             let mut tried = Vec::new();

@@ -10,6 +10,7 @@ use super::engine::Engine;
 use super::measure::{self, Form, Pass, Repeat};
 use super::processor::Processor;
 use super::program::Needs;
+use super::repeat::other_pages;
 use super::timed::Timed;
 use super::{Options, invariants};
 use crate::Result;
@@ -119,6 +120,9 @@ impl Profiler {
         let after = self.engine.worker()?.switches();
         let switches = after.zip(switches).map(|(a, b)| a.saturating_sub(b));
         found.pages = self.engine.pages();
+        if let Some(reason) = other_pages(&self.options, &found.pages) {
+            return Ok(Err(Failure { reason, copy: None, instruction: None, address: None }));
+        }
         report.invariants =
             invariants::all(block, &found, copies, &timed, self.options.physical_pages, switches);
         conclude(report, &timed, block);
@@ -317,14 +321,17 @@ fn empty(block: &Block) -> Report {
         bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
         text: inst.text.clone(),
     };
-    let code =
-        Code { hex: block.hex(), instructions: block.instructions.iter().map(line).collect() };
+    let code = Code {
+        name: None,
+        hex: block.hex(),
+        instructions: block.instructions.iter().map(line).collect(),
+    };
     report(code)
 }
 
 /// The report of something that is no block at all.
 pub fn rejected(input: &str, reason: String) -> Report {
-    let code = Code { hex: input.to_owned(), instructions: Vec::new() };
+    let code = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
     Report { status: Status::Rejected, reason: Some(reason), ..report(code) }
 }
 

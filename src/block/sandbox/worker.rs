@@ -69,6 +69,7 @@ impl Worker {
             Error::not_possible("cannot start the block sandbox")
                 .because(format!("{what}: {}", std::io::Error::last_os_error()))
         };
+        check_file_limit()?;
         let region = memory_file().ok_or_else(|| failed("memfd_create"))?;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let view = unsafe {
@@ -355,6 +356,22 @@ fn base(random: u64) -> u64 {
     let high = 0x1000 + (random >> 32) % 0x4000;
     let low = 0x1000_0000 + (random & 0xffff_ffff) % 0xc000_0000;
     (high << 32 | low) & !(PAGE as u64 - 1)
+}
+
+/// Refuses a limit on file sizes that the region would exceed: the kernel would end this process.
+fn check_file_limit() -> Result<()> {
+    use nix::sys::resource::{Resource, getrlimit};
+    match getrlimit(Resource::RLIMIT_FSIZE) {
+        Ok((limit, _)) if limit < at::SIZE as u64 => {
+            Err(Error::not_possible("cannot start the block sandbox")
+                .because(format!(
+                    "files may have {limit} bytes only, shared memory needs {}",
+                    at::SIZE
+                ))
+                .hint("raise the limit on file sizes (ulimit -f)"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// An anonymous file of the region's size.

@@ -28,6 +28,7 @@ fn report() -> Report {
     Report {
         schema: SCHEMA,
         block: Code {
+            name: None,
             hex: "4801d8480fafc3".into(),
             instructions: vec![
                 line("0x0", "4801d8", "add rax,rbx"),
