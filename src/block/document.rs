@@ -21,18 +21,12 @@ pub enum Status {
 }
 
 impl Hierarchy {
-    /// A tree of which nothing was measured, for `reason`: level 1, each node with the reason.
-    pub fn not_measured(reason: &str) -> Self {
-        // Every table but the abstract one has these four.
-        let level_1 = [
-            ("Retiring", "Retiring"),
-            ("Bad_Speculation", "Bad speculation"),
-            ("Frontend_Bound", "Frontend bound"),
-            ("Backend_Bound", "Backend bound"),
-        ];
-        let node = |(id, label): &(&str, &str)| Node {
-            id: (*id).to_owned(),
-            label: (*label).to_owned(),
+    /// A tree of which nothing was measured, for `reason`: level 1 of this processor's tree, each
+    /// node with the reason.
+    pub fn not_measured(reason: &str, level_1: &[(String, String)]) -> Self {
+        let node = |(id, label): &(String, String)| Node {
+            id: id.clone(),
+            label: label.clone(),
             parent: None,
             share: None,
             low: None,
@@ -41,6 +35,11 @@ impl Hierarchy {
         };
         let nodes = level_1.iter().map(node).collect();
         Self { verdict: format!("not measured: {reason}"), nodes }
+    }
+
+    /// Whether any node was measured.
+    pub fn is_measured(&self) -> bool {
+        self.nodes.iter().any(|node| node.share.is_some())
     }
 }
 

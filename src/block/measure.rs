@@ -19,6 +19,8 @@ const OFFSETS: [usize; 6] = [0, 32, 16, 48, 8, 40];
 const WARM: usize = 2;
 /// Iterations of the loop form before the timed ones: memory predictors have to learn it.
 const LOOP_WARM: u32 = 48;
+/// The same of the unrolled form in a loop without fences.
+const COUNTED_WARM: u32 = 2;
 /// Tries at the calm rounds of one placement before the core counts as shared.
 const ATTEMPTS: usize = 3;
 
@@ -41,6 +43,8 @@ pub struct Form {
     pairs: Vec<(Segment, Segment)>,
     /// Iterations of the block between long and short.
     between: f64,
+    /// The same with the repetitions before the time stamp.
+    untimed_too: f64,
 }
 
 /// How the unrolled form repeats its copies.
@@ -64,16 +68,21 @@ pub fn unrolled(
 ) -> Form {
     let between = copies_between(copies, block.bytes.len());
     let mut start = BLOCK_CODE;
+    let warm = match how {
+        Repeat::Restored => program::WARM,
+        Repeat::Counted(_) => COUNTED_WARM,
+    };
     let mut form = Form {
         programs: Vec::new(),
         pairs: Vec::new(),
         between: f64::from(repeat) * between as f64,
+        untimed_too: f64::from(repeat + warm) * between as f64,
     };
     let build = |copies, start| {
         let shape = shape(block, needs, found, copies, start);
         match how {
             Repeat::Restored => program::unrolled(&shape),
-            Repeat::Counted(counter) => program::looped(&shape, counter, 2),
+            Repeat::Counted(counter) => program::looped(&shape, counter, COUNTED_WARM),
         }
     };
     for offset in OFFSETS.iter().take(placements) {
@@ -110,11 +119,9 @@ pub fn looped(
     counter: Option<u8>,
     long: u32,
 ) -> Form {
-    let mut form = Form {
-        programs: Vec::new(),
-        pairs: Vec::new(),
-        between: f64::from(long - long / 2) * copies as f64,
-    };
+    let between = f64::from(long - long / 2) * copies as f64;
+    // As many before the time stamp in both runs.
+    let mut form = Form { programs: Vec::new(), pairs: Vec::new(), between, untimed_too: between };
     let mut start = BLOCK_CODE;
     for offset in OFFSETS.iter().take(2) {
         let shape = shape(block, needs, found, copies, start + offset);
@@ -156,9 +163,10 @@ impl Form {
         self.pairs.len()
     }
 
-    /// Iterations of the block between the two runs.
-    pub fn between(&self) -> f64 {
-        self.between
+    /// Iterations of the block between the two runs for whoever counts them from their first to
+    /// their last instruction: the repetitions before the time stamp are iterations, too.
+    pub fn between_whole_runs(&self) -> f64 {
+        self.untimed_too
     }
 
     /// Writes the code into the sandbox.

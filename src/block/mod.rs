@@ -9,12 +9,16 @@
 //! | `values`, `discover` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure`, `timed` | timing |
 //! | `counters`, `pmu` | what a PMU adds: cycles, misses, the top-down tree |
-//! | `invariants`, `profile` | what held, and the verdict |
+//! | `invariants`, `subnormal` | what held, and how that is known |
+//! | `processor`, `bounds`, `skeleton` | what the processor is, and what bounds the throughput |
+//! | `profile` | from a block to its report |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
 //! | `batch`, `rows`, `processors` | thousands of blocks |
 //! | `x86_absent` | what stands in for all this on other architectures |
 
 pub mod batch;
+#[cfg(target_arch = "x86_64")]
+mod bounds;
 #[cfg(target_arch = "x86_64")]
 mod clock;
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is counted there"))]
@@ -35,6 +39,8 @@ mod measure;
 mod options;
 #[cfg(target_arch = "x86_64")]
 mod pmu;
+#[cfg(target_arch = "x86_64")]
+mod processor;
 pub mod processors;
 #[cfg_attr(not(target_arch = "x86_64"), path = "x86_absent.rs")]
 mod profile;
@@ -45,7 +51,11 @@ pub mod rows;
 #[cfg(target_arch = "x86_64")]
 mod sandbox;
 #[cfg(target_arch = "x86_64")]
+mod skeleton;
+#[cfg(target_arch = "x86_64")]
 mod stats;
+#[cfg(target_arch = "x86_64")]
+mod subnormal;
 mod text;
 #[cfg(target_arch = "x86_64")]
 mod timed;

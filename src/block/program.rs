@@ -150,12 +150,15 @@ pub fn trace(shape: &Shape<'_>) -> Program {
     builder.finish()
 }
 
+/// Repetitions of the unrolled form before the timed ones.
+pub const WARM: u32 = 1;
+
 /// The unrolled form. Long and short runs are code of their own: an indirect jump into common
 /// copies would be predicted for one of them more often than for the other.
 pub fn unrolled(shape: &Shape<'_>) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
-    builder.code.warm_up(1);
+    builder.code.warm_up(WARM);
     let head = builder.code.here();
     builder.restore();
     builder.code.fence();

@@ -107,7 +107,7 @@ impl Clock for PmuClock {
             timed.void.push(Stop::Refused(refused).to_string());
             return Ok(Pass::Done);
         }
-        (timed.between, timed.near) = (form.between(), options.near);
+        (timed.between, timed.near) = (form.between_whole_runs(), options.near);
         let mut batches = Vec::new();
         let mut runs = match FormRuns::new(engine, form, options.sentinel)? {
             Ok(runs) => runs,

@@ -140,7 +140,7 @@ impl Runs for FormRuns<'_> {
     }
 
     fn between(&self) -> f64 {
-        self.form.between()
+        self.form.between_whole_runs()
     }
 
     fn runs(&self) -> f64 {

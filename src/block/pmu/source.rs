@@ -7,6 +7,7 @@ use crate::block::document::{Hierarchy, Report};
 use crate::block::engine::Engine;
 use crate::block::measure::Form;
 use crate::block::options::{ClockSource, Options};
+use crate::block::processor::Processor;
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -129,7 +130,9 @@ impl Source {
                 report.hierarchy = counted.hierarchy;
                 report.misses = counted.misses;
             }
-            Err(why) => report.hierarchy = Hierarchy::not_measured(&why),
+            Err(why) => {
+                report.hierarchy = Hierarchy::not_measured(&why, &Processor::here().level_1)
+            }
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use super::{Counter, refusal};
 use crate::Result;
 use crate::block::counters::Core;
 use crate::block::document::{Hierarchy, Node};
+use crate::block::processor::Processor;
 use crate::block::stats::median;
 use crate::collect::perf;
 use crate::counts::{Counts, GroupCounts, Reading};
@@ -21,7 +22,8 @@ use crate::topdown::{Evaluation, Evaluator, Verdict};
 /// The sandbox cannot be started.
 pub(super) fn measure(core: &Core, counter: &mut Counter<'_>) -> Result<Hierarchy> {
     let Some(table) = &core.table else {
-        return Ok(Hierarchy::not_measured("no event table describes this processor"));
+        let why = "no event table describes this processor";
+        return Ok(Hierarchy::not_measured(why, &Processor::here().level_1));
     };
     let mut groups = Vec::new();
     let mut pending: Vec<Vec<EventId>> = core.groups.iter().rev().cloned().collect();
