@@ -314,3 +314,34 @@ fn keep(tried: Vec<(usize, Vec<Round>)>, sentinel: bool, timed: &mut Timed) -> V
     }
     contended
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_runs_hold_the_repetitions_before_the_time_stamp() {
+        let block = Block::decode(&[0x48, 0x01, 0xd8]).unwrap();
+        let found = Found {
+            values: super::super::Values::default(),
+            copies: 128,
+            pages: Vec::new(),
+            lines: Vec::new(),
+            taken: Vec::new(),
+            reseeded: Vec::new(),
+            accesses: Vec::new(),
+            complete: true,
+        };
+        let needs = Needs::of(&block);
+        let iterations = |how| {
+            let form = unrolled(&block, &needs, &found, (128, how, 5), 1);
+            (form.between, form.between_whole_runs())
+        };
+        // 64 copies apart, five times and one or two times before.
+        assert_eq!(iterations(Repeat::Restored), (320.0, 384.0));
+        assert_eq!(iterations(Repeat::Counted(None)), (320.0, 448.0));
+        // Long and short loops warm up alike.
+        let form = looped(&block, &needs, &found, 4, None, 100);
+        assert_eq!((form.between, form.between_whole_runs()), (200.0, 200.0));
+    }
+}
