@@ -79,3 +79,11 @@ fn what_any_kernel_counts_is_known_without_a_pmu() {
     }
     assert!(faults.iter().any(|verdict| verdict == "held"), "{faults:?}");
 }
+
+#[test]
+fn nobody_claims_a_calm_core_who_did_not_look() {
+    let Some(report) = document(&["4801d8", "--no-sentinel"]) else { return };
+    let all = report["invariants"].as_array().unwrap();
+    let neighbour = all.iter().find(|i| i["name"] == "neighbour").unwrap();
+    assert_eq!(neighbour["verdict"], "unchecked", "{neighbour}");
+}

@@ -3,7 +3,7 @@
 use super::{Counted, Effort, FormRuns, PerfCounting, Watch, Watched, count, witness};
 use crate::block::clock::{Clock, PmuClock, TscClock};
 use crate::block::counters::{Core, Pmu};
-use crate::block::document::{Hierarchy, Report};
+use crate::block::document::{Hierarchy, Holds, Report};
 use crate::block::engine::Engine;
 use crate::block::measure::Form;
 use crate::block::options::{ClockSource, Options};
@@ -119,6 +119,11 @@ impl Source {
         report: &mut Report,
     ) -> Result<()> {
         self.watched.enter(&mut report.invariants);
+        let neighbour = report.invariants.iter_mut().find(|i| i.name == "neighbour");
+        if let (false, Some(neighbour)) = (options.sentinel, neighbour) {
+            neighbour.verdict = Holds::Unchecked;
+            neighbour.how = "not looked for".to_owned();
+        }
         let counted = match (&self.core, options.counts) {
             (Some(core), true) => Self::count(core, engine, form, options)?,
             (Some(_), false) => Err("not asked for".to_owned()),
