@@ -90,8 +90,9 @@ impl Profiler {
         let wide = f64::from(Processor::here().width.unwrap_or(4));
         let run = (copies * skeleton.instructions.len()) as f64 / wide;
         let repeat = (CYCLES / run).ceil().clamp(1.0, 64.0) as u32;
-        let shape = (copies, how, repeat);
-        let form = measure::unrolled(&skeleton, needs, &alike, shape, options.placements);
+        let run = (copies, how, repeat);
+        let offsets = super::shape::offsets(&options);
+        let form = measure::unrolled(&skeleton, needs, &alike, run, &offsets);
         let mut timed = Timed::default();
         let (passes, rounds) = (options.passes, options.rounds);
         if self.timed(&form, passes, rounds, &mut timed)?.is_some() {

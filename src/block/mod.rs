@@ -20,6 +20,8 @@ pub mod batch;
 mod bounds;
 #[cfg(target_arch = "x86_64")]
 mod clock;
+#[cfg(target_arch = "x86_64")]
+mod conclude;
 mod csv;
 #[cfg(target_arch = "x86_64")]
 mod discover;
@@ -46,8 +48,9 @@ pub mod rows;
 #[cfg(target_arch = "x86_64")]
 mod sandbox;
 #[cfg(target_arch = "x86_64")]
-mod skeleton;
+mod shape;
 #[cfg(target_arch = "x86_64")]
+mod skeleton;
 mod stats;
 #[cfg(target_arch = "x86_64")]
 mod subnormal;
