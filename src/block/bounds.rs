@@ -19,6 +19,8 @@ const FRONT_END: &str = "front-end";
 const WIDTH: &str = "issue-width";
 /// Cycles that a long run should take.
 const CYCLES: f64 = 3000.0;
+/// How often a skeleton is measured that is slower than its block.
+const TRIES: usize = 4;
 /// Cycles at both ends of a run that long and short do not share.
 const ENDS: f64 = 4.0;
 /// How close a bound must come to the throughput to explain it.
@@ -47,7 +49,7 @@ impl Profiler {
         let Some(throughput) = report.throughput.clone() else { return Ok(()) };
         let mut bounds = Vec::new();
         if measured {
-            bounds.extend(self.front_end(block, needs, found, shape)?);
+            bounds.extend(self.lowest_front_end(block, needs, found, shape, &throughput)?);
         }
         let missing = measured && bounds.is_empty();
         bounds.extend(width(block, Processor::here()));
@@ -65,6 +67,29 @@ impl Profiler {
         }
         report.bounds.append(&mut bounds);
         Ok(())
+    }
+
+    /// The front end has slow states that last for a while. A skeleton slower than its block was in
+    /// one of them and is measured again; the lowest counts.
+    fn lowest_front_end(
+        &mut self,
+        block: &Block,
+        needs: &Needs,
+        found: &Found,
+        shape: Copies,
+        throughput: &Throughput,
+    ) -> Result<Option<Bound>> {
+        let mut lowest: Option<Bound> = None;
+        for _ in 0..TRIES {
+            let Some(bound) = self.front_end(block, needs, found, shape)? else { break };
+            if lowest.as_ref().is_none_or(|l| bound.cycles < l.cycles) {
+                lowest = Some(bound);
+            }
+            if lowest.as_ref().is_some_and(|l| !is_above(l, throughput, shape.0)) {
+                break;
+            }
+        }
+        Ok(lowest)
     }
 
     /// What the front end needs: the block's skeleton, run as the block was, with the same set-up
