@@ -19,7 +19,7 @@ const FIRST: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub enum Step {
     /// The next row's report, in the order of the rows.
-    Row(Report),
+    Row(Box<Report>),
     /// Nothing for a while: an occasion to stop.
     Wait,
 }
@@ -195,7 +195,7 @@ fn in_order(
             }
         }
         while let Some(report) = waiting.remove(&done) {
-            if !each(Step::Row(report))? {
+            if !each(Step::Row(Box::new(report)))? {
                 return Ok(());
             }
             done += 1;
