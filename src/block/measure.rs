@@ -188,7 +188,7 @@ impl Form {
         rounds: usize,
         timed: &mut Timed,
     ) -> Result<Pass> {
-        timed.between = self.between;
+        (timed.between, timed.near) = (self.between, options.near);
         let mut waiting: Vec<usize> = (0..self.pairs.len()).collect();
         for _ in 0..ATTEMPTS {
             let mut tried = Vec::new();

@@ -13,6 +13,8 @@ pub struct Options {
     pub placements: usize,
     /// Rounds (samples) for each placement and pass.
     pub rounds: usize,
+    /// How far batches that agree may lie apart, as a share.
+    pub near: f64,
     /// How often a pass may be repeated because the core was shared.
     pub retries: usize,
     /// How long a block may wait for a core that nothing else uses.
@@ -51,6 +53,7 @@ impl Default for Options {
             passes: 3,
             placements: 4,
             rounds: 16,
+            near: 0.008,
             retries: 3,
             budget: Duration::from_secs(5),
             copies: None,
@@ -77,6 +80,7 @@ impl Options {
             passes: 1,
             placements: 2,
             rounds: 8,
+            near: 0.04,
             retries: 1,
             loop_form: false,
             ..Self::default()
@@ -85,7 +89,7 @@ impl Options {
 
     /// 5 passes over 6 placements.
     pub fn thorough() -> Self {
-        Self { passes: 5, placements: 6, rounds: 40, retries: 6, ..Self::default() }
+        Self { passes: 3, placements: 6, rounds: 40, retries: 6, ..Self::default() }
     }
 
     /// The configuration of the BHive paper: one physical page, one value set, plain unrolling.

@@ -9,8 +9,8 @@ use super::stats::{mean, modes};
 
 /// Batches that must agree on the fastest state.
 const AGREE: usize = 3;
-/// How far apart they may lie: share, and cycles.
-const NEAR: (f64, f64) = (0.008, 5.0);
+/// How far apart they may lie in any case, in cycles: the counter's own noise.
+const NEAR: f64 = 5.0;
 
 /// The calm rounds of one placement in one pass, averaged.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,6 +24,8 @@ pub struct Batch {
 /// The samples of one form.
 #[derive(Debug, Clone, Default)]
 pub struct Timed {
+    /// How far batches that agree may lie apart, as a share.
+    pub near: f64,
     /// Iterations of the block between the long and the short run.
     pub between: f64,
     /// One for each pass and placement.
@@ -71,7 +73,7 @@ impl Timed {
 
     /// Whether the fastest state of both runs was met often enough to be believed.
     pub fn is_reproduced(&self) -> bool {
-        let enough = AGREE.max(self.batches.len().div_ceil(6));
+        let enough = AGREE.min(self.batches.len()).max(self.batches.len().div_ceil(6));
         let met = |of| self.fastest(of).is_some_and(|f: Fastest| f.count >= enough);
         met(long) && met(short) && self.cycles().is_some_and(|c| c > 0.0)
     }
@@ -103,8 +105,8 @@ impl Timed {
     /// the clock rather than a state.
     fn fastest(&self, of: fn(&Batch) -> f64) -> Option<Fastest> {
         let all = self.sorted(of);
-        let reach = |v: f64| v + (v * NEAR.0).max(NEAR.1);
-        let needed = AGREE.min(all.len().max(2));
+        let reach = |v: f64| v + (v * self.near).max(NEAR);
+        let needed = AGREE.min(all.len()).max(2);
         let start =
             (0..=all.len().checked_sub(needed)?).find(|i| all[i + needed - 1] <= reach(all[*i]))?;
         let group: Vec<f64> =
@@ -130,7 +132,7 @@ mod tests {
 
     fn timed(pairs: &[(f64, f64)]) -> Timed {
         let batches = pairs.iter().map(|(long, short)| Batch { long: *long, short: *short });
-        Timed { between: 1000.0, batches: batches.collect(), ..Timed::default() }
+        Timed { near: 0.008, between: 1000.0, batches: batches.collect(), ..Timed::default() }
     }
 
     #[test]
