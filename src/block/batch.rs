@@ -17,7 +17,7 @@ const AHEAD: usize = 64;
 #[derive(Debug)]
 pub enum Step {
     /// The next row's report, in the order of the rows.
-    Row(Report),
+    Row(Box<Report>),
     /// Nothing for a while: an occasion to stop.
     Wait,
 }
@@ -143,7 +143,7 @@ fn in_order(
             }
         }
         while let Some(report) = waiting.remove(&done) {
-            if !each(Step::Row(report))? {
+            if !each(Step::Row(Box::new(report)))? {
                 return Ok(());
             }
             done += 1;
