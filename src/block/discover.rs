@@ -35,6 +35,10 @@ pub struct Access {
     pub address: u64,
     /// Bytes; 0 where the size is not fixed (`rep`).
     pub size: u64,
+    /// Whether it reads.
+    pub reads: bool,
+    /// Whether it writes.
+    pub writes: bool,
 }
 
 /// A block that runs.
@@ -240,7 +244,9 @@ fn accesses(block: &Block, program: &Program, slots: &[u8], base: u64) -> (Vec<A
                 };
                 match address {
                     Some(address) => {
-                        all.push(Access { copy, instruction: index, address, size });
+                        let (reads, writes) =
+                            (Inst::reads(memory.access()), Inst::writes(memory.access()));
+                        all.push(Access { copy, instruction: index, address, size, reads, writes });
                     }
                     None => complete = false,
                 }

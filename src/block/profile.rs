@@ -8,6 +8,7 @@ use super::document::{
 };
 use super::engine::Engine;
 use super::measure::{self, Form, Pass, Repeat};
+use super::processor::Processor;
 use super::program::Needs;
 use super::repeat::other_pages;
 use super::timed::Timed;
@@ -31,8 +32,8 @@ const CYCLES: f64 = 3000.0;
 
 /// Measures blocks, one after the other, in a sandbox that it keeps. Belongs to its thread.
 pub struct Profiler {
-    engine: Engine,
-    options: Options,
+    pub(super) engine: Engine,
+    pub(super) options: Options,
     suspicious: bool,
     /// When the block at hand has had its time.
     deadline: Instant,
@@ -123,18 +124,19 @@ impl Profiler {
             return Ok(Err(Failure { reason, copy: None, instruction: None, address: None }));
         }
         report.invariants =
-            invariants::all(block, &found, &timed, self.options.physical_pages, switches);
+            invariants::all(block, &found, copies, &timed, self.options.physical_pages, switches);
         conclude(report, &timed, block);
         report.values = Some(found.values.clone());
         report.pages = found.pages.iter().map(|p| format!("{p:#x}")).collect();
         let unrolled = form_result(&timed, copies, None);
         let looped = self.looped(block, &needs, &found, rough)?;
         report.forms = Some(Forms { unrolled, looped });
+        self.explain(block, &needs, &found, (&form, shape), report)?;
         Ok(Ok(()))
     }
 
     /// Passes of a form, waiting while the core is shared and repeated while they disagree.
-    fn timed(
+    pub(super) fn timed(
         &mut self,
         form: &Form,
         passes: usize,
@@ -345,11 +347,8 @@ fn report(block: Code) -> Report {
         forms: None,
         invariants: Vec::new(),
         bounds: Vec::new(),
-        hierarchy: Hierarchy {
-            verdict: "not measured: blocks are timed with the time-stamp counter, without a PMU"
-                .to_owned(),
-            nodes: Vec::new(),
-        },
+        hierarchy: Hierarchy::not_measured("no PMU counts here", &Processor::here().level_1),
+        misses: Vec::new(),
         samples: Samples::default(),
         values: None,
         pages: Vec::new(),
