@@ -133,3 +133,20 @@ impl Options {
         if self.mapping { self.page_limit } else { 0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chosen_values_are_in_every_set_and_equal_sets_are_tried_once() {
+        let init = vec![(Init::Register(3), 7), (Init::Memory, 9), (Init::Register(3), 8)];
+        let options = Options { init, ..Options::default() };
+        let all = options.candidates();
+        assert!(all.iter().all(|v| v.registers[3] == 8 && v.memory == 9));
+        assert!(all.len() < sets().len(), "sets that differ in memory only are the same now");
+        let few = Options { value_sets: 2, ..Options::default() };
+        assert_eq!(few.candidates(), sets()[..2]);
+        assert_eq!(Options { mapping: false, ..few }.pages_allowed(), 0);
+    }
+}
