@@ -105,7 +105,7 @@ pub fn discover(
                 let hopeless = failure.reason.starts_with(ILLEGAL);
                 first.get_or_insert(failure);
                 if hopeless {
-                    return Ok(Err(first.unwrap_or_else(nothing)));
+                    return Ok(Err(first.unwrap_or_else(Failure::nothing)));
                 }
                 if !fewer || copies < 8 {
                     break;
@@ -114,14 +114,18 @@ pub fn discover(
             }
         }
     }
-    Ok(Err(first.unwrap_or_else(nothing)))
+    Ok(Err(first.unwrap_or_else(Failure::nothing)))
 }
 
 /// Start of the reason when the processor lacks an instruction: no value helps.
 const ILLEGAL: &str = "illegal instruction";
 
-fn nothing() -> Failure {
-    Failure { reason: "nothing was tried".to_owned(), copy: None, instruction: None, address: None }
+impl Failure {
+    /// Before anything was tried.
+    pub fn nothing() -> Self {
+        let reason = "nothing was tried".to_owned();
+        Self { reason, copy: None, instruction: None, address: None }
+    }
 }
 
 /// One value set: a traced run. The flag says whether fewer copies could help.

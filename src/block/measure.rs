@@ -13,8 +13,6 @@ use super::timed::{Batch, Timed};
 use crate::Result;
 use crate::code::Block;
 
-/// Distances of the code from the start of a line, one placement after the other.
-const OFFSETS: [usize; 6] = [0, 32, 16, 48, 8, 40];
 /// Rounds that only warm up.
 const WARM: usize = 2;
 /// Iterations of the loop form before the timed ones: memory predictors have to learn it.
@@ -45,6 +43,8 @@ pub struct Form {
     between: f64,
     /// The same with the repetitions before the time stamp.
     untimed_too: f64,
+    /// Whether the short run does not count.
+    single: bool,
 }
 
 /// How the unrolled form repeats its copies.
@@ -64,7 +64,7 @@ pub fn unrolled(
     needs: &Needs,
     found: &Found,
     (copies, how, repeat): (usize, Repeat, u32),
-    placements: usize,
+    offsets: &[usize],
 ) -> Form {
     let between = copies_between(copies, block.bytes.len());
     let mut start = BLOCK_CODE;
@@ -77,6 +77,7 @@ pub fn unrolled(
         pairs: Vec::new(),
         between: f64::from(repeat) * between as f64,
         untimed_too: f64::from(repeat + warm) * between as f64,
+        single: false,
     };
     let build = |copies, start| {
         let shape = shape(block, needs, found, copies, start);
@@ -85,7 +86,7 @@ pub fn unrolled(
             Repeat::Counted(counter) => program::looped(&shape, counter, COUNTED_WARM),
         }
     };
-    for offset in OFFSETS.iter().take(placements) {
+    for offset in offsets {
         let long = build(copies, start + offset);
         let short = build(copies - between, long.end().next_multiple_of(64) + 64 + offset);
         start = short.end().next_multiple_of(64) + 64;
@@ -120,10 +121,16 @@ pub fn looped(
     long: u32,
 ) -> Form {
     let between = f64::from(long - long / 2) * copies as f64;
-    // As many before the time stamp in both runs.
-    let mut form = Form { programs: Vec::new(), pairs: Vec::new(), between, untimed_too: between };
+    let mut form = Form {
+        programs: Vec::new(),
+        pairs: Vec::new(),
+        between,
+        // As many before the time stamp in both runs.
+        untimed_too: between,
+        single: false,
+    };
     let mut start = BLOCK_CODE;
-    for offset in OFFSETS.iter().take(2) {
+    for offset in [0, 32] {
         let shape = shape(block, needs, found, copies, start + offset);
         let program = program::looped(&shape, counter, LOOP_WARM);
         start = program.end().next_multiple_of(64) + 64;
@@ -167,6 +174,12 @@ impl Form {
     /// their last instruction: the repetitions before the time stamp are iterations, too.
     pub fn between_whole_runs(&self) -> f64 {
         self.untimed_too
+    }
+
+    /// Has only the long run count: `cycles(u)/u`, with all that a run costs besides.
+    pub fn forget_short(&mut self, iterations: usize) {
+        self.between = iterations as f64;
+        self.single = true;
     }
 
     /// Writes the code into the sandbox.
@@ -222,7 +235,7 @@ impl Form {
                     Err(ended) => return Ok(Pass::Failed(self.explained(&ended, options))),
                 }
             }
-            waiting = keep(tried, options.sentinel, timed);
+            waiting = keep(tried, (self.single, options.sentinel), timed);
             if waiting.is_empty() {
                 timed.passes += 1;
                 return Ok(Pass::Done);
@@ -281,7 +294,11 @@ struct Round {
 
 /// Makes a batch of the calm rounds of each placement. The clock is calibrated by all of them
 /// together. Returns the placements of which too few rounds were calm.
-fn keep(tried: Vec<(usize, Vec<Round>)>, sentinel: bool, timed: &mut Timed) -> Vec<usize> {
+fn keep(
+    tried: Vec<(usize, Vec<Round>)>,
+    (single, sentinel): (bool, bool),
+    timed: &mut Timed,
+) -> Vec<usize> {
     let all: Vec<Calibration> =
         tried.iter().flat_map(|(_, rounds)| rounds.iter().map(|r| r.calibration)).collect();
     let ratio = match TscClock.cycles_per_tick(&all) {
@@ -307,7 +324,8 @@ fn keep(tried: Vec<(usize, Vec<Round>)>, sentinel: bool, timed: &mut Timed) -> V
         let mean = |of: fn(&Round) -> f64| {
             ratio * trimmed_mean(&kept.iter().map(|r| of(r)).collect::<Vec<_>>())
         };
-        let batch = Batch { long: mean(|r| r.long), short: mean(|r| r.short) };
+        let short = if single { 0.0 } else { mean(|r| r.short) };
+        let batch = Batch { long: mean(|r| r.long), short };
         if batch.long.is_finite() && batch.short.is_finite() {
             timed.batches.push(batch);
         }
@@ -334,7 +352,7 @@ mod tests {
         };
         let needs = Needs::of(&block);
         let iterations = |how| {
-            let form = unrolled(&block, &needs, &found, (128, how, 5), 1);
+            let form = unrolled(&block, &needs, &found, (128, how, 5), &[0]);
             (form.between, form.between_whole_runs())
         };
         // 64 copies apart, five times and one or two times before.

@@ -21,6 +21,8 @@ pub mod batch;
 mod bounds;
 #[cfg(target_arch = "x86_64")]
 mod clock;
+#[cfg(target_arch = "x86_64")]
+mod conclude;
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is counted there"))]
 mod counters;
 mod csv;
@@ -51,8 +53,9 @@ pub mod rows;
 #[cfg(target_arch = "x86_64")]
 mod sandbox;
 #[cfg(target_arch = "x86_64")]
-mod skeleton;
+mod shape;
 #[cfg(target_arch = "x86_64")]
+mod skeleton;
 mod stats;
 #[cfg(target_arch = "x86_64")]
 mod subnormal;

@@ -1,32 +1,20 @@
 //! From a block to its report.
 
+pub use super::conclude::rejected;
+use super::conclude::{conclude, empty, fail, form_result};
 use super::discover::{Failure, Found, discover};
-use super::document::{
-    Code, FormResult, Forms, Hierarchy, Line, Mode, Report, SCHEMA, Samples, Status, Throughput,
-    Where,
-};
+use super::document::{FormResult, Forms, Report, Status, Where};
 use super::engine::Engine;
 use super::measure::{self, Form, Pass, Repeat};
 use super::pmu::Source;
-use super::processor::Processor;
 use super::program::Needs;
 use super::repeat::other_pages;
 use super::timed::Timed;
-use super::{Options, invariants};
+use super::{Options, invariants, shape};
 use crate::Result;
 use crate::code::Block;
-use iced_x86::Register;
 use std::time::{Duration, Instant};
 
-/// Instructions in the longest straight run; more leave the op cache.
-const INSTRUCTIONS: usize = 960;
-/// Bytes of it.
-const BYTES: usize = 12 * 1024;
-/// Instructions and bytes of the copies in a loop.
-const FEW: usize = 120;
-const FEW_BYTES: usize = 1024;
-/// Most copies.
-const COPIES: usize = 480;
 /// Cycles that a long run should take.
 const CYCLES: f64 = 3000.0;
 
@@ -47,6 +35,11 @@ impl Profiler {
         let engine = Engine::new(Source::cpu(&options), Source::inspect(&options));
         let source = Source::new(&options);
         Self { engine, options, source, suspicious: false, deadline: Instant::now() }
+    }
+
+    /// How long a block may wait from now on for a core that nothing else uses.
+    pub fn allow(&mut self, budget: Duration) {
+        self.options.budget = budget;
     }
 
     /// Measures one block.
@@ -89,9 +82,7 @@ impl Profiler {
         report: &mut Report,
     ) -> Result<std::result::Result<(), Failure>> {
         let needs = Needs::of(block);
-        let copies = (INSTRUCTIONS / block.instructions.len())
-            .min(BYTES / block.bytes.len())
-            .clamp(2, COPIES);
+        let copies = shape::copies(block, &self.options);
         let mut found = match discover(&mut self.engine, block, &needs, copies, &self.options)? {
             Ok(found) => found,
             Err(failure) => return Ok(Err(failure)),
@@ -100,17 +91,17 @@ impl Profiler {
             return Ok(Err(failure));
         }
         self.engine.lines(&found.lines)?;
-        let (copies, how) = repetition(block, &found);
-        // A first look: how long is it?
-        let look = measure::unrolled(block, &needs, &found, (copies, how, 1), 1);
-        let mut timed = Timed::default();
-        if let Some(failure) = self.timed(&look, 1, 6, &mut timed)? {
-            return Ok(Err(failure));
-        }
-        let rough = timed.cycles().unwrap_or(1.0).max(0.05);
+        let (copies, how, rough) = match self.first_look(block, &needs, &found)? {
+            Ok(look) => look,
+            Err(failure) => return Ok(Err(failure)),
+        };
         let repeat = (CYCLES / (rough * copies as f64)).ceil().clamp(1.0, 64.0) as u32;
         let shape = (copies, how, repeat);
-        let form = measure::unrolled(block, &needs, &found, shape, self.options.placements);
+        let offsets = shape::offsets(&self.options);
+        let mut form = measure::unrolled(block, &needs, &found, shape, &offsets);
+        if !self.options.two_factors {
+            form.forget_short(repeat as usize * copies);
+        }
         let switches = self.engine.worker()?.switches();
         let mut timed = Timed::default();
         let (passes, rounds) = (self.options.passes, self.options.rounds);
@@ -134,6 +125,25 @@ impl Profiler {
         report.forms = Some(Forms { unrolled, looped });
         self.explain(block, &needs, &found, (&form, shape), report)?;
         Ok(Ok(()))
+    }
+
+    /// The first way to run the unrolled form that works, and roughly how long an iteration takes.
+    fn first_look(
+        &mut self,
+        block: &Block,
+        needs: &Needs,
+        found: &Found,
+    ) -> Result<std::result::Result<(usize, Repeat, f64), Failure>> {
+        let mut last = None;
+        for (copies, how) in shape::ways(block, found, &self.options) {
+            let look = measure::unrolled(block, needs, found, (copies, how, 1), &[0]);
+            let mut timed = Timed::default();
+            match self.timed(&look, 1, 6, &mut timed)? {
+                None => return Ok(Ok((copies, how, timed.cycles().unwrap_or(1.0).max(0.05)))),
+                Some(failure) => last = Some(failure),
+            }
+        }
+        Ok(Err(last.unwrap_or_else(Failure::nothing)))
     }
 
     /// Passes of a form, waiting while the core is shared and repeated while they disagree.
@@ -219,7 +229,8 @@ impl Profiler {
             48usize.div_ceil(block.instructions.len())
         };
         let long = (CYCLES / (rough.max(0.05) * copies as f64)).clamp(8.0, 400.0) as u32;
-        let form = measure::looped(block, needs, found, copies, free_register(block), long & !1);
+        let form =
+            measure::looped(block, needs, found, copies, shape::free_register(block), long & !1);
         let mut timed = Timed::default();
         // The loop runs further than the copies did; its pages are found and its lines recorded
         // by a run of its own.
@@ -242,26 +253,6 @@ impl Profiler {
     }
 }
 
-/// How many copies the unrolled form has, and how it repeats them. Where addresses stay the same
-/// and a loop can count, few copies in a loop are enough, and those fit any op cache.
-fn repetition(block: &Block, found: &Found) -> (usize, Repeat) {
-    if !found.is_stationary() || block.flags_live_in() {
-        return (found.copies, Repeat::Restored);
-    }
-    let few = (FEW / block.instructions.len()).min(FEW_BYTES / block.bytes.len()).max(4);
-    (few.min(found.copies), Repeat::Counted(free_register(block)))
-}
-
-/// A register that the block does not use, as an encoding number.
-fn free_register(block: &Block) -> Option<u8> {
-    (0..16u8).rev().filter(|r| *r != 4).find(|number| {
-        !block.uses(|r| {
-            let full = r.full_register();
-            full.is_gpr64() && full != Register::RIP && full.number() == usize::from(*number)
-        })
-    })
-}
-
 /// A locked access that crosses a line: kernels delay or kill those.
 fn split_lock(block: &Block, found: &Found) -> Option<Failure> {
     let access = found.accesses.iter().find(|a| {
@@ -275,98 +266,4 @@ fn split_lock(block: &Block, found: &Found) -> Option<Failure> {
         instruction: Some(access.instruction),
         address: Some(access.address),
     })
-}
-
-fn conclude(report: &mut Report, timed: &Timed, block: &Block, clock: &'static str) {
-    report.samples =
-        Samples { kept: timed.kept, contended: timed.contended, void: timed.void.clone() };
-    let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
-        report.status = Status::Unstable;
-        report.reason = Some(if timed.void.is_empty() {
-            "something else used the core nearly all the time".to_owned()
-        } else {
-            timed.void[0].clone()
-        });
-        return;
-    };
-    let modes = timed.modes();
-    report.throughput = Some(Throughput {
-        cycles,
-        low,
-        high,
-        modes: modes.into_iter().map(|(cycles, share)| Mode { cycles, share }).collect(),
-        clock,
-    });
-    report.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
-    if cycles <= 0.0 || !timed.is_reproduced() {
-        report.status = Status::Unstable;
-        report.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
-    } else {
-        report.status = Status::Ok;
-    }
-}
-
-fn form_result(timed: &Timed, copies: usize, reason: Option<String>) -> FormResult {
-    let range = timed.range();
-    let reason = reason.or_else(|| {
-        timed.cycles().is_none().then(|| "the core was shared the whole time".to_owned())
-    });
-    FormResult {
-        cycles: timed.cycles(),
-        low: range.map(|r| r.0),
-        high: range.map(|r| r.1),
-        copies,
-        reason,
-    }
-}
-
-fn fail(report: &mut Report, failure: &Failure) {
-    report.status = Status::Failed;
-    report.reason = Some(failure.reason.clone());
-    report.place = Some(Where {
-        copy: failure.copy,
-        instruction: failure.instruction,
-        address: failure.address.map(|a| format!("{a:#x}")),
-    });
-}
-
-fn empty(block: &Block) -> Report {
-    let line = |inst: &crate::code::Inst| Line {
-        offset: format!("{:#x}", inst.offset),
-        bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
-        text: inst.text.clone(),
-    };
-    let code = Code {
-        name: None,
-        hex: block.hex(),
-        instructions: block.instructions.iter().map(line).collect(),
-    };
-    report(code)
-}
-
-/// The report of something that is no block at all.
-pub fn rejected(input: &str, reason: String) -> Report {
-    let code = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
-    Report { status: Status::Rejected, reason: Some(reason), ..report(code) }
-}
-
-fn report(block: Code) -> Report {
-    Report {
-        schema: SCHEMA,
-        block,
-        status: Status::Failed,
-        reason: None,
-        place: None,
-        throughput: None,
-        ipc: None,
-        forms: None,
-        invariants: Vec::new(),
-        bounds: Vec::new(),
-        hierarchy: Hierarchy::not_measured("no PMU counts here", &Processor::here().level_1),
-        misses: Vec::new(),
-        samples: Samples::default(),
-        values: None,
-        pages: Vec::new(),
-        sandbox: Vec::new(),
-    }
 }

@@ -57,10 +57,12 @@ impl Source {
             return Ok(());
         }
         self.settled = true;
+        // Counts are differences of runs.
+        let wanted = options.clock != ClockSource::Tsc && options.two_factors;
         if let Some(core) = &self.core {
             let mut clock = PmuClock::new(Box::new(PerfCounting::default()), core.cycles);
             match clock.try_on(engine.worker()?.process()) {
-                Ok(()) if options.clock != ClockSource::Tsc => self.clock = Box::new(clock),
+                Ok(()) if wanted => self.clock = Box::new(clock),
                 Ok(()) => {}
                 Err(why) => {
                     self.core = None;

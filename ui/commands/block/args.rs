@@ -4,10 +4,10 @@ use crate::cli::Global;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
-use tdtool::Result;
 use tdtool::analysis::required as required_pmu;
 use tdtool::block::{ClockSource, Init, Options, Pmu};
 use tdtool::machine::Machine;
+use tdtool::{Error, Result};
 
 const INPUT: &str = "Which block";
 const BATCH: &str = "Many blocks";
@@ -172,6 +172,11 @@ impl BlockArgs {
     pub fn options(&self, global: &Global) -> Result<Options> {
         let options = self.chosen();
         let required = self.knobs.require_pmu || options.clock == ClockSource::Pmu;
+        if options.clock == ClockSource::Pmu && !options.two_factors {
+            return Err(Error::usage("--clock pmu needs both unroll factors")
+                .because("counts of one run hold all that is around the block")
+                .hint("leave out --single-factor, or --clock"));
+        }
         if !required && !options.counts && options.clock == ClockSource::Tsc {
             return Ok(options);
         }
