@@ -6,10 +6,13 @@ use super::engine::{BLOCK_CODE, Engine, Segment};
 use super::program::{self, Needs, Program, Shape};
 use super::sandbox::layout::{self as at};
 use super::sandbox::{Ended, Fault};
+use super::search::{NUDGE, calmer, influences, proposals, solved};
+use super::trace::{self, Access};
 use super::values::{Values, sets};
 use crate::Result;
 use crate::code::{Block, Inst};
-use iced_x86::Register;
+use iced_x86::{Mnemonic, Register};
+use std::time::{Duration, Instant};
 
 /// Why a block cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,17 +27,16 @@ pub struct Failure {
     pub address: Option<u64>,
 }
 
-/// One access of the trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
-    /// Copy, from 0.
-    pub copy: usize,
-    /// Instruction, from 0.
-    pub instruction: usize,
-    /// First byte.
-    pub address: u64,
-    /// Bytes; 0 where the size is not fixed (`rep`).
-    pub size: u64,
+impl Failure {
+    /// A failure of the block as a whole.
+    pub fn of_all(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), copy: None, instruction: None, address: None }
+    }
+
+    /// How far it got.
+    fn place(&self) -> Option<(usize, usize)> {
+        self.copy.zip(self.instruction)
+    }
 }
 
 /// A block that runs.
@@ -56,9 +58,55 @@ pub struct Found {
     pub accesses: Vec<Access>,
     /// Whether the trace holds every access.
     pub complete: bool,
+    /// General-purpose registers and memory at the end.
+    pub end: End,
+    /// Where `[rip+x]` points, from the start of the region.
+    pub rip_area: usize,
 }
 
+impl Found {
+    /// Lines in the fullest set of an L1 data cache of 64 sets, and pages.
+    fn unrest(&self) -> (usize, usize) {
+        let mut sets = vec![Vec::new(); 64];
+        for line in self.accesses.iter().flat_map(Access::lines) {
+            let set = &mut sets[(line % 64) as usize];
+            if !set.contains(&line) {
+                set.push(line);
+            }
+        }
+        let fullest = sets.iter().map(Vec::len).max().unwrap_or(0);
+        (fullest.max(WAYS), self.pages.len())
+    }
+
+    /// Whether all it touches can stay in the L1 data cache, each page with one of its own.
+    fn is_calm(&self, physical: usize) -> bool {
+        self.pages.len() <= WAYS.min(physical)
+            || self.unrest().0 <= WAYS && self.pages.len() <= physical
+    }
+}
+
+/// What a run left behind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct End {
+    registers: Vec<u64>,
+    memory: Vec<u8>,
+}
+
+/// Runs of the search for values, without and with registers set again.
+const BUDGET: usize = 300;
+/// And its time: runs with many pages are slow.
+const TIME: Duration = Duration::from_millis(30);
+/// Runs of the search for fewer pages.
+const CALMING: usize = 60;
+/// Lines in one set of the smallest L1 data cache that leave a way to the harness.
+const WAYS: usize = 7;
+/// Copies that are worth measuring: fewer bias dense blocks.
+const ENOUGH: usize = 32;
+
 /// Finds values and pages with which `copies` copies of the block run, or fewer if need be.
+///
+/// In this order: the prepared sets of values; values changed one by one where they reach the
+/// failing instruction; fewer copies; last, registers set again before every copy.
 ///
 /// # Errors
 /// The sandbox cannot be started. A block that does not run is a [`Failure`].
@@ -69,114 +117,476 @@ pub fn discover(
     copies: usize,
     options: &Options,
 ) -> Result<std::result::Result<Found, Failure>> {
-    let mut first: Option<Failure> = None;
-    let clobbered = clobbered_addresses(block);
-    let mut all = match &options.values {
-        Some(values) => vec![values.clone()],
-        None => sets(),
+    let mut seeker =
+        Seeker { engine, block, needs, options, copies, best: None, first: None, program: None };
+    let found = match seeker.seek()? {
+        Some(found) => Some(seeker.calmed(found)?),
+        None => None,
     };
-    all.truncate(options.value_sets.max(1));
-    let reseeds: &[&[u8]] =
-        if options.reseed && !clobbered.is_empty() { &[&[], &clobbered] } else { &[&[]] };
-    for reseeded in reseeds {
-        for values in &all {
-            let mut copies = copies;
+    let first = seeker.first.take();
+    let nothing = || Failure::of_all("nothing was tried");
+    Ok(found.ok_or_else(|| first.map_or_else(nothing, |tried| tried.failure)))
+}
+
+/// Initial values and registers set again before every copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Start {
+    values: Values,
+    reseeded: Vec<u8>,
+}
+
+/// An attempt that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Tried {
+    start: Start,
+    failure: Failure,
+    /// Whether fewer copies could help.
+    fewer: bool,
+    /// What the failing instruction touched, with sizes.
+    touched: Vec<(u64, u64)>,
+    /// Whether its alignment may be what is wrong.
+    alignment: bool,
+}
+
+struct Seeker<'a> {
+    engine: &'a mut Engine,
+    block: &'a Block,
+    needs: &'a Needs,
+    options: &'a Options,
+    copies: usize,
+    /// The attempt that got furthest.
+    best: Option<Tried>,
+    /// The first failure: what there is to say in the end.
+    first: Option<Tried>,
+    /// The last trace's code, with what it was made for and in which worker it lies.
+    program: Option<(usize, Vec<u8>, u32, Program)>,
+}
+
+impl Seeker<'_> {
+    fn seek(&mut self) -> Result<Option<Found>> {
+        let mut all = match &self.options.values {
+            Some(values) => vec![values.clone()],
+            None => sets(),
+        };
+        all.truncate(self.options.value_sets.max(1));
+        let search = self.options.values.is_none() && self.options.value_sets > 1;
+        if let Some(found) = self.sets(&all, &[], ENOUGH)? {
+            return Ok(Some(found));
+        }
+        if self.is_hopeless() {
+            return Ok(None);
+        }
+        if search && let Some(found) = self.climb(false)? {
+            return Ok(Some(found));
+        }
+        if search && let Some(found) = self.fewer_copies()? {
+            return Ok(Some(found));
+        }
+        if !self.options.reseed {
+            return self.sets(&all, &[], 4);
+        }
+        let mut found = self.climb(true)?;
+        if found.is_none() && self.best != self.first {
+            self.best.clone_from(&self.first);
+            found = self.climb(true)?;
+        }
+        let clobbered = clobbered_addresses(self.block);
+        if found.is_none() && !clobbered.is_empty() {
+            found = self.sets(&all, &clobbered, ENOUGH)?;
+        }
+        match found {
+            Some(found) => Ok(Some(self.pruned(found)?)),
+            None => self.sets(&all, &[], 4),
+        }
+    }
+
+    /// Whether the processor lacks an instruction: no value helps.
+    fn is_hopeless(&self) -> bool {
+        self.first.as_ref().is_some_and(|t| t.failure.reason.starts_with(ILLEGAL))
+    }
+
+    /// One set of values after the other, each with fewer copies if there are too many pages, but
+    /// not with fewer than `least`.
+    fn sets(&mut self, all: &[Values], reseeded: &[u8], least: usize) -> Result<Option<Found>> {
+        let whole = self.copies;
+        for values in all {
+            self.copies = whole;
+            let start = Start { values: values.clone(), reseeded: reseeded.to_vec() };
             loop {
-                let tried = attempt(engine, block, needs, copies, reseeded, values, options)?;
-                let (failure, fewer) = match tried {
-                    Ok(found) => return Ok(Ok(found)),
-                    Err(tried) => tried,
-                };
-                let hopeless = failure.reason.starts_with(ILLEGAL);
-                first.get_or_insert(failure);
-                if hopeless {
-                    return Ok(Err(first.unwrap_or_else(nothing)));
+                match self.attempt(&start)? {
+                    Ok(found) => return Ok(Some(found)),
+                    Err(_) if self.is_hopeless() => return Ok(None),
+                    Err(tried) if tried.fewer && self.copies >= 2 * least => self.copies /= 2,
+                    Err(_) => break,
                 }
-                if !fewer || copies < 8 {
-                    break;
+            }
+        }
+        self.copies = whole;
+        Ok(None)
+    }
+
+    /// From the attempt that got furthest, changes one thing after the other that reaches the
+    /// failing instruction, and keeps what gets further.
+    fn climb(&mut self, reseed: bool) -> Result<Option<Found>> {
+        let Some(mut here) = self.best.clone() else { return Ok(None) };
+        let (mut budget, start) = (BUDGET, Instant::now());
+        'climb: while let Some(place) = here.failure.place() {
+            for step in self.steps(&here, place, reseed, &mut budget)? {
+                if budget == 0 || start.elapsed() > TIME {
+                    break 'climb;
                 }
-                copies /= 2;
+                budget -= 1;
+                match self.attempt(&step)? {
+                    Ok(found) => return Ok(Some(found)),
+                    Err(tried) if tried.failure.place() > Some(place) => {
+                        here = tried;
+                        continue 'climb;
+                    }
+                    Err(_) => {}
+                }
+            }
+            break;
+        }
+        Ok(None)
+    }
+
+    /// What to try from `here`.
+    fn steps(
+        &mut self,
+        here: &Tried,
+        place: (usize, usize),
+        reseed: bool,
+        budget: &mut usize,
+    ) -> Result<Vec<Start>> {
+        let influences = influences(self.block, place.1);
+        let mut steps = Vec::new();
+        if reseed && place.0 > 0 {
+            for register in &influences.registers {
+                let mut start = here.start.clone();
+                if writes(self.block, *register) && !start.reseeded.contains(register) {
+                    start.reseeded.push(*register);
+                    steps.push(start);
+                }
+            }
+        }
+        let aligned = here.alignment;
+        let values = proposals(&here.start.values, &influences, &here.touched, aligned);
+        steps.extend(values.into_iter().map(|values| Start { values, ..here.start.clone() }));
+        // Which way does the failing address go when a register is moved a little?
+        let Some(before) = here.touched.first().map(|t| t.0) else { return Ok(steps) };
+        let mut by_slope = Vec::new();
+        for register in influences.registers.iter().take(6) {
+            *budget = budget.saturating_sub(1);
+            let number = usize::from(*register);
+            let mut start = here.start.clone();
+            start.values.registers[number] = start.values.registers[number].wrapping_add(NUDGE);
+            let Err(moved) = self.attempt(&start)? else { return Ok(vec![start]) };
+            let same = moved.failure.place() == Some(place);
+            let Some(after) = moved.touched.first().map(|t| t.0).filter(|_| same) else { continue };
+            for value in solved(here.start.values.registers[number], before, after) {
+                let mut start = here.start.clone();
+                start.values.registers[number] = value;
+                by_slope.push(start);
+            }
+        }
+        by_slope.extend(steps);
+        Ok(by_slope)
+    }
+
+    /// As many copies as ran, if those are enough.
+    fn fewer_copies(&mut self) -> Result<Option<Found>> {
+        let Some(best) = self.best.clone() else { return Ok(None) };
+        let whole = self.copies;
+        self.copies = best.failure.copy.unwrap_or(0) & !1;
+        if self.copies >= ENOUGH.min(whole / 2).max(2)
+            && let Ok(found) = self.attempt(&best.start)?
+        {
+            return Ok(Some(found));
+        }
+        self.copies = whole;
+        Ok(None)
+    }
+
+    /// Values with which the block touches no more lines than can lie in the L1 data cache, if
+    /// such are found.
+    fn calmed(&mut self, mut found: Found) -> Result<Found> {
+        let whole = self.copies;
+        let search = self.options.values.is_none() && self.options.value_sets > 1;
+        let limit = self.options.physical_pages;
+        if !search || found.is_calm(limit) {
+            return Ok(found);
+        }
+        let begin = Instant::now();
+        let mut budget = CALMING;
+        'better: while !found.is_calm(limit) {
+            let others = if budget == CALMING { sets() } else { Vec::new() };
+            for values in others.into_iter().chain(calmer(self.block, &found.values)) {
+                if budget == 0 || begin.elapsed() > TIME {
+                    break 'better;
+                }
+                budget -= 1;
+                let start = Start { values, reseeded: found.reseeded.clone() };
+                if let Ok(other) = self.attempt(&start)?
+                    && other.unrest() < found.unrest()
+                {
+                    found = other;
+                    continue 'better;
+                }
+            }
+            break;
+        }
+        self.copies = whole.min(found.copies);
+        let start = Start { values: found.values.clone(), reseeded: found.reseeded.clone() };
+        Ok(self.attempt(&start)?.unwrap_or(found))
+    }
+
+    /// Leaves out every register that need not be set again after all.
+    fn pruned(&mut self, mut found: Found) -> Result<Found> {
+        self.copies = found.copies;
+        for register in found.reseeded.clone() {
+            let reseeded = found.reseeded.iter().copied().filter(|r| *r != register).collect();
+            let start = Start { values: found.values.clone(), reseeded };
+            if let Ok(fewer) = self.attempt(&start)? {
+                found = fewer;
+            }
+        }
+        // The worker must hold the pages of what was found.
+        let start = Start { values: found.values.clone(), reseeded: found.reseeded.clone() };
+        Ok(self.attempt(&start)?.unwrap_or(found))
+    }
+
+    /// One traced run.
+    fn attempt(&mut self, start: &Start) -> Result<std::result::Result<Found, Tried>> {
+        let options = self.options;
+        self.engine.prepare(&start.values, options.physical_pages, options.page_limit)?;
+        if !self.load(start)? {
+            let failure = Failure::of_all("the copies do not fit the harness");
+            return Ok(Err(self.tried(start, failure, None)));
+        }
+        let entry = BLOCK_CODE;
+        let (ended, _) = self.engine.run(&[Segment { entry, repeat: 1 }], &[(0, 1)])?;
+        let Some((.., program)) = self.program.take() else {
+            return Ok(Err(self.tried(start, Failure::of_all("nothing ran"), None)));
+        };
+        let result = if ended == Ended::Done {
+            self.found(start, &program)?
+        } else {
+            Err(explain(&ended, &program, options.page_limit))
+        };
+        let in_worker = self.engine.started;
+        let tried = result.map_err(|failure| self.tried(start, failure, Some((&ended, &program))));
+        self.program = Some((self.copies, start.reseeded.clone(), in_worker, program));
+        Ok(tried)
+    }
+
+    /// Puts the trace's code into the worker unless it is there; `false` if it does not fit.
+    fn load(&mut self, start: &Start) -> Result<bool> {
+        self.engine.worker()?;
+        let now = self.engine.started;
+        if let Some((copies, reseeded, worker, _)) = &self.program
+            && (*copies, reseeded, *worker) == (self.copies, &start.reseeded, now)
+        {
+            return Ok(true);
+        }
+        let shape = Shape {
+            block: self.block,
+            needs: self.needs,
+            copies: self.copies,
+            lines: false,
+            reseeded: &start.reseeded,
+            taken: &[],
+            start: BLOCK_CODE,
+            rip_area: self.engine.worker()?.rip_area(),
+        };
+        let program = program::trace(&shape);
+        // A measured run needs room for a long and a short one.
+        let long_and_short = self.block.bytes.len() * self.copies.div_ceil(2) * 3 + 0x1000;
+        let needed = program.bytes.len().max(long_and_short);
+        let fits = BLOCK_CODE + needed <= at::CODE + at::CODE_SIZE;
+        if fits {
+            self.engine.worker()?.write(program.start, &program.bytes);
+            self.program = Some((self.copies, start.reseeded.clone(), now, program));
+        }
+        Ok(fits)
+    }
+
+    /// Remembers a failure.
+    fn tried(&mut self, start: &Start, failure: Failure, ran: Option<(&Ended, &Program)>) -> Tried {
+        let fault = ran.and_then(|(ended, _)| match ended {
+            Ended::Fault(f) | Ended::MapRefused(f) | Ended::TooManyPages(f) => Some(*f),
+            _ => None,
+        });
+        let fewer = ran.is_none_or(|(ended, _)| matches!(ended, Ended::TooManyPages(_)))
+            || failure.reason.starts_with(MANY_LINES);
+        let place = failure.place();
+        let touched = match (fault, place, ran) {
+            (Some(fault), ..) if fault.trap == 14 => vec![(fault.cr2, 1)],
+            (_, Some(place), Some((_, program))) => self.touched(program, place),
+            _ => Vec::new(),
+        };
+        let alignment = fault.is_none_or(|f| f.trap == 13);
+        let tried = Tried { start: start.clone(), failure, fewer, touched, alignment };
+        if self.first.is_none() {
+            self.first = Some(tried.clone());
+        }
+        if self.best.as_ref().is_none_or(|best| place > best.failure.place()) {
+            self.best = Some(tried.clone());
+        }
+        tried
+    }
+
+    /// What an instruction of the last run touched, as far as that was stored.
+    fn touched(&mut self, program: &Program, place: (usize, usize)) -> Vec<(u64, u64)> {
+        let Ok(worker) = self.engine.worker() else { return Vec::new() };
+        let bytes = worker.read(at::TRACE, program.traced);
+        let rip = worker.base() + worker.rip_area() as u64;
+        trace::accesses_of(self.block, &program.slots, &bytes, place, rip)
+    }
+
+    /// Everything about a run that came to its end.
+    fn found(
+        &mut self,
+        start: &Start,
+        program: &Program,
+    ) -> Result<std::result::Result<Found, Failure>> {
+        let (options, copies) = (self.options, self.copies);
+        let pages = self.engine.pages();
+        let worker = self.engine.worker()?;
+        let taken = worker.read(program.conditions, copies).iter().map(|b| *b != 0).collect();
+        let bytes = worker.read(at::TRACE, program.traced);
+        let (base, rip_area) = (worker.base(), worker.rip_area());
+        let rip = base + rip_area as u64;
+        let (accesses, mut complete) =
+            trace::accesses(self.block, &program.slots, &bytes, copies, rip);
+        let Some(pages) = pages else {
+            self.engine.discard();
+            return Ok(Err(Failure::of_all("it overwrote the harness")));
+        };
+        if let Some(failure) = foreign(&accesses, base) {
+            self.engine.discard();
+            return Ok(Err(failure));
+        }
+        if let Some(failure) = split_lock(self.block, &accesses) {
+            return Ok(Err(failure));
+        }
+        // A page that no access of the trace explains means that there are others.
+        complete &= pages.iter().all(|page| accesses.iter().any(|a| a.touches(*page)));
+        let mut lines =
+            self.engine.changed_lines(&pages, start.values.memory, options.physical_pages);
+        written_lines(&accesses, &pages, options.physical_pages, &mut lines);
+        if lines.len() > at::LINES_MAX {
+            return Ok(Err(Failure::of_all(format!("{MANY_LINES}{} cache lines", lines.len()))));
+        }
+        let (values, reseeded) = (start.values.clone(), start.reseeded.clone());
+        let end = End { registers: self.engine.end_registers(), memory: self.engine.memory() };
+        let found = Found {
+            values,
+            copies,
+            pages,
+            lines,
+            taken,
+            reseeded,
+            accesses,
+            complete,
+            end,
+            rip_area,
+        };
+        Ok(Ok(found))
+    }
+}
+
+/// Start of the reason when the processor lacks an instruction.
+const ILLEGAL: &str = "illegal instruction";
+/// Start of the reason when a block writes too much to restore it.
+const MANY_LINES: &str = "it writes ";
+
+/// Compares what a measured run left behind with what the traced run did: the same pages, the
+/// same registers, the same memory. Both hold the same instructions, so that the addresses in
+/// between were the same too.
+pub fn same_end(engine: &Engine, block: &Block, found: &Found) -> std::result::Result<(), Failure> {
+    let differs = |what: &str| {
+        Err(Failure::of_all(format!(
+            "the measured run {what} than the run that found its pages: the block depends on \
+             something outside its registers and memory"
+        )))
+    };
+    if engine.pages().as_ref() != Some(&found.pages) {
+        return differs("touches other pages");
+    }
+    let moody = |inst: &Inst| {
+        use Mnemonic as M;
+        matches!(
+            inst.decoded.mnemonic(),
+            M::Rdtsc | M::Rdtscp | M::Rdpid | M::Fnstenv | M::Fstenv | M::Fnsave | M::Fsave
+        )
+    };
+    if block.instructions.iter().any(moody) {
+        return Ok(());
+    }
+    if engine.end_registers() != found.end.registers {
+        return differs("ends with other registers");
+    }
+    if engine.memory() != found.end.memory {
+        return differs("leaves other memory");
+    }
+    Ok(())
+}
+
+/// An access to the harness itself, or one that cannot be: the trace was overwritten.
+fn foreign(accesses: &[Access], base: u64) -> Option<Failure> {
+    let end = base + at::SIZE as u64;
+    let access = accesses.iter().find(|a| {
+        let behind = a.address.saturating_add(a.size.max(1));
+        behind > at::USER_TOP || (a.address < end && behind > base)
+    })?;
+    Some(Failure {
+        reason: "an address of the harness itself".to_owned(),
+        copy: Some(access.copy),
+        instruction: Some(access.instruction),
+        address: Some(access.address),
+    })
+}
+
+/// A locked access that crosses a line: kernels delay or kill those.
+fn split_lock(block: &Block, accesses: &[Access]) -> Option<Failure> {
+    let access = accesses.iter().find(|a| {
+        let inst = &block.instructions[a.instruction].decoded;
+        let locked = inst.has_lock_prefix() || inst.mnemonic() == Mnemonic::Xchg;
+        locked && a.crosses_line()
+    })?;
+    Some(Failure {
+        reason: "a locked access across a cache line".to_owned(),
+        copy: Some(access.copy),
+        instruction: Some(access.instruction),
+        address: Some(access.address),
+    })
+}
+
+/// Adds the lines that the trace says are written: what was written and put back by an even
+/// number of copies is found changed after an odd one.
+fn written_lines(accesses: &[Access], pages: &[u64], physical: usize, lines: &mut Vec<u64>) {
+    let page_of = |address: u64| address & !(at::PAGE as u64 - 1);
+    for access in accesses.iter().filter(|a| a.writes && a.size > 0) {
+        for line in access.lines().take(at::LINES_MAX + 1) {
+            let address = 64 * line;
+            let Some(index) = pages.iter().position(|p| *p == page_of(address)) else { continue };
+            let first = pages[index % physical.clamp(1, at::PHYSICAL_MAX)] + address % 4096;
+            if !lines.contains(&first) {
+                lines.push(first);
             }
         }
     }
-    Ok(Err(first.unwrap_or_else(nothing)))
 }
 
-/// Start of the reason when the processor lacks an instruction: no value helps.
-const ILLEGAL: &str = "illegal instruction";
-
-fn nothing() -> Failure {
-    Failure { reason: "nothing was tried".to_owned(), copy: None, instruction: None, address: None }
-}
-
-/// One value set: a traced run. The flag says whether fewer copies could help.
-fn attempt(
-    engine: &mut Engine,
-    block: &Block,
-    needs: &Needs,
-    copies: usize,
-    reseeded: &[u8],
-    values: &Values,
-    options: &Options,
-) -> Result<std::result::Result<Found, (Failure, bool)>> {
-    engine.prepare(values, options.physical_pages, options.page_limit)?;
-    let shape =
-        Shape { block, needs, copies, lines: false, reseeded, taken: &[], start: BLOCK_CODE };
-    let program = program::trace(&shape);
-    if program.end() > at::CODE + at::CODE_SIZE {
-        let reason = "the copies do not fit the harness".to_owned();
-        let failure = Failure { reason, copy: None, instruction: None, address: None };
-        return Ok(Err((failure, true)));
-    }
-    engine.worker()?.write(program.start, &program.bytes);
-    let segment = Segment { entry: program.start, repeat: 1 };
-    let (ended, _) = engine.run(&[segment], &[(0, 1)])?;
-    if ended != Ended::Done {
-        let fewer = matches!(ended, Ended::TooManyPages(_));
-        return Ok(Err((explain(&ended, &program, options.page_limit), fewer)));
-    }
-    let pages = engine.pages();
-    let lines = engine.changed_lines(&pages, values.memory, options.physical_pages);
-    if lines.len() > at::LINES_MAX {
-        let reason = format!("it writes {} cache lines", lines.len());
-        let failure = Failure { reason, copy: None, instruction: None, address: None };
-        return Ok(Err((failure, true)));
-    }
-    let worker = engine.worker()?;
-    let taken = worker.read(program.conditions, copies).iter().map(|b| *b != 0).collect();
-    let slots = worker.read(at::TRACE, 8 * program.slots.len());
-    let (accesses, complete) = accesses(block, &program, &slots, worker.base());
-    let region = worker.base()..worker.base() + at::SIZE as u64;
-    if let Some(access) = accesses.iter().find(|a| region.contains(&a.address)) {
-        let failure = Failure {
-            reason: "an address of the harness itself".to_owned(),
-            copy: Some(access.copy),
-            instruction: Some(access.instruction),
-            address: Some(access.address),
-        };
-        engine.discard();
-        return Ok(Err((failure, false)));
-    }
-    Ok(Ok(Found {
-        values: values.clone(),
-        copies,
-        pages,
-        lines,
-        taken,
-        reseeded: reseeded.to_vec(),
-        accesses,
-        complete,
-    }))
+fn writes(block: &Block, number: u8) -> bool {
+    block.instructions.iter().flat_map(|i| &i.registers).any(|used| {
+        let full = used.register().full_register();
+        Inst::writes(used.access()) && full.is_gpr64() && full.number() == usize::from(number)
+    })
 }
 
 /// Address registers whose initial value the block uses and then overwrites.
 fn clobbered_addresses(block: &Block) -> Vec<u8> {
-    let written =
-        |register: Register| {
-            block.instructions.iter().flat_map(|i| &i.registers).any(|used| {
-                used.register().full_register() == register && Inst::writes(used.access())
-            })
-        };
     let inputs = block.inputs();
     let mut found = Vec::new();
     for memory in block.instructions.iter().flat_map(|i| &i.memory) {
@@ -185,76 +595,13 @@ fn clobbered_addresses(block: &Block) -> Vec<u8> {
             if register.is_gpr64()
                 && inputs.contains(&register)
                 && !found.contains(&number)
-                && written(register)
+                && writes(block, number)
             {
                 found.push(number);
             }
         }
     }
     found
-}
-
-/// The accesses of a trace; `false` if some of them are not in it.
-fn accesses(block: &Block, program: &Program, slots: &[u8], base: u64) -> (Vec<Access>, bool) {
-    let mut all = Vec::new();
-    let mut complete = true;
-    let mut next = 0;
-    let copies = program.copies.len();
-    for copy in 0..copies {
-        for (index, inst) in block.instructions.iter().enumerate() {
-            let mut stored = Vec::new();
-            while let Some((c, i, register)) = program.slots.get(next)
-                && (*c, *i) == (copy, index)
-            {
-                let bytes = &slots[8 * next..8 * next + 8];
-                let value = bytes.iter().rev().fold(0, |v, b| v << 8 | u64::from(*b));
-                stored.push((*register, value));
-                next += 1;
-            }
-            for memory in &inst.memory {
-                if !Inst::reads(memory.access()) && !Inst::writes(memory.access()) {
-                    continue;
-                }
-                let rip = inst.rip_displacement.is_some() && memory.base() == Register::None;
-                let address = if rip {
-                    let low = inst.decoded.ip_rel_memory_address() as i64 & at::RIP_MASK;
-                    Some(base + at::RIP_AREA as u64 + low as u64)
-                } else {
-                    address(memory, &stored)
-                };
-                let size = if inst.decoded.has_rep_prefix() || inst.decoded.has_repne_prefix() {
-                    0
-                } else {
-                    memory.memory_size().size() as u64
-                };
-                match address {
-                    Some(address) => {
-                        all.push(Access { copy, instruction: index, address, size });
-                    }
-                    None => complete = false,
-                }
-            }
-        }
-    }
-    (all, complete)
-}
-
-/// The address of an operand, given the 64-bit registers stored before it.
-fn address(memory: &iced_x86::UsedMemory, stored: &[(Register, u64)]) -> Option<u64> {
-    memory.virtual_address(0, |register, _, _| match register {
-        Register::FS => Some(at::FS_BASE),
-        Register::GS => Some(at::GS_BASE),
-        Register::DS | Register::ES | Register::CS | Register::SS => Some(0),
-        _ => {
-            let full = register.full_register();
-            let (_, value) = stored.iter().find(|(r, _)| *r == full)?;
-            match register.size() {
-                8 => Some(*value),
-                4 => Some(value & 0xffff_ffff),
-                _ => None,
-            }
-        }
-    })
 }
 
 /// Puts the end of a command into words.

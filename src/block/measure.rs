@@ -3,6 +3,7 @@
 
 use super::Options;
 use super::clock::{Calibration, Clock as _, TscClock};
+use super::counter::Counter;
 use super::discover::{Failure, Found, explain};
 use super::engine::{BLOCK_CODE, Engine, Segment};
 use super::program::{self, Needs, Program, Shape};
@@ -108,7 +109,7 @@ pub fn looped(
     needs: &Needs,
     found: &Found,
     copies: usize,
-    counter: Option<u8>,
+    counter: Counter,
     long: u32,
 ) -> Form {
     let mut form = Form {
@@ -142,6 +143,7 @@ fn shape<'a>(
         reseeded: &found.reseeded,
         taken: &found.taken,
         start,
+        rip_area: found.rip_area,
     }
 }
 
@@ -245,11 +247,8 @@ impl Form {
         for round in 0..count {
             let [before, short, long, behind, add_long, add_short] = [(); 6].map(|()| next());
             let multiply = (round % 4 == 3).then(|| (next(), next()));
-            let calibration = Calibration {
-                add: (add_long, add_short),
-                multiply,
-                sentinel: (before, behind),
-            };
+            let calibration =
+                Calibration { add: (add_long, add_short), multiply, sentinel: (before, behind) };
             all.push(Round { long, short, calibration });
         }
         all.drain(..WARM);

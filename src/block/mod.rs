@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `sandbox` | the worker process and what protects the host from it |
 //! | `engine` | the worker as the profiler uses it |
-//! | `emit`, `program` | the code around the block |
-//! | `values`, `discover` | initial values, pages, the address trace |
+//! | `emit`, `counter`, `program` | the code around the block |
+//! | `values`, `discover`, `search`, `trace` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure` | timing |
 //! | `invariants`, `profile` | what held, and the verdict |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
@@ -13,19 +13,24 @@
 
 pub mod batch;
 mod clock;
+mod counter;
 mod csv;
 mod discover;
 mod document;
 mod emit;
 mod engine;
+#[cfg(test)]
+mod hostile;
 mod invariants;
 mod measure;
 mod options;
 mod profile;
 mod program;
 mod sandbox;
+mod search;
 mod stats;
 mod text;
+mod trace;
 mod values;
 
 pub use csv::{HEADER, row};

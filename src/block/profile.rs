@@ -1,7 +1,8 @@
 //! From a block to its report.
 
 use super::clock::{Clock as _, TscClock};
-use super::discover::{Failure, Found, discover};
+use super::counter::Counter;
+use super::discover::{Failure, Found, discover, same_end};
 use super::document::{
     Code, FormResult, Forms, Hierarchy, Line, Mode, Report, SCHEMA, Samples, Status, Throughput,
     Where,
@@ -12,7 +13,6 @@ use super::program::Needs;
 use super::{Options, invariants, stats};
 use crate::Result;
 use crate::code::Block;
-use iced_x86::Register;
 use std::time::{Duration, Instant};
 
 /// Instructions in the longest straight run; more leave the op cache.
@@ -36,7 +36,18 @@ pub struct Profiler {
 impl Profiler {
     /// A profiler; the sandbox starts with the first block.
     pub fn new(options: Options) -> Self {
-        Self { engine: Engine::new(options.cpu), options, suspicious: false, deadline: Instant::now() }
+        Self {
+            engine: Engine::new(options.cpu),
+            options,
+            suspicious: false,
+            deadline: Instant::now(),
+        }
+    }
+
+    /// Where the worker's region lies, which no block is told.
+    #[cfg(test)]
+    pub(super) fn region(&mut self) -> u64 {
+        self.engine.worker().expect("a sandbox").base()
     }
 
     /// Measures one block.
@@ -66,6 +77,8 @@ impl Profiler {
             .chain((layers.left_mapped > 0).then(|| "sealed system pages stay mapped".to_owned()))
             .collect();
         if let Err(failure) = self.attempt(block, &mut report)? {
+            // Whatever it may have left behind goes with its worker.
+            self.engine.discard();
             self.suspicious = true;
             fail(&mut report, &failure);
         }
@@ -81,17 +94,21 @@ impl Profiler {
         let copies = (INSTRUCTIONS / block.instructions.len())
             .min(BYTES / block.bytes.len())
             .clamp(2, COPIES);
-        let mut found = match discover(&mut self.engine, block, &needs, copies, &self.options)? {
+        let found = match discover(&mut self.engine, block, &needs, copies, &self.options)? {
             Ok(found) => found,
             Err(failure) => return Ok(Err(failure)),
         };
-        if let Some(failure) = split_lock(block, &found) {
-            return Ok(Err(failure));
-        }
         self.engine.lines(&found.lines)?;
         // A first look: how long is it?
         let look = measure::unrolled(block, &needs, &found, 1, 1);
         let mut timed = Timed::default();
+        look.install(&mut self.engine)?;
+        if let Some(failure) = look.rehearse(&mut self.engine, &self.options)? {
+            return Ok(Err(failure));
+        }
+        if let Err(failure) = same_end(&self.engine, block, &found) {
+            return Ok(Err(failure));
+        }
         if let Some(failure) = self.timed(&look, 1, 6, &mut timed)? {
             return Ok(Err(failure));
         }
@@ -107,7 +124,9 @@ impl Profiler {
         }
         let after = self.engine.worker()?.switches();
         let switches = after.zip(switches).map(|(a, b)| a.saturating_sub(b));
-        found.pages = self.engine.pages();
+        if self.engine.pages().as_ref() != Some(&found.pages) {
+            return Ok(Err(Failure::of_all("a page was mapped while it was timed")));
+        }
         report.invariants =
             invariants::all(block, &found, &timed, self.options.physical_pages, switches);
         conclude(report, &timed, block);
@@ -116,6 +135,10 @@ impl Profiler {
         let unrolled = form_result(&timed, found.copies, None);
         let looped = self.looped(block, &needs, &found, rough / 2.0 / between)?;
         report.forms = Some(Forms { unrolled, looped });
+        if !found.complete {
+            // Who knows what it touched: the next block gets a fresh worker.
+            self.engine.discard();
+        }
         Ok(Ok(()))
     }
 
@@ -176,11 +199,10 @@ impl Profiler {
         if !self.options.loop_form {
             return Ok(not("not asked for"));
         }
-        if block.flags_live_in() {
-            return Ok(not(
-                "not possible: a flag lives across iterations, and counting changes it",
-            ));
-        }
+        let counter = match Counter::of(block) {
+            Ok(counter) => counter,
+            Err(reason) => return Ok(not(reason)),
+        };
         // Few copies where memory is written: store forwarding depends on how many there are.
         let copies = if block.instructions.iter().any(crate::code::Inst::writes_memory) {
             1
@@ -188,14 +210,14 @@ impl Profiler {
             48usize.div_ceil(block.instructions.len())
         };
         let long = (CYCLES / (rough.max(0.05) * copies as f64)).clamp(8.0, 400.0) as u32;
-        let form = measure::looped(block, needs, found, copies, free_register(block), long & !1);
+        let form = measure::looped(block, needs, found, copies, counter, long & !1);
         let mut timed = Timed::default();
         // The loop runs further than the copies did; its pages are found and its lines recorded
         // by a run of its own.
         form.install(&mut self.engine)?;
         let failure = form.rehearse(&mut self.engine, &self.options)?;
         if failure.is_none() && !found.lines.is_empty() {
-            let pages = self.engine.pages();
+            let pages = self.engine.pages().unwrap_or_default();
             let physical = self.options.physical_pages;
             let lines = self.engine.changed_lines(&pages, found.values.memory, physical);
             self.engine.lines(if lines.is_empty() { &found.lines } else { &lines })?;
@@ -209,31 +231,6 @@ impl Profiler {
             None => form_result(&timed, copies, None),
         })
     }
-}
-
-/// A register that the block does not use, as an encoding number.
-fn free_register(block: &Block) -> Option<u8> {
-    (0..16u8).rev().filter(|r| *r != 4).find(|number| {
-        !block.uses(|r| {
-            let full = r.full_register();
-            full.is_gpr64() && full != Register::RIP && full.number() == usize::from(*number)
-        })
-    })
-}
-
-/// A locked access that crosses a line: kernels delay or kill those.
-fn split_lock(block: &Block, found: &Found) -> Option<Failure> {
-    let access = found.accesses.iter().find(|a| {
-        let inst = &block.instructions[a.instruction].decoded;
-        let locked = inst.has_lock_prefix() || inst.mnemonic() == iced_x86::Mnemonic::Xchg;
-        locked && a.size > 0 && a.address % 64 + a.size > 64
-    })?;
-    Some(Failure {
-        reason: "a locked access across a cache line".to_owned(),
-        copy: Some(access.copy),
-        instruction: Some(access.instruction),
-        address: Some(access.address),
-    })
 }
 
 fn conclude(report: &mut Report, timed: &Timed, block: &Block) {
