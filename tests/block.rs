@@ -110,32 +110,4 @@ fn the_json_document_has_what_its_schema_promises() {
     }
 }
 
-#[test]
-fn a_batch_keeps_the_order_rejects_bad_rows_and_resumes_behind_a_torn_line() {
-    let Some(_) = profiler() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("in.csv"), folder.path().join("out.csv"));
-    std::fs::write(&input, "hex,sources\n4801d8,a\nzz,b\n480fafc3,c\n0f05,d\n488b03,e\n").unwrap();
-    let run = |more: &[&str]| {
-        let mut args = vec!["block", "--quick", "--batch", input.to_str().unwrap()];
-        args.extend(["-o", output.to_str().unwrap()]);
-        args.extend(more);
-        let done = tool(&args);
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        std::fs::read_to_string(&output).unwrap()
-    };
-    let columns = |text: &str, n: usize| -> Vec<String> {
-        text.lines().skip(1).map(|l| l.split(',').nth(n).unwrap().to_owned()).collect()
-    };
-    let whole = run(&["--jobs", "2"]);
-    assert!(whole.starts_with("hex,status,reason,cycles,low,high,unrolled,loop,pages\n"));
-    assert_eq!(columns(&whole, 0), ["4801d8", "zz", "480fafc3", "0f05", "488b03"]);
-    let statuses = columns(&whole, 1);
-    assert_eq!((statuses[1].as_str(), statuses[3].as_str()), ("rejected", "rejected"));
-    // Cut in the middle of the third row: the first two stay, the rest is measured again.
-    let third = whole.match_indices('\n').nth(2).unwrap().0;
-    std::fs::write(&output, &whole[..third + 5]).unwrap();
-    let resumed = run(&["--resume"]);
-    assert_eq!(columns(&resumed, 0), columns(&whole, 0));
-    assert_eq!(resumed[..third], whole[..third]);
 }

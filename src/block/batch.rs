@@ -1,83 +1,96 @@
 //! Thousands of blocks: rows in, rows out, in order.
 
-use super::{Options, Profiler, Report, rejected};
-use crate::Result;
-use crate::code::{Block, parse_hex};
+use super::rows::{Row, read};
+use super::{HEADER, Options, Profiler, Report, rejected};
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
-/// The blocks of a file: the first column of each row. A first row without any hexadecimal block
-/// is a header; empty lines are no rows.
-pub fn inputs(text: &str) -> Vec<String> {
-    let mut rows: Vec<String> = text
-        .lines()
-        .filter(|l| !l.trim().is_empty())
-        .map(|l| first_column(l).trim().to_owned())
-        .collect();
-    if rows.first().is_some_and(|r| r.eq_ignore_ascii_case("hex") || is_header(r)) {
-        rows.remove(0);
-    }
-    rows
-}
+/// How often [`Step::Wait`] comes while no row is done.
+const TICK: Duration = Duration::from_millis(100);
+/// Rows that each job may be ahead of the slowest.
+const AHEAD: usize = 64;
 
-fn is_header(field: &str) -> bool {
-    field.chars().any(|c| c.is_ascii_alphabetic() && !c.is_ascii_hexdigit() && c != 'x')
-        && field.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ' ')
-}
-
-fn first_column(line: &str) -> &str {
-    match line.strip_prefix('"') {
-        Some(rest) => rest.split('"').next().unwrap_or_default(),
-        None => line.split(',').next().unwrap_or_default(),
-    }
+/// What a batch tells while it runs.
+#[derive(Debug)]
+pub enum Step {
+    /// The next row's report, in the order of the rows.
+    Row(Report),
+    /// Nothing for a while: an occasion to stop.
+    Wait,
 }
 
 /// One row's report: a malformed row is rejected.
 ///
 /// # Errors
 /// The sandbox cannot be started.
-pub fn measure_row(profiler: &mut Profiler, row: &str) -> Result<Report> {
-    match parse_hex(row).and_then(|bytes| Block::decode(&bytes)) {
+pub fn measure_row(profiler: &mut Profiler, row: &Row) -> Result<Report> {
+    match row.block() {
         Ok(block) => profiler.measure(&block),
-        Err(error) => Ok(rejected(row, error.to_string())),
+        Err(error) => Ok(rejected(&row.text, error.to_string())),
     }
 }
 
-/// Measures `rows` on `jobs` threads and gives each report to `each`, in order. `each` returns
-/// whether to go on.
+/// How much of an earlier run's output can stay: its rows, and its bytes up to the end of the
+/// last whole one.
 ///
 /// # Errors
-/// The sandbox cannot be started.
+/// It is no such output, or of another input: each of its rows must show the block of the input's.
+pub fn finished(output: &[u8], rows: &[Row]) -> Result<(usize, u64)> {
+    let end = output.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    let other = |cause: String| {
+        Error::failed("cannot resume")
+            .because(cause)
+            .hint("give the output of this input, or leave out --resume to start anew")
+    };
+    let whole = &output[..end];
+    if whole.is_empty() && HEADER.as_bytes().starts_with(output) {
+        return Ok((0, 0));
+    }
+    if !whole.starts_with(HEADER.as_bytes()) || whole.get(HEADER.len()) != Some(&b'\n') {
+        return Err(other("the output file was not written by this command".to_owned()));
+    }
+    let done = read(whole)?.rows;
+    if done.len() > rows.len() {
+        let cause = format!("it has {} rows, the input only {}", done.len(), rows.len());
+        return Err(other(cause));
+    }
+    for (number, (there, here)) in done.iter().zip(rows).enumerate() {
+        let here = here.written();
+        if there.text != here.trim() {
+            let cause =
+                format!("row {} of it is `{}`, of the input `{here}`", number + 1, there.text);
+            return Err(other(cause));
+        }
+    }
+    Ok((done.len(), end as u64))
+}
+
+/// Measures `rows`, each of `jobs` on the processor it names, and gives each report to `each`, in
+/// order. `each` returns whether to go on.
+///
+/// # Errors
+/// The sandbox cannot be started, or what `each` returns.
 pub fn run(
-    rows: &[String],
+    rows: &[Row],
     options: &Options,
-    jobs: usize,
-    mut each: impl FnMut(usize, Report) -> Result<bool>,
+    jobs: &[Option<usize>],
+    mut each: impl FnMut(Step) -> Result<bool>,
 ) -> Result<()> {
-    use std::collections::BTreeMap;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::mpsc;
     let next = AtomicUsize::new(0);
     let written = AtomicUsize::new(0);
-    let jobs = jobs.max(1);
     std::thread::scope(|scope| {
         // A bounded channel, and workers that do not run far ahead of the slowest row.
-        let (sender, receiver) = mpsc::sync_channel(4 * jobs);
-        for job in 0..jobs {
-            let sender = sender.clone();
-            let (next, written) = (&next, &written);
-            let mut options = options.clone();
-            if jobs > 1 {
-                options.cpu = Some(job);
-            }
+        let (sender, receiver) = mpsc::sync_channel(4 * jobs.len().max(1));
+        for cpu in jobs {
+            let (sender, next, written) = (sender.clone(), &next, &written);
+            let options = Options { cpu: *cpu, ..options.clone() };
+            let ahead = AHEAD * jobs.len();
             scope.spawn(move || {
                 let mut profiler = Profiler::new(options);
-                loop {
-                    let row = next.fetch_add(1, Ordering::SeqCst);
-                    if row >= rows.len() {
-                        return;
-                    }
-                    while row > written.load(Ordering::SeqCst).saturating_add(64 * jobs) {
-                        std::thread::yield_now();
-                    }
+                while let Some(row) = take(next, written, rows, ahead) {
                     let report = measure_row(&mut profiler, &rows[row]);
                     let failed = report.is_err();
                     if sender.send((row, report)).is_err() || failed {
@@ -87,34 +100,89 @@ pub fn run(
             });
         }
         drop(sender);
-        let stop = || {
-            next.store(rows.len(), Ordering::SeqCst);
-            written.store(rows.len(), Ordering::SeqCst);
-        };
-        let mut waiting = BTreeMap::new();
-        for (row, report) in receiver {
-            let report = report.inspect_err(|_| stop())?;
-            waiting.insert(row, report);
-            while let Some(report) = waiting.remove(&written.load(Ordering::SeqCst)) {
-                let row = written.load(Ordering::SeqCst);
-                if !each(row, report).inspect_err(|_| stop())? {
-                    stop();
+        let outcome = in_order(&receiver, &written, rows.len(), &mut each);
+        // Jobs end with the block they are at.
+        next.store(rows.len(), Ordering::SeqCst);
+        written.store(rows.len(), Ordering::SeqCst);
+        drop(receiver);
+        outcome
+    })
+}
+
+/// The next row to measure; waits while the slowest row is too far behind.
+fn take(next: &AtomicUsize, written: &AtomicUsize, rows: &[Row], ahead: usize) -> Option<usize> {
+    let row = next.fetch_add(1, Ordering::SeqCst);
+    while row < rows.len() && row > written.load(Ordering::SeqCst).saturating_add(ahead) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // `written` says that all rows are there when the batch is to stop.
+    (row < rows.len() && written.load(Ordering::SeqCst) < rows.len()).then_some(row)
+}
+
+/// Hands on what arrives out of order in order, until all rows are there.
+fn in_order(
+    receiver: &mpsc::Receiver<(usize, Result<Report>)>,
+    written: &AtomicUsize,
+    all: usize,
+    each: &mut impl FnMut(Step) -> Result<bool>,
+) -> Result<()> {
+    let mut waiting = BTreeMap::new();
+    let mut done = 0;
+    while done < all {
+        match receiver.recv_timeout(TICK) {
+            Ok((row, report)) => {
+                waiting.insert(row, report?);
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if !each(Step::Wait)? {
                     return Ok(());
                 }
-                written.store(row + 1, Ordering::SeqCst);
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::failed("a job of the batch ended before its rows"));
             }
         }
-        Ok(())
-    })
+        while let Some(report) = waiting.remove(&done) {
+            if !each(Step::Row(report))? {
+                return Ok(());
+            }
+            done += 1;
+            written.store(done, Ordering::SeqCst);
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::inputs;
+    use super::*;
+
+    fn rows(text: &str) -> Vec<Row> {
+        read(text.as_bytes()).unwrap().rows
+    }
 
     #[test]
-    fn the_first_column_counts_and_a_header_is_none() {
-        assert_eq!(inputs("hex,sources\n4801d8,gcc\n\n\"48 01 d8\",x\n"), ["4801d8", "48 01 d8"]);
-        assert_eq!(inputs("4801d8\n\\x90\n"), ["4801d8", "\\x90"]);
+    fn a_torn_line_is_cut_off_and_what_is_whole_stays() {
+        let input = rows("48 01 d8\nzz,1\n\"48,01\nd8\"\n90\n");
+        let out =
+            format!("{HEADER}\n4801d8,ok,,1,1,1,1,1,0\nzz,rejected,\"a, b\",,,,,,0\n4801d8,ok,,1");
+        let (count, bytes) = finished(out.as_bytes(), &input).unwrap();
+        assert_eq!((count, &out[bytes as usize..]), (2, "4801d8,ok,,1"));
+        for torn in ["", "hex,stat", HEADER] {
+            assert_eq!(finished(torn.as_bytes(), &input).unwrap(), (0, 0), "{torn}");
+        }
+    }
+
+    #[test]
+    fn the_output_of_another_input_is_not_gone_on_with() {
+        let input = rows("4801d8\n90\n");
+        for (out, word) in [
+            (format!("{HEADER}\n4801d8,ok,,1,1,1,1,1,0\n91,ok,,1,1,1,1,1,0\n"), "row 2"),
+            (format!("{HEADER}\n4801d8,\n90,\n90,\n"), "3 rows"),
+            ("something else\n".to_owned(), "not written"),
+        ] {
+            let error = finished(out.as_bytes(), &input).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
     }
 }

@@ -44,7 +44,7 @@ impl Counter {
 
     /// Loads the number of iterations.
     pub fn start(self, code: &mut Emitter) {
-        let count = at::CONTEXT + context::REPEAT;
+        let count = at::CONTEXT + context::LEFT;
         match self {
             Self::Register(register) => code.load32(register, count),
             Self::Rcx => code.load32(RCX, count),
@@ -64,7 +64,7 @@ impl Counter {
                 code.jump_if_not_zero(head);
             }
             Self::Memory => {
-                code.decrement(at::CONTEXT + context::REPEAT);
+                code.decrement(at::CONTEXT + context::LEFT);
                 code.jump_if_not_zero(head);
             }
             Self::Rcx => {

@@ -8,7 +8,7 @@ use super::sandbox::layout::{self as at};
 use super::sandbox::{Ended, Fault};
 use super::search::{NUDGE, calmer, influences, proposals, solved};
 use super::trace::{self, Access};
-use super::values::{Values, sets};
+use super::values::Values;
 use crate::Result;
 use crate::code::{Block, Inst};
 use iced_x86::{Mnemonic, Register};
@@ -65,6 +65,17 @@ pub struct Found {
 }
 
 impl Found {
+    /// Whether every instruction accesses the same addresses in every copy but the first, as far
+    /// as the trace tells.
+    pub fn is_stationary(&self) -> bool {
+        let of = |copy: usize| {
+            let at = self.accesses.partition_point(|a| a.copy < copy);
+            let own = self.accesses[at..].iter().take_while(move |a| a.copy == copy);
+            own.map(|a| (a.instruction, a.address, a.size))
+        };
+        self.complete && (2..self.copies).all(|copy| of(copy).eq(of(1)))
+    }
+
     /// Lines in the fullest set of an L1 data cache of 64 sets, and pages.
     fn unrest(&self) -> (usize, usize) {
         let mut sets = vec![Vec::new(); 64];
@@ -164,12 +175,8 @@ struct Seeker<'a> {
 
 impl Seeker<'_> {
     fn seek(&mut self) -> Result<Option<Found>> {
-        let mut all = match &self.options.values {
-            Some(values) => vec![values.clone()],
-            None => sets(),
-        };
-        all.truncate(self.options.value_sets.max(1));
-        let search = self.options.values.is_none() && self.options.value_sets > 1;
+        let all = self.options.candidates();
+        let search = self.may_search();
         if let Some(found) = self.sets(&all, &[], ENOUGH)? {
             return Ok(Some(found));
         }
@@ -198,6 +205,20 @@ impl Seeker<'_> {
             Some(found) => Ok(Some(self.pruned(found)?)),
             None => self.sets(&all, &[], 4),
         }
+    }
+
+    /// Whether other values may be looked for than the sets.
+    fn may_search(&self) -> bool {
+        let options = self.options;
+        options.values.is_none() && options.value_sets > 1 && options.mapping
+    }
+
+    /// With what the user has fixed.
+    fn fixed(&self, mut values: Values) -> Values {
+        for (place, value) in &self.options.init {
+            place.set(&mut values, *value);
+        }
+        values
     }
 
     /// Whether the processor lacks an instruction: no value helps.
@@ -236,6 +257,7 @@ impl Seeker<'_> {
                     break 'climb;
                 }
                 budget -= 1;
+                let step = Start { values: self.fixed(step.values), ..step };
                 match self.attempt(&step)? {
                     Ok(found) => return Ok(Some(found)),
                     Err(tried) if tried.failure.place() > Some(place) => {
@@ -311,20 +333,20 @@ impl Seeker<'_> {
     /// such are found.
     fn calmed(&mut self, mut found: Found) -> Result<Found> {
         let whole = self.copies;
-        let search = self.options.values.is_none() && self.options.value_sets > 1;
         let limit = self.options.physical_pages;
-        if !search || found.is_calm(limit) {
+        if !self.may_search() || found.is_calm(limit) {
             return Ok(found);
         }
         let begin = Instant::now();
         let mut budget = CALMING;
         'better: while !found.is_calm(limit) {
-            let others = if budget == CALMING { sets() } else { Vec::new() };
+            let others = if budget == CALMING { self.options.candidates() } else { Vec::new() };
             for values in others.into_iter().chain(calmer(self.block, &found.values)) {
                 if budget == 0 || begin.elapsed() > TIME {
                     break 'better;
                 }
                 budget -= 1;
+                let values = self.fixed(values);
                 let start = Start { values, reseeded: found.reseeded.clone() };
                 if let Ok(other) = self.attempt(&start)?
                     && other.unrest() < found.unrest()
@@ -358,7 +380,7 @@ impl Seeker<'_> {
     /// One traced run.
     fn attempt(&mut self, start: &Start) -> Result<std::result::Result<Found, Tried>> {
         let options = self.options;
-        self.engine.prepare(&start.values, options.physical_pages, options.page_limit)?;
+        self.engine.prepare(&start.values, options.physical_pages, options.pages_allowed())?;
         if !self.load(start)? {
             let failure = Failure::of_all("the copies do not fit the harness");
             return Ok(Err(self.tried(start, failure, None)));
@@ -371,7 +393,7 @@ impl Seeker<'_> {
         let result = if ended == Ended::Done {
             self.found(start, &program)?
         } else {
-            Err(explain(&ended, &program, options.page_limit))
+            Err(explain(&ended, &program, options.pages_allowed()))
         };
         let in_worker = self.engine.started;
         let tried = result.map_err(|failure| self.tried(start, failure, Some((&ended, &program))));
@@ -500,18 +522,47 @@ const ILLEGAL: &str = "illegal instruction";
 /// Start of the reason when a block writes too much to restore it.
 const MANY_LINES: &str = "it writes ";
 
-/// Compares what a measured run left behind with what the traced run did: the same pages, the
-/// same registers, the same memory. Both hold the same instructions, so that the addresses in
-/// between were the same too.
-pub fn same_end(engine: &Engine, block: &Block, found: &Found) -> std::result::Result<(), Failure> {
+/// Runs the copies as they are measured, and compares what that leaves behind with what the
+/// traced run left: the same pages, the same registers, the same memory. Both hold the same
+/// instructions, so that the addresses in between were the same too.
+///
+/// # Errors
+/// The sandbox cannot be started.
+pub fn replay(
+    engine: &mut Engine,
+    block: &Block,
+    needs: &Needs,
+    found: &Found,
+    options: &Options,
+) -> Result<std::result::Result<(), Failure>> {
+    let shape = Shape {
+        block,
+        needs,
+        copies: found.copies,
+        lines: !found.lines.is_empty(),
+        reseeded: &found.reseeded,
+        taken: &found.taken,
+        start: BLOCK_CODE,
+        rip_area: found.rip_area,
+    };
+    let program = program::replay(&shape);
+    engine.worker()?.write(program.start, &program.bytes);
+    let (ended, _) = engine.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)])?;
+    if ended != Ended::Done {
+        return Ok(Err(explain(&ended, &program, options.pages_allowed())));
+    }
+    Ok(same_end(engine, block, found))
+}
+
+fn same_end(engine: &Engine, block: &Block, found: &Found) -> std::result::Result<(), Failure> {
     let differs = |what: &str| {
         Err(Failure::of_all(format!(
-            "the measured run {what} than the run that found its pages: the block depends on \
-             something outside its registers and memory"
+            "{what} than the run that found its pages: the block depends on something outside its \
+             registers and memory"
         )))
     };
     if engine.pages().as_ref() != Some(&found.pages) {
-        return differs("touches other pages");
+        return differs("the measured run touches other pages");
     }
     let moody = |inst: &Inst| {
         use Mnemonic as M;
@@ -524,10 +575,10 @@ pub fn same_end(engine: &Engine, block: &Block, found: &Found) -> std::result::R
         return Ok(());
     }
     if engine.end_registers() != found.end.registers {
-        return differs("ends with other registers");
+        return differs("the measured run ends with other registers");
     }
     if engine.memory() != found.end.memory {
-        return differs("leaves other memory");
+        return differs("the measured run leaves other memory");
     }
     Ok(())
 }
@@ -607,6 +658,9 @@ fn clobbered_addresses(block: &Block) -> Vec<u8> {
 /// Puts the end of a command into words.
 pub fn explain(ended: &Ended, program: &Program, page_limit: usize) -> Failure {
     let (reason, fault) = match ended {
+        Ended::TooManyPages(fault) if page_limit == 0 => {
+            ("a page fault, and no pages are mapped on request".to_owned(), Some(fault))
+        }
         Ended::Done => ("it ran".to_owned(), None),
         Ended::Fault(fault) => (fault_reason(fault), Some(fault)),
         Ended::MapRefused(fault) => ("the kernel refuses to map the page".to_owned(), Some(fault)),

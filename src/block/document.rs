@@ -69,6 +69,9 @@ pub struct Line {
 /// The block itself.
 #[derive(Debug, Clone, Serialize)]
 pub struct Code {
+    /// Its name, where the input gives one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// All bytes, hexadecimal.
     pub hex: String,
     /// All instructions.

@@ -87,6 +87,36 @@ impl Emitter {
         self.raw(&[0x40 | register >> 3, 0xff, 0xc8 | register & 7]);
     }
 
+    /// `mov dword [target], value`.
+    fn set32(&mut self, target: usize, value: u32) {
+        // The distance counts from behind the constant.
+        self.raw(&[0xc7, 0x05]);
+        self.raw(&((target as i64 - (self.here() as i64 + 8)) as i32).to_le_bytes());
+        self.raw(&value.to_le_bytes());
+    }
+
+    /// Before a segment's body: `repeats` repetitions of it will warm up.
+    pub fn warm_up(&mut self, repeats: u32) {
+        self.set32(at::CONTEXT + context::LEFT, repeats);
+        self.set32(at::CONTEXT + context::PHASE, 1);
+    }
+
+    /// Behind a segment's body: after the warm-up, once more from `head` with the clock running,
+    /// as often as the schedule says; after that, the end. Without it, the first repetition would
+    /// come from the legacy decoders and the long run would pay more for that than the short one.
+    pub fn timed_again(&mut self, head: usize) {
+        self.decrement(at::CONTEXT + context::PHASE);
+        let mut again = Self::at(self.here() + 6);
+        again.load32(RAX, at::CONTEXT + context::REPEAT);
+        again.relative(&[0x40, 0x89], RAX, at::CONTEXT + context::LEFT);
+        again.stamp(context::START);
+        again.jump(head);
+        self.raw(&[0x0f, 0x88]); // js, over it
+        self.raw(&(again.bytes.len() as i32).to_le_bytes());
+        self.raw(&again.into_bytes());
+        self.stamp(context::END);
+    }
+
     /// `jmp target`.
     pub fn jump(&mut self, target: usize) {
         self.raw(&[0xe9]);
@@ -268,6 +298,7 @@ mod tests {
         assert_eq!(text(|e| e.set_condition(4, 0x2000)), "sete [2000h]");
         assert_eq!(text(|e| e.decrement(0x2000)), "dec dword ptr [2000h]");
         assert_eq!(text(|e| e.decrement_register(9)), "dec r9d");
+        assert_eq!(text(|e| e.set32(0x2000, 7)), "mov dword ptr [2000h],7");
         assert_eq!(text(|e| e.load_xmm(9, 0x2000)), "movups xmm9,[2000h]");
         assert_eq!(text(|e| e.load_ymm(9, 0x2000)), "vmovups ymm9,[2000h]");
         assert_eq!(text(|e| e.load_ymm(1, 0x2000)), "vmovups ymm1,[2000h]");

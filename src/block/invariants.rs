@@ -2,7 +2,7 @@
 
 use super::discover::Found;
 use super::document::{Holds, Invariant};
-use super::measure::Timed;
+use super::timed::Timed;
 use crate::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,14 +139,16 @@ fn reseeding(found: &Found) -> Invariant {
 }
 
 fn reproducibility(timed: &Timed) -> Invariant {
-    match timed.range() {
-        _ if timed.passes.len() < 2 => {
-            invariant("reproducibility", Holds::Unchecked, "only one pass was made")
-        }
-        Some((low, high)) => {
-            let how = format!("{} passes between {low:.3} and {high:.3}", timed.passes.len());
-            invariant("reproducibility", verdict(timed.is_reproduced()), how)
-        }
-        None => invariant("reproducibility", Holds::Unchecked, "no pass was kept"),
+    let (long, short) = timed.agreeing();
+    let all = timed.batches.len();
+    let how = format!(
+        "the fastest state was met by {long} (long run) and {short} (short run) of {all} batches \
+         in {} passes",
+        timed.passes
+    );
+    match timed.passes {
+        0 => invariant("reproducibility", Holds::Unchecked, "no pass was kept"),
+        1 => invariant("reproducibility", Holds::Unchecked, format!("only one pass: {how}")),
+        _ => invariant("reproducibility", verdict(timed.is_reproduced()), how),
     }
 }

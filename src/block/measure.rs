@@ -9,7 +9,8 @@ use super::engine::{BLOCK_CODE, Engine, Segment};
 use super::program::{self, Needs, Program, Shape};
 use super::sandbox::Ended;
 use super::sandbox::layout::{self as at};
-use super::stats::{median, trimmed_mean};
+use super::stats::trimmed_mean;
+use super::timed::{Batch, Timed};
 use crate::Result;
 use crate::code::Block;
 
@@ -17,6 +18,8 @@ use crate::code::Block;
 const OFFSETS: [usize; 6] = [0, 32, 16, 48, 8, 40];
 /// Rounds that only warm up.
 const WARM: usize = 2;
+/// Iterations of the loop form before the timed ones: memory predictors have to learn it.
+const LOOP_WARM: u32 = 48;
 /// Tries at the calm rounds of one placement before the core counts as shared.
 const ATTEMPTS: usize = 3;
 
@@ -41,66 +44,62 @@ pub struct Form {
     between: f64,
 }
 
-/// The samples of one form.
-#[derive(Debug, Clone, Default)]
-pub struct Timed {
-    /// Cycles per iteration, one for each pass and placement.
-    pub batches: Vec<f64>,
-    /// Median of each pass.
-    pub passes: Vec<f64>,
-    /// Rounds kept and dropped.
-    pub kept: usize,
-    /// Rounds dropped because the core was shared.
-    pub contended: usize,
-    /// Passes void because the clock changed.
-    pub void: Vec<String>,
+/// How the unrolled form repeats its copies.
+#[derive(Debug, Clone, Copy)]
+pub enum Repeat {
+    /// Registers and memory restored and fences around every repetition: every copy finds the
+    /// addresses of the trace.
+    Restored,
+    /// In a loop without fences, counted like this: for blocks whose
+    /// addresses stay the same.
+    Counted(Counter),
 }
 
-impl Timed {
-    /// The headline: median of the passes.
-    pub fn cycles(&self) -> Option<f64> {
-        let value = median(&self.passes);
-        value.is_finite().then_some(value)
-    }
-
-    /// Lowest and highest pass.
-    pub fn range(&self) -> Option<(f64, f64)> {
-        let low = self.passes.iter().copied().reduce(f64::min)?;
-        let high = self.passes.iter().copied().reduce(f64::max)?;
-        Some((low, high))
-    }
-
-    /// Whether the passes agree within 4 %, or 0.03 cycles.
-    pub fn is_reproduced(&self) -> bool {
-        match (self.cycles(), self.range()) {
-            (Some(cycles), Some((low, high))) => high - low <= (0.04 * cycles).max(0.03),
-            _ => false,
-        }
-    }
-}
-
-/// The unrolled form: `repeat` times long against short, half the copies apart.
-pub fn unrolled(block: &Block, needs: &Needs, found: &Found, count: usize, repeat: u32) -> Form {
-    let short = found.copies / 2;
+/// The unrolled form: `copies` against about half as many, each `repeat` times.
+pub fn unrolled(
+    block: &Block,
+    needs: &Needs,
+    found: &Found,
+    (copies, how, repeat): (usize, Repeat, u32),
+    placements: usize,
+) -> Form {
+    let between = copies_between(copies, block.bytes.len());
     let mut start = BLOCK_CODE;
     let mut form = Form {
         programs: Vec::new(),
         pairs: Vec::new(),
-        between: f64::from(repeat) * (found.copies - short) as f64,
+        between: f64::from(repeat) * between as f64,
     };
-    for offset in OFFSETS.iter().take(count) {
-        let long = program::unrolled(&shape(block, needs, found, found.copies, start + offset));
-        let second = long.end().next_multiple_of(64) + 64 + offset;
-        let brief = program::unrolled(&shape(block, needs, found, short, second));
-        start = brief.end().next_multiple_of(64) + 64;
+    let build = |copies, start| {
+        let shape = shape(block, needs, found, copies, start);
+        match how {
+            Repeat::Restored => program::unrolled(&shape),
+            Repeat::Counted(counter) => program::looped(&shape, counter, 2),
+        }
+    };
+    for offset in OFFSETS.iter().take(placements) {
+        let long = build(copies, start + offset);
+        let short = build(copies - between, long.end().next_multiple_of(64) + 64 + offset);
+        start = short.end().next_multiple_of(64) + 64;
         if start > at::CODE + at::CODE_SIZE {
             break;
         }
         let segment = |program: &Program| Segment { entry: program.start, repeat };
-        form.pairs.push((segment(&long), segment(&brief)));
-        form.programs.extend([long, brief]);
+        form.pairs.push((segment(&long), segment(&short)));
+        form.programs.extend([long, short]);
     }
     form
+}
+
+/// How many of `copies` the short run leaves out: about half, so many that both runs end at the
+/// same place of a cache line. Where a run ends costs cycles of its own otherwise.
+fn copies_between(copies: usize, length: usize) -> usize {
+    let half = copies / 2;
+    let mut step = (64 >> length.trailing_zeros().min(6)).max(1);
+    while step > 1 && (half / step * step) * 3 < copies {
+        step /= 2;
+    }
+    half / step * step
 }
 
 /// The loop form: `copies` in the body, `long` against half as many iterations.
@@ -119,7 +118,8 @@ pub fn looped(
     };
     let mut start = BLOCK_CODE;
     for offset in OFFSETS.iter().take(2) {
-        let program = program::looped(&shape(block, needs, found, copies, start + offset), counter);
+        let shape = shape(block, needs, found, copies, start + offset);
+        let program = program::looped(&shape, counter, LOOP_WARM);
         start = program.end().next_multiple_of(64) + 64;
         let segment = |repeat| Segment { entry: program.start, repeat };
         form.pairs.push((segment(long), segment(long / 2)));
@@ -175,11 +175,11 @@ impl Form {
         };
         let holds = |p: &&Program| offset.is_some_and(|o| (p.start..p.end()).contains(&o));
         let program = self.programs.iter().find(holds).unwrap_or(&self.programs[0]);
-        explain(ended, program, options.page_limit)
+        explain(ended, program, options.pages_allowed())
     }
 
-    /// One pass over every placement: rounds until `rounds` of them were calm, or until it is
-    /// plain that something else uses the core.
+    /// One pass over every placement: a batch of calm rounds of each, unless it is plain that
+    /// something else uses the core.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -190,29 +190,23 @@ impl Form {
         rounds: usize,
         timed: &mut Timed,
     ) -> Result<Pass> {
-        let mut values = Vec::new();
-        for placement in 0..self.pairs.len() {
-            let mut calm = Samples::default();
-            for _ in 0..ATTEMPTS {
-                let wanted = rounds - calm.long.len();
-                match self.rounds(engine, placement, wanted)? {
-                    Ok(ticks) => calm.add(&ticks, timed),
+        (timed.between, timed.near) = (self.between, options.near);
+        let mut waiting: Vec<usize> = (0..self.pairs.len()).collect();
+        for _ in 0..ATTEMPTS {
+            let mut tried = Vec::new();
+            for placement in &waiting {
+                match self.rounds(engine, *placement, rounds)? {
+                    Ok(rounds) => tried.push((*placement, rounds)),
                     Err(ended) => return Ok(Pass::Failed(self.explained(&ended, options))),
                 }
-                if 4 * calm.long.len() >= 3 * rounds {
-                    break;
-                }
             }
-            if 4 * calm.long.len() < 3 * rounds {
-                return Ok(Pass::Contended);
+            waiting = keep(tried, timed);
+            if waiting.is_empty() {
+                timed.passes += 1;
+                return Ok(Pass::Done);
             }
-            timed.kept += calm.long.len();
-            let cycles = trimmed_mean(&calm.long) - trimmed_mean(&calm.short);
-            values.push(cycles / self.between);
         }
-        timed.passes.push(median(&values));
-        timed.batches.extend(values);
-        Ok(Pass::Done)
+        Ok(Pass::Contended)
     }
 
     /// The ticks of `count` rounds: sentinel, short run, long run, sentinel, and calibration
@@ -263,31 +257,37 @@ struct Round {
     calibration: Calibration,
 }
 
-/// Cycles of the calm rounds.
-#[derive(Default)]
-struct Samples {
-    long: Vec<f64>,
-    short: Vec<f64>,
-}
-
-impl Samples {
-    /// Keeps the calm ones of `rounds`. Where few are, those few are lucky rather than calm.
-    fn add(&mut self, rounds: &[Round], timed: &mut Timed) {
-        let calibrations: Vec<Calibration> = rounds.iter().map(|r| r.calibration).collect();
-        let ratio = match TscClock.cycles_per_tick(&calibrations) {
-            Ok(ratio) => ratio,
-            Err(reason) => return timed.void.push(reason),
-        };
-        let calm = TscClock.calm(&calibrations, ratio);
-        let count = calm.iter().filter(|c| **c).count();
-        if 3 * count < rounds.len() {
-            timed.contended += rounds.len();
-            return;
+/// Makes a batch of the calm rounds of each placement. The clock is calibrated by all of them
+/// together. Returns the placements of which too few rounds were calm.
+fn keep(tried: Vec<(usize, Vec<Round>)>, timed: &mut Timed) -> Vec<usize> {
+    let all: Vec<Calibration> =
+        tried.iter().flat_map(|(_, rounds)| rounds.iter().map(|r| r.calibration)).collect();
+    let ratio = match TscClock.cycles_per_tick(&all) {
+        Ok(ratio) => ratio,
+        Err(reason) => {
+            timed.void.push(reason);
+            return tried.into_iter().map(|(placement, _)| placement).collect();
         }
-        timed.contended += rounds.len() - count;
-        for (round, _) in rounds.iter().zip(calm).filter(|(_, calm)| *calm) {
-            self.long.push(round.long * ratio);
-            self.short.push(round.short * ratio);
+    };
+    let calm = TscClock.calm(&all, ratio);
+    let mut calm = calm.iter();
+    let mut contended = Vec::new();
+    for (placement, rounds) in tried {
+        let own: Vec<bool> = calm.by_ref().take(rounds.len()).copied().collect();
+        let kept: Vec<&Round> = rounds.iter().zip(&own).filter(|(_, c)| **c).map(|r| r.0).collect();
+        timed.contended += rounds.len() - kept.len();
+        if 2 * kept.len() < rounds.len() {
+            contended.push(placement);
+            continue;
+        }
+        timed.kept += kept.len();
+        let mean = |of: fn(&Round) -> f64| {
+            ratio * trimmed_mean(&kept.iter().map(|r| of(r)).collect::<Vec<_>>())
+        };
+        let batch = Batch { long: mean(|r| r.long), short: mean(|r| r.short) };
+        if batch.long.is_finite() && batch.short.is_finite() {
+            timed.batches.push(batch);
         }
     }
+    contended
 }

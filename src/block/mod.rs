@@ -5,37 +5,62 @@
 //! | `sandbox` | the worker process and what protects the host from it |
 //! | `engine` | the worker as the profiler uses it |
 //! | `emit`, `counter`, `program` | the code around the block |
+//! | `options`, `init`, `repeat` | what can be chosen, and giving a document back |
 //! | `values`, `discover`, `search`, `trace` | initial values, pages, the address trace |
-//! | `clock`, `stats`, `measure` | timing |
+//! | `clock`, `stats`, `measure`, `timed` | timing |
 //! | `invariants`, `profile` | what held, and the verdict |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
-//! | `batch` | thousands of blocks |
+//! | `batch`, `rows`, `processors` | thousands of blocks |
+//! | `x86_absent` | what stands in for all this on other architectures |
 
 pub mod batch;
+#[cfg(target_arch = "x86_64")]
 mod clock;
+#[cfg(target_arch = "x86_64")]
 mod counter;
 mod csv;
+#[cfg(target_arch = "x86_64")]
 mod discover;
 mod document;
+#[cfg(target_arch = "x86_64")]
 mod emit;
+#[cfg(target_arch = "x86_64")]
 mod engine;
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod hostile;
+mod init;
+#[cfg(target_arch = "x86_64")]
 mod invariants;
+#[cfg(target_arch = "x86_64")]
 mod measure;
 mod options;
+pub mod processors;
+#[cfg_attr(not(target_arch = "x86_64"), path = "x86_absent.rs")]
 mod profile;
+#[cfg(target_arch = "x86_64")]
 mod program;
+mod repeat;
+pub mod rows;
+#[cfg(target_arch = "x86_64")]
 mod sandbox;
+#[cfg(target_arch = "x86_64")]
 mod search;
+#[cfg(target_arch = "x86_64")]
 mod stats;
 mod text;
+#[cfg(target_arch = "x86_64")]
+mod timed;
+#[cfg(target_arch = "x86_64")]
 mod trace;
 mod values;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod x86_absent;
 
 pub use csv::{HEADER, row};
 pub use document::{Forms, Holds, Invariant, Report, Status, Throughput};
+pub use init::Init;
 pub use options::Options;
 pub use profile::{Profiler, rejected};
+pub use repeat::Repeat;
 pub use text::render;
 pub use values::Values;

@@ -1,6 +1,8 @@
 //! How thoroughly to measure.
 
-use super::values::Values;
+use super::init::Init;
+use super::values::{Values, sets};
+use std::time::Duration;
 
 /// Everything that can be chosen about a measurement.
 #[derive(Debug, Clone)]
@@ -11,12 +13,22 @@ pub struct Options {
     pub placements: usize,
     /// Rounds (samples) for each placement and pass.
     pub rounds: usize,
+    /// How far batches that agree may lie apart, as a share.
+    pub near: f64,
     /// How often a pass may be repeated because the core was shared.
     pub retries: usize,
     /// How long a block may wait for a core that nothing else uses.
-    pub budget: std::time::Duration,
+    pub budget: Duration,
+    /// Most copies in the unrolled form; as many as fit the op cache otherwise.
+    pub copies: Option<usize>,
+    /// Offset of the code's start from a line of 64 bytes, instead of one for each placement.
+    pub align: Option<usize>,
+    /// Whether the throughput is the difference of two unroll factors; `cycles(u)/u` otherwise.
+    pub two_factors: bool,
     /// Whether the loop form is measured too.
     pub loop_form: bool,
+    /// Whether pages are mapped where the block touches them; a page fault fails it otherwise.
+    pub mapping: bool,
     /// Distinct physical pages.
     pub physical_pages: usize,
     /// Pages that a block may touch.
@@ -27,6 +39,10 @@ pub struct Options {
     pub reseed: bool,
     /// These initial values and no others.
     pub values: Option<Values>,
+    /// Put into every set of initial values that is tried.
+    pub init: Vec<(Init, u64)>,
+    /// These pages and no others: a block that touches others fails.
+    pub pages: Option<Vec<u64>>,
     /// Processor to measure on; wherever the scheduler likes otherwise.
     pub cpu: Option<usize>,
 }
@@ -35,16 +51,23 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             passes: 3,
-            placements: 2,
-            rounds: 32,
+            placements: 4,
+            rounds: 16,
+            near: 0.008,
             retries: 3,
-            budget: std::time::Duration::from_secs(5),
+            budget: Duration::from_secs(5),
+            copies: None,
+            align: None,
+            two_factors: true,
             loop_form: true,
+            mapping: true,
             physical_pages: 16,
             page_limit: 256,
             value_sets: 16,
             reseed: true,
             values: None,
+            init: Vec::new(),
+            pages: None,
             cpu: None,
         }
     }
@@ -57,6 +80,7 @@ impl Options {
             passes: 1,
             placements: 2,
             rounds: 8,
+            near: 0.04,
             retries: 1,
             loop_form: false,
             ..Self::default()
@@ -65,12 +89,38 @@ impl Options {
 
     /// 5 passes over 6 placements.
     pub fn thorough() -> Self {
-        Self { passes: 5, placements: 6, rounds: 40, retries: 6, ..Self::default() }
+        Self { passes: 3, placements: 6, rounds: 40, retries: 6, ..Self::default() }
     }
 
     /// The configuration of the BHive paper: one physical page, one value set, plain unrolling.
     #[must_use]
     pub fn bhive(self) -> Self {
         Self { physical_pages: 1, value_sets: 1, reseed: false, loop_form: false, ..self }
+    }
+
+    /// The sets of initial values to try, in order.
+    pub fn candidates(&self) -> Vec<Values> {
+        let mut all = match &self.values {
+            Some(values) => vec![values.clone()],
+            None => sets(),
+        };
+        all.truncate(self.value_sets.max(1));
+        for values in &mut all {
+            for (place, value) in &self.init {
+                place.set(values, *value);
+            }
+        }
+        let mut distinct: Vec<Values> = Vec::new();
+        for values in all {
+            if !distinct.contains(&values) {
+                distinct.push(values);
+            }
+        }
+        distinct
+    }
+
+    /// How many pages a block may have mapped.
+    pub fn pages_allowed(&self) -> usize {
+        if self.mapping { self.page_limit } else { 0 }
     }
 }

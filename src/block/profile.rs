@@ -2,15 +2,17 @@
 
 use super::clock::{Clock as _, TscClock};
 use super::counter::Counter;
-use super::discover::{Failure, Found, discover, same_end};
+use super::discover::{Failure, Found, discover, replay};
 use super::document::{
     Code, FormResult, Forms, Hierarchy, Line, Mode, Report, SCHEMA, Samples, Status, Throughput,
     Where,
 };
 use super::engine::Engine;
-use super::measure::{self, Form, Pass, Timed};
+use super::measure::{self, Form, Pass, Repeat};
 use super::program::Needs;
-use super::{Options, invariants, stats};
+use super::repeat::other_pages;
+use super::timed::Timed;
+use super::{Options, invariants};
 use crate::Result;
 use crate::code::Block;
 use std::time::{Duration, Instant};
@@ -19,10 +21,13 @@ use std::time::{Duration, Instant};
 const INSTRUCTIONS: usize = 960;
 /// Bytes of it.
 const BYTES: usize = 12 * 1024;
+/// Instructions and bytes of the copies in a loop.
+const FEW: usize = 120;
+const FEW_BYTES: usize = 1024;
 /// Most copies.
-const COPIES: usize = 192;
+const COPIES: usize = 480;
 /// Cycles that a long run should take.
-const CYCLES: f64 = 2000.0;
+const CYCLES: f64 = 3000.0;
 
 /// Measures blocks, one after the other, in a sandbox that it keeps. Belongs to its thread.
 pub struct Profiler {
@@ -99,23 +104,20 @@ impl Profiler {
             Err(failure) => return Ok(Err(failure)),
         };
         self.engine.lines(&found.lines)?;
+        if let Err(failure) = replay(&mut self.engine, block, &needs, &found, &self.options)? {
+            return Ok(Err(failure));
+        }
+        let (copies, how) = repetition(block, &found);
         // A first look: how long is it?
-        let look = measure::unrolled(block, &needs, &found, 1, 1);
+        let look = measure::unrolled(block, &needs, &found, (copies, how, 1), 1);
         let mut timed = Timed::default();
-        look.install(&mut self.engine)?;
-        if let Some(failure) = look.rehearse(&mut self.engine, &self.options)? {
-            return Ok(Err(failure));
-        }
-        if let Err(failure) = same_end(&self.engine, block, &found) {
-            return Ok(Err(failure));
-        }
         if let Some(failure) = self.timed(&look, 1, 6, &mut timed)? {
             return Ok(Err(failure));
         }
-        let between = (found.copies - found.copies / 2) as f64;
-        let rough = timed.cycles().unwrap_or(1.0).max(0.05) * between * 2.0;
-        let repeat = (CYCLES / rough).ceil().clamp(1.0, 16.0) as u32;
-        let form = measure::unrolled(block, &needs, &found, self.options.placements, repeat);
+        let rough = timed.cycles().unwrap_or(1.0).max(0.05);
+        let repeat = (CYCLES / (rough * copies as f64)).ceil().clamp(1.0, 64.0) as u32;
+        let shape = (copies, how, repeat);
+        let form = measure::unrolled(block, &needs, &found, shape, self.options.placements);
         let switches = self.engine.worker()?.switches();
         let mut timed = Timed::default();
         let (passes, rounds) = (self.options.passes, self.options.rounds);
@@ -127,13 +129,16 @@ impl Profiler {
         if self.engine.pages().as_ref() != Some(&found.pages) {
             return Ok(Err(Failure::of_all("a page was mapped while it was timed")));
         }
+        if let Some(reason) = other_pages(&self.options, &found.pages) {
+            return Ok(Err(Failure::of_all(reason)));
+        }
         report.invariants =
             invariants::all(block, &found, &timed, self.options.physical_pages, switches);
         conclude(report, &timed, block);
         report.values = Some(found.values.clone());
         report.pages = found.pages.iter().map(|p| format!("{p:#x}")).collect();
-        let unrolled = form_result(&timed, found.copies, None);
-        let looped = self.looped(block, &needs, &found, rough / 2.0 / between)?;
+        let unrolled = form_result(&timed, copies, None);
+        let looped = self.looped(block, &needs, &found, rough)?;
         report.forms = Some(Forms { unrolled, looped });
         if !found.complete {
             // Who knows what it touched: the next block gets a fresh worker.
@@ -156,7 +161,7 @@ impl Profiler {
         }
         let mut tried = 0;
         while tried < passes + self.options.retries {
-            if timed.passes.len() >= passes && timed.is_reproduced() {
+            if timed.passes >= passes && timed.is_reproduced() {
                 break;
             }
             match form.pass(&mut self.engine, &self.options, rounds, timed)? {
@@ -233,6 +238,17 @@ impl Profiler {
     }
 }
 
+/// How many copies the unrolled form has, and how it repeats them. Where addresses stay the same
+/// and a loop can count, few copies in a loop are enough, and those fit any op cache.
+fn repetition(block: &Block, found: &Found) -> (usize, Repeat) {
+    let counter = match Counter::of(block) {
+        Ok(counter) if found.is_stationary() => counter,
+        _ => return (found.copies, Repeat::Restored),
+    };
+    let few = (FEW / block.instructions.len()).min(FEW_BYTES / block.bytes.len()).max(4);
+    (few.min(found.copies), Repeat::Counted(counter))
+}
+
 fn conclude(report: &mut Report, timed: &Timed, block: &Block) {
     report.samples =
         Samples { kept: timed.kept, contended: timed.contended, void: timed.void.clone() };
@@ -245,7 +261,7 @@ fn conclude(report: &mut Report, timed: &Timed, block: &Block) {
         });
         return;
     };
-    let modes = stats::modes(&timed.batches, 0.03, 0.02);
+    let modes = timed.modes();
     report.throughput = Some(Throughput {
         cycles,
         low,
@@ -256,7 +272,7 @@ fn conclude(report: &mut Report, timed: &Timed, block: &Block) {
     report.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
     if cycles <= 0.0 || !timed.is_reproduced() {
         report.status = Status::Unstable;
-        report.reason = Some(format!("passes lie between {low:.3} and {high:.3} cycles"));
+        report.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
     } else {
         report.status = Status::Ok;
     }
@@ -292,14 +308,17 @@ fn empty(block: &Block) -> Report {
         bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
         text: inst.text.clone(),
     };
-    let code =
-        Code { hex: block.hex(), instructions: block.instructions.iter().map(line).collect() };
+    let code = Code {
+        name: None,
+        hex: block.hex(),
+        instructions: block.instructions.iter().map(line).collect(),
+    };
     report(code)
 }
 
 /// The report of something that is no block at all.
 pub fn rejected(input: &str, reason: String) -> Report {
-    let code = Code { hex: input.to_owned(), instructions: Vec::new() };
+    let code = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
     Report { status: Status::Rejected, reason: Some(reason), ..report(code) }
 }
 

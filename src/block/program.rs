@@ -7,7 +7,7 @@
 //! | loop | restore; repeat { copies } |
 
 use super::counter::Counter;
-use super::emit::{Emitter, R8, RAX, RCX, RDX, condition};
+use super::emit::{Emitter, R8, RCX, RDX, condition};
 use super::sandbox::layout::{self as at, context};
 use super::sandbox::return_offset;
 use super::trace::{self, Slot};
@@ -142,6 +142,8 @@ struct Builder<'a> {
     slots: Vec<Slot>,
     /// Bytes of the trace in use.
     traced: usize,
+    /// Whether another copy runs before the first.
+    looping: bool,
 }
 
 /// The trace: copies, each access preceded by stores of its address registers; locks without
@@ -154,6 +156,24 @@ pub fn trace(shape: &Shape<'_>) -> Program {
         builder.copies(copy..copy + 1, true);
     }
     builder.code.fence();
+    builder.keep_registers();
+    builder.finish()
+}
+
+/// As the unrolled form runs, twice and without a clock: what is left behind must be what the trace
+/// left behind.
+pub fn replay(shape: &Shape<'_>) -> Program {
+    let mut builder = Builder::new(shape);
+    builder.prologue();
+    builder.code.warm_up(2);
+    let head = builder.code.here();
+    builder.restore();
+    builder.code.fence();
+    builder.copies(0..shape.copies, false);
+    builder.code.fence();
+    builder.code.decrement(at::CONTEXT + context::LEFT);
+    builder.code.jump_if_not_zero(head);
+    builder.keep_registers();
     builder.finish()
 }
 
@@ -162,28 +182,35 @@ pub fn trace(shape: &Shape<'_>) -> Program {
 pub fn unrolled(shape: &Shape<'_>) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
+    builder.code.warm_up(1);
     let head = builder.code.here();
     builder.restore();
     builder.code.fence();
     builder.copies(0..shape.copies, false);
     builder.code.fence();
-    builder.code.decrement(at::CONTEXT + context::REPEAT);
+    builder.code.decrement(at::CONTEXT + context::LEFT);
     builder.code.jump_if_not_zero(head);
+    builder.code.timed_again(head);
     builder.finish()
 }
 
-/// The loop form. Each copy's final jump goes the way that it mostly goes at that place.
-pub fn looped(shape: &Shape<'_>, counter: Counter) -> Program {
+/// The copies in a loop; `warm` iterations before the timed ones. Each copy's final jump goes the
+/// way that it mostly goes at that place.
+pub fn looped(shape: &Shape<'_>, counter: Counter, warm: u32) -> Program {
     let taken = folded(shape.taken, shape.copies);
     let shape = Shape { taken: &taken, ..shape.clone() };
     let mut builder = Builder::new(&shape);
+    builder.looping = true;
     builder.prologue();
+    builder.code.warm_up(warm);
+    let again = builder.code.here();
     builder.restore();
     counter.start(&mut builder.code);
     builder.code.fence();
     let head = builder.code.here();
     builder.copies(0..shape.copies, false);
     counter.end(&mut builder.code, head);
+    builder.code.timed_again(again);
     builder.finish()
 }
 
@@ -200,10 +227,10 @@ fn folded(taken: &[bool], copies: usize) -> Vec<bool> {
 impl<'a> Builder<'a> {
     fn new(shape: &'a Shape<'a>) -> Self {
         let code = Emitter::at(shape.start);
-        Self { shape, code, origins: Vec::new(), slots: Vec::new(), traced: 0 }
+        Self { shape, code, origins: Vec::new(), slots: Vec::new(), traced: 0, looping: false }
     }
 
-    /// Dither, state that is set once, and the first time stamp.
+    /// Dither, and state that is set once.
     fn prologue(&mut self) {
         let code = &mut self.code;
         code.dither();
@@ -224,7 +251,6 @@ impl<'a> Builder<'a> {
                 (0..32).for_each(|r| code.load_zmm(r, at::CONTEXT + context::VECTOR))
             }
         }
-        code.stamp(context::START);
     }
 
     /// Memory lines, then vector, x87 and mask state, flags, and the general-purpose registers.
@@ -262,7 +288,7 @@ impl<'a> Builder<'a> {
 
     fn copies(&mut self, copies: std::ops::Range<usize>, traced: bool) {
         for copy in copies {
-            if copy > 0 {
+            if copy > 0 || self.looping {
                 self.shape.reseeded.iter().for_each(|r| load_initial(&mut self.code, *r));
             }
             for (i, inst) in self.shape.block.instructions.iter().enumerate() {
@@ -326,13 +352,15 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// The registers at the end tell whether two runs did the same.
+    fn keep_registers(&mut self) {
+        for register in 0..16 {
+            let place = context::END_REGISTERS + 8 * usize::from(register);
+            self.code.store(register, at::CONTEXT + place);
+        }
+    }
+
     fn finish(mut self) -> Program {
-        // The registers at the end tell whether two runs did the same; the stamp changes two.
-        let kept = |register: u8| at::CONTEXT + context::END_REGISTERS + 8 * usize::from(register);
-        [RAX, RDX].into_iter().for_each(|r| self.code.store(r, kept(r)));
-        self.code.stamp(context::END);
-        let others = (0..16).filter(|r| ![RAX, RDX].contains(r));
-        others.for_each(|r| self.code.store(r, kept(r)));
         self.code.jump(return_offset());
         Program {
             start: self.shape.start,

@@ -15,6 +15,11 @@ pub fn trimmed_mean(ticks: &[f64]) -> f64 {
     sum / count
 }
 
+/// The arithmetic mean. Not a number if there are no values.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
 /// The middle value; the mean of the middle two of an even number. Not a number if there are none.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();

@@ -1,12 +1,12 @@
 //! Initial values: what registers and memory hold when a run starts.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The usual constant: small enough to be a mappable address, also after sums and shifts.
 pub const CONSTANT: u64 = 0x1234_5600;
 
 /// One set of initial values.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Values {
     /// General-purpose registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
     pub registers: [u64; 16],

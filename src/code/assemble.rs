@@ -3,6 +3,7 @@
 //! The assembler that people's toolchains use anyway knows every instruction and both syntaxes;
 //! no crate does. Without it only this input is missing.
 
+use super::directives;
 use crate::{Error, Result};
 use object::{Object as _, ObjectSection as _};
 use std::io::Write as _;
@@ -18,13 +19,23 @@ pub enum Syntax {
     Att,
 }
 
+impl Syntax {
+    /// The line that tells the assembler.
+    pub(super) fn directive(self) -> &'static str {
+        match self {
+            Self::Intel => ".intel_syntax noprefix\n",
+            Self::Att => ".att_syntax prefix\n",
+        }
+    }
+}
+
 /// Assembles `text`: one instruction per line, or several separated by `;`.
 ///
 /// # Errors
 /// No assembler, a directive, a line that the assembler refuses, or a symbol it cannot resolve.
 pub fn assemble(text: &str, syntax: Syntax) -> Result<Vec<u8>> {
     let source = source(text, syntax)?;
-    let object = run(&source)?;
+    let object = run(&source, "instruction")?;
     let failed = |cause: String| Error::failed("cannot read the assembled block").because(cause);
     let file = object::File::parse(&*object).map_err(|e| failed(e.to_string()))?;
     let section = file.section_by_name(".text").ok_or_else(|| failed("no .text".to_owned()))?;
@@ -43,10 +54,9 @@ pub fn assemble(text: &str, syntax: Syntax) -> Result<Vec<u8>> {
 /// The text between the lines that choose the syntax. Directives are refused: they could read
 /// files, and none of them is an instruction.
 fn source(text: &str, syntax: Syntax) -> Result<String> {
-    let mut source = String::from(match syntax {
-        Syntax::Intel => ".intel_syntax noprefix\n",
-        Syntax::Att => ".att_syntax prefix\n",
-    });
+    // Also where a comment stands before it, which the assembler skips.
+    directives::never(text)?;
+    let mut source = String::from(syntax.directive());
     for line in text.split([';', '\n']) {
         let line = line.split('#').next().unwrap_or_default().trim();
         let statement = line.rsplit(':').next().unwrap_or(line).trim();
@@ -60,8 +70,9 @@ fn source(text: &str, syntax: Syntax) -> Result<String> {
     Ok(source)
 }
 
-/// Runs `as` on `source` in a folder of its own and returns the object file.
-fn run(source: &str) -> Result<Vec<u8>> {
+/// Runs `as` on `source` in a folder of its own and returns the object file. Complaints name the
+/// line, from 1 behind the one that chooses the syntax, as an `each`.
+pub(super) fn run(source: &str, each: &str) -> Result<Vec<u8>> {
     let failed = |cause: String| Error::failed("cannot assemble the block").because(cause);
     let folder = TemporaryFolder::new().map_err(|e| failed(e.to_string()))?;
     let out = folder.0.join("block.o");
@@ -83,19 +94,19 @@ fn run(source: &str) -> Result<Vec<u8>> {
     }
     let done = child.wait_with_output().map_err(|e| failed(e.to_string()))?;
     if !done.status.success() {
-        return Err(failed(complaints(&String::from_utf8_lossy(&done.stderr))));
+        return Err(failed(complaints(&String::from_utf8_lossy(&done.stderr), each)));
     }
     std::fs::read(&out).map_err(|e| failed(e.to_string()))
 }
 
 /// The assembler's messages without its name; its line 1 is the syntax line.
-fn complaints(text: &str) -> String {
+fn complaints(text: &str, each: &str) -> String {
     let lines: Vec<String> = text
         .lines()
         .filter_map(|line| line.strip_prefix("{standard input}:"))
         .filter_map(|line| {
             let (number, message) = line.split_once(": Error: ")?;
-            Some(format!("instruction {}: {message}", number.parse::<usize>().ok()? - 1))
+            Some(format!("{each} {}: {message}", number.parse::<usize>().ok()? - 1))
         })
         .collect();
     if lines.is_empty() { text.trim().to_owned() } else { lines.join("\n") }
@@ -160,6 +171,8 @@ mod tests {
         assert!(error.contains("instruction 2"), "{error}");
         let error = assemble(".incbin \"/etc/passwd\"", Syntax::Intel).unwrap_err().to_string();
         assert!(error.contains("directive"), "{error}");
+        let error = assemble("/**/.incbin \"/etc/passwd\"", Syntax::Intel).unwrap_err().to_string();
+        assert!(error.contains("directive"), "behind a comment: {error}");
         assert!(assemble("call elsewhere", Syntax::Intel).is_err());
     }
 }

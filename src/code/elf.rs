@@ -7,7 +7,7 @@ use super::hex::LONGEST;
 use crate::error::nearest;
 use crate::{Error, Result};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
-use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
+use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SegmentFlags, SymbolKind};
 use std::collections::BTreeSet;
 
 /// Where in an ELF file a block lies.
@@ -70,13 +70,14 @@ pub fn read_location(data: &[u8], location: &Location) -> Result<(u64, Vec<u8>)>
     Ok((start, bytes(&file, start, end)?))
 }
 
-/// Bytes of a loaded segment.
+/// Bytes of a segment that is loaded as code.
 fn bytes(file: &object::File<'_>, start: u64, end: u64) -> Result<Vec<u8>> {
     let size = end.saturating_sub(start);
-    let found = file.segments().find_map(|s| s.data_range(start, size).ok().flatten());
+    let code = |s: &object::Segment<'_, '_>| matches!(s.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(object::elf::PF_X));
+    let found = file.segments().filter(code).find_map(|s| s.data_range(start, size).ok().flatten());
     found.map(<[u8]>::to_vec).ok_or_else(|| {
         Error::failed(format!("no code at {start:#x}..{end:#x}"))
-            .because("no loaded segment of the file holds these addresses")
+            .because("no segment that is loaded as code holds these addresses")
             .hint("addresses are the file's own (p_vaddr), as objdump prints them")
     })
 }

@@ -5,20 +5,33 @@
 //! |---|---|
 //! | `hex` | bytes as people write them |
 //! | `assemble` | Intel and AT&T syntax, through the system's assembler |
+//! | `listing`, `directives` | assembly files: what may be in them, and their marked regions |
 //! | `elf` | address ranges and functions of an ELF file |
+//! | `binary` | raw machine code |
+//! | `markers`, `region` | what people put around the code they mean, and cutting it out |
 //! | `decode` | bytes → [`Block`] |
 //! | `refuse` | which instructions are refused, and why |
 //!
 //! Nothing here executes anything but the assembler.
 
 mod assemble;
+mod binary;
 mod decode;
+mod directives;
 mod elf;
 mod hex;
+mod listing;
+mod markers;
 mod refuse;
+mod region;
 
 pub use assemble::{Syntax, assemble};
+pub use binary::read_binary;
 pub use decode::{Block, Inst};
+pub use directives::check as check_directives;
 pub use elf::{Location, read_location};
 pub use hex::parse_hex;
+pub use listing::{LONGEST_LISTING, read_listing};
+pub use markers::{Marked, marked};
 pub use refuse::Refusal;
+pub use region::Region;

@@ -127,16 +127,17 @@ fn step(rounds: &[Calibration]) -> f64 {
     all.windows(2).map(|w| w[1] - w[0]).filter(|d| *d > 0.0).fold(26.0, f64::min)
 }
 
-/// One segment: dither, time stamp, repeat { body }, time stamp.
+/// One segment: dither, body, time stamp, repeat { body }, time stamp.
 fn segment(code: &mut Emitter, count: u32, body: impl Fn(u32) -> Vec<u8>) {
     code.dither();
-    code.stamp(context::START);
-    code.load32(RCX, at::CONTEXT + context::REPEAT);
+    code.warm_up(1);
+    let again = code.here();
+    code.load32(RCX, at::CONTEXT + context::LEFT);
     let head = code.here();
     (0..count).for_each(|i| code.raw(&body(i)));
     code.decrement_register(RCX);
     code.jump_if_not_zero(head);
-    code.stamp(context::END);
+    code.timed_again(again);
     code.jump(return_offset());
 }
 

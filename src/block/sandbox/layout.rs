@@ -71,7 +71,11 @@ pub mod context {
     pub const START: usize = 0x08;
     /// Time stamp at its end.
     pub const END: usize = 0x10;
-    /// How often it repeats them.
+    /// Repetitions left in this phase.
+    pub const LEFT: usize = 0x18;
+    /// 1 while warming up, 0 while timed.
+    pub const PHASE: usize = 0x1c;
+    /// How often the timed part repeats.
     pub const REPEAT: usize = 0x20;
     /// Iterations of the delay before the timed part.
     pub const DITHER: usize = 0x24;

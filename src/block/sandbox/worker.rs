@@ -70,6 +70,7 @@ impl Worker {
             Error::not_possible("cannot start the block sandbox")
                 .because(format!("{what}: {}", std::io::Error::last_os_error()))
         };
+        check_file_limit()?;
         let region = memory_file().ok_or_else(|| failed("memfd_create"))?;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let view = unsafe {
@@ -368,6 +369,22 @@ fn base(random: u64) -> u64 {
 fn rip_area(random: u64) -> usize {
     let page = PAGE as u64;
     at::RIP_AREA + (random % (at::RIP_AREA_SPREAD / page) * page) as usize
+}
+
+/// Refuses a limit on file sizes that the region would exceed: the kernel would end this process.
+fn check_file_limit() -> Result<()> {
+    use nix::sys::resource::{Resource, getrlimit};
+    match getrlimit(Resource::RLIMIT_FSIZE) {
+        Ok((limit, _)) if limit < at::SIZE as u64 => {
+            Err(Error::not_possible("cannot start the block sandbox")
+                .because(format!(
+                    "files may have {limit} bytes only, shared memory needs {}",
+                    at::SIZE
+                ))
+                .hint("raise the limit on file sizes (ulimit -f)"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// An anonymous file of the region's size.

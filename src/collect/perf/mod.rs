@@ -31,6 +31,7 @@ mod software;
 
 pub use clock::tsc_hz;
 pub use live::{Live, probe};
+pub use signals::Signals;
 
 use super::kernel::Kernel;
 use super::{CorePlan, Measurement, Progress, Request, Target};

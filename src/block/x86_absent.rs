@@ -1,0 +1,66 @@
+//! Stands in for the profiler on other architectures: says that blocks cannot be measured there.
+//!
+//! Tests on x86-64 compile it too, so that it keeps up with the document.
+
+use super::Options;
+use super::document::{Code, Hierarchy, Report, SCHEMA, Samples, Status};
+use crate::code::Block;
+use crate::{Error, Result};
+
+const WHERE: &str = "not possible here: blocks are measured on x86-64 only";
+
+/// Measures nothing on this architecture.
+pub struct Profiler;
+
+impl Profiler {
+    /// A profiler that will refuse.
+    pub fn new(_: Options) -> Self {
+        Self
+    }
+
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn measure(&mut self, _: &Block) -> Result<Report> {
+        Err(Error::not_possible(WHERE)
+            .because("a block's instructions are run as they are")
+            .hint("run tdtool on an x86-64 machine"))
+    }
+}
+
+/// The report of something that is no block at all.
+pub fn rejected(input: &str, reason: String) -> Report {
+    Report {
+        schema: SCHEMA,
+        block: Code { name: None, hex: input.to_owned(), instructions: Vec::new() },
+        status: Status::Rejected,
+        reason: Some(reason),
+        place: None,
+        throughput: None,
+        ipc: None,
+        forms: None,
+        invariants: Vec::new(),
+        bounds: Vec::new(),
+        hierarchy: Hierarchy { verdict: format!("not measured: {WHERE}"), nodes: Vec::new() },
+        samples: Samples::default(),
+        values: None,
+        pages: Vec::new(),
+        sandbox: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn it_says_where_blocks_can_be_measured() {
+        let block = Block::decode(&[0x90]).unwrap();
+        let error = Profiler::new(Options::default()).measure(&block).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotPossible);
+        assert!(error.what().contains("x86-64 only"));
+        assert_eq!(rejected("zz", "no hex".into()).status, Status::Rejected);
+    }
+}

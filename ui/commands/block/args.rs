@@ -1,0 +1,182 @@
+//! The options of `tdtool block`.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+use tdtool::block::{Init, Options};
+
+const INPUT: &str = "Which block";
+const BATCH: &str = "Many blocks";
+const EFFORT: &str = "How thoroughly";
+const METHOD: &str = "How";
+const VALUES: &str = "Initial values and pages";
+
+#[derive(Args)]
+#[group(skip)]
+#[command(group = clap::ArgGroup::new("input").required(true))]
+pub struct BlockArgs {
+    /// Hexadecimal bytes; FILE:START..END, FILE:FUNCTION[+N] or a FILE with IACA markers; `-`: code on standard input
+    #[arg(group = "input", help_heading = INPUT)]
+    pub block: Option<String>,
+    /// Assembly, Intel syntax, one instruction per line or `;` (needs `as`)
+    #[arg(long, group = "input", value_name = "TEXT", help_heading = INPUT)]
+    pub asm: Option<String>,
+    /// Assembly file (`-`: standard input), such as gcc -S writes; LLVM-MCA, OSACA or IACA markers choose regions
+    #[arg(long, group = "input", value_name = "FILE", help_heading = INPUT)]
+    pub asm_file: Option<PathBuf>,
+    /// The assembly is in AT&T syntax
+    #[arg(long, conflicts_with_all = ["block", "batch", "repeat"], help_heading = INPUT)]
+    pub att: bool,
+    /// The block of a JSON report, with exactly its initial values and pages
+    #[arg(long, group = "input", value_name = "FILE", conflicts_with_all = ["init", "value_sets", "no_mapping"], help_heading = INPUT)]
+    pub repeat: Option<PathBuf>,
+    /// Of several regions, only this one: its name, or its number from 0
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["asm", "batch"], help_heading = INPUT)]
+    pub region: Option<String>,
+
+    /// Measure every block of FILE (`-`: standard input): first column of a CSV, or one per line
+    #[arg(long, group = "input", value_name = "FILE", requires = "output", help_heading = BATCH)]
+    pub batch: Option<PathBuf>,
+    /// Where a batch's rows go
+    #[arg(short, long, value_name = "FILE", requires = "batch", help_heading = BATCH)]
+    pub output: Option<PathBuf>,
+    /// Go on behind the last whole row of the output file
+    #[arg(long, requires = "batch", help_heading = BATCH)]
+    pub resume: bool,
+    /// Blocks measured at once, at most one on each physical core [default: one on each]
+    #[arg(long, value_name = "N", requires = "batch", value_parser = clap::value_parser!(u16).range(1..), help_heading = BATCH)]
+    pub jobs: Option<u16>,
+
+    /// Screening: 16 samples, no loop form
+    #[arg(long, conflicts_with = "thorough", help_heading = EFFORT)]
+    pub quick: bool,
+    /// More placements, passes and samples
+    #[arg(long, help_heading = EFFORT)]
+    pub thorough: bool,
+    #[command(flatten)]
+    pub knobs: Knobs,
+
+    /// Measure on this processor
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<usize>,
+    /// How to write the report
+    #[arg(long, value_enum, default_value = "text", conflicts_with = "batch")]
+    pub format: Format,
+}
+
+/// Single settings; each replaces what the preset and the method say.
+#[derive(Args)]
+pub struct Knobs {
+    /// Passes over all placements, apart in time
+    #[arg(long, value_name = "N", value_parser = number(1, 100), help_heading = EFFORT)]
+    passes: Option<u64>,
+    /// Places in memory that the code is run at
+    #[arg(long, value_name = "N", value_parser = number(1, 6), help_heading = EFFORT)]
+    placements: Option<u64>,
+    /// Samples for each pass and placement
+    #[arg(long, value_name = "N", value_parser = number(4, 1000), help_heading = EFFORT)]
+    rounds: Option<u64>,
+    /// Passes repeated because the core was shared
+    #[arg(long, value_name = "N", value_parser = number(0, 1000), help_heading = EFFORT)]
+    retries: Option<u64>,
+    /// How long a block may wait for a core that nothing else uses, in milliseconds
+    #[arg(long, value_name = "MS", value_parser = number(1, 3_600_000), help_heading = EFFORT)]
+    budget: Option<u64>,
+
+    /// `bhive`: one physical page, one set of initial values, plain unrolling
+    #[arg(long, value_enum, default_value = "full", help_heading = METHOD)]
+    method: Method,
+    /// Most copies in the unrolled form
+    #[arg(long, value_name = "N", value_parser = number(2, 192), help_heading = METHOD)]
+    copies: Option<u64>,
+    /// Start the code N bytes behind a line of 64
+    #[arg(long, value_name = "N", value_parser = number(0, 63), help_heading = METHOD)]
+    align: Option<u64>,
+    /// Throughput is cycles(u)/u, not the difference of two unroll factors
+    #[arg(long, help_heading = METHOD)]
+    single_factor: bool,
+    /// Leave out the loop form
+    #[arg(long, help_heading = METHOD)]
+    no_loop: bool,
+
+    /// Start with this value; REG is a 64-bit register, mem or vec. May be repeated
+    #[arg(long, value_name = "REG=VALUE", value_parser = init, help_heading = VALUES)]
+    init: Vec<(Init, u64)>,
+    /// Sets of initial values that are tried
+    #[arg(long, value_name = "N", value_parser = number(1, 1000), help_heading = VALUES)]
+    value_sets: Option<u64>,
+    /// Do not set overwritten address registers again before each copy
+    #[arg(long, help_heading = VALUES)]
+    no_reseed: bool,
+    /// A page fault fails the block
+    #[arg(long, help_heading = VALUES)]
+    no_mapping: bool,
+    /// Pages that a block may touch
+    #[arg(long, value_name = "N", value_parser = number(1, 256), help_heading = VALUES)]
+    page_limit: Option<u64>,
+    /// Distinct physical pages behind them
+    #[arg(long, value_name = "N", value_parser = number(1, 16), help_heading = VALUES)]
+    physical_pages: Option<u64>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+    Csv,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Method {
+    Full,
+    Bhive,
+}
+
+fn number(least: u64, most: u64) -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(least..=most)
+}
+
+/// `--init` as the engine reads it; its remedy becomes part of the message.
+fn init(text: &str) -> Result<(Init, u64), String> {
+    Init::parse(text).map_err(|e| match e.remedy() {
+        Some(remedy) => format!("{e}; {remedy}"),
+        None => e.to_string(),
+    })
+}
+
+impl BlockArgs {
+    /// Preset, then method, then single settings.
+    pub fn options(&self) -> Options {
+        let preset = match (self.quick, self.thorough) {
+            (true, _) => Options::quick(),
+            (_, true) => Options::thorough(),
+            _ => Options::default(),
+        };
+        Options { cpu: self.cpu, ..self.knobs.over(preset) }
+    }
+}
+
+impl Knobs {
+    fn over(&self, preset: Options) -> Options {
+        let options = if self.method == Method::Bhive { preset.bhive() } else { preset };
+        let chosen = |knob: Option<u64>, preset: usize| knob.map_or(preset, |n| n as usize);
+        Options {
+            passes: chosen(self.passes, options.passes),
+            placements: chosen(self.placements, options.placements),
+            rounds: chosen(self.rounds, options.rounds),
+            retries: chosen(self.retries, options.retries),
+            budget: self.budget.map_or(options.budget, Duration::from_millis),
+            copies: self.copies.map(|n| n as usize),
+            align: self.align.map(|n| n as usize),
+            two_factors: options.two_factors && !self.single_factor,
+            loop_form: options.loop_form && !self.no_loop,
+            mapping: options.mapping && !self.no_mapping,
+            physical_pages: chosen(self.physical_pages, options.physical_pages),
+            page_limit: chosen(self.page_limit, options.page_limit),
+            value_sets: chosen(self.value_sets, options.value_sets),
+            reseed: options.reseed && !self.no_reseed,
+            init: self.init.clone(),
+            ..options
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Where the blocks come from.
+
+use super::args::BlockArgs;
+use std::io::{IsTerminal as _, Read as _};
+use std::path::Path;
+use tdtool::block::{Options, Repeat};
+use tdtool::code::{
+    LONGEST_LISTING, Location, Region, Syntax, assemble, parse_hex, read_binary, read_listing,
+    read_location,
+};
+use tdtool::{Error, Result};
+
+/// Most bytes of a program, and of a file of rows.
+const LONGEST_FILE: usize = 2 << 30;
+/// Most bytes of machine code on standard input, which may be a small program.
+const LONGEST_STREAM: usize = 64 << 20;
+
+/// The blocks that `args` ask for, each with the options to measure it with.
+pub fn blocks(args: &BlockArgs, options: &Options) -> Result<Vec<(Region, Options)>> {
+    if let Some(path) = &args.repeat {
+        let all = Repeat::read(&text(path, LONGEST_LISTING)?)?;
+        let region = |r: &Repeat| Region { name: r.name.clone(), bytes: r.bytes.clone() };
+        let pairs = all.iter().map(|r| (region(r), r.over(options.clone())));
+        return match &args.region {
+            None => Ok(pairs.collect()),
+            Some(name) => {
+                let wanted = Region::choose(all.iter().map(region).collect(), name)?;
+                Ok(pairs.filter(|(r, _)| *r == wanted).take(1).collect())
+            }
+        };
+    }
+    let all = regions(args)?;
+    let all = match &args.region {
+        Some(name) => vec![Region::choose(all, name)?],
+        None => all,
+    };
+    Ok(all.into_iter().map(|region| (region, options.clone())).collect())
+}
+
+fn regions(args: &BlockArgs) -> Result<Vec<Region>> {
+    let one = |bytes| vec![Region { name: None, bytes }];
+    let syntax = if args.att { Syntax::Att } else { Syntax::Intel };
+    if let Some(text) = &args.asm {
+        return assemble(text, syntax).map(one);
+    }
+    if let Some(path) = &args.asm_file {
+        return read_listing(&text(path, LONGEST_LISTING)?, syntax);
+    }
+    let given = args.block.as_deref().unwrap_or_default();
+    if given == "-" {
+        return read_binary(&bytes(Path::new(given), LONGEST_STREAM)?);
+    }
+    match Location::parse(given) {
+        Some((file, location)) => {
+            let data = bytes(Path::new(file), LONGEST_FILE)?;
+            Ok(one(read_location(&data, &location)?.1))
+        }
+        None => match parse_hex(given) {
+            Err(_) if Path::new(given).is_file() => {
+                read_binary(&bytes(Path::new(given), LONGEST_FILE)?)
+            }
+            bytes => bytes.map(one),
+        },
+    }
+}
+
+/// All of a file, or of standard input where it is `-`, at most `most` bytes.
+pub fn bytes(path: &Path, most: usize) -> Result<Vec<u8>> {
+    let stream = path == Path::new("-");
+    let name = if stream { "standard input".into() } else { path.display().to_string() };
+    let failed = |e: std::io::Error| Error::failed(format!("cannot read {name}")).because(e);
+    let mut data = Vec::new();
+    let limit = most as u64 + 1;
+    if stream {
+        let stdin = std::io::stdin();
+        if stdin.is_terminal() {
+            return Err(Error::usage("`-` reads standard input, which is the terminal")
+                .hint("pipe the input in, or redirect it from a file"));
+        }
+        stdin.lock().take(limit).read_to_end(&mut data).map_err(failed)?;
+    } else {
+        let file = std::fs::File::open(path).map_err(failed)?;
+        file.take(limit).read_to_end(&mut data).map_err(failed)?;
+    }
+    if data.len() > most {
+        return Err(Error::failed(format!("{name} is too long"))
+            .because(format!("at most {most} bytes are taken")));
+    }
+    Ok(data)
+}
+
+/// All of a file of rows.
+pub fn file(path: &Path) -> Result<Vec<u8>> {
+    bytes(path, LONGEST_FILE)
+}
+
+fn text(path: &Path, most: usize) -> Result<String> {
+    String::from_utf8(bytes(path, most)?).map_err(|e| {
+        Error::failed(format!("cannot read {}", path.display()))
+            .because(format!("it is no UTF-8 text: {}", e.utf8_error()))
+    })
+}

@@ -1,0 +1,89 @@
+//! The file that a batch writes: whole lines, whatever happens.
+
+use nix::sys::resource::{Resource, getrlimit};
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use tdtool::block::rows::Row;
+use tdtool::block::{HEADER, batch};
+use tdtool::{Error, Result};
+
+/// The rows written.
+pub struct Output {
+    path: PathBuf,
+    file: File,
+    /// Bytes of whole lines.
+    length: u64,
+    /// Bytes that a file may have (RLIMIT_FSIZE).
+    limit: u64,
+}
+
+impl Output {
+    /// Starts a file, or goes on behind the rows that an earlier run wrote; and how many these are.
+    pub fn open(path: &Path, resume: bool, rows: &[Row]) -> Result<(Self, usize)> {
+        let failed = |e: std::io::Error| {
+            Error::failed(format!("cannot write {}", path.display())).because(e)
+        };
+        let limit = getrlimit(Resource::RLIMIT_FSIZE).map_or(u64::MAX, |(soft, _)| soft);
+        let (done, length) = if resume { written(path, rows)? } else { (0, 0) };
+        let file = if length > 0 {
+            let file = File::options().append(true).open(path).map_err(failed)?;
+            file.set_len(length).map_err(failed)?;
+            file
+        } else {
+            File::create(path).map_err(failed)?
+        };
+        let mut output = Self { path: path.to_owned(), file, length, limit };
+        if length == 0 {
+            output.line(HEADER)?;
+        }
+        Ok((output, done))
+    }
+
+    /// Appends a line, all of it or nothing.
+    pub fn line(&mut self, line: &str) -> Result<()> {
+        let line = format!("{line}\n");
+        let after = self.length + line.len() as u64;
+        if after > self.limit {
+            // The kernel would end this process with SIGXFSZ.
+            return Err(self.full(std::io::Error::from(ErrorKind::FileTooLarge)));
+        }
+        if let Err(error) = self.file.write_all(line.as_bytes()) {
+            // What is not a file has no length to put back.
+            let _ = self.file.set_len(self.length);
+            return Err(self.full(error));
+        }
+        self.length = after;
+        Ok(())
+    }
+
+    fn full(&self, error: std::io::Error) -> Error {
+        let what = format!("cannot write {}", self.path.display());
+        let hint = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some("make room on the disk"),
+            ErrorKind::FileTooLarge => Some("raise the limit on file sizes (ulimit -f)"),
+            _ => None,
+        };
+        let error = Error::failed(what).because(error);
+        match hint {
+            Some(hint) => error.hint(format!(
+                "{hint}, then run the same command with --resume: the rows written are whole"
+            )),
+            None => error,
+        }
+    }
+}
+
+/// Rows and bytes of an earlier run that can stay.
+fn written(path: &Path, rows: &[Row]) -> Result<(usize, u64)> {
+    match std::fs::metadata(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok((0, 0)),
+        Ok(meta) if !meta.is_file() => {
+            return Err(Error::usage(format!("cannot resume {}", path.display()))
+                .because("it is no file")
+                .hint("leave out --resume"));
+        }
+        _ => {}
+    }
+    batch::finished(&super::input::file(path)?, rows)
+}
