@@ -109,5 +109,3 @@ fn the_json_document_has_what_its_schema_promises() {
         assert!(verdicts.contains(&invariant["verdict"].as_str().unwrap()), "{invariant}");
     }
 }
-
-}
