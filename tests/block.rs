@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::process::{Command, Output};
-use tdtool::block::{Options, Profiler, Report, Status};
+use tdtool::block::{Holds, Options, Profiler, Report, Status};
 use tdtool::code::{Block, parse_hex};
 
 fn tool(args: &[&str]) -> Output {
@@ -76,6 +76,35 @@ fn every_address_a_block_touches_becomes_legal() {
         assert!(ran, "{hex}: {:?} {:?}", report.reason, report.place);
         assert!(!report.pages.is_empty(), "{hex}");
     }
+}
+
+#[test]
+fn a_block_runs_with_values_that_suit_it_and_registers_are_set_again_only_if_they_must() {
+    let Some(mut profiler) = profiler() else { return };
+    let own = |report: &Report| {
+        report.invariants.iter().find(|i| i.name == "own-registers").map(|i| i.verdict)
+    };
+    for hex in [
+        "0f284ef7 0f294ff0",           // movaps xmm1,[rsi-9]; movaps [rdi-16],xmm1
+        "c5fc2845b0 c5fc299d50ffffff", // vmovaps around [rbp-0x50] and [rbp-0xb0]
+        "49c1e603 4b8d0437 488b10",    // shl r14,3; lea rax,[r15+r14]; mov rdx,[rax]
+        "31d2 48f7f1",                 // xor edx,edx; div rcx
+        "8b0ced44617f01",              // mov ecx,[rbp*8+0x17f6144]
+        "488b06 482b00 488b0cc7",      // an index from a difference of loaded values
+        "480fa307",                    // bt [rdi],rax
+        "d7",                          // xlatb
+        "f3480fbdc1 f3a4",             // lzcnt rax,rcx; rep movsb
+        "678b03",                      // mov eax,[ebx]
+        "c8100000 c9",                 // enter 16,0; leave
+    ] {
+        let report = measure(&mut profiler, hex);
+        let ran = matches!(report.status, Status::Ok | Status::Unstable);
+        assert!(ran, "{hex}: {:?} {:?}", report.reason, report.place);
+        assert_eq!(own(&report), Some(Holds::Held), "{hex}");
+    }
+    // mov rcx,[rax]; xor eax,eax: the next copy finds a null pointer whatever rax was.
+    let report = measure(&mut profiler, "488b08 31c0");
+    assert_eq!(own(&report), Some(Holds::Violated), "{:?}", report.reason);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! | `engine` | the worker as the profiler uses it |
 //! | `emit`, `counter`, `program` | the code around the block |
 //! | `options`, `init`, `repeat` | what can be chosen, and giving a document back |
-//! | `values`, `discover`, `search`, `trace` | initial values, pages, the address trace |
+//! | `values`, `discover`, `seek`, `search`, `trace` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure`, `timed` | timing |
 //! | `invariants`, `profile` | what held, and the verdict |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
@@ -26,6 +26,8 @@ mod document;
 mod emit;
 #[cfg(target_arch = "x86_64")]
 mod engine;
+#[cfg(target_arch = "x86_64")]
+mod failure;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod hostile;
 mod init;
@@ -45,6 +47,8 @@ pub mod rows;
 mod sandbox;
 #[cfg(target_arch = "x86_64")]
 mod search;
+#[cfg(target_arch = "x86_64")]
+mod seek;
 #[cfg(target_arch = "x86_64")]
 mod stats;
 mod text;
