@@ -119,7 +119,7 @@ pub fn looped(
     let mut start = BLOCK_CODE;
     for offset in OFFSETS.iter().take(2) {
         let shape = shape(block, needs, found, copies, start + offset);
-        let program = program::looped(&shape, counter, LOOP_WARM);
+        let program = program::looped(&shape, counter, LOOP_WARM.min(long));
         start = program.end().next_multiple_of(64) + 64;
         let segment = |repeat| Segment { entry: program.start, repeat };
         form.pairs.push((segment(long), segment(long / 2)));

@@ -215,6 +215,9 @@ impl Profiler {
             48usize.div_ceil(block.instructions.len())
         };
         let long = (CYCLES / (rough.max(0.05) * copies as f64)).clamp(8.0, 400.0) as u32;
+        // Where addresses move, no further than the trace: beyond it they may leave the L1 cache.
+        let traced = (found.copies / copies).max(2) as u32;
+        let long = if found.is_stationary() { long } else { long.min(traced) };
         let form = measure::looped(block, needs, found, copies, counter, long & !1);
         let mut timed = Timed::default();
         // The loop runs further than the copies did; its pages are found and its lines recorded

@@ -14,14 +14,12 @@ use super::values::Values;
 use crate::Result;
 use crate::code::{Block, Inst};
 use iced_x86::{Mnemonic, Register};
-use std::time::{Duration, Instant};
 
-/// Runs of the search for values, without and with registers set again.
-const BUDGET: usize = 300;
-/// And its time: runs with many pages are slow.
-const TIME: Duration = Duration::from_millis(30);
-/// Runs of the search for fewer pages.
-const CALMING: usize = 60;
+/// What a search for values may cost, without and with registers set again: in runs, those with
+/// many pages counted more. Not in time, since the same block must find the same values each time.
+const BUDGET: usize = 400;
+/// What the search for fewer pages may cost.
+const CALMING: usize = 120;
 /// Copies that are worth measuring: fewer bias dense blocks.
 const ENOUGH: usize = 32;
 
@@ -159,15 +157,16 @@ impl<'a> Seeker<'a> {
     /// failing instruction, and keeps what gets further.
     fn climb(&mut self, reseed: bool) -> Result<Option<Found>> {
         let Some(mut here) = self.best.clone() else { return Ok(None) };
-        let (mut budget, start) = (BUDGET, Instant::now());
+        let mut budget = BUDGET;
         'climb: while let Some(place) = here.failure.place() {
             for step in self.steps(&here, place, reseed, &mut budget)? {
-                if budget == 0 || start.elapsed() > TIME {
+                if budget == 0 {
                     break 'climb;
                 }
-                budget -= 1;
                 let step = Start { values: self.fixed(step.values), ..step };
-                match self.attempt(&step)? {
+                let tried = self.attempt(&step)?;
+                budget = budget.saturating_sub(self.cost());
+                match tried {
                     Ok(found) => return Ok(Some(found)),
                     Err(tried) if tried.failure.place() > Some(place) => {
                         here = tried;
@@ -207,11 +206,12 @@ impl<'a> Seeker<'a> {
         let Some(before) = here.touched.first().map(|t| t.0) else { return Ok(steps) };
         let mut by_slope = Vec::new();
         for register in influences.registers.iter().take(6) {
-            *budget = budget.saturating_sub(1);
             let number = usize::from(*register);
             let mut start = here.start.clone();
             start.values.registers[number] = start.values.registers[number].wrapping_add(NUDGE);
-            let Err(moved) = self.attempt(&start)? else { return Ok(vec![start]) };
+            let moved = self.attempt(&start)?;
+            *budget = budget.saturating_sub(self.cost());
+            let Err(moved) = moved else { return Ok(vec![start]) };
             let same = moved.failure.place() == Some(place);
             let Some(after) = moved.touched.first().map(|t| t.0).filter(|_| same) else { continue };
             for value in solved(here.start.values.registers[number], before, after) {
@@ -222,6 +222,11 @@ impl<'a> Seeker<'a> {
         }
         by_slope.extend(steps);
         Ok(by_slope)
+    }
+
+    /// What the last run cost: every page it mapped made it start again.
+    fn cost(&self) -> usize {
+        1 + self.engine.pages().map_or(0, |pages| pages.len()) / 8
     }
 
     /// As many copies as ran, if those are enough.
@@ -246,18 +251,18 @@ impl<'a> Seeker<'a> {
         if !self.may_search() || found.is_calm(limit) {
             return Ok(found);
         }
-        let begin = Instant::now();
         let mut budget = CALMING;
         'better: while !found.is_calm(limit) {
             let others = if budget == CALMING { self.options.candidates() } else { Vec::new() };
             for values in others.into_iter().chain(calmer(self.block, &found.values)) {
-                if budget == 0 || begin.elapsed() > TIME {
+                if budget == 0 {
                     break 'better;
                 }
-                budget -= 1;
                 let values = self.fixed(values);
                 let start = Start { values, reseeded: found.reseeded.clone() };
-                if let Ok(other) = self.attempt(&start)?
+                let tried = self.attempt(&start)?;
+                budget = budget.saturating_sub(self.cost());
+                if let Ok(other) = tried
                     && other.unrest() < found.unrest()
                 {
                     found = other;

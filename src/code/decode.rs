@@ -181,8 +181,9 @@ impl Block {
                     inst.decoded.op_kind(i) == OpKind::Register
                         && inst.decoded.op_register(i) == Register::CL
                 });
-            let repeated = inst.decoded.has_rep_prefix() || inst.decoded.has_repne_prefix();
-            if !counted && !(repeated && inst.decoded.is_string_instruction()) {
+            let prefixed = inst.decoded.has_rep_prefix() || inst.decoded.has_repne_prefix();
+            let repeated = prefixed && inst.decoded.is_string_instruction();
+            if !counted && !repeated {
                 written |= inst.decoded.rflags_modified();
             }
         }
