@@ -86,7 +86,8 @@ pub fn run(
         let (sender, receiver) = mpsc::sync_channel(4 * jobs.len().max(1));
         for cpu in jobs {
             let (sender, next, written) = (sender.clone(), &next, &written);
-            let options = Options { cpu: *cpu, ..options.clone() };
+            // Bounds are for a block by itself.
+            let options = Options { cpu: *cpu, explain: false, ..options.clone() };
             let ahead = AHEAD * jobs.len();
             scope.spawn(move || {
                 let mut profiler = Profiler::new(options);

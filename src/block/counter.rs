@@ -42,6 +42,12 @@ impl Counter {
         }
     }
 
+    /// Whether it changes a flag that lives across the iterations of `block`.
+    pub fn disturbs(self, block: &Block) -> bool {
+        matches!(self, Self::Register(_) | Self::Memory)
+            && block.flags_live_in() & !RflagsBits::CF != 0
+    }
+
     /// Loads the number of iterations.
     pub fn start(self, code: &mut Emitter) {
         let count = at::CONTEXT + context::LEFT;

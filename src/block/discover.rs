@@ -7,7 +7,7 @@ pub use super::failure::{Failure, explain};
 use super::program::{self, Needs, Shape};
 use super::sandbox::Ended;
 use super::seek::Seeker;
-use super::trace::Access;
+pub use super::trace::Access;
 use super::values::Values;
 use crate::Result;
 use crate::code::{Block, Inst};

@@ -20,6 +20,29 @@ pub enum Status {
     Rejected,
 }
 
+impl Hierarchy {
+    /// A tree of which nothing was measured, for `reason`: level 1 of this processor's tree, each
+    /// node with the reason.
+    pub fn not_measured(reason: &str, level_1: &[(String, String)]) -> Self {
+        let node = |(id, label): &(String, String)| Node {
+            id: id.clone(),
+            label: label.clone(),
+            parent: None,
+            share: None,
+            low: None,
+            high: None,
+            reason: Some(reason.to_owned()),
+        };
+        let nodes = level_1.iter().map(node).collect();
+        Self { verdict: format!("not measured: {reason}"), nodes }
+    }
+
+    /// Whether any node was measured.
+    pub fn is_measured(&self) -> bool {
+        self.nodes.iter().any(|node| node.share.is_some())
+    }
+}
+
 impl Status {
     /// As printed.
     pub fn word(self) -> &'static str {
@@ -175,6 +198,8 @@ pub struct Report {
     pub bounds: Vec<Bound>,
     /// The top-down tree of the block.
     pub hierarchy: Hierarchy,
+    /// Measured misses; none without a PMU.
+    pub misses: Vec<Miss>,
     /// What was kept and dropped.
     pub samples: Samples,
     /// Initial values it ran with.
@@ -203,8 +228,39 @@ pub struct Bound {
 /// The top-down tree of the block.
 #[derive(Debug, Clone, Serialize)]
 pub struct Hierarchy {
-    /// `not measured`, with the reason.
+    /// In words: what bounds the block, or why that was not measured.
     pub verdict: String,
-    /// Nodes, none of them without a PMU.
-    pub nodes: Vec<String>,
+    /// Nodes, parents before their children; without a PMU each with the reason why it was not
+    /// measured.
+    pub nodes: Vec<Node>,
+}
+
+/// One node of the tree.
+#[derive(Debug, Clone, Serialize)]
+pub struct Node {
+    /// Its id in the event tables, `Frontend_Bound`.
+    pub id: String,
+    /// Its name for people.
+    pub label: String,
+    /// The id of its parent.
+    pub parent: Option<String>,
+    /// Share of the pipeline's slots, 0 to 1; absent where it was not measured.
+    pub share: Option<f64>,
+    /// Lowest of the runs.
+    pub low: Option<f64>,
+    /// Highest of the runs.
+    pub high: Option<f64>,
+    /// Why it was not measured.
+    pub reason: Option<String>,
+}
+
+/// Events counted while the block ran, per iteration; only a PMU has them.
+#[derive(Debug, Clone, Serialize)]
+pub struct Miss {
+    /// The event.
+    pub name: String,
+    /// How many per iteration.
+    pub per_iteration: f64,
+    /// How that is known.
+    pub how: String,
 }

@@ -261,6 +261,40 @@ impl Engine {
         Ok((ended, ticks))
     }
 
+    /// How the next runs treat floating-point numbers: the MXCSR that they start with.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn float_mode(&mut self, mxcsr: u32) -> Result<()> {
+        self.worker()?.put32(at::CONTEXT + context::MXCSR, mxcsr);
+        Ok(())
+    }
+
+    /// MXCSR and the x87 status word as the last run left them.
+    pub fn float_flags(&self) -> (u32, u32) {
+        let read = |field| self.worker.as_ref().map_or(0, |w| w.get32(at::CONTEXT + field));
+        (read(context::MXCSR_END), read(context::X87_END) & 0xffff)
+    }
+
+    /// Makes ready to run a block again that ran before, in a worker started since then, too.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn again(
+        &mut self,
+        values: &Values,
+        lines: &[u64],
+        physical: usize,
+        pages: usize,
+    ) -> Result<()> {
+        if self.worker()?.get32(at::MAIL + mail::PHYSICAL_COUNT) == 0 {
+            self.prepare(values, physical, pages)?;
+        } else {
+            self.values(values)?;
+        }
+        self.lines(lines)
+    }
+
     /// Addresses of the pages mapped for the block, as the worker says; `None` if what it says
     /// cannot be.
     pub fn pages(&self) -> Option<Vec<u64>> {

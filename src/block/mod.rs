@@ -8,12 +8,16 @@
 //! | `options`, `init`, `repeat` | what can be chosen, and giving a document back |
 //! | `values`, `discover`, `seek`, `search`, `trace` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure`, `timed` | timing |
-//! | `invariants`, `profile` | what held, and the verdict |
+//! | `invariants`, `subnormal` | what held, and how that is known |
+//! | `processor`, `bounds`, `skeleton` | what the processor is, and what bounds the throughput |
+//! | `profile` | from a block to its report |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
 //! | `batch`, `rows`, `processors` | thousands of blocks |
 //! | `x86_absent` | what stands in for all this on other architectures |
 
 pub mod batch;
+#[cfg(target_arch = "x86_64")]
+mod bounds;
 #[cfg(target_arch = "x86_64")]
 mod clock;
 #[cfg(target_arch = "x86_64")]
@@ -36,6 +40,8 @@ mod invariants;
 #[cfg(target_arch = "x86_64")]
 mod measure;
 mod options;
+#[cfg(target_arch = "x86_64")]
+mod processor;
 pub mod processors;
 #[cfg_attr(not(target_arch = "x86_64"), path = "x86_absent.rs")]
 mod profile;
@@ -50,7 +56,11 @@ mod search;
 #[cfg(target_arch = "x86_64")]
 mod seek;
 #[cfg(target_arch = "x86_64")]
+mod skeleton;
+#[cfg(target_arch = "x86_64")]
 mod stats;
+#[cfg(target_arch = "x86_64")]
+mod subnormal;
 mod text;
 #[cfg(target_arch = "x86_64")]
 mod timed;
@@ -61,7 +71,10 @@ mod values;
 mod x86_absent;
 
 pub use csv::{HEADER, row};
-pub use document::{Forms, Holds, Invariant, Report, Status, Throughput};
+pub use document::{
+    Bound, Code, FormResult, Forms, Hierarchy, Holds, Invariant, Line, Miss, Mode, Node, Report,
+    SCHEMA, Samples, Status, Throughput, Where,
+};
 pub use init::Init;
 pub use options::Options;
 pub use profile::{Profiler, rejected};

@@ -19,6 +19,8 @@ pub struct Options {
     pub retries: usize,
     /// How long a block may wait for a core that nothing else uses.
     pub budget: Duration,
+    /// Whether to measure, too, what explains the number: bounds, and what subnormals would cost.
+    pub explain: bool,
     /// Most copies in the unrolled form; as many as fit the op cache otherwise.
     pub copies: Option<usize>,
     /// Offset of the code's start from a line of 64 bytes, instead of one for each placement.
@@ -56,6 +58,7 @@ impl Default for Options {
             near: 0.008,
             retries: 3,
             budget: Duration::from_secs(5),
+            explain: true,
             copies: None,
             align: None,
             two_factors: true,
@@ -82,6 +85,7 @@ impl Options {
             rounds: 8,
             near: 0.04,
             retries: 1,
+            explain: false,
             loop_form: false,
             ..Self::default()
         }

@@ -9,6 +9,7 @@ use super::document::{
 };
 use super::engine::Engine;
 use super::measure::{self, Form, Pass, Repeat};
+use super::processor::Processor;
 use super::program::Needs;
 use super::repeat::other_pages;
 use super::timed::Timed;
@@ -31,8 +32,8 @@ const CYCLES: f64 = 3000.0;
 
 /// Measures blocks, one after the other, in a sandbox that it keeps. Belongs to its thread.
 pub struct Profiler {
-    engine: Engine,
-    options: Options,
+    pub(super) engine: Engine,
+    pub(super) options: Options,
     suspicious: bool,
     /// When the block at hand has had its time.
     deadline: Instant,
@@ -133,13 +134,14 @@ impl Profiler {
             return Ok(Err(Failure::of_all(reason)));
         }
         report.invariants =
-            invariants::all(block, &found, &timed, self.options.physical_pages, switches);
+            invariants::all(block, &found, copies, &timed, self.options.physical_pages, switches);
         conclude(report, &timed, block);
         report.values = Some(found.values.clone());
         report.pages = found.pages.iter().map(|p| format!("{p:#x}")).collect();
         let unrolled = form_result(&timed, copies, None);
         let looped = self.looped(block, &needs, &found, rough)?;
         report.forms = Some(Forms { unrolled, looped });
+        self.explain(block, &needs, &found, (&form, shape), report)?;
         if !found.complete {
             // Who knows what it touched: the next block gets a fresh worker.
             self.engine.discard();
@@ -148,7 +150,7 @@ impl Profiler {
     }
 
     /// Passes of a form, waiting while the core is shared and repeated while they disagree.
-    fn timed(
+    pub(super) fn timed(
         &mut self,
         form: &Form,
         passes: usize,
@@ -337,11 +339,8 @@ fn report(block: Code) -> Report {
         forms: None,
         invariants: Vec::new(),
         bounds: Vec::new(),
-        hierarchy: Hierarchy {
-            verdict: "not measured: blocks are timed with the time-stamp counter, without a PMU"
-                .to_owned(),
-            nodes: Vec::new(),
-        },
+        hierarchy: Hierarchy::not_measured("no PMU counts here", &Processor::here().level_1),
+        misses: Vec::new(),
         samples: Samples::default(),
         values: None,
         pages: Vec::new(),

@@ -16,7 +16,9 @@ pub struct Access {
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// Whether it writes, perhaps among other things.
+    /// Whether it reads.
+    pub reads: bool,
+    /// Whether it writes.
     pub writes: bool,
 }
 
@@ -179,8 +181,10 @@ pub fn accesses(
             let stored = Stored { slots: &slots[next..next + count], bytes };
             next += count;
             match ranges(inst, &stored, rip).filter(|_| !(downwards && repeats(inst))) {
-                Some(ranges) => all.extend(ranges.into_iter().map(|(address, size, writes)| {
-                    Access { copy, instruction, address, size, writes }
+                Some(ranges) => all.extend(ranges.into_iter().map(|(memory, address, size)| {
+                    let reads = Inst::reads(memory.access());
+                    let writes = Inst::writes(memory.access());
+                    Access { copy, instruction, address, size, reads, writes }
                 })),
                 None => complete = false,
             }
@@ -212,23 +216,26 @@ fn touches(memory: &UsedMemory) -> bool {
     Inst::reads(memory.access()) || Inst::writes(memory.access())
 }
 
-/// First byte, size and whether it writes, of every access of an instruction.
-fn ranges(inst: &Inst, stored: &Stored<'_>, rip: u64) -> Option<Vec<(u64, u64, bool)>> {
+/// Operand, first byte and size of every access of an instruction.
+fn ranges<'a>(
+    inst: &'a Inst,
+    stored: &Stored<'_>,
+    rip: u64,
+) -> Option<Vec<(&'a UsedMemory, u64, u64)>> {
     let mut found = Vec::new();
     for memory in inst.memory.iter().filter(|m| touches(m)) {
-        let writes = Inst::writes(memory.access());
         let size = memory.memory_size().size() as u64;
         if memory.index().is_vector_register() {
             for address in lanes(inst, memory, stored)? {
-                found.push((address, size, writes));
+                found.push((memory, address, size));
             }
             continue;
         }
         let address = plain(inst, memory, stored, rip)?;
         if repeats(inst) {
-            found.extend(repeated(inst, address, stored)?.into_iter().map(|(a, s)| (a, s, writes)));
+            found.extend(repeated(inst, address, stored)?.into_iter().map(|(a, s)| (memory, a, s)));
         } else {
-            found.push((address, size, writes));
+            found.push((memory, address, size));
         }
     }
     Some(found)

@@ -43,6 +43,7 @@ pub fn rejected(input: &str, reason: String) -> Report {
         invariants: Vec::new(),
         bounds: Vec::new(),
         hierarchy: Hierarchy { verdict: format!("not measured: {WHERE}"), nodes: Vec::new() },
+        misses: Vec::new(),
         samples: Samples::default(),
         values: None,
         pages: Vec::new(),

@@ -212,6 +212,7 @@ fn intel() -> IntelFormatter {
     options.set_hex_suffix("");
     options.set_uppercase_hex(false);
     options.set_small_hex_numbers_in_decimal(true);
+    options.set_branch_leading_zeros(false);
     formatter
 }
 

@@ -91,6 +91,8 @@ pub mod context {
     pub const PATTERN: usize = 0x38;
     /// Initial values of the general-purpose registers, in encoding order.
     pub const REGISTERS: usize = 0x40;
+    /// x87 status word at the end of the last run.
+    pub const X87_END: usize = 0xc0;
     /// Initial value of every vector register.
     pub const VECTOR: usize = 0x100;
     /// General-purpose registers at the end of a run, in encoding order.

@@ -130,6 +130,7 @@ global_asm!(
     // left behind, then keep the ticks.
     ".Ltd_return:",
     "stmxcsr [rip + .Ltd_base + {CONTEXT} + {MXCSR_END}]",
+    "fnstsw word ptr [rip + .Ltd_base + {CONTEXT} + {X87_END}]",
     "lea rsp, [rip + .Ltd_base + {STACK}]",
     "push 0x202",
     "popfq",
@@ -284,6 +285,7 @@ global_asm!(
     START = const context::START,
     END = const context::END,
     MXCSR_END = const context::MXCSR_END,
+    X87_END = const context::X87_END,
     SCHEDULE = const at::SCHEDULE,
     TICKS = const at::TICKS,
     PAGES = const at::PAGES,

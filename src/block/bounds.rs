@@ -1,0 +1,215 @@
+//! Bounds on the throughput that need no PMU: the front end by itself, and the width of the
+//! pipeline.
+
+use super::Options;
+use super::discover::{Found, discover};
+use super::document::{Bound, Holds, Invariant, Report, Status, Throughput};
+use super::measure::{self, Form, Repeat};
+use super::processor::Processor;
+use super::profile::Profiler;
+use super::program::Needs;
+use super::skeleton::{self, fuses, skeleton};
+use super::timed::Timed;
+use crate::Result;
+use crate::code::Block;
+use iced_x86::Mnemonic;
+
+/// Names of the bounds.
+const FRONT_END: &str = "front-end";
+const WIDTH: &str = "issue-width";
+/// Cycles that a long run should take.
+const CYCLES: f64 = 3000.0;
+/// Cycles at both ends of a run that long and short do not share.
+const ENDS: f64 = 4.0;
+/// How close a bound must come to the throughput to explain it.
+const EXPLAINS: f64 = 0.95;
+
+/// How a form repeats: its copies, in which way, and how often.
+type Copies = (usize, Repeat, u32);
+
+impl Profiler {
+    /// Everything that explains a block beyond its number: subnormals, bounds, and what they say.
+    /// A number that the pipeline's width does not allow is none to be trusted.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub(super) fn explain(
+        &mut self,
+        block: &Block,
+        needs: &Needs,
+        found: &Found,
+        (form, shape): (&Form, Copies),
+        report: &mut Report,
+    ) -> Result<()> {
+        let measured = self.options.explain && report.throughput.is_some();
+        let subnormals = self.subnormals(block, found, form, measured)?;
+        report.invariants.push(subnormals);
+        let Some(throughput) = report.throughput.clone() else { return Ok(()) };
+        let mut bounds = Vec::new();
+        if measured {
+            bounds.extend(self.front_end(block, needs, found, shape)?);
+        }
+        let missing = measured && bounds.is_empty();
+        bounds.extend(width(block, Processor::here()));
+        let impossible = bounds.iter().find(|b| is_above(b, &throughput, shape.0));
+        if let Some(bound) = impossible.filter(|b| b.name == WIDTH && report.status == Status::Ok) {
+            report.status = Status::Unstable;
+            report.reason = Some(format!(
+                "{:.3} cycles are less than the pipeline's width allows ({:.3}): a wrong clock",
+                throughput.cycles, bound.cycles
+            ));
+        }
+        report.invariants.push(plausible(&bounds, &throughput, shape.0));
+        if measured && !report.hierarchy.is_measured() {
+            report.hierarchy.verdict += &verdict(&bounds, &throughput, missing);
+        }
+        report.bounds.append(&mut bounds);
+        Ok(())
+    }
+
+    /// What the front end needs: the block's skeleton, run as the block was, with the same set-up
+    /// before it, so that every instruction lies where the block's did.
+    fn front_end(
+        &mut self,
+        block: &Block,
+        needs: &Needs,
+        found: &Found,
+        (copies, how, _): Copies,
+    ) -> Result<Option<Bound>> {
+        let Some(skeleton) = skeleton(block) else { return Ok(None) };
+        if matches!(how, Repeat::Counted(counter) if counter.disturbs(&skeleton)) {
+            return Ok(None);
+        }
+        let options = Options { values: Some(found.values.clone()), ..self.options.clone() };
+        let bare = Needs::of(&skeleton);
+        let traced = discover(&mut self.engine, &skeleton, &bare, found.copies, &options)?;
+        let Ok(traced) = traced else { return Ok(None) };
+        let alike = Found { taken: traced.taken, ..found.clone() };
+        let (physical, pages) = (options.physical_pages, options.page_limit);
+        self.engine.again(&found.values, &found.lines, physical, pages)?;
+        let wide = f64::from(Processor::here().width.unwrap_or(4));
+        let run = (copies * skeleton.instructions.len()) as f64 / wide;
+        let repeat = (CYCLES / run).ceil().clamp(1.0, 64.0) as u32;
+        let shape = (copies, how, repeat);
+        let form = measure::unrolled(&skeleton, needs, &alike, shape, options.placements);
+        let mut timed = Timed::default();
+        let (passes, rounds) = (options.passes, options.rounds);
+        if self.timed(&form, passes, rounds, &mut timed)?.is_some() {
+            return Ok(None);
+        }
+        let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
+            return Ok(None);
+        };
+        let how = skeleton::how(block);
+        Ok(Some(Bound { name: FRONT_END, cycles, low, high, how }))
+    }
+}
+
+/// The pipeline's width. Nops are left out: some processors fuse them with what stands before.
+fn width(block: &Block, processor: &Processor) -> Option<Bound> {
+    let wide = processor.width?;
+    let nops = block.instructions.iter().filter(|i| i.decoded.mnemonic() == Mnemonic::Nop).count();
+    let pair = usize::from(fuses(block));
+    let slots = block.instructions.len() - nops - pair;
+    if slots == 0 {
+        return None;
+    }
+    let cycles = slots as f64 / f64::from(wide);
+    let mut how = format!("computed: {slots} × one slot of {wide} a cycle");
+    if let Some(table) = &processor.table {
+        how += &format!(" (table {table})");
+    }
+    how += "; instructions of several operations take more";
+    if pair > 0 {
+        how += "; the pair at the end counts as one";
+    }
+    if nops > 0 {
+        how += &format!("; {nops} nops not counted");
+    }
+    Some(Bound { name: WIDTH, cycles, low: cycles, high: cycles, how })
+}
+
+/// Whether a throughput is too low for a bound. A few cycles where a run starts and ends do not
+/// cancel between the long and the short run.
+fn is_above(bound: &Bound, throughput: &Throughput, copies: usize) -> bool {
+    bound.low > throughput.high * 1.03 + ENDS / (copies - copies / 2).max(1) as f64
+}
+
+/// Whether the throughput keeps to the bounds: if it does not, one of them is wrong.
+fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Invariant {
+    let broken: Vec<_> = bounds
+        .iter()
+        .filter(|bound| is_above(bound, throughput, copies))
+        .map(|b| {
+            format!(
+                "{} needs {:.3} cycles ({:.3} to {:.3}), more than the {:.3} measured",
+                b.name, b.cycles, b.low, b.high, throughput.cycles
+            )
+        })
+        .collect();
+    let (verdict, how) = match (broken.is_empty(), bounds.is_empty()) {
+        (_, true) => (Holds::Unchecked, "no bound was found".to_owned()),
+        (true, _) => {
+            let names: Vec<_> = bounds.iter().map(|bound| bound.name).collect();
+            (Holds::Held, format!("the throughput is not below {}", names.join(" or ")))
+        }
+        _ => (Holds::Violated, broken.join("; ")),
+    };
+    Invariant { name: "bounds", verdict, how }
+}
+
+/// What the front-end bound says about the block, to go on behind `not measured: …`.
+fn verdict(bounds: &[Bound], throughput: &Throughput, missing: bool) -> String {
+    let Some(bound) = bounds.iter().find(|b| b.name == FRONT_END) else {
+        return if missing { "; nor could the front end's bound be measured" } else { "" }
+            .to_owned();
+    };
+    let share = bound.cycles / throughput.cycles;
+    let says = if share >= EXPLAINS {
+        "the front end alone explains it"
+    } else {
+        "the rest is elsewhere: latency, ports, memory, or instructions of several operations"
+    };
+    format!("; the front-end bound is {:.0} % of the throughput: {says}", 100.0 * share.min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(hex: &str) -> Block {
+        Block::decode(&crate::code::parse_hex(hex).unwrap()).unwrap()
+    }
+
+    fn processor(width: u32) -> Processor {
+        Processor { width: Some(width), table: Some("t".into()), ..Processor::here().clone() }
+    }
+
+    #[test]
+    fn the_width_counts_a_fused_pair_once_and_no_nops() {
+        let bound = |hex| width(&block(hex), &processor(4)).unwrap().cycles;
+        assert_eq!(bound("4801d8 4801d9 4801da 4801dd"), 1.0);
+        assert_eq!(bound("4801d8 4801d9 4839cf 72f8"), 0.75);
+        assert_eq!(bound("90 90 4801d8"), 0.25);
+    }
+
+    fn throughput(cycles: f64) -> Throughput {
+        Throughput { cycles, low: cycles, high: cycles, modes: Vec::new(), clock: "tsc" }
+    }
+
+    #[test]
+    fn a_throughput_below_a_bound_is_a_sign_of_trouble() {
+        let bound = |cycles| {
+            let how = String::new();
+            vec![Bound { name: "front-end", cycles, low: cycles, high: cycles, how }]
+        };
+        let judged = |bound_at, cycles| plausible(&bound(bound_at), &throughput(cycles), 192);
+        assert_eq!(judged(1.0, 1.01).verdict, Holds::Held);
+        assert_eq!(judged(1.02, 1.0).verdict, Holds::Held);
+        let broken = judged(1.5, 1.0);
+        assert_eq!(broken.verdict, Holds::Violated);
+        assert!(broken.how.contains("front-end needs 1.500"), "{}", broken.how);
+        assert!(verdict(&bound(1.0), &throughput(1.0), false).contains("front end alone"));
+        assert!(verdict(&bound(1.0), &throughput(4.0), false).contains("25 %"));
+    }
+}

@@ -1,0 +1,56 @@
+//! Lines no wider than a page: text wrapped behind a label.
+
+/// Columns of a report.
+pub const WIDTH: usize = 100;
+
+/// Adds `text` behind `label`, broken at blanks, further lines indented to where it began. A word
+/// longer than a line stays whole.
+pub fn labelled(out: &mut String, label: &str, text: &str) {
+    let indent = label.chars().count();
+    out.push_str(label);
+    let mut column = indent;
+    for (i, word) in text.split(' ').filter(|w| !w.is_empty()).enumerate() {
+        let length = word.chars().count();
+        if i > 0 && column + 1 + length > WIDTH {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            column = indent;
+        } else if i > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    while out.ends_with(' ') {
+        out.pop();
+    }
+    out.push('\n');
+}
+
+/// The same without a label.
+pub fn paragraph(out: &mut String, indent: usize, text: &str) {
+    labelled(out, &" ".repeat(indent), text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_wrapped_behind_its_label_and_no_word_is_lost() {
+        let words: Vec<String> = (0..60).map(|i| format!("word{i}")).collect();
+        let mut out = String::new();
+        labelled(&mut out, "  label  ", &words.join(" "));
+        assert!(out.lines().all(|l| l.chars().count() <= WIDTH), "{out}");
+        assert!(out.lines().skip(1).all(|l| l.starts_with("         word")), "{out}");
+        assert_eq!(out.split_whitespace().skip(1).collect::<Vec<_>>(), words);
+    }
+
+    #[test]
+    fn a_word_longer_than_a_line_stays_whole() {
+        let mut out = String::new();
+        paragraph(&mut out, 2, &"x".repeat(200));
+        assert_eq!(out, format!("  {}\n", "x".repeat(200)));
+    }
+}

@@ -1,0 +1,109 @@
+//! A report for people: verdict, disassembly, forms, assumptions, bounds, tree.
+
+mod layout;
+mod sections;
+
+use super::document::{Holds, Invariant, Report, Status};
+use layout::{labelled, paragraph};
+use std::fmt::Write as _;
+
+/// The report as text, one line break at its end.
+pub fn render(report: &Report) -> String {
+    let mut out = String::new();
+    headline(&mut out, report);
+    code(&mut out, report);
+    sections::forms(&mut out, report);
+    sections::samples(&mut out, report);
+    sections::values(&mut out, report);
+    sections::assumptions(&mut out, report);
+    sections::bounds(&mut out, report);
+    sections::tree(&mut out, report);
+    sections::misses(&mut out, report);
+    for layer in &report.sandbox {
+        out.push('\n');
+        labelled(&mut out, "sandbox: ", layer);
+    }
+    out
+}
+
+/// Names of violated assumptions. An access inside of a line that is merely unaligned says nothing
+/// against the number.
+fn violated(report: &Report) -> Vec<&'static str> {
+    let matters = |i: &&Invariant| i.verdict == Holds::Violated && i.name != "alignment";
+    report.invariants.iter().filter(matters).map(|i| i.name).collect()
+}
+
+fn headline(out: &mut String, report: &Report) {
+    let word = report.status.word();
+    match (&report.throughput, report.status) {
+        (Some(_), Status::Ok) => {
+            let violated = violated(report);
+            let number = number(report);
+            if violated.is_empty() {
+                paragraph(out, 0, &format!("{word}: {number}"));
+            } else {
+                let count = match violated.len() {
+                    1 => "1 assumption".to_owned(),
+                    n => format!("{n} assumptions"),
+                };
+                let names = violated.join(", ");
+                paragraph(out, 0, &format!("{word}, with {count} violated: {names}"));
+                paragraph(out, 2, &number);
+            }
+        }
+        _ => {
+            let reason = report.reason.as_deref().unwrap_or("no reason");
+            paragraph(out, 0, &format!("{word}: {reason}"));
+            unstable(out, report);
+        }
+    }
+    if let Some(place) = &report.place {
+        let mut parts = Vec::new();
+        parts.extend(place.instruction.map(|i| format!("instruction {i}")));
+        parts.extend(place.copy.map(|c| format!("copy {c}")));
+        parts.extend(place.address.as_ref().map(|a| format!("address {a}")));
+        if !parts.is_empty() {
+            let _ = writeln!(out, "  at {} (counted from 0)", parts.join(", "));
+        }
+    }
+}
+
+fn number(report: &Report) -> String {
+    let Some(t) = &report.throughput else { return String::new() };
+    let mut text = format!("{:.3} cycles per iteration ({:.3} to {:.3})", t.cycles, t.low, t.high);
+    let count = report.block.instructions.len();
+    let plural = if count == 1 { "" } else { "s" };
+    text += &format!(", {count} instruction{plural}");
+    if let Some(ipc) = report.ipc {
+        text += &format!(", IPC {ipc:.2}");
+    }
+    text + &format!(", clock {}", t.clock)
+}
+
+/// What is known although no number is trusted.
+fn unstable(out: &mut String, report: &Report) {
+    let (Some(t), Status::Unstable) = (&report.throughput, report.status) else { return };
+    let text = format!("between {:.3} and {:.3} cycles per iteration", t.low, t.high);
+    let modes = match t.modes.as_slice() {
+        [] | [_] => ", without separate modes".to_owned(),
+        _ => format!(", in modes: {}", sections::modes(t)),
+    };
+    paragraph(out, 2, &format!("{text}{modes}, clock {}", t.clock));
+}
+
+fn code(out: &mut String, report: &Report) {
+    if report.block.instructions.is_empty() {
+        return;
+    }
+    let width = report.block.instructions.iter().map(|i| i.bytes.len()).max().unwrap_or(0);
+    let at = report.place.as_ref().and_then(|p| p.instruction);
+    out.push('\n');
+    for (i, line) in report.block.instructions.iter().enumerate() {
+        let mark = if at == Some(i) { ">" } else { " " };
+        let label = format!("{mark}{i:>3} {:>6}  {:width$}  ", line.offset, line.bytes);
+        labelled(out, &label, &line.text);
+    }
+}
+
+#[cfg(test)]
+mod tests;

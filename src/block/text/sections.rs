@@ -1,0 +1,203 @@
+//! The sections of a report behind its disassembly.
+
+use super::super::document::{FormResult, Holds, Report, Status, Throughput};
+use super::super::values::Values;
+use super::layout::{labelled, paragraph};
+
+/// Relative difference of the forms that is worth a remark.
+const DIFFERS: f64 = 0.05;
+
+/// Both forms side by side, and what it means if they disagree.
+pub fn forms(out: &mut String, report: &Report) {
+    let Some(forms) = &report.forms else { return };
+    *out += "\nform        cycles      low     high  copies\n";
+    form(out, "unrolled", &forms.unrolled);
+    form(out, "loop", &forms.looped);
+    if let (Some(unrolled), Some(looped)) = (forms.unrolled.cycles, forms.looped.cycles)
+        && unrolled > 0.0
+        && (looped - unrolled).abs() > (DIFFERS * unrolled).max(0.03)
+    {
+        let percent = 100.0 * (looped / unrolled - 1.0);
+        let why = if percent > 0.0 {
+            format!(
+                "A loop adds the counting and a taken jump, at least a cycle for the {} of its \
+                 body, which shows in short or dense blocks; and where the block writes memory, \
+                 its one copy forwards the same few stores again and again.",
+                copies(forms.looped.copies)
+            )
+        } else {
+            "A loop replays few instructions and needs little room in the op cache; and the lines \
+             and entries that many straight copies use one after the other are few in a loop."
+                .to_owned()
+        };
+        let text = format!("The loop takes {percent:+.1} % against the unrolled form. {why}");
+        paragraph(out, 2, &text);
+    }
+    if let Some(t) = &report.throughput
+        && t.modes.len() > 1
+        && report.status == Status::Ok
+    {
+        labelled(out, "  modes: ", &modes(t));
+    }
+}
+
+fn copies(count: usize) -> String {
+    if count == 1 { "one copy".to_owned() } else { format!("{count} copies") }
+}
+
+fn form(out: &mut String, name: &str, form: &FormResult) {
+    match (form.cycles, form.low, form.high) {
+        (Some(cycles), Some(low), Some(high)) => {
+            *out +=
+                &format!("  {name:8} {cycles:>7.3}  {low:>7.3}  {high:>7.3}  {:>6}\n", form.copies);
+        }
+        _ => {
+            let reason = form.reason.as_deref().unwrap_or("not measured");
+            labelled(out, &format!("  {name:8} "), reason);
+        }
+    }
+}
+
+/// Groups of batches that agree, as `3.000 (75 %), 4.000 (25 %)`.
+pub fn modes(throughput: &Throughput) -> String {
+    let mode =
+        |m: &super::super::document::Mode| format!("{:.3} ({:.0} %)", m.cycles, m.share * 100.0);
+    throughput.modes.iter().map(mode).collect::<Vec<_>>().join(", ")
+}
+
+/// What was kept, and what was dropped why.
+pub fn samples(out: &mut String, report: &Report) {
+    let samples = &report.samples;
+    if samples.kept + samples.contended == 0 && samples.void.is_empty() {
+        return;
+    }
+    out.push('\n');
+    let mut text = format!("{} kept", samples.kept);
+    if samples.contended > 0 {
+        text += &format!(", {} dropped: something else used the core", samples.contended);
+    }
+    labelled(out, "samples  ", &text);
+    // The same reason comes once for each pass.
+    let mut left: &[String] = &samples.void;
+    while let Some(reason) = left.first() {
+        let same = left.iter().take_while(|r| *r == reason).count();
+        let times = if same > 1 { format!("{same} passes") } else { "a pass".to_owned() };
+        labelled(out, "         ", &format!("{times} void: {reason}"));
+        left = &left[same..];
+    }
+}
+
+/// What the block ran with.
+pub fn values(out: &mut String, report: &Report) {
+    if let Some(values) = &report.values {
+        labelled(out, "values   ", &initial(values));
+        let shown: Vec<_> = report.pages.iter().take(6).map(String::as_str).collect();
+        let mut text = report.pages.len().to_string();
+        if !shown.is_empty() {
+            text += &format!(": {}", shown.join(" "));
+        }
+        if report.pages.len() > shown.len() {
+            text += &format!(" and {} more", report.pages.len() - shown.len());
+        }
+        labelled(out, "pages    ", &text);
+    }
+}
+
+/// The usual value of a register, and those that differ.
+fn initial(values: &Values) -> String {
+    const NAMES: [&str; 16] = [
+        "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
+        "r13", "r14", "r15",
+    ];
+    let count = |value: u64| values.registers.iter().filter(|r| **r == value).count();
+    let usual = values.registers.iter().copied().max_by_key(|v| count(*v)).unwrap_or(0);
+    let named: Vec<String> = NAMES
+        .iter()
+        .zip(values.registers)
+        .filter(|(_, value)| *value != usual || count(usual) == 1)
+        .map(|(name, value)| format!("{name} {value:#x}"))
+        .collect();
+    let registers = match (named.len(), count(usual)) {
+        (0, _) => format!("registers {usual:#x}"),
+        (_, 1) => named.join(", "),
+        _ => format!("{}, other registers {usual:#x}", named.join(", ")),
+    };
+    format!("{registers}; memory {:#x}; vectors {:#x}", values.memory, values.vector)
+}
+
+/// Every assumption with its verdict and how that is known.
+pub fn assumptions(out: &mut String, report: &Report) {
+    if report.invariants.is_empty() {
+        return;
+    }
+    *out += "\nassumptions\n";
+    for i in &report.invariants {
+        let word = match i.verdict {
+            Holds::Held => "held",
+            Holds::Violated => "VIOLATED",
+            Holds::Unchecked => "not checkable here",
+        };
+        labelled(out, &format!("  {:17}", i.name), &format!("{word}: {}", i.how));
+    }
+}
+
+/// Bounds with their share of the throughput.
+pub fn bounds(out: &mut String, report: &Report) {
+    if report.bounds.is_empty() {
+        return;
+    }
+    *out += "\nbounds: the block cannot take less\n";
+    for bound in &report.bounds {
+        let range = match bound.low < bound.high {
+            true => format!(" ({:.3} to {:.3})", bound.low, bound.high),
+            false => String::new(),
+        };
+        let share = match &report.throughput {
+            Some(t) if t.cycles > 0.0 => {
+                format!(", {:.0} % of the throughput", 100.0 * bound.cycles / t.cycles)
+            }
+            _ => String::new(),
+        };
+        let text = format!("{:.3} cycles{range}{share}; {}", bound.cycles, bound.how);
+        labelled(out, &format!("  {:17}", bound.name), &text);
+    }
+}
+
+/// The verdict on the tree, and its nodes where they were measured.
+pub fn tree(out: &mut String, report: &Report) {
+    if report.throughput.is_none() {
+        return;
+    }
+    out.push('\n');
+    labelled(out, "top-down: ", &report.hierarchy.verdict);
+    if !report.hierarchy.is_measured() {
+        return;
+    }
+    for node in &report.hierarchy.nodes {
+        let indent = if node.parent.is_some() { 4 } else { 2 };
+        let label = format!("{:indent$}{:width$}", "", node.label, width = 30 - indent);
+        let text = match (node.share, node.low, node.high) {
+            (Some(share), Some(low), Some(high)) => format!(
+                "{:.1} % of slots ({:.1} to {:.1})",
+                100.0 * share,
+                100.0 * low,
+                100.0 * high
+            ),
+            (Some(share), ..) => format!("{:.1} % of slots", 100.0 * share),
+            _ => format!("not measured: {}", node.reason.as_deref().unwrap_or("no reason")),
+        };
+        labelled(out, &label, &text);
+    }
+}
+
+/// Misses per iteration, where a PMU counted them.
+pub fn misses(out: &mut String, report: &Report) {
+    if report.misses.is_empty() {
+        return;
+    }
+    *out += "\nmisses per iteration\n";
+    for miss in &report.misses {
+        let text = format!("{:.4}; {}", miss.per_iteration, miss.how);
+        labelled(out, &format!("  {:28}", miss.name), &text);
+    }
+}

@@ -1,0 +1,234 @@
+//! Reports made by hand, and what a reader of them needs to see.
+
+use super::super::document::{
+    Bound, Code, FormResult, Forms, Hierarchy, Line, Miss, Mode, SCHEMA, Samples, Throughput, Where,
+};
+use super::super::values::Values;
+use super::*;
+
+fn line(offset: &str, bytes: &str, text: &str) -> Line {
+    Line { offset: offset.into(), bytes: bytes.into(), text: text.into() }
+}
+
+fn form(cycles: f64, copies: usize) -> FormResult {
+    let range = Some(cycles);
+    FormResult { cycles: range, low: range, high: range, copies, reason: None }
+}
+
+fn level_1() -> Vec<(String, String)> {
+    vec![("Frontend_Bound".into(), "Frontend Bound".into()), ("Retiring".into(), "Retiring".into())]
+}
+
+fn invariant(name: &'static str, verdict: Holds, how: &str) -> Invariant {
+    Invariant { name, verdict, how: how.into() }
+}
+
+/// Two instructions, measured, everything held.
+fn report() -> Report {
+    Report {
+        schema: SCHEMA,
+        block: Code {
+            name: None,
+            hex: "4801d8480fafc3".into(),
+            instructions: vec![
+                line("0x0", "4801d8", "add rax,rbx"),
+                line("0x3", "480fafc3", "imul rax,rbx"),
+            ],
+        },
+        status: Status::Ok,
+        reason: None,
+        place: None,
+        throughput: Some(Throughput {
+            cycles: 4.0,
+            low: 3.99,
+            high: 4.01,
+            modes: vec![Mode { cycles: 4.0, share: 1.0 }],
+            clock: "tsc",
+        }),
+        ipc: Some(0.5),
+        forms: Some(Forms { unrolled: form(4.0, 192), looped: form(4.01, 24) }),
+        invariants: vec![invariant("l1-data", Holds::Held, "no memory")],
+        bounds: Vec::new(),
+        hierarchy: Hierarchy::not_measured("no PMU counts here", &level_1()),
+        misses: Vec::new(),
+        samples: Samples { kept: 192, contended: 0, void: Vec::new() },
+        values: Some(Values::default()),
+        pages: Vec::new(),
+        sandbox: Vec::new(),
+    }
+}
+
+#[test]
+fn a_clean_report_in_full() {
+    let expected = "\
+ok: 4.000 cycles per iteration (3.990 to 4.010), 2 instructions, IPC 0.50, clock tsc
+
+   0    0x0  4801d8    add rax,rbx
+   1    0x3  480fafc3  imul rax,rbx
+
+form        cycles      low     high  copies
+  unrolled   4.000    4.000    4.000     192
+  loop       4.010    4.010    4.010      24
+
+samples  192 kept
+values   registers 0x12345600; memory 0x12345600; vectors 0x3f8000003f800000
+pages    0
+
+assumptions
+  l1-data          held: no memory
+
+top-down: not measured: no PMU counts here
+";
+    assert_eq!(render(&report()), expected);
+}
+
+#[test]
+fn a_violated_assumption_shows_in_the_headline_unless_it_costs_nothing() {
+    let with = |names: &[&'static str]| {
+        let invariants = names.iter().map(|n| invariant(n, Holds::Violated, "somehow")).collect();
+        render(&Report { invariants, ..report() })
+    };
+    let one = with(&["line-crossing"]);
+    assert!(
+        one.starts_with("ok, with 1 assumption violated: line-crossing\n  4.000 cycles"),
+        "{one}"
+    );
+    assert!(one.contains("  line-crossing    VIOLATED: somehow\n"), "{one}");
+    let two = with(&["line-crossing", "subnormals"]);
+    assert!(
+        two.starts_with("ok, with 2 assumptions violated: line-crossing, subnormals\n"),
+        "{two}"
+    );
+    let unaligned = with(&["alignment"]);
+    assert!(unaligned.starts_with("ok: 4.000 cycles"), "{unaligned}");
+    assert!(unaligned.contains("VIOLATED"), "{unaligned}");
+}
+
+#[test]
+fn a_failure_points_at_its_instruction() {
+    let text = render(&Report {
+        status: Status::Failed,
+        reason: Some("a division error".into()),
+        place: Some(Where { copy: Some(3), instruction: Some(1), address: Some("0x10".into()) }),
+        throughput: None,
+        ipc: None,
+        forms: None,
+        invariants: Vec::new(),
+        samples: Samples::default(),
+        values: None,
+        ..report()
+    });
+    let expected = "\
+failed: a division error
+  at instruction 1, copy 3, address 0x10 (counted from 0)
+
+   0    0x0  4801d8    add rax,rbx
+>  1    0x3  480fafc3  imul rax,rbx
+";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn what_is_unstable_tells_its_range_and_modes_and_no_single_number() {
+    let modes = vec![Mode { cycles: 0.67, share: 0.75 }, Mode { cycles: 0.8, share: 0.25 }];
+    let throughput = Throughput { cycles: 0.7, low: 0.67, high: 0.8, modes, clock: "tsc" };
+    let text = render(&Report {
+        status: Status::Unstable,
+        reason: Some("passes lie between 0.670 and 0.800 cycles".into()),
+        throughput: Some(throughput),
+        ..report()
+    });
+    let head: Vec<_> = text.lines().take(2).collect();
+    assert_eq!(
+        head,
+        [
+            "unstable: passes lie between 0.670 and 0.800 cycles",
+            "  between 0.670 and 0.800 cycles per iteration, in modes: 0.670 (75 %), 0.800 (25 %), \
+             clock tsc"
+        ]
+    );
+}
+
+#[test]
+fn forms_that_disagree_say_by_how_much_and_why_that_matters() {
+    let forms = |looped| Some(Forms { unrolled: form(4.0, 192), looped });
+    let slower = render(&Report { forms: forms(form(5.0, 1)), ..report() });
+    assert!(slower.contains("The loop takes +25.0 % against the unrolled form."), "{slower}");
+    let faster = render(&Report { forms: forms(form(3.0, 1)), ..report() });
+    assert!(faster.contains("-25.0 %") && faster.contains("op cache"), "{faster}");
+    let equal = render(&Report { forms: forms(form(4.1, 1)), ..report() });
+    assert!(!equal.contains("against"), "{equal}");
+    let none = FormResult {
+        cycles: None,
+        low: None,
+        high: None,
+        copies: 0,
+        reason: Some("not possible: a flag lives across iterations".into()),
+    };
+    let text = render(&Report { forms: forms(none), ..report() });
+    assert!(text.contains("  loop     not possible: a flag lives"), "{text}");
+}
+
+#[test]
+fn dropped_samples_and_void_passes_come_with_their_reasons() {
+    let void = vec!["the clock changed".to_owned(); 2];
+    let text = render(&Report { samples: Samples { kept: 64, contended: 9, void }, ..report() });
+    assert!(text.contains("samples  64 kept, 9 dropped: something else used the core\n"), "{text}");
+    assert!(text.contains("         2 passes void: the clock changed\n"), "{text}");
+}
+
+#[test]
+fn registers_that_differ_from_the_rest_are_named() {
+    let mut values = Values::default();
+    values.registers[2] = 0;
+    let text = render(&Report { values: Some(values), ..report() });
+    assert!(text.contains("values   rdx 0x0, other registers 0x12345600; memory"), "{text}");
+}
+
+#[test]
+fn bounds_and_measured_nodes_are_shown_with_what_they_are_of() {
+    let bound =
+        Bound { name: "front-end", cycles: 1.0, low: 0.99, high: 1.01, how: "measured".into() };
+    let mut hierarchy = Hierarchy::not_measured("not in this group", &level_1());
+    hierarchy.verdict = "latency".into();
+    hierarchy.nodes[0].share = Some(0.25);
+    let miss = Miss { name: "L1D".into(), per_iteration: 0.5, how: "counted".into() };
+    let text = render(&Report { bounds: vec![bound], hierarchy, misses: vec![miss], ..report() });
+    let bound =
+        "  front-end        1.000 cycles (0.990 to 1.010), 25 % of the throughput; measured\n";
+    assert!(text.contains(bound), "{text}");
+    assert!(
+        text.contains("top-down: latency\n  Frontend Bound              25.0 % of slots\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("  Retiring                    not measured: not in this group\n"),
+        "{text}"
+    );
+    assert!(text.contains("0.5000; counted"), "{text}");
+}
+
+#[test]
+fn no_line_is_wider_than_a_page() {
+    let long = "a reason of many words ".repeat(20);
+    let text = render(&Report {
+        invariants: vec![invariant("line-crossing", Holds::Violated, &long)],
+        bounds: vec![Bound {
+            name: "front-end",
+            cycles: 1.0,
+            low: 1.0,
+            high: 1.0,
+            how: long.clone(),
+        }],
+        samples: Samples { kept: 1, contended: 0, void: vec![long.clone()] },
+        pages: (0..256).map(|i| format!("{:#x}", 0x7fff_0000_0000_u64 + (i << 12))).collect(),
+        values: Some(Values {
+            registers: std::array::from_fn(|i| i as u64 + 1),
+            ..Values::default()
+        }),
+        sandbox: vec![long],
+        ..report()
+    });
+    let wide = text.lines().find(|l| l.chars().count() > layout::WIDTH);
+    assert_eq!(wide, None);
+}
