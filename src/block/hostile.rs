@@ -1,6 +1,8 @@
 //! Tests with blocks that know where the harness is, which a block is never told: what protects
 //! the next block then.
 
+#![allow(clippy::unwrap_used)]
+
 use super::sandbox::layout::{self as at, context, mail};
 use super::{Options, Profiler, Report, Status};
 use crate::code::{Block, parse_hex};
