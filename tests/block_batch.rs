@@ -53,8 +53,9 @@ impl Batch {
         fs::read_to_string(self.path("out.csv")).unwrap_or_default()
     }
 
+    /// Starts one that takes its time, so that a signal finds it at work.
     fn start(&self) -> Child {
-        let args = self.args(&[]);
+        let args = self.args(&["--jobs", "1", "--rounds", "200"]);
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         command(&args).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     }

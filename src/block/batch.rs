@@ -3,7 +3,7 @@
 use super::rows::{Row, read};
 use super::{HEADER, Options, Profiler, Report, rejected};
 use crate::{Error, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -11,13 +11,15 @@ use std::time::Duration;
 /// How often [`Step::Wait`] comes while no row is done.
 const TICK: Duration = Duration::from_millis(100);
 /// Rows that each job may be ahead of the slowest.
-const AHEAD: usize = 64;
+const AHEAD: usize = 256;
+/// How long a block of a batch may wait for a calm core the first time.
+const FIRST: Duration = Duration::from_millis(100);
 
 /// What a batch tells while it runs.
 #[derive(Debug)]
 pub enum Step {
     /// The next row's report, in the order of the rows.
-    Row(Report),
+    Row(Box<Report>),
     /// Nothing for a while: an occasion to stop.
     Wait,
 }
@@ -90,14 +92,8 @@ pub fn run(
             let options = Options { cpu: *cpu, explain: false, ..options.clone() };
             let ahead = AHEAD * jobs.len();
             scope.spawn(move || {
-                let mut profiler = Profiler::new(options);
-                while let Some(row) = take(next, written, rows, ahead) {
-                    let report = measure_row(&mut profiler, &rows[row]);
-                    let failed = report.is_err();
-                    if sender.send((row, report)).is_err() || failed {
-                        return;
-                    }
-                }
+                let mut job = Job { next, written, rows, ahead, again: VecDeque::new() };
+                job.work(&mut Profiler::new(options.clone()), options.budget, &sender);
             });
         }
         drop(sender);
@@ -110,14 +106,69 @@ pub fn run(
     })
 }
 
-/// The next row to measure; waits while the slowest row is too far behind.
-fn take(next: &AtomicUsize, written: &AtomicUsize, rows: &[Row], ahead: usize) -> Option<usize> {
-    let row = next.fetch_add(1, Ordering::SeqCst);
-    while row < rows.len() && row > written.load(Ordering::SeqCst).saturating_add(ahead) {
-        std::thread::sleep(Duration::from_millis(1));
+/// One thread's share of a batch.
+struct Job<'a> {
+    next: &'a AtomicUsize,
+    /// Rows handed on; all of them when the batch is to stop.
+    written: &'a AtomicUsize,
+    rows: &'a [Row],
+    /// How far it may run ahead of the slowest row.
+    ahead: usize,
+    /// Rows that found the core shared, and which row they are tried again before.
+    again: VecDeque<(usize, usize)>,
+}
+
+impl Job<'_> {
+    /// Measures until no row is left. A block that finds the core shared is put back for a while
+    /// rather than waited for, and gets its full time when its turn comes again.
+    fn work(
+        &mut self,
+        profiler: &mut Profiler,
+        budget: Duration,
+        sender: &mpsc::SyncSender<(usize, Result<Report>)>,
+    ) {
+        while let Some((row, second)) = self.take() {
+            profiler.allow(if second { budget } else { budget.min(FIRST) });
+            let report = measure_row(profiler, &self.rows[row]);
+            if !second && report.as_ref().is_ok_and(Report::is_contended) {
+                self.again.push_back((row, row + self.ahead / 4));
+                continue;
+            }
+            let failed = report.is_err();
+            if sender.send((row, report)).is_err() || failed {
+                return;
+            }
+        }
     }
-    // `written` says that all rows are there when the batch is to stop.
-    (row < rows.len() && written.load(Ordering::SeqCst) < rows.len()).then_some(row)
+
+    /// The next row, and whether it was tried before. Waits while the slowest row is too far
+    /// behind and none of them is its own.
+    fn take(&mut self) -> Option<(usize, bool)> {
+        let all = self.rows.len();
+        loop {
+            let (next, written) =
+                (self.next.load(Ordering::SeqCst), self.written.load(Ordering::SeqCst));
+            if written >= all {
+                return None;
+            }
+            let full = next >= all || next > written.saturating_add(self.ahead);
+            if self.again.front().is_some_and(|(_, before)| full || *before <= next) {
+                return self.again.pop_front().map(|(row, _)| (row, true));
+            }
+            if next >= all {
+                return None;
+            }
+            if full {
+                std::thread::sleep(Duration::from_millis(1));
+            } else if self.exchange(next) {
+                return Some((next, false));
+            }
+        }
+    }
+
+    fn exchange(&self, next: usize) -> bool {
+        self.next.compare_exchange(next, next + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
 }
 
 /// Hands on what arrives out of order in order, until all rows are there.
@@ -144,7 +195,7 @@ fn in_order(
             }
         }
         while let Some(report) = waiting.remove(&done) {
-            if !each(Step::Row(report))? {
+            if !each(Step::Row(Box::new(report)))? {
                 return Ok(());
             }
             done += 1;

@@ -19,6 +19,8 @@ const FRONT_END: &str = "front-end";
 const WIDTH: &str = "issue-width";
 /// Cycles that a long run should take.
 const CYCLES: f64 = 3000.0;
+/// How often a skeleton is measured that is slower than its block.
+const TRIES: usize = 4;
 /// Cycles at both ends of a run that long and short do not share.
 const ENDS: f64 = 4.0;
 /// How close a bound must come to the throughput to explain it.
@@ -47,24 +49,47 @@ impl Profiler {
         let Some(throughput) = report.throughput.clone() else { return Ok(()) };
         let mut bounds = Vec::new();
         if measured {
-            bounds.extend(self.front_end(block, needs, found, shape)?);
+            bounds.extend(self.lowest_front_end(block, needs, found, shape, &throughput)?);
         }
         let missing = measured && bounds.is_empty();
         bounds.extend(width(block, Processor::here()));
-        let impossible = bounds.iter().find(|b| is_above(b, &throughput, shape.0));
-        if let Some(bound) = impossible.filter(|b| b.name == WIDTH && report.status == Status::Ok) {
+        if let (Status::Ok, Some(bound)) = (report.status, ruled_out(&bounds, &throughput, shape.0))
+        {
             report.status = Status::Unstable;
             report.reason = Some(format!(
-                "{:.3} cycles are less than the pipeline's width allows ({:.3}): a wrong clock",
+                "{:.3} cycles are less than the pipeline's width allows, {:.3}",
                 throughput.cycles, bound.cycles
             ));
         }
         report.invariants.push(plausible(&bounds, &throughput, shape.0));
         if measured && !report.hierarchy.is_measured() {
-            report.hierarchy.verdict += &verdict(&bounds, &throughput, missing);
+            report.hierarchy.verdict += &verdict(&bounds, &throughput, shape.0, missing);
         }
         report.bounds.append(&mut bounds);
         Ok(())
+    }
+
+    /// The front end has slow states that last for a while. A skeleton slower than its block was in
+    /// one of them and is measured again; the lowest counts.
+    fn lowest_front_end(
+        &mut self,
+        block: &Block,
+        needs: &Needs,
+        found: &Found,
+        shape: Copies,
+        throughput: &Throughput,
+    ) -> Result<Option<Bound>> {
+        let mut lowest: Option<Bound> = None;
+        for _ in 0..TRIES {
+            let Some(bound) = self.front_end(block, needs, found, shape)? else { break };
+            if lowest.as_ref().is_none_or(|l| bound.cycles < l.cycles) {
+                lowest = Some(bound);
+            }
+            if lowest.as_ref().is_some_and(|l| !is_above(l, throughput, shape.0)) {
+                break;
+            }
+        }
+        Ok(lowest)
     }
 
     /// What the front end needs: the block's skeleton, run as the block was, with the same set-up
@@ -90,8 +115,9 @@ impl Profiler {
         let wide = f64::from(Processor::here().width.unwrap_or(4));
         let run = (copies * skeleton.instructions.len()) as f64 / wide;
         let repeat = (CYCLES / run).ceil().clamp(1.0, 64.0) as u32;
-        let shape = (copies, how, repeat);
-        let form = measure::unrolled(&skeleton, needs, &alike, shape, options.placements);
+        let run = (copies, how, repeat);
+        let offsets = super::shape::offsets(&options);
+        let form = measure::unrolled(&skeleton, needs, &alike, run, &offsets);
         let mut timed = Timed::default();
         let (passes, rounds) = (options.passes, options.rounds);
         if self.timed(&form, passes, rounds, &mut timed)?.is_some() {
@@ -135,6 +161,11 @@ fn is_above(bound: &Bound, throughput: &Throughput, copies: usize) -> bool {
     bound.low > throughput.high * 1.03 + ENDS / (copies - copies / 2).max(1) as f64
 }
 
+/// The bound, found by arithmetic alone, that a throughput breaks.
+fn ruled_out<'a>(bounds: &'a [Bound], throughput: &Throughput, copies: usize) -> Option<&'a Bound> {
+    bounds.iter().find(|b| b.name == WIDTH && is_above(b, throughput, copies))
+}
+
 /// Whether the throughput keeps to the bounds: if it does not, one of them is wrong.
 fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Invariant {
     let broken: Vec<_> = bounds
@@ -159,12 +190,15 @@ fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Invari
 }
 
 /// What the front-end bound says about the block, to go on behind `not measured: …`.
-fn verdict(bounds: &[Bound], throughput: &Throughput, missing: bool) -> String {
+fn verdict(bounds: &[Bound], throughput: &Throughput, copies: usize, missing: bool) -> String {
     let Some(bound) = bounds.iter().find(|b| b.name == FRONT_END) else {
         return if missing { "; nor could the front end's bound be measured" } else { "" }
             .to_owned();
     };
     let share = bound.cycles / throughput.cycles;
+    if is_above(bound, throughput, copies) {
+        return "; the front-end bound is above the throughput: one of the two is wrong".to_owned();
+    }
     let says = if share >= EXPLAINS {
         "the front end alone explains it"
     } else {
@@ -209,7 +243,21 @@ mod tests {
         let broken = judged(1.5, 1.0);
         assert_eq!(broken.verdict, Holds::Violated);
         assert!(broken.how.contains("front-end needs 1.500"), "{}", broken.how);
-        assert!(verdict(&bound(1.0), &throughput(1.0), false).contains("front end alone"));
-        assert!(verdict(&bound(1.0), &throughput(4.0), false).contains("25 %"));
+        assert!(verdict(&bound(1.5), &throughput(1.0), 192, false).contains("wrong"));
+        assert!(verdict(&bound(1.0), &throughput(1.0), 192, false).contains("front end alone"));
+        assert!(verdict(&bound(1.0), &throughput(4.0), 192, false).contains("25 %"));
+    }
+    #[test]
+    fn only_arithmetic_rules_a_number_out() {
+        let bound = |name, cycles| {
+            let how = String::new();
+            Bound { name, cycles, low: cycles, high: cycles, how }
+        };
+        // The skeleton may have met a neighbour; the width cannot.
+        let both = [bound(FRONT_END, 4.9), bound(WIDTH, 4.5)];
+        let found = ruled_out(&both, &throughput(3.7), 33).map(|b| b.name);
+        assert_eq!(found, Some(WIDTH));
+        assert!(ruled_out(&both, &throughput(4.6), 33).is_none());
+        assert!(ruled_out(&both[..1], &throughput(3.7), 33).is_none());
     }
 }

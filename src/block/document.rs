@@ -210,6 +210,13 @@ pub struct Report {
     pub sandbox: Vec<String>,
 }
 
+impl Report {
+    /// Whether it is unstable because something else used the core most of the time.
+    pub fn is_contended(&self) -> bool {
+        self.status == Status::Unstable && self.samples.contended > self.samples.kept
+    }
+}
+
 /// A bound on the throughput.
 #[derive(Debug, Clone, Serialize)]
 pub struct Bound {

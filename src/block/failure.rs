@@ -23,6 +23,11 @@ impl Failure {
         Self { reason: reason.into(), copy: None, instruction: None, address: None }
     }
 
+    /// Before anything was tried.
+    pub fn nothing() -> Self {
+        Self::of_all("nothing was tried")
+    }
+
     /// How far it got.
     pub fn place(&self) -> Option<(usize, usize)> {
         self.copy.zip(self.instruction)

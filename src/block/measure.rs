@@ -14,8 +14,6 @@ use super::timed::{Batch, Timed};
 use crate::Result;
 use crate::code::Block;
 
-/// Distances of the code from the start of a line, one placement after the other.
-const OFFSETS: [usize; 6] = [0, 32, 16, 48, 8, 40];
 /// Rounds that only warm up.
 const WARM: usize = 2;
 /// Iterations of the loop form before the timed ones: memory predictors have to learn it.
@@ -42,6 +40,8 @@ pub struct Form {
     pairs: Vec<(Segment, Segment)>,
     /// Iterations of the block between long and short.
     between: f64,
+    /// Whether the short run does not count.
+    single: bool,
 }
 
 /// How the unrolled form repeats its copies.
@@ -61,7 +61,7 @@ pub fn unrolled(
     needs: &Needs,
     found: &Found,
     (copies, how, repeat): (usize, Repeat, u32),
-    placements: usize,
+    offsets: &[usize],
 ) -> Form {
     let between = copies_between(copies, block.bytes.len());
     let mut start = BLOCK_CODE;
@@ -69,6 +69,7 @@ pub fn unrolled(
         programs: Vec::new(),
         pairs: Vec::new(),
         between: f64::from(repeat) * between as f64,
+        single: false,
     };
     let build = |copies, start| {
         let shape = shape(block, needs, found, copies, start);
@@ -77,7 +78,7 @@ pub fn unrolled(
             Repeat::Counted(counter) => program::looped(&shape, counter, 2),
         }
     };
-    for offset in OFFSETS.iter().take(placements) {
+    for offset in offsets {
         let long = build(copies, start + offset);
         let short = build(copies - between, long.end().next_multiple_of(64) + 64 + offset);
         start = short.end().next_multiple_of(64) + 64;
@@ -115,9 +116,10 @@ pub fn looped(
         programs: Vec::new(),
         pairs: Vec::new(),
         between: f64::from(long - long / 2) * copies as f64,
+        single: false,
     };
     let mut start = BLOCK_CODE;
-    for offset in OFFSETS.iter().take(2) {
+    for offset in [0, 32] {
         let shape = shape(block, needs, found, copies, start + offset);
         let program = program::looped(&shape, counter, LOOP_WARM.min(long));
         start = program.end().next_multiple_of(64) + 64;
@@ -148,6 +150,12 @@ fn shape<'a>(
 }
 
 impl Form {
+    /// Has only the long run count: `cycles(u)/u`, with all that a run costs besides.
+    pub fn forget_short(&mut self, iterations: usize) {
+        self.between = iterations as f64;
+        self.single = true;
+    }
+
     /// Writes the code into the sandbox.
     pub fn install(&self, engine: &mut Engine) -> Result<()> {
         let worker = engine.worker()?;
@@ -200,7 +208,7 @@ impl Form {
                     Err(ended) => return Ok(Pass::Failed(self.explained(&ended, options))),
                 }
             }
-            waiting = keep(tried, timed);
+            waiting = keep(tried, self.single, timed);
             if waiting.is_empty() {
                 timed.passes += 1;
                 return Ok(Pass::Done);
@@ -259,7 +267,7 @@ struct Round {
 
 /// Makes a batch of the calm rounds of each placement. The clock is calibrated by all of them
 /// together. Returns the placements of which too few rounds were calm.
-fn keep(tried: Vec<(usize, Vec<Round>)>, timed: &mut Timed) -> Vec<usize> {
+fn keep(tried: Vec<(usize, Vec<Round>)>, single: bool, timed: &mut Timed) -> Vec<usize> {
     let all: Vec<Calibration> =
         tried.iter().flat_map(|(_, rounds)| rounds.iter().map(|r| r.calibration)).collect();
     let ratio = match TscClock.cycles_per_tick(&all) {
@@ -284,7 +292,8 @@ fn keep(tried: Vec<(usize, Vec<Round>)>, timed: &mut Timed) -> Vec<usize> {
         let mean = |of: fn(&Round) -> f64| {
             ratio * trimmed_mean(&kept.iter().map(|r| of(r)).collect::<Vec<_>>())
         };
-        let batch = Batch { long: mean(|r| r.long), short: mean(|r| r.short) };
+        let short = if single { 0.0 } else { mean(|r| r.short) };
+        let batch = Batch { long: mean(|r| r.long), short };
         if batch.long.is_finite() && batch.short.is_finite() {
             timed.batches.push(batch);
         }

@@ -21,6 +21,8 @@ mod bounds;
 #[cfg(target_arch = "x86_64")]
 mod clock;
 #[cfg(target_arch = "x86_64")]
+mod conclude;
+#[cfg(target_arch = "x86_64")]
 mod counter;
 mod csv;
 #[cfg(target_arch = "x86_64")]
@@ -55,6 +57,8 @@ mod sandbox;
 mod search;
 #[cfg(target_arch = "x86_64")]
 mod seek;
+#[cfg(target_arch = "x86_64")]
+mod shape;
 #[cfg(target_arch = "x86_64")]
 mod skeleton;
 #[cfg(target_arch = "x86_64")]

@@ -27,6 +27,9 @@ pub struct Options {
     pub align: Option<usize>,
     /// Whether the throughput is the difference of two unroll factors; `cycles(u)/u` otherwise.
     pub two_factors: bool,
+    /// Whether the unrolled form is straight code always: registers and memory restored between
+    /// repetitions, also where addresses stay the same.
+    pub straight: bool,
     /// Whether the loop form is measured too.
     pub loop_form: bool,
     /// Whether pages are mapped where the block touches them; a page fault fails it otherwise.
@@ -62,6 +65,7 @@ impl Default for Options {
             copies: None,
             align: None,
             two_factors: true,
+            straight: false,
             loop_form: true,
             mapping: true,
             physical_pages: 16,
@@ -93,13 +97,14 @@ impl Options {
 
     /// 5 passes over 6 placements.
     pub fn thorough() -> Self {
-        Self { passes: 3, placements: 6, rounds: 40, retries: 6, ..Self::default() }
+        Self { passes: 5, placements: 6, rounds: 40, retries: 6, ..Self::default() }
     }
 
     /// The configuration of the BHive paper: one physical page, one value set, plain unrolling.
     #[must_use]
     pub fn bhive(self) -> Self {
-        Self { physical_pages: 1, value_sets: 1, reseed: false, loop_form: false, ..self }
+        let method = Self { physical_pages: 1, value_sets: 1, ..self };
+        Self { reseed: false, straight: true, loop_form: false, ..method }
     }
 
     /// The sets of initial values to try, in order.
@@ -126,5 +131,22 @@ impl Options {
     /// How many pages a block may have mapped.
     pub fn pages_allowed(&self) -> usize {
         if self.mapping { self.page_limit } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chosen_values_are_in_every_set_and_equal_sets_are_tried_once() {
+        let init = vec![(Init::Register(3), 7), (Init::Memory, 9), (Init::Register(3), 8)];
+        let options = Options { init, ..Options::default() };
+        let all = options.candidates();
+        assert!(all.iter().all(|v| v.registers[3] == 8 && v.memory == 9));
+        assert!(all.len() < sets().len(), "sets that differ in memory only are the same now");
+        let few = Options { value_sets: 2, ..Options::default() };
+        assert_eq!(few.candidates(), sets()[..2]);
+        assert_eq!(Options { mapping: false, ..few }.pages_allowed(), 0);
     }
 }

@@ -1,32 +1,20 @@
 //! From a block to its report.
 
-use super::clock::{Clock as _, TscClock};
+pub use super::conclude::rejected;
+use super::conclude::{conclude, empty, fail, form_result};
 use super::counter::Counter;
 use super::discover::{Failure, Found, discover, replay};
-use super::document::{
-    Code, FormResult, Forms, Hierarchy, Line, Mode, Report, SCHEMA, Samples, Status, Throughput,
-    Where,
-};
+use super::document::{FormResult, Forms, Report, Status, Where};
 use super::engine::Engine;
 use super::measure::{self, Form, Pass, Repeat};
-use super::processor::Processor;
 use super::program::Needs;
 use super::repeat::other_pages;
 use super::timed::Timed;
-use super::{Options, invariants};
+use super::{Options, invariants, shape};
 use crate::Result;
 use crate::code::Block;
 use std::time::{Duration, Instant};
 
-/// Instructions in the longest straight run; more leave the op cache.
-const INSTRUCTIONS: usize = 960;
-/// Bytes of it.
-const BYTES: usize = 12 * 1024;
-/// Instructions and bytes of the copies in a loop.
-const FEW: usize = 120;
-const FEW_BYTES: usize = 1024;
-/// Most copies.
-const COPIES: usize = 480;
 /// Cycles that a long run should take.
 const CYCLES: f64 = 3000.0;
 
@@ -54,6 +42,11 @@ impl Profiler {
     #[cfg(test)]
     pub(super) fn region(&mut self) -> u64 {
         self.engine.worker().expect("a sandbox").base()
+    }
+
+    /// How long a block may wait from now on for a core that nothing else uses.
+    pub fn allow(&mut self, budget: Duration) {
+        self.options.budget = budget;
     }
 
     /// Measures one block.
@@ -97,9 +90,7 @@ impl Profiler {
         report: &mut Report,
     ) -> Result<std::result::Result<(), Failure>> {
         let needs = Needs::of(block);
-        let copies = (INSTRUCTIONS / block.instructions.len())
-            .min(BYTES / block.bytes.len())
-            .clamp(2, COPIES);
+        let copies = shape::copies(block, &self.options);
         let found = match discover(&mut self.engine, block, &needs, copies, &self.options)? {
             Ok(found) => found,
             Err(failure) => return Ok(Err(failure)),
@@ -108,17 +99,17 @@ impl Profiler {
         if let Err(failure) = replay(&mut self.engine, block, &needs, &found, &self.options)? {
             return Ok(Err(failure));
         }
-        let (copies, how) = repetition(block, &found);
-        // A first look: how long is it?
-        let look = measure::unrolled(block, &needs, &found, (copies, how, 1), 1);
-        let mut timed = Timed::default();
-        if let Some(failure) = self.timed(&look, 1, 6, &mut timed)? {
-            return Ok(Err(failure));
-        }
-        let rough = timed.cycles().unwrap_or(1.0).max(0.05);
+        let (copies, how, rough) = match self.first_look(block, &needs, &found)? {
+            Ok(look) => look,
+            Err(failure) => return Ok(Err(failure)),
+        };
         let repeat = (CYCLES / (rough * copies as f64)).ceil().clamp(1.0, 64.0) as u32;
         let shape = (copies, how, repeat);
-        let form = measure::unrolled(block, &needs, &found, shape, self.options.placements);
+        let offsets = shape::offsets(&self.options);
+        let mut form = measure::unrolled(block, &needs, &found, shape, &offsets);
+        if !self.options.two_factors {
+            form.forget_short(repeat as usize * copies);
+        }
         let switches = self.engine.worker()?.switches();
         let mut timed = Timed::default();
         let (passes, rounds) = (self.options.passes, self.options.rounds);
@@ -147,6 +138,39 @@ impl Profiler {
             self.engine.discard();
         }
         Ok(Ok(()))
+    }
+
+    /// The first way to run the unrolled form that works, and roughly how long an iteration takes.
+    fn first_look(
+        &mut self,
+        block: &Block,
+        needs: &Needs,
+        found: &Found,
+    ) -> Result<std::result::Result<(usize, Repeat, f64), Failure>> {
+        let mut last = None;
+        for (copies, how) in shape::ways(block, found, &self.options) {
+            let look = measure::unrolled(block, needs, found, (copies, how, 1), &[0]);
+            let mut timed = Timed::default();
+            let failure = self.timed(&look, 1, 6, &mut timed)?;
+            if self.engine.pages().as_ref() != Some(&found.pages) {
+                // It went further than the trace: back to the pages of that.
+                let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
+                self.engine.prepare(&found.values, physical, pages)?;
+                self.engine.lines(&found.lines)?;
+                if let Err(failure) = replay(&mut self.engine, block, needs, found, &self.options)?
+                {
+                    return Ok(Err(failure));
+                }
+                last =
+                    failure.or_else(|| Some(Failure::of_all("it touches other pages in a loop")));
+                continue;
+            }
+            match failure {
+                None => return Ok(Ok((copies, how, timed.cycles().unwrap_or(1.0).max(0.05)))),
+                Some(failure) => last = Some(failure),
+            }
+        }
+        Ok(Err(last.unwrap_or_else(Failure::nothing)))
     }
 
     /// Passes of a form, waiting while the core is shared and repeated while they disagree.
@@ -240,110 +264,5 @@ impl Profiler {
             Some(failure) => not(&format!("it fails as a loop: {}", failure.reason)),
             None => form_result(&timed, copies, None),
         })
-    }
-}
-
-/// How many copies the unrolled form has, and how it repeats them. Where addresses stay the same
-/// and a loop can count, few copies in a loop are enough, and those fit any op cache.
-fn repetition(block: &Block, found: &Found) -> (usize, Repeat) {
-    let counter = match Counter::of(block) {
-        Ok(counter) if found.is_stationary() => counter,
-        _ => return (found.copies, Repeat::Restored),
-    };
-    let few = (FEW / block.instructions.len()).min(FEW_BYTES / block.bytes.len()).max(4);
-    (few.min(found.copies), Repeat::Counted(counter))
-}
-
-fn conclude(report: &mut Report, timed: &Timed, block: &Block) {
-    report.samples =
-        Samples { kept: timed.kept, contended: timed.contended, void: timed.void.clone() };
-    let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
-        report.status = Status::Unstable;
-        report.reason = Some(if timed.void.is_empty() {
-            "something else used the core nearly all the time".to_owned()
-        } else {
-            timed.void[0].clone()
-        });
-        return;
-    };
-    let modes = timed.modes();
-    report.throughput = Some(Throughput {
-        cycles,
-        low,
-        high,
-        modes: modes.into_iter().map(|(cycles, share)| Mode { cycles, share }).collect(),
-        clock: TscClock.name(),
-    });
-    report.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
-    if cycles <= 0.0 || !timed.is_reproduced() {
-        report.status = Status::Unstable;
-        report.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
-    } else {
-        report.status = Status::Ok;
-    }
-}
-
-fn form_result(timed: &Timed, copies: usize, reason: Option<String>) -> FormResult {
-    let range = timed.range();
-    let reason = reason.or_else(|| {
-        timed.cycles().is_none().then(|| "the core was shared the whole time".to_owned())
-    });
-    FormResult {
-        cycles: timed.cycles(),
-        low: range.map(|r| r.0),
-        high: range.map(|r| r.1),
-        copies,
-        reason,
-    }
-}
-
-fn fail(report: &mut Report, failure: &Failure) {
-    report.status = Status::Failed;
-    report.reason = Some(failure.reason.clone());
-    report.place = Some(Where {
-        copy: failure.copy,
-        instruction: failure.instruction,
-        address: failure.address.map(|a| format!("{a:#x}")),
-    });
-}
-
-fn empty(block: &Block) -> Report {
-    let line = |inst: &crate::code::Inst| Line {
-        offset: format!("{:#x}", inst.offset),
-        bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
-        text: inst.text.clone(),
-    };
-    let code = Code {
-        name: None,
-        hex: block.hex(),
-        instructions: block.instructions.iter().map(line).collect(),
-    };
-    report(code)
-}
-
-/// The report of something that is no block at all.
-pub fn rejected(input: &str, reason: String) -> Report {
-    let code = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
-    Report { status: Status::Rejected, reason: Some(reason), ..report(code) }
-}
-
-fn report(block: Code) -> Report {
-    Report {
-        schema: SCHEMA,
-        block,
-        status: Status::Failed,
-        reason: None,
-        place: None,
-        throughput: None,
-        ipc: None,
-        forms: None,
-        invariants: Vec::new(),
-        bounds: Vec::new(),
-        hierarchy: Hierarchy::not_measured("no PMU counts here", &Processor::here().level_1),
-        misses: Vec::new(),
-        samples: Samples::default(),
-        values: None,
-        pages: Vec::new(),
-        sandbox: Vec::new(),
     }
 }

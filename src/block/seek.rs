@@ -76,9 +76,8 @@ impl<'a> Seeker<'a> {
             Some(found) => Some(self.calmed(found)?),
             None => None,
         };
-        let nothing = || Failure::of_all("nothing was tried");
         let first = self.first;
-        Ok(found.ok_or_else(|| first.map_or_else(nothing, |tried| tried.failure)))
+        Ok(found.ok_or_else(|| first.map_or_else(Failure::nothing, |tried| tried.failure)))
     }
 
     fn seek(&mut self) -> Result<Option<Found>> {

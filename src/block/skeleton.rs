@@ -6,6 +6,8 @@ use iced_x86::Mnemonic;
 
 /// Prefixes beyond this many decode slowly on some cores.
 const PREFIXES: usize = 3;
+/// Bytes of the longest nop without a prefix.
+const LONGEST: usize = 8;
 
 /// How the front-end bound was found, and what is known to bias it for this block.
 pub fn how(block: &Block) -> String {
@@ -19,7 +21,7 @@ pub fn how(block: &Block) -> String {
         how += " with a `test` for its flags";
     }
     how += "; an instruction of several operations counts as one";
-    let long = block.instructions.iter().filter(|i| i.bytes.len() > 9 + PREFIXES).count();
+    let long = block.instructions.iter().filter(|i| i.bytes.len() > LONGEST + PREFIXES).count();
     if long > 0 {
         how += &format!(
             "; {long} nops need more than {PREFIXES} prefixes, which some cores decode slowly"
@@ -83,7 +85,7 @@ fn flags(block: &Block) -> Option<usize> {
 
 /// A nop of 1 to 15 bytes: the forms both vendors recommend, then more prefixes.
 fn nop(length: usize) -> Vec<u8> {
-    const FORMS: [&[u8]; 8] = [
+    const FORMS: [&[u8]; LONGEST] = [
         &[0x90],
         &[0x66, 0x90],
         &[0x0f, 0x1f, 0x00],

@@ -54,15 +54,19 @@ pub fn assemble(text: &str, syntax: Syntax) -> Result<Vec<u8>> {
 /// The text between the lines that choose the syntax. Directives are refused: they could read
 /// files, and none of them is an instruction.
 fn source(text: &str, syntax: Syntax) -> Result<String> {
-    // Also where a comment stands before it, which the assembler skips.
+    if text.contains("/*") {
+        // A directive behind such a comment would not be seen as one below.
+        return Err(Error::failed("cannot assemble the block")
+            .because("`/*` starts a comment")
+            .hint("write comments behind #"));
+    }
     directives::never(text)?;
     let mut source = String::from(syntax.directive());
     for line in text.split([';', '\n']) {
         let line = line.split('#').next().unwrap_or_default().trim();
-        let statement = line.rsplit(':').next().unwrap_or(line).trim();
-        if statement.starts_with('.') {
+        if let Some((name, _)) = directives::directive(line) {
             return Err(Error::failed("cannot assemble the block")
-                .because(format!("`{statement}` is a directive, not an instruction")));
+                .because(format!("`{name}` is a directive, not an instruction")));
         }
         source.push_str(line);
         source.push('\n');
@@ -169,10 +173,12 @@ mod tests {
     fn a_wrong_line_is_named_and_a_directive_refused() {
         let error = assemble("nop; bogus rax", Syntax::Intel).unwrap_err().to_string();
         assert!(error.contains("instruction 2"), "{error}");
-        let error = assemble(".incbin \"/etc/passwd\"", Syntax::Intel).unwrap_err().to_string();
-        assert!(error.contains("directive"), "{error}");
+        for text in [".incbin \"/etc/passwd\"", "a: .INCBIN \"/etc/pass:wd\"", "b: .zero 9"] {
+            let error = assemble(text, Syntax::Intel).unwrap_err().to_string();
+            assert!(error.contains("directive"), "{text}: {error}");
+        }
         let error = assemble("/**/.incbin \"/etc/passwd\"", Syntax::Intel).unwrap_err().to_string();
-        assert!(error.contains("directive"), "behind a comment: {error}");
+        assert!(error.contains("comment"), "{error}");
         assert!(assemble("call elsewhere", Syntax::Intel).is_err());
     }
 }

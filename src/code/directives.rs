@@ -21,7 +21,7 @@ const NEVER: [&str; 10] = [
 ];
 
 /// What compilers write.
-const KNOWN: [&str; 58] = [
+const KNOWN: [&str; 59] = [
     ".file",
     ".ident",
     ".loc",
@@ -68,6 +68,7 @@ const KNOWN: [&str; 58] = [
     ".string",
     ".string8",
     ".ascii",
+    ".base64",
     ".asciz",
     ".sleb128",
     ".uleb128",
@@ -185,7 +186,7 @@ fn statements(line: &str) -> Option<Vec<String>> {
 }
 
 /// The directive of a statement behind its labels, in lower case, and its operands.
-fn directive(statement: &str) -> Option<(String, &str)> {
+pub fn directive(statement: &str) -> Option<(String, &str)> {
     let mut rest = statement.trim();
     let in_symbol = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '@' | '"');
     while let Some((label, behind)) = rest.split_once(':')

@@ -134,7 +134,7 @@ mod tests {
         code.extend(START);
         code.extend([0x48, 0x01, 0xd8]);
         code.extend(END);
-        assert_eq!(iaca(&code).unwrap(), [9..12]);
+        assert_eq!(&code[iaca(&code).unwrap().remove(0)], [0x48, 0x01, 0xd8]);
         let twice = [code.clone(), code.clone()].concat();
         assert_eq!(iaca(&twice).unwrap(), [9..12, 29..32]);
         assert_eq!(iaca(&[0x90; 40]).unwrap(), []);

@@ -24,7 +24,7 @@ pub fn run(
     let jobs = jobs(args.jobs, options.cpu)?;
     let (mut file, done) = Output::open(output, args.resume, &rows)?;
     let mut progress = Progress::new(rows.len(), done, ascii);
-    let signals = Signals::catch()?;
+    let mut signals = Some(Signals::catch()?);
     let mut interrupted = None;
     let outcome = batch::run(&rows[done..], options, &jobs, |step| {
         if let Step::Row(report) = step {
@@ -32,10 +32,13 @@ pub fn run(
             progress.count(report.status);
         }
         progress.show();
-        interrupted = signals.next().map(|(number, _)| number);
+        interrupted = signals.as_ref().and_then(Signals::next).map(|(number, _)| number);
+        if interrupted.is_some() {
+            // A second interrupt does not wait for the blocks at work.
+            signals = None;
+        }
         Ok(interrupted.is_none())
     });
-    // A second interrupt does not wait for the blocks at work.
     drop(signals);
     progress.end();
     outcome?;

@@ -1,0 +1,108 @@
+//! From the timing to the verdict, and the report around it.
+
+use super::clock::{Clock as _, TscClock};
+use super::discover::Failure;
+use super::document::{
+    Code, FormResult, Hierarchy, Line, Mode, Report, SCHEMA, Samples, Status, Throughput, Where,
+};
+use super::processor::Processor;
+use super::timed::Timed;
+use crate::code::Block;
+
+/// Status and throughput.
+pub fn conclude(report: &mut Report, timed: &Timed, block: &Block) {
+    report.samples =
+        Samples { kept: timed.kept, contended: timed.contended, void: timed.void.clone() };
+    let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
+        report.status = Status::Unstable;
+        report.reason = Some(if timed.void.is_empty() {
+            "something else used the core nearly all the time".to_owned()
+        } else {
+            timed.void[0].clone()
+        });
+        return;
+    };
+    let modes = timed.modes();
+    report.throughput = Some(Throughput {
+        cycles,
+        low,
+        high,
+        modes: modes.into_iter().map(|(cycles, share)| Mode { cycles, share }).collect(),
+        clock: TscClock.name(),
+    });
+    report.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
+    if cycles <= 0.0 || !timed.is_reproduced() {
+        report.status = Status::Unstable;
+        report.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
+    } else {
+        report.status = Status::Ok;
+    }
+}
+
+/// What is said about one form.
+pub fn form_result(timed: &Timed, copies: usize, reason: Option<String>) -> FormResult {
+    let range = timed.range();
+    let reason = reason.or_else(|| {
+        timed.cycles().is_none().then(|| "the core was shared the whole time".to_owned())
+    });
+    FormResult {
+        cycles: timed.cycles(),
+        low: range.map(|r| r.0),
+        high: range.map(|r| r.1),
+        copies,
+        reason,
+    }
+}
+
+/// A block that could not be run.
+pub fn fail(report: &mut Report, failure: &Failure) {
+    report.status = Status::Failed;
+    report.reason = Some(failure.reason.clone());
+    report.place = Some(Where {
+        copy: failure.copy,
+        instruction: failure.instruction,
+        address: failure.address.map(|a| format!("{a:#x}")),
+    });
+}
+
+/// A report that says nothing yet.
+pub fn empty(block: &Block) -> Report {
+    let line = |inst: &crate::code::Inst| Line {
+        offset: format!("{:#x}", inst.offset),
+        bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
+        text: inst.text.clone(),
+    };
+    let code = Code {
+        name: None,
+        hex: block.hex(),
+        instructions: block.instructions.iter().map(line).collect(),
+    };
+    report(code)
+}
+
+/// The report of something that is no block at all.
+pub fn rejected(input: &str, reason: String) -> Report {
+    let code = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
+    Report { status: Status::Rejected, reason: Some(reason), ..report(code) }
+}
+
+fn report(block: Code) -> Report {
+    Report {
+        schema: SCHEMA,
+        block,
+        status: Status::Failed,
+        reason: None,
+        place: None,
+        throughput: None,
+        ipc: None,
+        forms: None,
+        invariants: Vec::new(),
+        bounds: Vec::new(),
+        hierarchy: Hierarchy::not_measured("no PMU counts here", &Processor::here().level_1),
+        misses: Vec::new(),
+        samples: Samples::default(),
+        values: None,
+        pages: Vec::new(),
+        sandbox: Vec::new(),
+    }
+}

@@ -1,0 +1,52 @@
+//! How a block is laid out for timing: how many copies, how they repeat, where they start.
+
+use super::Options;
+use super::counter::Counter;
+use super::discover::Found;
+use super::measure::Repeat;
+use crate::code::Block;
+
+/// Instructions in the longest straight run; more leave the op cache.
+const INSTRUCTIONS: usize = 960;
+/// Bytes of it.
+const BYTES: usize = 12 * 1024;
+/// Instructions and bytes of the copies in a loop.
+const FEW: usize = 120;
+const FEW_BYTES: usize = 1024;
+/// Most copies, and most bytes of those that the user asks for.
+const COPIES: usize = 480;
+const ROOM: usize = 64 * 1024;
+/// Distances of the code from the start of a line, one placement after the other.
+const OFFSETS: [usize; 6] = [0, 32, 16, 48, 8, 40];
+
+/// How many copies are traced.
+pub fn copies(block: &Block, options: &Options) -> usize {
+    match options.copies {
+        Some(copies) => copies.min(ROOM / block.bytes.len()).max(2),
+        None => (INSTRUCTIONS / block.instructions.len())
+            .min(BYTES / block.bytes.len())
+            .clamp(2, COPIES),
+    }
+}
+
+/// Ways to run the unrolled form, the best first: how many copies it has, and how it repeats them.
+/// Where addresses stay the same and a loop can count, few copies in a loop are enough, and those
+/// fit any op cache.
+pub fn ways(block: &Block, found: &Found, options: &Options) -> Vec<(usize, Repeat)> {
+    let straight = (found.copies, Repeat::Restored);
+    let counter = match Counter::of(block) {
+        Ok(counter) if !options.straight && found.is_stationary() => counter,
+        _ => return vec![straight],
+    };
+    let few = (FEW / block.instructions.len()).min(FEW_BYTES / block.bytes.len()).max(4);
+    let few = options.copies.unwrap_or(few).min(found.copies);
+    vec![(few, Repeat::Counted(counter)), straight]
+}
+
+/// Where the code of each placement starts, from the start of a line.
+pub fn offsets(options: &Options) -> Vec<usize> {
+    match options.align {
+        Some(align) => vec![align % 64],
+        None => OFFSETS.iter().cycle().take(options.placements.max(1)).copied().collect(),
+    }
+}
