@@ -61,7 +61,6 @@ mod seek;
 mod shape;
 #[cfg(target_arch = "x86_64")]
 mod skeleton;
-#[cfg(target_arch = "x86_64")]
 mod stats;
 #[cfg(target_arch = "x86_64")]
 mod subnormal;
