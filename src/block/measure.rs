@@ -3,6 +3,7 @@
 
 use super::Options;
 use super::clock::{Calibration, Clock as _, TscClock};
+use super::counter::Counter;
 use super::discover::{Failure, Found, explain};
 use super::engine::{BLOCK_CODE, Engine, Segment};
 use super::program::{self, Needs, Program, Shape};
@@ -49,9 +50,9 @@ pub enum Repeat {
     /// Registers and memory restored and fences around every repetition: every copy finds the
     /// addresses of the trace.
     Restored,
-    /// In a loop without fences, counted in this register, or in memory: for blocks whose
+    /// In a loop without fences, counted like this: for blocks whose
     /// addresses stay the same.
-    Counted(Option<u8>),
+    Counted(Counter),
 }
 
 /// The unrolled form: `copies` against about half as many, each `repeat` times.
@@ -108,7 +109,7 @@ pub fn looped(
     needs: &Needs,
     found: &Found,
     copies: usize,
-    counter: Option<u8>,
+    counter: Counter,
     long: u32,
 ) -> Form {
     let mut form = Form {
@@ -120,7 +121,7 @@ pub fn looped(
     let mut start = BLOCK_CODE;
     for offset in [0, 32] {
         let shape = shape(block, needs, found, copies, start + offset);
-        let program = program::looped(&shape, counter, LOOP_WARM);
+        let program = program::looped(&shape, counter, LOOP_WARM.min(long));
         start = program.end().next_multiple_of(64) + 64;
         let segment = |repeat| Segment { entry: program.start, repeat };
         form.pairs.push((segment(long), segment(long / 2)));
@@ -144,6 +145,7 @@ fn shape<'a>(
         reseeded: &found.reseeded,
         taken: &found.taken,
         start,
+        rip_area: found.rip_area,
     }
 }
 
