@@ -5,9 +5,8 @@
 #![cfg(target_arch = "x86_64")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-use proptest::prelude::*;
 use std::process::{Command, Output};
-use tdtool::block::{Options, Profiler, Report, Status};
+use tdtool::block::{Holds, Options, Profiler, Report, Status};
 use tdtool::code::{Block, parse_hex};
 
 fn tool(args: &[&str]) -> Output {
@@ -80,55 +79,32 @@ fn every_address_a_block_touches_becomes_legal() {
 }
 
 #[test]
-fn a_hostile_block_loses_its_own_measurement_and_nothing_else() {
+fn a_block_runs_with_values_that_suit_it_and_registers_are_set_again_only_if_they_must() {
     let Some(mut profiler) = profiler() else { return };
-    // Each finds the harness by lea rax,[rip] (16 MiB + 7 behind its start) and writes to it.
-    let into_harness = |offset: i32, then: &str| {
-        let distance = offset - 0x100_0007;
-        let bytes: String = distance.to_le_bytes().iter().map(|b| format!("{b:02x}")).collect();
-        format!("488d0500000000 4805{bytes} {then}")
+    let own = |report: &Report| {
+        report.invariants.iter().find(|i| i.name == "own-registers").map(|i| i.verdict)
     };
-    let fill = "4889c7 31c9 b900200000 4831c0 48f7d0 f3aa"; // rdi=rax; 8192 bytes of ff
-    let hostile = [
-        into_harness(0x40000, "48c70000000000"),
-        into_harness(0x40000, fill),
-        into_harness(0x66000, fill),
-        into_harness(0x76000, fill),
-        into_harness(0x7b000, fill),
-        into_harness(0x0, "48c70000000000"),
-        into_harness(0x1000, fill),
-        "31c0 488b00".into(),                  // null pointer
-        "48b80000000000008000 488b00".into(),  // not canonical
-        "48c7c0ffffffff 488b00".into(),        // the kernel's half
-        "31c9 f7f9".into(),                    // division by zero
-        "48b9ffffffffffff0000 f3aa".into(),    // rep stosb over the whole address space
-        "fd 48b9ffffffffffff0000 f3a4".into(), // backwards
-        "31e4 50".into(),                      // no stack
-        "48bc0000000000008000 50".into(),      // a stack that is not canonical
-        "0fae10".into(),                       // ldmxcsr: reserved bits or unmasked
-        "d928".into(),                         // fldcw: unmasked
-        "d92b dbe2 d9ee d9e8 def1 9b".into(),  // unmasked x87 division by zero
-        "62f17c48580500000000".into(),         // AVX-512, which may be missing
-        "9c 58 480d00000400 50".into(),        // an alignment flag on the stack, never loaded
-        "fd".into(),                           // direction flag left set
-        "f00fc1433e".into(),                   // lock xadd across a line
-        "87433e".into(),                       // xchg across a line
-        "0f77".into(),                         // emms
-        "c4e27d180500000000".into(),           // vbroadcastss ymm0,[rip]
-        "48b80000000000700000 488900".into(),  // some library's address
-    ];
-    let healthy = "488b03 4801c1 48890b";
-    for hex in &hostile {
+    for hex in [
+        "0f284ef7 0f294ff0",           // movaps xmm1,[rsi-9]; movaps [rdi-16],xmm1
+        "c5fc2845b0 c5fc299d50ffffff", // vmovaps around [rbp-0x50] and [rbp-0xb0]
+        "49c1e603 4b8d0437 488b10",    // shl r14,3; lea rax,[r15+r14]; mov rdx,[rax]
+        "31d2 48f7f1",                 // xor edx,edx; div rcx
+        "8b0ced44617f01",              // mov ecx,[rbp*8+0x17f6144]
+        "488b06 482b00 488b0cc7",      // an index from a difference of loaded values
+        "480fa307",                    // bt [rdi],rax
+        "d7",                          // xlatb
+        "f3480fbdc1 f3a4",             // lzcnt rax,rcx; rep movsb
+        "678b03",                      // mov eax,[ebx]
+        "c8100000 c9",                 // enter 16,0; leave
+    ] {
         let report = measure(&mut profiler, hex);
-        eprintln!("{:8} {hex}: {:?}", report.status.word(), report.reason);
-        let after = measure(&mut profiler, healthy);
-        let ran = matches!(after.status, Status::Ok | Status::Unstable);
-        assert!(ran, "after {hex}: {:?}", after.reason);
-        assert_eq!(after.pages.len(), 1, "after {hex}");
+        let ran = matches!(report.status, Status::Ok | Status::Unstable);
+        assert!(ran, "{hex}: {:?} {:?}", report.reason, report.place);
+        assert_eq!(own(&report), Some(Holds::Held), "{hex}");
     }
-    let Some(before) = settled(&mut profiler, "480fafc3") else { return };
-    let cycles = before.throughput.unwrap().cycles;
-    assert!((cycles / 3.0 - 1.0).abs() < 0.05, "imul after them all: {cycles}");
+    // mov rcx,[rax]; xor eax,eax: the next copy finds a null pointer whatever rax was.
+    let report = measure(&mut profiler, "488b08 31c0");
+    assert_eq!(own(&report), Some(Holds::Violated), "{:?}", report.reason);
 }
 
 #[test]
@@ -160,25 +136,5 @@ fn the_json_document_has_what_its_schema_promises() {
     let verdicts = ["held", "violated", "unchecked"];
     for invariant in json["invariants"].as_array().unwrap() {
         assert!(verdicts.contains(&invariant["verdict"].as_str().unwrap()), "{invariant}");
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever the bytes are, the host process goes on and gets an answer.
-    #[test]
-    fn random_bytes_never_harm_the_host(bytes in proptest::collection::vec(any::<u8>(), 1..24)) {
-        thread_local! {
-            static PROFILER: std::cell::RefCell<Option<Profiler>> =
-                std::cell::RefCell::new(Some(Profiler::new(Options::quick())));
-        }
-        if let Ok(block) = Block::decode(&bytes) {
-            PROFILER.with_borrow_mut(|p| {
-                if let Some(profiler) = p && profiler.measure(&block).is_err() {
-                    eprintln!("skipped: no sandbox here");
-                    *p = None;
-                }
-            });
-        }
     }
 }

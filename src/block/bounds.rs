@@ -102,7 +102,7 @@ impl Profiler {
         (copies, how, _): Copies,
     ) -> Result<Option<Bound>> {
         let Some(skeleton) = skeleton(block) else { return Ok(None) };
-        if matches!(how, Repeat::Counted(_)) && skeleton.flags_live_in() {
+        if matches!(how, Repeat::Counted(counter) if counter.disturbs(&skeleton)) {
             return Ok(None);
         }
         let options = Options { values: Some(found.values.clone()), ..self.options.clone() };

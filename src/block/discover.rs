@@ -3,43 +3,18 @@
 
 use super::Options;
 use super::engine::{BLOCK_CODE, Engine, Segment};
-use super::program::{self, Needs, Program, Shape};
-use super::sandbox::layout::{self as at};
-use super::sandbox::{Ended, Fault};
+pub use super::failure::{Failure, explain};
+use super::program::{self, Needs, Shape};
+use super::sandbox::Ended;
+use super::seek::Seeker;
+pub use super::trace::Access;
 use super::values::Values;
 use crate::Result;
 use crate::code::{Block, Inst};
-use iced_x86::Register;
+use iced_x86::Mnemonic;
 
-/// Why a block cannot be run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// The reason, without a full stop.
-    pub reason: String,
-    /// In which copy, from 0.
-    pub copy: Option<usize>,
-    /// At which instruction, from 0.
-    pub instruction: Option<usize>,
-    /// The address it touched, where there is one.
-    pub address: Option<u64>,
-}
-
-/// One access of the trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
-    /// Copy, from 0.
-    pub copy: usize,
-    /// Instruction, from 0.
-    pub instruction: usize,
-    /// First byte.
-    pub address: u64,
-    /// Bytes; 0 where the size is not fixed (`rep`).
-    pub size: u64,
-    /// Whether it reads.
-    pub reads: bool,
-    /// Whether it writes.
-    pub writes: bool,
-}
+/// Lines in one set of the smallest L1 data cache that leave a way to the harness.
+const WAYS: usize = 7;
 
 /// A block that runs.
 #[derive(Debug, Clone)]
@@ -60,6 +35,10 @@ pub struct Found {
     pub accesses: Vec<Access>,
     /// Whether the trace holds every access.
     pub complete: bool,
+    /// General-purpose registers and memory at the end.
+    pub end: End,
+    /// Where `[rip+x]` points, from the start of the region.
+    pub rip_area: usize,
 }
 
 impl Found {
@@ -71,13 +50,42 @@ impl Found {
             let own = self.accesses[at..].iter().take_while(move |a| a.copy == copy);
             own.map(|a| (a.instruction, a.address, a.size))
         };
-        self.complete
-            && self.accesses.iter().all(|a| a.size > 0)
-            && (2..self.copies).all(|copy| of(copy).eq(of(1)))
+        self.complete && (2..self.copies).all(|copy| of(copy).eq(of(1)))
+    }
+
+    /// Lines in the fullest set of an L1 data cache of 64 sets, and pages.
+    pub fn unrest(&self) -> (usize, usize) {
+        let mut sets = vec![Vec::new(); 64];
+        for line in self.accesses.iter().flat_map(Access::lines) {
+            let set = &mut sets[(line % 64) as usize];
+            if !set.contains(&line) {
+                set.push(line);
+            }
+        }
+        let fullest = sets.iter().map(Vec::len).max().unwrap_or(0);
+        (fullest.max(WAYS), self.pages.len())
+    }
+
+    /// Whether all it touches can stay in the L1 data cache, each page with one of its own.
+    pub fn is_calm(&self, physical: usize) -> bool {
+        self.pages.len() <= WAYS.min(physical)
+            || self.unrest().0 <= WAYS && self.pages.len() <= physical
     }
 }
 
+/// What a run left behind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct End {
+    /// General-purpose registers, in encoding order.
+    pub registers: Vec<u64>,
+    /// The physical pages in use.
+    pub memory: Vec<u8>,
+}
+
 /// Finds values and pages with which `copies` copies of the block run, or fewer if need be.
+///
+/// In this order: the prepared sets of values; values changed one by one where they reach the
+/// failing instruction; fewer copies; last, registers set again before every copy.
 ///
 /// # Errors
 /// The sandbox cannot be started. A block that does not run is a [`Failure`].
@@ -88,238 +96,131 @@ pub fn discover(
     copies: usize,
     options: &Options,
 ) -> Result<std::result::Result<Found, Failure>> {
-    let mut first: Option<Failure> = None;
-    let clobbered = clobbered_addresses(block);
-    let all = options.candidates();
-    let reseeds: &[&[u8]] =
-        if options.reseed && !clobbered.is_empty() { &[&[], &clobbered] } else { &[&[]] };
-    for reseeded in reseeds {
-        for values in &all {
-            let mut copies = copies;
-            loop {
-                let tried = attempt(engine, block, needs, copies, reseeded, values, options)?;
-                let (failure, fewer) = match tried {
-                    Ok(found) => return Ok(Ok(found)),
-                    Err(tried) => tried,
-                };
-                let hopeless = failure.reason.starts_with(ILLEGAL);
-                first.get_or_insert(failure);
-                if hopeless {
-                    return Ok(Err(first.unwrap_or_else(Failure::nothing)));
-                }
-                if !fewer || copies < 8 {
-                    break;
-                }
-                copies /= 2;
-            }
-        }
-    }
-    Ok(Err(first.unwrap_or_else(Failure::nothing)))
+    Seeker::new(engine, block, needs, copies, options).run()
 }
 
-/// Start of the reason when the processor lacks an instruction: no value helps.
-const ILLEGAL: &str = "illegal instruction";
-
-impl Failure {
-    /// Before anything was tried.
-    pub fn nothing() -> Self {
-        let reason = "nothing was tried".to_owned();
-        Self { reason, copy: None, instruction: None, address: None }
-    }
-}
-
-/// One value set: a traced run. The flag says whether fewer copies could help.
-fn attempt(
+/// Runs the copies as they are measured, and compares what that leaves behind with what the
+/// traced run left: the same pages, the same registers, the same memory. Both hold the same
+/// instructions, so that the addresses in between were the same too.
+///
+/// # Errors
+/// The sandbox cannot be started.
+pub fn replay(
     engine: &mut Engine,
     block: &Block,
     needs: &Needs,
-    copies: usize,
-    reseeded: &[u8],
-    values: &Values,
+    found: &Found,
     options: &Options,
-) -> Result<std::result::Result<Found, (Failure, bool)>> {
-    engine.prepare(values, options.physical_pages, options.pages_allowed())?;
-    let shape =
-        Shape { block, needs, copies, lines: false, reseeded, taken: &[], start: BLOCK_CODE };
-    let program = program::trace(&shape);
-    if program.end() > at::CODE + at::CODE_SIZE {
-        let reason = "the copies do not fit the harness".to_owned();
-        let failure = Failure { reason, copy: None, instruction: None, address: None };
-        return Ok(Err((failure, true)));
-    }
-    engine.worker()?.write(program.start, &program.bytes);
-    let segment = Segment { entry: program.start, repeat: 1 };
-    let (ended, _) = engine.run(&[segment], &[(0, 1)])?;
-    if ended != Ended::Done {
-        let fewer = matches!(ended, Ended::TooManyPages(_));
-        return Ok(Err((explain(&ended, &program, options.pages_allowed()), fewer)));
-    }
-    let pages = engine.pages();
-    let lines = engine.changed_lines(&pages, values.memory, options.physical_pages);
-    if lines.len() > at::LINES_MAX {
-        let reason = format!("it writes {} cache lines", lines.len());
-        let failure = Failure { reason, copy: None, instruction: None, address: None };
-        return Ok(Err((failure, true)));
-    }
-    let worker = engine.worker()?;
-    let taken = worker.read(program.conditions, copies).iter().map(|b| *b != 0).collect();
-    let slots = worker.read(at::TRACE, 8 * program.slots.len());
-    let (accesses, complete) = accesses(block, &program, &slots, worker.base());
-    let region = worker.base()..worker.base() + at::SIZE as u64;
-    if let Some(access) = accesses.iter().find(|a| region.contains(&a.address)) {
-        let failure = Failure {
-            reason: "an address of the harness itself".to_owned(),
-            copy: Some(access.copy),
-            instruction: Some(access.instruction),
-            address: Some(access.address),
-        };
-        engine.discard();
-        return Ok(Err((failure, false)));
-    }
-    Ok(Ok(Found {
-        values: values.clone(),
-        copies,
-        pages,
-        lines,
-        taken,
-        reseeded: reseeded.to_vec(),
-        accesses,
-        complete,
-    }))
-}
-
-/// Address registers whose initial value the block uses and then overwrites.
-fn clobbered_addresses(block: &Block) -> Vec<u8> {
-    let written =
-        |register: Register| {
-            block.instructions.iter().flat_map(|i| &i.registers).any(|used| {
-                used.register().full_register() == register && Inst::writes(used.access())
-            })
-        };
-    let inputs = block.inputs();
-    let mut found = Vec::new();
-    for memory in block.instructions.iter().flat_map(|i| &i.memory) {
-        for register in [memory.base(), memory.index()].map(Register::full_register) {
-            let number = register.number() as u8;
-            if register.is_gpr64()
-                && inputs.contains(&register)
-                && !found.contains(&number)
-                && written(register)
-            {
-                found.push(number);
-            }
-        }
-    }
-    found
-}
-
-/// The accesses of a trace; `false` if some of them are not in it.
-fn accesses(block: &Block, program: &Program, slots: &[u8], base: u64) -> (Vec<Access>, bool) {
-    let mut all = Vec::new();
-    let mut complete = true;
-    let mut next = 0;
-    let copies = program.copies.len();
-    for copy in 0..copies {
-        for (index, inst) in block.instructions.iter().enumerate() {
-            let mut stored = Vec::new();
-            while let Some((c, i, register)) = program.slots.get(next)
-                && (*c, *i) == (copy, index)
-            {
-                let bytes = &slots[8 * next..8 * next + 8];
-                let value = bytes.iter().rev().fold(0, |v, b| v << 8 | u64::from(*b));
-                stored.push((*register, value));
-                next += 1;
-            }
-            for memory in &inst.memory {
-                if !Inst::reads(memory.access()) && !Inst::writes(memory.access()) {
-                    continue;
-                }
-                let rip = inst.rip_displacement.is_some() && memory.base() == Register::None;
-                let address = if rip {
-                    let low = inst.decoded.ip_rel_memory_address() as i64 & at::RIP_MASK;
-                    Some(base + at::RIP_AREA as u64 + low as u64)
-                } else {
-                    address(memory, &stored)
-                };
-                let size = if inst.decoded.has_rep_prefix() || inst.decoded.has_repne_prefix() {
-                    0
-                } else {
-                    memory.memory_size().size() as u64
-                };
-                match address {
-                    Some(address) => {
-                        let (reads, writes) =
-                            (Inst::reads(memory.access()), Inst::writes(memory.access()));
-                        all.push(Access { copy, instruction: index, address, size, reads, writes });
-                    }
-                    None => complete = false,
-                }
-            }
-        }
-    }
-    (all, complete)
-}
-
-/// The address of an operand, given the 64-bit registers stored before it.
-fn address(memory: &iced_x86::UsedMemory, stored: &[(Register, u64)]) -> Option<u64> {
-    memory.virtual_address(0, |register, _, _| match register {
-        Register::FS => Some(at::FS_BASE),
-        Register::GS => Some(at::GS_BASE),
-        Register::DS | Register::ES | Register::CS | Register::SS => Some(0),
-        _ => {
-            let full = register.full_register();
-            let (_, value) = stored.iter().find(|(r, _)| *r == full)?;
-            match register.size() {
-                8 => Some(*value),
-                4 => Some(value & 0xffff_ffff),
-                _ => None,
-            }
-        }
-    })
-}
-
-/// Puts the end of a command into words.
-pub fn explain(ended: &Ended, program: &Program, page_limit: usize) -> Failure {
-    let (reason, fault) = match ended {
-        Ended::TooManyPages(fault) if page_limit == 0 => {
-            ("a page fault, and no pages are mapped on request".to_owned(), Some(fault))
-        }
-        Ended::Done => ("it ran".to_owned(), None),
-        Ended::Fault(fault) => (fault_reason(fault), Some(fault)),
-        Ended::MapRefused(fault) => ("the kernel refuses to map the page".to_owned(), Some(fault)),
-        Ended::TooManyPages(fault) => (format!("more than {page_limit} pages"), Some(fault)),
-        Ended::TimedOut => ("the watchdog stopped it after 100 ms".to_owned(), None),
-        Ended::Died(how) => (format!("the worker died: {how}"), None),
+) -> Result<std::result::Result<(), Failure>> {
+    let shape = Shape {
+        block,
+        needs,
+        copies: found.copies,
+        lines: !found.lines.is_empty(),
+        reseeded: &found.reseeded,
+        taken: &found.taken,
+        start: BLOCK_CODE,
+        rip_area: found.rip_area,
     };
-    let origin = fault.and_then(|f| f.offset).and_then(|offset| program.origin(offset));
-    let page_fault = fault.filter(|f| f.trap == 14);
-    Failure {
-        reason,
-        copy: origin.map(|o| o.0),
-        instruction: origin.map(|o| o.1),
-        address: page_fault.map(|f| f.cr2),
+    let program = program::replay(&shape);
+    engine.worker()?.write(program.start, &program.bytes);
+    let (ended, _) = engine.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)])?;
+    if ended != Ended::Done {
+        return Ok(Err(explain(&ended, &program, options.pages_allowed())));
     }
+    Ok(same_end(engine, block, found))
 }
 
-fn fault_reason(fault: &Fault) -> String {
-    match (fault.signal, fault.trap) {
-        (libc::SIGSEGV, 14) if fault.cr2 < 0x1_0000 => {
-            "an address below the lowest that may be mapped".to_owned()
-        }
-        (libc::SIGSEGV, 14) if fault.cr2 >= at::USER_TOP => {
-            "an address of the kernel's half".to_owned()
-        }
-        (libc::SIGSEGV, 14) => "an address of the harness itself".to_owned(),
-        (libc::SIGSEGV, _) => {
-            "a general protection fault: non-canonical address or misaligned vector".to_owned()
-        }
-        (libc::SIGBUS, 12) => "a stack fault: non-canonical address".to_owned(),
-        (libc::SIGBUS, 17) => "an alignment check".to_owned(),
-        (libc::SIGBUS, _) => "a bus error".to_owned(),
-        (libc::SIGFPE, 0) => "a division error".to_owned(),
-        (libc::SIGFPE, _) => "an unmasked floating-point exception".to_owned(),
-        (libc::SIGILL, _) => format!("{ILLEGAL}: this processor does not have it"),
-        (libc::SIGTRAP, _) => "a trap".to_owned(),
-        (signal, trap) => format!("signal {signal}, trap {trap}"),
+fn same_end(engine: &Engine, block: &Block, found: &Found) -> std::result::Result<(), Failure> {
+    let differs = |what: &str| {
+        Err(Failure::of_all(format!(
+            "{what} than the run that found its pages: the block depends on something outside its \
+             registers and memory"
+        )))
+    };
+    if engine.pages().as_ref() != Some(&found.pages) {
+        return differs("the measured run touches other pages");
+    }
+    let moody = |inst: &Inst| {
+        use Mnemonic as M;
+        matches!(
+            inst.decoded.mnemonic(),
+            M::Rdtsc | M::Rdtscp | M::Rdpid | M::Fnstenv | M::Fstenv | M::Fnsave | M::Fsave
+        )
+    };
+    if block.instructions.iter().any(moody) {
+        return Ok(());
+    }
+    if engine.end_registers() != found.end.registers {
+        return differs("the measured run ends with other registers");
+    }
+    if engine.memory() != found.end.memory {
+        return differs("the measured run leaves other memory");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::parse_hex;
+
+    /// A block whose jump is taken in every other copy: where the measured code would take one,
+    /// it is sent to an instruction that traps.
+    #[test]
+    fn no_copy_of_the_measured_run_takes_its_final_jump() {
+        // xor rax,1; test al,1; jnz (near)
+        let block = Block::decode(&parse_hex("4883f001 a801 0f8500000000").unwrap()).unwrap();
+        let (needs, options, copies) = (Needs::of(&block), Options::default(), 20);
+        let mut engine = Engine::new(None, false);
+        let found = discover(&mut engine, &block, &needs, copies, &options).unwrap().unwrap();
+        let alternating: Vec<bool> = (0..copies).map(|copy| copy % 2 == 0).collect();
+        assert_eq!(found.taken, alternating);
+        let run = |engine: &mut Engine, taken: &[bool]| {
+            let shape = Shape {
+                block: &block,
+                needs: &needs,
+                copies,
+                lines: false,
+                reseeded: &[],
+                taken,
+                start: BLOCK_CODE,
+                rip_area: found.rip_area,
+            };
+            let mut program = program::replay(&shape);
+            let trap = program.end();
+            for (offset, _, instruction) in &program.origins {
+                if *instruction == 2 {
+                    let field = offset + 2 - program.start;
+                    let distance = (trap - (offset + 6)) as i32;
+                    program.bytes[field..field + 4].copy_from_slice(&distance.to_le_bytes());
+                }
+            }
+            program.bytes.extend([0x0f, 0x0b]); // ud2
+            engine.worker().unwrap().write(program.start, &program.bytes);
+            engine.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)]).unwrap().0
+        };
+        assert_eq!(run(&mut engine, &found.taken), Ended::Done);
+        let trapped = run(&mut engine, &vec![false; copies]);
+        assert!(matches!(trapped, Ended::Fault(fault) if fault.signal == libc::SIGILL));
+    }
+
+    #[test]
+    fn a_block_that_reads_what_is_never_set_up_is_not_passed_as_repeatable() {
+        // add rax,rbx; mov rcx,[rax]
+        let block = Block::decode(&parse_hex("4801d8 488b08").unwrap()).unwrap();
+        let (needs, options) = (Needs::of(&block), Options::default());
+        let mut engine = Engine::new(None, false);
+        let mut found = discover(&mut engine, &block, &needs, 4, &options).unwrap().unwrap();
+        engine.lines(&found.lines).unwrap();
+        let again = replay(&mut engine, &block, &needs, &found, &options).unwrap();
+        assert_eq!(again, Ok(()));
+        // As if the traced run had ended elsewhere.
+        found.end.registers[1] ^= 1;
+        let again = replay(&mut engine, &block, &needs, &found, &options).unwrap();
+        assert!(again.unwrap_err().reason.contains("registers"));
+        found.pages.pop();
+        let again = replay(&mut engine, &block, &needs, &found, &options).unwrap();
+        assert!(again.unwrap_err().reason.contains("pages"));
     }
 }

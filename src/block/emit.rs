@@ -152,6 +152,49 @@ impl Emitter {
         self.relative(&[0x62, r | r2 | 0x61, 0x7c, 0x48, 0x10], register, target);
     }
 
+    /// `vmovups [target], ymm`.
+    pub fn store_ymm(&mut self, register: u8, target: usize) {
+        let r = if register < 8 { 0x80 } else { 0 };
+        self.relative(&[0xc5, r | 0x7c, 0x11], register, target);
+    }
+
+    /// `vmovups [target], zmm`.
+    pub fn store_zmm(&mut self, register: u8, target: usize) {
+        let r = if register & 8 == 0 { 0x80 } else { 0 };
+        let r2 = if register & 16 == 0 { 0x10 } else { 0 };
+        self.relative(&[0x62, r | r2 | 0x61, 0x7c, 0x48, 0x11], register, target);
+    }
+
+    /// `kmovw [target], k`.
+    pub fn store_mask(&mut self, register: u8, target: usize) {
+        self.relative(&[0xc5, 0xf8, 0x91], register, target);
+    }
+
+    /// `movq mm, [target]`.
+    pub fn load_mm(&mut self, register: u8, target: usize) {
+        self.relative(&[0x0f, 0x6f], register, target);
+    }
+
+    /// `lea r64, [r64 - 1]`; changes no flag.
+    pub fn step_down(&mut self, register: u8) {
+        let high = register >> 3;
+        self.raw(&[0x48 | high << 2 | high, 0x8d, 0x40 | (register & 7) << 3 | register & 7]);
+        if register & 7 == 4 {
+            self.raw(&[0x24]);
+        }
+        self.raw(&[0xff]);
+    }
+
+    /// `mov r64, r64`.
+    pub fn copy(&mut self, to: u8, from: u8) {
+        self.raw(&[0x48 | (from >> 3) << 2 | to >> 3, 0x89, 0xc0 | (from & 7) << 3 | to & 7]);
+    }
+
+    /// `jrcxz` over the next `bytes` bytes.
+    pub fn skip_if_rcx_is_zero(&mut self, bytes: u8) {
+        self.raw(&[0xe3, bytes]);
+    }
+
     /// `kxnorw k, k, k`: all ones.
     pub fn set_mask(&mut self, register: u8) {
         let others = (!register & 15) << 3;
@@ -181,9 +224,9 @@ impl Emitter {
         self.raw(&[0x0f, 0xae, 0xe8]);
     }
 
-    /// An instruction of the block, its `rip`-relative operand pointed at the `rip` area and its
+    /// An instruction of the block, its `rip`-relative operand pointed at `rip_area` and its
     /// `lock` prefix replaced by one that means nothing, if `unlocked`.
-    pub fn instruction(&mut self, inst: &Inst, unlocked: bool) {
+    pub fn instruction(&mut self, inst: &Inst, unlocked: bool, rip_area: usize) {
         let start = self.here();
         let mut bytes = inst.bytes.clone();
         if unlocked && let Some(lock) = lock_prefix(inst) {
@@ -191,7 +234,7 @@ impl Emitter {
         }
         if let Some(field) = inst.rip_displacement {
             let low = inst.decoded.ip_rel_memory_address() as i64 & at::RIP_MASK;
-            let distance = at::RIP_AREA as i64 + low - (start + bytes.len()) as i64;
+            let distance = rip_area as i64 + low - (start + bytes.len()) as i64;
             bytes[field..field + 4].copy_from_slice(&(distance as i32).to_le_bytes());
         }
         self.raw(&bytes);
@@ -263,5 +306,14 @@ mod tests {
         assert_eq!(text(|e| e.load_zmm(6, 0x2000)), "vmovups zmm6,[2000h]");
         assert_eq!(text(|e| e.set_mask(3)), "kxnorw k3,k3,k3");
         assert_eq!(text(|e| e.load_mxcsr(0x2000)), "ldmxcsr [2000h]");
+        assert_eq!(text(|e| e.store_ymm(12, 0x2000)), "vmovups [2000h],ymm12");
+        assert_eq!(text(|e| e.store_zmm(25, 0x2000)), "vmovups [2000h],zmm25");
+        assert_eq!(text(|e| e.store_mask(5, 0x2000)), "kmovw [2000h],k5");
+        assert_eq!(text(|e| e.load_mm(5, 0x2000)), "movq mm5,[2000h]");
+        assert_eq!(text(|e| e.step_down(1)), "lea rcx,[rcx-1]");
+        assert_eq!(text(|e| e.step_down(12)), "lea r12,[r12-1]");
+        assert_eq!(text(|e| e.copy(13, 1)), "mov r13,rcx");
+        assert_eq!(text(|e| e.copy(1, 9)), "mov rcx,r9");
+        assert_eq!(text(|e| e.skip_if_rcx_is_zero(5)), "jrcxz 0000000000001007h");
     }
 }

@@ -36,6 +36,8 @@ pub struct Engine {
     /// Whether this core was seen to sustain the wide sentinel; how often that was tried.
     wide: bool,
     tries: u32,
+    /// Whether anything ran since the last pages were unmapped.
+    ran: bool,
     /// Workers started so far.
     pub started: u32,
 }
@@ -56,6 +58,7 @@ impl Engine {
             clock: Places::default(),
             wide: false,
             tries: 0,
+            ran: false,
             started: 0,
         }
     }
@@ -81,6 +84,7 @@ impl Engine {
             worker.write(at::CODE, &code);
             self.clock = places;
             self.started += 1;
+            self.ran = false;
             self.worker = Some(worker);
         }
         self.worker.as_mut().ok_or_else(|| crate::Error::failed("no sandbox worker"))
@@ -176,12 +180,10 @@ impl Engine {
     /// # Errors
     /// The sandbox cannot be started.
     pub fn prepare(&mut self, values: &Values, physical: usize, pages: usize) -> Result<()> {
-        let worker = self.worker()?;
-        if worker.get32(at::MAIL + mail::PAGE_COUNT) > 0 {
-            let ended = worker.command(mail::UNMAP, WATCHDOG);
-            if ended != Ended::Done {
-                self.discard();
-            }
+        // Not only if the worker says that there are pages: a block may have made it say so.
+        let ran = std::mem::replace(&mut self.ran, false);
+        if ran && self.worker()?.command(mail::UNMAP, WATCHDOG) != Ended::Done {
+            self.discard();
         }
         let worker = self.worker()?;
         let count = physical.clamp(1, at::PHYSICAL_MAX) as u32;
@@ -236,6 +238,8 @@ impl Engine {
         schedule: &[(usize, u16)],
     ) -> Result<(Ended, Vec<u32>)> {
         let count = schedule.len().min(at::SCHEDULE_MAX);
+        self.worker()?;
+        self.ran = true;
         let worker = self.worker()?;
         let base = worker.base();
         for (i, segment) in segments.iter().enumerate().take(mail::SEGMENTS_MAX) {
@@ -295,12 +299,33 @@ impl Engine {
         self.lines(lines)
     }
 
-    /// Addresses of the pages mapped for the block, as the worker says.
-    pub fn pages(&self) -> Vec<u64> {
-        let Some(worker) = &self.worker else { return Vec::new() };
+    /// Addresses of the pages mapped for the block, as the worker says; `None` if what it says
+    /// cannot be.
+    pub fn pages(&self) -> Option<Vec<u64>> {
+        let worker = self.worker.as_ref()?;
         let count = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
         let bytes = worker.read(at::PAGES, 8 * count.min(at::PAGES_MAX));
-        bytes.chunks_exact(8).map(word).collect()
+        let pages: Vec<u64> = bytes.chunks_exact(8).map(word).collect();
+        let region = worker.base()..worker.base() + at::SIZE as u64;
+        let sound = |page: &u64| {
+            page.is_multiple_of(PAGE as u64)
+                && (lowest()..at::USER_TOP).contains(page)
+                && !region.contains(page)
+        };
+        (count <= at::PAGES_MAX && pages.iter().all(sound)).then_some(pages)
+    }
+
+    /// General-purpose registers at the end of the last run, as the worker says.
+    pub fn end_registers(&self) -> Vec<u64> {
+        let Some(worker) = &self.worker else { return Vec::new() };
+        worker.read(at::CONTEXT + context::END_REGISTERS, 128).chunks_exact(8).map(word).collect()
+    }
+
+    /// What the physical pages hold.
+    pub fn memory(&self) -> Vec<u8> {
+        let Some(worker) = &self.worker else { return Vec::new() };
+        let pages = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
+        worker.read(at::PHYSICAL, PAGE * pages.min(at::PHYSICAL_MAX))
     }
 
     /// Lines (64 bytes) of the physical pages that differ from the pattern, by the address of the

@@ -3,6 +3,7 @@
 
 use super::Options;
 use super::clock::{Calibration, TscClock};
+use super::counter::Counter;
 use super::discover::{Failure, Found, explain};
 use super::engine::{BLOCK_CODE, Engine, Segment};
 use super::program::{self, Needs, Program, Shape};
@@ -53,9 +54,9 @@ pub enum Repeat {
     /// Registers and memory restored and fences around every repetition: every copy finds the
     /// addresses of the trace.
     Restored,
-    /// In a loop without fences, counted in this register, or in memory: for blocks whose
+    /// In a loop without fences, counted like this: for blocks whose
     /// addresses stay the same.
-    Counted(Option<u8>),
+    Counted(Counter),
 }
 
 /// The unrolled form: `copies` against about half as many, each `repeat` times.
@@ -117,7 +118,7 @@ pub fn looped(
     needs: &Needs,
     found: &Found,
     copies: usize,
-    counter: Option<u8>,
+    counter: Counter,
     long: u32,
 ) -> Form {
     let between = f64::from(long - long / 2) * copies as f64;
@@ -132,7 +133,7 @@ pub fn looped(
     let mut start = BLOCK_CODE;
     for offset in [0, 32] {
         let shape = shape(block, needs, found, copies, start + offset);
-        let program = program::looped(&shape, counter, LOOP_WARM);
+        let program = program::looped(&shape, counter, LOOP_WARM.min(long));
         start = program.end().next_multiple_of(64) + 64;
         let segment = |repeat| Segment { entry: program.start, repeat };
         form.pairs.push((segment(long), segment(long / 2)));
@@ -156,6 +157,7 @@ fn shape<'a>(
         reseeded: &found.reseeded,
         taken: &found.taken,
         start,
+        rip_area: found.rip_area,
     }
 }
 
@@ -349,6 +351,8 @@ mod tests {
             reseeded: Vec::new(),
             accesses: Vec::new(),
             complete: true,
+            end: Default::default(),
+            rip_area: 0,
         };
         let needs = Needs::of(&block);
         let iterations = |how| {
@@ -357,9 +361,9 @@ mod tests {
         };
         // 64 copies apart, five times and one or two times before.
         assert_eq!(iterations(Repeat::Restored), (320.0, 384.0));
-        assert_eq!(iterations(Repeat::Counted(None)), (320.0, 448.0));
+        assert_eq!(iterations(Repeat::Counted(Counter::Memory)), (320.0, 448.0));
         // Long and short loops warm up alike.
-        let form = looped(&block, &needs, &found, 4, None, 100);
+        let form = looped(&block, &needs, &found, 4, Counter::Memory, 100);
         assert_eq!((form.between, form.between_whole_runs()), (200.0, 200.0));
     }
 }

@@ -4,9 +4,9 @@
 //! |---|---|
 //! | `sandbox` | the worker process and what protects the host from it |
 //! | `engine` | the worker as the profiler uses it |
-//! | `emit`, `program` | the code around the block |
+//! | `emit`, `counter`, `program` | the code around the block |
 //! | `options`, `init`, `repeat` | what can be chosen, and giving a document back |
-//! | `values`, `discover` | initial values, pages, the address trace |
+//! | `values`, `discover`, `seek`, `search`, `trace` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure`, `timed` | timing |
 //! | `counters`, `pmu` | what a PMU adds: cycles, misses, the top-down tree |
 //! | `invariants`, `subnormal` | what held, and how that is known |
@@ -23,6 +23,8 @@ mod bounds;
 mod clock;
 #[cfg(target_arch = "x86_64")]
 mod conclude;
+#[cfg(target_arch = "x86_64")]
+mod counter;
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is counted there"))]
 mod counters;
 mod csv;
@@ -33,6 +35,10 @@ mod document;
 mod emit;
 #[cfg(target_arch = "x86_64")]
 mod engine;
+#[cfg(target_arch = "x86_64")]
+mod failure;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod hostile;
 mod init;
 #[cfg(target_arch = "x86_64")]
 mod invariants;
@@ -53,6 +59,10 @@ pub mod rows;
 #[cfg(target_arch = "x86_64")]
 mod sandbox;
 #[cfg(target_arch = "x86_64")]
+mod search;
+#[cfg(target_arch = "x86_64")]
+mod seek;
+#[cfg(target_arch = "x86_64")]
 mod shape;
 #[cfg(target_arch = "x86_64")]
 mod skeleton;
@@ -62,6 +72,8 @@ mod subnormal;
 mod text;
 #[cfg(target_arch = "x86_64")]
 mod timed;
+#[cfg(target_arch = "x86_64")]
+mod trace;
 mod values;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod x86_absent;

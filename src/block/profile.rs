@@ -2,7 +2,8 @@
 
 pub use super::conclude::rejected;
 use super::conclude::{conclude, empty, fail, form_result};
-use super::discover::{Failure, Found, discover};
+use super::counter::Counter;
+use super::discover::{Failure, Found, discover, replay};
 use super::document::{FormResult, Forms, Report, Status, Where};
 use super::engine::Engine;
 use super::measure::{self, Form, Pass, Repeat};
@@ -35,6 +36,12 @@ impl Profiler {
         let engine = Engine::new(Source::cpu(&options), Source::inspect(&options));
         let source = Source::new(&options);
         Self { engine, options, source, suspicious: false, deadline: Instant::now() }
+    }
+
+    /// Where the worker's region lies, which no block is told.
+    #[cfg(test)]
+    pub(super) fn region(&mut self) -> u64 {
+        self.engine.worker().expect("a sandbox").base()
     }
 
     /// How long a block may wait from now on for a core that nothing else uses.
@@ -70,6 +77,8 @@ impl Profiler {
             .chain((layers.left_mapped > 0).then(|| "sealed system pages stay mapped".to_owned()))
             .collect();
         if let Err(failure) = self.attempt(block, &mut report)? {
+            // Whatever it may have left behind goes with its worker.
+            self.engine.discard();
             self.suspicious = true;
             fail(&mut report, &failure);
         }
@@ -83,14 +92,14 @@ impl Profiler {
     ) -> Result<std::result::Result<(), Failure>> {
         let needs = Needs::of(block);
         let copies = shape::copies(block, &self.options);
-        let mut found = match discover(&mut self.engine, block, &needs, copies, &self.options)? {
+        let found = match discover(&mut self.engine, block, &needs, copies, &self.options)? {
             Ok(found) => found,
             Err(failure) => return Ok(Err(failure)),
         };
-        if let Some(failure) = split_lock(block, &found) {
+        self.engine.lines(&found.lines)?;
+        if let Err(failure) = replay(&mut self.engine, block, &needs, &found, &self.options)? {
             return Ok(Err(failure));
         }
-        self.engine.lines(&found.lines)?;
         let (copies, how, rough) = match self.first_look(block, &needs, &found)? {
             Ok(look) => look,
             Err(failure) => return Ok(Err(failure)),
@@ -110,9 +119,11 @@ impl Profiler {
         }
         let after = self.engine.worker()?.switches();
         let switches = after.zip(switches).map(|(a, b)| a.saturating_sub(b));
-        found.pages = self.engine.pages();
+        if self.engine.pages().as_ref() != Some(&found.pages) {
+            return Ok(Err(Failure::of_all("a page was mapped while it was timed")));
+        }
         if let Some(reason) = other_pages(&self.options, &found.pages) {
-            return Ok(Err(Failure { reason, copy: None, instruction: None, address: None }));
+            return Ok(Err(Failure::of_all(reason)));
         }
         report.invariants =
             invariants::all(block, &found, copies, &timed, self.options.physical_pages, switches);
@@ -124,6 +135,10 @@ impl Profiler {
         let looped = self.looped(block, &needs, &found, rough)?;
         report.forms = Some(Forms { unrolled, looped });
         self.explain(block, &needs, &found, (&form, shape), report)?;
+        if !found.complete {
+            // Who knows what it touched: the next block gets a fresh worker.
+            self.engine.discard();
+        }
         Ok(Ok(()))
     }
 
@@ -138,7 +153,21 @@ impl Profiler {
         for (copies, how) in shape::ways(block, found, &self.options) {
             let look = measure::unrolled(block, needs, found, (copies, how, 1), &[0]);
             let mut timed = Timed::default();
-            match self.timed(&look, 1, 6, &mut timed)? {
+            let failure = self.timed(&look, 1, 6, &mut timed)?;
+            if self.engine.pages().as_ref() != Some(&found.pages) {
+                // It went further than the trace: back to the pages of that.
+                let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
+                self.engine.prepare(&found.values, physical, pages)?;
+                self.engine.lines(&found.lines)?;
+                if let Err(failure) = replay(&mut self.engine, block, needs, found, &self.options)?
+                {
+                    return Ok(Err(failure));
+                }
+                last =
+                    failure.or_else(|| Some(Failure::of_all("it touches other pages in a loop")));
+                continue;
+            }
+            match failure {
                 None => return Ok(Ok((copies, how, timed.cycles().unwrap_or(1.0).max(0.05)))),
                 Some(failure) => last = Some(failure),
             }
@@ -217,11 +246,10 @@ impl Profiler {
         if !self.options.loop_form {
             return Ok(not("not asked for"));
         }
-        if block.flags_live_in() {
-            return Ok(not(
-                "not possible: a flag lives across iterations, and counting changes it",
-            ));
-        }
+        let counter = match Counter::of(block) {
+            Ok(counter) => counter,
+            Err(reason) => return Ok(not(reason)),
+        };
         // Few copies where memory is written: store forwarding depends on how many there are.
         let copies = if block.instructions.iter().any(crate::code::Inst::writes_memory) {
             1
@@ -229,15 +257,17 @@ impl Profiler {
             48usize.div_ceil(block.instructions.len())
         };
         let long = (CYCLES / (rough.max(0.05) * copies as f64)).clamp(8.0, 400.0) as u32;
-        let form =
-            measure::looped(block, needs, found, copies, shape::free_register(block), long & !1);
+        // Where addresses move, no further than the trace: beyond it they may leave the L1 cache.
+        let traced = (found.copies / copies).max(2) as u32;
+        let long = if found.is_stationary() { long } else { long.min(traced) };
+        let form = measure::looped(block, needs, found, copies, counter, long & !1);
         let mut timed = Timed::default();
         // The loop runs further than the copies did; its pages are found and its lines recorded
         // by a run of its own.
         form.install(&mut self.engine)?;
         let failure = form.rehearse(&mut self.engine, &self.options)?;
         if failure.is_none() && !found.lines.is_empty() {
-            let pages = self.engine.pages();
+            let pages = self.engine.pages().unwrap_or_default();
             let physical = self.options.physical_pages;
             let lines = self.engine.changed_lines(&pages, found.values.memory, physical);
             self.engine.lines(if lines.is_empty() { &found.lines } else { &lines })?;
@@ -251,19 +281,4 @@ impl Profiler {
             None => form_result(&timed, copies, None),
         })
     }
-}
-
-/// A locked access that crosses a line: kernels delay or kill those.
-fn split_lock(block: &Block, found: &Found) -> Option<Failure> {
-    let access = found.accesses.iter().find(|a| {
-        let inst = &block.instructions[a.instruction].decoded;
-        let locked = inst.has_lock_prefix() || inst.mnemonic() == iced_x86::Mnemonic::Xchg;
-        locked && a.size > 0 && a.address % 64 + a.size > 64
-    })?;
-    Some(Failure {
-        reason: "a locked access across a cache line".to_owned(),
-        copy: Some(access.copy),
-        instruction: Some(access.instruction),
-        address: Some(access.address),
-    })
 }

@@ -6,9 +6,11 @@
 //! | unrolled | repeat { restore memory and registers; fence; copies; fence } |
 //! | loop | restore; repeat { copies } |
 
+use super::counter::Counter;
 use super::emit::{Emitter, R8, RCX, RDX, condition};
 use super::sandbox::layout::{self as at, context};
 use super::sandbox::return_offset;
+use super::trace::{self, Slot};
 use crate::code::{Block, Inst};
 use iced_x86::Register;
 
@@ -17,6 +19,7 @@ use iced_x86::Register;
 pub struct Needs {
     vectors: Option<Width>,
     vector_inputs: Vec<u8>,
+    mmx_inputs: Vec<u8>,
     masks: bool,
     x87: bool,
     direction: bool,
@@ -43,27 +46,30 @@ impl Needs {
             i.decoded.op_code().encoding() != iced_x86::EncodingKind::Legacy
                 && i.registers.iter().any(|r| r.register().is_vector_register())
         });
+        let x87 = block.uses(Register::is_st) || texts("f");
         Self {
             vectors: vector.then_some(match (evex, vex) {
                 (true, _) => Width::Zmm,
                 (_, true) => Width::Ymm,
                 _ => Width::Xmm,
             }),
-            vector_inputs: vector_inputs(block),
+            vector_inputs: inputs(block, Register::is_vector_register),
+            // Both share their registers; x87 code finds its own stack.
+            mmx_inputs: if x87 { Vec::new() } else { inputs(block, Register::is_mm) },
             masks: block.uses(Register::is_k),
-            x87: block.uses(Register::is_st) || texts("f"),
+            x87,
             direction: texts("std"),
             mxcsr: texts("ldmxcsr") || texts("vldmxcsr"),
         }
     }
 }
 
-/// Numbers of the vector registers read before they are written.
-fn vector_inputs(block: &Block) -> Vec<u8> {
+/// Numbers of the registers of a kind that are read before they are written.
+fn inputs(block: &Block, kind: impl Fn(Register) -> bool) -> Vec<u8> {
     let (mut written, mut inputs) = (Vec::new(), Vec::new());
     for inst in &block.instructions {
-        let vectors = || inst.registers.iter().filter(|r| r.register().is_vector_register());
-        for used in vectors() {
+        let own = || inst.registers.iter().filter(|r| kind(r.register()));
+        for used in own() {
             let number = used.register().number() as u8;
             let fresh = !written.contains(&number) && !inputs.contains(&number);
             if fresh && Inst::reads(used.access()) {
@@ -71,7 +77,7 @@ fn vector_inputs(block: &Block) -> Vec<u8> {
             }
         }
         written.extend(
-            vectors().filter(|r| !Inst::reads(r.access())).map(|r| r.register().number() as u8),
+            own().filter(|r| !Inst::reads(r.access())).map(|r| r.register().number() as u8),
         );
     }
     inputs
@@ -94,6 +100,8 @@ pub struct Shape<'a> {
     pub taken: &'a [bool],
     /// Offset of the code in the region.
     pub start: usize,
+    /// Where `[rip+x]` points, from the start of the region.
+    pub rip_area: usize,
 }
 
 /// Code ready to be written to the region.
@@ -103,12 +111,12 @@ pub struct Program {
     pub start: usize,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Where each copy starts.
-    pub copies: Vec<usize>,
     /// Offset, copy and instruction of everything that came from the block.
     pub origins: Vec<(usize, usize, usize)>,
-    /// Slots of a trace: copy, instruction, register, in the order of the slots.
-    pub slots: Vec<(usize, usize, Register)>,
+    /// What a trace stores, in the order of the code.
+    pub slots: Vec<Slot>,
+    /// Bytes that they take.
+    pub traced: usize,
     /// Where a trace stores whether the final jump is taken, one byte a copy.
     pub conditions: usize,
 }
@@ -130,9 +138,10 @@ impl Program {
 struct Builder<'a> {
     shape: &'a Shape<'a>,
     code: Emitter,
-    copies: Vec<usize>,
     origins: Vec<(usize, usize, usize)>,
-    slots: Vec<(usize, usize, Register)>,
+    slots: Vec<Slot>,
+    /// Bytes of the trace in use.
+    traced: usize,
     /// Whether another copy runs before the first.
     looping: bool,
 }
@@ -147,6 +156,24 @@ pub fn trace(shape: &Shape<'_>) -> Program {
         builder.copies(copy..copy + 1, true);
     }
     builder.code.fence();
+    builder.keep_registers();
+    builder.finish()
+}
+
+/// As the unrolled form runs, twice and without a clock: what is left behind must be what the trace
+/// left behind.
+pub fn replay(shape: &Shape<'_>) -> Program {
+    let mut builder = Builder::new(shape);
+    builder.prologue();
+    builder.code.warm_up(2);
+    let head = builder.code.here();
+    builder.restore();
+    builder.code.fence();
+    builder.copies(0..shape.copies, false);
+    builder.code.fence();
+    builder.code.decrement(at::CONTEXT + context::LEFT);
+    builder.code.jump_if_not_zero(head);
+    builder.keep_registers();
     builder.finish()
 }
 
@@ -170,35 +197,40 @@ pub fn unrolled(shape: &Shape<'_>) -> Program {
     builder.finish()
 }
 
-/// The copies in a loop, counted in `counter`, or in memory; `warm` iterations before the timed
-/// ones.
-pub fn looped(shape: &Shape<'_>, counter: Option<u8>, warm: u32) -> Program {
-    let mut builder = Builder::new(shape);
+/// The copies in a loop; `warm` iterations before the timed ones. Each copy's final jump goes the
+/// way that it mostly goes at that place.
+pub fn looped(shape: &Shape<'_>, counter: Counter, warm: u32) -> Program {
+    let taken = folded(shape.taken, shape.copies);
+    let shape = Shape { taken: &taken, ..shape.clone() };
+    let mut builder = Builder::new(&shape);
     builder.looping = true;
     builder.prologue();
     builder.code.warm_up(warm);
     let again = builder.code.here();
     builder.restore();
-    if let Some(register) = counter {
-        builder.code.load32(register, at::CONTEXT + context::LEFT);
-    }
+    counter.start(&mut builder.code);
     builder.code.fence();
     let head = builder.code.here();
     builder.copies(0..shape.copies, false);
-    match counter {
-        Some(register) => builder.code.decrement_register(register),
-        None => builder.code.decrement(at::CONTEXT + context::LEFT),
-    }
-    builder.code.jump_if_not_zero(head);
+    counter.end(&mut builder.code, head);
     builder.code.timed_again(again);
     builder.finish()
+}
+
+/// For each copy of a loop, whether its jump is taken in most of its iterations.
+fn folded(taken: &[bool], copies: usize) -> Vec<bool> {
+    let often = |copy: usize| {
+        let own = taken.iter().skip(copy).step_by(copies.max(1));
+        let (all, yes) = own.fold((0, 0), |(all, yes), t| (all + 1, yes + usize::from(*t)));
+        2 * yes > all
+    };
+    (0..copies).map(often).collect()
 }
 
 impl<'a> Builder<'a> {
     fn new(shape: &'a Shape<'a>) -> Self {
         let code = Emitter::at(shape.start);
-        let (copies, origins, slots) = (Vec::new(), Vec::new(), Vec::new());
-        Self { shape, code, copies, origins, slots, looping: false }
+        Self { shape, code, origins: Vec::new(), slots: Vec::new(), traced: 0, looping: false }
     }
 
     /// Dither, and state that is set once.
@@ -241,6 +273,9 @@ impl<'a> Builder<'a> {
             code.raw(&[0xdb, 0xe3]); // fninit
             (0..4).for_each(|_| code.raw(&[0xd9, 0xe8])); // fld1
         }
+        for register in &needs.mmx_inputs {
+            code.load_mm(*register, at::CONTEXT + context::VECTOR);
+        }
         if needs.masks {
             (1..8).for_each(|k| code.set_mask(k));
         }
@@ -256,16 +291,16 @@ impl<'a> Builder<'a> {
 
     fn copies(&mut self, copies: std::ops::Range<usize>, traced: bool) {
         for copy in copies {
-            self.copies.push(self.code.here());
             if copy > 0 || self.looping {
                 self.shape.reseeded.iter().for_each(|r| load_initial(&mut self.code, *r));
             }
             for (i, inst) in self.shape.block.instructions.iter().enumerate() {
-                if traced {
-                    self.store_addresses(copy, i, inst);
-                }
+                let (before, behind) =
+                    if traced { trace::needed(inst) } else { (Vec::new(), Vec::new()) };
+                self.store(copy, i, &before, false);
                 self.origins.push((self.code.here(), copy, i));
                 self.one(copy, inst, traced);
+                self.store(copy, i, &behind, true);
             }
         }
     }
@@ -287,11 +322,11 @@ impl<'a> Builder<'a> {
             let kept = self.conditions() - 8;
             self.code.store(steps.scratch, kept);
             self.code.raw(&steps.copy);
-            self.code.instruction(&steps.load, true);
-            self.code.instruction(&steps.store, true);
+            self.code.instruction(&steps.load, true, self.shape.rip_area);
+            self.code.instruction(&steps.store, true, self.shape.rip_area);
             self.code.load(steps.scratch, kept);
         } else {
-            self.code.instruction(inst, traced);
+            self.code.instruction(inst, traced, self.shape.rip_area);
         }
     }
 
@@ -299,21 +334,32 @@ impl<'a> Builder<'a> {
         at::TRACE + at::TRACE_SIZE - 4096
     }
 
-    fn store_addresses(&mut self, copy: usize, index: usize, inst: &Inst) {
-        let mut stored = Vec::new();
-        for memory in &inst.memory {
-            for register in [memory.base(), memory.index()] {
-                let full = register.full_register();
-                if full.is_gpr64() && !stored.contains(&full) {
-                    let slot = at::TRACE + 8 * self.slots.len();
-                    if slot + 8 > self.conditions() - 8 {
-                        return;
-                    }
-                    self.code.store(full.number() as u8, slot);
-                    self.slots.push((copy, index, full));
-                    stored.push(full);
-                }
+    /// Stores registers of an address in the trace, as far as there is room.
+    fn store(&mut self, copy: usize, instruction: usize, registers: &[Register], behind: bool) {
+        for &register in registers {
+            let at = self.traced;
+            let target = at::TRACE + at;
+            self.traced += Slot::size(register);
+            if at::TRACE + self.traced > self.conditions() - 8 {
+                self.traced = at;
+                return;
             }
+            let number = register.number() as u8;
+            match register {
+                r if r.is_k() => self.code.store_mask(number, target),
+                r if r.is_zmm() => self.code.store_zmm(number, target),
+                r if r.is_ymm() => self.code.store_ymm(number, target),
+                _ => self.code.store(number, target),
+            }
+            self.slots.push(Slot { copy, instruction, register, behind, at });
+        }
+    }
+
+    /// The registers at the end tell whether two runs did the same.
+    fn keep_registers(&mut self) {
+        for register in 0..16 {
+            let place = context::END_REGISTERS + 8 * usize::from(register);
+            self.code.store(register, at::CONTEXT + place);
         }
     }
 
@@ -323,9 +369,9 @@ impl<'a> Builder<'a> {
             start: self.shape.start,
             conditions: self.conditions(),
             bytes: self.code.into_bytes(),
-            copies: self.copies,
             origins: self.origins,
             slots: self.slots,
+            traced: self.traced,
         }
     }
 }
@@ -411,7 +457,7 @@ mod tests {
             let steps = unlocked_exchange(&block.instructions[0]).unwrap();
             let text = |inst: &Inst| {
                 let mut code = Emitter::at(0);
-                code.instruction(inst, true);
+                code.instruction(inst, true, 0);
                 Block::decode(&code.into_bytes()).unwrap().instructions[0].text.clone()
             };
             assert_eq!(text(&steps.load), load);

@@ -1,10 +1,10 @@
 //! How a block is laid out for timing: how many copies, how they repeat, where they start.
 
 use super::Options;
+use super::counter::Counter;
 use super::discover::Found;
 use super::measure::Repeat;
 use crate::code::Block;
-use iced_x86::Register;
 
 /// Instructions in the longest straight run; more leave the op cache.
 const INSTRUCTIONS: usize = 960;
@@ -34,12 +34,13 @@ pub fn copies(block: &Block, options: &Options) -> usize {
 /// fit any op cache.
 pub fn ways(block: &Block, found: &Found, options: &Options) -> Vec<(usize, Repeat)> {
     let straight = (found.copies, Repeat::Restored);
-    if options.straight || !found.is_stationary() || block.flags_live_in() {
-        return vec![straight];
-    }
+    let counter = match Counter::of(block) {
+        Ok(counter) if !options.straight && found.is_stationary() => counter,
+        _ => return vec![straight],
+    };
     let few = (FEW / block.instructions.len()).min(FEW_BYTES / block.bytes.len()).max(4);
     let few = options.copies.unwrap_or(few).min(found.copies);
-    vec![(few, Repeat::Counted(free_register(block))), straight]
+    vec![(few, Repeat::Counted(counter)), straight]
 }
 
 /// Where the code of each placement starts, from the start of a line.
@@ -48,14 +49,4 @@ pub fn offsets(options: &Options) -> Vec<usize> {
         Some(align) => vec![align % 64],
         None => OFFSETS.iter().cycle().take(options.placements.max(1)).copied().collect(),
     }
-}
-
-/// A register that the block does not use, as an encoding number.
-pub fn free_register(block: &Block) -> Option<u8> {
-    (0..16u8).rev().filter(|r| *r != 4).find(|number| {
-        !block.uses(|r| {
-            let full = r.full_register();
-            full.is_gpr64() && full != Register::RIP && full.number() == usize::from(*number)
-        })
-    })
 }

@@ -3,7 +3,7 @@
 use crate::{Error, Result};
 use iced_x86::{
     Decoder, DecoderOptions, Formatter, Instruction, InstructionInfoFactory, IntelFormatter,
-    OpAccess, Register, UsedMemory, UsedRegister,
+    OpAccess, OpKind, Register, UsedMemory, UsedRegister,
 };
 
 /// One instruction of a block.
@@ -167,16 +167,27 @@ impl Block {
         inputs
     }
 
-    /// Whether it reads a flag that it has not written before: a flag lives across iterations.
-    pub fn flags_live_in(&self) -> bool {
-        let mut written = 0;
+    /// The arithmetic flags (bits of [`iced_x86::RflagsBits`]) that it reads before it surely
+    /// wrote them: those that live from one iteration to the next.
+    pub fn flags_live_in(&self) -> u32 {
+        use iced_x86::RflagsBits as Flag;
+        let arithmetic = Flag::OF | Flag::SF | Flag::ZF | Flag::AF | Flag::CF | Flag::PF;
+        let (mut live, mut written) = (0, 0);
         for inst in &self.instructions {
-            if inst.decoded.rflags_read() & !written != 0 {
-                return true;
+            live |= inst.decoded.rflags_read() & !written;
+            // A count of 0 leaves the flags as they were.
+            let counted = inst.decoded.op_count() > 1
+                && (1..inst.decoded.op_count()).any(|i| {
+                    inst.decoded.op_kind(i) == OpKind::Register
+                        && inst.decoded.op_register(i) == Register::CL
+                });
+            let prefixed = inst.decoded.has_rep_prefix() || inst.decoded.has_repne_prefix();
+            let repeated = prefixed && inst.decoded.is_string_instruction();
+            if !counted && !repeated {
+                written |= inst.decoded.rflags_modified();
             }
-            written |= inst.decoded.rflags_modified();
         }
-        false
+        live & arithmetic
     }
 
     /// Whether any instruction uses a register that `wanted` accepts.

@@ -118,6 +118,8 @@ mod example {
             reseeded: Vec::new(),
             accesses: accesses.iter().map(access).collect(),
             complete: true,
+            end: Default::default(),
+            rip_area: 0,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! Addresses are compared in both halves. The instruction pointer is the one *behind* `syscall`.
 //! `rt_sigreturn` is not among the calls: handlers never return.
 
-use super::layout::{self as at, PAGE};
+use super::layout::{self as at, PAGE, USER_TOP};
 use super::runtime::{Entry, offset};
 
 /// One instruction as the kernel takes it: code, jump if true, jump if false, constant.
@@ -53,6 +53,14 @@ pub fn program(base: u64) -> Vec<Instruction> {
             Check::Is64(argument(3), 0),
         ]
     };
+    let everything = |entry, from: u64, to: u64| {
+        vec![
+            Check::Is(NUMBER, 11),
+            site(entry),
+            Check::Is64(argument(0), from),
+            Check::Is64(argument(1), to - from),
+        ]
+    };
     let rules = [
         futex(Entry::AfterWait, 0),
         futex(Entry::AfterWake, 1),
@@ -71,6 +79,8 @@ pub fn program(base: u64) -> Vec<Instruction> {
             Check::Outside(argument(0), region.0, region.1),
             Check::Is64(argument(1), PAGE as u64),
         ],
+        everything(Entry::AfterBelow, 0, region.0),
+        everything(Entry::AfterAbove, region.1, USER_TOP),
     ];
     let mut code = vec![(LOAD, 0, 0, ARCH), (JUMP_EQUAL, 1, 0, ARCH_X86_64), (RETURN, 0, 0, KILL)];
     for rule in &rules {
@@ -173,6 +183,13 @@ mod tests {
         let unmap = site(Entry::AfterUnmap);
         assert_eq!(verdict(11, unmap, [0x1234_5000, 4096, 0, 0, 0, 0]), ALLOW);
         assert_eq!(verdict(11, unmap, [BASE, 4096, 0, 0, 0, 0]), KILL);
+        let below = site(Entry::AfterBelow);
+        assert_eq!(verdict(11, below, [0, BASE, 0, 0, 0, 0]), ALLOW);
+        assert_eq!(verdict(11, below, [0, BASE + 4096, 0, 0, 0, 0]), KILL);
+        let (above, end) = (site(Entry::AfterAbove), BASE + at::SIZE as u64);
+        assert_eq!(verdict(11, above, [end, USER_TOP - end, 0, 0, 0, 0]), ALLOW);
+        assert_eq!(verdict(11, above, [BASE, USER_TOP - end, 0, 0, 0, 0]), KILL);
+        assert_eq!(verdict(11, unmap, [0, BASE, 0, 0, 0, 0]), KILL);
         for number in [0, 1, 2, 15, 39, 57, 59, 60, 62, 231, 0x4000_0000 + 202] {
             assert_eq!(verdict(number, wait, [mailbox, 0, 0, 0, 0, 0]), KILL, "{number}");
         }

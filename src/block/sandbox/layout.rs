@@ -49,9 +49,12 @@ pub const SIZE: usize = PHYSICAL + PHYSICAL_MAX * PAGE;
 /// Bytes in a page.
 pub const PAGE: usize = 4096;
 
-/// Where `[rip+x]` of a block points: this far behind the start of the region, plus the low bits
-/// of x. Nothing is mapped there until the block touches it.
+/// Where `[rip+x]` of a block points: at least this far behind the start of the region, plus the
+/// low bits of x. Nothing is mapped there until the block touches it. How far is random, so that
+/// `lea rax,[rip]` does not tell a block where the harness is.
 pub const RIP_AREA: usize = 0x100_0000;
+/// How much further at most.
+pub const RIP_AREA_SPREAD: u64 = 0x1e00_0000;
 /// Low bits of the displacement that are kept.
 pub const RIP_MASK: i64 = 0xf_ffff;
 
@@ -92,6 +95,8 @@ pub mod context {
     pub const X87_END: usize = 0xc0;
     /// Initial value of every vector register.
     pub const VECTOR: usize = 0x100;
+    /// General-purpose registers at the end of a run, in encoding order.
+    pub const END_REGISTERS: usize = 0x180;
 }
 
 /// Fields of the mailbox, as offsets from [`MAIL`].

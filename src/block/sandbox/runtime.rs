@@ -25,6 +25,8 @@ global_asm!(
     ".long .Ltd_after_wake - .Ltd_base",
     ".long .Ltd_after_map - .Ltd_base",
     ".long .Ltd_after_unmap - .Ltd_base",
+    ".long .Ltd_after_below - .Ltd_base",
+    ".long .Ltd_after_above - .Ltd_base",
     // Leave nothing mapped but the region, then install the filter.
     ".Ltd_enter:",
     "cld",
@@ -147,8 +149,23 @@ global_asm!(
     "inc ecx",
     "mov [rip + .Ltd_base + {CONTEXT} + {INDEX}], ecx",
     "jmp .Ltd_next",
-    // Unmap every page of the block.
+    // Unmap everything but the region, whatever a block has made of the list of its pages. Page
+    // by page where the kernel refuses a range, because of a sealed page in it.
     ".Ltd_unmap:",
+    "xor edi, edi",
+    "lea rsi, [rip + .Ltd_base]",
+    "mov eax, 11",
+    "syscall",
+    ".Ltd_after_below:",
+    "mov ebp, eax",
+    "lea rdi, [rip + .Ltd_base + {SIZE}]",
+    "mov rsi, {USER_TOP}",
+    "sub rsi, rdi",
+    "mov eax, 11",
+    "syscall",
+    ".Ltd_after_above:",
+    "or ebp, eax",
+    "jz 7f",
     "xor r12d, r12d",
     "6:",
     "cmp r12d, [rip + .Ltd_base + {MAIL} + {PAGE_COUNT}]",
@@ -298,8 +315,12 @@ pub enum Entry {
     AfterWake = 4,
     /// Behind the `mremap` call.
     AfterMap = 5,
-    /// Behind the `munmap` call.
+    /// Behind the `munmap` call for one page.
     AfterUnmap = 6,
+    /// Behind the `munmap` call for all below the region.
+    AfterBelow = 7,
+    /// Behind the `munmap` call for all above the region.
+    AfterAbove = 8,
 }
 
 /// The runtime's code.
@@ -324,7 +345,8 @@ mod tests {
     #[test]
     fn the_runtime_fits_its_page_and_every_filtered_site_follows_a_syscall() {
         assert!(image().len() <= at::CODE - at::RUNTIME);
-        for site in [Entry::AfterWait, Entry::AfterWake, Entry::AfterMap, Entry::AfterUnmap] {
+        use Entry::{AfterAbove, AfterBelow, AfterMap, AfterUnmap, AfterWait, AfterWake};
+        for site in [AfterWait, AfterWake, AfterMap, AfterUnmap, AfterBelow, AfterAbove] {
             let behind = offset(site);
             assert_eq!(image()[behind - 2..behind], [0x0f, 0x05], "{site:?}");
         }

@@ -55,6 +55,7 @@ pub struct Worker {
     pid: i32,
     view: *mut u8,
     base: u64,
+    rip_area: usize,
     layers: Layers,
     gone: bool,
 }
@@ -87,6 +88,7 @@ impl Worker {
             pid: 0,
             view: view.cast(),
             base: base(random),
+            rip_area: rip_area(super::random()),
             layers: Layers::default(),
             gone: true,
         };
@@ -268,6 +270,11 @@ impl Worker {
         self.base
     }
 
+    /// Where `[rip+x]` of a block points, as a distance from the start of the region.
+    pub fn rip_area(&self) -> usize {
+        self.rip_area
+    }
+
     /// The layers of protection.
     pub fn layers(&self) -> &Layers {
         &self.layers
@@ -363,6 +370,12 @@ fn base(random: u64) -> u64 {
     let high = 0x1000 + (random >> 32) % 0x4000;
     let low = 0x1000_0000 + (random & 0xffff_ffff) % 0xc000_0000;
     (high << 32 | low) & !(PAGE as u64 - 1)
+}
+
+/// A random place for what `[rip+x]` points at.
+fn rip_area(random: u64) -> usize {
+    let page = PAGE as u64;
+    at::RIP_AREA + (random % (at::RIP_AREA_SPREAD / page) * page) as usize
 }
 
 /// Refuses a limit on file sizes that the region would exceed: the kernel would end this process.

@@ -1,0 +1,283 @@
+//! Blocks that mean harm: each may lose its own measurement and nothing else.
+//!
+//! After every one of them a healthy block must have the same status and the same pages as before,
+//! and the same throughput where the tool vouches for both.
+#![cfg(target_arch = "x86_64")]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use proptest::prelude::*;
+use std::process::Command;
+use tdtool::block::{Options, Profiler, Report, Status};
+use tdtool::code::{Block, parse_hex};
+
+const HEALTHY: &str = "488b03 4801c1 48890b"; // mov rax,[rbx]; add rcx,rax; mov [rbx],rcx
+
+fn measure(profiler: &mut Profiler, hex: &str) -> Report {
+    let block = Block::decode(&parse_hex(hex).unwrap()).unwrap();
+    profiler.measure(&block).unwrap()
+}
+
+/// `None` if the sandbox cannot run here at all.
+fn profiler() -> Option<Profiler> {
+    let budget = std::time::Duration::from_millis(20);
+    let mut profiler = Profiler::new(Options { budget, ..Options::quick() });
+    let nop = Block::decode(&[0x90]).unwrap();
+    match profiler.measure(&nop) {
+        Ok(_) => Some(profiler),
+        Err(error) => {
+            eprintln!("skipped: no sandbox here: {error}");
+            None
+        }
+    }
+}
+
+fn ran(report: &Report) -> bool {
+    matches!(report.status, Status::Ok | Status::Unstable)
+}
+
+/// What must be the same after a hostile block as before it.
+fn assert_healthy(profiler: &mut Profiler, before: &Report, hostile: &str) {
+    let after = measure(profiler, HEALTHY);
+    assert!(ran(&after), "after {hostile}: {:?} {:?}", after.reason, after.place);
+    assert_eq!(after.pages, before.pages, "after {hostile}");
+    assert_eq!(after.values, before.values, "after {hostile}");
+    // imul rax,rbx: 3 cycles on AMD Zen and on Intel since Haswell (uops.info).
+    let known = measure(profiler, "480fafc3");
+    assert!(ran(&known), "after {hostile}: {:?}", known.reason);
+    if known.status == Status::Ok {
+        let cycles = known.throughput.unwrap().cycles;
+        assert!((cycles / 3.0 - 1.0).abs() < 0.05, "after {hostile}: imul takes {cycles}");
+    }
+}
+
+#[test]
+fn a_hostile_block_loses_its_own_measurement_and_nothing_else() {
+    let Some(mut profiler) = profiler() else { return };
+    let before = measure(&mut profiler, HEALTHY);
+    assert!(ran(&before), "{:?}", before.reason);
+    assert_eq!(before.pages.len(), 1);
+    for hex in HOSTILE {
+        let report = measure(&mut profiler, hex);
+        eprintln!("{:8} {hex}: {:?}", report.status.word(), report.reason);
+        assert_ne!(report.status, Status::Rejected, "{hex}: never ran");
+        assert_healthy(&mut profiler, &before, hex);
+    }
+    // More than the harness has room for: twice, or at all.
+    for size in [50_000, 90_000, 200_000, 300_000] {
+        profiler.measure(&Block::decode(&vec![0x90; size]).unwrap()).unwrap();
+        assert_healthy(&mut profiler, &before, "a very long block");
+    }
+}
+
+/// Passed by the decoder, and hostile all the same.
+const HOSTILE: [&str; 48] = [
+    "31c0 488b00",                                     // null pointer
+    "48b80000000000008000 488b00",                     // not canonical
+    "48c7c0ffffffff 488b00",                           // the kernel's half
+    "48b80000000000600000 488b00",                     // the middle of nowhere
+    "31c9 f7f9",                                       // division by zero
+    "48b80000000000000080 4899 48c7c1ffffffff 48f7f9", // the quotient overflows
+    "48b9ffffffffffff0000 f3aa",                       // rep stosb over all addresses
+    "fd 48b9ffffffffffff0000 f3a4",                    // backwards
+    "48c7c1ffffffff f3ac",                             // rep lodsb
+    "48c7c1ffffffff 31c0 f3ae",                        // repe scasb
+    "31e4 50",                                         // no stack
+    "48bc0000000000008000 50",                         // a stack that is not canonical
+    "48c7c456341200 58 c9 c9",                         // a stack at an odd place; leave twice
+    "c8ffff1f",                                        // enter with 31 frames
+    "50 53 51 52 56 57 4881ec00100000",                // pushes, a page further each time
+    "50505050505050505050505050505050",                // pushes
+    "0fae10",                                          // ldmxcsr: reserved bits or unmasked
+    "c74424fc00000000 0fae5424fc 0f57c0 0f5ec0",       // MXCSR unmasked, then 0/0
+    "c74424fc00000000 0fae5424fc",                     // MXCSR left unmasked
+    "d928",                                            // fldcw: unmasked
+    "d92b dbe2 d9ee d9e8 def1 9b",                     // unmasked x87 division by zero
+    "66c74424fe4003 d96c24fe d9ee d9e8 d8f1",          // the same, pending at the block's end
+    "dd20 9b",                                         // frstor of whatever is there
+    "d920 d9e8 9b",                                    // fldenv
+    "dd30 488b480c 488b11",                            // fnsave, then its pointer as an address
+    "d9e8d9e8d9e8d9e8d9e8d9e8d9e8d9e8d9e8",            // an x87 stack that overflows
+    "0f77",                                            // emms
+    "62f17c48580500000000",                            // AVX-512, which may be missing
+    "c4e27d180500000000",                              // vbroadcastss ymm0,[rip]
+    "9c 58 480d00000400 50",                           // an alignment flag, never loaded
+    "9c 810c2400010000",                               // a trap flag, never loaded
+    "fd",                                              // direction flag left set
+    "f00fc1433e",                                      // lock xadd across a line
+    "87433e",                                          // xchg across a line
+    "f0480fc74808",                                    // lock cmpxchg16b, misaligned
+    "6448890425000000006548890425f8ffffff 64488918",   // around and far from fs and gs
+    "64488b0425 00000080",                             // below fs
+    "b80f050000 48bb050f050f050f050f",                 // system calls in immediate values
+    "0f31 488b08",                                     // an address out of the clock
+    "480fab18 48bbffffffffffffff7f 480fab18",          // bts far away
+    "d7 48c7c3ffffffff d7",                            // xlatb far away
+    "c5fd76c0c5f576c9 c4e27590 14c0",                  // a gather around its base
+    "480f38f003 0f38f14302",                           // movbe
+    "678b0500000000 678b03",                           // 32-bit addresses
+    "488720 488b1c24",                                 // xchg with rsp
+    "b80f050000 ebfa",                                 // jumps to one: goes to the next byte
+    "48b80000000000700000 488900",                     // some library's address
+    "48b8000060ffffffffff 488b00",                     // the vsyscall page
+];
+
+#[test]
+fn what_must_not_run_is_refused_before_it_runs() {
+    let Some(mut profiler) = profiler() else { return };
+    let before = measure(&mut profiler, HEALTHY);
+    // Encodings from the Intel and AMD manuals' opcode tables.
+    for hex in [
+        "0f05",          // syscall
+        "0f34",          // sysenter
+        "cd80",          // int 0x80
+        "cc",            // int3
+        "0f0b",          // ud2
+        "48cf",          // iretq
+        "9d",            // popfq
+        "6800000400 9d", // AC by popf
+        "6800010000 9d", // TF by popf
+        "c3",            // ret
+        "cb",            // far ret
+        "ffd0",          // call rax
+        "ffe0",          // jmp rax
+        "e800000000",    // call
+        "eb0148 0f05",   // a jump into the middle
+        "e2fe",          // loop
+        "e3fe",          // jrcxz
+        "f4",            // hlt
+        "fa",            // cli
+        "fb",            // sti
+        "ec",            // in al,dx
+        "ee",            // out dx,al
+        "6c",            // insb
+        "0f30",          // wrmsr
+        "0f32",          // rdmsr
+        "0f33",          // rdpmc
+        "0f20c0",        // mov rax,cr0
+        "0f21c0",        // mov rax,dr0
+        "0f00d8",        // ltr
+        "0f0110",        // lgdt
+        "0f0100",        // sgdt
+        "0f01f8",        // swapgs
+        "f3480faec0",    // rdfsbase
+        "f3480faec8",    // rdgsbase
+        "f3480faed0",    // wrfsbase
+        "f3480faed8",    // wrgsbase
+        "8ee0",          // mov fs,eax
+        "8ed0",          // mov ss,eax
+        "0fa1",          // pop fs
+        "0fb403",        // lfs
+        "0f01d0",        // xgetbv
+        "0f01d1",        // xsetbv
+        "0fae23",        // xsave
+        "0fae2b",        // xrstor
+        "0fae03",        // fxsave
+        "0fae0b",        // fxrstor
+        "0f01ef",        // wrpkru
+        "0f01ee",        // rdpkru
+        "c4e27b4b0418",  // tileloadd
+        "c4e2784900",    // ldtilecfg
+        "c4e27849c0",    // tilerelease
+        "0fae3b",        // clflush
+        "660fae3b",      // clflushopt
+        "660fae33",      // clwb
+        "0f01fc",        // clzero
+        "0f01c8",        // monitor
+        "f30faef0",      // umonitor
+        "0f01c1",        // vmcall
+        "0f01d9",        // vmmcall
+        "0fa2",          // cpuid
+        "0fc7f0",        // rdrand
+        "c7f800000000",  // xbegin
+        "0f01d5",        // xend
+        "f20f38f803",    // enqcmd
+        "f30f01ea",      // saveprevssp
+        "0f08",          // invd
+    ] {
+        let block = Block::decode(&parse_hex(hex).unwrap()).unwrap();
+        let report = profiler.measure(&block).unwrap();
+        assert_eq!(report.status, Status::Rejected, "{hex}: {:?}", report.reason);
+        assert!(report.reason.is_some(), "{hex}");
+    }
+    assert_healthy(&mut profiler, &before, "all that is refused");
+}
+
+#[test]
+fn a_worker_killed_from_outside_is_replaced() {
+    let Some(mut profiler) = profiler() else { return };
+    let before = measure(&mut profiler, HEALTHY);
+    let thread = nix::unistd::gettid();
+    let list = format!("/proc/self/task/{thread}/children");
+    let Ok(children) = std::fs::read_to_string(list) else { return };
+    let mut killed = 0;
+    for child in children.split_whitespace() {
+        let child = nix::unistd::Pid::from_raw(child.parse().unwrap());
+        nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGKILL).unwrap();
+        killed += 1;
+    }
+    assert_eq!(killed, 1, "one worker a thread");
+    // The block at hand may be lost; none after it is.
+    measure(&mut profiler, HEALTHY);
+    assert_healthy(&mut profiler, &before, "a kill");
+}
+
+#[test]
+fn a_batch_of_random_bytes_leaves_no_trace_on_its_healthy_rows_or_its_folder() {
+    if profiler().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = 0x2545_f491_4f6c_dd1du64;
+    let mut rows = String::from("hex\n");
+    for _ in 0..40 {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let size = 2 + (random >> 60) as usize % 7;
+        rows +=
+            &random.to_le_bytes()[..size].iter().map(|b| format!("{b:02x}")).collect::<String>();
+        rows += "\n488b034801c148890b\n";
+    }
+    std::fs::write(folder.path().join("in.csv"), rows).unwrap();
+    let done = Command::new(env!("CARGO_BIN_EXE_tdtool"))
+        .args(["block", "--quick", "--batch", "in.csv", "-o", "out.csv"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let out = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
+    let healthy: Vec<_> = out.lines().filter(|l| l.starts_with("488b034801c148890b,")).collect();
+    assert_eq!(healthy.len(), 40);
+    for row in healthy {
+        let status = row.split(',').nth(1).unwrap();
+        assert!(matches!(status, "ok" | "unstable") && row.ends_with(",1"), "{row}");
+    }
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["in.csv", "out.csv"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Whatever the bytes are, the host process gets an answer, and so does the next block.
+    #[test]
+    fn random_bytes_never_harm_the_host_or_the_next_block(
+        bytes in proptest::collection::vec(any::<u8>(), 1..24),
+    ) {
+        thread_local! {
+            static HOST: std::cell::RefCell<Option<(Profiler, Report)>> =
+                std::cell::RefCell::new(profiler().map(|mut profiler| {
+                    let before = measure(&mut profiler, HEALTHY);
+                    (profiler, before)
+                }));
+        }
+        HOST.with_borrow_mut(|host| {
+            let Some((profiler, before)) = host else { return };
+            if let Ok(block) = Block::decode(&bytes) {
+                profiler.measure(&block).unwrap();
+                assert_healthy(profiler, before, &block.hex());
+            }
+        });
+    }
+}
