@@ -9,7 +9,7 @@ use super::engine::{BLOCK_CODE, Engine, Segment};
 use super::program::{self, Needs, Program, Shape};
 use super::sandbox::Ended;
 use super::sandbox::layout::{self as at};
-use super::stats::trimmed_mean;
+use super::stats::{median, trimmed_mean};
 use super::timed::{Batch, Timed};
 use crate::Result;
 use crate::code::Block;
@@ -21,7 +21,7 @@ const LOOP_WARM: u32 = 48;
 /// The same of the unrolled form in a loop without fences.
 const COUNTED_WARM: u32 = 2;
 /// Tries at the calm rounds of one placement before the core counts as shared.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 2;
 
 /// How a pass went.
 #[derive(Debug)]
@@ -204,6 +204,29 @@ impl Form {
         Ok(Some(self.explained(&ended, options)))
     }
 
+    /// Cycles per iteration by a few runs, whoever else uses the core; at least 0.05.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started. A block that does not run is a [`Failure`].
+    pub fn rough(
+        &self,
+        engine: &mut Engine,
+        options: &Options,
+    ) -> Result<std::result::Result<f64, Failure>> {
+        self.install(engine)?;
+        if let Some(failure) = self.rehearse(engine, options)? {
+            return Ok(Err(failure));
+        }
+        let rounds = match self.rounds(engine, 0, 4)? {
+            Ok(rounds) => rounds,
+            Err(ended) => return Ok(Err(self.explained(&ended, options))),
+        };
+        let calibrations: Vec<Calibration> = rounds.iter().map(|r| r.calibration).collect();
+        let ratio = TscClock.cycles_per_tick(&calibrations).unwrap_or(1.0);
+        let ticks: Vec<f64> = rounds.iter().map(|r| r.long - r.short).collect();
+        Ok(Ok((median(&ticks) * ratio / self.between).max(0.05)))
+    }
+
     /// Where and why the block failed.
     pub fn explained(&self, ended: &Ended, options: &Options) -> Failure {
         let offset = match ended {
@@ -228,17 +251,19 @@ impl Form {
         timed: &mut Timed,
     ) -> Result<Pass> {
         (timed.between, timed.near) = (self.between, options.near);
-        let mut waiting: Vec<usize> = (0..self.pairs.len()).collect();
+        if timed.waiting.is_empty() {
+            timed.waiting = (0..self.pairs.len()).collect();
+        }
         for _ in 0..ATTEMPTS {
             let mut tried = Vec::new();
-            for placement in &waiting {
+            for placement in &timed.waiting {
                 match self.rounds(engine, *placement, rounds)? {
                     Ok(rounds) => tried.push((*placement, rounds)),
                     Err(ended) => return Ok(Pass::Failed(self.explained(&ended, options))),
                 }
             }
-            waiting = keep(tried, (self.single, options.sentinel), timed);
-            if waiting.is_empty() {
+            timed.waiting = keep(tried, (self.single, options.sentinel), timed);
+            if timed.waiting.is_empty() {
                 timed.passes += 1;
                 return Ok(Pass::Done);
             }

@@ -19,6 +19,14 @@ use std::time::{Duration, Instant};
 /// Cycles that a long run should take.
 const CYCLES: f64 = 3000.0;
 
+/// Neighbours come and go within a millisecond: so long the core is watched without a pause, and
+/// after that with these.
+const BRIEF: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_micros(300);
+
+/// How many copies, how they repeat, and roughly how many cycles an iteration takes.
+type Look = (usize, Repeat, f64);
+
 /// Measures blocks, one after the other, in a sandbox that it keeps. Belongs to its thread.
 pub struct Profiler {
     pub(super) engine: Engine,
@@ -91,17 +99,8 @@ impl Profiler {
         report: &mut Report,
     ) -> Result<std::result::Result<(), Failure>> {
         let needs = Needs::of(block);
-        let copies = shape::copies(block, &self.options);
-        let found = match discover(&mut self.engine, block, &needs, copies, &self.options)? {
-            Ok(found) => found,
-            Err(failure) => return Ok(Err(failure)),
-        };
-        self.engine.lines(&found.lines)?;
-        if let Err(failure) = replay(&mut self.engine, block, &needs, &found, &self.options)? {
-            return Ok(Err(failure));
-        }
-        let (copies, how, rough) = match self.first_look(block, &needs, &found)? {
-            Ok(look) => look,
+        let (found, (copies, how, rough)) = match self.lay_out(block, &needs)? {
+            Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),
         };
         let repeat = (CYCLES / (rough * copies as f64)).ceil().clamp(1.0, 64.0) as u32;
@@ -142,35 +141,75 @@ impl Profiler {
         Ok(Ok(()))
     }
 
-    /// The first way to run the unrolled form that works, and roughly how long an iteration takes.
+    /// Finds how the block can be run, and roughly how long an iteration takes. Few copies are
+    /// traced first: most blocks keep to their addresses and need no more.
+    fn lay_out(
+        &mut self,
+        block: &Block,
+        needs: &Needs,
+    ) -> Result<std::result::Result<(Found, Look), Failure>> {
+        let all = shape::copies(block, &self.options);
+        for copies in shape::few(block, &self.options).into_iter().chain([all]) {
+            let last = copies == all;
+            let found = match discover(&mut self.engine, block, needs, copies, &self.options)? {
+                Ok(found) if last || (found.is_stationary() && found.copies == copies) => found,
+                Err(failure) if last => return Ok(Err(failure)),
+                _ => continue,
+            };
+            let look = match self.again(block, needs, &found)? {
+                Ok(()) => self.first_look(block, needs, &found, last)?,
+                Err(failure) => Err(failure),
+            };
+            match look {
+                Ok(look) => return Ok(Ok((found, look))),
+                Err(failure) if last => return Ok(Err(failure)),
+                Err(_) => {}
+            }
+        }
+        Ok(Err(Failure::nothing()))
+    }
+
+    /// Has the copies run as they are measured, on the pages and lines of the trace.
+    fn again(
+        &mut self,
+        block: &Block,
+        needs: &Needs,
+        found: &Found,
+    ) -> Result<std::result::Result<(), Failure>> {
+        self.engine.lines(&found.lines)?;
+        replay(&mut self.engine, block, needs, found, &self.options)
+    }
+
+    /// The first way to run the unrolled form that works; straight code only if `straight`.
     fn first_look(
         &mut self,
         block: &Block,
         needs: &Needs,
         found: &Found,
-    ) -> Result<std::result::Result<(usize, Repeat, f64), Failure>> {
+        straight: bool,
+    ) -> Result<std::result::Result<Look, Failure>> {
         let mut last = None;
         for (copies, how) in shape::ways(block, found, &self.options) {
+            if matches!(how, Repeat::Restored) && !straight {
+                break;
+            }
             let look = measure::unrolled(block, needs, found, (copies, how, 1), &[0]);
-            let mut timed = Timed::default();
-            let failure = self.timed(&look, 1, 6, &mut timed)?;
-            if self.engine.pages().as_ref() != Some(&found.pages) {
-                // It went further than the trace: back to the pages of that.
-                let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
-                self.engine.prepare(&found.values, physical, pages)?;
-                self.engine.lines(&found.lines)?;
-                if let Err(failure) = replay(&mut self.engine, block, needs, found, &self.options)?
-                {
-                    return Ok(Err(failure));
+            let rough = look.rough(&mut self.engine, &self.options)?;
+            if self.engine.pages().as_ref() == Some(&found.pages) {
+                match rough {
+                    Ok(cycles) => return Ok(Ok((copies, how, cycles))),
+                    Err(failure) => last = Some(failure),
                 }
-                last =
-                    failure.or_else(|| Some(Failure::of_all("it touches other pages in a loop")));
                 continue;
             }
-            match failure {
-                None => return Ok(Ok((copies, how, timed.cycles().unwrap_or(1.0).max(0.05)))),
-                Some(failure) => last = Some(failure),
+            // It went further than the trace: back to the pages of that.
+            let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
+            self.engine.prepare(&found.values, physical, pages)?;
+            if let Err(failure) = self.again(block, needs, found)? {
+                return Ok(Err(failure));
             }
+            let other = || Failure::of_all("it touches other pages in a loop");
+            last = Some(rough.err().unwrap_or_else(other));
         }
         Ok(Err(last.unwrap_or_else(Failure::nothing)))
     }
@@ -219,17 +258,19 @@ impl Profiler {
     /// Waits until nothing else uses the core, changing to another one where that may be done.
     /// `false`: the block's time is over.
     fn wait_for_calm(&mut self) -> Result<bool> {
-        let mut pause = Duration::from_millis(1);
+        let start = Instant::now();
+        let mut polls = 0;
         while Instant::now() < self.deadline {
-            if self.engine.calm_share(8)? >= 0.75 {
+            if self.engine.calm_share(6)? >= 0.75 {
                 return Ok(true);
             }
-            self.engine.move_on()?;
-            if self.engine.calm_share(8)? >= 0.75 {
-                return Ok(true);
+            polls += 1;
+            if polls % 16 == 0 {
+                self.engine.move_on()?;
             }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(20));
+            if start.elapsed() > BRIEF {
+                std::thread::sleep(PAUSE);
+            }
         }
         Ok(false)
     }

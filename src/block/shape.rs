@@ -29,6 +29,16 @@ pub fn copies(block: &Block, options: &Options) -> usize {
     }
 }
 
+/// How many copies are enough where addresses stay the same; `None` where it must be straight code
+/// anyway.
+pub fn few(block: &Block, options: &Options) -> Option<usize> {
+    if options.straight || options.copies.is_some() || Counter::of(block).is_err() {
+        return None;
+    }
+    let few = (FEW / block.instructions.len()).min(FEW_BYTES / block.bytes.len()).max(4);
+    Some(few).filter(|few| *few < copies(block, options))
+}
+
 /// Ways to run the unrolled form, the best first: how many copies it has, and how it repeats them.
 /// Where addresses stay the same and a loop can count, few copies in a loop are enough, and those
 /// fit any op cache.
@@ -38,8 +48,7 @@ pub fn ways(block: &Block, found: &Found, options: &Options) -> Vec<(usize, Repe
         Ok(counter) if !options.straight && found.is_stationary() => counter,
         _ => return vec![straight],
     };
-    let few = (FEW / block.instructions.len()).min(FEW_BYTES / block.bytes.len()).max(4);
-    let few = options.copies.unwrap_or(few).min(found.copies);
+    let few = few(block, options).unwrap_or(found.copies).min(found.copies);
     vec![(few, Repeat::Counted(counter)), straight]
 }
 

@@ -32,6 +32,8 @@ pub struct Timed {
     pub batches: Vec<Batch>,
     /// Passes over all placements.
     pub passes: usize,
+    /// Placements that the pass at hand still lacks.
+    pub waiting: Vec<usize>,
     /// Rounds kept.
     pub kept: usize,
     /// Rounds dropped because the core was shared.
