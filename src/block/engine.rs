@@ -14,6 +14,8 @@ pub const BLOCK_CODE: usize = at::CODE + 0x3000;
 const WATCHDOG: Duration = Duration::from_millis(100);
 /// Masked exceptions, flush to zero, subnormals are zero.
 pub const MXCSR_FAST: u32 = 0x9fc0;
+/// Masked exceptions, gradual underflow.
+pub const MXCSR_GRADUAL: u32 = 0x1f80;
 
 /// A piece of code that ends in a time stamp.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +29,8 @@ pub struct Segment {
 /// The worker and what was last set up in it.
 pub struct Engine {
     worker: Option<Worker>,
+    /// How floating-point instructions treat subnormals, unless a run wants it otherwise.
+    pub mxcsr: u32,
     inspect: bool,
     /// Processors that may be used, and which one is.
     cpus: Vec<usize>,
@@ -51,6 +55,7 @@ impl Engine {
         let at = cpus.iter().position(|c| Some(*c) == here).unwrap_or(0);
         Self {
             worker: None,
+            mxcsr: MXCSR_FAST,
             inspect,
             cpus,
             at,
@@ -199,11 +204,12 @@ impl Engine {
     /// # Errors
     /// The sandbox cannot be started.
     pub fn values(&mut self, values: &Values) -> Result<()> {
+        let mxcsr = self.mxcsr;
         let worker = self.worker()?;
         worker.write(at::CONTEXT, &[0; 0x180]);
         worker.put64(at::MAIL + mail::PATTERN, values.memory);
         worker.put64(at::CONTEXT + context::PATTERN, values.memory);
-        worker.put32(at::CONTEXT + context::MXCSR, MXCSR_FAST);
+        worker.put32(at::CONTEXT + context::MXCSR, mxcsr);
         for (i, value) in values.registers.iter().enumerate() {
             worker.put64(at::CONTEXT + context::REGISTERS + 8 * i, *value);
         }

@@ -9,7 +9,7 @@
 //! | `values`, `discover`, `seek`, `search`, `trace` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure`, `timed` | timing |
 //! | `counters`, `pmu` | what a PMU adds: cycles, misses, the top-down tree |
-//! | `invariants`, `subnormal` | what held, and how that is known |
+//! | `invariants`, `subnormal`, `steady` | what held, and how that is known |
 //! | `processor`, `bounds`, `skeleton` | what the processor is, and what bounds the throughput |
 //! | `profile` | from a block to its report |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
@@ -67,6 +67,8 @@ mod shape;
 #[cfg(target_arch = "x86_64")]
 mod skeleton;
 mod stats;
+#[cfg(target_arch = "x86_64")]
+mod steady;
 #[cfg(target_arch = "x86_64")]
 mod subnormal;
 mod text;

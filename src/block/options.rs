@@ -40,6 +40,8 @@ pub struct Options {
     pub align: Option<usize>,
     /// Whether the throughput is the difference of two unroll factors; `cycles(u)/u` otherwise.
     pub two_factors: bool,
+    /// Whether subnormals are computed with; they count as 0 otherwise (FTZ and DAZ).
+    pub gradual_underflow: bool,
     /// Whether the unrolled form is straight code always: registers and memory restored between
     /// repetitions, also where addresses stay the same.
     pub straight: bool,
@@ -86,6 +88,7 @@ impl Default for Options {
             copies: None,
             align: None,
             two_factors: true,
+            gradual_underflow: false,
             straight: false,
             loop_form: true,
             clock: ClockSource::Auto,

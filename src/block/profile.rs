@@ -5,7 +5,7 @@ use super::conclude::{conclude, empty, fail, form_result};
 use super::counter::Counter;
 use super::discover::{Failure, Found, discover, replay};
 use super::document::{FormResult, Forms, Report, Status, Where};
-use super::engine::Engine;
+use super::engine::{Engine, MXCSR_GRADUAL};
 use super::measure::{self, Form, Pass, Repeat};
 use super::pmu::Source;
 use super::program::Needs;
@@ -75,6 +75,9 @@ impl Profiler {
             self.suspicious = false;
         }
         self.deadline = Instant::now() + self.options.budget;
+        if self.options.gradual_underflow {
+            self.engine.mxcsr = MXCSR_GRADUAL;
+        }
         self.engine.settle_sentinel()?;
         self.source.settle(&mut self.engine, &self.options)?;
         let layers = self.engine.layers()?;
@@ -128,6 +131,7 @@ impl Profiler {
             invariants::all(block, &found, copies, &timed, self.options.physical_pages, switches);
         conclude(report, &timed, block, self.source.clock().name());
         self.source.enter(&mut self.engine, &form, &self.options, report)?;
+        report.invariants.push(self.steady_state(block, &needs, &found, shape, &timed)?);
         report.values = Some(found.values.clone());
         report.pages = found.pages.iter().map(|p| format!("{p:#x}")).collect();
         let unrolled = form_result(&timed, copies, None);

@@ -8,7 +8,7 @@
 
 use super::discover::{Failure, Found};
 use super::document::{Holds, Invariant};
-use super::engine::MXCSR_FAST;
+use super::engine::{MXCSR_FAST, MXCSR_GRADUAL};
 use super::measure::Form;
 use super::profile::Profiler;
 use super::timed::Timed;
@@ -16,10 +16,8 @@ use crate::Result;
 use crate::code::{Block, Inst};
 use iced_x86::{Mnemonic, Register, RoundingControl};
 
-/// All exceptions masked, no flag set, FTZ and DAZ off.
-const GRADUAL: u32 = 0x1f80;
 /// The same, with the denormal-operand and the underflow exception unmasked.
-const TRAPPING: u32 = GRADUAL & !(1 << 8 | 1 << 11);
+const TRAPPING: u32 = MXCSR_GRADUAL & !(1 << 8 | 1 << 11);
 /// Flag of a subnormal operand, in MXCSR and in the x87 status word.
 const DE: u32 = 1 << 1;
 /// Flag of a result too small for a normal number.
@@ -117,7 +115,7 @@ impl Profiler {
             Ok(Ok(seen)) if measured && units.vector && !seen.is_clean() => self.slowdown(form),
             _ => Ok(None),
         };
-        self.engine.float_mode(MXCSR_FAST)?;
+        self.engine.float_mode(self.engine.mxcsr)?;
         Ok(match seen? {
             Ok(seen) => judge(block, units, &seen, slowdown?, measured),
             Err(failure) => {
@@ -129,7 +127,7 @@ impl Profiler {
 
     /// The two runs.
     fn gradual(&mut self, form: &Form) -> Result<std::result::Result<Seen, Failure>> {
-        self.engine.float_mode(GRADUAL)?;
+        self.engine.float_mode(MXCSR_GRADUAL)?;
         if let Some(failure) = form.rehearse(&mut self.engine, &self.options)? {
             return Ok(Err(failure));
         }
@@ -148,7 +146,7 @@ impl Profiler {
         let mut ratios = Vec::new();
         for _ in 0..PAIRS {
             let mut cycles = [None; 2];
-            for (mode, cycles) in [MXCSR_FAST, GRADUAL].into_iter().zip(&mut cycles) {
+            for (mode, cycles) in [MXCSR_FAST, MXCSR_GRADUAL].into_iter().zip(&mut cycles) {
                 self.engine.float_mode(mode)?;
                 let mut timed = Timed::default();
                 self.timed(form, 1, self.options.rounds, &mut timed)?;
@@ -249,7 +247,7 @@ mod tests {
     #[test]
     fn the_flags_the_place_and_the_slowdown_are_told() {
         let multiply = block("4801d8 0f59c1");
-        let seen = Seen { mxcsr: GRADUAL | UE | DE, x87: 0, first: Some((41, 1)) };
+        let seen = Seen { mxcsr: MXCSR_GRADUAL | UE | DE, x87: 0, first: Some((41, 1)) };
         let both = Units { vector: true, x87: false };
         let found = judge(&multiply, both, &seen, Some((3.1, 2.9, 3.3)), true);
         assert_eq!(found.verdict, Holds::Violated);
@@ -257,7 +255,7 @@ mod tests {
             assert!(found.how.contains(word), "{word}: {}", found.how);
         }
         // Precision alone is no sign of a subnormal.
-        let inexact = Seen { mxcsr: GRADUAL | 1 << 5, ..Seen::default() };
+        let inexact = Seen { mxcsr: MXCSR_GRADUAL | 1 << 5, ..Seen::default() };
         assert_eq!(judge(&multiply, both, &inexact, None, true).verdict, Holds::Held);
         // x87 is slow whatever FTZ and DAZ say.
         let x87 = Seen { x87: UE, ..Seen::default() };

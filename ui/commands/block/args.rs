@@ -99,6 +99,12 @@ pub struct Knobs {
     /// Throughput is cycles(u)/u, not the difference of two unroll factors
     #[arg(long, help_heading = METHOD)]
     single_factor: bool,
+    /// Always restore registers and memory between repetitions of the copies
+    #[arg(long, help_heading = METHOD)]
+    straight: bool,
+    /// Compute with subnormals: leave FTZ and DAZ off
+    #[arg(long, help_heading = METHOD)]
+    gradual_underflow: bool,
     /// Leave out the loop form
     #[arg(long, help_heading = METHOD)]
     no_loop: bool,
@@ -213,6 +219,8 @@ impl Knobs {
             copies: self.copies.map(|n| n as usize),
             align: self.align.map(|n| n as usize),
             two_factors: options.two_factors && !self.single_factor,
+            straight: options.straight || self.straight,
+            gradual_underflow: self.gradual_underflow,
             loop_form: options.loop_form && !self.no_loop,
             clock: match self.clock {
                 Clock::Auto => ClockSource::Auto,

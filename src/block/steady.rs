@@ -1,0 +1,50 @@
+//! Whether straight code was in its steady state: other copies, nearer to the start, must take as
+//! long as those that the headline is taken from.
+
+use super::discover::Found;
+use super::document::{Holds, Invariant};
+use super::measure::{self, Repeat};
+use super::profile::Profiler;
+use super::program::Needs;
+use super::timed::Timed;
+use crate::Result;
+use crate::code::Block;
+
+/// How far both may lie apart: share, and cycles an iteration.
+const NEAR: (f64, f64) = (0.1, 0.1);
+
+impl Profiler {
+    /// The assumption `steady-state`. Copies in a loop without fences need no run of their own.
+    pub(super) fn steady_state(
+        &mut self,
+        block: &Block,
+        needs: &Needs,
+        found: &Found,
+        (copies, how, repeat): (usize, Repeat, u32),
+        timed: &Timed,
+    ) -> Result<Invariant> {
+        let invariant = |verdict, how: String| Ok(Invariant { name: "steady-state", verdict, how });
+        if matches!(how, Repeat::Counted(_)) {
+            let how = "the copies go round without a fence, and warm up before the clock starts";
+            return invariant(Holds::Held, how.to_owned());
+        }
+        let fewer = 3 * copies / 4;
+        let Some(cycles) = timed.cycles().filter(|_| self.options.passes > 1 && fewer >= 4) else {
+            let how = "only one run of this length was made";
+            return invariant(Holds::Unchecked, how.to_owned());
+        };
+        let form = measure::unrolled(block, needs, found, (fewer, how, repeat), &[0, 32, 16]);
+        let mut other = Timed::default();
+        let failed = self.timed(&form, 1, self.options.rounds, &mut other)?.is_some();
+        let Some(there) = other.cycles().filter(|_| !failed && other.is_reproduced()) else {
+            let how = format!("{fewer} copies gave no reproducible time");
+            return invariant(Holds::Unchecked, how);
+        };
+        let held = (there - cycles).abs() <= (NEAR.0 * cycles).max(NEAR.1);
+        let how = format!(
+            "the second half of {copies} copies takes {cycles:.3} cycles each, that of {fewer} copies \
+             {there:.3}"
+        );
+        invariant(if held { Holds::Held } else { Holds::Violated }, how)
+    }
+}
