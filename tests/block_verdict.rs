@@ -188,6 +188,10 @@ fn the_document_of_a_measured_block_has_the_keys_of_its_schema() {
     let section = section.split("\n## ").next().unwrap();
     let mut listed: Vec<_> =
         section.lines().filter_map(|l| l.strip_prefix("| `")?.split('`').next()).collect();
+    // Two need what not every machine has: a PMU, a software event that may be opened.
+    listed.retain(|name| {
+        names.contains(name) || !["instruction-count", "page-faults"].contains(name)
+    });
     names.sort_unstable();
     listed.sort_unstable();
     assert_eq!(names, listed);

@@ -30,7 +30,14 @@ pub enum Step {
 /// The sandbox cannot be started.
 pub fn measure_row(profiler: &mut Profiler, row: &Row) -> Result<Report> {
     match row.block() {
-        Ok(block) => profiler.measure(&block),
+        Ok(block) => {
+            let guarded = std::panic::AssertUnwindSafe(|| profiler.measure(&block));
+            // One row that trips over a mistake of ours must not take the others with it.
+            std::panic::catch_unwind(guarded).unwrap_or_else(|_| {
+                Err(Error::failed(format!("a mistake of tdtool's own on block {}", row.text))
+                    .hint("report the block; --resume goes on from there once it is repaired"))
+            })
+        }
         Err(error) => Ok(rejected(&row.text, error.to_string())),
     }
 }

@@ -8,8 +8,14 @@ use super::processor::Processor;
 use super::timed::Timed;
 use crate::code::Block;
 
-/// Status and throughput, timed by `clock`.
-pub fn conclude(report: &mut Report, timed: &Timed, block: &Block, clock: &'static str) {
+/// Status and throughput, timed by `clock` in as many as `passes` passes.
+pub fn conclude(
+    report: &mut Report,
+    timed: &Timed,
+    passes: usize,
+    block: &Block,
+    clock: &'static str,
+) {
     report.samples =
         Samples { kept: timed.kept, contended: timed.contended, void: timed.void.clone() };
     let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
@@ -33,6 +39,12 @@ pub fn conclude(report: &mut Report, timed: &Timed, block: &Block, clock: &'stat
     if cycles <= 0.0 || !timed.is_reproduced() {
         report.status = Status::Unstable;
         report.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
+    } else if timed.passes < passes {
+        report.status = Status::Unstable;
+        report.reason = Some(format!(
+            "something else used the core: {} of {passes} passes were calm",
+            timed.passes
+        ));
     } else {
         report.status = Status::Ok;
     }

@@ -42,7 +42,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// Whether every instruction accesses the same addresses in every copy but the first, as far
+    /// Whether every instruction accesses the same addresses in every copy but the first, and the
+    /// final jump goes the same way in all of them, as far
     /// as the trace tells.
     pub fn is_stationary(&self) -> bool {
         let of = |copy: usize| {
@@ -50,7 +51,10 @@ impl Found {
             let own = self.accesses[at..].iter().take_while(move |a| a.copy == copy);
             own.map(|a| (a.instruction, a.address, a.size))
         };
-        self.complete && (2..self.copies).all(|copy| of(copy).eq(of(1)))
+        let jumps = self.taken.get(1..).unwrap_or_default();
+        self.complete
+            && jumps.windows(2).all(|pair| pair[0] == pair[1])
+            && (2..self.copies).all(|copy| of(copy).eq(of(1)))
     }
 
     /// Lines in the fullest set of an L1 data cache of 64 sets, and pages.

@@ -213,7 +213,7 @@ pub struct Report {
 impl Report {
     /// Whether it is unstable because something else used the core most of the time.
     pub fn is_contended(&self) -> bool {
-        self.status == Status::Unstable && self.samples.contended > self.samples.kept
+        self.status == Status::Unstable && 4 * self.samples.contended > self.samples.kept
     }
 }
 

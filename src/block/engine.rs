@@ -29,6 +29,8 @@ pub struct Segment {
 /// The worker and what was last set up in it.
 pub struct Engine {
     worker: Option<Worker>,
+    /// How often the watchdog ended a worker.
+    pub timeouts: u32,
     /// How floating-point instructions treat subnormals, unless a run wants it otherwise.
     pub mxcsr: u32,
     inspect: bool,
@@ -56,6 +58,7 @@ impl Engine {
         Self {
             worker: None,
             mxcsr: MXCSR_FAST,
+            timeouts: 0,
             inspect,
             cpus,
             at,
@@ -265,6 +268,7 @@ impl Engine {
             Ended::Done => worker.words(at::TICKS, count),
             _ => Vec::new(),
         };
+        self.timeouts += u32::from(ended == Ended::TimedOut);
         if matches!(ended, Ended::TimedOut | Ended::Died(_)) {
             self.discard();
         }

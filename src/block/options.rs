@@ -71,7 +71,7 @@ pub struct Options {
     pub init: Vec<(Init, u64)>,
     /// These pages and no others: a block that touches others fails.
     pub pages: Option<Vec<u64>>,
-    /// Processor to measure on; wherever the scheduler likes otherwise.
+    /// Processor to measure on; otherwise the one at hand, and under contention any that may be used.
     pub cpu: Option<usize>,
 }
 

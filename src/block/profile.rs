@@ -27,6 +27,9 @@ const PAUSE: Duration = Duration::from_micros(300);
 /// How many copies, how they repeat, and roughly how many cycles an iteration takes.
 type Look = (usize, Repeat, f64);
 
+/// Most repetitions of the copies.
+const REPEAT: u32 = 64;
+
 /// Measures blocks, one after the other, in a sandbox that it keeps. Belongs to its thread.
 pub struct Profiler {
     pub(super) engine: Engine,
@@ -87,7 +90,13 @@ impl Profiler {
             .into_iter()
             .chain((layers.left_mapped > 0).then(|| "sealed system pages stay mapped".to_owned()))
             .collect();
-        if let Err(failure) = self.attempt(block, &mut report)? {
+        let before = self.engine.timeouts;
+        let mut outcome = self.attempt(block, &mut report)?;
+        if outcome.is_err() && self.engine.timeouts > before {
+            // Perhaps the worker was kept from running rather than busy.
+            outcome = self.attempt(block, &mut report)?;
+        }
+        if let Err(failure) = outcome {
             // Whatever it may have left behind goes with its worker.
             self.engine.discard();
             self.suspicious = true;
@@ -106,7 +115,7 @@ impl Profiler {
             Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),
         };
-        let repeat = (CYCLES / (rough * copies as f64)).ceil().clamp(1.0, 64.0) as u32;
+        let repeat = (CYCLES / (rough * copies as f64)).ceil().clamp(1.0, f64::from(REPEAT)) as u32;
         let shape = (copies, how, repeat);
         let offsets = shape::offsets(&self.options);
         let mut form = measure::unrolled(block, &needs, &found, shape, &offsets);
@@ -129,7 +138,7 @@ impl Profiler {
         }
         report.invariants =
             invariants::all(block, &found, copies, &timed, self.options.physical_pages, switches);
-        conclude(report, &timed, block, self.source.clock().name());
+        conclude(report, &timed, passes, block, self.source.clock().name());
         self.source.enter(&mut self.engine, &form, &self.options, report)?;
         report.invariants.push(self.steady_state(block, &needs, &found, shape, &timed)?);
         report.values = Some(found.values.clone());
@@ -141,6 +150,7 @@ impl Profiler {
         if !found.complete {
             // Who knows what it touched: the next block gets a fresh worker.
             self.engine.discard();
+            self.suspicious = true;
         }
         Ok(Ok(()))
     }
@@ -198,7 +208,16 @@ impl Profiler {
                 break;
             }
             let look = measure::unrolled(block, needs, found, (copies, how, 1), &[0]);
-            let rough = look.rough(&mut self.engine, &self.options)?;
+            let mut rough = look.rough(&mut self.engine, &self.options)?;
+            if matches!(how, Repeat::Counted(_)) && rough.is_ok() {
+                // As long as it may be repeated when it is timed.
+                let longest = (copies, how, REPEAT);
+                let long = measure::unrolled(block, needs, found, longest, &[0]);
+                long.install(&mut self.engine)?;
+                if let Some(failure) = long.rehearse(&mut self.engine, &self.options)? {
+                    rough = Err(failure);
+                }
+            }
             if self.engine.pages().as_ref() == Some(&found.pages) {
                 match rough {
                     Ok(cycles) => return Ok(Ok((copies, how, cycles))),
@@ -243,6 +262,7 @@ impl Profiler {
         rounds: usize,
         timed: &mut Timed,
     ) -> Result<Option<Failure>> {
+        let before = self.engine.timeouts;
         let mut tried = 0;
         while tried < passes + self.options.retries {
             if timed.passes >= passes && timed.is_reproduced() {
@@ -253,6 +273,9 @@ impl Profiler {
                 Pass::Done => tried += 1,
                 Pass::Failed(failure) => return Ok(Some(failure)),
                 Pass::Contended if self.wait_for_calm()? => {}
+                Pass::Contended if self.engine.timeouts > before => {
+                    return Ok(Some(Failure::of_all("the worker was kept from running")));
+                }
                 Pass::Contended => break,
             }
         }
@@ -264,9 +287,10 @@ impl Profiler {
     fn wait_for_calm(&mut self) -> Result<bool> {
         let start = Instant::now();
         let mut polls = 0;
-        while Instant::now() < self.deadline {
+        let before = self.engine.timeouts;
+        while Instant::now() < self.deadline && self.engine.timeouts == before {
             if self.engine.calm_share(6)? >= 0.75 {
-                return Ok(true);
+                return Ok(self.engine.timeouts == before);
             }
             polls += 1;
             if polls % 16 == 0 {

@@ -208,7 +208,7 @@ pub fn solved(value: u64, before: u64, after: u64) -> Vec<u64> {
         .iter()
         .map(|target| {
             let missing = target.wrapping_sub(before) as i64;
-            value.wrapping_add((missing / slope) as u64) & !15
+            value.wrapping_add(missing.wrapping_div(slope) as u64) & !15
         })
         .collect()
 }

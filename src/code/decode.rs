@@ -244,28 +244,29 @@ mod tests {
     fn harmful_instructions_are_refused_each_with_its_reason() {
         // Encodings from the Intel and AMD manuals' opcode tables.
         for (hex, word) in [
-            ("0f05", "kernel"),        // syscall
-            ("0f01d9", "hypervisor"),  // vmmcall
-            ("0f01c1", "hypervisor"),  // vmcall
-            ("cd80", "kernel"),        // int 0x80
-            ("cc", "kernel"),          // int3
-            ("9d", "trap"),            // popfq
-            ("8ee0", "segment"),       // mov fs,eax
-            ("f3480faed0", "segment"), // wrfsbase rax
-            ("0fae2b", "state"),       // xrstor [rbx]
-            ("0fa2", "hypervisor"),    // cpuid
-            ("f4", "privileged"),      // hlt
-            ("0f01ef", "memory"),      // wrpkru
-            ("c3", "leave"),           // ret
-            ("ffe0", "indirect"),      // jmp rax
-            ("e80000000090", "leave"), // call; nop
-            ("eb0090", "inside"),      // jmp; nop
-            ("0f0b", "invalid"),       // ud2
-            ("0f01c8", "waits"),       // monitor
-            ("ec", "device"),          // in al,dx
-            ("0fc7f0", "every run"),   // rdrand eax
-            ("0fae3b", "evicts"),      // clflush [rbx]
-            ("e2fe", "plain"),         // loop
+            ("0f05", "kernel"),           // syscall
+            ("0f01d9", "hypervisor"),     // vmmcall
+            ("0f01c1", "hypervisor"),     // vmcall
+            ("cd80", "kernel"),           // int 0x80
+            ("cc", "kernel"),             // int3
+            ("9d", "trap"),               // popfq
+            ("8ee0", "segment"),          // mov fs,eax
+            ("f3480faed0", "segment"),    // wrfsbase rax
+            ("0fae2b", "state"),          // xrstor [rbx]
+            ("0fa2", "hypervisor"),       // cpuid
+            ("f4", "privileged"),         // hlt
+            ("0f01ef", "memory"),         // wrpkru
+            ("c3", "leave"),              // ret
+            ("ffe0", "indirect"),         // jmp rax
+            ("e80000000090", "leave"),    // call; nop
+            ("eb0090", "inside"),         // jmp; nop
+            ("0f0b", "invalid"),          // ud2
+            ("0f01c8", "waits"),          // monitor
+            ("ec", "device"),             // in al,dx
+            ("0fc7f0", "every run"),      // rdrand eax
+            ("0fae3b", "evicts"),         // clflush [rbx]
+            ("e2fe", "plain"),            // loop
+            ("660f8400000000", "prefix"), // jz with an operand-size prefix
         ] {
             let refusal = block(hex).refusal().unwrap_or_else(|| panic!("{hex} passed"));
             assert!(refusal.reason.contains(word), "{hex}: {}", refusal.reason);

@@ -35,6 +35,7 @@ fn reason(inst: &Inst, last: bool) -> Option<&'static str> {
     let decoded = &inst.decoded;
     named(decoded.mnemonic(), decoded.code())
         .or_else(|| flow(decoded, last))
+        .or_else(|| short_target(inst))
         .or_else(|| decoded.is_privileged().then_some("privileged"))
         .or_else(|| decoded.is_save_restore_instruction().then_some(EXTENDED_STATE))
         .or_else(|| decoded.cpuid_features().iter().find_map(|f| feature(*f)))
@@ -72,6 +73,15 @@ fn named(mnemonic: Mnemonic, code: Code) -> Option<&'static str> {
 
 fn writes_segment(code: Code) -> bool {
     matches!(code, Code::Mov_Sreg_rm16 | Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16)
+}
+
+/// A jump with an operand-size prefix: AMD cuts its target to 16 bits, Intel ignores the prefix.
+fn short_target(inst: &Inst) -> Option<&'static str> {
+    let prefix = |b: &&u8| matches!(**b, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf2 | 0xf3);
+    let jump = inst.decoded.flow_control() != FlowControl::Next;
+    (jump && inst.bytes.iter().take_while(prefix).any(|b| *b == 0x66)).then_some(
+        "a jump whose operand-size prefix means different things to different processors",
+    )
 }
 
 /// Control flow: nothing may leave the block, except a direct branch at its very end.

@@ -108,7 +108,7 @@ pub fn cut(
         let value = match Kind::of(r_type) {
             Some(Kind::Absolute | Kind::Wide) => sum,
             Some(Kind::Relative) => sum.wrapping_sub(at as i64),
-            Some(Kind::Thread) => ordinal * 64 + relocation.addend(),
+            Some(Kind::Thread) => (ordinal * 64).wrapping_add(relocation.addend()),
             None => {
                 return Err(failed(format!(
                     "it holds a relocation of type {} of which nothing is known",

@@ -155,7 +155,7 @@ impl TscClock {
         }
         let ratio = Self::add_cycles() / ticks;
         let pairs: Vec<(f64, f64)> = rounds.iter().filter_map(|r| r.multiply).collect();
-        if pairs.len() >= 8 {
+        if pairs.len() >= 3 {
             let long: Vec<f64> = pairs.iter().map(|p| p.0).collect();
             let short: Vec<f64> = pairs.iter().map(|p| p.1).collect();
             let other = Self::multiply_cycles() / (trimmed_mean(&long) - trimmed_mean(&short));

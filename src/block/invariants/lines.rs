@@ -17,6 +17,12 @@ pub fn l1_data(block: &Block, found: &Found, physical: usize, cache: Cache) -> I
     if found.accesses.is_empty() {
         return invariant("l1-data", Holds::Held, NO_MEMORY);
     }
+    let around = ["movnt", "vmovnt", "maskmov", "vmaskmovdqu"];
+    let past = |text: &str| around.iter().any(|a| text.starts_with(a)) && !text.contains("ntdqa");
+    if let Some(inst) = block.instructions.iter().find(|i| past(&i.text) && i.writes_memory()) {
+        let how = format!("`{}` writes around the cache", inst.text);
+        return invariant("l1-data", Holds::Violated, how);
+    }
     let mut sets: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     let mut linear: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     let set = |line: u64| (line % cache.sets as u64) as usize;

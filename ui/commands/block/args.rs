@@ -78,7 +78,7 @@ pub struct Knobs {
     #[arg(long, value_name = "N", value_parser = number(1, 6), help_heading = EFFORT)]
     placements: Option<u64>,
     /// Samples for each pass and placement
-    #[arg(long, value_name = "N", value_parser = number(4, 1000), help_heading = EFFORT)]
+    #[arg(long, value_name = "N", value_parser = number(4, 254), help_heading = EFFORT)]
     rounds: Option<u64>,
     /// Passes repeated because the core was shared
     #[arg(long, value_name = "N", value_parser = number(0, 1000), help_heading = EFFORT)]
@@ -91,7 +91,7 @@ pub struct Knobs {
     #[arg(long, value_enum, default_value = "full", help_heading = METHOD)]
     method: Method,
     /// Most copies in the unrolled form
-    #[arg(long, value_name = "N", value_parser = number(2, 192), help_heading = METHOD)]
+    #[arg(long, value_name = "N", value_parser = number(2, 480), help_heading = METHOD)]
     copies: Option<u64>,
     /// Start the code N bytes behind a line of 64
     #[arg(long, value_name = "N", value_parser = number(0, 63), help_heading = METHOD)]

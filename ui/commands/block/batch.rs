@@ -20,6 +20,12 @@ pub fn run(
     options: &Options,
     ascii: bool,
 ) -> Result<ExitCode> {
+    if std::fs::canonicalize(path)
+        .is_ok_and(|p| std::fs::canonicalize(output).is_ok_and(|o| p == o))
+    {
+        return Err(Error::usage(format!("{} would overwrite its own input", output.display()))
+            .hint("give -o another file"));
+    }
     let rows = rows::read(&input::file(path)?)?.rows;
     let jobs = jobs(args.jobs, options.cpu)?;
     let (mut file, done) = Output::open(output, args.resume, &rows)?;
