@@ -2,6 +2,7 @@
 //! checked by a canary, and handed code, values and a schedule.
 
 use super::clock::{CHAINS, Calibration, Places, TscClock};
+use super::processor::Processor;
 use super::sandbox::layout::{self as at, PAGE, context, mail};
 use super::sandbox::{Ended, Layers, Worker, random};
 use super::values::Values;
@@ -168,8 +169,9 @@ impl Engine {
         Ok(calm as f64 / rounds.len() as f64)
     }
 
-    /// Uses the wide sentinel once the core was seen to sustain it. Its value is absolute all the
-    /// same: a start in contention only means that the narrow one serves for a while.
+    /// Uses the wide sentinel where the processor is known to sustain it, and on unknown ones once
+    /// it was seen to. A start in contention must not leave the narrow one in charge of a wide
+    /// core: neighbours that only load went unseen by it, and memory blocks read 16 % high.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -179,6 +181,9 @@ impl Engine {
         }
         self.tries += 1;
         self.wide = true;
+        if Processor::here().sustains_five() {
+            return Ok(());
+        }
         self.wide = self.calm_share(24)? >= 0.5;
         Ok(())
     }

@@ -55,6 +55,13 @@ impl Processor {
         HERE.get_or_init(Self::detect)
     }
 
+    /// Whether it is known to sustain five instructions a cycle, two of them loads: six wide, and
+    /// not one of the first two Zen, which dispatch six operations but decode fewer instructions.
+    pub fn sustains_five(&self) -> bool {
+        let early = self.table.as_deref().is_some_and(|t| t == "zen1" || t == "zen2");
+        self.width.is_some_and(|width| width >= 6) && !early
+    }
+
     fn detect() -> Self {
         let root = Root::system();
         let library = Library::embedded();
