@@ -2,7 +2,7 @@
 
 use super::discover::Failure;
 use super::document::{
-    Code, FormResult, Hierarchy, Line, Mode, Report, SCHEMA, Samples, Status, Throughput, Where,
+    Code, FormResult, Hierarchy, Line, Mode, Report, Samples, Status, Throughput, Where,
 };
 use super::processor::Processor;
 use super::timed::Timed;
@@ -36,15 +36,15 @@ pub fn conclude(
         clock,
     });
     report.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
-    if cycles <= 0.0 || !timed.is_reproduced() {
-        report.status = Status::Unstable;
-        report.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
-    } else if timed.passes < passes {
+    if timed.passes < passes {
         report.status = Status::Unstable;
         report.reason = Some(format!(
             "something else used the core: {} of {passes} passes were calm",
             timed.passes
         ));
+    } else if cycles <= 0.0 || !timed.is_reproduced() {
+        report.status = Status::Unstable;
+        report.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
     } else {
         report.status = Status::Ok;
     }
@@ -98,22 +98,5 @@ pub fn rejected(input: &str, reason: String) -> Report {
 }
 
 fn report(block: Code) -> Report {
-    Report {
-        schema: SCHEMA,
-        block,
-        status: Status::Failed,
-        reason: None,
-        place: None,
-        throughput: None,
-        ipc: None,
-        forms: None,
-        invariants: Vec::new(),
-        bounds: Vec::new(),
-        hierarchy: Hierarchy::not_measured("no PMU counts here", &Processor::here().level_1),
-        misses: Vec::new(),
-        samples: Samples::default(),
-        values: None,
-        pages: Vec::new(),
-        sandbox: Vec::new(),
-    }
+    Report::blank(block, Hierarchy::not_measured("no PMU counts here", &Processor::here().level_1))
 }

@@ -211,6 +211,28 @@ pub struct Report {
 }
 
 impl Report {
+    /// A report that says nothing yet about `block`.
+    pub(super) fn blank(block: Code, hierarchy: Hierarchy) -> Self {
+        Self {
+            schema: SCHEMA,
+            block,
+            status: Status::Failed,
+            reason: None,
+            place: None,
+            throughput: None,
+            ipc: None,
+            forms: None,
+            invariants: Vec::new(),
+            bounds: Vec::new(),
+            hierarchy,
+            misses: Vec::new(),
+            samples: Samples::default(),
+            values: None,
+            pages: Vec::new(),
+            sandbox: Vec::new(),
+        }
+    }
+
     /// Whether it is unstable because something else used the core most of the time.
     pub fn is_contended(&self) -> bool {
         self.status == Status::Unstable && 4 * self.samples.contended > self.samples.kept

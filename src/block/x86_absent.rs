@@ -3,7 +3,7 @@
 //! Tests on x86-64 compile it too, so that it keeps up with the document.
 
 use super::Options;
-use super::document::{Code, Hierarchy, Report, SCHEMA, Samples, Status};
+use super::document::{Code, Hierarchy, Report, Status};
 use crate::code::Block;
 use crate::{Error, Result};
 
@@ -35,24 +35,9 @@ impl Profiler {
 
 /// The report of something that is no block at all.
 pub fn rejected(input: &str, reason: String) -> Report {
-    Report {
-        schema: SCHEMA,
-        block: Code { name: None, hex: input.to_owned(), instructions: Vec::new() },
-        status: Status::Rejected,
-        reason: Some(reason),
-        place: None,
-        throughput: None,
-        ipc: None,
-        forms: None,
-        invariants: Vec::new(),
-        bounds: Vec::new(),
-        hierarchy: Hierarchy { verdict: format!("not measured: {WHERE}"), nodes: Vec::new() },
-        misses: Vec::new(),
-        samples: Samples::default(),
-        values: None,
-        pages: Vec::new(),
-        sandbox: Vec::new(),
-    }
+    let block = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
+    let hierarchy = Hierarchy { verdict: format!("not measured: {WHERE}"), nodes: Vec::new() };
+    Report { status: Status::Rejected, reason: Some(reason), ..Report::blank(block, hierarchy) }
 }
 
 #[cfg(test)]
