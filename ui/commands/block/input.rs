@@ -68,11 +68,7 @@ fn regions(args: &BlockArgs) -> Result<Vec<Region>> {
 pub fn bytes(path: &Path, most: usize) -> Result<Vec<u8>> {
     let stream = path == Path::new("-");
     let name = if stream { "standard input".into() } else { path.display().to_string() };
-    let failed = |e: std::io::Error| {
-        Error::failed(format!("cannot read {name}"))
-            .because(e)
-            .hint("a block is hexadecimal bytes, FILE:START..END or FILE:FUNCTION[+N]")
-    };
+    let failed = |e: std::io::Error| Error::failed(format!("cannot read {name}")).because(e);
     let mut data = Vec::new();
     let limit = most as u64 + 1;
     if stream {
