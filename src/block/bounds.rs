@@ -2,7 +2,7 @@
 //! pipeline.
 
 use super::Options;
-use super::discover::{Found, discover};
+use super::discover::{Failure, Found, discover};
 use super::document::{Bound, Holds, Invariant, Report, Status, Throughput};
 use super::measure::{self, Form, Repeat};
 use super::processor::Processor;
@@ -53,7 +53,8 @@ impl Profiler {
         }
         let missing = measured && bounds.is_empty();
         bounds.extend(width(block, Processor::here()));
-        if let (Status::Ok, Some(bound)) = (report.status, ruled_out(&bounds, &throughput, shape.0))
+        if let (Status::Ok, Some(bound)) =
+            (report.status, ruled_out(&bounds, &throughput, ends(shape)))
         {
             report.status = Status::Unstable;
             report.reason = Some(format!(
@@ -61,12 +62,40 @@ impl Profiler {
                 throughput.cycles, bound.cycles
             ));
         }
-        report.invariants.push(plausible(&bounds, &throughput, shape.0));
+        report.invariants.push(plausible(&bounds, &throughput, ends(shape)));
         if measured && !report.hierarchy.is_measured() {
-            report.hierarchy.verdict += &verdict(&bounds, &throughput, shape.0, missing);
+            report.hierarchy.verdict += &verdict(&bounds, &throughput, ends(shape), missing);
         }
         report.bounds.append(&mut bounds);
         Ok(())
+    }
+
+    /// Times the unrolled form, again where the result is less than the pipeline's width allows: the
+    /// short run was in a slower state than the long one.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub(super) fn timed_plausibly(
+        &mut self,
+        block: &Block,
+        form: &Form,
+        shape: Copies,
+        timed: &mut Timed,
+    ) -> Result<Option<Failure>> {
+        let width = width(block, Processor::here());
+        let (passes, rounds) = (self.options.passes, self.options.rounds);
+        for left in (0..TRIES).rev() {
+            if let Some(failure) = self.timed(form, passes, rounds, timed)? {
+                return Ok(Some(failure));
+            }
+            let high = timed.range().map_or(f64::INFINITY, |r| r.1);
+            if left == 0 || !width.as_ref().is_some_and(|w| is_above(w, high, ends(shape))) {
+                break;
+            }
+            let changed = timed.changed;
+            *timed = Timed { contended: timed.contended, changed, ..Timed::default() };
+        }
+        Ok(None)
     }
 
     /// The front end has slow states that last for a while. A skeleton slower than its block was in
@@ -85,7 +114,7 @@ impl Profiler {
             if lowest.as_ref().is_none_or(|l| bound.cycles < l.cycles) {
                 lowest = Some(bound);
             }
-            if lowest.as_ref().is_some_and(|l| !is_above(l, throughput, shape.0)) {
+            if lowest.as_ref().is_some_and(|l| !is_above(l, throughput.high, ends(shape))) {
                 break;
             }
         }
@@ -157,20 +186,28 @@ fn width(block: &Block, processor: &Processor) -> Option<Bound> {
 
 /// Whether a throughput is too low for a bound. A few cycles where a run starts and ends do not
 /// cancel between the long and the short run.
-fn is_above(bound: &Bound, throughput: &Throughput, copies: usize) -> bool {
-    bound.low > throughput.high * 1.03 + ENDS / (copies - copies / 2).max(1) as f64
+fn is_above(bound: &Bound, high: f64, copies: usize) -> bool {
+    bound.low > high * 1.03 + ENDS / (copies - copies / 2).max(1) as f64
+}
+
+/// Copies of a run from one end to the other: fences end each repetition.
+fn ends((copies, how, repeat): Copies) -> usize {
+    match how {
+        Repeat::Restored => copies,
+        Repeat::Counted(_) => copies * repeat as usize,
+    }
 }
 
 /// The bound, found by arithmetic alone, that a throughput breaks.
 fn ruled_out<'a>(bounds: &'a [Bound], throughput: &Throughput, copies: usize) -> Option<&'a Bound> {
-    bounds.iter().find(|b| b.name == WIDTH && is_above(b, throughput, copies))
+    bounds.iter().find(|b| b.name == WIDTH && is_above(b, throughput.high, copies))
 }
 
 /// Whether the throughput keeps to the bounds: if it does not, one of them is wrong.
 fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Invariant {
     let broken: Vec<_> = bounds
         .iter()
-        .filter(|bound| is_above(bound, throughput, copies))
+        .filter(|bound| is_above(bound, throughput.high, copies))
         .map(|b| {
             format!(
                 "{} needs {:.3} cycles ({:.3} to {:.3}), more than the {:.3} measured",
@@ -196,7 +233,7 @@ fn verdict(bounds: &[Bound], throughput: &Throughput, copies: usize, missing: bo
             .to_owned();
     };
     let share = bound.cycles / throughput.cycles;
-    if is_above(bound, throughput, copies) {
+    if is_above(bound, throughput.high, copies) {
         return "; the front-end bound is above the throughput: one of the two is wrong".to_owned();
     }
     let says = if share >= EXPLAINS {

@@ -16,8 +16,12 @@ pub fn conclude(
     block: &Block,
     clock: &'static str,
 ) {
-    report.samples =
-        Samples { kept: timed.kept, contended: timed.contended, void: timed.void.clone() };
+    report.samples = Samples {
+        kept: timed.kept,
+        contended: timed.contended,
+        clock_changed: timed.changed,
+        void: timed.void.clone(),
+    };
     let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
         report.status = Status::Unstable;
         report.reason = Some(if timed.void.is_empty() {

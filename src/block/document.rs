@@ -168,6 +168,8 @@ pub struct Samples {
     pub kept: usize,
     /// Rounds dropped because something else used the core.
     pub contended: usize,
+    /// Rounds dropped because the clock ran faster or slower in them than in the others.
+    pub clock_changed: usize,
     /// Why whole passes were void.
     pub void: Vec<String>,
 }

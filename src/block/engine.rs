@@ -1,7 +1,7 @@
 //! The worker as the profiler uses it: started when needed, replaced after any abnormal end,
 //! checked by a canary, and handed code, values and a schedule.
 
-use super::clock::{CHAINS, Calibration, Places, TscClock};
+use super::clock::{CHAINS, Calibration, Places, Sentinel, TscClock};
 use super::processor::Processor;
 use super::sandbox::layout::{self as at, PAGE, context, mail};
 use super::sandbox::{Ended, Layers, Worker, random};
@@ -40,6 +40,8 @@ pub struct Engine {
     at: usize,
     random: u64,
     clock: Places,
+    /// What is known of neighbours.
+    pub sentinel: Sentinel,
     /// Whether this core was seen to sustain the wide sentinel; how often that was tried.
     wide: bool,
     tries: u32,
@@ -65,6 +67,7 @@ impl Engine {
             at,
             random: random() | 1,
             clock: Places::default(),
+            sentinel: Sentinel::default(),
             wide: false,
             tries: 0,
             ran: false,
@@ -89,7 +92,7 @@ impl Engine {
             self.worker = None;
             let mut worker =
                 Worker::start(self.cpus.get(self.at).copied(), self.inspect, random())?;
-            let (code, places) = TscClock::code(at::CODE);
+            let (code, places) = TscClock::code(at::CODE, Processor::here().instructions_a_cycle());
             worker.write(at::CODE, &code);
             self.clock = places;
             self.started += 1;
@@ -164,8 +167,9 @@ impl Engine {
                 sentinel: (before, behind),
             })
             .collect();
-        let Ok(ratio) = TscClock.cycles_per_tick(&rounds) else { return Ok(0.0) };
-        let calm = TscClock.calm(&rounds, ratio).into_iter().filter(|c| *c).count();
+        let Ok(ratio) = TscClock::cycles_per_tick(&rounds) else { return Ok(0.0) };
+        self.sentinel.learn(&rounds, ratio);
+        let calm = self.sentinel.calm(&rounds, ratio).into_iter().filter(|c| *c).count();
         Ok(calm as f64 / rounds.len() as f64)
     }
 
@@ -181,7 +185,7 @@ impl Engine {
         }
         self.tries += 1;
         self.wide = true;
-        if Processor::here().sustains_five() {
+        if Processor::here().sustains_width() {
             return Ok(());
         }
         self.wide = self.calm_share(24)? >= 0.5;

@@ -6,11 +6,11 @@ use super::clock::{Calibration, TscClock};
 use super::counter::Counter;
 use super::discover::{Failure, Found, explain};
 use super::engine::{BLOCK_CODE, Engine, Segment};
+use super::kept::{Round, keep};
 use super::program::{self, Needs, Program, Shape};
 use super::sandbox::Ended;
 use super::sandbox::layout::{self as at};
-use super::stats::{median, trimmed_mean};
-use super::timed::{Batch, Timed};
+use super::timed::Timed;
 use crate::Result;
 use crate::code::Block;
 
@@ -222,9 +222,11 @@ impl Form {
             Err(ended) => return Ok(Err(self.explained(&ended, options))),
         };
         let calibrations: Vec<Calibration> = rounds.iter().map(|r| r.calibration).collect();
-        let ratio = TscClock.cycles_per_tick(&calibrations).unwrap_or(1.0);
-        let ticks: Vec<f64> = rounds.iter().map(|r| r.long - r.short).collect();
-        Ok(Ok((median(&ticks) * ratio / self.between).max(0.05)))
+        let ratio = TscClock::cycles_per_tick(&calibrations).unwrap_or(1.0);
+        // Whoever shares the core makes it longer.
+        let least = |of: fn(&Round) -> f64| rounds.iter().map(of).fold(f64::INFINITY, f64::min);
+        let ticks = least(|r| r.long) - least(|r| r.short);
+        Ok(Ok((ticks * ratio / self.between).max(0.05)))
     }
 
     /// Where and why the block failed.
@@ -262,7 +264,8 @@ impl Form {
                     Err(ended) => return Ok(Pass::Failed(self.explained(&ended, options))),
                 }
             }
-            timed.waiting = keep(tried, (self.single, options.sentinel), timed);
+            let sentinel = options.sentinel.then_some(&mut engine.sentinel);
+            timed.waiting = keep(tried, self.single, sentinel, timed);
             if timed.waiting.is_empty() {
                 timed.passes += 1;
                 return Ok(Pass::Done);
@@ -310,54 +313,6 @@ impl Form {
         all.drain(..WARM);
         Ok(Ok(all))
     }
-}
-
-/// Ticks of one round.
-struct Round {
-    long: f64,
-    short: f64,
-    calibration: Calibration,
-}
-
-/// Makes a batch of the calm rounds of each placement. The clock is calibrated by all of them
-/// together. Returns the placements of which too few rounds were calm.
-fn keep(
-    tried: Vec<(usize, Vec<Round>)>,
-    (single, sentinel): (bool, bool),
-    timed: &mut Timed,
-) -> Vec<usize> {
-    let all: Vec<Calibration> =
-        tried.iter().flat_map(|(_, rounds)| rounds.iter().map(|r| r.calibration)).collect();
-    let ratio = match TscClock.cycles_per_tick(&all) {
-        Ok(ratio) => ratio,
-        Err(reason) => {
-            timed.void.push(reason);
-            return tried.into_iter().map(|(placement, _)| placement).collect();
-        }
-    };
-    let mut calm = TscClock.calm(&all, ratio);
-    calm.iter_mut().for_each(|c| *c |= !sentinel);
-    let mut calm = calm.iter();
-    let mut contended = Vec::new();
-    for (placement, rounds) in tried {
-        let own: Vec<bool> = calm.by_ref().take(rounds.len()).copied().collect();
-        let kept: Vec<&Round> = rounds.iter().zip(&own).filter(|(_, c)| **c).map(|r| r.0).collect();
-        timed.contended += rounds.len() - kept.len();
-        if 2 * kept.len() < rounds.len() {
-            contended.push(placement);
-            continue;
-        }
-        timed.kept += kept.len();
-        let mean = |of: fn(&Round) -> f64| {
-            ratio * trimmed_mean(&kept.iter().map(|r| of(r)).collect::<Vec<_>>())
-        };
-        let short = if single { 0.0 } else { mean(|r| r.short) };
-        let batch = Batch { long: mean(|r| r.long), short };
-        if batch.long.is_finite() && batch.short.is_finite() {
-            timed.batches.push(batch);
-        }
-    }
-    contended
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ mod hostile;
 mod init;
 #[cfg(target_arch = "x86_64")]
 mod invariants;
+mod kept;
 #[cfg(target_arch = "x86_64")]
 mod measure;
 mod options;

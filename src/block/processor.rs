@@ -55,9 +55,14 @@ impl Processor {
         HERE.get_or_init(Self::detect)
     }
 
-    /// Whether it is known to sustain five instructions a cycle, two of them loads: six wide, and
-    /// not one of the first two Zen, which dispatch six operations but decode fewer instructions.
-    pub fn sustains_five(&self) -> bool {
+    /// Instructions that it may issue in a cycle, six where that is not known.
+    pub fn instructions_a_cycle(&self) -> usize {
+        self.width.map_or(6, |width| width as usize)
+    }
+
+    /// Whether it is known to sustain that with two loads among them: six wide, and not one of the
+    /// first two Zen, which dispatch six operations but decode fewer instructions.
+    pub fn sustains_width(&self) -> bool {
         let early = self.table.as_deref().is_some_and(|t| t == "zen1" || t == "zen2");
         self.width.is_some_and(|width| width >= 6) && !early
     }

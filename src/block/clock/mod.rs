@@ -8,10 +8,12 @@
 //! Both take their samples between sentinels, which tell whether something else used the core.
 
 mod pmu;
+mod sentinel;
 mod tsc;
 
 pub use pmu::PmuClock;
-pub use tsc::{CHAINS, Calibration, Places, TscClock};
+pub use sentinel::Sentinel;
+pub use tsc::{CHAINS, Calibration, Places, TscClock, step};
 
 use super::Options;
 use super::engine::Engine;

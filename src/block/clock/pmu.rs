@@ -11,7 +11,6 @@ use crate::block::Options;
 use crate::block::engine::Engine;
 use crate::block::measure::{Form, Pass};
 use crate::block::pmu::{Counting, FormRuns, Runs, Sample, Stop, calm, sample};
-use crate::block::stats::median;
 use crate::block::timed::{Batch, Timed};
 use crate::machine::Encoding;
 
@@ -66,8 +65,7 @@ impl PmuClock {
         }
         let kept: Vec<&Sample> = kept(&samples, sentinel).collect();
         let of = |command: fn(&Sample) -> &Vec<i64>| {
-            let all: Vec<f64> = kept.iter().map(|s| command(s)[0] as f64).collect();
-            median(&all) / runs.runs()
+            kept.iter().map(|s| command(s)[0] as f64 / runs.runs()).collect()
         };
         let batch = Batch { long: of(|s| &s.commands.0), short: of(|s| &s.commands.1) };
         Ok(Ok(Taken { batch, kept: kept.len(), dropped: samples.len() - kept.len() }))
@@ -175,7 +173,7 @@ mod tests {
         let (mut clock, mut runs) = clock(Script { neighbour: |n| n == 3, ..Script::default() });
         let taken = clock.placement(&mut runs, 0, 4, true).expect("ran").expect("counted");
         // 1000 and 400 iterations, and 777 cycles around either.
-        assert_eq!(taken.batch, Batch { long: 8277.0, short: 3777.0 });
+        assert_eq!(taken.batch, Batch { long: vec![8277.0; 4], short: vec![3777.0; 4] });
         assert_eq!((taken.kept, taken.dropped), (4, 1));
         let timed = Timed { between: 600.0, batches: vec![taken.batch], ..Timed::default() };
         assert_eq!(timed.cycles(), Some(7.5));

@@ -4,27 +4,32 @@
 //! |---|---|---|
 //! | add chain | dependent `add rax, rbx` | 1 each |
 //! | multiply chain | dependent `imul rax, rbx` | 3 each |
-//! | sentinel | three such chains at once, with one or two `nop` a cycle | a cycle a group |
+//! | sentinel | independent instructions, four a cycle | a cycle a group |
+//! | wide sentinel | as many as the core issues, two of them loads | a cycle a group |
 //!
 //! Latencies: 1 and 3 on every AMD Zen and every Intel core since Nehalem (uops.info; AMD software
 //! optimization guides, instruction latency tables). Register-register forms: some processors fold
 //! additions of constants.
 //!
-//! A neighbour on the other hyper-thread leaves chains alone but not the sentinel, which needs
-//! four or five issue slots in every cycle, and on wide cores two loads in place of the nops. Its adds leave adders free: with four chains, ports are
-//! assigned so unevenly on Golden Cove that the sentinel reads 10 to 17 % high on a calm core
-//! (three chains: 2 to 4 %).
+//! A neighbour on the other hyper-thread leaves chains alone but not a sentinel that needs every issue
+//! slot. One that leaves a slot free misses neighbours that take no more than that: with five of
+//! six slots, blocks of six instructions a cycle were read 22 % high on Golden Cove and called calm.
+//! It needs few ports of each kind: with four chains of additions, ports are assigned so unevenly
+//! there that the sentinel reads 10 to 17 % high on a calm core; two chains, two loads and two `nop`
+//! read 2 % high. How high it reads on a core to itself is learned, within limits ([`super::Sentinel`]).
 
 use crate::block::emit::{Emitter, RCX};
 use crate::block::sandbox::layout::{self as at, context};
 use crate::block::sandbox::return_offset;
-use crate::block::stats::trimmed_mean;
+use crate::block::stats::{median, trimmed_mean};
 
 /// Instructions in the body of a chain.
 const ADDS: u32 = 128;
 const MULTIPLIES: u32 = 64;
 /// Groups in the sentinel's body, each of which takes a cycle.
 const GROUPS: u32 = 120;
+/// Most instructions of a group.
+const WIDEST: usize = 8;
 
 /// How long each chain runs, long and short, in repetitions of its body.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +65,7 @@ pub struct Places {
     pub multiply: usize,
     /// Sentinel of four instructions a cycle.
     pub sentinel: usize,
-    /// Sentinel of five, for cores that are wide enough.
+    /// Sentinel of as many as the core issues.
     pub wide: usize,
 }
 
@@ -69,8 +74,9 @@ pub struct Places {
 pub struct TscClock;
 
 impl TscClock {
-    /// The code of all segments, for `start` in the region, and where each starts.
-    pub fn code(start: usize) -> (Vec<u8>, Places) {
+    /// The code of all segments, for `start` in the region and a core that issues `width`
+    /// instructions a cycle, and where each segment starts.
+    pub fn code(start: usize, width: usize) -> (Vec<u8>, Places) {
         let mut code = Emitter::at(start);
         let chain = code.here();
         segment(&mut code, ADDS, |_| vec![0x48, 0x01, 0xd8]); // add rax, rbx
@@ -82,7 +88,8 @@ impl TscClock {
         let sentinel = code.here();
         segment(&mut code, GROUPS, |_| [add(0), add(1), add(2), nop()].concat());
         let wide = code.here();
-        segment(&mut code, GROUPS, |_| [add(0), load(), add(1), load(), add(2)].concat());
+        let fill = nop().repeat(width.clamp(4, WIDEST) - 4);
+        segment(&mut code, GROUPS, |_| [add(0), load(), add(1), load(), fill.clone()].concat());
         (code.into_bytes(), Places { add: chain, multiply, sentinel, wide })
     }
 
@@ -96,30 +103,28 @@ impl TscClock {
     }
 
     /// What the sentinel takes when nothing shares the core.
-    fn sentinel_cycles() -> f64 {
+    pub(super) fn sentinel_cycles() -> f64 {
         f64::from(CHAINS.sentinel * GROUPS)
     }
 
     /// Ticks that reading the clock twice takes, from the short chain of the same rounds.
-    fn overhead(rounds: &[Calibration], cycles_per_tick: f64) -> f64 {
+    pub fn overhead(rounds: &[Calibration], cycles_per_tick: f64) -> f64 {
         let short: Vec<f64> = rounds.iter().map(|r| r.add.1).collect();
         trimmed_mean(&short) - f64::from(CHAINS.add.1 * ADDS) / cycles_per_tick
     }
 
-    /// For each round, whether nothing else used the core in it.
-    pub fn calm(&self, rounds: &[Calibration], cycles_per_tick: f64) -> Vec<bool> {
-        let overhead = Self::overhead(rounds, cycles_per_tick);
-        let step = step(rounds);
-        // The counter's own step comes on top of the 6 %.
-        let limit = Self::sentinel_cycles() * 1.06 + step * cycles_per_tick;
-        let calm = |ticks: f64| (ticks - overhead) * cycles_per_tick <= limit;
-        rounds.iter().map(|r| calm(r.sentinel.0) && calm(r.sentinel.1)).collect()
+    /// For each round, whether the clock ran as fast in it as in most: its long add chain took as
+    /// long, within 1 % and a step of the counter.
+    pub fn steady(rounds: &[Calibration]) -> Vec<bool> {
+        let usual = median(&rounds.iter().map(|r| r.add.0).collect::<Vec<_>>());
+        let near = 0.01 * usual + step(rounds);
+        rounds.iter().map(|r| (r.add.0 - usual).abs() <= near).collect()
     }
 }
 
 /// The smallest difference between readings: how far the counter advances at once (about 25 ticks
 /// on some processors).
-fn step(rounds: &[Calibration]) -> f64 {
+pub fn step(rounds: &[Calibration]) -> f64 {
     let mut all: Vec<f64> =
         rounds.iter().flat_map(|r| [r.add.0, r.sentinel.0, r.sentinel.1]).collect();
     all.sort_by(f64::total_cmp);
@@ -145,7 +150,7 @@ impl TscClock {
     ///
     /// # Errors
     /// A reason, without a full stop.
-    pub fn cycles_per_tick(&self, rounds: &[Calibration]) -> Result<f64, String> {
+    pub fn cycles_per_tick(rounds: &[Calibration]) -> Result<f64, String> {
         let mean = |get: &dyn Fn(&Calibration) -> f64| {
             trimmed_mean(&rounds.iter().map(get).collect::<Vec<_>>())
         };

@@ -2,7 +2,7 @@
 
 use super::counting::{Counting, Refused, Total};
 use crate::Result;
-use crate::block::clock::{Calibration, TscClock};
+use crate::block::clock::{Calibration, Sentinel, TscClock};
 use crate::block::sandbox::Ended;
 use nix::errno::Errno;
 
@@ -155,8 +155,8 @@ pub fn calm(samples: &[Sample], sentinel: bool) -> Vec<bool> {
         return vec![true; samples.len()];
     }
     let rounds: Vec<Calibration> = samples.iter().flat_map(|s| s.rounds.clone()).collect();
-    let Ok(ratio) = TscClock.cycles_per_tick(&rounds) else { return vec![false; samples.len()] };
-    let calm = TscClock.calm(&rounds, ratio);
+    let Ok(ratio) = TscClock::cycles_per_tick(&rounds) else { return vec![false; samples.len()] };
+    let calm = Sentinel::default().calm(&rounds, ratio);
     let mut at = 0;
     let own = |s: &Sample| {
         let here = calm[at..at + s.rounds.len()].iter().all(|c| *c);

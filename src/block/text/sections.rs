@@ -68,13 +68,16 @@ pub fn modes(throughput: &Throughput) -> String {
 /// What was kept, and what was dropped why.
 pub fn samples(out: &mut String, report: &Report) {
     let samples = &report.samples;
-    if samples.kept + samples.contended == 0 && samples.void.is_empty() {
+    if samples.kept + samples.contended + samples.clock_changed == 0 && samples.void.is_empty() {
         return;
     }
     out.push('\n');
     let mut text = format!("{} kept", samples.kept);
     if samples.contended > 0 {
         text += &format!(", {} dropped: something else used the core", samples.contended);
+    }
+    if samples.clock_changed > 0 {
+        text += &format!(", {} dropped: the clock changed", samples.clock_changed);
     }
     labelled(out, "samples  ", &text);
     // The same reason comes once for each pass.
