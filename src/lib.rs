@@ -10,6 +10,7 @@
 //! | [`collect`] | counting: live (perf), recorded (imports), scripted (tests) |
 //! | [`counts`] | counted events: group × interval × scope |
 //! | [`topdown`] | tree, evaluation, thresholds, bottleneck, advice |
+//! | [`profile`] | samples, perf.data, address maps, symbols, hot functions and blocks |
 //! | [`workload`] | built-in programs with a known bottleneck |
 //! | [`session`] | the recorded session file |
 //! | [`report`] | one document; text, JSON and CSV renderers |
@@ -25,6 +26,7 @@ pub mod collect;
 pub mod counts;
 pub mod error;
 pub mod machine;
+pub mod profile;
 pub mod quantity;
 pub mod report;
 pub mod schedule;

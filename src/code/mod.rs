@@ -19,6 +19,7 @@ mod binary;
 mod decode;
 mod directives;
 mod elf;
+pub mod flow;
 mod hex;
 mod listing;
 mod markers;

@@ -1,0 +1,74 @@
+//! How the samples of an event are laid out: the fields of `perf_event_attr` that decide it.
+//!
+//! Numbers are those of the kernel's `include/uapi/linux/perf_event.h`.
+
+/// The parts of `perf_event_attr` that a decoder needs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SampleFormat {
+    /// `PERF_SAMPLE_*`: which fields a sample has.
+    pub sample_type: u64,
+    /// `PERF_FORMAT_*`: what a READ field holds.
+    pub read_format: u64,
+    /// `PERF_SAMPLE_BRANCH_*`: what a BRANCH_STACK field holds.
+    pub branch_sample_type: u64,
+    /// User registers of a REGS_USER field, a bit each.
+    pub regs_user: u64,
+    /// Registers of a REGS_INTR field, a bit each.
+    pub regs_intr: u64,
+    /// Whether other records than samples end in the sample's ids.
+    pub sample_id_all: bool,
+}
+
+/// `PERF_SAMPLE_*`.
+pub mod field {
+    /// Instruction pointer.
+    pub const IP: u64 = 1 << 0;
+    /// Process and thread.
+    pub const TID: u64 = 1 << 1;
+    /// Time stamp in nanoseconds.
+    pub const TIME: u64 = 1 << 2;
+    /// Data address.
+    pub const ADDR: u64 = 1 << 3;
+    /// Counts.
+    pub const READ: u64 = 1 << 4;
+    /// Call chain.
+    pub const CALLCHAIN: u64 = 1 << 5;
+    /// Id of the event (of its group's leader).
+    pub const ID: u64 = 1 << 6;
+    /// CPU.
+    pub const CPU: u64 = 1 << 7;
+    /// Events since the last sample.
+    pub const PERIOD: u64 = 1 << 8;
+    /// Id of the event itself.
+    pub const STREAM_ID: u64 = 1 << 9;
+    /// Raw data of a tracepoint or of IBS.
+    pub const RAW: u64 = 1 << 10;
+    /// Last branch records.
+    pub const BRANCH_STACK: u64 = 1 << 11;
+    /// User registers.
+    pub const REGS_USER: u64 = 1 << 12;
+    /// A copy of the user stack.
+    pub const STACK_USER: u64 = 1 << 13;
+    /// Weight: latency.
+    pub const WEIGHT: u64 = 1 << 14;
+    /// Where the data came from.
+    pub const DATA_SRC: u64 = 1 << 15;
+    /// Id at a fixed place, the first of all.
+    pub const IDENTIFIER: u64 = 1 << 16;
+    /// Transaction flags.
+    pub const TRANSACTION: u64 = 1 << 17;
+    /// Registers at the interrupt.
+    pub const REGS_INTR: u64 = 1 << 18;
+    /// Physical address.
+    pub const PHYS_ADDR: u64 = 1 << 19;
+    /// Output of a hardware trace.
+    pub const AUX: u64 = 1 << 20;
+    /// Control group.
+    pub const CGROUP: u64 = 1 << 21;
+    /// Page size of the data address.
+    pub const DATA_PAGE_SIZE: u64 = 1 << 22;
+    /// Page size of the instruction pointer.
+    pub const CODE_PAGE_SIZE: u64 = 1 << 23;
+    /// Weight in three parts; instead of WEIGHT.
+    pub const WEIGHT_STRUCT: u64 = 1 << 24;
+}
