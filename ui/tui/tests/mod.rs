@@ -1,0 +1,1 @@
+pub mod made_up;
