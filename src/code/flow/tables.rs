@@ -1,0 +1,132 @@
+//! Jump tables: what a slice says about an indirect jump, read from the program's memory and
+//! checked against the function.
+
+use super::Memory;
+use super::cut::{Cut, Tables, cut};
+use super::dominators::predecessors;
+use super::effects::Effects;
+use super::slice::{Formula, Slicer};
+use super::sweep::Sweep;
+use super::{BasicBlock, Edge};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory};
+use std::ops::Range;
+
+/// Entries of a table.
+const MOST_ENTRIES: u64 = 1 << 14;
+/// How often the blocks are cut anew, with the tables found before: a table leads to code that
+/// holds others, and shows other ways to the first.
+const MOST_ROUNDS: usize = 5;
+/// Instructions that slices may look at, for each of the function's.
+const STEPS_PER_INSTRUCTION: usize = 100;
+
+/// The code of a function.
+pub(super) struct Code<'a> {
+    pub bytes: &'a [u8],
+    pub range: Range<u64>,
+    pub observed: &'a [u64],
+    pub memory: &'a dyn Memory,
+}
+
+/// Decodes and cuts a function, with all jump tables that can be resolved.
+pub(super) fn resolve(code: &Code<'_>) -> (Sweep, Cut, Tables) {
+    let mut tables = Tables::new();
+    for round in 1.. {
+        let known = tables.values().flatten();
+        let roots = code.observed.iter().chain(known).copied();
+        let sweep = Sweep::new(code.bytes, code.range.start, roots);
+        let cut = cut(&sweep, code.range.clone(), code.observed, &tables);
+        if !sweep.instructions.iter().any(|i| i.flow_control() == FlowControl::IndirectBranch) {
+            return (sweep, cut, tables);
+        }
+        let mut found = find(code, &sweep, &cut);
+        if round >= MOST_ROUNDS {
+            // What still changes is not certain.
+            found.retain(|jump, targets| tables.get(jump) == Some(targets));
+        }
+        if found == tables {
+            return (sweep, cut, tables);
+        }
+        tables = found;
+        if round > MOST_ROUNDS {
+            break;
+        }
+    }
+    let sweep = Sweep::new(code.bytes, code.range.start, code.observed.iter().copied());
+    let cut = cut(&sweep, code.range.clone(), code.observed, &Tables::new());
+    (sweep, cut, Tables::new())
+}
+
+/// The tables of all indirect jumps, given the blocks as they are known.
+fn find(code: &Code<'_>, sweep: &Sweep, cut: &Cut) -> Tables {
+    let mut facts = InstructionInfoFactory::new();
+    let effects: Vec<_> = sweep.instructions.iter().map(|i| Effects::of(i, &mut facts)).collect();
+    let successors: Vec<_> = cut.blocks.iter().map(successors).collect();
+    let predecessors = predecessors(&successors);
+    let budget = STEPS_PER_INSTRUCTION * (sweep.instructions.len() + 1000);
+    let mut slicer = Slicer { sweep, cut, predecessors: &predecessors, effects: &effects, budget };
+    let mut tables = Tables::new();
+    for block in 0..cut.blocks.len() {
+        let last = &sweep.instructions[cut.spans[block].end - 1];
+        if last.flow_control() != FlowControl::IndirectBranch {
+            continue;
+        }
+        let formulas = slicer.slice(block);
+        if let Some(targets) = formulas.and_then(|f| targets(code, sweep, &f)) {
+            tables.insert(last.ip(), targets);
+        }
+    }
+    tables
+}
+
+/// The blocks that `block` may go on to.
+pub(super) fn successors(block: &BasicBlock) -> Vec<usize> {
+    let inside = block.edges.iter().filter_map(|edge| match edge {
+        Edge::Block(index) => Some(*index),
+        Edge::Outside(_) => None,
+    });
+    inside.collect()
+}
+
+/// The targets that `formulas` give; `None` if one of them cannot be.
+fn targets(code: &Code<'_>, sweep: &Sweep, formulas: &[Formula]) -> Option<Vec<u64>> {
+    let mut targets = Vec::new();
+    for formula in formulas {
+        let most = formula.most.unwrap_or(0);
+        if most >= MOST_ENTRIES {
+            return None;
+        }
+        for index in 0..=most {
+            let target =
+                formula.target.evaluate(index, &mut |at, bytes| word(code.memory, at, bytes))?;
+            if !is_possible(code, sweep, formula, target) {
+                return None;
+            }
+            targets.push(target);
+        }
+    }
+    Some(targets)
+}
+
+fn word(memory: &dyn Memory, address: u64, bytes: u8) -> Option<u64> {
+    let read = memory.read(address, usize::from(bytes))?;
+    let mut word = [0; 8];
+    word.get_mut(..read.len())?.copy_from_slice(&read);
+    (read.len() == usize::from(bytes)).then(|| u64::from_le_bytes(word))
+}
+
+/// Whether `target` may be where a jump goes. An index that only its width bounds may run beyond
+/// its table, into what happens to lie there: then all targets must lie in the function.
+fn is_possible(code: &Code<'_>, sweep: &Sweep, formula: &Formula, target: u64) -> bool {
+    if !code.range.contains(&target) {
+        let is_table = formula.most.is_some();
+        return (formula.compared || !is_table) && code.memory.is_code(target);
+    }
+    sweep.index_of(target).is_some() || !sweep.is_certain(target) && is_instruction(code, target)
+}
+
+/// Whether the bytes at `address` of the function could be an instruction.
+fn is_instruction(code: &Code<'_>, address: u64) -> bool {
+    let offset = usize::try_from(address - code.range.start).unwrap_or(usize::MAX);
+    let bytes = code.bytes.get(offset..).unwrap_or_default();
+    !Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode().is_invalid()
+}
