@@ -5,6 +5,7 @@
 
 mod advise;
 mod choose;
+pub mod code;
 mod drilldown;
 mod fill;
 mod imported;

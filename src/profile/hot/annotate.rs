@@ -51,6 +51,17 @@ impl Profile {
         all
     }
 
+    /// The bytes of a block.
+    ///
+    /// # Errors
+    /// Why its program cannot be read, in words.
+    pub fn code(&mut self, block: &HotBlock) -> Result<Vec<u8>, String> {
+        let module = self.keys.get(block.function).map(|key| key.0);
+        let module = module.and_then(|m| self.spaces.modules.all.get(m));
+        let module = module.ok_or_else(|| "no module is known there".to_owned())?;
+        self.symbols.code(module, block.start, block.end).map_err(|gap| gap.to_string())
+    }
+
     fn flow(&mut self, index: usize, function: &HotFunction) -> Result<Flow, String> {
         if let Some(gap) = &function.gap {
             return Err(gap.clone());
