@@ -15,9 +15,6 @@ mod container;
 mod features;
 mod header;
 mod stream;
-#[cfg(test)]
-mod tests;
-
 use super::record::{Decoder, Record};
 use super::recording::{Event, Recording};
 use super::sample::Malformed;
@@ -35,7 +32,7 @@ pub fn recognise(start: &[u8]) -> bool {
 /// Reads a perf.data file, in file or pipe mode.
 ///
 /// # Errors
-/// It cannot be read, is no perf.data, or is damaged before its first record.
+/// It cannot be read, is no perf.data, or is damaged before its first sample.
 pub fn read(path: &Path) -> Result<Recording> {
     let source = path.display().to_string();
     let failed = || Error::failed(format!("cannot read {source}"));
@@ -62,21 +59,24 @@ pub fn parse(bytes: &[u8], source: &str) -> Result<Recording> {
     let stream = Stream::read(bytes, header.records.clone(), &mut header.features);
     let Header { mut events, features, mut notes, .. } = header;
     events.extend(stream.events);
-    if let (Some(damage), []) = (&stream.damage, &stream.parts[..]) {
-        return Err(failed(format!("{damage}, before the first record")));
-    }
     if events.is_empty() {
         return Err(failed("it does not say which events were recorded".into()));
     }
+    let mut reading = Reading::new(&events);
+    if let Err(why) = container::records(&events, &stream.parts, |k, m, b| reading.take(k, m, b)) {
+        if reading.samples == 0 {
+            return Err(failed(format!("it is damaged before the first sample: {why}")));
+        }
+        notes.push(format!("the file is damaged: {why}; what follows is not read"));
+    }
     if let Some(damage) = stream.damage {
+        if reading.samples == 0 {
+            return Err(failed(format!("it is damaged before the first sample: {damage}")));
+        }
         let unread = stream.unread;
         notes.push(format!(
             "the file is damaged: {damage}; the {unread} bytes from there on are not read"
         ));
-    }
-    let mut reading = Reading::new(&events);
-    if let Err(why) = container::records(&events, &stream.parts, |k, m, b| reading.take(k, m, b)) {
-        notes.push(format!("the file is damaged: {why}; what follows is not read"));
     }
     reading.tell(&mut notes);
     Ok(assemble(source, events, features, reading, notes))
