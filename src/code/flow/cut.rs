@@ -6,9 +6,9 @@
 //! nothing leads to belongs to no block.
 
 use super::sweep::{Sweep, direct_target, falls_through};
-use super::{BasicBlock, Edge};
+use super::{BasicBlock, Edge, Memory};
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 /// Jump tables: address of the jump → targets, in order of the table.
@@ -23,13 +23,30 @@ pub(super) struct Cut {
     pub padding: Vec<(u64, u64)>,
 }
 
+/// A function as it is cut.
+struct Cutter<'a> {
+    sweep: &'a Sweep,
+    range: Range<u64>,
+    tables: &'a Tables,
+    /// Functions that do not return when called.
+    no_return: HashSet<u64>,
+}
+
 /// Cuts `sweep` into blocks; the function lies in `range`.
-pub(super) fn cut(sweep: &Sweep, range: Range<u64>, observed: &[u64], tables: &Tables) -> Cut {
+pub(super) fn cut(
+    sweep: &Sweep,
+    range: Range<u64>,
+    observed: &[u64],
+    tables: &Tables,
+    memory: &dyn Memory,
+) -> Cut {
     let leaders = leaders(sweep, observed, tables);
+    let no_return = no_return(sweep, range.end, memory);
+    let cutter = Cutter { sweep, range, tables, no_return };
     let starts: Vec<usize> = (0..leaders.len()).filter(|&i| leaders[i] != Leader::No).collect();
     let ends = starts.iter().skip(1).copied().chain([leaders.len()]);
     let spans: Vec<_> = starts.iter().copied().zip(ends).map(|(from, to)| from..to).collect();
-    let spans = without_padding(sweep, spans, &leaders);
+    let spans = cutter.without_padding(spans, &leaders);
     let mut padding = Vec::new();
     let mut kept = Vec::new();
     for (span, nops) in spans {
@@ -40,7 +57,7 @@ pub(super) fn cut(sweep: &Sweep, range: Range<u64>, observed: &[u64], tables: &T
             kept.push(nops..span.end);
         }
     }
-    let blocks = kept.iter().map(|span| block(sweep, &range, span, &kept, tables)).collect();
+    let blocks = kept.iter().map(|span| cutter.block(span, &kept)).collect();
     Cut { blocks, spans: kept, padding: joined(padding) }
 }
 
@@ -89,28 +106,6 @@ fn is_padding(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
 }
 
-/// Each span with the index behind the padding it begins with. Padding is what does nothing and
-/// nothing leads to, but for other padding.
-fn without_padding(
-    sweep: &Sweep,
-    spans: Vec<Range<usize>>,
-    leaders: &[Leader],
-) -> Vec<(Range<usize>, usize)> {
-    let mut falls_to = None;
-    let mut result = Vec::with_capacity(spans.len());
-    for span in spans {
-        let reached =
-            leaders[span.start] == Leader::Target || falls_to == Some(address(sweep, span.start));
-        let nops = sweep.instructions[span.clone()].iter().take_while(|i| is_padding(i)).count();
-        let behind = if reached { span.start } else { span.start + nops };
-        let last = &sweep.instructions[span.end - 1];
-        let goes_on = behind < span.end && falls_through(last);
-        falls_to = goes_on.then(|| last.next_ip());
-        result.push((span, behind));
-    }
-    result
-}
-
 /// Neighbouring ranges as one.
 fn joined(ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     let mut result: Vec<(u64, u64)> = Vec::new();
@@ -123,55 +118,89 @@ fn joined(ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     result
 }
 
-/// The block of the instructions `span`, with its edges.
-fn block(
-    sweep: &Sweep,
-    range: &Range<u64>,
-    span: &Range<usize>,
-    spans: &[Range<usize>],
-    tables: &Tables,
-) -> BasicBlock {
-    let last = &sweep.instructions[span.end - 1];
-    let mut block =
-        BasicBlock { start: address(sweep, span.start), end: last.next_ip(), ..Default::default() };
-    let table = tables.get(&last.ip());
-    for target in direct_target(last).into_iter().chain(table.into_iter().flatten().copied()) {
-        lead_to(&mut block, sweep, range, spans, target);
-    }
-    if falls_through(last) {
-        let is_call = matches!(last.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
-        let next = last.next_ip();
-        if is_call && !range.contains(&next) {
-            // The last instruction of a function is a call that does not return.
-            block.is_exit = true;
-        } else {
-            lead_to(&mut block, sweep, range, spans, next);
+/// The functions called that do not return: those that `memory` knows, and whatever is called by
+/// the last instruction of the function.
+fn no_return(sweep: &Sweep, end: u64, memory: &dyn Memory) -> HashSet<u64> {
+    let mut returns = HashSet::new();
+    let mut no_return = HashSet::new();
+    for instruction in sweep.instructions.iter().filter(|i| i.is_call_near()) {
+        let callee = instruction.near_branch_target();
+        if instruction.next_ip() == end {
+            no_return.insert(callee);
+        } else if returns.insert(callee) && !memory.returns(callee) {
+            no_return.insert(callee);
         }
-    } else if last.flow_control() == FlowControl::IndirectBranch {
-        block.unresolved |= table.is_none();
-    } else {
-        block.is_exit = direct_target(last).is_none();
     }
-    block
+    no_return
 }
 
-/// Adds the edge to `target`, unless it is there; marks the block if no block is there.
-fn lead_to(
-    block: &mut BasicBlock,
-    sweep: &Sweep,
-    range: &Range<u64>,
-    spans: &[Range<usize>],
-    target: u64,
-) {
-    let edge = if range.contains(&target) {
-        let found = sweep.index_of(target);
-        found.and_then(|i| spans.binary_search_by_key(&i, |s| s.start).ok()).map(Edge::Block)
-    } else {
-        Some(Edge::Outside(target))
-    };
-    match edge {
-        Some(edge) if !block.edges.contains(&edge) => block.edges.push(edge),
-        Some(_) => {}
-        None => block.unresolved = true,
+impl Cutter<'_> {
+    /// Whether control may go on behind `instruction`.
+    fn goes_on(&self, instruction: &Instruction) -> bool {
+        falls_through(instruction)
+            && !(instruction.is_call_near()
+                && self.no_return.contains(&instruction.near_branch_target()))
+    }
+
+    /// Each span with the index behind the padding it begins with. Padding is what does nothing
+    /// and nothing leads to, but for other padding.
+    fn without_padding(
+        &self,
+        spans: Vec<Range<usize>>,
+        leaders: &[Leader],
+    ) -> Vec<(Range<usize>, usize)> {
+        let all = &self.sweep.instructions;
+        let mut falls_to = None;
+        let mut result = Vec::with_capacity(spans.len());
+        for span in spans {
+            let is_reached =
+                leaders[span.start] == Leader::Target || falls_to == Some(all[span.start].ip());
+            let nops = all[span.clone()].iter().take_while(|i| is_padding(i)).count();
+            let behind = if is_reached { span.start } else { span.start + nops };
+            let last = &all[span.end - 1];
+            falls_to = (behind < span.end && self.goes_on(last)).then(|| last.next_ip());
+            result.push((span, behind));
+        }
+        result
+    }
+
+    /// The block of the instructions `span`, with its edges.
+    fn block(&self, span: &Range<usize>, spans: &[Range<usize>]) -> BasicBlock {
+        let last = &self.sweep.instructions[span.end - 1];
+        let start = self.sweep.instructions[span.start].ip();
+        let mut block = BasicBlock { start, end: last.next_ip(), ..Default::default() };
+        let table = self.tables.get(&last.ip());
+        for target in direct_target(last).into_iter().chain(table.into_iter().flatten().copied()) {
+            self.lead_to(&mut block, spans, target);
+        }
+        if self.goes_on(last) {
+            let is_call =
+                matches!(last.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+            if is_call && !self.range.contains(&last.next_ip()) {
+                block.is_exit = true;
+            } else {
+                self.lead_to(&mut block, spans, last.next_ip());
+            }
+        } else if last.flow_control() == FlowControl::IndirectBranch {
+            block.unresolved |= table.is_none();
+        } else {
+            block.is_exit = direct_target(last).is_none();
+        }
+        block
+    }
+
+    /// Adds the edge to `target`, unless it is there; marks the block if no block is there.
+    fn lead_to(&self, block: &mut BasicBlock, spans: &[Range<usize>], target: u64) {
+        let edge = if self.range.contains(&target) {
+            let found = self.sweep.index_of(target);
+            found.and_then(|i| spans.binary_search_by_key(&i, |s| s.start).ok()).map(Edge::Block)
+        } else {
+            Some(Edge::Outside(target))
+        };
+        match edge {
+            Some(edge) if !block.edges.contains(&edge) => block.edges.push(edge),
+            Some(_) => {}
+            None => block.unresolved = true,
+        }
     }
 }

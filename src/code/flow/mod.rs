@@ -113,6 +113,13 @@ pub trait Memory {
     fn is_code(&self, address: u64) -> bool {
         self.read(address, 1).is_some()
     }
+
+    /// Whether a call of the function at `callee` comes back; true unless that is known not to be
+    /// (`abort`): code behind such a call belongs to something else.
+    fn returns(&self, callee: u64) -> bool {
+        let _ = callee;
+        true
+    }
 }
 
 /// No memory: no jump table can be read.

@@ -35,6 +35,9 @@ pub(super) struct Slicer<'a> {
     pub effects: &'a [Effects],
     /// Instructions that may still be looked at in the whole function.
     pub budget: usize,
+    /// Whether a way from a block that nothing leads to may be left out: while tables that lead
+    /// there may still be found.
+    pub hopeful: bool,
 }
 
 impl Slicer<'_> {
@@ -61,7 +64,7 @@ impl Slicer<'_> {
                 continue;
             }
             let predecessors = &self.predecessors[block];
-            if block == 0 || predecessors.is_empty() {
+            if block == 0 || (predecessors.is_empty() && !self.may_ignore(&state)) {
                 add(&mut formulas, &state)?;
             }
             for &from in predecessors {
@@ -73,6 +76,13 @@ impl Slicer<'_> {
             }
         }
         (!formulas.is_empty()).then_some(formulas)
+    }
+
+    /// Whether a way may be left out that begins at a block that nothing leads to. In the end only
+    /// if all that is missing is the table's place, in a register that other ways set: a landing
+    /// pad finds it there as the call that threw left it.
+    fn may_ignore(&self, state: &State) -> bool {
+        self.hopeful || state.most.is_some()
     }
 
     /// Steps back over a block; whether nothing before matters any more.
@@ -105,6 +115,8 @@ fn negated(jump: &Instruction) -> Option<ConditionCode> {
     match jump.condition_code() {
         ConditionCode::a => Some(ConditionCode::be),
         ConditionCode::ae => Some(ConditionCode::b),
+        ConditionCode::b => Some(ConditionCode::ae),
+        ConditionCode::be => Some(ConditionCode::a),
         ConditionCode::ne => Some(ConditionCode::e),
         _ => None,
     }

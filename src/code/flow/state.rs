@@ -222,14 +222,17 @@ fn bound(instruction: &Instruction, holds: ConditionCode) -> Option<(Value, u64)
     };
     let bits = u8::try_from(bits * 8).ok()?;
     let limit = operand(instruction, 1).as_constant()? & mask(bits);
-    let most = match holds {
-        ConditionCode::be | ConditionCode::e => limit,
-        ConditionCode::b => limit.checked_sub(1)?,
+    // From a lowest value up to the largest of all is a range too, counted from the lowest.
+    let (lowest, most) = match holds {
+        ConditionCode::be | ConditionCode::e => (0, limit),
+        ConditionCode::b => (0, limit.checked_sub(1)?),
+        ConditionCode::ae => (limit, mask(bits) - limit),
+        ConditionCode::a if limit < mask(bits) => (limit + 1, mask(bits) - limit - 1),
         _ => return None,
     };
     // The address must be one that is understood.
     if instruction.op0_kind() == OpKind::Memory {
         address(instruction)?;
     }
-    Some((operand(instruction, 0).low(bits), most))
+    Some((operand(instruction, 0).minus(Value::constant(lowest)).low(bits), most))
 }

@@ -13,8 +13,7 @@ use std::ops::Range;
 
 /// Entries of a table.
 const MOST_ENTRIES: u64 = 1 << 14;
-/// How often the blocks are cut anew, with the tables found before: a table leads to code that
-/// holds others, and shows other ways to the first.
+/// How often the blocks are cut anew, with the tables found before.
 const MOST_ROUNDS: usize = 5;
 /// Instructions that slices may look at, for each of the function's.
 const STEPS_PER_INSTRUCTION: usize = 100;
@@ -28,42 +27,53 @@ pub(super) struct Code<'a> {
 }
 
 /// Decodes and cuts a function, with all jump tables that can be resolved.
+///
+/// Tables lead to code that holds other tables, and show ways to the jumps already seen. So first
+/// the ways that are missing are hoped to make no difference, until nothing new is found; then each
+/// table must hold with all the ways there are.
 pub(super) fn resolve(code: &Code<'_>) -> (Sweep, Cut, Tables) {
     let mut tables = Tables::new();
-    for round in 1.. {
-        let known = tables.values().flatten();
-        let roots = code.observed.iter().chain(known).copied();
-        let sweep = Sweep::new(code.bytes, code.range.start, roots);
-        let cut = cut(&sweep, code.range.clone(), code.observed, &tables);
-        if !sweep.instructions.iter().any(|i| i.flow_control() == FlowControl::IndirectBranch) {
-            return (sweep, cut, tables);
-        }
-        let mut found = find(code, &sweep, &cut);
-        if round >= MOST_ROUNDS {
-            // What still changes is not certain.
-            found.retain(|jump, targets| tables.get(jump) == Some(targets));
-        }
+    let (mut sweep, mut cut) = cut_with(code, &tables);
+    if !sweep.instructions.iter().any(|i| i.flow_control() == FlowControl::IndirectBranch) {
+        return (sweep, cut, tables);
+    }
+    for _ in 0..MOST_ROUNDS {
+        let found = find(code, &sweep, &cut, true);
         if found == tables {
-            return (sweep, cut, tables);
-        }
-        tables = found;
-        if round > MOST_ROUNDS {
             break;
         }
+        tables = found;
+        (sweep, cut) = cut_with(code, &tables);
     }
-    let sweep = Sweep::new(code.bytes, code.range.start, code.observed.iter().copied());
-    let cut = cut(&sweep, code.range.clone(), code.observed, &Tables::new());
+    for _ in 0..MOST_ROUNDS {
+        let mut sure = find(code, &sweep, &cut, false);
+        sure.retain(|jump, targets| tables.get(jump) == Some(targets));
+        if sure == tables {
+            return (sweep, cut, tables);
+        }
+        tables = sure;
+        (sweep, cut) = cut_with(code, &tables);
+    }
+    let (sweep, cut) = cut_with(code, &Tables::new());
     (sweep, cut, Tables::new())
 }
 
+fn cut_with(code: &Code<'_>, tables: &Tables) -> (Sweep, Cut) {
+    let roots = code.observed.iter().chain(tables.values().flatten());
+    let sweep = Sweep::new(code.bytes, code.range.start, roots.copied());
+    let cut = cut(&sweep, code.range.clone(), code.observed, tables, code.memory);
+    (sweep, cut)
+}
+
 /// The tables of all indirect jumps, given the blocks as they are known.
-fn find(code: &Code<'_>, sweep: &Sweep, cut: &Cut) -> Tables {
+fn find(code: &Code<'_>, sweep: &Sweep, cut: &Cut, hopeful: bool) -> Tables {
     let mut facts = InstructionInfoFactory::new();
     let effects: Vec<_> = sweep.instructions.iter().map(|i| Effects::of(i, &mut facts)).collect();
     let successors: Vec<_> = cut.blocks.iter().map(successors).collect();
     let predecessors = predecessors(&successors);
     let budget = STEPS_PER_INSTRUCTION * (sweep.instructions.len() + 1000);
-    let mut slicer = Slicer { sweep, cut, predecessors: &predecessors, effects: &effects, budget };
+    let mut slicer =
+        Slicer { sweep, cut, predecessors: &predecessors, effects: &effects, budget, hopeful };
     let mut tables = Tables::new();
     for block in 0..cut.blocks.len() {
         let last = &sweep.instructions[cut.spans[block].end - 1];
