@@ -12,10 +12,12 @@ mod imported;
 mod live;
 mod record;
 mod repeats;
+mod sample;
 mod software;
 mod which_table;
 
 pub use choose::{Ask, Chosen};
 pub use imported::{ImportAsk, imported};
 pub use live::{LiveAsk, Outcome, Update, live, required};
-pub use record::{Recorded, record};
+pub use record::{Recorded, Sampled, record};
+pub use sample::SampleAsk;
