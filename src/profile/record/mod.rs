@@ -12,8 +12,7 @@ mod tests;
 
 pub use decode::{Decoder, decode};
 
-use super::recording::Event;
-use super::sample::{self, Malformed, Sample};
+use super::sample::Sample;
 
 /// `enum perf_event_type`: what a record is.
 pub mod kind {
@@ -121,73 +120,4 @@ pub enum Record {
     Throttled,
     /// Anything else, by its number.
     Other(u32),
-}
-
-/// Decodes one record of a ring or file: its kind, its header's `misc` and its body.
-///
-/// # Errors
-/// The body ends inside a field.
-pub fn decode(kind: u32, misc: u16, body: &[u8], events: &[Event]) -> Result<Record, Malformed> {
-    let short = |field| Malformed { field, why: "the record ends inside it".into() };
-    let word = |at: usize| {
-        let bytes = body.get(at..at + 8).and_then(|b| b.try_into().ok());
-        bytes.map(u64::from_le_bytes).ok_or_else(|| short("record"))
-    };
-    let pair = |at: usize| word(at).map(|w| (w as u32, (w >> 32) as u32));
-    let time = body.len().checked_sub(24).and_then(|at| word(at).ok());
-    let text = |at: usize| {
-        let bytes = body.get(at..).unwrap_or_default().split(|b| *b == 0).next();
-        String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
-    };
-    let _ = sample::decode;
-    Ok(match kind {
-        10 => {
-            let ((pid, tid), start, length) = (pair(0)?, word(8)?, word(16)?);
-            let (offset, executable) = (word(24)?, Some(word(56)? & 4 != 0));
-            let mapping = Mapping {
-                pid,
-                tid,
-                start,
-                length,
-                offset,
-                path: text(64),
-                build_id: (misc & 1 << 14 != 0).then(|| body[36..56].to_vec()),
-                executable,
-                kernel: misc & 7 == 1,
-            };
-            Record::Map { time, mapping }
-        }
-        2 => Record::Lost { count: word(8)? },
-        3 => {
-            let (pid, tid) = pair(0)?;
-            Record::Name { time, pid, tid, name: text(8), exec: misc & 1 << 13 != 0 }
-        }
-        4 => {
-            let ((pid, _), (tid, _)) = (pair(0)?, pair(8)?);
-            Record::Exit { time, pid, tid }
-        }
-        5 => Record::Throttled,
-        7 => {
-            let ((pid, ppid), (tid, ptid)) = (pair(0)?, pair(8)?);
-            Record::Fork { time, child: (pid, tid), parent: (ppid, ptid) }
-        }
-        9 => {
-            let id = word(0)?;
-            let (pid, tid) = pair(16)?;
-            let event = events.iter().position(|e| e.ids.contains(&id)).unwrap_or(0);
-            let sample = Sample {
-                id: Some(id),
-                ip: Some(word(8)?),
-                pid: Some(pid),
-                tid: Some(tid),
-                time: Some(word(24)?),
-                cpu: Some(word(32)? as u32),
-                period: Some(word(40)?),
-                user: Some(misc & 7 == 2),
-                ..Sample::default()
-            };
-            Record::Sample { event, sample: Box::new(sample) }
-        }
-        other => Record::Other(other),
-    })
 }
