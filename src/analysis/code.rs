@@ -9,6 +9,8 @@ use crate::report::Report;
 use crate::report::code::{BlockRow, Callers, Clean, FunctionRow, Sampled};
 use crate::{Error, Result};
 use iced_x86::FlowControl;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What to say about the code.
@@ -26,6 +28,8 @@ pub struct CodeAsk {
     pub search: Search,
     /// Whether the hottest blocks are measured by themselves.
     pub measure: bool,
+    /// Where folded stacks go.
+    pub folded: Option<PathBuf>,
 }
 
 impl Default for CodeAsk {
@@ -37,6 +41,7 @@ impl Default for CodeAsk {
             filter: Filter::default(),
             search: Search::default(),
             measure: false,
+            folded: None,
         }
     }
 }
@@ -53,8 +58,11 @@ pub fn profile(recording: &Recording, ask: &CodeAsk) -> Result<Profile> {
         && event >= recording.events.len()
     {
         let names: Vec<&str> = recording.events.iter().map(|e| e.name.as_str()).collect();
-        return Err(Error::usage(format!("the recording has no event {event}"))
-            .because(format!("it has {}: {}", names.len(), names.join(", "))));
+        return Err(Error::usage(format!("the recording has no event {event}")).because(format!(
+            "it has {}: {}",
+            names.len(),
+            names.join(", ")
+        )));
     }
     let mut profile = Profile::new(recording, &ask.filter, ask.search.clone());
     profile.find_lines(ask.functions);
@@ -93,10 +101,25 @@ pub fn enter(
         }
         progress(blocks.len(), blocks.len());
     }
+    if let Some(path) = &ask.folded {
+        write_folded(profile, path)?;
+    }
     if let Some(name) = &ask.callers {
         report.callers = Some(Callers { function: name.clone(), callers: callers(profile, name)? });
     }
     Ok(())
+}
+
+fn write_folded(profile: &mut Profile, path: &Path) -> Result<()> {
+    let mut text = String::new();
+    for (stack, samples) in profile.folded() {
+        let _ = writeln!(text, "{stack} {samples}");
+    }
+    std::fs::write(path, text).map_err(|e| {
+        Error::failed(format!("cannot write folded stacks to {}", path.display()))
+            .because(e)
+            .hint("choose another place with --folded")
+    })
 }
 
 fn callers(profile: &mut Profile, name: &str) -> Result<Vec<crate::profile::hot::Caller>> {

@@ -11,8 +11,10 @@ mod fill;
 mod imported;
 mod live;
 mod record;
+pub mod recording;
 mod repeats;
 mod sample;
+pub mod sampled;
 mod software;
 mod which_table;
 

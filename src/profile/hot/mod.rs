@@ -65,9 +65,7 @@ impl Skid {
     pub fn explain(self) -> &'static str {
         match self {
             Self::None => "samples are on the instruction itself",
-            Self::Some => {
-                "samples skid: the instruction is the one named or one a few before it"
-            }
+            Self::Some => "samples skid: the instruction is the one named or one a few before it",
             Self::Timer => {
                 "samples are where the timer's interrupt was taken: often the instruction behind the \
                  one that was waited for"

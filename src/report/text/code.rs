@@ -41,7 +41,11 @@ impl Renderer<'_> {
         }
         let name = widest(rows.iter().map(|r| r.name.as_str()));
         let module = widest(rows.iter().map(|r| r.module.as_str()));
-        writeln!(self.out, "   share  samples  {:<name$}  {:<module$}  line", "function", "module")?;
+        writeln!(
+            self.out,
+            "   share  samples  {:<name$}  {:<module$}  line",
+            "function", "module"
+        )?;
         for row in rows {
             let place = place(row.file.as_deref(), row.line);
             let place = row.gap.as_ref().map_or(place, |gap| format!("({gap})"));
@@ -61,10 +65,8 @@ impl Renderer<'_> {
         if rows.is_empty() {
             return Ok(());
         }
-        let names: Vec<String> = rows
-            .iter()
-            .map(|r| format!("{}..{} {}", r.start, r.end, short(&r.function)))
-            .collect();
+        let names: Vec<String> =
+            rows.iter().map(|r| format!("{}..{} {}", r.start, r.end, short(&r.function))).collect();
         let name = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
         writeln!(self.out, "\n   share  samples  {:<name$}  loops  line", "block")?;
         for (row, block) in rows.iter().zip(&names) {
