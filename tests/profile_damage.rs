@@ -44,7 +44,7 @@ fn value() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
 
     /// Words and bytes of a recording changed, its end cut off.
     #[test]

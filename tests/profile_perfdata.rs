@@ -104,8 +104,8 @@ fn the_branches_of_a_profile_for_an_optimising_linker_are_all_there() {
 
 #[test]
 fn every_recording_opens_with_as_many_samples_as_perf_finds_in_it() {
-    // `perf report --stats`; of gematria's, which perf 6.1 refuses, the ids that its samples begin
-    // with, counted by a script.
+    // `perf report --stats`; of gematria's, which perf 6.1 refuses, the samples' ids, counted by a
+    // script.
     for (name, counts, maps, lost) in [
         ("quipper/perf.data.branch-4.14", &[13][..], 31, 0),
         ("quipper/perf.data.branch_stack_spec", &[8], 30, 0),
@@ -221,13 +221,5 @@ fn a_file_cut_off_anywhere_gives_what_is_there_or_an_error() {
             assert!(!untold || whole[8] == 16, "at {end}: {:?}", recording.notes);
         }
         assert_eq!(most, 4);
-    }
-}
-#[test]
-fn zz_time() {
-    for f in ["big", "killed", "multi", "z"] {
-        let t = std::time::Instant::now();
-        let r = read(Path::new(&format!("/tmp/pd/{f}.data"))).unwrap();
-        eprintln!("{f}: {:?} {} {:?}", t.elapsed(), samples(&r).len(), r.notes);
     }
 }

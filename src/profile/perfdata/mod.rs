@@ -148,6 +148,13 @@ impl Reading {
     }
 
     fn tell(&self, notes: &mut Vec<String>) {
+        if !self.decoder.tells_apart() {
+            notes.push(
+                "the samples do not tell which of several events they are of: they are given as \
+                 of the first"
+                    .into(),
+            );
+        }
         if let Some((count, first)) = &self.malformed {
             notes.push(format!("{count} records could not be decoded; of the first: {first}"));
         }

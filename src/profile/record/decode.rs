@@ -31,6 +31,12 @@ impl Decoder {
         Self { formats: events.iter().map(|e| e.format).collect(), ids: Ids::new(events) }
     }
 
+    /// Whether samples tell which event they are of. If not, those of alike events are given as of
+    /// the first, and others are refused.
+    pub fn tells_apart(&self) -> bool {
+        self.ids.tell_apart(self.formats.len())
+    }
+
     /// Decodes the body (what follows the 8 bytes of the header) of a record whose header has this
     /// `type` and `misc`. Little endian.
     ///

@@ -51,6 +51,11 @@ impl Ids {
         }
     }
 
+    /// Whether samples tell which of these events they are of.
+    pub fn tell_apart(&self, events: usize) -> bool {
+        events < 2 || matches!(self.place, Place::At(_))
+    }
+
     /// Index of the event that a sample is of; `None` if its id is of none.
     pub fn event(&self, body: &[u8]) -> Option<usize> {
         let at = match self.place {

@@ -86,6 +86,8 @@ fn a_sample_goes_to_the_event_of_its_id() {
     assert_eq!(of(&[0xabc, 3], &alike), Some(1));
     assert_eq!(of(&[0xabc, 4], &alike), None, "an id of no event is not guessed");
     assert_eq!(of(&[3, 0xadd], &different), Some(1));
+    assert!(Decoder::new(&alike).tells_apart() && Decoder::new(&alike[..1]).tells_apart());
+    assert!(!Decoder::new(&[event(field::IP, &[]), event(field::IP, &[])]).tells_apart());
     let mixed = [event(field::IP | field::ID, &[1]), event(field::ID, &[3])];
     assert_eq!(of(&[3, 3], &mixed), None, "the ids stand at different places");
 }
