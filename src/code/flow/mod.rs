@@ -24,6 +24,8 @@ mod slice;
 mod state;
 mod sweep;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod value;
 
 pub use image::Image;
