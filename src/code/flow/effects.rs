@@ -8,8 +8,12 @@ use iced_x86::{
 };
 
 const RSP: u8 = 4;
-/// Registers that a call may change in the System V calling convention: rax, rcx, rdx, rsi, rdi,
-/// r8 to r11.
+/// The register that a direct call changes: rax, in which it returns its value. What else code
+/// reads behind one, it must know to be kept, whatever the calling convention says: so does gcc's
+/// `-fipa-ra`.
+const RETURNED: u16 = 1;
+/// Registers that an indirect call may change by the System V calling convention, and that
+/// `syscall` may: rax, rcx, rdx, rsi, rdi, r8 to r11.
 const CLOBBERED: u16 = 0b1111_1100_0111;
 
 /// What is to be known of every instruction to step over most of them quickly.
@@ -27,7 +31,8 @@ impl Effects {
     /// The effects of `instruction`.
     pub fn of(instruction: &Instruction, facts: &mut InstructionInfoFactory) -> Self {
         if is_call(instruction) {
-            return Self { written: CLOBBERED, flags: true, stores: true };
+            let written = if instruction.is_call_near() { RETURNED } else { CLOBBERED };
+            return Self { written, flags: true, stores: true };
         }
         let info = facts.info_options(instruction, InstructionInfoOptions::NONE);
         let mut effects = Self { flags: instruction.rflags_modified() != 0, ..Self::default() };

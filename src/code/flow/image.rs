@@ -1,11 +1,13 @@
 //! The memory of a program as its ELF file describes it: what is read-only once it runs.
 
 use super::Memory;
+use super::no_return::never_returns;
+use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use object::elf::{PF_W, PF_X, PT_GNU_RELRO, PT_LOAD, R_X86_64_64, R_X86_64_RELATIVE};
 use object::read::elf::{ElfFile64, ProgramHeader as _};
 use object::{Endianness, Object as _, ObjectSymbol as _, ObjectSymbolTable as _};
 use object::{RelocationFlags, RelocationTarget};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 /// A part of the file that is loaded.
@@ -26,13 +28,20 @@ pub struct Image<'data> {
     relro: Vec<Range<u64>>,
     /// Words that the dynamic linker writes; `None` where only it knows what.
     relocated: BTreeMap<u64, Option<u64>>,
+    /// Functions that never return, and words that the dynamic linker points to such functions.
+    no_return: HashSet<u64>,
 }
 
 impl<'data> Image<'data> {
     /// Of a 64-bit ELF file; whatever of it cannot be read is not there.
     pub fn new(file: &ElfFile64<'data, Endianness>) -> Self {
         let (endian, data) = (file.endian(), file.data());
-        let mut image = Self { parts: Vec::new(), relro: Vec::new(), relocated: BTreeMap::new() };
+        let mut image = Self {
+            parts: Vec::new(),
+            relro: Vec::new(),
+            relocated: relocated(file),
+            no_return: no_return(file),
+        };
         for header in file.elf_program_headers() {
             let start = header.p_vaddr(endian);
             let flags = header.p_flags(endian);
@@ -47,7 +56,6 @@ impl<'data> Image<'data> {
                 });
             }
         }
-        image.relocated = relocated(file);
         image
     }
 
@@ -81,6 +89,24 @@ fn relocated(file: &ElfFile64<'_, Endianness>) -> BTreeMap<u64, Option<u64>> {
     words.collect()
 }
 
+/// The functions of the file, and the words for functions of others, that never return.
+fn no_return(file: &ElfFile64<'_, Endianness>) -> HashSet<u64> {
+    let is_one = |name: object::Result<&[u8]>| name.is_ok_and(never_returns);
+    let symbols = file.symbols().chain(file.dynamic_symbols());
+    let defined = symbols.filter(|s| s.is_definition() && is_one(s.name_bytes()));
+    let mut found: HashSet<u64> = defined.map(|s| s.address()).collect();
+    let table = file.dynamic_symbol_table();
+    for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
+        if let RelocationTarget::Symbol(index) = relocation.target() {
+            let symbol = table.as_ref().and_then(|t| t.symbol_by_index(index).ok());
+            if symbol.is_some_and(|s| is_one(s.name_bytes())) {
+                found.insert(address);
+            }
+        }
+    }
+    found
+}
+
 impl Memory for Image<'_> {
     fn read(&self, address: u64, length: usize) -> Option<Vec<u8>> {
         let end = address.checked_add(length as u64)?;
@@ -104,5 +130,18 @@ impl Memory for Image<'_> {
 
     fn is_code(&self, address: u64) -> bool {
         self.part(address, 1).is_some_and(|(part, _)| part.executable)
+    }
+    fn returns(&self, callee: u64) -> bool {
+        if self.no_return.is_empty() || self.no_return.contains(&callee) {
+            return self.no_return.is_empty();
+        }
+        // A stub of the procedure linkage table: `endbr64` perhaps, then `jmp [rip+word]`.
+        let Some((part, _)) = self.part(callee, 1) else { return true };
+        let offset = usize::try_from(callee - part.start).unwrap_or(usize::MAX);
+        let code = part.bytes.get(offset..).unwrap_or_default();
+        let mut decoder = Decoder::with_ip(64, code, callee, DecoderOptions::NONE);
+        let jump = decoder.iter().take(2).find(|i| i.mnemonic() == Mnemonic::Jmp);
+        let word = jump.filter(iced_x86::Instruction::is_ip_rel_memory_operand);
+        !word.is_some_and(|jump| self.no_return.contains(&jump.ip_rel_memory_address()))
     }
 }

@@ -9,6 +9,7 @@
 //! | `effects`, `value` | what instructions compute, as far as a jump's target needs it |
 //! | `dominators`, `loops` | dominators, natural loops |
 //! | `image` | the memory of a program, from its ELF file |
+//! | `no_return` | functions known not to return |
 //!
 //! What cannot be found is marked, never guessed. Work and memory are bounded by the size of the
 //! function; bytes that are no code end in [`Flow::undecoded`].
@@ -18,10 +19,13 @@ mod dominators;
 mod effects;
 mod image;
 mod loops;
+mod no_return;
 mod slice;
 mod state;
 mod sweep;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod value;
 
 pub use image::Image;

@@ -16,6 +16,8 @@ use std::collections::{HashMap, HashSet};
 const MOST_STEPS: usize = 20_000;
 /// Different states in which one block may be passed: an index that grows in a loop has no end.
 const MOST_VISITS: u32 = 8;
+/// So many that no comparison is to be expected any more.
+const ENOUGH_VISITS: u32 = 2;
 
 /// What a jump's target is computed as: a function of an index, and the most that may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,15 +59,18 @@ impl Slicer<'_> {
             if steps < span.len() || *visited > MOST_VISITS {
                 return None;
             }
+            if *visited > ENOUGH_VISITS {
+                state.bound_by_form();
+            }
             steps -= span.len();
             self.budget = self.budget.saturating_sub(span.len());
             if self.pass(span, last, &mut state) {
-                add(&mut formulas, &state)?;
+                add(&mut formulas, state.clone())?;
                 continue;
             }
             let predecessors = &self.predecessors[block];
             if block == 0 || (predecessors.is_empty() && !self.may_ignore(&state)) {
-                add(&mut formulas, &state)?;
+                add(&mut formulas, state.clone())?;
             }
             for &from in predecessors {
                 let mut before = state.clone();
@@ -123,9 +128,9 @@ fn negated(jump: &Instruction) -> Option<ConditionCode> {
 }
 
 /// Adds what is known at the end of a way; `None` if that is not enough.
-fn add(formulas: &mut Vec<Formula>, state: &State) -> Option<()> {
-    let compared = state.most.is_some();
-    let (target, most) = state.given_up();
+fn add(formulas: &mut Vec<Formula>, mut state: State) -> Option<()> {
+    state.give_up();
+    let State { target, most, compared, .. } = state;
     if target.contains(super::state::is_opaque) {
         return None;
     }

@@ -19,6 +19,8 @@ pub(super) struct State {
     pub target: Value,
     /// The most that the index in `target` may be, once found.
     pub most: Option<u64>,
+    /// Whether a comparison says so, not only the form of the index.
+    pub compared: bool,
     /// Values that are no larger than a number, as comparisons on the way to the jump ensure.
     bounds: Vec<(Value, u64)>,
     /// What holds of the flags at this point.
@@ -35,6 +37,7 @@ impl State {
         let mut state = Self {
             target: operand(jump, 0),
             most: None,
+            compared: false,
             bounds: Vec::new(),
             condition: None,
             registers: 0,
@@ -101,6 +104,7 @@ impl State {
             if indexed != self.target {
                 self.target = indexed;
                 self.most = Some(*most);
+                self.compared = true;
             }
         }
         if self.most.is_some() {
@@ -136,21 +140,33 @@ impl State {
         }
     }
 
-    /// At a point before which nothing is known: the target, where only its form bounds the index.
-    pub fn given_up(&self) -> (Value, Option<u64>) {
-        let target = self
+    /// At a point before which nothing is known: only the form of the index bounds it.
+    pub fn give_up(&mut self) {
+        self.bound_by_form();
+        self.target = self
             .target
             .replaced(&mut |part| matches!(part, Value::Register(_)).then_some(Value::Opaque));
-        if self.most.is_some() || !target.contains(is_opaque) {
-            return (target, self.most);
+    }
+
+    /// Takes what the form of a part (a byte, a mask) says for the bound of the index, unless one
+    /// is known.
+    pub fn bound_by_form(&mut self) {
+        if self.most.is_some() {
+            return;
         }
         let mut form: Option<(Value, u64)> = None;
-        let indexed = target.replaced(&mut |part| {
-            let most = part.most().filter(|&m| m <= LARGEST_FORM && part.contains(is_opaque))?;
+        let indexed = self.target.replaced(&mut |part| {
+            let varies = |p: &Value| matches!(p, Value::Opaque | Value::Register(_));
+            let most = part.most().filter(|&m| m <= LARGEST_FORM && part.contains(varies))?;
             let (known, _) = form.get_or_insert_with(|| (part.clone(), most));
             (known == part).then_some(Value::Index)
         });
-        (indexed, form.map(|f| f.1))
+        if let Some((_, most)) = form {
+            self.target = indexed;
+            self.most = Some(most);
+            self.bounds.clear();
+            self.note();
+        }
     }
 }
 

@@ -31,7 +31,8 @@ impl Sweep {
             work.follow(root);
         }
         let reached = work.covered.clone();
-        let undecoded = work.fill();
+        work.fill();
+        let undecoded = work.undecoded();
         let mut instructions = work.instructions;
         instructions.sort_unstable_by_key(Instruction::ip);
         Self { instructions, reached, start, undecoded }
@@ -111,22 +112,29 @@ impl Work<'_> {
         }
     }
 
-    /// Decodes what nothing leads to; returns what is no code.
-    fn fill(&mut self) -> Vec<(u64, u64)> {
-        let mut undecoded = Vec::new();
+    /// Decodes what nothing leads to.
+    fn fill(&mut self) {
         let mut offset = 0;
         while offset < self.covered.len() {
             if !self.covered[offset] {
                 self.follow(self.start + offset as u64);
             }
-            if self.covered[offset] {
-                offset += 1;
-                continue;
-            }
-            let length = self.covered[offset..].iter().take_while(|&&c| !c).count();
+            // What is no instruction lasts up to the next that is known.
+            let skipped = self.covered[offset..].iter().take_while(|&&c| !c).count();
+            offset += skipped.max(1);
+        }
+    }
+
+    /// What belongs to no instruction.
+    fn undecoded(&self) -> Vec<(u64, u64)> {
+        let mut undecoded = Vec::new();
+        let mut offset = 0;
+        for part in self.covered.chunk_by(|a, b| a == b) {
             let from = self.start + offset as u64;
-            undecoded.push((from, from + length as u64));
-            offset += length;
+            offset += part.len();
+            if !part[0] {
+                undecoded.push((from, self.start + offset as u64));
+            }
         }
         undecoded
     }
