@@ -63,7 +63,20 @@ fn cpp(name: &str, options: DemangleOptions, out: &mut Bounded) -> bool {
         return false;
     }
     let Ok(symbol) = BorrowedSymbol::new(name.as_bytes()) else { return false };
+    let options = if loses_a_parameter(name) { options.no_params() } else { options };
     symbol.structured_demangle(out, &options).is_ok()
+}
+
+/// Templates of constructors and conversions have no return type in their mangled name, unlike all
+/// others; cpp_demangle 0.5 takes their first parameter for one. Rather none than wrong ones. The
+/// letters may as well be part of a name, which costs its parameters.
+fn loses_a_parameter(name: &str) -> bool {
+    let constructs = |three: &[u8]| match *three {
+        [b'C', b'1'..=b'5', b'I'] | [b'C', b'I', b'1' | b'2'] => true,
+        [b'c', b'v', _] => true,
+        _ => false,
+    };
+    name.as_bytes().windows(3).any(constructs)
 }
 
 /// A string that refuses to grow too long.
@@ -94,6 +107,8 @@ mod tests {
                 "std::vector<int, std::allocator<int> >::push_back(int&&)",
             ),
             ("_Z3addii.constprop.0", "add(int, int) [clone .constprop.0]"),
+            ("_ZN1AC2IiEEPKcRKi", "A::A<int>"),
+            ("_ZN1AC2Ei", "A::A(int)"),
             ("_Z3addii@plt", "add(int, int)@plt"),
             ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"),
             (

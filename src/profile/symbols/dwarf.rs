@@ -73,6 +73,10 @@ fn section(file: &object::File<'_>, name: &str) -> Reader {
 
 /// Frames as far as they can be read: a damaged unit ends them.
 fn frames(context: &addr2line::Context<Reader>, address: u64) -> Vec<Line> {
+    // addr2line looks for the end of the byte at `address`, which must exist.
+    if address == u64::MAX {
+        return Vec::new();
+    }
     let Ok(mut frames) = context.find_frames(address).skip_all_loads() else { return Vec::new() };
     let mut lines: Vec<Line> = Vec::new();
     while let Ok(Some(frame)) = frames.next() {
