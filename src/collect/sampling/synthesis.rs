@@ -213,12 +213,11 @@ fn parse_map(pid: u32, line: &str) -> Option<Map<'_>> {
 
 /// From `_stext` to `_etext`; `None` where addresses are hidden (all zero) or absent.
 fn kernel_text(symbols: &str) -> Option<(u64, u64)> {
-    let address = |name: &str| {
-        let line = symbols.lines().find(|l| l.split(' ').nth(2) == Some(name))?;
-        u64::from_str_radix(line.split(' ').next()?, 16).ok()
-    };
-    let start = address("_stext").or_else(|| address("_text"))?;
-    let end = address("_etext")?;
+    let is = |line: &&str, name: &str| line.ends_with(name) && line.split(' ').nth(2) == Some(name);
+    let address = |line: &str| u64::from_str_radix(line.split(' ').next()?, 16).ok();
+    // One stands at the head of some 100,000 lines, the other near their end.
+    let start = address(symbols.lines().find(|l| is(l, "_stext"))?)?;
+    let end = address(symbols.lines().rfind(|l| is(l, "_etext"))?)?;
     (start != 0 && start < end).then_some((start, end))
 }
 
