@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(&code[iaca(&code).unwrap().remove(0)], [0x48, 0x01, 0xd8]);
         let twice = [code.clone(), code.clone()].concat();
         assert_eq!(iaca(&twice).unwrap(), [9..12, 29..32]);
-        assert_eq!(iaca(&[0x90; 40]).unwrap(), []);
+        assert!(iaca(&[0x90; 40]).unwrap().is_empty());
         for broken in [&code[..12], &code[9..], &[&code[..9], &code[..]].concat()[..]] {
             assert!(iaca(broken).unwrap_err().to_string().contains("pair"));
         }

@@ -8,6 +8,7 @@
 //! | [`perfdata`] | perf.data files, as the container |
 //! | [`recording`] | a whole recording: its events, records, and what is wrong with it |
 //! | [`space`] | address spaces: which file lies at an address of a process at a time |
+//! | `ranges` | address ranges that replace what they overlap |
 //! | [`module`](mod@module) | files, by path and build-id: addresses ↔ file offsets |
 //! | [`symbols`] | functions, lines and inlined functions of a module, lazily |
 //! | [`hot`] | samples on functions, blocks and instructions |
@@ -19,6 +20,7 @@ pub mod format;
 pub mod hot;
 pub mod module;
 pub mod perfdata;
+mod ranges;
 pub mod record;
 pub mod recording;
 pub mod sample;

@@ -1,0 +1,102 @@
+//! Address ranges that replace what they overlap: the newest of several claims on an address wins.
+
+use std::collections::BTreeMap;
+
+/// Values by range; ranges never overlap.
+#[derive(Debug, Clone)]
+pub(super) struct RangeMap<T> {
+    /// First address → (behind the last, value).
+    ranges: BTreeMap<u64, (u64, T)>,
+}
+
+impl<T> Default for RangeMap<T> {
+    fn default() -> Self {
+        Self { ranges: BTreeMap::new() }
+    }
+}
+
+impl<T: Clone> RangeMap<T> {
+    /// Puts `value` on `start..end` and cuts what was there; nothing if the range is empty.
+    pub fn insert(&mut self, start: u64, end: u64, value: T) {
+        if start >= end {
+            return;
+        }
+        self.cut(start, end);
+        self.ranges.insert(start, (end, value));
+    }
+
+    /// Empties `start..end`; what sticks out on either side stays.
+    fn cut(&mut self, start: u64, end: u64) {
+        if let Some((_, (old_end, value))) = self.ranges.range_mut(..start).next_back()
+            && *old_end > start
+        {
+            let rest = (*old_end > end).then(|| (*old_end, value.clone()));
+            *old_end = start;
+            if let Some(rest) = rest {
+                self.ranges.insert(end, rest);
+            }
+        }
+        while let Some((&inside, _)) = self.ranges.range(start..end).next() {
+            let Some((old_end, value)) = self.ranges.remove(&inside) else { break };
+            if old_end > end {
+                self.ranges.insert(end, (old_end, value));
+            }
+        }
+    }
+
+    /// The value at `address`.
+    pub fn get(&self, address: u64) -> Option<&T> {
+        let (_, (end, value)) = self.ranges.range(..=address).next_back()?;
+        (address < *end).then_some(value)
+    }
+
+    /// All ranges in order: first address, behind the last, value.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64, &T)> {
+        self.ranges.iter().map(|(start, (end, value))| (*start, *end, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_range_inside_another_leaves_both_ends() {
+        let mut map = RangeMap::default();
+        map.insert(10, 20, 'a');
+        map.insert(13, 15, 'b');
+        assert_eq!(
+            map.iter().collect::<Vec<_>>(),
+            [(10, 13, &'a'), (13, 15, &'b'), (15, 20, &'a')]
+        );
+        map.insert(12, 18, 'c');
+        assert_eq!(
+            map.iter().collect::<Vec<_>>(),
+            [(10, 12, &'a'), (12, 18, &'c'), (18, 20, &'a')]
+        );
+        map.insert(5, 5, 'd');
+        assert_eq!(map.get(5), None);
+        assert_eq!(map.get(19), Some(&'a'));
+        assert_eq!(map.get(20), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_newest_claim_wins_at_every_address(
+            claims in prop::collection::vec((0u64..40, 0u64..40), 0..20)
+        ) {
+            let mut map = RangeMap::default();
+            let mut plain = [None; 40];
+            for (number, (start, end)) in claims.into_iter().enumerate() {
+                map.insert(start, end, number);
+                for slot in plain.iter_mut().take(end as usize).skip(start as usize) {
+                    *slot = Some(number);
+                }
+            }
+            for (address, expected) in plain.iter().enumerate() {
+                prop_assert_eq!(map.get(address as u64).copied(), *expected);
+            }
+        }
+    }
+}

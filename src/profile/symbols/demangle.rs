@@ -1,0 +1,158 @@
+//! Names as people wrote them: Rust (legacy and v0) and C++.
+//!
+//! A name is only touched if it has the whole form of a mangled one; plain C names stay. Rust's
+//! legacy names are well-formed C++ names too, so they are recognised first, by their hash.
+
+use cpp_demangle::{BorrowedSymbol, DemangleOptions};
+use std::fmt::{self, Write as _};
+
+/// Names may grow exponentially when they are demangled; beyond this they stay as they are.
+const LONGEST: usize = 1 << 14;
+
+/// The demangled form of `linkage`, with the parameters of C++ functions; itself if it is not
+/// mangled.
+pub fn demangle(linkage: &str) -> String {
+    demangle_with(linkage, DemangleOptions::new())
+}
+
+/// As [`demangle`], without parameters and return type of C++ functions: `perf report`'s form.
+pub fn demangle_short(linkage: &str) -> String {
+    demangle_with(linkage, DemangleOptions::new().no_params().no_return_type())
+}
+
+fn demangle_with(linkage: &str, options: DemangleOptions) -> String {
+    let (name, stub) = match linkage.strip_suffix("@plt") {
+        Some(name) => (name, "@plt"),
+        None => (linkage, ""),
+    };
+    let mut out = Bounded(String::new());
+    let done = rust(name, &mut out) || {
+        out.0.clear();
+        cpp(name, options, &mut out)
+    };
+    if done && !out.0.is_empty() { out.0 + stub } else { linkage.to_owned() }
+}
+
+fn rust(name: &str, out: &mut Bounded) -> bool {
+    if !has_rust_hash(name) && !is_rust_v0(name) {
+        return false;
+    }
+    let Ok(demangled) = rustc_demangle::try_demangle(name) else { return false };
+    // The alternate form leaves the hash out.
+    write!(out, "{demangled:#}").is_ok()
+}
+
+/// Legacy Rust: `_ZN…17h` + 16 hexadecimal digits + `E`, perhaps a suffix of LLVM's.
+fn has_rust_hash(name: &str) -> bool {
+    let Some(inner) = name.strip_prefix("_ZN") else { return false };
+    inner.match_indices("17h").any(|(at, _)| {
+        let hash = inner.as_bytes().get(at + 3..at + 20);
+        hash.is_some_and(|h| h[16] == b'E' && h[..16].iter().all(u8::is_ascii_hexdigit))
+            && matches!(inner.as_bytes().get(at + 20), None | Some(b'.'))
+    })
+}
+
+/// Rust's v0 form: `_R`, then a path, whose tags are capital letters.
+fn is_rust_v0(name: &str) -> bool {
+    let path = name.strip_prefix("_R").and_then(|rest| rest.bytes().next());
+    path.is_some_and(|tag| b"CMXYNI".contains(&tag))
+}
+
+fn cpp(name: &str, options: DemangleOptions, out: &mut Bounded) -> bool {
+    if !name.starts_with("_Z") {
+        return false;
+    }
+    let Ok(symbol) = BorrowedSymbol::new(name.as_bytes()) else { return false };
+    let options = if loses_a_parameter(name) { options.no_params() } else { options };
+    symbol.structured_demangle(out, &options).is_ok()
+}
+
+/// Templates of constructors and conversions have no return type in their mangled name, unlike all
+/// others; cpp_demangle 0.5 takes their first parameter for one. Rather none than wrong ones. The
+/// letters may as well be part of a name, which costs its parameters.
+fn loses_a_parameter(name: &str) -> bool {
+    let constructs = |three: &[u8]| match *three {
+        [b'C', b'1'..=b'5', b'I'] | [b'C', b'I', b'1' | b'2'] => true,
+        [b'c', b'v', _] => true,
+        _ => false,
+    };
+    name.as_bytes().windows(3).any(constructs)
+}
+
+/// A string that refuses to grow too long.
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > LONGEST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn mangled_names_become_what_was_written() {
+        // Expected: c++filt 2.40, rustfilt's documentation and RFC 2603.
+        for (linkage, name) in [
+            ("_ZN5space3fooEibc", "space::foo(int, bool, char)"),
+            (
+                "_ZNSt6vectorIiSaIiEE9push_backEOi",
+                "std::vector<int, std::allocator<int> >::push_back(int&&)",
+            ),
+            ("_Z3addii.constprop.0", "add(int, int) [clone .constprop.0]"),
+            ("_ZN1AC2IiEEPKcRKi", "A::A<int>"),
+            ("_ZN1AC2Ei", "A::A(int)"),
+            ("_Z3addii@plt", "add(int, int)@plt"),
+            ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"),
+            (
+                "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.llvm.1234",
+                "core::fmt::Formatter::pad",
+            ),
+            ("_RNvC6_123foo3bar", "123foo::bar"),
+        ] {
+            assert_eq!(demangle(linkage), name);
+        }
+        assert_eq!(demangle_short("_ZN5space3fooEibc"), "space::foo");
+    }
+
+    #[test]
+    fn plain_names_stay() {
+        for name in [
+            "main",
+            "R",
+            "RNvC3foo3bar",
+            "ZN3fooE",
+            "_Z",
+            "_R",
+            "_Reg_save",
+            "_Zfoo",
+            "i",
+            "f",
+            "_RC",
+            "__Z3foov",
+            "foo.cold",
+            "memcpy@plt",
+            "_Zero",
+            "_init",
+            "v",
+            "_ZN",
+            "",
+        ] {
+            assert_eq!(demangle(name), name);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_breaks_it(name in "(_Z|_ZN|_R|_ZN3foo17h)?[0-9A-Za-z_.$@]{0,80}") {
+            let _ = (demangle(&name), demangle_short(&name));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Lines and inlined functions from DWARF, through addr2line and gimli.
+
+use super::Line;
+use super::demangle::demangle;
+use gimli::{EndianArcSlice, RunTimeEndian};
+use object::{Object as _, ObjectSection as _};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+type Reader = EndianArcSlice<RunTimeEndian>;
+
+/// The lines of a module.
+pub(super) struct Lines {
+    /// `None`: the file has no DWARF, or none that can be read.
+    context: Option<addr2line::Context<Reader>>,
+    known: HashMap<u64, Vec<Line>>,
+}
+
+/// Addresses whose lines are kept; beyond that, all are forgotten.
+const MOST_KNOWN: usize = 1 << 20;
+/// Frames at one address; a compiler inlines dozens deep, not thousands.
+const DEEPEST: usize = 256;
+/// Compressed sections claim how large they are. zlib shrinks at most by 1032, and debug
+/// information never by more than some dozen times.
+const MOST_SHRUNK: u64 = 1100;
+
+impl Lines {
+    /// Of `file`, with what it shares with others (dwz) in `shared`. Nothing is parsed yet but the
+    /// list of units.
+    pub fn new(file: &object::File<'_>, shared: Option<&object::File<'_>>) -> Self {
+        let dwarf = gimli::Dwarf::load(|id| Ok::<_, gimli::Error>(section(file, id.name())));
+        let context = dwarf.and_then(|mut dwarf| {
+            if let Some(shared) = shared {
+                dwarf.load_sup(|id| Ok::<_, gimli::Error>(section(shared, id.name())))?;
+            }
+            addr2line::Context::from_dwarf(dwarf)
+        });
+        Self { context: context.ok(), known: HashMap::new() }
+    }
+
+    /// The lines at `address`, the innermost inlined function first.
+    pub fn at(&mut self, address: u64) -> &[Line] {
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        let context = self.context.as_ref();
+        self.known
+            .entry(address)
+            .or_insert_with(|| context.map(|c| frames(c, address)).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let readable = self.context.is_some();
+        f.debug_struct("Lines").field("readable", &readable).finish_non_exhaustive()
+    }
+}
+
+fn section(file: &object::File<'_>, name: &str) -> Reader {
+    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let data = file.section_by_name(name).and_then(|section| {
+        let compressed = section.compressed_data().ok()?;
+        let most = (compressed.data.len() as u64).saturating_mul(MOST_SHRUNK);
+        if compressed.uncompressed_size > most {
+            return None;
+        }
+        compressed.decompress().ok()
+    });
+    EndianArcSlice::new(Arc::from(&*data.unwrap_or_default()), endian)
+}
+
+/// Frames as far as they can be read: a damaged unit ends them.
+fn frames(context: &addr2line::Context<Reader>, address: u64) -> Vec<Line> {
+    // addr2line looks for the end of the byte at `address`, which must exist.
+    if address == u64::MAX {
+        return Vec::new();
+    }
+    let Ok(mut frames) = context.find_frames(address).skip_all_loads() else { return Vec::new() };
+    let mut lines: Vec<Line> = Vec::new();
+    while let Ok(Some(frame)) = frames.next() {
+        let place = frame.location;
+        lines.push(Line {
+            file: place.as_ref().and_then(|place| place.file).map(str::to_owned),
+            line: place.and_then(|place| place.line).filter(|&line| line > 0),
+            inlined: frame.function.and_then(|function| name(&function)),
+        });
+        if lines.len() == DEEPEST {
+            break;
+        }
+    }
+    // The outermost was not inlined: it is the function itself.
+    if let Some(outermost) = lines.last_mut() {
+        outermost.inlined = None;
+    }
+    lines
+}
+
+/// A function's name; names of C are as they were written.
+fn name(function: &addr2line::FunctionName<Reader>) -> Option<String> {
+    let raw = function.raw_name().ok()?;
+    let plain = matches!(
+        function.language,
+        Some(gimli::DW_LANG_C | gimli::DW_LANG_C89 | gimli::DW_LANG_C99 | gimli::DW_LANG_C11)
+    );
+    Some(if plain { raw.into_owned() } else { demangle(&raw) })
+}

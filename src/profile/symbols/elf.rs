@@ -1,0 +1,186 @@
+//! What an ELF file says of its functions: symbols, stubs of the PLT, unwind entries, sections.
+
+use super::image::relas;
+use super::layout::Layout;
+use super::table::{Binding, CodeRange, Guess, Symbol, Table};
+use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection as _};
+use object::{
+    Object, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, SectionFlags,
+    SymbolFlags, SymbolIndex, SymbolKind, elf,
+};
+use std::collections::HashMap;
+
+/// The functions of `file`, whose layout is `layout`; `debug`: its separate debug file.
+///
+/// Symbols are those of `.symtab`, of the debug file's if it has been stripped, else of `.dynsym`.
+pub(super) fn table(
+    file: &object::File<'_>,
+    layout: &Layout,
+    debug: Option<&object::File<'_>>,
+) -> Table {
+    let mut symbols = symbols(file, file.symbols());
+    if let Some(debug) = debug.filter(|_| symbols.is_empty()) {
+        symbols = self::symbols(debug, debug.symbols());
+    }
+    if symbols.is_empty() {
+        symbols = self::symbols(file, file.dynamic_symbols());
+    }
+    symbols.extend(stubs(file));
+    Table::new(symbols, unwound(file), code(file, layout))
+}
+
+/// Functions and labels among `all`.
+fn symbols<'data, 'file>(
+    file: &'file object::File<'data>,
+    all: impl Iterator<Item = object::read::Symbol<'data, 'file>>,
+) -> Vec<Symbol> {
+    let code: HashMap<usize, bool> =
+        file.sections().map(|section| (section.index().0, is_code(&section))).collect();
+    all.filter(|symbol| {
+        let section = symbol.section_index().map(|index| index.0);
+        section.is_some_and(|index| code.get(&index) == Some(&true))
+    })
+    .filter_map(|symbol| function(&symbol))
+    .collect()
+}
+
+fn function(symbol: &object::read::Symbol<'_, '_>) -> Option<Symbol> {
+    let SymbolFlags::Elf { st_other, .. } = symbol.flags() else { return None };
+    let label = match symbol.kind() {
+        SymbolKind::Text => false,
+        // Hidden labels are the assembler's own business.
+        SymbolKind::Unknown if st_other.visibility() == elf::STV_DEFAULT => true,
+        _ => return None,
+    };
+    let name = String::from_utf8_lossy(symbol.name_bytes().ok()?);
+    // `$x` and `$d` tell code from data on Arm; no function is called so.
+    if name.is_empty() || (label && name.starts_with('$')) {
+        return None;
+    }
+    let binding = match () {
+        () if symbol.is_weak() => Binding::Weak,
+        () if symbol.is_global() => Binding::Global,
+        () => Binding::Local,
+    };
+    let (start, size) = (symbol.address(), symbol.size());
+    Some(Symbol { start, size, binding, label, name: name.into() })
+}
+
+fn is_code(section: &object::Section<'_, '_>) -> bool {
+    matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
+        if sh_flags.contains(elf::SHF_EXECINSTR) && sh_flags.contains(elf::SHF_ALLOC))
+}
+
+/// Sections of code; segments, where there are no sections.
+fn code(file: &object::File<'_>, layout: &Layout) -> Vec<CodeRange> {
+    let range = |name: &str, start: u64, size: u64| CodeRange {
+        name: name.to_owned(),
+        start,
+        end: start.saturating_add(size),
+    };
+    let sections: Vec<_> = file
+        .sections()
+        .filter(is_code)
+        .map(|s| range(s.name().unwrap_or("code"), s.address(), s.size()))
+        .collect();
+    if !sections.is_empty() {
+        return sections;
+    }
+    let segments = layout.segments.iter().filter(|segment| segment.executable);
+    segments.map(|s| range("code", s.address, s.file_size)).collect()
+}
+
+/// Stubs of the procedure linkage table, by the word that each jumps through.
+fn stubs(file: &object::File<'_>) -> Vec<Symbol> {
+    if file.architecture() != object::Architecture::X86_64 {
+        return Vec::new();
+    }
+    let slots = slots(file);
+    if slots.is_empty() {
+        return Vec::new();
+    }
+    let sections = file.sections().filter(|s| s.name().is_ok_and(|name| name.starts_with(".plt")));
+    sections.flat_map(|section| stubs_of(&section, &slots)).collect()
+}
+
+/// Names of what the dynamic linker puts into words, by their address.
+fn slots(file: &object::File<'_>) -> HashMap<u64, String> {
+    let is_table = |flags: SectionFlags| {
+        matches!(flags, SectionFlags::Elf { sh_type, sh_flags }
+            if sh_type == elf::SHT_RELA && sh_flags.contains(elf::SHF_ALLOC))
+    };
+    let dynamic = file.dynamic_symbol_table();
+    let name_of = |index: u32| {
+        let symbol = dynamic.as_ref()?.symbol_by_index(SymbolIndex(index as usize)).ok()?;
+        let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+        Some(name.to_owned())
+    };
+    let tables = file.sections().filter(|section| is_table(section.flags()));
+    let relocations = tables.filter_map(|section| section.data().ok()).flat_map(relas);
+    relocations
+        .filter_map(|rela| match elf::RelocationType(rela.kind) {
+            elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT => {
+                Some((rela.address, name_of(rela.symbol)?))
+            }
+            // Of a function chosen at load time only its resolver is known; as objdump has it.
+            elf::R_X86_64_IRELATIVE => Some((rela.address, format!("*ABS*+{:#x}", rela.addend))),
+            _ => None,
+        })
+        .collect()
+}
+
+/// `jmp *displacement(%rip)`, with or without `endbr64` and `bnd` before it.
+const JUMP: [u8; 2] = [0xff, 0x25];
+const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+
+fn stubs_of(section: &object::Section<'_, '_>, slots: &HashMap<u64, String>) -> Vec<Symbol> {
+    let Ok(data) = section.data() else { return Vec::new() };
+    // Entries have 16 bytes; those without lazy binding and `endbr64` 8.
+    let short = section.name() == Ok(".plt.got") && !data.starts_with(&ENDBR64);
+    let size = if short { 8 } else { 16 };
+    let entries = data.chunks_exact(size).zip((section.address()..).step_by(size));
+    entries
+        .filter_map(|(entry, start)| {
+            let at = entry.windows(6).position(|window| window.starts_with(&JUMP))?;
+            let displacement = i32::from_le_bytes(std::array::from_fn(|i| entry[at + 2 + i]));
+            let next = start.wrapping_add(at as u64 + 6);
+            let name = slots.get(&next.wrapping_add_signed(displacement.into()))?;
+            let name = format!("{name}@plt").into();
+            let (size, binding) = (size as u64, Binding::Global);
+            Some(Symbol { start, size, binding, label: false, name })
+        })
+        .collect()
+}
+
+/// Ranges of the unwind table: one for each function of compiled code, also of stripped files.
+fn unwound(file: &object::File<'_>) -> Vec<Guess> {
+    let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
+    let Ok(data) = section.data() else { return Vec::new() };
+    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let mut frames = EhFrame::from(EndianSlice::new(data, endian));
+    frames.set_address_size(if file.is_64() { 8 } else { 4 });
+    let address_of = |name| file.section_by_name(name).map_or(0, |section| section.address());
+    let bases = BaseAddresses::default()
+        .set_eh_frame(section.address())
+        .set_text(address_of(".text"))
+        .set_got(address_of(".got"));
+    let mut guesses = Vec::new();
+    let mut shared = HashMap::new();
+    let mut entries = frames.entries(&bases);
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let parsed = partial.parse(|section, bases, offset| {
+            if let Some(known) = shared.get(&offset.0) {
+                return Ok(Clone::clone(known));
+            }
+            let common = section.cie_from_offset(bases, offset)?;
+            shared.insert(offset.0, common.clone());
+            Ok(common)
+        });
+        if let Ok(entry) = parsed {
+            let start = entry.initial_address();
+            guesses.push(Guess { start, end: start.saturating_add(entry.len()) });
+        }
+    }
+    guesses
+}

@@ -1,0 +1,216 @@
+//! The running kernel: its symbols, if it is the one that was recorded, and its page in user space.
+
+use super::files::{hexadecimal, same_id};
+use super::table::{Binding, CodeRange, Symbol, Table};
+use super::{Gap, Origin};
+use crate::machine::Root;
+use crate::profile::module::{Kind, Module};
+use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom};
+
+/// Symbols of the kernel and its modules, as they lie in memory now.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    symbols: Vec<KernelSymbol>,
+}
+
+#[derive(Debug, Clone)]
+struct KernelSymbol {
+    address: u64,
+    binding: Binding,
+    name: Box<str>,
+    /// Kernel module, or what else the kernel puts in brackets.
+    owner: Option<Box<str>>,
+}
+
+/// The last function before a hole ends with its page.
+const PAGE: u64 = 4096;
+/// A hole: larger than any function.
+const HOLE: u64 = 1 << 20;
+/// The kernel's page in user space is a few pages long.
+const LARGEST_VDSO: u64 = 1 << 20;
+
+impl Kernel {
+    /// Reads `/proc/kallsyms`.
+    ///
+    /// # Errors
+    /// It is not readable, or shows no addresses.
+    pub fn read(root: &Root) -> Result<Self, Gap> {
+        let text = root.text("proc/kallsyms").unwrap_or_default();
+        let mut symbols: Vec<KernelSymbol> = text.lines().filter_map(line).collect();
+        if symbols.iter().all(|symbol| symbol.address == 0) {
+            return Err(Gap::Unreadable(
+                "/proc/kallsyms shows no addresses; kernel.kptr_restrict = 0 or root lets it"
+                    .into(),
+            ));
+        }
+        symbols.sort_by_key(|symbol| symbol.address);
+        Ok(Self { symbols })
+    }
+
+    /// The functions of `module` at the addresses they were recorded at.
+    ///
+    /// # Errors
+    /// It lay elsewhere, and nothing tells where.
+    pub fn table(&self, module: &Module, root: &Root, live: bool) -> Result<Table, Gap> {
+        let shift = self.shift(module, root, live)?;
+        let name = module_name(&module.path);
+        let belongs = |owner: Option<&str>| match (module.kind, owner) {
+            (Kind::Kernel, None) => true,
+            // Compiled by the kernel itself: BPF programs and trampolines.
+            (Kind::Kernel, Some(owner)) => owner == "bpf" || owner.starts_with("__builtin"),
+            (_, owner) => owner == Some(name.as_str()),
+        };
+        let mut symbols = Vec::new();
+        for (index, symbol) in self.symbols.iter().enumerate() {
+            if !belongs(symbol.owner.as_deref()) {
+                continue;
+            }
+            let end = self.end(index);
+            symbols.push(Symbol {
+                start: symbol.address.wrapping_sub(shift),
+                size: end.saturating_sub(symbol.address),
+                binding: symbol.binding,
+                label: false,
+                name: symbol.name.clone(),
+            });
+        }
+        Ok(Table::new(symbols, Vec::new(), Vec::<CodeRange>::new()))
+    }
+
+    /// Where a function ends: at the next one, as nothing tells its size.
+    fn end(&self, index: usize) -> u64 {
+        let start = self.symbols[index].address;
+        let after = self.symbols.partition_point(|symbol| symbol.address <= start);
+        let page_end = (start | (PAGE - 1)).saturating_add(1);
+        match self.symbols.get(after) {
+            Some(next) if next.address - start <= HOLE => next.address,
+            _ => page_end,
+        }
+    }
+
+    /// How far the module lies now above where it was recorded.
+    fn shift(&self, module: &Module, root: &Root, live: bool) -> Result<u64, Gap> {
+        let moved = |recorded: u64, now: Option<u64>| match now {
+            Some(now) => Ok(now.wrapping_sub(recorded)),
+            None => Err(Gap::Unreadable("it does not lie in the running kernel".into())),
+        };
+        match &module.reference {
+            Some((symbol, recorded)) if module.kind == Kind::Kernel => {
+                moved(*recorded, self.address_of(symbol))
+            }
+            Some((_, recorded)) => moved(*recorded, loaded_at(&module_name(&module.path), root)),
+            None if live => Ok(0),
+            None => Err(Gap::Unreadable(
+                "the recording does not tell where the kernel lay in memory".into(),
+            )),
+        }
+    }
+
+    fn address_of(&self, name: &str) -> Option<u64> {
+        self.symbols.iter().find(|s| &*s.name == name && s.owner.is_none()).map(|s| s.address)
+    }
+}
+
+/// One line: address, kind (small for local ones), name, and module in brackets. Only code.
+fn line(line: &str) -> Option<KernelSymbol> {
+    let mut words = line.split_ascii_whitespace();
+    let address = u64::from_str_radix(words.next()?, 16).ok()?;
+    let binding = match words.next()? {
+        "T" => Binding::Global,
+        "t" => Binding::Local,
+        "W" | "w" => Binding::Weak,
+        _ => return None,
+    };
+    let name = words.next()?.into();
+    let owner = words.next().and_then(|w| w.strip_prefix('[')?.strip_suffix(']')).map(Box::from);
+    Some(KernelSymbol { address, binding, name, owner })
+}
+
+/// `[name]` or `/lib/modules/…/name.ko.xz` as the kernel calls it: with underscores.
+fn module_name(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path).trim_matches(['[', ']']);
+    let name = name.split(".ko").next().unwrap_or(name);
+    name.replace('-', "_")
+}
+
+/// Where a kernel module lies: the last word but one of its line in `/proc/modules`.
+fn loaded_at(name: &str, root: &Root) -> Option<u64> {
+    let modules = root.text("proc/modules")?;
+    let line = modules.lines().find(|line| line.split(' ').next() == Some(name))?;
+    let address = line.split(' ').find_map(|word| word.strip_prefix("0x"))?;
+    u64::from_str_radix(address, 16).ok().filter(|&address| address != 0)
+}
+
+/// Whether the running kernel is the one that was recorded: by its build-id, else by release and
+/// host.
+///
+/// # Errors
+/// It is another, or nothing tells.
+pub(super) fn is_recorded(
+    build_id: Option<&[u8]>,
+    origin: &Origin,
+    root: &Root,
+) -> Result<(), Gap> {
+    if origin.live {
+        return Ok(());
+    }
+    let running = if root.is_system() { running_id() } else { None };
+    if let (Some(recorded), Some(running)) = (build_id, running) {
+        let differs = || Gap::Changed(hexadecimal(recorded), hexadecimal(&running));
+        return same_id(recorded, &running).then_some(()).ok_or_else(differs);
+    }
+    if is_this_machine(origin, root) {
+        return Ok(());
+    }
+    let release = root.text("proc/sys/kernel/osrelease").unwrap_or_default();
+    let recorded = origin.kernel.clone().unwrap_or_else(|| "unknown".into());
+    Err(Gap::Changed(recorded, release))
+}
+
+/// Whether the recording is of this host and kernel release.
+pub(super) fn is_this_machine(origin: &Origin, root: &Root) -> bool {
+    let same =
+        |file: &str, recorded: &Option<String>| recorded.is_some() && root.text(file) == *recorded;
+    origin.live
+        || (same("proc/sys/kernel/osrelease", &origin.kernel)
+            && same("proc/sys/kernel/hostname", &origin.host))
+}
+
+/// The running kernel's build-id: `/sys/kernel/notes` is a list of ELF notes.
+fn running_id() -> Option<Vec<u8>> {
+    build_id_in(&fs::read("/sys/kernel/notes").ok()?)
+}
+
+/// The build-id among ELF notes: sizes of name and content, type 3, `GNU`, then the content.
+fn build_id_in(mut notes: &[u8]) -> Option<Vec<u8>> {
+    while let Some((head, rest)) = notes.split_at_checked(12) {
+        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| head[at + i])) as usize;
+        let (name_size, size, kind) = (word(0), word(4), word(8));
+        let content = name_size.checked_next_multiple_of(4)?;
+        let id = rest.get(content..content.checked_add(size)?)?;
+        if kind == 3 && rest.starts_with(b"GNU\0") {
+            return Some(id.to_vec());
+        }
+        notes = rest.get(content.checked_add(size.checked_next_multiple_of(4)?)?..)?;
+    }
+    None
+}
+
+/// The kernel's page in user space as it lies in our own process.
+pub(super) fn vdso() -> Option<Vec<u8>> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
+    let (start, end) = line.split_whitespace().next()?.split_once('-')?;
+    let start = u64::from_str_radix(start, 16).ok()?;
+    let size = u64::from_str_radix(end, 16).ok()?.checked_sub(start)?;
+    let mut memory = fs::File::open("/proc/self/mem").ok()?;
+    memory.seek(SeekFrom::Start(start)).ok()?;
+    let mut bytes = Vec::new();
+    memory.take(size.min(LARGEST_VDSO)).read_to_end(&mut bytes).ok()?;
+    (!bytes.is_empty()).then_some(bytes)
+}
+
+#[cfg(test)]
+#[path = "kernel/tests.rs"]
+mod tests;

@@ -1,0 +1,79 @@
+//! One ELF file with what has been read of it so far.
+
+use super::dwarf::Lines;
+use super::image::Image;
+use super::layout::Layout;
+use super::table::Table;
+use super::{Search, debug_file, elf};
+use object::Object as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// An ELF file.
+#[derive(Debug)]
+pub(super) struct Program {
+    data: Arc<Vec<u8>>,
+    path: PathBuf,
+    layout: Arc<Layout>,
+    /// Its separate debug file: `None` not looked for yet, `Some(None)` there is none.
+    debug: Option<Option<Arc<Vec<u8>>>>,
+    lines: Option<Lines>,
+    image: Option<Image>,
+}
+
+impl Program {
+    /// A file that was found at `path`.
+    pub fn new(data: Vec<u8>, path: PathBuf, layout: Layout) -> Self {
+        let (data, layout) = (Arc::new(data), Arc::new(layout));
+        Self { data, path, layout, debug: None, lines: None, image: None }
+    }
+
+    /// Its functions.
+    ///
+    /// # Errors
+    /// Its sections cannot be read.
+    pub fn table(&mut self, search: &Search) -> Result<Table, String> {
+        let data = Arc::clone(&self.data);
+        let file = object::File::parse(&**data).map_err(|error| error.to_string())?;
+        let debug = if file.symbol_table().is_none() { self.debug(search, &file) } else { None };
+        let debug = debug.as_ref().and_then(|data| object::File::parse(&***data).ok());
+        Ok(elf::table(&file, &self.layout, debug.as_ref()))
+    }
+
+    /// Its lines, from itself or its debug file.
+    pub fn lines(&mut self, search: &Search) -> Option<&mut Lines> {
+        if self.lines.is_none() {
+            self.lines = Some(self.read_lines(search)?);
+            // The sections of the debug file that are needed have been copied.
+            self.debug = Some(None);
+        }
+        self.lines.as_mut()
+    }
+
+    fn read_lines(&mut self, search: &Search) -> Option<Lines> {
+        let data = Arc::clone(&self.data);
+        let file = object::File::parse(&**data).ok()?;
+        let debug = match file.section_by_name(".debug_info") {
+            Some(_) => None,
+            None => self.debug(search, &file),
+        };
+        let debug = debug.as_ref().and_then(|data| object::File::parse(&***data).ok());
+        let file = debug.as_ref().unwrap_or(&file);
+        let shared = debug_file::find_shared(search, file, &self.path);
+        let shared = shared.as_ref().and_then(|data| object::File::parse(&**data).ok());
+        Some(Lines::new(file, shared.as_ref()))
+    }
+
+    fn debug(&mut self, search: &Search, file: &object::File<'_>) -> Option<Arc<Vec<u8>>> {
+        let (path, build_id) = (&self.path, self.layout.build_id.as_deref());
+        self.debug
+            .get_or_insert_with(|| debug_file::find(search, file, path, build_id).map(Arc::new))
+            .clone()
+    }
+
+    /// It as it lies in memory.
+    pub fn image(&mut self) -> &Image {
+        let (data, layout) = (&self.data, &self.layout);
+        self.image.get_or_insert_with(|| Image::new(Arc::clone(data), Arc::clone(layout)))
+    }
+}
