@@ -35,6 +35,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use tdtool::Result;
+use tdtool::code::Block;
 use terminal::Screen;
 use update::{show_block, update};
 
@@ -63,7 +64,9 @@ pub fn run(global: &Global, source: &Source) -> Result<ExitCode> {
     let mut program = Program { state: State::new(first, look), world, over: None };
     if let Source::Block(name, bytes, _) = source {
         let mut effects = Vec::new();
-        show_block(&mut program.state, name.clone(), bytes.clone(), Vec::new(), &mut effects);
+        let code = Block::decode(bytes).map(|b| b.instructions).unwrap_or_default();
+        let code = code.into_iter().map(|i| i.text).collect();
+        show_block(&mut program.state, name.clone(), bytes.clone(), code, &mut effects);
         effects.into_iter().for_each(|e| program.perform(e, &mut screen));
     }
     program.serve(&messages, &mut screen);

@@ -9,7 +9,7 @@ use super::view::view;
 use crossterm::cursor::Show;
 use crossterm::execute;
 use crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
@@ -81,9 +81,12 @@ impl Screen {
         self.terminal.draw(|frame| view(state, frame)).map(|_| ())
     }
 
-    /// Every cell is drawn anew next time.
+    /// Every cell is drawn anew next time. (Ratatui's own way asks the terminal where its cursor is,
+    /// and the answer would go to the thread that reads keys.)
     pub fn redraw(&mut self) {
-        let _ = self.terminal.clear();
+        let _ = execute!(self.terminal.backend_mut(), Clear(ClearType::All));
+        // Forgets what was drawn last.
+        self.terminal.swap_buffers();
     }
 
     /// Stops as Ctrl-Z does, with everything of our process group, and comes back with `fg`.

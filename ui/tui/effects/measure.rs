@@ -1,6 +1,7 @@
 //! A live measurement, in a thread of its own.
 
 use super::explain::explain;
+use super::profile::serve_recording;
 use super::{Queue, caught, told};
 use crate::tui::action::Action;
 use crate::tui::events::{Message, ending};
@@ -8,11 +9,16 @@ use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::Signal;
 use std::ffi::OsString;
 use std::os::unix::thread::JoinHandleExt;
+use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tdtool::analysis::{Ask, LiveAsk, Outcome, Update, live};
+use tdtool::Error;
+use tdtool::analysis::{Ask, LiveAsk, Outcome, SampleAsk, Update, live, record, recording};
 use tdtool::collect::{Aggregate, Command, Target};
 use tdtool::machine::Machine;
+use tdtool::profile::recording::Recording;
+use tdtool::report::Report;
 use tdtool::tables::Library;
 
 /// Length of an interval.
@@ -25,34 +31,33 @@ pub struct Live {
     thread: JoinHandle<Option<u8>>,
 }
 
-/// Starts to measure a command, or the whole system.
+/// Starts to measure a command, which is sampled, too, or the whole system.
 pub fn start(
     command: Option<Vec<OsString>>,
-    library: Library,
-    uarch: Option<String>,
+    tables: (Library, Option<String>),
+    wanted: Receiver<usize>,
     queue: Queue,
 ) -> Live {
     let thread = std::thread::spawn(move || {
         // The collector catches the ending signals itself, and the command must not inherit them
         // blocked.
         let _ = ending().thread_unblock();
-        let outcome = caught(|| measure(command, &library, uarch, &queue));
+        let measured = caught(|| measure(command, tables, &queue));
         let _ = ending().thread_block();
-        match outcome {
-            Ok(Ok(outcome)) => {
-                let status = outcome.exit.and_then(|e| u8::try_from(e.code() & 0xff).ok());
+        let why = match measured {
+            Ok(Ok((outcome, recording))) => {
                 queue.send(Action::Report(Box::new(outcome.report)));
-                status.filter(|_| outcome.interrupted.is_none())
+                if let Some(recording) = recording {
+                    serve_recording(recording, wanted, queue);
+                }
+                let status = outcome.exit.and_then(|e| u8::try_from(e.code() & 0xff).ok());
+                return status.filter(|_| outcome.interrupted.is_none());
             }
-            Ok(Err(error)) => {
-                queue.send(Action::NoReport(told(&error)));
-                None
-            }
-            Err(why) => {
-                queue.send(Action::NoReport(why));
-                None
-            }
-        }
+            Ok(Err(error)) => told(&error),
+            Err(why) => why,
+        };
+        queue.send(Action::NoReport(why));
+        None
     });
     Live { thread }
 }
@@ -75,21 +80,100 @@ impl Live {
     }
 }
 
+/// What was measured, and the samples taken of it.
+type Measured = (Outcome, Option<Recording>);
+
 fn measure(
     command: Option<Vec<OsString>>,
-    library: &Library,
-    uarch: Option<String>,
+    (library, uarch): (Library, Option<String>),
     queue: &Queue,
-) -> tdtool::Result<Outcome> {
+) -> tdtool::Result<Measured> {
     let machine = Machine::detect();
+    let is_command = command.is_some();
+    let ask = ask(command, uarch);
+    let why = match is_command {
+        true => "Samples are being taken; the functions come when the command has ended.",
+        false => {
+            "No functions: the whole system is only counted. `tdtool -- COMMAND` samples a command, \
+             and `tdtool record -a --duration S -o FILE` the system."
+        }
+    };
+    queue.send(Action::NoFunctions(why.into()));
+    queue.send(Action::Measuring);
+    let mut explained = false;
+    let mut first = |report: &Report| {
+        if !std::mem::replace(&mut explained, true) {
+            queue.send(Action::Explained(explain(&library, report)));
+        }
+    };
+    let told = &mut |update| match update {
+        Update::Interval(report) => {
+            first(&report);
+            queue.send(Action::Interval(report));
+        }
+        Update::Interrupted(signal) => {
+            let _ = queue.0.send(Message::Signal(signal));
+        }
+        Update::Runs(_) => {}
+    };
+    let measured = match is_command {
+        true => sampled(&machine, &library, &ask, queue, told)?,
+        false => (live(&machine, &library, &ask, told)?, None),
+    };
+    first(&measured.0.report);
+    Ok(measured)
+}
+
+/// Measures and samples; the samples lie in a temporary file meanwhile.
+fn sampled(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+    queue: &Queue,
+    told: &mut dyn FnMut(Update),
+) -> tdtool::Result<Measured> {
+    let folder = Temporary::new()?;
+    let path = folder.0.join("session");
+    let recorded = record(machine, library, ask, Some(&SampleAsk::default()), &path, told)?;
+    let recording = recording::open(&path)?;
+    if recording.is_none() {
+        let mut why = "No samples were taken.".to_owned();
+        for note in recorded.notes.into_iter().chain(recorded.failed.map(|e| e.to_string())) {
+            why += &format!(" {note}.");
+        }
+        queue.send(Action::NoFunctions(why));
+    }
+    Ok((recorded.outcome, recording))
+}
+
+/// A folder that is gone when it is dropped.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> tdtool::Result<Self> {
+        let template = std::env::temp_dir().join("tdtool-XXXXXX");
+        nix::unistd::mkdtemp(&template).map(Self).map_err(|e| {
+            Error::failed(format!("cannot make a folder in {}", std::env::temp_dir().display()))
+                .because(e)
+                .hint("set TMPDIR to a folder with room")
+        })
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn ask(command: Option<Vec<OsString>>, uarch: Option<String>) -> LiveAsk {
     let argv = command.as_deref().map(tdtool::workload::resolve);
-    let typed = command.iter().flatten().map(|a| a.to_string_lossy().into_owned()).collect();
-    let ask = LiveAsk {
+    LiveAsk {
         ask: Ask { level: None, nodes: None, bottlenecks: false },
         uarch,
         target: if command.is_some() { Target::Command } else { Target::System },
         command: argv.map(|argv| Command { argv, stdout_to_stderr: false }),
-        typed,
+        typed: command.iter().flatten().map(|a| a.to_string_lossy().into_owned()).collect(),
         aggregate: Aggregate::All,
         inherit: true,
         user_only: false,
@@ -100,29 +184,5 @@ fn measure(
         duration: None,
         interval: Some(INTERVAL),
         require_pmu: false,
-    };
-    queue.send(Action::NoFunctions(
-        "No functions: samples are not taken while a measurement is shown live. `tdtool record -o \
-         FILE -- COMMAND` takes them, and `tdtool FILE` shows them."
-            .into(),
-    ));
-    queue.send(Action::Measuring);
-    let mut explained = false;
-    let mut first = |report: &tdtool::report::Report| {
-        if !std::mem::replace(&mut explained, true) {
-            queue.send(Action::Explained(explain(library, report)));
-        }
-    };
-    let outcome = live(&machine, library, &ask, &mut |update| match update {
-        Update::Interval(report) => {
-            first(&report);
-            queue.send(Action::Interval(report));
-        }
-        Update::Interrupted(signal) => {
-            let _ = queue.0.send(Message::Signal(signal));
-        }
-        Update::Runs(_) => {}
-    })?;
-    first(&outcome.report);
-    Ok(outcome)
+    }
 }

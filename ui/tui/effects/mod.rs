@@ -67,13 +67,14 @@ impl World {
             _ => None,
         };
         blocks::serve(jobs, options, (library.clone(), uarch.clone()), queue.clone());
+        let tables = (library, uarch);
         let live = match source {
             Source::Command(command) => {
-                Some(measure::start(Some(command.clone()), library, uarch, queue.clone()))
+                Some(measure::start(Some(command.clone()), tables, wanted, queue.clone()))
             }
-            Source::System => Some(measure::start(None, library, uarch, queue.clone())),
+            Source::System => Some(measure::start(None, tables, wanted, queue.clone())),
             Source::File(path) => {
-                profile::serve(path.clone(), (library, uarch), wanted, queue.clone());
+                profile::serve(path.clone(), tables, wanted, queue.clone());
                 None
             }
             Source::Block(..) => None,

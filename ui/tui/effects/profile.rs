@@ -6,14 +6,13 @@ use crate::tui::action::Action;
 use crate::tui::state::{Hot, Texts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
-use tdtool::Result;
+use tdtool::analysis::recording::{self, FileKind};
 use tdtool::analysis::{ImportAsk, imported};
 use tdtool::machine::Machine;
 use tdtool::profile::hot::{Annotated, Filter, Profile};
-use tdtool::profile::perfdata;
 use tdtool::profile::recording::Recording;
 use tdtool::profile::symbols::Search;
 use tdtool::report::{Report, Source};
@@ -23,6 +22,9 @@ use tdtool::tables::Library;
 const LONGEST_LINE: u64 = 4096;
 const MOST_LINES: u32 = 1_000_000;
 
+/// Functions whose source lines are looked up beforehand.
+const WITH_LINES: usize = 100;
+
 /// Reads the file, then answers requests for the code of functions.
 pub fn serve(
     path: PathBuf,
@@ -31,80 +33,102 @@ pub fn serve(
     queue: Queue,
 ) {
     std::thread::spawn(move || {
-        let profile = caught(|| read(&path, tables, &queue));
-        let mut profile = match profile {
-            Ok(Ok(Some(profile))) => profile,
-            Ok(Ok(None)) => return,
-            Ok(Err(error)) => return queue.send(Action::NoFunctions(told(&error))),
-            Err(why) => return queue.send(Action::NoFunctions(why)),
-        };
-        while let Ok(mut index) = wanted.recv() {
-            // Who leafs through functions waits for the last one only.
-            while let Ok(later) = wanted.try_recv() {
-                index = later;
-            }
-            let annotated = caught(|| {
-                let annotated = profile.annotate(index);
-                let texts = texts(&annotated);
-                (annotated, texts)
-            });
-            queue.send(match annotated {
-                Ok((annotated, texts)) => Action::Annotated(index, Box::new(annotated), texts),
-                Err(why) => Action::NotAnnotated(index, why),
-            });
+        if let Some(recording) = told_of(caught(|| read(&path, tables, &queue)), &queue) {
+            answer(&recording, &wanted, &queue);
         }
     });
 }
 
-/// The report goes out first; then samples, if there are any.
-fn read(path: &Path, tables: (Library, Option<String>), queue: &Queue) -> Result<Option<Profile>> {
-    let perf = is_perf_data(path);
-    if perf {
-        let mut report = Report::new(Source::Imported);
-        report.subject = vec![path.display().to_string()];
-        report.notes.push("a perf.data file holds samples, and no counts to make a tree of".into());
-        queue.send(Action::Report(Box::new(report)));
-    } else if let Err(error) = counts(path, tables, queue) {
-        queue.send(Action::NoReport(told(&error)));
-        queue.send(Action::NoFunctions(told(&error)));
-        return Ok(None);
-    }
-    let Some(recording) = samples(path, perf)? else {
-        let why = "This recording holds counts and no samples. `tdtool record` takes samples, and \
-                   so does `perf record`.";
-        queue.send(Action::NoFunctions(why.into()));
-        return Ok(None);
+/// Attributes samples, then answers requests for the code of functions; in a thread of its own.
+pub fn serve_recording(recording: Recording, wanted: Receiver<usize>, queue: Queue) {
+    std::thread::spawn(move || answer(&recording, &wanted, &queue));
+}
+
+/// The recording; what went wrong goes to the screen.
+fn told_of(
+    read: Result<tdtool::Result<Option<Recording>>, String>,
+    queue: &Queue,
+) -> Option<Recording> {
+    let why = match read {
+        Ok(Ok(recording)) => return recording,
+        Ok(Err(error)) => told(&error),
+        Err(why) => why,
     };
-    let profile = Profile::new(&recording, &Filter::default(), Search::default());
-    queue.send(Action::Functions(Box::new(Hot {
+    queue.send(Action::NoFunctions(why));
+    None
+}
+
+fn answer(recording: &Recording, wanted: &Receiver<usize>, queue: &Queue) {
+    let profile = caught(|| {
+        let mut profile = Profile::new(recording, &Filter::default(), Search::default());
+        queue.send(functions(&profile));
+        // Lines take longer than names: what is there is shown meanwhile.
+        profile.find_lines(WITH_LINES);
+        queue.send(functions(&profile));
+        profile
+    });
+    let mut profile = match profile {
+        Ok(profile) => profile,
+        Err(why) => return queue.send(Action::NoFunctions(why)),
+    };
+    while let Ok(mut index) = wanted.recv() {
+        // Who leafs through functions waits for the last one only.
+        while let Ok(later) = wanted.try_recv() {
+            index = later;
+        }
+        let annotated = caught(|| {
+            let annotated = profile.annotate(index);
+            let texts = texts(&annotated);
+            (annotated, texts)
+        });
+        queue.send(match annotated {
+            Ok((annotated, texts)) => Action::Annotated(index, Box::new(annotated), texts),
+            Err(why) => Action::NotAnnotated(index, why),
+        });
+    }
+}
+
+fn functions(profile: &Profile) -> Action {
+    Action::Functions(Box::new(Hot {
         functions: profile.functions.clone(),
         event: profile.event.clone(),
         skid: profile.skid,
         samples: profile.samples,
         lost: profile.lost,
         notes: profile.notes.clone(),
-    })));
-    Ok(Some(profile))
+    }))
 }
 
-/// The samples of a file, if it has any. The one place that knows which files have.
-fn samples(path: &Path, perf: bool) -> Result<Option<Recording>> {
-    if perf {
-        return perfdata::read(path).map(Some);
+/// The report goes out first; then come samples, if there are any.
+fn read(
+    path: &Path,
+    tables: (Library, Option<String>),
+    queue: &Queue,
+) -> tdtool::Result<Option<Recording>> {
+    if recording::kind(path)? == FileKind::PerfData {
+        let mut report = Report::new(Source::Imported);
+        report.subject = vec![path.display().to_string()];
+        report.notes.push("a perf.data file holds samples, and no counts to make a tree of".into());
+        queue.send(Action::Report(Box::new(report)));
+    } else if let Err(error) = counts(path, tables, queue) {
+        queue.send(Action::NoReport(told(&error)));
+        return Err(error);
     }
-    // Sessions do not hold samples yet.
-    Ok(None)
-}
-
-/// By its first bytes, in file and in pipe mode; linux/tools/perf/util/header.c, `__perf_magic2`.
-fn is_perf_data(path: &Path) -> bool {
-    let mut magic = [0; 8];
-    let read = File::open(path).and_then(|mut f| f.read_exact(&mut magic));
-    read.is_ok() && (magic == *b"PERFILE2" || magic == *b"2ELIFREP" || magic == *b"PERFFILE")
+    let recording = recording::open(path)?;
+    if recording.is_none() {
+        let why = "This recording holds counts and no samples. `tdtool record` takes samples, and \
+                   so does `perf record`.";
+        queue.send(Action::NoFunctions(why.into()));
+    }
+    Ok(recording)
 }
 
 /// Recorded counts: first what is known of intervals, then the whole.
-fn counts(path: &Path, (library, uarch): (Library, Option<String>), queue: &Queue) -> Result<()> {
+fn counts(
+    path: &Path,
+    (library, uarch): (Library, Option<String>),
+    queue: &Queue,
+) -> tdtool::Result<()> {
     let machine = Machine::detect();
     let ask = |intervals| ImportAsk {
         files: vec![path.to_owned()],

@@ -104,7 +104,8 @@ fn search_moves_while_one_types_and_n_goes_round() {
     let mut state = measured();
     types(&mut state, "Enter /");
     types(&mut state, "fil");
-    let name = |state: &State| state.functions.row(state.functions.list.at).expect("one").name.clone();
+    let name =
+        |state: &State| state.functions.row(state.functions.list.at).expect("one").name.clone();
     assert_eq!(name(&state), "fill");
     types(&mut state, "Esc");
     assert_eq!(name(&state), "multiply", "Esc brings the cursor back");
@@ -226,10 +227,10 @@ fn without_a_pmu_every_node_is_not_measured_with_the_reason_and_software_counts_
         node.missing = Some("not measured: no core PMU in this virtual machine".into());
     }
     bare.software.insert("task_clock_ms".into(), Some(1500.0));
-    bare.software.insert("wall_ms".into(), Some(3000.0));
+    bare.software.insert("cpus_used".into(), Some(0.5));
     update(&mut state, Action::Report(Box::new(bare)));
     let screen = picture(&state);
-    assert!(screen.contains("CPUs used 0.50"), "{screen}");
+    assert!(screen.contains("cpus used 0.500"), "{screen}");
     assert!(screen.contains("no core PMU in this virtual machine"), "{screen}");
     assert!(!screen.contains(" 0.0 %"), "not measured is never 0: {screen}");
 }

@@ -11,9 +11,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tdtool::profile::hot::{
-    Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Skid,
-};
+use tdtool::profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Skid};
 use tdtool::report::document::{CountRow, Place};
 use tdtool::report::{NodeRow, Report, Source};
 
@@ -128,30 +126,37 @@ pub fn annotated() -> Annotated {
         lines,
         ..AnnotatedBlock::default()
     };
-    let entry = block(0x1950, 0x1953, 0, 0, &[0x1953], vec![line(
+    let entry = block(
         0x1950,
-        &[0x48, 0x31, 0xc0],
-        "xor rax,rax",
+        0x1953,
         0,
-        18,
-    )]);
-    let mut inner = block(0x1953, 0x195f, 2, 3500, &[0x1953, 0x195f], vec![
-        line(0x1953, &[0xf2, 0x0f, 0x59, 0x06], "mulsd xmm0,qword ptr [rsi]", 3000, 21),
-        line(0x1957, &[0x48, 0x01, 0xd6], "add rsi,rdx", 400, 21),
-        line(0x195a, &[0xff, 0xc9], "dec ecx", 60, 20),
-        line(0x195c, &[0x75, 0xf5], "jne 0x1953", 40, 20),
-    ]);
+        0,
+        &[0x1953],
+        vec![line(0x1950, &[0x48, 0x31, 0xc0], "xor rax,rax", 0, 18)],
+    );
+    let mut inner = block(
+        0x1953,
+        0x195f,
+        2,
+        3500,
+        &[0x1953, 0x195f],
+        vec![
+            line(0x1953, &[0xf2, 0x0f, 0x59, 0x06], "mulsd xmm0,qword ptr [rsi]", 3000, 21),
+            line(0x1957, &[0x48, 0x01, 0xd6], "add rsi,rdx", 400, 21),
+            line(0x195a, &[0xff, 0xc9], "dec ecx", 60, 20),
+            line(0x195c, &[0x75, 0xf5], "jne 0x1953", 40, 20),
+        ],
+    );
     inner.is_head = true;
     inner.back_to = Some(0x1953);
-    let mut exit = block(0x195f, 0x1962, 0, 100, &[], vec![line(
-        0x195f,
-        &[0xff, 0xe0],
-        "jmp rax",
-        100,
-        25,
-    )]);
+    let mut exit =
+        block(0x195f, 0x1962, 0, 100, &[], vec![line(0x195f, &[0xff, 0xe0], "jmp rax", 100, 25)]);
     exit.unresolved = true;
-    Annotated { function: hot().functions[0].clone(), blocks: vec![entry, inner, exit], notes: Vec::new() }
+    Annotated {
+        function: hot().functions[0].clone(),
+        blocks: vec![entry, inner, exit],
+        notes: Vec::new(),
+    }
 }
 
 /// The made-up program, all of it, on 80 × 24.
@@ -228,7 +233,9 @@ pub fn picture(state: &State) -> String {
 
 /// A block's report, from the profiler's document for something that could not be run.
 pub fn block_report() -> tdtool::block::Report {
-    use tdtool::block::{Bound, FormResult, Forms, Holds, Invariant, Line, Mode, Status, Throughput};
+    use tdtool::block::{
+        Bound, FormResult, Forms, Holds, Invariant, Line, Mode, Status, Throughput,
+    };
     let form = |cycles: f64, copies| FormResult {
         cycles: Some(cycles),
         low: Some(cycles - 0.01),
@@ -245,7 +252,8 @@ pub fn block_report() -> tdtool::block::Report {
         text: "mulsd xmm0,qword ptr [rsi]".into(),
     }];
     let modes = vec![Mode { cycles: 4.0, share: 0.9 }, Mode { cycles: 4.25, share: 0.1 }];
-    report.throughput = Some(Throughput { cycles: 4.0, low: 3.99, high: 4.01, modes, clock: "tsc" });
+    report.throughput =
+        Some(Throughput { cycles: 4.0, low: 3.99, high: 4.01, modes, clock: "tsc" });
     report.ipc = Some(1.0);
     report.forms = Some(Forms { unrolled: form(4.0, 100), looped: form(4.02, 10) });
     report.invariants = vec![

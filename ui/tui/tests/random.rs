@@ -96,10 +96,10 @@ fn check(state: &State) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_panics(actions in prop::collection::vec(action(), 1..120), ascii: bool) {
+    fn nothing_panics(actions in prop::collection::vec(action(), 1..80), ascii: bool) {
         let mut state = measured();
         state.look.ascii = ascii;
         state.look.color = !ascii;

@@ -1,7 +1,6 @@
 //! The blocks of a function with their instructions: control flow, shares, source.
 
 use super::Layout;
-use super::functions::skid;
 use super::ink::{Tone, fit, fit_right, heat, put, put_row, wrap};
 use crate::tui::state::{BlockRow, Load, State};
 use ratatui::buffer::Buffer;
@@ -64,8 +63,8 @@ fn head(state: &State, annotated: &Annotated, buffer: &mut Buffer, area: Rect) {
         buffer.set_line(area.x, area.y, &line, area.width);
     }
     if area.height >= 2 {
-        let mut notes = annotated.notes.clone();
-        notes.extend(state.functions.data.ready().map(|hot| skid(hot.skid).to_owned()));
+        // That samples are late is among the profile's own notes.
+        let notes = &annotated.notes;
         let text = look.prose(&notes.join(" · ")).into_owned();
         let line = Line::from(look.span(text, Tone::Dim));
         buffer.set_line(area.x, area.y + 1, &line, area.width);

@@ -29,11 +29,16 @@ pub fn draw(state: &State, buffer: &mut Buffer, area: Rect) {
 /// All lines of it.
 pub fn lines(state: &State, columns: usize) -> Vec<Line<'static>> {
     let mut text = Text { state, columns, lines: Vec::new() };
-    if let Some(node) = state.tree.node(state.tree.list.at) {
-        text.node(node);
-    }
-    if let Some(report) = &state.tree.report {
-        text.software(report);
+    let node = state.tree.node(state.tree.list.at);
+    let bare = node.is_some_and(|n| n.value.is_none());
+    // What there is comes before what could be said of what there is not.
+    let report = state.tree.report.as_ref();
+    report.filter(|_| bare).into_iter().for_each(|r| text.software(r));
+    node.into_iter().for_each(|n| text.node(n));
+    if let Some(report) = report {
+        if !bare {
+            text.software(report);
+        }
         for note in &report.notes {
             text.labelled("note", note, Tone::Dim);
         }
@@ -54,6 +59,12 @@ impl Text<'_> {
         self.lines.push(Line::from(look.span(text.trim_end(), tone)));
     }
 
+    fn heading(&mut self, text: &str) {
+        let rule = if self.state.look.ascii { "--" } else { "──" };
+        let text = fit(&format!("{rule} {}", self.state.look.prose(text)), self.columns);
+        self.lines.push(Line::from(self.state.look.span(text.trim_end(), Tone::Bold)));
+    }
+
     /// Text behind its label; below it where there is little room.
     fn labelled(&mut self, label: &str, text: &str, tone: Tone) {
         let look = self.state.look;
@@ -71,7 +82,7 @@ impl Text<'_> {
     }
 
     fn node(&mut self, node: &NodeRow) {
-        self.line(&format!("── {} ({}), level {}", node.label, node.id, node.level), Tone::Bold);
+        self.heading(&format!("{} ({}), level {}", node.label, node.id, node.level));
         let look = self.state.look;
         match (node.value, &node.missing) {
             (Some(value), _) => {
@@ -150,7 +161,7 @@ impl Text<'_> {
         if report.software.is_empty() {
             return;
         }
-        self.line("── software counts", Tone::Bold);
+        self.heading("software counts");
         let shown = |name: &str| name.trim_end_matches("_ms").replace('_', " ");
         let label = report.software.keys().map(|k| width(&shown(k))).max().unwrap_or(0);
         for (name, value) in &report.software {

@@ -39,7 +39,7 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
 }
 
 /// How well samples' addresses are known.
-pub fn skid(skid: Skid) -> &'static str {
+fn skid(skid: Skid) -> &'static str {
     match skid {
         Skid::None => "addresses exact",
         Skid::Some => "addresses may be a few instructions late",

@@ -90,29 +90,26 @@ fn infos(report: &Report) -> String {
     }
 }
 
-/// Software counts in short.
+/// Software counts in short, those that tell most first.
 fn software(report: &Report) -> Vec<String> {
-    let count = |name: &str| report.software.get(name).copied().flatten();
-    let mut all = Vec::new();
-    if let (Some(cpu), Some(wall)) = (count("task_clock_ms"), count("wall_ms"))
-        && wall > 0.0
-    {
-        all.push(format!("CPUs used {:.2}", cpu / wall));
-    }
-    for (name, value) in &report.software {
-        let Some(value) = value.filter(|_| name != "wall_ms") else { continue };
+    const FIRST: [&str; 4] = ["cpus_used", "task_clock_ms", "page_faults", "context_switches"];
+    let known = |name: &&str| report.software.contains_key(*name);
+    let first = FIRST.iter().copied().filter(known);
+    let others = report.software.keys().map(String::as_str).filter(|n| !FIRST.contains(n));
+    let text = |name: &str| {
+        let value = report.software.get(name).copied().flatten()?;
         let label = name.trim_end_matches("_ms").replace('_', " ");
-        let text = match name.strip_suffix("_ms") {
-            Some(_) => format::seconds(value / 1e3),
-            None => format::number(value),
-        };
-        all.push(format!("{label} {text}"));
-    }
-    all
+        Some(match name.strip_suffix("_ms") {
+            Some(_) => format!("{label} {}", format::seconds(value / 1e3)),
+            None => format!("{label} {}", format::number(value)),
+        })
+    };
+    first.chain(others).filter_map(text).collect()
 }
 
 /// How wide the columns are.
 struct Columns {
+    all: usize,
     label: usize,
     bar: usize,
     error: bool,
@@ -131,7 +128,7 @@ impl Columns {
         let value = 9 + if error { 7 } else { 0 };
         let label = label.min(columns.saturating_sub(value).max(4));
         let left = columns.saturating_sub(2 + label + value + 14);
-        Self { label, bar: left.min(BAR), error }
+        Self { all: columns, label, bar: left.min(BAR), error }
     }
 }
 
@@ -166,7 +163,14 @@ fn line(state: &State, node: &NodeRow, row: &TreeRow, columns: &Columns) -> Line
         let error = node.error.map(|e| format!(" {}{:.1}", look.plus_minus(), 100.0 * e));
         spans.push(look.span(fit(&error.unwrap_or_default(), 7), tone));
     }
-    spans.push(look.span(format!(" {}", remarks(node)), tone));
+    let used: usize = spans.iter().map(Span::width).sum();
+    let text = remarks(node);
+    // Half a word says less than its mark.
+    let text = match columns.all.saturating_sub(used + 1) {
+        room if super::ink::width(&text) > room && node.bottleneck => "◀".to_owned(),
+        _ => text,
+    };
+    spans.push(look.span(format!(" {text}"), tone));
     Line::from(spans)
 }
 
@@ -196,15 +200,14 @@ mod tests {
 
     #[test]
     fn the_label_gives_way_before_the_value() {
-        let span = |line: &Line<'_>| line.spans.iter().map(Span::width).sum::<usize>();
         let state = crate::tui::tests::made_up::measured();
         for columns in 20..60 {
             let shown = Columns::of(&state, columns);
             let node = state.tree.node(0).expect("a node");
             let text = line(&state, node, &state.tree.rows[0], &shown);
-            let value = text.to_string().find('%').expect("a value");
-            assert!(value < columns, "{columns}: {text}");
-            assert!(span(&text) > 0);
+            let text = text.to_string();
+            let (before, _) = text.split_once('%').expect("a value");
+            assert!(width(before) < columns, "{columns}: {text}");
         }
     }
 }
