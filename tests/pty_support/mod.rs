@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A program in a terminal.
 pub struct Pty {
     child: Child,
-    keys: Option<File>,
+    keys: File,
     /// The program's side: keeps the terminal's settings alive for a look afterwards.
     slave: OwnedFd,
     screen: Arc<Mutex<vt100::Parser>>,
@@ -46,7 +46,7 @@ impl Pty {
         let screen = Arc::new(Mutex::new(vt100::Parser::new(30, 100, 0)));
         let keys = File::from(pty.master);
         read(keys.try_clone().expect("a copy"), Arc::clone(&screen));
-        Self { child, keys: Some(keys), slave: pty.slave, screen }
+        Self { child, keys, slave: pty.slave, screen }
     }
 
     /// Process id of tdtool.
@@ -56,8 +56,7 @@ impl Pty {
 
     /// Types.
     pub fn types(&mut self, keys: &str) {
-        let to = self.keys.as_mut().expect("a terminal");
-        to.write_all(keys.as_bytes()).expect("typed");
+        self.keys.write_all(keys.as_bytes()).expect("typed");
     }
 
     /// What is on the screen.

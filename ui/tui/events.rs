@@ -1,6 +1,6 @@
 //! What comes in: keys, new sizes, signals, results; one queue of it. Nobody polls.
 
-use super::action::Action;
+use super::action::{Action, Command};
 use super::keymap;
 use super::state::State;
 use crossterm::event::{Event, KeyEventKind};
@@ -66,7 +66,9 @@ pub fn action(event: &Event, state: &State) -> Option<Action> {
                 return keymap::edit(key).map(Action::Edit);
             }
             let command = keymap::command(key, state.screen());
-            command.map(Action::Command)
+            // Any key closes the `?` screen.
+            let close = state.help.map(|_| Command::Back);
+            command.or(close).map(Action::Command)
         }
         _ => None,
     }

@@ -167,7 +167,8 @@ impl Text<'_> {
         for (name, value) in &report.software {
             let text = match value {
                 Some(v) if name.ends_with("_ms") => format::seconds(v / 1e3),
-                Some(v) => format::count(*v),
+                Some(v) if v.fract() == 0.0 => format::count(*v),
+                Some(v) => format::number(*v),
                 None => {
                     let why = report.software_missing.get(name);
                     why.cloned().unwrap_or_else(|| "not measured".into())

@@ -125,7 +125,7 @@ impl Columns {
         let label = tree.rows.iter().enumerate().map(long).max().unwrap_or(0);
         // Flag and value come first, then ±, then the bar, then remarks.
         let error = columns >= 34;
-        let value = 9 + if error { 7 } else { 0 };
+        let value = 10 + if error { 7 } else { 0 };
         let label = label.min(columns.saturating_sub(value).max(4));
         let left = columns.saturating_sub(2 + label + value + 14);
         Self { all: columns, label, bar: left.min(BAR), error }
