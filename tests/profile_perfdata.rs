@@ -27,7 +27,7 @@ fn shared(name: &str) -> Option<PathBuf> {
 
 fn samples(recording: &Recording) -> Vec<&Sample> {
     let sample = |record| match record {
-        &Record::Sample { ref sample, .. } => Some(&**sample),
+        Record::Sample { sample, .. } => Some(&**sample),
         _ => None,
     };
     recording.records.iter().filter_map(sample).collect()
