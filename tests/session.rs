@@ -9,7 +9,8 @@ use tdtool::collect::recorded::{Format, Options, counts, read};
 use tdtool::counts::{Counts, GroupCounts, Reading};
 use tdtool::quantity::Missing;
 use tdtool::session::{
-    Chunk, Reader, SessionWriter, SoftwareCounts, StoredCounts, StoredTable, load,
+    BuildId, Chunk, Reader, RecordBatch, SampledEvent, SampledEvents, SessionWriter,
+    SoftwareCounts, StoredCounts, StoredTable, has_samples, load, load_recording, recording_from,
 };
 use tdtool::tables::Library;
 
@@ -54,6 +55,62 @@ fn chunks() -> Vec<Chunk> {
     ]
 }
 
+/// IP, TID, TIME, CPU, PERIOD and IDENTIFIER of linux/perf_event.h.
+const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 16;
+
+/// A record by hand, from linux/perf_event.h.
+fn raw_record(kind: u32, misc: u16, words: &[u64]) -> Vec<u8> {
+    let mut bytes = kind.to_le_bytes().to_vec();
+    bytes.extend(misc.to_le_bytes());
+    bytes.extend((8 + 8 * words.len() as u16).to_le_bytes());
+    bytes.extend(words.iter().flat_map(|w| w.to_le_bytes()));
+    bytes
+}
+
+/// A sample: identifier, ip, pid and tid, time, CPU, period.
+fn raw_sample(time: u64, cpu: u64, ip: u64) -> Vec<u8> {
+    raw_record(9, 2, &[77, ip, 4711 | 4712 << 32, time, cpu, 1000])
+}
+
+fn batch(cpu: u32, records: &[Vec<u8>]) -> Chunk {
+    let samples = records.iter().filter(|r| r[0] == 9).count() as u32;
+    let (records, bytes) = (records.len() as u32, records.concat());
+    Chunk::Records(RecordBatch { cpu: Some(cpu), records, samples, bytes })
+}
+
+/// Chunks of a recording with samples, two rings in turns.
+fn sampled_chunks() -> Vec<Chunk> {
+    let event = SampledEvent {
+        name: "cpu-clock:u".into(),
+        kind: 1,
+        period: 999,
+        by_frequency: true,
+        sample_type: SAMPLE_TYPE,
+        sample_id_all: true,
+        ids: vec![77, 78],
+        ..SampledEvent::default()
+    };
+    let lost = raw_record(2, 0, &[77, 5, 4711 | 4712 << 32, 35, 1, 77]);
+    let ids = vec![BuildId::new("/bin/true", &[1, 2, 0xfe])];
+    vec![
+        Chunk::Header(serde_json::json!({ "command": ["busy"] })),
+        Chunk::Machine(serde_json::json!({ "architecture": "x86_64", "kernel": "6.1" })),
+        Chunk::SampledEvents(SampledEvents {
+            events: vec![event],
+            tracking_ids: vec![76],
+            clock: "monotonic".into(),
+            user_only: true,
+            notes: vec!["why".into()],
+        }),
+        batch(0, &[raw_sample(10, 0, 0x10), raw_sample(30, 0, 0x30)]),
+        batch(1, &[raw_sample(20, 1, 0x20), lost]),
+        batch(0, &[raw_sample(50, 0, 0x50)]),
+        batch(1, &[raw_sample(40, 1, 0x40)]),
+        Chunk::BuildIds(ids),
+        Chunk::End(serde_json::json!({ "status": 0, "sampling": { "lost": 5 } })),
+    ]
+}
+
 fn write(path: &Path, chunks: &[Chunk]) {
     let mut writer = SessionWriter::create(path).unwrap();
     for chunk in chunks {
@@ -92,8 +149,57 @@ fn what_is_written_comes_back() {
 }
 
 #[test]
+fn samples_of_all_rings_come_back_in_order_of_time() {
+    use tdtool::profile::record::Record;
+    let bytes = bytes_of(&sampled_chunks());
+    assert_eq!(read_all(&bytes).0, sampled_chunks());
+    let recording = recording_from(&bytes[..], "s").unwrap();
+    let ips = recording.records.iter().filter_map(|r| match r {
+        Record::Sample { sample, event: 0 } => sample.ip,
+        _ => None,
+    });
+    assert_eq!(ips.collect::<Vec<_>>(), [0x10, 0x20, 0x30, 0x40, 0x50]);
+    assert_eq!(recording.lost, 5);
+    assert_eq!(recording.build_ids, [("/bin/true".to_owned(), vec![1, 2, 0xfe])]);
+    assert_eq!(recording.architecture.as_deref(), Some("x86_64"));
+    assert_eq!(recording.command, Some(vec!["busy".to_owned()]));
+    assert_eq!(recording.events[0].name, "cpu-clock:u");
+    assert_eq!(recording.notes, ["why"]);
+}
+
+#[test]
+fn a_session_without_samples_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    write(&path, &chunks());
+    assert!(!has_samples(&path).unwrap());
+    assert!(load_recording(&path).unwrap_err().what().ends_with("has no samples"));
+    write(&path, &sampled_chunks());
+    assert!(has_samples(&path).unwrap());
+}
+
+#[test]
+fn records_that_make_no_sense_are_told_and_the_others_kept() {
+    let mut chunks = sampled_chunks();
+    let mut cut = raw_sample(60, 0, 0x60);
+    cut.truncate(20);
+    // A sample whose body ends inside its time.
+    let short = raw_record(9, 2, &[77, 0x70, 4711]);
+    chunks.insert(3, batch(0, &[short, raw_sample(5, 0, 5), cut]));
+    let recording = recording_from(&bytes_of(&chunks)[..], "s").unwrap();
+    let samples = recording.records.iter();
+    let is_sample = |r: &&tdtool::profile::record::Record| {
+        matches!(r, tdtool::profile::record::Record::Sample { .. })
+    };
+    assert_eq!(samples.filter(is_sample).count(), 6);
+    let notes = recording.notes.join("\n");
+    assert!(notes.contains("1 records not understood"), "{notes}");
+    assert!(notes.contains("not whole"), "{notes}");
+}
+
+#[test]
 fn a_killed_recording_keeps_every_whole_chunk() {
-    let mut small = chunks();
+    let mut small = [chunks(), sampled_chunks()].concat();
     small.remove(1);
     let bytes = bytes_of(&small);
     let ends: Vec<usize> = (0..=small.len()).map(|n| bytes_of(&small[..n]).len()).collect();
@@ -114,7 +220,7 @@ fn a_killed_recording_keeps_every_whole_chunk() {
 
 #[test]
 fn every_changed_byte_is_noticed() {
-    let mut small = chunks();
+    let mut small = [chunks(), sampled_chunks()].concat();
     small.remove(1);
     let bytes = bytes_of(&small);
     for at in 0..bytes.len() {
@@ -211,12 +317,29 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..10),
         extra in prop::collection::vec(any::<u8>(), 0..100),
     ) {
-        let mut bytes = bytes_of(&chunks()[2..]);
+        let mut bytes = bytes_of(&[&chunks()[2..], &sampled_chunks()].concat());
         for (at, byte) in changes {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
         bytes.extend(extra);
         read_all(&bytes);
+        let _ = recording_from(&bytes[..], "s");
+    }
+
+    #[test]
+    fn broken_records_do_not_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..10),
+    ) {
+        let mut chunks = sampled_chunks();
+        for chunk in &mut chunks {
+            let Chunk::Records(batch) = chunk else { continue };
+            for (at, byte) in &changes {
+                let at = at.index(batch.bytes.len());
+                batch.bytes[at] = *byte;
+            }
+        }
+        let recording = recording_from(&bytes_of(&chunks)[..], "s").unwrap();
+        prop_assert!(recording.records.len() <= 6);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::choose::{Ask, Chosen};
 use super::fill::{conclude, interval_report};
+use crate::collect::sampling::{Alone, Companion};
 use crate::collect::{
     Aggregate, Command, CorePlan, Exit, Interval, Measurement, Progress, Request, Target, perf,
 };
@@ -191,8 +192,20 @@ pub(super) fn measure(
     update: &mut dyn FnMut(Update),
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
+    measure_beside(machine, cores, ask, blocked, update, (observer, &mut Alone))
+}
+
+/// As [`measure`], with a companion beside it.
+pub(super) fn measure_beside(
+    machine: &Machine,
+    cores: &[Core],
+    ask: &LiveAsk,
+    blocked: Option<Finding>,
+    update: &mut dyn FnMut(Update),
+    (observer, companion): (&mut dyn Observer, &mut dyn Companion),
+) -> Result<Outcome> {
     let source = if blocked.is_some() { Source::NoPmu } else { Source::Pmu };
-    let measured = collect(machine, cores, ask, source, update, observer)?;
+    let measured = collect_beside(machine, cores, ask, source, update, (observer, companion))?;
     Ok(conclude(cores, ask, source, blocked, &measured))
 }
 
@@ -205,6 +218,17 @@ pub(super) fn collect(
     update: &mut dyn FnMut(Update),
     observer: &mut dyn Observer,
 ) -> Result<Measurement> {
+    collect_beside(machine, cores, ask, source, update, (observer, &mut Alone))
+}
+
+fn collect_beside(
+    machine: &Machine,
+    cores: &[Core],
+    ask: &LiveAsk,
+    source: Source,
+    update: &mut dyn FnMut(Update),
+    (observer, companion): (&mut dyn Observer, &mut dyn Companion),
+) -> Result<Measurement> {
     let plans = cores
         .iter()
         .map(|c| CorePlan { table: &c.table, groups: &c.groups, pmu: c.pmu.clone() })
@@ -216,7 +240,7 @@ pub(super) fn collect(
         update(Update::Runs(request.runs()));
     }
     let mut evaluators: Vec<Evaluator> = cores.iter().map(|c| Evaluator::new(&c.table)).collect();
-    let measured = perf::measure(&request, &mut |progress| match progress {
+    let measured = perf::measure_beside(&request, companion, &mut |progress| match progress {
         Progress::Interval(interval) => {
             observer.interval(&interval);
             let report = interval_report(cores, &mut evaluators, ask, source, &interval);

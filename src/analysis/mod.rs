@@ -5,16 +5,21 @@
 
 mod advise;
 mod choose;
+pub mod code;
 mod drilldown;
 mod fill;
 mod imported;
 mod live;
 mod record;
+pub mod recording;
 mod repeats;
+mod sample;
+pub mod sampled;
 mod software;
 mod which_table;
 
 pub use choose::{Ask, Chosen};
 pub use imported::{ImportAsk, imported};
 pub use live::{LiveAsk, Outcome, Update, live, required};
-pub use record::{Recorded, record};
+pub use record::{Recorded, Sampled, record};
+pub use sample::SampleAsk;

@@ -1,16 +1,25 @@
-//! A live measurement whose counts go to a session file while it runs.
+//! A live measurement whose counts and samples go to a session file while it runs.
 
-use super::live::{Core, LiveAsk, Observer, Outcome, Update, measure, prepare};
+use super::live::{Core, LiveAsk, Observer, Outcome, Update, measure_beside, prepare};
+use super::sample::{Chosen, SampleAsk};
 use super::software;
+use crate::collect::perf::Rate;
+use crate::collect::sampling::{
+    Alone, Attached, Batch, Companion, Output, Plan, Sampler, Sink, Summary,
+};
 use crate::collect::{Measurement, Software};
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::machine::{Finding, Machine};
-use crate::session::{Chunk, SessionWriter, SoftwareCounts, StoredCounts, StoredTable};
+use crate::session::{
+    BuildId, Chunk, RecordBatch, SampledEvent, SampledEvents, SessionWriter, SoftwareCounts,
+    StoredCounts, StoredTable,
+};
 use crate::tables::Library;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A measurement that was to be kept.
@@ -18,27 +27,50 @@ use std::time::Duration;
 pub struct Recorded {
     /// What it found.
     pub outcome: Outcome,
+    /// What sampling took and gave; `None` if nothing was sampled.
+    pub sampled: Option<Sampled>,
+    /// What the user must know of the sampling.
+    pub notes: Vec<String>,
     /// Why the session is not complete, if it is not.
     pub failed: Option<Error>,
 }
 
+/// What was sampled.
+#[derive(Debug, Clone)]
+pub struct Sampled {
+    /// The events, with their modifiers.
+    pub events: Vec<String>,
+    /// Samples a second and CPU.
+    pub frequency: u64,
+    /// What it took and gave.
+    pub summary: Summary,
+}
+
 /// Measures as [`super::live()`] does and keeps everything in the session file `path`: the counts
-/// of every interval as soon as it is over, and those of the whole run at the end. A file that is
-/// there already is kept as `FILE.old`.
+/// of every interval as soon as it is over, samples at least every second, and the counts of the
+/// whole run at the end. A file that is there already is kept as `FILE.old`.
 ///
 /// # Errors
-/// As [`super::live()`]; the file cannot be created. One that cannot be written any more while the
-/// command runs ends the writing, not the measurement: see [`Recorded::failed`].
+/// As [`super::live()`]; the file cannot be created; what `sample` asks for by name cannot be
+/// sampled here. A file that cannot be written any more while the command runs ends the writing,
+/// not the measurement: see [`Recorded::failed`].
 pub fn record(
     machine: &Machine,
     library: &Library,
     ask: &LiveAsk,
+    sample: Option<&SampleAsk>,
     path: &Path,
     update: &mut dyn FnMut(Update),
 ) -> Result<Recorded> {
     let (cores, blocked) = prepare(machine, library, ask)?;
+    let chosen = match sample {
+        Some(sample) => {
+            super::sample::choose(machine, &cores, blocked.as_ref(), sample, ask.user_only)?
+        }
+        None => Chosen { plan: None, notes: Vec::new() },
+    };
     let old = put_aside(path)?;
-    let outcome = into(machine, library, ask, path, (&cores, blocked), update);
+    let outcome = into(machine, library, ask, path, (&cores, blocked, chosen), update);
     if let (Err(error), Some(old)) = (&outcome, &old)
         && matches!(error.kind(), ErrorKind::CommandNotFound | ErrorKind::CommandNotExecutable)
     {
@@ -70,9 +102,39 @@ fn into(
     library: &Library,
     ask: &LiveAsk,
     path: &Path,
-    (cores, blocked): (&[Core], Option<Finding>),
+    (cores, blocked, chosen): (&[Core], Option<Finding>, Chosen),
     update: &mut dyn FnMut(Update),
 ) -> Result<Recorded> {
+    let writer = begin(machine, library, ask, path, cores)?;
+    let mut keeper = Keeper { file: writer.clone(), cores };
+    let Chosen { plan, mut notes } = chosen;
+    let sampled = plan.as_ref().map(names);
+    let sink = plan.as_ref().map(|plan| sink(writer.clone(), plan, notes.clone()));
+    let mut sampler = plan.zip(sink).map(|(plan, sink)| Sampler::new(machine, plan, sink));
+    let companion: &mut dyn Companion = match &mut sampler {
+        Some(sampler) => sampler,
+        None => &mut Alone,
+    };
+    let outcome = measure_beside(machine, cores, ask, blocked, update, (&mut keeper, companion))?;
+    let summary = sampler.as_mut().map(Sampler::take_summary);
+    let sampled = sampled.zip(summary).map(|((events, frequency), summary)| {
+        notes.extend(summary.notes.iter().cloned());
+        Sampled { events, frequency, summary }
+    });
+    end(&writer, &outcome, sampled.as_ref());
+    let failed = writer.failed();
+    // What was measured is still here: it goes to the caller together with the error.
+    Ok(Recorded { outcome, sampled, notes, failed })
+}
+
+/// Creates the session and writes what is known before anything runs.
+fn begin(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+    path: &Path,
+    cores: &[Core],
+) -> Result<SharedFile> {
     let mut writer = SessionWriter::create(path)?;
     writer.append(&Chunk::Header(json!({
         "tool": env!("CARGO_PKG_VERSION"),
@@ -80,38 +142,145 @@ fn into(
         "command": ask.typed,
         "interval_ms": ask.interval.map(|i| i.as_millis() as u64),
     })))?;
+    writer.append(&Chunk::Machine(machine_info(machine)))?;
     for core in cores {
         let (text, _) = library.text(&core.table.name)?;
         let table = StoredTable { name: core.table.name.clone(), text: text.into_owned() };
         writer.append(&Chunk::Table(table))?;
     }
-    let mut keeper = Keeper { writer, cores, failed: None };
-    let outcome = measure(machine, cores, ask, blocked, update, &mut keeper)?;
-    if let Some(error) = keeper.failed.take() {
-        // What was measured is still here: it goes to the caller together with the error.
-        return Ok(Recorded { outcome, failed: Some(error) });
-    }
-    let end =
-        json!({ "status": outcome.exit.map(|e| e.code()), "interrupted": outcome.interrupted });
-    let ended = keeper.writer.append(&Chunk::End(end)).and_then(|()| keeper.writer.finish());
-    Ok(Recorded { outcome, failed: ended.err() })
+    Ok(SharedFile(Arc::new(Mutex::new(Written { writer: Some(writer), failed: None }))))
 }
 
-/// Writes what the collector hands over; the first failure is kept and ends the writing, not the
-/// command.
-struct Keeper<'a> {
-    writer: SessionWriter,
-    cores: &'a [Core],
+/// Kernel, architecture and host, by uname(2), and the processor.
+fn machine_info(machine: &Machine) -> serde_json::Value {
+    let uname = nix::sys::utsname::uname().ok();
+    let text = |s: &std::ffi::OsStr| s.to_string_lossy().into_owned();
+    json!({
+        "system": uname.as_ref().map(|u| text(u.sysname())),
+        "host": uname.as_ref().map(|u| text(u.nodename())),
+        "kernel": uname.as_ref().map(|u| text(u.release())),
+        "kernel_version": uname.as_ref().map(|u| text(u.version())),
+        "architecture": uname.as_ref().map(|u| text(u.machine())),
+        "processor": machine.cpu.name,
+        "cpus": machine.topology.cpus.len(),
+    })
+}
+
+/// Names and frequency of what a plan samples.
+fn names(plan: &Plan) -> (Vec<String>, u64) {
+    let names = plan.events.iter().map(|e| e.full_name(plan.user_only)).collect();
+    let frequency = plan.events.first().map_or(0, |e| match e.rate {
+        Rate::Frequency(hertz) => hertz,
+        Rate::Period(_) => 0,
+    });
+    (names, frequency)
+}
+
+/// Writes what the sampler hands over, as chunks.
+fn sink(file: SharedFile, plan: &Plan, notes: Vec<String>) -> Sink {
+    let (format, user_only) = (plan.format(), plan.user_only);
+    Box::new(move |output| {
+        let chunk = match output {
+            Output::Events(attached, tracking_ids) => {
+                let stored = |a: Attached| stored(a, user_only).laid_out(&format);
+                Chunk::SampledEvents(SampledEvents {
+                    events: attached.into_iter().map(stored).collect(),
+                    tracking_ids,
+                    clock: "monotonic".into(),
+                    user_only,
+                    notes: notes.clone(),
+                })
+            }
+            Output::Records(Batch { cpu, records, samples, bytes }) => {
+                Chunk::Records(RecordBatch { cpu, records, samples, bytes })
+            }
+        };
+        file.keep(&chunk);
+    })
+}
+
+fn stored(attached: Attached, user_only: bool) -> SampledEvent {
+    let event = &attached.event;
+    let (period, by_frequency) = match event.rate {
+        Rate::Frequency(hertz) => (hertz, true),
+        Rate::Period(events) => (events, false),
+    };
+    SampledEvent {
+        name: event.full_name(user_only),
+        kind: event.encoding.kind,
+        config: event.encoding.config,
+        config1: event.encoding.config1,
+        config2: event.encoding.config2,
+        precise: event.precise,
+        period,
+        by_frequency,
+        ids: attached.ids,
+        ..SampledEvent::default()
+    }
+}
+
+/// Writes how it ended.
+fn end(file: &SharedFile, outcome: &Outcome, sampled: Option<&Sampled>) {
+    let mut end =
+        json!({ "status": outcome.exit.map(|e| e.code()), "interrupted": outcome.interrupted });
+    if let Some(Sampled { summary, .. }) = sampled {
+        let files = summary.files.iter().map(|f| BuildId::new(&f.path, &f.build_id));
+        file.keep(&Chunk::BuildIds(files.collect()));
+        end["sampling"] = json!({
+            "samples": summary.samples,
+            "lost": summary.lost,
+            "throttled": summary.throttled,
+            "bytes": summary.bytes,
+            "cpu_ms": summary.cpu.as_secs_f64() * 1e3,
+            "wall_ms": summary.wall.as_secs_f64() * 1e3,
+            "notes": summary.notes,
+        });
+    }
+    file.keep(&Chunk::End(end));
+    file.finish();
+}
+
+/// The session that both counts and samples go to; the first failure is kept and ends the writing,
+/// not the command.
+#[derive(Clone)]
+struct SharedFile(Arc<Mutex<Written>>);
+
+struct Written {
+    writer: Option<SessionWriter>,
     failed: Option<Error>,
 }
 
-impl Keeper<'_> {
-    fn keep(&mut self, chunk: &Chunk) {
-        if self.failed.is_none() {
-            self.failed = self.writer.append(chunk).err();
+impl SharedFile {
+    fn lock(&self) -> MutexGuard<'_, Written> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, chunk: &Chunk) {
+        let written = &mut *self.lock();
+        if let (None, Some(writer)) = (&written.failed, &mut written.writer) {
+            written.failed = writer.append(chunk).err();
         }
     }
 
+    fn finish(&self) {
+        let written = &mut *self.lock();
+        if let (None, Some(writer)) = (&written.failed, written.writer.take()) {
+            written.failed = writer.finish().err();
+        }
+    }
+
+    fn failed(&self) -> Option<Error> {
+        self.lock().failed.take()
+    }
+}
+
+/// Writes the counts that the collector hands over.
+struct Keeper<'a> {
+    file: SharedFile,
+    cores: &'a [Core],
+}
+
+impl Keeper<'_> {
     fn counts(&mut self, all: &[Counts]) {
         for counts in all {
             let name = match (&counts.core, self.cores) {
@@ -120,13 +289,13 @@ impl Keeper<'_> {
                 (None, []) => continue,
             };
             let stored = StoredCounts { table: name, counts: counts.clone() };
-            self.keep(&Chunk::Counts(Box::new(stored)));
+            self.file.keep(&Chunk::Counts(Box::new(stored)));
         }
     }
 
     fn software(&mut self, counted: &Software, interval: Option<(Duration, Duration)>) {
         let values = software::to_perf(counted);
-        self.keep(&Chunk::Software(SoftwareCounts { scope: None, interval, values }));
+        self.file.keep(&Chunk::Software(SoftwareCounts { scope: None, interval, values }));
     }
 }
 

@@ -204,7 +204,7 @@ fn is_cut_off(bytes: &[u8]) -> bool {
     !decoded.is_invalid() && decoded.len() > bytes.len()
 }
 
-fn intel() -> IntelFormatter {
+pub(super) fn intel() -> IntelFormatter {
     let mut formatter = IntelFormatter::new();
     let options = formatter.options_mut();
     options.set_space_after_operand_separator(false);

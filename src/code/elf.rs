@@ -1,14 +1,13 @@
 //! Blocks out of ELF files: `FILE:START..END` and `FILE:FUNCTION[+N]`.
 //!
-//! Addresses are p_vaddr, END is exclusive. A function is cut into basic blocks at its direct
-//! jumps, their targets and whatever else ends a block; `+N` names the N-th of them, from 0.
+//! Addresses are p_vaddr, END is exclusive. `+N` names the N-th basic block of a function, from 0,
+//! as [`flow`] cuts it.
 
+use super::flow;
 use super::hex::LONGEST;
 use crate::error::nearest;
 use crate::{Error, Result};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SegmentFlags, SymbolKind};
-use std::collections::BTreeSet;
 
 /// Where in an ELF file a block lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +55,7 @@ pub fn read_location(data: &[u8], location: &Location) -> Result<(u64, Vec<u8>)>
         Location::Function(name, number) => {
             let (start, size) = function(&file, name)?;
             let code = bytes(&file, start, start.saturating_add(size))?;
-            let blocks = basic_blocks(&code, start);
+            let blocks = basic_blocks(&file, &code, start);
             *blocks.get(*number).ok_or_else(|| {
                 Error::usage(format!("{name} has no basic block +{number}"))
                     .because(format!("it has {}, counted from 0", blocks.len()))
@@ -99,30 +98,14 @@ fn function(file: &object::File<'_>, name: &str) -> Result<(u64, u64)> {
     })
 }
 
-/// The basic blocks of straight code at `start`: (start, end) each.
-fn basic_blocks(code: &[u8], start: u64) -> Vec<(u64, u64)> {
-    let end = start + code.len() as u64;
-    let decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
-    let mut leaders = BTreeSet::from([start, end]);
-    for inst in decoder {
-        if inst.is_invalid() {
-            break;
-        }
-        if let Some(target) = target(&inst).filter(|t| (start..end).contains(t)) {
-            leaders.insert(target);
-        }
-        if inst.flow_control() != FlowControl::Next {
-            leaders.insert(inst.next_ip().min(end));
-        }
-    }
-    let leaders: Vec<u64> = leaders.into_iter().collect();
-    leaders.windows(2).map(|pair| (pair[0], pair[1])).collect()
-}
-
-/// The target of a direct jump.
-fn target(inst: &Instruction) -> Option<u64> {
-    matches!(inst.flow_control(), FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch)
-        .then(|| inst.near_branch_target())
+/// The basic blocks of the function `code` at `start`: (start, end) each, as everything else here
+/// numbers them.
+fn basic_blocks(file: &object::File<'_>, code: &[u8], start: u64) -> Vec<(u64, u64)> {
+    let blocks = match file {
+        object::File::Elf64(elf) => flow::blocks(code, start, &[], &flow::Image::new(elf)),
+        _ => flow::blocks(code, start, &[], &()),
+    };
+    blocks.iter().map(|b| (b.start, b.end)).collect()
 }
 
 #[cfg(test)]
@@ -137,13 +120,6 @@ mod tests {
         let named = Location::Function("main".into(), 3);
         assert_eq!(Location::parse("./a.out:main+3"), Some(("./a.out", named)));
         assert_eq!(Location::parse("4801d8"), None);
-    }
-
-    #[test]
-    fn a_loop_is_cut_at_its_head_and_behind_its_branch() {
-        // 0: xor eax,eax; 2: inc eax; 4: cmp eax,edi; 6: jb 2; 8: ret
-        let code = [0x31, 0xc0, 0xff, 0xc0, 0x39, 0xf8, 0x72, 0xfa, 0xc3];
-        assert_eq!(basic_blocks(&code, 0), [(0, 2), (2, 8), (8, 9)]);
     }
 
     #[test]

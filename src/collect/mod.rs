@@ -1,4 +1,4 @@
-//! Counting: live (perf), recorded (imports), scripted (tests).
+//! Counting: live (perf), recorded (imports), scripted (tests); and sampling beside it.
 //!
 //! A [`Request`] says what to count and on whom; [`perf::measure`] counts it through a
 //! [`kernel::Kernel`], the real one or a scripted one, and returns a [`Measurement`].
@@ -6,6 +6,7 @@
 pub mod kernel;
 pub mod perf;
 pub mod recorded;
+pub mod sampling;
 pub mod scripted;
 
 use crate::counts::Counts;

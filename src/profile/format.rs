@@ -72,3 +72,45 @@ pub mod field {
     /// Weight in three parts; instead of WEIGHT.
     pub const WEIGHT_STRUCT: u64 = 1 << 24;
 }
+
+/// `PERF_FORMAT_*`: what a READ field holds.
+pub mod read {
+    /// Nanoseconds the event was enabled.
+    pub const TOTAL_TIME_ENABLED: u64 = 1 << 0;
+    /// Nanoseconds it was counting.
+    pub const TOTAL_TIME_RUNNING: u64 = 1 << 1;
+    /// Id with each value.
+    pub const ID: u64 = 1 << 2;
+    /// Values of the whole group.
+    pub const GROUP: u64 = 1 << 3;
+    /// Lost samples with each value.
+    pub const LOST: u64 = 1 << 4;
+}
+
+/// `PERF_SAMPLE_BRANCH_*` that change how a BRANCH_STACK field is laid out.
+pub mod branch {
+    /// The index of the hardware's newest record stands before the entries.
+    pub const HW_INDEX: u64 = 1 << 17;
+    /// A word of event counts for each entry stands behind the entries.
+    pub const COUNTERS: u64 = 1 << 19;
+}
+
+/// `PERF_RECORD_MISC_*`: bits of a record's header.
+pub mod misc {
+    /// Mask of the mode the processor was in.
+    pub const CPUMODE_MASK: u16 = 7;
+    /// Kernel mode.
+    pub const KERNEL: u16 = 1;
+    /// User mode.
+    pub const USER: u16 = 2;
+    /// MMAP: not executable. COMM: by `exec`.
+    pub const MMAP_DATA: u16 = 1 << 13;
+    /// See [`MMAP_DATA`].
+    pub const COMM_EXEC: u16 = 1 << 13;
+    /// SAMPLE: the instruction pointer has no skid. MMAP2: has a build-id.
+    pub const EXACT_IP: u16 = 1 << 14;
+    /// See [`EXACT_IP`].
+    pub const MMAP_BUILD_ID: u16 = 1 << 14;
+    /// LOST_SAMPLES: dropped by a BPF filter on purpose. Build-id events: its length is told.
+    pub const EXTENDED: u16 = 1 << 15;
+}

@@ -1,5 +1,6 @@
 //! What a report says: the document `tdtool.report/1`. Later versions only add keys.
 
+use super::code::{BlockRow, Callers, FunctionRow, Sampled};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 
@@ -86,6 +87,18 @@ pub struct Report {
     /// Why software counts are null.
     #[serde(default)]
     pub software_missing: BTreeMap<String, String>,
+    /// What the samples behind `functions` and `blocks` are; absent where none were taken.
+    #[serde(default)]
+    pub sampled: Option<Sampled>,
+    /// Hot functions, hottest first.
+    #[serde(default)]
+    pub functions: Vec<FunctionRow>,
+    /// Hot blocks, hottest first.
+    #[serde(default)]
+    pub blocks: Vec<BlockRow>,
+    /// Callers of a function, if asked for.
+    #[serde(default)]
+    pub callers: Option<Callers>,
     /// What it means and what to do.
     pub findings: Vec<Finding>,
     /// What must be known to read the numbers (user mode only, weak groups, …).
@@ -263,6 +276,10 @@ impl Report {
             software: BTreeMap::new(),
             software_error: BTreeMap::new(),
             software_missing: BTreeMap::new(),
+            sampled: None,
+            functions: Vec::new(),
+            blocks: Vec::new(),
+            callers: None,
             findings: Vec::new(),
             notes: Vec::new(),
             unread: Vec::new(),

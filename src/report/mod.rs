@@ -1,9 +1,10 @@
 //! One serde document; text, JSON and CSV renderers. Renderers compute nothing.
 //!
 //! [`document`] is what a report says, [`build`] makes it from evaluations, [`text`], [`csv`] and
-//! serde render it, [`diff`] compares two.
+//! serde render it, [`code`] is its part about hot functions and blocks, [`diff`] compares two.
 
 pub mod build;
+pub mod code;
 pub mod csv;
 pub mod diff;
 pub mod document;

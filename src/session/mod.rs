@@ -6,12 +6,24 @@
 //!
 //! Payloads are JSON: they describe themselves, so later versions can add keys, and a person
 //! can look into a file with ordinary tools. Their size matters little beside what it costs to
-//! read counters (a level-3 interval is some 10 KB).
+//! read counters (a level-3 interval is some 10 KB). Only records of samples are binary: as the
+//! kernel wrote them.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `mod.rs` | kinds of chunks |
+//! | `samples.rs` | those that samples need: events, records, build-ids |
+//! | `write.rs`, `read.rs` | chunks, one after the other |
+//! | `recording.rs` | the samples of a whole session, for `profile` |
 
 mod read;
+mod recording;
+mod samples;
 mod write;
 
 pub use read::{Reader, load, load_from};
+pub use recording::{has_samples, load_recording, recording_from};
+pub use samples::{BuildId, RecordBatch, SampledEvent, SampledEvents};
 pub use write::SessionWriter;
 
 use crate::counts::Counts;
@@ -44,6 +56,14 @@ pub enum Chunk {
     Software(SoftwareCounts),
     /// How the recording ended. A free-form JSON object; last chunk.
     End(serde_json::Value),
+    /// What is sampled; before the first records.
+    SampledEvents(SampledEvents),
+    /// Records of one ring, or made when recording began.
+    Records(RecordBatch),
+    /// Build-ids of the files that were mapped, at the end.
+    BuildIds(Vec<BuildId>),
+    /// Kernel, architecture, host. A free-form JSON object.
+    Machine(serde_json::Value),
 }
 
 impl Chunk {
@@ -55,6 +75,10 @@ impl Chunk {
             Chunk::Counts(_) => 3,
             Chunk::Software(_) => 4,
             Chunk::End(_) => 5,
+            Chunk::SampledEvents(_) => 6,
+            Chunk::Records(_) => 7,
+            Chunk::BuildIds(_) => 8,
+            Chunk::Machine(_) => 9,
         }
     }
 }
@@ -102,6 +126,12 @@ pub struct Session {
     pub software: Vec<SoftwareCounts>,
     /// [`Chunk::End`]; `None` where the recording was cut off.
     pub end: Option<serde_json::Value>,
+    /// [`Chunk::SampledEvents`], where samples were recorded; [`load_recording`] reads them.
+    pub sampled: Option<SampledEvents>,
+    /// How many samples there are.
+    pub samples: u64,
+    /// [`Chunk::Machine`].
+    pub machine: Option<serde_json::Value>,
     /// What a reader of the report must know: the file ends early, chunks were skipped.
     pub notes: Vec<String>,
 }

@@ -1,6 +1,8 @@
 //! Reading a session: every whole chunk, an error for a damaged one, a note for a cut-off end.
 
-use super::{CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, MAGIC, Session, VERSION, checksum};
+use super::{
+    CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, MAGIC, RecordBatch, Session, VERSION, checksum,
+};
 use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -69,6 +71,23 @@ impl<R: Read> Reader<R> {
         self.skipped
     }
 
+    /// What is to be said of how the file ends, once the iteration has.
+    pub(super) fn end_notes(&self, has_end: bool) -> Vec<String> {
+        let mut notes = Vec::new();
+        match self.ignored {
+            0 if !has_end => {
+                notes.push("the recording was stopped before its end was written".into());
+            }
+            0 => {}
+            n => notes.push(format!("ends early: {n} bytes after the last whole chunk ignored")),
+        }
+        match self.skipped {
+            0 => {}
+            n => notes.push(format!("{n} chunks of kinds of a later version skipped")),
+        }
+        notes
+    }
+
     fn damaged(&self, offset: u64, what: &str) -> Error {
         Error::failed(format!("{} is damaged at byte {offset}", self.name)).because(what)
     }
@@ -90,7 +109,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// The next chunk's kind and payload; `None` at the end.
-    fn next_raw(&mut self) -> Result<Option<(u32, Vec<u8>)>> {
+    pub(super) fn next_raw(&mut self) -> Result<Option<(u32, Vec<u8>)>> {
         let start = self.offset;
         let mut header = [0; CHUNK_HEADER];
         let n = self.fill(&mut header)?;
@@ -156,6 +175,10 @@ impl<R: Read> Reader<R> {
                 3 => Chunk::Counts(self.decode(start, &payload)?),
                 4 => Chunk::Software(self.decode(start, &payload)?),
                 5 => Chunk::End(self.decode(start, &payload)?),
+                6 => Chunk::SampledEvents(self.decode(start, &payload)?),
+                7 => Chunk::Records(self.records(start, payload)?),
+                8 => Chunk::BuildIds(self.decode(start, &payload)?),
+                9 => Chunk::Machine(self.decode(start, &payload)?),
                 _ => {
                     self.skipped += 1;
                     continue;
@@ -163,6 +186,11 @@ impl<R: Read> Reader<R> {
             };
             return Ok(Some(chunk));
         }
+    }
+
+    fn records(&self, start: u64, payload: Vec<u8>) -> Result<RecordBatch> {
+        RecordBatch::decode(payload)
+            .ok_or_else(|| self.damaged(start, "a chunk of records is shorter than its own header"))
     }
 
     fn decode<T: DeserializeOwned>(&self, start: u64, payload: &[u8]) -> Result<T> {
@@ -215,20 +243,12 @@ fn whole<R: Read>(mut reader: Reader<R>) -> Result<Session> {
             Chunk::Counts(counts) => session.counts.push(*counts),
             Chunk::Software(software) => session.software.push(software),
             Chunk::End(end) => session.end = Some(end),
+            Chunk::SampledEvents(events) => session.sampled = Some(events),
+            Chunk::Records(batch) => session.samples += u64::from(batch.samples),
+            Chunk::BuildIds(_) => {}
+            Chunk::Machine(machine) => session.machine = Some(machine),
         }
     }
-    match reader.ignored_bytes() {
-        0 if session.end.is_none() => {
-            session.notes.push("the recording was stopped before its end was written".into());
-        }
-        0 => {}
-        n => {
-            session.notes.push(format!("ends early: {n} bytes after the last whole chunk ignored"))
-        }
-    }
-    match reader.skipped_chunks() {
-        0 => {}
-        n => session.notes.push(format!("{n} chunks of kinds of a later version skipped")),
-    }
+    session.notes = reader.end_notes(session.end.is_some());
     Ok(session)
 }

@@ -39,7 +39,12 @@ impl SessionWriter {
     /// readable; what was appended before is kept.
     pub fn append(&mut self, chunk: &Chunk) -> Result<()> {
         let payload = match chunk {
-            Chunk::Header(value) | Chunk::End(value) => serde_json::to_vec(value),
+            Chunk::Header(value) | Chunk::End(value) | Chunk::Machine(value) => {
+                serde_json::to_vec(value)
+            }
+            Chunk::SampledEvents(events) => serde_json::to_vec(events),
+            Chunk::BuildIds(ids) => serde_json::to_vec(ids),
+            Chunk::Records(batch) => Ok(batch.encode()),
             Chunk::Table(table) => serde_json::to_vec(table),
             Chunk::Counts(counts) => serde_json::to_vec(counts),
             Chunk::Software(software) => serde_json::to_vec(software),

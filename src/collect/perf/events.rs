@@ -21,7 +21,7 @@ pub struct Events {
 }
 
 /// What perf-event2 says of a failure.
-fn errno(error: std::io::Error) -> Errno {
+pub(super) fn errno(error: std::io::Error) -> Errno {
     // perf-event2 turns E2BIG (attributes this kernel does not know) into an error of its own.
     error.raw_os_error().map_or(Errno::E2BIG, Errno::from_raw)
 }

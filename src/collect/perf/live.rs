@@ -104,13 +104,7 @@ impl Kernel for Live {
     }
 
     fn raise_file_limit(&mut self) -> bool {
-        let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return false };
-        let most = std::fs::read_to_string("/proc/sys/fs/nr_open").ok();
-        let most = most.and_then(|t| t.trim().parse().ok()).unwrap_or(hard);
-        // Root may go beyond the hard limit; for others that fails and the hard limit is next.
-        [most.max(hard), hard].into_iter().any(|limit| {
-            limit > soft && setrlimit(Resource::RLIMIT_NOFILE, limit, limit.max(hard)).is_ok()
-        })
+        raise_file_limit()
     }
 
     fn threads(&mut self, process: i32) -> std::result::Result<Vec<i32>, Errno> {
@@ -218,6 +212,17 @@ impl Live {
     }
 }
 
+/// Allows more open files; whether that changed anything.
+pub(crate) fn raise_file_limit() -> bool {
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return false };
+    let most = std::fs::read_to_string("/proc/sys/fs/nr_open").ok();
+    let most = most.and_then(|t| t.trim().parse().ok()).unwrap_or(hard);
+    // Root may go beyond the hard limit; for others that fails and the hard limit is next.
+    [most.max(hard), hard].into_iter().any(|limit| {
+        limit > soft && setrlimit(Resource::RLIMIT_NOFILE, limit, limit.max(hard)).is_ok()
+    })
+}
+
 /// Whether a process or thread that is no child of ours has ended, reaped or not.
 fn has_gone(id: i32, pidfd: Option<&OwnedFd>) -> bool {
     if let Some(fd) = pidfd {
@@ -240,7 +245,7 @@ fn is_dead(folder: &str) -> bool {
 }
 
 /// `name` below the unified or the perf_event hierarchy, unless it is a path already.
-fn find_cgroup(name: &Path) -> std::path::PathBuf {
+pub(crate) fn find_cgroup(name: &Path) -> std::path::PathBuf {
     if name.is_absolute() && name.exists() {
         return name.to_owned();
     }

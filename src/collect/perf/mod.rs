@@ -12,7 +12,8 @@
 //! | `bank.rs` | readings kept by merging neighbours |
 //! | `result.rs` | readings → [`crate::counts::Counts`] |
 //! | `software.rs` | software events and wait4 |
-//! | `events.rs`, `live.rs`, `child.rs`, `signals.rs`, `clock.rs` | the real kernel; the only `unsafe` |
+//! | `sampled.rs`, `ring.rs` | events that write records, and the rings they write them into |
+//! | `events.rs`, `live.rs`, `child.rs`, `signals.rs`, `clock.rs` | the real kernel; with the two above the only `unsafe` |
 
 mod bank;
 mod child;
@@ -26,20 +27,25 @@ mod opened;
 mod place;
 mod read;
 mod result;
+mod ring;
 mod run;
+mod sampled;
 mod signals;
 mod software;
 
 pub use clock::tsc_hz;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use events::Events;
-#[cfg(target_arch = "x86_64")]
 pub(crate) use live::software;
 pub use live::{Live, probe};
+pub(crate) use live::{find_cgroup, raise_file_limit};
 pub(crate) use open::code;
+pub use ring::Ring;
+pub use sampled::{FORMAT_LOST, Opening, Rate, Sampled, Whose};
 pub use signals::Signals;
 
 use super::kernel::Kernel;
+use super::sampling::{Alone, Companion};
 use super::{CorePlan, Measurement, Progress, Request, Target};
 use crate::error::{Error, Result};
 use crate::machine::{Finding, Level, Machine, TableMatch, findings};
@@ -54,7 +60,19 @@ pub fn measure(
     request: &Request<'_>,
     on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Measurement> {
-    measure_with(&mut Live::new()?, request, on_progress)
+    measure_beside(request, &mut Alone, on_progress)
+}
+
+/// As [`measure`], with a companion beside every run.
+///
+/// # Errors
+/// As [`measure_with`], and what the companion says.
+pub fn measure_beside(
+    request: &Request<'_>,
+    companion: &mut dyn Companion,
+    on_progress: &mut dyn FnMut(Progress),
+) -> Result<Measurement> {
+    measure_all(&mut Live::new()?, request, companion, on_progress)
 }
 
 /// What keeps every top-down node from being measured here, with the remedy: no table, no core
@@ -78,6 +96,15 @@ pub fn measure_with(
     request: &Request<'_>,
     on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Measurement> {
+    measure_all(kernel, request, &mut Alone, on_progress)
+}
+
+fn measure_all(
+    kernel: &mut dyn Kernel,
+    request: &Request<'_>,
+    companion: &mut dyn Companion,
+    on_progress: &mut dyn FnMut(Progress),
+) -> Result<Measurement> {
     check(request)?;
     let parts = parts(request);
     let mut repeats: Vec<Vec<RunResult>> = Vec::new();
@@ -85,7 +112,7 @@ pub fn measure_with(
     'all: for _ in 0..request.repeats.max(1) {
         repeats.push(Vec::new());
         for part in &parts {
-            let mut run = Run::new(kernel, request, part, number);
+            let mut run = Run::new(kernel, request, part, number, companion);
             let result = run.go(on_progress)?;
             number += 1;
             let over = result.interrupted.is_some();

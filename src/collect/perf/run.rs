@@ -2,10 +2,11 @@
 
 use super::bank::Bank;
 use super::opened::Opened;
-use super::place::Places;
+use super::place::{Places, Spot};
 use super::read::Unread;
 use super::{Part, result, software};
 use crate::collect::kernel::{Event, Kernel, Subject, Usage, Wake};
+use crate::collect::sampling::{Companion, Whom};
 use crate::collect::{Exit, Interval, Progress, Request, Software, Target};
 use crate::counts::Counts;
 use crate::error::{Error, Result};
@@ -33,6 +34,7 @@ const ENOUGH: usize = 24;
 /// One run of a measurement.
 pub struct Run<'k, 'r> {
     pub(super) kernel: &'k mut dyn Kernel,
+    companion: &'k mut dyn Companion,
     pub(super) request: &'r Request<'r>,
     pub(super) part: &'r Part,
     /// Places a group is opened at.
@@ -101,9 +103,11 @@ impl<'k, 'r> Run<'k, 'r> {
         request: &'r Request<'r>,
         part: &'r Part,
         number: u32,
+        companion: &'k mut dyn Companion,
     ) -> Self {
         Self {
             kernel,
+            companion,
             request,
             part,
             places: 0,
@@ -150,7 +154,9 @@ impl<'k, 'r> Run<'k, 'r> {
             let ended = places.spots.iter().all(gone);
             return Err(if ended { nothing_left() } else { self.nothing_permitted() });
         }
-        let done = self.count(&opened, &mut software, on_progress);
+        let attached = self.attach(&places, opened.user_only);
+        let done = attached.and_then(|()| self.count(&opened, &mut software, on_progress));
+        self.companion.finish();
         let result = done.map(|(whole, end)| {
             let totals = software.totals(self.kernel);
             let ended = self.finish_command(&end);
@@ -165,6 +171,26 @@ impl<'k, 'r> Run<'k, 'r> {
         software.close(self.kernel);
         self.close_all(&opened);
         result
+    }
+
+    /// Tells the companion whom to go with.
+    fn attach(&mut self, places: &Places, user_only: bool) -> Result<()> {
+        let request = self.request;
+        let task = |s: &Spot| match s.subject {
+            Subject::Task(task) => Some(task),
+            _ => None,
+        };
+        let cpus = match places.by_cpu {
+            true => places.spots.iter().filter_map(|s| s.cpu).collect(),
+            false => request.machine.topology.cpus.iter().map(|c| c.id).collect(),
+        };
+        self.companion.attach(&Whom {
+            target: &request.target,
+            tasks: places.spots.iter().filter_map(task).collect(),
+            cpus,
+            inherit: self.template(user_only).inherit,
+            enable_on_exec: self.enable_on_exec(),
+        })
     }
 
     /// Nothing at all can be counted on this target.
@@ -234,6 +260,7 @@ impl<'k, 'r> Run<'k, 'r> {
         if !with_exec && end.is_none() {
             self.enable(opened);
             software.enable(self.kernel);
+            self.companion.enable();
         }
         self.begin = self.kernel.now();
         let mut whole = Readings { bank: Bank::new(), software: [None; 5], since: self.begin };

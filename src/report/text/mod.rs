@@ -1,5 +1,6 @@
 //! The report as people read it in a terminal, a pipe or a file.
 
+mod code;
 mod tree;
 
 use super::document::{Finding, FindingKind, InfoRow, NodeRow, Place, Report};
@@ -138,6 +139,7 @@ impl Renderer<'_> {
         for finding in common {
             self.finding(finding)?;
         }
+        self.code()?;
         self.software()?;
         for note in &report.notes {
             self.paragraph("note: ", note)?;

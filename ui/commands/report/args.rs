@@ -1,5 +1,6 @@
 //! The options of `tdtool report`, and what they mean to the engine.
 
+use super::code::CodeArgs;
 use crate::cli::Global;
 use crate::commands::measure::{MeasureArgs, usage};
 use clap::{Args, ValueEnum};
@@ -16,16 +17,17 @@ Examples:
   tdtool report --level 3 -p 4711 --duration 5
   tdtool report -a --interval 1000          the whole system, a report a second
   tdtool report --import stat.csv           counts recorded with perf stat -x,
+  tdtool report perf.data --measure         hot code, and what its blocks cost by themselves
   tdtool report -- tdtool workload run pointer-chase --seconds 2")]
 pub struct ReportArgs {
-    /// Recorded counts: a tdtool session, or anything --import takes
+    /// A recording: a tdtool session, perf.data, or anything --import takes
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// The command to run and measure
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 
-    /// Counts recorded with perf stat -x, or -j, toplev --valcsv, or event,value CSV
+    /// Counts recorded with perf stat -x, or -j, toplev --valcsv, event,value CSV; or perf.data
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "What to measure")]
     pub import: Vec<PathBuf>,
     #[command(flatten)]
@@ -42,6 +44,9 @@ pub struct ReportArgs {
     /// Level 1 first, then only below what is flagged, until a leaf
     #[arg(long, conflicts_with_all = ["level", "nodes", "no_multiplex"], help_heading = "How to measure")]
     pub drilldown: bool,
+
+    #[command(flatten)]
+    pub code: CodeArgs,
 
     /// Every node and metric, the counts behind them, why a ± is missing
     #[arg(short, long, help_heading = "How to show it")]

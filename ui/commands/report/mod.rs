@@ -1,6 +1,7 @@
 //! `tdtool report`: measure, or read recorded counts, and show the tree.
 
 mod args;
+mod code;
 mod output;
 
 pub use args::ReportArgs;
@@ -8,9 +9,11 @@ pub use args::ReportArgs;
 use crate::cli::Global;
 use crate::commands::measure::{status, tell_blocked};
 use output::Output;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use tdtool::Result;
-use tdtool::analysis::{ImportAsk, Update, imported, live};
+use tdtool::analysis::sampled::{of_files, of_live};
+use tdtool::analysis::{ImportAsk, SampleAsk, Update};
 use tdtool::machine::Machine;
 
 pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
@@ -18,6 +21,8 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     let library = global.library()?;
     let machine = Machine::detect();
     let mut output = Output::open(&args, global)?;
+    let code = args.code.ask()?;
+    let progress = &mut |done, all| tell_progress(done, all);
     let files = args.files();
     if !files.is_empty() {
         let ask = ImportAsk {
@@ -27,7 +32,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
             machine: Some(&machine),
             intervals: args.interval.is_some(),
         };
-        for report in imported(&library, &ask)? {
+        for report in of_files(&library, &ask, code.as_ref(), progress)? {
             output.document(&report)?;
         }
         output.finish()?;
@@ -35,20 +40,32 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     }
     let ask = args.live(global)?;
     let mut failed = None;
-    let outcome = live(&machine, &library, &ask, &mut |update| {
+    let sample = SampleAsk { call_chains: args.code.wants_chains(), ..SampleAsk::default() };
+    let wanted = code.as_ref().map(|code| (code, &sample));
+    let mut told = |update| {
         if failed.is_none()
             && let Err(error) = show(&mut output, &update)
         {
             // Told at once: the measurement goes on, and its summary may still find room.
             failed = Some(crate::failure::report(&error));
         }
-    })?;
+    };
+    let outcome = of_live(&machine, &library, &ask, wanted, &mut told, progress)?;
     tell_blocked(&outcome);
     output.last(&outcome.report)?;
     output.finish()?;
     match failed {
         Some(code) => Ok(code),
         None => Ok(ExitCode::from(status(&outcome))),
+    }
+}
+
+/// Blocks that are being measured, on a terminal alone.
+#[allow(clippy::print_stderr)]
+fn tell_progress(done: usize, all: usize) {
+    if std::io::stderr().is_terminal() {
+        let end = if done == all { "\r\x1b[K" } else { "" };
+        eprint!("\rmeasuring block {} of {all}{end}", (done + 1).min(all));
     }
 }
 

@@ -1,4 +1,19 @@
 //! One sample. The only decoder of sample bodies, for live rings and files alike.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `cursor` | reading on, never past the end |
+//! | `fields` | the fields, in the order in which the kernel writes them |
+//! | `readings`, `chain`, `branch`, `registers` | the fields that have parts |
+
+mod branch;
+mod chain;
+pub(super) mod cursor;
+mod fields;
+mod readings;
+mod registers;
+#[cfg(test)]
+mod tests;
 
 use super::format::SampleFormat;
 
@@ -35,7 +50,8 @@ pub struct Branch {
     pub transaction: (bool, bool),
     /// Cycles since the branch before; `None` where none of the stack has any.
     pub cycles: Option<u16>,
-    /// Kind of branch, `PERF_BR_*`; 0 unknown.
+    /// Kind of branch, `PERF_BR_*`; 0 unknown; from 16 on those of the extended list
+    /// (`PERF_BR_NEW_*` + 16).
     pub kind: u8,
     /// Whether it was on a wrong path (`PERF_BR_SPEC_WRONG_PATH`).
     pub wrong_path: bool,
@@ -126,6 +142,12 @@ pub struct Sample {
     pub transaction: Option<u64>,
     /// Physical address.
     pub physical: Option<u64>,
+    /// Control group.
+    pub cgroup: Option<u64>,
+    /// Page size of `addr` in bytes.
+    pub data_page: Option<u64>,
+    /// Page size of `ip` in bytes.
+    pub code_page: Option<u64>,
     /// Bytes of the body behind the last field that this version knows.
     pub unread: usize,
 }
@@ -139,12 +161,25 @@ pub struct Malformed {
     pub why: String,
 }
 
+impl std::fmt::Display for Malformed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.field, self.why)
+    }
+}
+
 /// Decodes the body of a sample (what follows the 8 bytes of its header) whose header's `misc` is
-/// given. Little endian.
+/// given. Little endian. A copy of the user stack and the output of a hardware trace are passed
+/// over; of bits of the format that are not known yet the bytes are counted in `unread`.
 ///
 /// # Errors
 /// The body ends inside a field, or a field claims more than there is.
 pub fn decode(body: &[u8], misc: u16, format: &SampleFormat) -> Result<Sample, Malformed> {
-    let _ = (body, misc, format);
-    Err(Malformed { field: "IP", why: "not written yet".into() })
+    let layouts = branch::Layout::possible(format);
+    let first = fields::decode(body, misc, format, layouts[0]);
+    let fits = |sample: &Result<Sample, Malformed>| matches!(sample, Ok(s) if s.unread == 0);
+    if layouts.len() == 1 || fits(&first) {
+        return first;
+    }
+    let others = layouts[1..].iter().map(|layout| fields::decode(body, misc, format, *layout));
+    others.into_iter().find(fits).unwrap_or(first)
 }

@@ -1,19 +1,38 @@
 //! Samples on functions, blocks and instructions.
 //!
+//! | file | concern |
+//! |---|---|
+//! | `gather` | samples → places, with the address spaces as they were |
+//! | `functions` | places → functions, their shares and lines |
+//! | `annotate` | one function: its blocks and instructions with their samples |
+//! | `callers` | call chains: who calls a function, folded stacks |
+//!
 //! Shares are of the weight of all samples that pass the filter: of their periods where every
 //! sample has one, else of their number.
 
-use super::recording::Recording;
-use super::symbols::Search;
+mod annotate;
+mod callers;
+mod functions;
+mod gather;
+
+pub use callers::Caller;
+
+use super::recording::{Event, Recording};
+use super::space::{Place, Spaces};
+use super::symbols::{Origin, Search, Symbols};
+use gather::{Gathered, Tally};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// Which samples count.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
     /// Index of the event; the first if `None`.
     pub event: Option<usize>,
-    /// Threads; all if empty.
+    /// Threads and processes, by number; all if empty.
     pub threads: Vec<u32>,
+    /// Threads by name; all if empty.
+    pub names: Vec<String>,
     /// Nanoseconds since the first sample, from and to.
     pub time: Option<(u64, u64)>,
 }
@@ -28,6 +47,31 @@ pub enum Skid {
     Some,
     /// Where the timer's interrupt was taken: often the one behind a slow instruction.
     Timer,
+}
+
+impl Skid {
+    /// That of an event's samples.
+    pub fn of(event: &Event) -> Self {
+        // PERF_TYPE_SOFTWARE: clocks (0 and 1) tick in an interrupt; faults and switches happen at
+        // their instruction.
+        match (event.kind, event.config, event.precise) {
+            (1, 0 | 1, _) => Self::Timer,
+            (1 | 2 | 5, ..) | (_, _, 3) => Self::None,
+            _ => Self::Some,
+        }
+    }
+
+    /// For people.
+    pub fn explain(self) -> &'static str {
+        match self {
+            Self::None => "samples are on the instruction itself",
+            Self::Some => "samples skid: the instruction is the one named or one a few before it",
+            Self::Timer => {
+                "samples are where the timer's interrupt was taken: often the instruction behind the \
+                 one that was waited for"
+            }
+        }
+    }
 }
 
 /// A function with samples.
@@ -136,31 +180,68 @@ pub struct Profile {
     pub lost: u64,
     /// What must be known to read it.
     pub notes: Vec<String>,
+    spaces: Spaces,
+    symbols: Symbols,
+    gathered: Gathered,
+    /// Module and start of each function.
+    keys: Vec<Key>,
+    /// Places of each function, by address.
+    places: Vec<Vec<(u64, Tally)>>,
 }
 
+/// What makes a function: its module, and where it starts.
+type Key = (usize, u64);
+
 impl Profile {
-    /// Attributes the samples of a recording.
+    /// Attributes the samples of a recording. Programs are looked for in `search`.
     pub fn new(recording: &Recording, filter: &Filter, search: Search) -> Self {
-        let _ = (filter, search);
-        Self {
+        let origin = Origin {
+            live: is_of_this_boot(recording),
+            kernel: recording.kernel.clone(),
+            host: recording.host.clone(),
+        };
+        let mut spaces = Spaces::new(search.clone(), &recording.build_ids);
+        let gathered = gather::gather(recording, filter, &mut spaces);
+        let event = recording.events.get(filter.event.unwrap_or(0));
+        let mut profile = Self {
             functions: Vec::new(),
-            event: recording.events.first().map(|e| e.name.clone()).unwrap_or_default(),
-            skid: Skid::Timer,
-            samples: 0,
+            event: event.map(|e| e.name.clone()).unwrap_or_default(),
+            skid: event.map_or(Skid::Some, Skid::of),
+            samples: gathered.total.samples,
             lost: recording.lost,
             notes: recording.notes.clone(),
+            spaces,
+            symbols: Symbols::new(search).of(origin),
+            gathered,
+            keys: Vec::new(),
+            places: Vec::new(),
+        };
+        profile.attribute();
+        profile
+    }
+
+    /// Share of a tally in all samples that count.
+    fn share(&self, tally: Tally) -> f64 {
+        let all = self.gathered.total;
+        if all.weight == 0.0 { 0.0 } else { tally.weight / all.weight }
+    }
+
+    /// The name of the function at a place.
+    fn name_at(&mut self, place: Place) -> String {
+        let module = &self.spaces.modules.all[place.module];
+        match self.symbols.function_at(module, place.address) {
+            Some(function) => function.name.clone(),
+            None => format!("[{}]", module.name()),
         }
     }
+}
 
-    /// The code of the function at `index`, with its samples.
-    pub fn annotate(&mut self, index: usize) -> Annotated {
-        let function = self.functions.get(index).cloned().unwrap_or_default();
-        Annotated { function, ..Annotated::default() }
-    }
-
-    /// The hottest blocks of the hottest functions.
-    pub fn blocks(&mut self, most: usize) -> Vec<HotBlock> {
-        let _ = most;
-        Vec::new()
-    }
+/// Whether the running kernel and vdso are those of the recording.
+fn is_of_this_boot(recording: &Recording) -> bool {
+    let here = nix::sys::utsname::uname();
+    let same = |ours: Result<&std::ffi::OsStr, ()>, theirs: &Option<String>| {
+        theirs.as_deref().is_some_and(|t| ours.is_ok_and(|o| o.to_str() == Some(t)))
+    };
+    let Ok(here) = here else { return false };
+    same(Ok(here.nodename()), &recording.host) && same(Ok(here.release()), &recording.kernel)
 }

@@ -1,0 +1,208 @@
+//! Where the time goes: a recording's hot functions and blocks, into a report.
+
+use crate::block::{Holds, Options, Profiler, Status};
+use crate::code::Block;
+use crate::profile::hot::{Filter, HotBlock, Profile};
+use crate::profile::recording::Recording;
+use crate::profile::symbols::Search;
+use crate::report::Report;
+use crate::report::code::{BlockRow, Callers, Clean, FunctionRow, Sampled};
+use crate::{Error, Result};
+use iced_x86::FlowControl;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What to say about the code.
+#[derive(Debug, Clone)]
+pub struct CodeAsk {
+    /// Most functions.
+    pub functions: usize,
+    /// Most blocks.
+    pub blocks: usize,
+    /// Whose callers.
+    pub callers: Option<String>,
+    /// Which samples.
+    pub filter: Filter,
+    /// Where programs are.
+    pub search: Search,
+    /// Whether the hottest blocks are measured by themselves.
+    pub measure: bool,
+    /// Where folded stacks go.
+    pub folded: Option<PathBuf>,
+}
+
+impl Default for CodeAsk {
+    fn default() -> Self {
+        Self {
+            functions: 10,
+            blocks: 5,
+            callers: None,
+            filter: Filter::default(),
+            search: Search::default(),
+            measure: false,
+            folded: None,
+        }
+    }
+}
+
+/// How long a block may wait for a core that nothing else uses.
+const BUDGET: Duration = Duration::from_secs(2);
+
+/// Attributes the samples of a recording as asked.
+///
+/// # Errors
+/// An event or thread that the recording does not have.
+pub fn profile(recording: &Recording, ask: &CodeAsk) -> Result<Profile> {
+    if let Some(event) = ask.filter.event
+        && event >= recording.events.len()
+    {
+        let names: Vec<&str> = recording.events.iter().map(|e| e.name.as_str()).collect();
+        return Err(Error::usage(format!("the recording has no event {event}")).because(format!(
+            "it has {}: {}",
+            names.len(),
+            names.join(", ")
+        )));
+    }
+    let mut profile = Profile::new(recording, &ask.filter, ask.search.clone());
+    profile.find_lines(ask.functions);
+    Ok(profile)
+}
+
+/// Enters functions, blocks and callers into a report. `progress` is told how many blocks of how
+/// many were measured.
+///
+/// # Errors
+/// The sandbox cannot be started; callers are asked for and there are no call chains, or no such
+/// function.
+pub fn enter(
+    report: &mut Report,
+    profile: &mut Profile,
+    ask: &CodeAsk,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<()> {
+    report.sampled = Some(Sampled {
+        event: profile.event.clone(),
+        skid: profile.skid.explain().to_owned(),
+        samples: profile.samples,
+        lost: profile.lost,
+        notes: profile.notes.clone(),
+    });
+    report.functions =
+        profile.functions.iter().take(ask.functions).map(FunctionRow::from).collect();
+    let blocks = profile.blocks(ask.blocks);
+    report.blocks =
+        blocks.iter().map(|b| BlockRow::new(b, &profile.functions[b.function])).collect();
+    if ask.measure {
+        let mut sandbox = Profiler::new(Options { budget: BUDGET, ..Options::default() });
+        for (number, block) in blocks.iter().enumerate() {
+            progress(number, blocks.len());
+            report.blocks[number].measured = Some(measured(&mut sandbox, profile, block)?);
+        }
+        progress(blocks.len(), blocks.len());
+    }
+    if let Some(path) = &ask.folded {
+        write_folded(profile, path)?;
+    }
+    if let Some(name) = &ask.callers {
+        report.callers = Some(Callers { function: name.clone(), callers: callers(profile, name)? });
+    }
+    Ok(())
+}
+
+fn write_folded(profile: &mut Profile, path: &Path) -> Result<()> {
+    let mut text = String::new();
+    for (stack, samples) in profile.folded() {
+        let _ = writeln!(text, "{stack} {samples}");
+    }
+    std::fs::write(path, text).map_err(|e| {
+        Error::failed(format!("cannot write folded stacks to {}", path.display()))
+            .because(e)
+            .hint("choose another place with --folded")
+    })
+}
+
+fn callers(profile: &mut Profile, name: &str) -> Result<Vec<crate::profile::hot::Caller>> {
+    if !profile.has_chains() {
+        return Err(Error::failed(format!("nothing is known about callers of {name}"))
+            .because("the samples have no call chains")
+            .hint("record with -g"));
+    }
+    let found = profile.callers(name);
+    if found.is_empty() {
+        let error = Error::failed(format!("no sample is in a function {name}"));
+        let known = profile.functions.iter().map(|f| f.name.as_str());
+        return Err(match crate::error::nearest(name, known) {
+            Some(other) => error.hint(format!("did you mean `{other}`?")),
+            None => error,
+        });
+    }
+    Ok(found)
+}
+
+/// The block by itself. A call, return or indirect jump at its end leaves it and is left out.
+fn measured(sandbox: &mut Profiler, profile: &mut Profile, block: &HotBlock) -> Result<Clean> {
+    let not = |reason: String| Clean {
+        status: "failed".to_owned(),
+        reason: Some(reason),
+        ..Clean::default()
+    };
+    let bytes = match profile.code(block) {
+        Ok(bytes) => bytes,
+        Err(gap) => return Ok(not(gap)),
+    };
+    let decoded = match Block::decode(&bytes) {
+        Ok(decoded) => decoded,
+        Err(error) => return Ok(not(error.to_string())),
+    };
+    let (decoded, without) = match body(&decoded) {
+        Ok(parts) => parts,
+        Err(why) => return Ok(not(why)),
+    };
+    let result = sandbox.measure(&decoded)?;
+    let throughput = result.throughput.as_ref();
+    let violated = result.invariants.iter().filter(|i| i.verdict == Holds::Violated);
+    Ok(Clean {
+        status: result.status.word().to_owned(),
+        reason: result.reason.clone().filter(|_| result.status != Status::Ok),
+        cycles: throughput.map(|t| t.cycles),
+        range: throughput.map(|t| (t.low, t.high)),
+        looped: result.forms.as_ref().and_then(|f| f.looped.cycles),
+        clock: throughput.map(|t| t.clock.to_owned()),
+        violated: violated.map(|i| i.name.to_owned()).collect(),
+        without,
+    })
+}
+
+/// What can be measured of a block, and the text of what cannot.
+fn body(block: &Block) -> std::result::Result<(Block, Option<String>), String> {
+    let Some(last) = block.instructions.last() else { return Err("it is empty".to_owned()) };
+    let leaves = matches!(
+        last.decoded.flow_control(),
+        FlowControl::Call
+            | FlowControl::IndirectCall
+            | FlowControl::Return
+            | FlowControl::IndirectBranch
+    );
+    if !leaves {
+        return Ok((block.clone(), None));
+    }
+    let rest = &block.bytes[..last.offset];
+    let rest = Block::decode(rest).map_err(|_| format!("it is nothing but `{}`", last.text))?;
+    Ok((rest, Some(last.text.clone())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_and_returns_are_left_out_of_what_is_measured() {
+        let of = |hex: &str| body(&Block::decode(&crate::code::parse_hex(hex).unwrap()).unwrap());
+        let (rest, without) = of("4801d8 c3").unwrap();
+        assert_eq!((rest.hex().as_str(), without.as_deref()), ("4801d8", Some("ret")));
+        let (rest, without) = of("4801d8 75fb").unwrap();
+        assert_eq!((rest.hex().as_str(), without), ("4801d875fb", None));
+        assert!(of("c3").unwrap_err().contains("nothing but"));
+    }
+}

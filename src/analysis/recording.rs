@@ -1,0 +1,57 @@
+//! A recording with samples, from whatever file it is in.
+
+use crate::error::{Error, Result};
+use crate::profile::perfdata;
+use crate::profile::recording::Recording;
+use crate::session;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+/// What a file is, by its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A session of tdtool with samples in it.
+    Session,
+    /// perf.data.
+    PerfData,
+    /// Counts alone, or something else.
+    Other,
+}
+
+/// What the file is.
+///
+/// # Errors
+/// It cannot be read.
+pub fn kind(path: &Path) -> Result<FileKind> {
+    let cannot = |e| Error::failed(format!("cannot read {}", path.display())).because(e);
+    let mut start = [0; 16];
+    let mut n = 0;
+    let mut file = File::open(path).map_err(cannot)?;
+    while n < start.len() {
+        match file.read(&mut start[n..]).map_err(cannot)? {
+            0 => break,
+            more => n += more,
+        }
+    }
+    let start = &start[..n];
+    if perfdata::recognise(start) {
+        Ok(FileKind::PerfData)
+    } else if start.starts_with(&session::MAGIC) && session::has_samples(path)? {
+        Ok(FileKind::Session)
+    } else {
+        Ok(FileKind::Other)
+    }
+}
+
+/// The samples of a file; `None` where it has none.
+///
+/// # Errors
+/// It cannot be read, or is damaged before its first record.
+pub fn open(path: &Path) -> Result<Option<Recording>> {
+    match kind(path)? {
+        FileKind::Session => session::load_recording(path).map(Some),
+        FileKind::PerfData => perfdata::read(path).map(Some),
+        FileKind::Other => Ok(None),
+    }
+}

@@ -1,0 +1,180 @@
+//! One function: its blocks and instructions with their samples.
+
+use super::gather::Tally;
+use super::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Profile};
+use crate::code::flow::{BasicBlock, Edge, Flow, flow};
+use crate::profile::space::Place;
+
+/// Functions longer than this are not cut into blocks: no compiler makes one, but a damaged symbol
+/// table does.
+const LONGEST: u64 = 4 << 20;
+
+impl Profile {
+    /// The code of the function at `index`, with its samples. Where there is no code, the notes say
+    /// why.
+    pub fn annotate(&mut self, index: usize) -> Annotated {
+        let Some(function) = self.functions.get(index).cloned() else {
+            return Annotated::default();
+        };
+        let flow = match self.flow(index, &function) {
+            Ok(flow) => flow,
+            Err(why) => {
+                let notes = vec![format!("its code cannot be shown: {why}")];
+                return Annotated { function, notes, ..Annotated::default() };
+            }
+        };
+        let mut notes = vec![self.skid.explain().to_owned()];
+        notes.extend(remarks(&flow));
+        let blocks = (0..flow.blocks.len()).map(|i| self.block(index, &flow, i)).collect();
+        Annotated { function, blocks, notes }
+    }
+
+    /// The hottest blocks of the hottest functions, hottest first.
+    pub fn blocks(&mut self, most: usize) -> Vec<HotBlock> {
+        let mut all = Vec::new();
+        for index in 0..self.functions.len() {
+            // Functions come in order of share; no block is hotter than its function.
+            let least = nth_share(&all, most);
+            if self.functions[index].share < least {
+                break;
+            }
+            let function = self.functions[index].clone();
+            let Ok(flow) = self.flow(index, &function) else { continue };
+            let hot = (0..flow.blocks.len()).map(|i| self.place_of(index, &flow, i));
+            all.extend(hot.filter(|b| b.samples > 0));
+            sort(&mut all);
+            all.truncate(most);
+        }
+        for block in &mut all {
+            self.find_line(block);
+        }
+        all
+    }
+
+    /// The bytes of a block.
+    ///
+    /// # Errors
+    /// Why its program cannot be read, in words.
+    pub fn code(&mut self, block: &HotBlock) -> Result<Vec<u8>, String> {
+        let module = self.keys.get(block.function).map(|key| key.0);
+        let module = module.and_then(|m| self.spaces.modules.all.get(m));
+        let module = module.ok_or_else(|| "no module is known there".to_owned())?;
+        self.symbols.code(module, block.start, block.end).map_err(|gap| gap.to_string())
+    }
+
+    fn flow(&mut self, index: usize, function: &HotFunction) -> Result<Flow, String> {
+        if let Some(gap) = &function.gap {
+            return Err(gap.clone());
+        }
+        let (module, _) = self.keys[index];
+        let module_of = &self.spaces.modules.all[module];
+        let (start, end) = (function.start, function.end);
+        if end <= start || end - start > LONGEST {
+            return Err(format!("it is {} bytes long", end.saturating_sub(start)));
+        }
+        let code = self.symbols.code(module_of, start, end).map_err(|gap| gap.to_string())?;
+        let image = self.symbols.image(module_of).map_err(|gap| gap.to_string())?;
+        let targets = self.gathered.targets.get(&module);
+        let targets: Vec<u64> =
+            targets.map(|t| t.range(start..end).copied().collect()).unwrap_or_default();
+        Ok(flow(&code, start, &targets, &image))
+    }
+
+    /// Samples of a function from one address to another.
+    fn tally(&self, index: usize, start: u64, end: u64) -> Tally {
+        let places = &self.places[index];
+        let from = places.partition_point(|(address, _)| *address < start);
+        let mut sum = Tally::default();
+        places[from..].iter().take_while(|(address, _)| *address < end).for_each(|p| sum.add(p.1));
+        sum
+    }
+
+    fn place_of(&self, index: usize, flow: &Flow, block: usize) -> HotBlock {
+        let BasicBlock { start, end, innermost, .. } = flow.blocks[block];
+        let tally = self.tally(index, start, end);
+        HotBlock {
+            function: index,
+            start,
+            end,
+            share: self.share(tally),
+            samples: tally.samples,
+            loop_depth: innermost.and_then(|l| flow.loops.get(l)).map_or(0, |l| l.depth),
+            ..HotBlock::default()
+        }
+    }
+
+    /// The line of a block's hottest instruction.
+    fn find_line(&mut self, block: &mut HotBlock) {
+        let inside = |p: &&(u64, Tally)| (block.start..block.end).contains(&p.0);
+        let places = self.places[block.function].iter().filter(inside);
+        let hottest = places.max_by(|a, b| a.1.weight.total_cmp(&b.1.weight)).map(|p| p.0);
+        let address = hottest.unwrap_or(block.start);
+        (block.file, block.line) = self.line(block.function, address).unzip();
+    }
+
+    fn line(&mut self, index: usize, address: u64) -> Option<(String, u32)> {
+        let (module, _) = self.keys[index];
+        let module_of = self.spaces.modules.all.get(module)?;
+        let lines = self.symbols.lines(module_of, Place { module, address });
+        let innermost = lines.into_iter().next()?;
+        Some((innermost.file?, innermost.line?))
+    }
+
+    fn block(&mut self, index: usize, flow: &Flow, number: usize) -> AnnotatedBlock {
+        let block = &flow.blocks[number];
+        let start = |edge: &Edge| match edge {
+            Edge::Block(to) => flow.blocks.get(*to).map(|b| b.start),
+            Edge::Outside(address) => Some(*address),
+        };
+        let back = flow.loops.iter().find(|l| l.back_edges.contains(&number));
+        let from = flow.instructions.partition_point(|(address, _)| *address < block.start);
+        let inside = flow.instructions[from..].iter().take_while(|(a, _)| *a < block.end);
+        let lines = inside
+            .map(|(address, inst)| {
+                let tally = self.tally(index, *address, address + inst.bytes.len() as u64);
+                AnnotatedLine {
+                    address: *address,
+                    bytes: inst.bytes.clone(),
+                    text: inst.text.clone(),
+                    samples: tally.samples,
+                    share: self.share(tally),
+                    source: self.line(index, *address),
+                }
+            })
+            .collect();
+        AnnotatedBlock {
+            block: self.place_of(index, flow, number),
+            edges: block.edges.iter().filter_map(start).collect(),
+            is_head: flow.loops.iter().any(|l| l.head == number),
+            back_to: back.map(|l| flow.blocks[l.head].start),
+            unresolved: block.unresolved,
+            lines,
+        }
+    }
+}
+
+fn sort(blocks: &mut [HotBlock]) {
+    blocks.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.start.cmp(&b.start)));
+}
+
+/// The share of the last of `most` sorted blocks; 0 while there are fewer.
+fn nth_share(blocks: &[HotBlock], most: usize) -> f64 {
+    most.checked_sub(1).and_then(|last| blocks.get(last)).map_or(0.0, |b| b.share)
+}
+
+/// What must be known to read a function's blocks.
+fn remarks(flow: &Flow) -> Vec<String> {
+    let mut notes = Vec::new();
+    let unresolved = flow.blocks.iter().filter(|b| b.unresolved).count();
+    if unresolved > 0 {
+        notes.push(format!("{unresolved} indirect jumps have targets that were not found"));
+    }
+    if !flow.undecoded.is_empty() {
+        let bytes: u64 = flow.undecoded.iter().map(|(from, to)| to - from).sum();
+        notes.push(format!("{bytes} bytes are no instructions: data, or the end is cut off"));
+    }
+    if !flow.irreducible.is_empty() {
+        notes.push("some cycles have several ways in and are no loops".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,110 @@
+//! Call chains: who calls a function, and folded stacks.
+
+use super::gather::Tally;
+use super::{HashMap, Profile};
+use crate::profile::space::Place;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Who calls a function.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Caller {
+    /// Function; `[top]` where the chain ends in the function asked for.
+    pub name: String,
+    /// Its module.
+    pub module: String,
+    /// Share of the samples in the function (its own and those of what it calls) that come from here, 0
+    /// to 1.
+    pub share: f64,
+    /// Samples.
+    pub samples: u64,
+}
+
+impl Profile {
+    /// Whether samples have call chains.
+    pub fn has_chains(&self) -> bool {
+        !self.gathered.stacks.is_empty()
+    }
+
+    /// The callers of the functions named `name`, by share; a sample counts once for each caller
+    /// that is in its chain.
+    pub fn callers(&mut self, name: &str) -> Vec<Caller> {
+        let stacks = std::mem::take(&mut self.gathered.stacks);
+        let mut names = HashMap::new();
+        let mut sums: BTreeMap<(String, String), Tally> = BTreeMap::new();
+        let mut all = Tally::default();
+        for ((_, stack), tally) in &stacks {
+            let stack: Vec<_> = stack.iter().map(|p| self.named(*p, &mut names)).collect();
+            let mut found: Vec<(String, String)> = Vec::new();
+            for (i, (function, _)) in stack.iter().enumerate() {
+                if function == name {
+                    let top = || ("[top]".to_owned(), String::new());
+                    found.push(stack.get(i + 1).cloned().unwrap_or_else(top));
+                }
+            }
+            if !found.is_empty() {
+                all.add(*tally);
+            }
+            found.sort();
+            found.dedup();
+            found.into_iter().for_each(|caller| sums.entry(caller).or_default().add(*tally));
+        }
+        self.gathered.stacks = stacks;
+        let caller = |((name, module), tally): ((String, String), Tally)| Caller {
+            name,
+            module,
+            share: if all.weight > 0.0 { tally.weight / all.weight } else { 0.0 },
+            samples: tally.samples,
+        };
+        let mut callers: Vec<Caller> = sums.into_iter().map(caller).collect();
+        callers.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
+        callers
+    }
+
+    /// Folded stacks, as flame graph tools read them: `thread;outermost;…;innermost samples`. Without
+    /// call chains every stack is its function alone.
+    pub fn folded(&mut self) -> Vec<(String, u64)> {
+        let mut lines: BTreeMap<String, u64> = BTreeMap::new();
+        if !self.has_chains() {
+            for function in &self.functions {
+                *lines.entry(clean(&function.name)).or_default() += function.samples;
+            }
+            return lines.into_iter().collect();
+        }
+        let stacks = std::mem::take(&mut self.gathered.stacks);
+        let mut names = HashMap::new();
+        for ((thread, stack), tally) in &stacks {
+            let mut line = clean(thread);
+            for place in stack.iter().rev() {
+                line.push(';');
+                line += &clean(&self.named(*place, &mut names).0);
+            }
+            *lines.entry(line).or_default() += tally.samples;
+        }
+        self.gathered.stacks = stacks;
+        lines.into_iter().collect()
+    }
+
+    /// Function and module at a place.
+    fn named(
+        &mut self,
+        place: Option<Place>,
+        names: &mut HashMap<Place, (String, String)>,
+    ) -> (String, String) {
+        let Some(place) = place else {
+            return ("[unknown]".to_owned(), String::new());
+        };
+        if let Some(known) = names.get(&place) {
+            return known.clone();
+        }
+        let module = self.spaces.modules.all[place.module].name().to_owned();
+        let found = (self.name_at(place), module);
+        names.insert(place, found.clone());
+        found
+    }
+}
+
+/// A name that breaks no folded line.
+fn clean(name: &str) -> String {
+    name.chars().map(|c| if c == ';' || c.is_control() { '_' } else { c }).collect()
+}

@@ -1,0 +1,111 @@
+//! Samples → places, with the address spaces as they were when each was taken.
+
+use super::{Filter, HashMap};
+use crate::profile::record::Record;
+use crate::profile::recording::Recording;
+use crate::profile::sample::{Context, Sample};
+use crate::profile::space::{Place, Spaces};
+use std::collections::BTreeSet;
+
+/// Samples and what they weigh.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Tally {
+    /// Their number.
+    pub samples: u64,
+    /// The sum of their periods; their number where they have none.
+    pub weight: f64,
+}
+
+impl Tally {
+    /// Adds another.
+    pub fn add(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.weight += other.weight;
+    }
+}
+
+/// A call chain: thread's name, then places, the innermost first.
+pub type Stack = (String, Vec<Option<Place>>);
+
+/// What all samples add up to.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// All that count.
+    pub total: Tally,
+    /// By place; `None`: nothing is known to be mapped there.
+    pub places: HashMap<Option<Place>, Tally>,
+    /// By call chain, where there are any.
+    pub stacks: HashMap<Stack, Tally>,
+    /// Targets of sampled branches, by module.
+    pub targets: HashMap<usize, BTreeSet<u64>>,
+}
+
+/// Goes through a recording once.
+pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut Spaces) -> Gathered {
+    let mut all = Gathered::default();
+    let event = filter.event.unwrap_or(0);
+    let mut first = None;
+    for record in &recording.records {
+        match record {
+            Record::Sample { event: of, sample } if *of == event => {
+                if first.is_none() {
+                    first = sample.time;
+                }
+                if passes(sample, filter, first, spaces) {
+                    all.take(sample, spaces);
+                }
+            }
+            Record::Sample { .. } => {}
+            other => spaces.apply(other),
+        }
+    }
+    all
+}
+
+fn passes(sample: &Sample, filter: &Filter, first: Option<u64>, spaces: &Spaces) -> bool {
+    let of = |number: Option<u32>| number.is_some_and(|n| filter.threads.contains(&n));
+    let thread = filter.threads.is_empty() || of(sample.tid) || of(sample.pid);
+    let named = filter.names.is_empty()
+        || thread_name(sample, spaces).is_some_and(|n| filter.names.iter().any(|f| f == n));
+    let within = filter.time.is_none_or(|(from, to)| match (sample.time, first) {
+        (Some(time), Some(first)) => (from..to).contains(&time.saturating_sub(first)),
+        _ => false,
+    });
+    thread && named && within
+}
+
+fn thread_name<'a>(sample: &Sample, spaces: &'a Spaces) -> Option<&'a str> {
+    spaces.thread_name(sample.pid?, sample.tid?)
+}
+
+impl Gathered {
+    fn take(&mut self, sample: &Sample, spaces: &mut Spaces) {
+        let weight = sample.period.map_or(1.0, |p| p as f64);
+        let tally = Tally { samples: 1, weight };
+        self.total.add(tally);
+        let pid = sample.pid.unwrap_or(u32::MAX);
+        let place = sample.ip.and_then(|ip| spaces.place(pid, ip, sample.user));
+        self.places.entry(place).or_default().add(tally);
+        for branch in sample.branches.iter().filter(|b| !b.wrong_path) {
+            if let Some(target) = spaces.place(pid, branch.to, None) {
+                self.targets.entry(target.module).or_default().insert(target.address);
+            }
+        }
+        if sample.chain.is_empty() {
+            return;
+        }
+        let name = thread_name(sample, spaces).unwrap_or("[unknown]").to_owned();
+        let mut stack = vec![place];
+        // The first entry of the chain is the sample's own address.
+        for frame in sample.chain.iter().skip(1) {
+            let user = match frame.context {
+                Context::User => Some(true),
+                Context::Kernel => Some(false),
+                Context::Other => None,
+            };
+            // The call, not the instruction it returns to, which may be of another function.
+            stack.push(spaces.place(pid, frame.ip.saturating_sub(1), user));
+        }
+        self.stacks.entry((name, stack)).or_default().add(tally);
+    }
+}

@@ -1,0 +1,146 @@
+//! What a file says about itself: its feature sections. Read here and not by linux-perf-data, which
+//! allocates as much as a section claims before looking whether it is there.
+
+use super::attribute::{self, half, word};
+use crate::profile::format::misc;
+use crate::profile::recording::Event;
+
+/// `HEADER_*` of perf's util/header.h.
+pub mod number {
+    /// Build-ids of the files with samples.
+    pub const BUILD_ID: u64 = 2;
+    /// Host.
+    pub const HOSTNAME: u64 = 3;
+    /// Kernel release.
+    pub const OSRELEASE: u64 = 4;
+    /// `uname -m`.
+    pub const ARCH: u64 = 6;
+    /// Processor's name.
+    pub const CPUDESC: u64 = 8;
+    /// perf's own command line.
+    pub const CMDLINE: u64 = 11;
+    /// Events with their names.
+    pub const EVENT_DESC: u64 = 12;
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Features {
+    /// See [`number`].
+    pub host: Option<String>,
+    /// See [`number`].
+    pub kernel: Option<String>,
+    /// See [`number`].
+    pub architecture: Option<String>,
+    /// See [`number`].
+    pub processor: Option<String>,
+    /// See [`number`].
+    pub command: Option<Vec<String>>,
+    /// Paths and build-ids.
+    pub build_ids: Vec<(String, Vec<u8>)>,
+    /// Events with names and ids.
+    pub events: Vec<Event>,
+}
+
+impl Features {
+    /// Takes the section of a feature; one that is not needed or broken adds nothing.
+    pub fn take(&mut self, feature: u64, section: &[u8]) {
+        let mut rest = section;
+        match feature {
+            number::HOSTNAME => self.host = string(&mut rest),
+            number::OSRELEASE => self.kernel = string(&mut rest),
+            number::ARCH => self.architecture = string(&mut rest),
+            number::CPUDESC => self.processor = string(&mut rest),
+            number::CMDLINE => self.command = strings(rest),
+            number::EVENT_DESC => self.events = events(rest),
+            number::BUILD_ID => self.take_build_ids(rest),
+            _ => {}
+        }
+    }
+
+    /// The section is a row of records.
+    fn take_build_ids(&mut self, mut rest: &[u8]) {
+        while let Some(header) = word(rest, 0) {
+            let size = (header >> 48) as usize;
+            let Some(record) = rest.get(..size).filter(|_| size > 8) else { return };
+            self.take_build_id((header >> 32) as u16, &record[8..]);
+            rest = &rest[size..];
+        }
+    }
+
+    /// A record of a build-id: process, 24 bytes with the id, path.
+    pub fn take_build_id(&mut self, flags: u16, body: &[u8]) {
+        let Some((id, path)) = body.get(4..).and_then(|b| b.split_at_checked(24)) else { return };
+        let length = if flags & misc::EXTENDED != 0 {
+            usize::from(id[20]).min(20)
+        } else {
+            // Older files do not tell the length: groups of 4 zero bytes at the end are none of it.
+            20 - 4 * id[..20].rchunks(4).take_while(|group| **group == [0; 4]).count()
+        };
+        self.build_ids.push((until_zero(path), id[..length].to_vec()));
+    }
+
+    /// Gives events the names (and ids, if they have none) that the file has for them.
+    pub fn name(&self, events: &mut [Event]) {
+        let same_order = events.len() == self.events.len();
+        for (index, event) in events.iter_mut().enumerate() {
+            let by_id = self
+                .events
+                .iter()
+                .find(|known| known.ids.first().is_some_and(|id| event.ids.first() == Some(id)));
+            let by_order = self.events.get(index).filter(|_| same_order);
+            let Some(known) = by_id.or(by_order) else { continue };
+            if !known.name.is_empty() {
+                event.name.clone_from(&known.name);
+            }
+            if event.ids.is_empty() {
+                event.ids.clone_from(&known.ids);
+            }
+        }
+    }
+}
+
+/// Bytes up to the first zero.
+pub fn until_zero(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or_default()).into_owned()
+}
+
+/// `struct perf_header_string`: a length and so many bytes, padded with zeros.
+fn string(rest: &mut &[u8]) -> Option<String> {
+    let length = usize::try_from(half(rest, 0)?).ok()?;
+    let (bytes, behind) = rest[4..].split_at_checked(length)?;
+    *rest = behind;
+    Some(until_zero(bytes))
+}
+
+fn strings(mut rest: &[u8]) -> Option<Vec<String>> {
+    let count = half(rest, 0)?;
+    rest = &rest[4..];
+    (0..count).map(|_| string(&mut rest)).collect()
+}
+
+/// Count, size of an attribute; for each event the attribute, how many ids, its name, its ids.
+fn events(section: &[u8]) -> Vec<Event> {
+    let mut events = Vec::new();
+    let (Some(count), Some(size)) = (half(section, 0), half(section, 4)) else { return events };
+    let mut rest = &section[8..];
+    for _ in 0..count {
+        match event(&mut rest, size as usize) {
+            Some(event) => events.push(event),
+            None => break,
+        }
+    }
+    events
+}
+
+fn event(rest: &mut &[u8], size: usize) -> Option<Event> {
+    let (attribute, behind) = rest.split_at_checked(size)?;
+    let mut event = attribute::parse(attribute)?;
+    let ids = usize::try_from(half(behind, 0)?).ok()?;
+    *rest = &behind[4..];
+    event.name = string(rest)?;
+    let (bytes, behind) = rest.split_at_checked(ids.checked_mul(8)?)?;
+    event.ids = bytes.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)).collect();
+    *rest = behind;
+    Some(event)
+}

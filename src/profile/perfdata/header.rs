@@ -1,0 +1,117 @@
+//! The header of a file: where its events, its records and what it says about itself stand.
+
+use super::attribute::{self, word};
+use super::features::Features;
+use crate::profile::recording::Event;
+use std::ops::Range;
+
+/// Bytes of `struct perf_pipe_file_header`, which a stream begins with: magic and this size.
+const PIPE_SIZE: usize = 16;
+/// Bytes of `struct perf_file_header`.
+const FILE_SIZE: u64 = 104;
+/// Where its 256 bits for features stand.
+const FEATURE_BITS: usize = 72;
+
+/// What stands before the records.
+#[derive(Debug, Default)]
+pub struct Header {
+    /// Events; of a stream they come among the records.
+    pub events: Vec<Event>,
+    /// What the file says about itself.
+    pub features: Features,
+    /// Where records stand.
+    pub records: Range<usize>,
+    /// What is wrong with it.
+    pub notes: Vec<String>,
+}
+
+impl Header {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn read(file: &[u8]) -> Result<Self, String> {
+        match file.first_chunk() {
+            Some(b"PERFILE2") => {}
+            Some(b"2ELIFREP") => return Err("it was recorded on a big-endian machine".into()),
+            Some(b"PERFFILE") => return Err("its format is that of perf before 2012".into()),
+            _ => return Err("it does not begin as a perf.data file does".into()),
+        }
+        match word(file, 8) {
+            Some(16) => Ok(Self { records: PIPE_SIZE..file.len(), ..Self::default() }),
+            Some(FILE_SIZE..) if file.len() as u64 >= FILE_SIZE => Ok(Self::read_file(file)),
+            _ => Err("its header is cut off or damaged".into()),
+        }
+    }
+
+    fn read_file(file: &[u8]) -> Self {
+        let section = |at| (word(file, at).unwrap_or(0), word(file, at + 8).unwrap_or(0));
+        let (attributes, data) = (section(24), section(40));
+        let mut header = Self {
+            events: events(slice(file, attributes), file, word(file, 16).unwrap_or(0)),
+            ..Self::default()
+        };
+        let all = file.len() as u64;
+        let end = match data.0.saturating_add(data.1) {
+            // perf writes the size when it ends.
+            _ if data.1 == 0 && data.0 < all => {
+                header.notes.push(
+                    "perf did not end this recording properly: what it says about itself is \
+                     missing, and its last records may be"
+                        .into(),
+                );
+                all
+            }
+            end if end > all => {
+                let missing = end - all.max(data.0);
+                header.notes.push(format!("the file is cut off: {missing} bytes are missing"));
+                all
+            }
+            end => end,
+        };
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(file.len());
+        header.records = place(data.0.min(end))..place(end);
+        if data.1 != 0 {
+            header.read_features(file, header.records.end);
+        }
+        header.features.name(&mut header.events);
+        header
+    }
+
+    /// Behind the records stands a place for each feature, in the order of their numbers.
+    fn read_features(&mut self, file: &[u8], mut table: usize) {
+        for number in 0..256_usize {
+            let bits = word(file, FEATURE_BITS + number / 64 * 8).unwrap_or(0);
+            if bits >> (number % 64) & 1 == 0 {
+                continue;
+            }
+            let (Some(offset), Some(size)) = (word(file, table), word(file, table + 8)) else {
+                return;
+            };
+            self.features.take(number as u64, slice(file, (offset, size)));
+            table += 16;
+        }
+    }
+}
+
+/// Rows of an attribute and the place of its ids.
+fn events(section: &[u8], file: &[u8], row: u64) -> Vec<Event> {
+    let row = usize::try_from(row).unwrap_or(usize::MAX);
+    if row < attribute::SMALLEST + 16 {
+        return Vec::new();
+    }
+    let read = |row: &[u8]| {
+        let mut event = attribute::parse(row)?;
+        let at = row.len() - 16;
+        let ids = slice(file, (word(row, at)?, word(row, at + 8)?));
+        event.ids = ids.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)).collect();
+        Some(event)
+    };
+    section.chunks_exact(row).map_while(read).collect()
+}
+
+/// As much of a section as is there.
+fn slice(file: &[u8], (offset, size): (u64, u64)) -> &[u8] {
+    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(file.len());
+    &file[place(offset)..place(offset.saturating_add(size))]
+}

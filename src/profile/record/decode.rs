@@ -1,0 +1,129 @@
+//! A record's body, by its kind; the same for live rings and files.
+
+use super::ids::Ids;
+use super::{Mapping, Record, kind};
+use crate::profile::format::{SampleFormat, misc as header};
+use crate::profile::recording::Event;
+use crate::profile::sample::cursor::Cursor;
+use crate::profile::sample::{self, Malformed};
+
+/// `PROT_EXEC` of mmap(2).
+const PROT_EXEC: u32 = 4;
+
+/// Decodes the records of one recording.
+#[derive(Debug, Clone)]
+pub struct Decoder {
+    formats: Vec<SampleFormat>,
+    ids: Ids,
+}
+
+/// Decodes one record; who has many makes a [`Decoder`] once.
+///
+/// # Errors
+/// See [`Decoder::decode`].
+pub fn decode(kind: u32, misc: u16, body: &[u8], events: &[Event]) -> Result<Record, Malformed> {
+    Decoder::new(events).decode(kind, misc, body)
+}
+
+impl Decoder {
+    /// For the records of these events.
+    pub fn new(events: &[Event]) -> Self {
+        Self { formats: events.iter().map(|e| e.format).collect(), ids: Ids::new(events) }
+    }
+
+    /// Whether samples tell which event they are of. If not, those of alike events are given as of
+    /// the first, and others are refused.
+    pub fn tells_apart(&self) -> bool {
+        self.ids.tell_apart(self.formats.len())
+    }
+
+    /// Decodes the body (what follows the 8 bytes of the header) of a record whose header has this
+    /// `type` and `misc`. Little endian.
+    ///
+    /// # Errors
+    /// The body ends inside a field, or a sample's id is of none of the events.
+    pub fn decode(&self, kind: u32, misc: u16, body: &[u8]) -> Result<Record, Malformed> {
+        if kind == kind::SAMPLE {
+            return self.sample(misc, body);
+        }
+        let (body, time) = self.ids.split(body);
+        let mut cursor = Cursor::new(body);
+        Ok(match kind {
+            kind::MMAP | kind::MMAP2 => {
+                Record::Map { time, mapping: mapping(kind, misc, &mut cursor)? }
+            }
+            kind::COMM => {
+                let (pid, tid) = (cursor.u32("COMM")?, cursor.u32("COMM")?);
+                let exec = misc & header::COMM_EXEC != 0;
+                Record::Name { time, pid, tid, name: text(&mut cursor), exec }
+            }
+            kind::FORK | kind::EXIT => task(kind, time, &mut cursor)?,
+            kind::LOST => {
+                cursor.u64("LOST")?; // id of the event
+                Record::Lost { count: cursor.u64("LOST")? }
+            }
+            kind::LOST_SAMPLES if misc & header::EXTENDED == 0 => {
+                Record::Lost { count: cursor.u64("LOST_SAMPLES")? }
+            }
+            kind::THROTTLE => Record::Throttled,
+            other => Record::Other(other),
+        })
+    }
+
+    fn sample(&self, misc: u16, body: &[u8]) -> Result<Record, Malformed> {
+        let unknown = || Malformed { field: "ID", why: "is of none of the events".into() };
+        let event = self.ids.event(body).ok_or_else(unknown)?;
+        let format = self.formats.get(event).ok_or_else(unknown)?;
+        Ok(Record::Sample { event, sample: Box::new(sample::decode(body, misc, format)?) })
+    }
+}
+
+/// FORK and EXIT: pid, parent's pid, tid, parent's tid, time.
+fn task(kind: u32, time: Option<u64>, body: &mut Cursor) -> Result<Record, Malformed> {
+    let name = if kind == kind::FORK { "FORK" } else { "EXIT" };
+    let (pid, parent_pid) = (body.u32(name)?, body.u32(name)?);
+    let (tid, parent_tid) = (body.u32(name)?, body.u32(name)?);
+    let time = time.or_else(|| body.u64(name).ok());
+    Ok(if kind == kind::FORK {
+        Record::Fork { time, child: (pid, tid), parent: (parent_pid, parent_tid) }
+    } else {
+        Record::Exit { time, pid, tid }
+    })
+}
+
+fn mapping(kind: u32, misc: u16, body: &mut Cursor) -> Result<Mapping, Malformed> {
+    let name = if kind == kind::MMAP { "MMAP" } else { "MMAP2" };
+    let kernel = misc & header::CPUMODE_MASK == header::KERNEL;
+    let mut mapping = Mapping {
+        pid: body.u32(name)?,
+        tid: body.u32(name)?,
+        start: body.u64(name)?,
+        length: body.u64(name)?,
+        offset: body.u64(name)?,
+        executable: Some(misc & header::MMAP_DATA == 0),
+        kernel,
+        ..Mapping::default()
+    };
+    if kind == kind::MMAP2 {
+        let identity = body.bytes(24, name)?;
+        if misc & header::MMAP_BUILD_ID != 0 {
+            let length = usize::from(identity[0]).min(20);
+            mapping.build_id = Some(identity[4..4 + length].to_vec());
+        }
+        let protection = body.u32(name)?;
+        body.u32(name)?; // flags
+        // perf leaves the protection out of what it makes up for the kernel.
+        if !(kernel && protection == 0) {
+            mapping.executable = Some(protection & PROT_EXEC != 0);
+        }
+    }
+    mapping.path = text(body);
+    Ok(mapping)
+}
+
+/// What is left, up to the first zero byte.
+fn text(body: &mut Cursor) -> String {
+    let bytes = body.bytes(body.left() as u64, "").unwrap_or_default();
+    let text = bytes.split(|b| *b == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}

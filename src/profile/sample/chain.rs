@@ -1,0 +1,37 @@
+//! The CALLCHAIN field: addresses with markers of the context between them.
+
+use super::cursor::Cursor;
+use super::{Context, Frame, Malformed};
+use crate::profile::format::misc;
+
+// `enum perf_callchain_context`, negative numbers there.
+const KERNEL: u64 = 128_u64.wrapping_neg();
+const USER: u64 = 512_u64.wrapping_neg();
+const USER_DEFERRED: u64 = 640_u64.wrapping_neg();
+const MAX: u64 = 4095_u64.wrapping_neg();
+
+/// Decodes it. Before the first marker stands what ran in the `mode` of the record's header.
+pub fn decode(body: &mut Cursor, mode: u16) -> Result<Vec<Frame>, Malformed> {
+    let count = body.u64("CALLCHAIN")?;
+    let mut words = body.words::<1>(count, "CALLCHAIN")?;
+    let mut frames = Vec::with_capacity(words.len());
+    let mut context = match mode {
+        misc::KERNEL => Context::Kernel,
+        misc::USER => Context::User,
+        _ => Context::Other,
+    };
+    while let Some([ip]) = words.next() {
+        match ip {
+            KERNEL => context = Context::Kernel,
+            USER => context = Context::User,
+            // The user's part comes in a record of its own; what follows is that record's number.
+            USER_DEFERRED => {
+                context = Context::User;
+                words.next();
+            }
+            MAX.. => context = Context::Other,
+            _ => frames.push(Frame { context, ip }),
+        }
+    }
+    Ok(frames)
+}

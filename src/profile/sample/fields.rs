@@ -1,0 +1,145 @@
+//! The fields of a sample, in the order of the kernel's `perf_output_sample()`
+//! (kernel/events/core.c). The comment in the header `perf_event.h` has AUX before the page sizes;
+//! the kernel writes it last, and so do we read it.
+
+use super::branch::Layout;
+use super::cursor::Cursor;
+use super::{Malformed, Sample, Weight, branch, chain, readings, registers};
+use crate::profile::format::{SampleFormat, field, misc as header};
+
+/// Decodes a body whose branch stack is laid out as given.
+pub fn decode(
+    body: &[u8],
+    misc: u16,
+    format: &SampleFormat,
+    layout: Layout,
+) -> Result<Sample, Malformed> {
+    let mut body = Cursor::new(body);
+    let mode = misc & header::CPUMODE_MASK;
+    let mut sample = Sample {
+        exact: misc & header::EXACT_IP != 0,
+        user: match mode {
+            header::KERNEL => Some(false),
+            header::USER => Some(true),
+            _ => None,
+        },
+        ..Sample::default()
+    };
+    place(&mut sample, &mut body, format)?;
+    let known = context(&mut sample, &mut body, format, mode, layout)?;
+    if known {
+        memory(&mut sample, &mut body, format)?;
+    }
+    sample.unread = body.left();
+    Ok(sample)
+}
+
+/// IDENTIFIER to PERIOD: when, where and of what.
+fn place(s: &mut Sample, body: &mut Cursor, format: &SampleFormat) -> Result<(), Malformed> {
+    let has = |bit| format.sample_type & bit != 0;
+    if has(field::IDENTIFIER) {
+        s.id = Some(body.u64("IDENTIFIER")?);
+    }
+    if has(field::IP) {
+        s.ip = Some(body.u64("IP")?);
+    }
+    if has(field::TID) {
+        (s.pid, s.tid) = (Some(body.u32("TID")?), Some(body.u32("TID")?));
+    }
+    if has(field::TIME) {
+        s.time = Some(body.u64("TIME")?);
+    }
+    if has(field::ADDR) {
+        s.addr = Some(body.u64("ADDR")?);
+    }
+    if has(field::ID) {
+        s.id = Some(body.u64("ID")?);
+    }
+    if has(field::STREAM_ID) {
+        s.stream_id = Some(body.u64("STREAM_ID")?);
+    }
+    if has(field::CPU) {
+        s.cpu = Some(body.u32("CPU")?);
+        body.u32("CPU")?; // reserved
+    }
+    if has(field::PERIOD) {
+        s.period = Some(body.u64("PERIOD")?);
+    }
+    Ok(())
+}
+
+/// READ to STACK_USER. False if the rest cannot be found: a READ field of an unknown format.
+fn context(
+    s: &mut Sample,
+    body: &mut Cursor,
+    format: &SampleFormat,
+    mode: u16,
+    layout: Layout,
+) -> Result<bool, Malformed> {
+    let has = |bit| format.sample_type & bit != 0;
+    if has(field::READ) {
+        s.readings = readings::decode(body, format.read_format)?;
+        if s.readings.is_none() {
+            return Ok(false);
+        }
+    }
+    if has(field::CALLCHAIN) {
+        s.chain = chain::decode(body, mode)?;
+    }
+    if has(field::RAW) {
+        let size = body.u32("RAW")?;
+        s.raw = body.bytes(size.into(), "RAW")?.to_vec();
+    }
+    if has(field::BRANCH_STACK) {
+        s.branches = branch::decode(body, layout)?;
+    }
+    if has(field::REGS_USER) {
+        s.registers = registers::decode(body, format.regs_user, "REGS_USER")?;
+    }
+    if has(field::STACK_USER) {
+        let size = body.u64("STACK_USER")?;
+        body.bytes(size, "STACK_USER")?;
+        if size != 0 {
+            body.u64("STACK_USER")?; // how much of it is filled
+        }
+    }
+    Ok(true)
+}
+
+/// WEIGHT to AUX: the memory access, and what came later to the format.
+fn memory(s: &mut Sample, body: &mut Cursor, format: &SampleFormat) -> Result<(), Malformed> {
+    let has = |bit| format.sample_type & bit != 0;
+    if has(field::WEIGHT) {
+        s.weight = Some(Weight { total: body.u64("WEIGHT")?, parts: None });
+    } else if has(field::WEIGHT_STRUCT) {
+        let word = body.u64("WEIGHT_STRUCT")?;
+        let parts = Some(((word >> 32) as u16, (word >> 48) as u16));
+        s.weight = Some(Weight { total: word & 0xffff_ffff, parts });
+    }
+    if has(field::DATA_SRC) {
+        s.data_source = Some(body.u64("DATA_SRC")?);
+    }
+    if has(field::TRANSACTION) {
+        s.transaction = Some(body.u64("TRANSACTION")?);
+    }
+    if has(field::REGS_INTR) {
+        s.interrupt_registers = registers::decode(body, format.regs_intr, "REGS_INTR")?;
+    }
+    if has(field::PHYS_ADDR) {
+        s.physical = Some(body.u64("PHYS_ADDR")?);
+    }
+    if has(field::CGROUP) {
+        s.cgroup = Some(body.u64("CGROUP")?);
+    }
+    if has(field::DATA_PAGE_SIZE) {
+        s.data_page = Some(body.u64("DATA_PAGE_SIZE")?);
+    }
+    if has(field::CODE_PAGE_SIZE) {
+        s.code_page = Some(body.u64("CODE_PAGE_SIZE")?);
+    }
+    if has(field::AUX) {
+        let size = body.u64("AUX")?;
+        body.bytes(size, "AUX")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! The READ field: counts of an event or of its group.
+
+use super::cursor::Cursor;
+use super::{Malformed, Reading, Readings};
+use crate::profile::format::read;
+
+const KNOWN: u64 =
+    read::TOTAL_TIME_ENABLED | read::TOTAL_TIME_RUNNING | read::ID | read::GROUP | read::LOST;
+
+/// Decodes it; `None` (and nothing read) if the format has bits whose place is not known.
+pub fn decode(body: &mut Cursor, format: u64) -> Result<Option<Readings>, Malformed> {
+    if format & !KNOWN != 0 {
+        return Ok(None);
+    }
+    let has = |bit| format & bit != 0;
+    let mut word = |wanted: bool| wanted.then(|| body.u64("READ")).transpose();
+    let group = has(read::GROUP);
+    // Of a group the number stands before the times, of a single event the value.
+    let first = word(true)?.unwrap_or_default();
+    let enabled = word(has(read::TOTAL_TIME_ENABLED))?;
+    let running = word(has(read::TOTAL_TIME_RUNNING))?;
+    if !group {
+        let reading =
+            Reading { value: first, id: word(has(read::ID))?, lost: word(has(read::LOST))? };
+        return Ok(Some(Readings { enabled, running, values: vec![reading] }));
+    }
+    let size = 8 * (1 + u64::from(has(read::ID)) + u64::from(has(read::LOST)));
+    let mut values = Cursor::new(body.bytes(first.saturating_mul(size), "READ")?);
+    let mut readings = Readings { enabled, running, values: Vec::new() };
+    while values.left() > 0 {
+        let mut word = |wanted: bool| wanted.then(|| values.u64("READ")).transpose();
+        let value = word(true)?.unwrap_or_default();
+        readings.values.push(Reading {
+            value,
+            id: word(has(read::ID))?,
+            lost: word(has(read::LOST))?,
+        });
+    }
+    Ok(Some(readings))
+}

@@ -1,0 +1,129 @@
+//! What a report says about the code: the hottest functions and blocks.
+
+use crate::profile::hot::{Caller, HotBlock, HotFunction};
+use serde::{Deserialize, Serialize};
+
+/// What the samples are, and what must be known to read them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sampled {
+    /// Event, as perf names it.
+    pub event: String,
+    /// How exact the addresses are, in words.
+    pub skid: String,
+    /// Samples that count.
+    pub samples: u64,
+    /// Records lost because a ring was full.
+    pub lost: u64,
+    /// What else must be known.
+    pub notes: Vec<String>,
+}
+
+/// A hot function.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FunctionRow {
+    /// Demangled name.
+    pub name: String,
+    /// File name of its module.
+    pub module: String,
+    /// Share of the samples, 0 to 1.
+    pub share: f64,
+    /// Samples.
+    pub samples: u64,
+    /// Source file, where it is known.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+    /// Why its code cannot be shown.
+    pub gap: Option<String>,
+}
+
+/// A hot block.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockRow {
+    /// Its function.
+    pub function: String,
+    /// File name of its module.
+    pub module: String,
+    /// Path of its module.
+    pub path: String,
+    /// First address, as in the ELF file.
+    pub start: String,
+    /// Behind its last instruction.
+    pub end: String,
+    /// Share of the samples, 0 to 1.
+    pub share: f64,
+    /// Samples.
+    pub samples: u64,
+    /// How many loops are around it.
+    pub loop_depth: u32,
+    /// Source file of its hottest instruction.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+    /// The block by itself, where that was asked for.
+    #[serde(default)]
+    pub measured: Option<Clean>,
+}
+
+/// A block by itself, in the block profiler's sandbox.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Clean {
+    /// `ok`, `unstable`, `failed` or `rejected`.
+    pub status: String,
+    /// Why it is not `ok`.
+    pub reason: Option<String>,
+    /// Cycles per iteration in straight copies.
+    pub cycles: Option<f64>,
+    /// Lowest and highest.
+    pub range: Option<(f64, f64)>,
+    /// Cycles per iteration as a loop.
+    pub looped: Option<f64>,
+    /// Source of the cycles.
+    pub clock: Option<String>,
+    /// Names of the assumptions that were violated.
+    pub violated: Vec<String>,
+    /// What was left out: a call or return at its end.
+    pub without: Option<String>,
+}
+
+impl From<&HotFunction> for FunctionRow {
+    fn from(function: &HotFunction) -> Self {
+        Self {
+            name: function.name.clone(),
+            module: function.module.clone(),
+            share: function.share,
+            samples: function.samples,
+            file: function.file.clone(),
+            line: function.line,
+            gap: function.gap.clone(),
+        }
+    }
+}
+
+impl BlockRow {
+    /// The row of a block of `function`.
+    pub fn new(block: &HotBlock, function: &HotFunction) -> Self {
+        Self {
+            function: function.name.clone(),
+            module: function.module.clone(),
+            path: function.path.clone(),
+            start: format!("{:#x}", block.start),
+            end: format!("{:#x}", block.end),
+            share: block.share,
+            samples: block.samples,
+            loop_depth: block.loop_depth,
+            file: block.file.clone(),
+            line: block.line,
+            measured: None,
+        }
+    }
+}
+
+/// The callers of one function.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Callers {
+    /// Function asked for.
+    pub function: String,
+    /// Who calls it, by share of its samples.
+    pub callers: Vec<Caller>,
+}

@@ -1,0 +1,157 @@
+//! Where the time goes: hot functions and blocks of real programs, as a user asks for them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Two functions: one does three times the work of the other.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) unsigned light(unsigned n) {
+    unsigned x = n;
+    for (unsigned i = 0; i < n; i++) x = x * 1664525u + 1013904223u;
+    return x;
+}
+__attribute__((noinline)) unsigned heavy(unsigned n) {
+    unsigned x = n;
+    for (unsigned i = 0; i < 3 * n; i++) x = x * 1664525u + 1013904223u;
+    return x;
+}
+int main(int argc, char **argv) {
+    unsigned rounds = atoi(argv[1]), x = 0;
+    for (unsigned i = 0; i < rounds; i++) x += light(1000000) + heavy(1000000);
+    printf("%u\n", x);
+}
+"#;
+
+fn tdtool(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tdtool")).args(arguments).output().expect("tdtool starts")
+}
+
+/// The program, compiled with lines; `None`, said aloud, without a compiler.
+fn program(folder: &Path, flags: &[&str]) -> Option<PathBuf> {
+    let (source, binary) = (folder.join("work.c"), folder.join("work"));
+    std::fs::write(&source, PROGRAM).expect("written");
+    let made =
+        Command::new("gcc").args(["-O2", "-g"]).args(flags).arg("-o").arg(&binary).arg(&source);
+    match made.status() {
+        Ok(status) if status.success() => Some(binary),
+        other => {
+            eprintln!("skipped: gcc makes no program here ({other:?})");
+            None
+        }
+    }
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn share(report: &serde_json::Value, name: &str) -> f64 {
+    let rows = report["functions"].as_array().expect("functions");
+    let row = rows.iter().find(|row| row["name"] == name);
+    row.and_then(|row| row["share"].as_f64()).unwrap_or(0.0)
+}
+
+/// Records the program with the CPU clock.
+fn record(folder: &Path, binary: &Path, more: &[&str]) -> Option<String> {
+    let session = folder.join("run.tds").to_str().expect("a name").to_owned();
+    let binary = binary.to_str().expect("a name");
+    let arguments = [&["record", "-o", &session], more, &["--", binary, "150"]].concat();
+    let output = tdtool(&arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("cannot sample") {
+        eprintln!("skipped: {said}");
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
+    Some(session)
+}
+
+#[test]
+fn a_function_that_does_three_times_the_work_has_three_quarters_of_the_samples() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(binary) = program(folder.path(), &[]) else { return };
+    let Some(session) = record(folder.path(), &binary, &[]) else { return };
+    let report = json(&tdtool(&["report", &session, "--format", "json"]));
+    let (heavy, light) = (share(&report, "heavy"), share(&report, "light"));
+    let samples = report["sampled"]["samples"].as_f64().expect("samples");
+    // 3 : 1 by construction; five standard errors of so many samples.
+    let error = 5.0 * (0.75 * 0.25 / samples).sqrt() + 0.02;
+    let found = heavy / (heavy + light);
+    assert!((found - 0.75).abs() < error, "{found} ± {error} of {samples}: {report:#}");
+    assert_eq!(report["functions"][0]["module"], "work");
+    assert!(report["functions"][0]["file"].as_str().is_some_and(|f| f.ends_with("work.c")));
+    let block = &report["blocks"][0];
+    assert_eq!((&block["function"], &block["loop_depth"]), (&"heavy".into(), &1.into()));
+    assert!(block["start"].as_str().is_some_and(|a| a.starts_with("0x")));
+}
+
+#[test]
+fn stripped_code_gives_functions_without_names_and_no_wrong_ones() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(binary) = program(folder.path(), &["-s"]) else { return };
+    let Some(session) = record(folder.path(), &binary, &[]) else { return };
+    let report = json(&tdtool(&["report", &session, "--format", "json"]));
+    let rows = report["functions"].as_array().expect("functions");
+    let own: Vec<_> = rows.iter().filter(|r| r["module"] == "work").collect();
+    assert!(own[0]["share"].as_f64().is_some_and(|s| s > 0.5), "{report:#}");
+    assert!(own.iter().all(|r| r["name"].as_str().is_some_and(|n| n.starts_with(".text+"))));
+}
+
+#[test]
+fn a_program_that_was_rebuilt_since_is_not_annotated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(binary) = program(folder.path(), &["-Wl,--build-id"]) else { return };
+    let Some(session) = record(folder.path(), &binary, &[]) else { return };
+    if program(folder.path(), &["-Wl,--build-id", "-O0"]).is_none() {
+        return;
+    }
+    let output = tdtool(&["report", &session]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("it has changed since"), "{text}");
+    assert!(!text.contains("heavy"), "{text}");
+}
+
+#[test]
+fn callers_need_chains_and_are_found_in_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(binary) = program(folder.path(), &["-fno-omit-frame-pointer"]) else { return };
+    let Some(session) = record(folder.path(), &binary, &[]) else { return };
+    let refused = tdtool(&["report", &session, "--callers", "heavy"]);
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("record with -g"));
+    let Some(session) = record(folder.path(), &binary, &["-g"]) else { return };
+    let folded = folder.path().join("folded");
+    let name = folded.to_str().expect("a name");
+    let output = tdtool(&["report", &session, "--callers", "heavy", "--folded", name]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let callers = text.split("Callers of heavy").nth(1).expect("callers");
+    assert!(callers.lines().nth(1).is_some_and(|line| line.ends_with("main")), "{callers}");
+    let folded = std::fs::read_to_string(folded).expect("folded stacks");
+    assert!(folded.lines().any(|line| line.contains(";main;heavy ")), "{folded}");
+}
+
+#[test]
+fn the_hottest_block_is_measured_by_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(binary) = program(folder.path(), &[]) else { return };
+    let Some(session) = record(folder.path(), &binary, &[]) else { return };
+    // A neighbour may keep the block from being measured for a while.
+    for _ in 0..5 {
+        let arguments = ["report", &session, "--measure", "--blocks", "1", "--format", "json"];
+        let report = json(&tdtool(&arguments));
+        let measured = &report["blocks"][0]["measured"];
+        if measured["status"] == "unstable" {
+            continue;
+        }
+        // imul and add, dependent: 3 + 1 cycles on all Intel since Nehalem and AMD Zen
+        // (uops.info); compilers may unroll it.
+        let cycles = measured["cycles"].as_f64().expect("cycles");
+        let steps = (cycles / 4.0).round();
+        assert!(steps >= 1.0 && (cycles / 4.0 - steps).abs() < 0.1, "{measured:#}");
+        return;
+    }
+    eprintln!("skipped: the core was shared all the time");
+}

@@ -1,0 +1,102 @@
+//! The options about code: functions, blocks, callers.
+
+use crate::commands::measure::usage;
+use clap::Args;
+use std::path::PathBuf;
+use tdtool::Result;
+use tdtool::analysis::code::CodeAsk;
+use tdtool::profile::hot::Filter;
+use tdtool::profile::symbols::Search;
+
+#[derive(Args)]
+pub struct CodeArgs {
+    /// Show the N hottest functions
+    #[arg(long, value_name = "N", default_value = "10", help_heading = "Where the time goes")]
+    pub functions: usize,
+    /// Show the N hottest basic blocks
+    #[arg(long, value_name = "N", default_value = "5", help_heading = "Where the time goes")]
+    pub blocks: usize,
+    /// Who calls FUNCTION (of samples with call chains: record -g)
+    #[arg(long, value_name = "FUNCTION", help_heading = "Where the time goes")]
+    pub callers: Option<String>,
+    /// Measure each of the hottest blocks by itself
+    #[arg(long, help_heading = "Where the time goes")]
+    pub measure: bool,
+    /// Samples of this thread or process alone, by number or by a thread's name; repeatable
+    #[arg(long, value_name = "ID|NAME", help_heading = "Where the time goes")]
+    pub thread: Vec<String>,
+    /// Samples between these seconds since the first one
+    #[arg(long, value_name = "FROM..TO", help_heading = "Where the time goes")]
+    pub time: Option<String>,
+    /// Which event of several that were sampled, from 0
+    #[arg(long, value_name = "N", help_heading = "Where the time goes")]
+    pub event_number: Option<usize>,
+    /// Look for the recorded programs below this folder first; repeatable
+    #[arg(long, value_name = "DIR", help_heading = "Where the time goes")]
+    pub symfs: Vec<PathBuf>,
+    /// Write folded stacks for flame graphs to FILE
+    #[arg(long, value_name = "FILE", help_heading = "Where the time goes")]
+    pub folded: Option<PathBuf>,
+    /// Say nothing about code; a live measurement is not sampled
+    #[arg(long, conflicts_with_all = ["callers", "measure", "folded"], help_heading = "Where the time goes")]
+    pub no_code: bool,
+}
+
+impl CodeArgs {
+    /// Whether a live measurement needs call chains.
+    pub fn wants_chains(&self) -> bool {
+        self.callers.is_some() || self.folded.is_some()
+    }
+
+    /// What they ask of the engine; `None` with `--no-code`.
+    pub fn ask(&self) -> Result<Option<CodeAsk>> {
+        if self.no_code {
+            return Ok(None);
+        }
+        let (numbers, names): (Vec<&String>, Vec<&String>) =
+            self.thread.iter().partition(|t| t.parse::<u32>().is_ok());
+        let filter = Filter {
+            event: self.event_number,
+            threads: numbers.iter().filter_map(|n| n.parse().ok()).collect(),
+            names: names.into_iter().cloned().collect(),
+            time: self.time.as_deref().map(nanoseconds).transpose()?,
+        };
+        Ok(Some(CodeAsk {
+            functions: self.functions,
+            blocks: self.blocks,
+            callers: self.callers.clone(),
+            filter,
+            search: Search { roots: self.symfs.clone(), ..Search::default() },
+            measure: self.measure,
+            folded: self.folded.clone(),
+        }))
+    }
+}
+
+/// `1.5..3`, `..2`, `4..` in seconds.
+fn nanoseconds(text: &str) -> Result<(u64, u64)> {
+    let bad = || usage(&format!("--time {text} is no range"), "--time 1.5..3, ..2 or 4..");
+    let (from, to) = text.split_once("..").ok_or_else(bad)?;
+    let read = |part: &str, other: f64| -> Result<u64> {
+        let seconds = if part.is_empty() { other } else { part.parse().map_err(|_| bad())? };
+        // A cast of a float saturates.
+        if seconds >= 0.0 { Ok((seconds * 1e9) as u64) } else { Err(bad()) }
+    };
+    let range = (read(from, 0.0)?, read(to, f64::INFINITY)?);
+    if range.0 < range.1 { Ok(range) } else { Err(bad()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_seconds_are_read_and_nonsense_is_not() {
+        assert_eq!(nanoseconds("1.5..3").unwrap(), (1_500_000_000, 3_000_000_000));
+        assert_eq!(nanoseconds("..2").unwrap(), (0, 2_000_000_000));
+        assert_eq!(nanoseconds("4..").unwrap(), (4_000_000_000, u64::MAX));
+        for bad in ["", "3", "3..1", "-1..2", "a..b", "NaN..1"] {
+            assert!(nanoseconds(bad).is_err(), "{bad}");
+        }
+    }
+}
