@@ -26,11 +26,11 @@ fn shared(name: &str) -> Option<PathBuf> {
 }
 
 fn samples(recording: &Recording) -> Vec<&Sample> {
-    let sample = |record| match record {
-        &Record::Sample { ref sample, .. } => Some(&**sample),
+    let of = recording.records.iter().filter_map(|record| match record {
+        Record::Sample { sample, .. } => Some(&**sample),
         _ => None,
-    };
-    recording.records.iter().filter_map(sample).collect()
+    });
+    of.collect()
 }
 
 fn branches(recording: &Recording) -> Vec<Branch> {

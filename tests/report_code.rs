@@ -32,9 +32,9 @@ fn tdtool(arguments: &[&str]) -> Output {
 fn program(folder: &Path, flags: &[&str]) -> Option<PathBuf> {
     let (source, binary) = (folder.join("work.c"), folder.join("work"));
     std::fs::write(&source, PROGRAM).expect("written");
-    let made =
-        Command::new("gcc").args(["-O2", "-g"]).args(flags).arg("-o").arg(&binary).arg(&source);
-    match made.status() {
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-g"]).args(flags).arg("-o").arg(&binary).arg(&source);
+    match gcc.status() {
         Ok(status) if status.success() => Some(binary),
         other => {
             eprintln!("skipped: gcc makes no program here ({other:?})");

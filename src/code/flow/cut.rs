@@ -121,13 +121,12 @@ fn joined(ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 /// The functions called that do not return: those that `memory` knows, and whatever is called by
 /// the last instruction of the function.
 fn no_return(sweep: &Sweep, end: u64, memory: &dyn Memory) -> HashSet<u64> {
-    let mut returns = HashSet::new();
+    let mut asked = HashSet::new();
     let mut no_return = HashSet::new();
     for instruction in sweep.instructions.iter().filter(|i| i.is_call_near()) {
         let callee = instruction.near_branch_target();
-        if instruction.next_ip() == end {
-            no_return.insert(callee);
-        } else if returns.insert(callee) && !memory.returns(callee) {
+        let is_last = instruction.next_ip() == end;
+        if is_last || (asked.insert(callee) && !memory.returns(callee)) {
             no_return.insert(callee);
         }
     }

@@ -192,7 +192,8 @@ fn table(target: &Value) -> Option<&Value> {
         Value::Load(from, _) => {
             let registers = from.registers();
             let is_slot = registers != 0 && registers & !(1 << RSP | 1 << RBP) == 0;
-            (!is_slot || from.contains(is_index)).then_some(target)
+            let is_more = from.contains(|p| is_load(p) || is_opaque(p) || is_index(p));
+            (!is_slot || is_more).then_some(target)
         }
         Value::Sum(terms, _) => terms.iter().find_map(|(value, _)| table(value)),
         Value::And(v, _) | Value::Signed(v, _) | Value::Part(v, _) => table(v),

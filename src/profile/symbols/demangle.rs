@@ -33,6 +33,30 @@ fn demangle_with(linkage: &str, options: DemangleOptions) -> String {
     if done && !out.0.is_empty() { out.0 + stub } else { linkage.to_owned() }
 }
 
+/// How binutils and perf write integers among template arguments.
+const LITERALS: [(&str, &str); 4] =
+    [("(unsigned int)", "u"), ("(unsigned long)", "ul"), ("(long)", "l"), ("(int)", "")];
+
+/// `name` with template arguments as binutils and perf write them, so that names compare: integers
+/// with a suffix instead of a type before them, empty packs without their comma.
+fn as_binutils(name: &str) -> String {
+    let mut name = name.replace(", >", ">");
+    for (before, behind) in LITERALS {
+        let mut from = 0;
+        while let Some(at) = name[from..].find(before).map(|at| from + at) {
+            let number = at + before.len();
+            let digits = name[number..].bytes().take_while(u8::is_ascii_digit).count();
+            from = number;
+            if digits > 0 {
+                name.insert_str(number + digits, behind);
+                name.replace_range(at..number, "");
+                from = at;
+            }
+        }
+    }
+    name
+}
+
 fn rust(name: &str, out: &mut Bounded) -> bool {
     if !has_rust_hash(name) && !is_rust_v0(name) {
         return false;
@@ -64,17 +88,19 @@ fn cpp(name: &str, options: DemangleOptions, out: &mut Bounded) -> bool {
     }
     let Ok(symbol) = BorrowedSymbol::new(name.as_bytes()) else { return false };
     let options = if loses_a_parameter(name) { options.no_params() } else { options };
-    symbol.structured_demangle(out, &options).is_ok()
+    let done = symbol.structured_demangle(out, &options).is_ok();
+    if done {
+        out.0 = as_binutils(&out.0);
+    }
+    done
 }
 
 /// Templates of constructors and conversions have no return type in their mangled name, unlike all
 /// others; cpp_demangle 0.5 takes their first parameter for one. Rather none than wrong ones. The
 /// letters may as well be part of a name, which costs its parameters.
 fn loses_a_parameter(name: &str) -> bool {
-    let constructs = |three: &[u8]| match *three {
-        [b'C', b'1'..=b'5', b'I'] | [b'C', b'I', b'1' | b'2'] => true,
-        [b'c', b'v', _] => true,
-        _ => false,
+    let constructs = |three: &[u8]| {
+        matches!(*three, [b'C', b'1'..=b'5', b'I'] | [b'C', b'I', b'1' | b'2'] | [b'c', b'v', _])
     };
     name.as_bytes().windows(3).any(constructs)
 }
@@ -109,6 +135,8 @@ mod tests {
             ("_Z3addii.constprop.0", "add(int, int) [clone .constprop.0]"),
             ("_ZN1AC2IiEEPKcRKi", "A::A<int>"),
             ("_ZN1AC2Ei", "A::A(int)"),
+            ("_Z1fILj8ELm2ELl3ELi4EJEEvj", "void f<8u, 2ul, 3l, 4>(unsigned int)"),
+            ("_ZN1A3runERNS_1BIiJEEE", "A::run(A::B<int>&)"),
             ("_Z3addii@plt", "add(int, int)@plt"),
             ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"),
             (

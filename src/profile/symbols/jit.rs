@@ -21,7 +21,7 @@ pub(super) fn parse(text: &[u8]) -> Table {
         label: false,
         name: (*name).into(),
     });
-    Table::new(symbols.collect(), Vec::new(), Vec::new())
+    Table::new(symbols.collect(), Vec::new(), Vec::new()).verbatim()
 }
 
 fn parse_line(line: &str) -> Option<(u64, u64, &str)> {
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn later_lines_override_earlier_ones_and_names_have_blanks() {
         let text = b"1000 100 LazyCompile:~add /tmp/a.js:1\n0x1040 10 Stub\nnonsense\n\
-            2000 zz bad\n3000 10\n1080 20 \xff\nffffffffffffffff 10 wraps\n";
+            5000 10 _Z3addii@js\n2000 zz bad\n3000 10\n1080 20 \xff\nffffffffffffffff 10 wraps\n";
         let mut table = parse(text);
         let mut name = |address| table.function(address).map(|f| (f.name.clone(), f.start, f.end));
         let whole = "LazyCompile:~add /tmp/a.js:1".to_owned();
@@ -49,6 +49,7 @@ mod tests {
         assert_eq!(name(0x1045), Some(("Stub".into(), 0x1040, 0x1050)));
         assert_eq!(name(0x1070), Some((whole, 0x1050, 0x1080)));
         assert_eq!(name(0x1081), Some(("\u{fffd}".into(), 0x1080, 0x10a0)));
+        assert_eq!(name(0x5000), Some(("_Z3addii@js".into(), 0x5000, 0x5010)));
         assert_eq!(name(0x3000), None);
     }
 

@@ -141,6 +141,9 @@ pub struct Symbols {
     kernel: Option<Result<Kernel, Gap>>,
     numbers: HashMap<Module, usize>,
     loaded: Vec<Loaded>,
+    /// The modules of `loaded`, and the one asked for last: samples in a row are often of one.
+    modules: Vec<Module>,
+    last: usize,
 }
 
 impl Default for Symbols {
@@ -159,6 +162,8 @@ impl Symbols {
             kernel: None,
             numbers: HashMap::new(),
             loaded: Vec::new(),
+            modules: Vec::new(),
+            last: 0,
         }
     }
 
@@ -229,9 +234,16 @@ impl Symbols {
     }
 
     fn number(&mut self, module: &Module) -> usize {
-        if let Some(&number) = self.numbers.get(module) {
-            return number;
+        if self.modules.get(self.last) != Some(module) {
+            self.last = match self.numbers.get(module) {
+                Some(&number) => number,
+                None => self.load(module),
+            };
         }
+        self.last
+    }
+
+    fn load(&mut self, module: &Module) -> usize {
         let loaded = match module.kind {
             Kind::File => self.load_file(module),
             Kind::Kernel | Kind::KernelModule => self.load_kernel(module),
@@ -241,6 +253,7 @@ impl Symbols {
         };
         let number = self.loaded.len();
         self.loaded.push(loaded);
+        self.modules.push(module.clone());
         self.numbers.insert(module.clone(), number);
         number
     }

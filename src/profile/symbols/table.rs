@@ -63,6 +63,8 @@ pub(super) struct Table {
     symbols: Vec<Symbol>,
     code: Vec<CodeRange>,
     pieces: Vec<Piece>,
+    /// Names are shown as they are.
+    verbatim: bool,
     /// Made when they are asked for first: names are demangled then.
     made: HashMap<usize, Function>,
 }
@@ -85,7 +87,13 @@ impl Table {
         let known = fill(named, flatten(inside, |_| Owner::Guess));
         let rest = flatten(code.iter().map(|c| (c.start, c.end)), |_| Owner::Guess);
         let pieces = fill(known, rest);
-        Self { symbols, code, pieces, made: HashMap::new() }
+        Self { symbols, code, pieces, verbatim: false, made: HashMap::new() }
+    }
+
+    /// The same with names as they are: no compiler has mangled them.
+    pub fn verbatim(mut self) -> Self {
+        self.verbatim = true;
+        self
     }
 
     /// The function at `address`.
@@ -111,8 +119,10 @@ impl Table {
         match piece.owner {
             Owner::Symbol(index) => {
                 let symbol = self.symbols.get(index as usize)?;
+                let written: fn(&str) -> String =
+                    if self.verbatim { str::to_owned } else { written };
                 Some(Function {
-                    name: demangle(&symbol.name),
+                    name: written(&symbol.name),
                     linkage: Some(symbol.name.to_string()),
                     start: symbol.start,
                     end: symbol.start.saturating_add(symbol.size),
@@ -126,6 +136,15 @@ impl Table {
                 Some(Function { name, linkage: None, start, end, named: false })
             }
         }
+    }
+}
+
+/// A name as it was written: demangled, without the version that linkers append (`name@VERSION`,
+/// `name@@VERSION`).
+fn written(linkage: &str) -> String {
+    match linkage.find('@') {
+        Some(at) if at > 0 && !linkage.ends_with("@plt") => demangle(&linkage[..at]),
+        _ => demangle(linkage),
     }
 }
 

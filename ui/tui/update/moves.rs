@@ -115,10 +115,8 @@ pub fn moved(state: &mut State) {
 
 fn fold(state: &mut State, open: Option<bool>) {
     match state.screen() {
-        Screen::Tree => {
-            if !state.tree.fold(open) {
-                state.message = Some("nothing below this node".into());
-            }
+        Screen::Tree if !state.tree.fold(open) => {
+            state.message = Some("nothing below this node".into());
         }
         Screen::Blocks => state.blocks.fold(open),
         _ => {}

@@ -32,6 +32,15 @@ fn of_aliases_the_one_that_says_most_is_shown() {
 }
 
 #[test]
+fn versions_are_of_the_linkage_name_alone() {
+    let symbols = vec![symbol(0x10, 8, "cfree@GLIBC_2.2.5"), symbol(0x20, 8, "_Z3addii@@V_1")];
+    let mut table = Table::new(symbols, Vec::new(), text(0, 0x100));
+    assert_eq!(name(&mut table, 0x10), "cfree");
+    assert_eq!(name(&mut table, 0x20), "add(int, int)");
+    assert_eq!(table.function(0x10).unwrap().linkage.as_deref(), Some("cfree@GLIBC_2.2.5"));
+}
+
+#[test]
 fn symbols_without_a_size_end_where_the_next_begins() {
     let symbols =
         vec![symbol(0x10, 0, "first"), symbol(0x30, 0x10, "second"), symbol(0x80, 0, "last")];
