@@ -79,6 +79,10 @@ fn the_commands_status_is_ours_when_it_has_ended() {
     pty.wait_until("end", |s| !s.contents().contains("measuring") && s.contents().contains("wall"));
     pty.types("q");
     assert_eq!(pty.end().code(), Some(7));
+    let mut pty = Pty::start(&["--", "./no-such-program"], &[]);
+    pty.wait_for("cannot start ./no-such-program");
+    pty.types("q");
+    assert_eq!(pty.end().code(), Some(127));
 }
 
 #[test]

@@ -7,13 +7,18 @@ use tdtool::{Error, ErrorKind};
 /// possible, 126 and 127 as a shell has them for a command that cannot be started.
 pub fn report(error: &Error) -> ExitCode {
     tell("error", error.what(), error.cause(), error.remedy());
-    ExitCode::from(match error.kind() {
+    ExitCode::from(status(error))
+}
+
+/// The exit status that an error means.
+pub fn status(error: &Error) -> u8 {
+    match error.kind() {
         ErrorKind::Failed => 1,
         ErrorKind::Usage => 2,
         ErrorKind::NotPossible => 3,
         ErrorKind::CommandNotExecutable => 126,
         ErrorKind::CommandNotFound => 127,
-    })
+    }
 }
 
 /// Three lines on standard error: `kind:` what, `cause:` why, `try:` what to do.

@@ -53,7 +53,10 @@ pub fn start(
                 let status = outcome.exit.and_then(|e| u8::try_from(e.code() & 0xff).ok());
                 return status.filter(|_| outcome.interrupted.is_none());
             }
-            Ok(Err(error)) => told(&error),
+            Ok(Err(error)) => {
+                queue.send(Action::NoReport(told(&error)));
+                return Some(crate::failure::status(&error));
+            }
             Err(why) => why,
         };
         queue.send(Action::NoReport(why));

@@ -63,7 +63,9 @@ fn split(state: &State, body: Rect) -> (Rect, Rect) {
             (Rect { width: list, ..body }, pane)
         }
         _ if body.height >= BELOW && body.width >= 30 => {
-            let list = body.height / 2;
+            // A short tree leaves the room to its details.
+            let rows = u16::try_from(state.tree.rows.len()).unwrap_or(u16::MAX);
+            let list = (rows.saturating_add(1)).clamp(4, body.height / 2);
             let pane = Rect { y: body.y + list, height: body.height - list, ..body };
             (Rect { height: list, ..body }, pane)
         }
