@@ -85,7 +85,7 @@ fn record(session: &Path, options: &[&str], command: &[String]) -> (Output, Stri
 
 fn samples(recording: &Recording) -> Vec<&Sample> {
     let sample = |r| match r {
-        &Record::Sample { ref sample, .. } => Some(&**sample),
+        Record::Sample { sample, .. } => Some(sample),
         _ => None,
     };
     recording.records.iter().filter_map(sample).collect()
