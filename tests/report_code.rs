@@ -22,8 +22,9 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Without a frame of its own a function's caller is not in the chain.
-const FRAMES: [&str; 2] = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"];
+/// Without a frame of its own a function's caller is not in the chain, and gcc gives leaf functions
+/// none when it optimises.
+const FRAMES: [&str; 2] = ["-O0", "-fno-omit-frame-pointer"];
 
 fn tdtool(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tdtool")).args(arguments).output().expect("tdtool starts")
@@ -129,7 +130,7 @@ fn callers_need_chains_and_are_found_in_them() {
     let output = tdtool(&["report", &session, "--callers", "heavy", "--folded", name]);
     let text = String::from_utf8_lossy(&output.stdout);
     let callers = text.split("Callers of heavy").nth(1).expect("callers");
-    assert!(callers.lines().nth(1).is_some_and(|line| line.ends_with("main")), "{callers}");
+    assert!(callers.lines().nth(1).is_some_and(|line| line.ends_with(" main")), "{callers}");
     let folded = std::fs::read_to_string(folded).expect("folded stacks");
     assert!(folded.lines().any(|line| line.contains(";main;heavy ")), "{folded}");
 }
