@@ -2,6 +2,7 @@
 
 use crate::commands::{block, diff, doctor, record, report, shell, tables, workload};
 use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use tdtool::tables::Library;
 
@@ -11,8 +12,14 @@ use tdtool::tables::Library;
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
+    /// Look into a recording interactively: a session, a perf.data file, recorded counts
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Measure this command and look on interactively; without it and FILE, the whole system
+    #[arg(last = true, value_name = "CMD")]
+    pub run: Vec<OsString>,
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 /// Options that every command takes.
@@ -61,4 +68,7 @@ pub enum Command {
     /// Print the manual page (troff)
     #[command(hide = true)]
     Man,
+    /// Print the keys of the interactive drill-down (Markdown)
+    #[command(hide = true)]
+    Keys,
 }

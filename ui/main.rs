@@ -1,11 +1,13 @@
 //! The program: arguments → engine calls → text.
 //!
-//! `cli.rs` names every command and option, `commands/` calls the engine, `failure.rs` turns
-//! errors into `error:` / `cause:` / `try:` and an exit status. Nothing here measures or computes.
+//! `cli.rs` names every command and option, `commands/` calls the engine, `tui/` is the interactive
+//! drill-down, `failure.rs` turns errors into `error:` / `cause:` / `try:` and an exit status.
+//! Nothing here measures or computes.
 
 mod cli;
 mod commands;
 mod failure;
+mod tui;
 
 use clap::Parser;
 use std::process::ExitCode;

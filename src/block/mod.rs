@@ -14,6 +14,7 @@
 //! | `profile` | from a block to its report |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
 //! | `batch`, `rows`, `processors` | thousands of blocks |
+//! | `watch` | looking on while a block is measured, and calling it off |
 //! | `x86_absent` | what stands in for all this on other architectures |
 
 pub mod batch;
@@ -79,6 +80,7 @@ mod timed;
 #[cfg(target_arch = "x86_64")]
 mod trace;
 mod values;
+mod watch;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod x86_absent;
 
@@ -94,3 +96,4 @@ pub use profile::{Profiler, rejected};
 pub use repeat::Repeat;
 pub use text::render;
 pub use values::Values;
+pub use watch::Watch;

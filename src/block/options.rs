@@ -3,6 +3,7 @@
 use super::counters::Pmu;
 use super::init::Init;
 use super::values::{Values, sets};
+use super::watch::Watch;
 use std::time::Duration;
 
 /// Where core cycles come from.
@@ -73,6 +74,8 @@ pub struct Options {
     pub pages: Option<Vec<u64>>,
     /// Processor to measure on; otherwise the one at hand, and under contention any that may be used.
     pub cpu: Option<usize>,
+    /// Tells how far it is, and calls it off.
+    pub watch: Watch,
 }
 
 impl Default for Options {
@@ -104,6 +107,7 @@ impl Default for Options {
             init: Vec::new(),
             pages: None,
             cpu: None,
+            watch: Watch::default(),
         }
     }
 }

@@ -58,6 +58,11 @@ impl Profiler {
         self.engine.worker().expect("a sandbox").base()
     }
 
+    /// Whoever holds `watch` may look on from now, and call the next block off.
+    pub fn watched(&mut self, watch: super::Watch) {
+        self.options.watch = watch;
+    }
+
     /// How long a block may wait from now on for a core that nothing else uses.
     pub fn allow(&mut self, budget: Duration) {
         self.options.budget = budget;
@@ -271,6 +276,10 @@ impl Profiler {
             if enough && timed.is_reproduced() {
                 break;
             }
+            if self.options.watch.is_cancelled() {
+                return Ok(Some(Failure::of_all("cancelled")));
+            }
+            self.options.watch.count_pass();
             let clock = self.source.clock();
             match clock.pass(form, &mut self.engine, &self.options, rounds, timed)? {
                 Pass::Done => tried += 1,
@@ -292,6 +301,9 @@ impl Profiler {
         let mut polls = 0;
         let before = self.engine.timeouts;
         while Instant::now() < self.deadline && self.engine.timeouts == before {
+            if self.options.watch.is_cancelled() {
+                return Ok(false);
+            }
             if !self.options.sentinel {
                 return Ok(true);
             }

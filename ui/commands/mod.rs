@@ -3,6 +3,7 @@
 pub mod block;
 pub mod diff;
 pub mod doctor;
+pub mod drill;
 pub mod measure;
 pub mod record;
 pub mod report;
@@ -17,7 +18,12 @@ use tdtool::{Error, Result};
 
 /// Runs the command that was asked for.
 pub fn run(cli: Cli) -> Result<ExitCode> {
-    match cli.command {
+    let Some(command) = cli.command else { return drill::run(cli) };
+    if cli.file.is_some() || !cli.run.is_empty() {
+        return Err(Error::usage("a command of tdtool comes first")
+            .hint("tdtool report FILE, tdtool FILE, tdtool -- COMMAND; `tdtool --help` has more"));
+    }
+    match command {
         Command::Report(args) => report::run(&cli.global, args),
         Command::Record(args) => record::run(&cli.global, args),
         Command::Diff(args) => diff::run(&cli.global, args),
@@ -27,6 +33,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man => shell::man(),
+        Command::Keys => print(&crate::tui::keymap::markdown()).map(|()| ExitCode::SUCCESS),
     }
 }
 

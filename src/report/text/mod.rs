@@ -31,7 +31,7 @@ impl Default for Style {
 const NAMED: usize = 6;
 
 /// Infos that a short report shows, by id, where the table has them.
-const SHORT_INFOS: [&str; 12] = [
+pub const SHORT_INFOS: [&str; 12] = [
     "Info_Thread_IPC",
     "Info_Core_IPC",
     "IPC",
@@ -353,7 +353,7 @@ impl Renderer<'_> {
 }
 
 /// `IPC` from `Info Thread IPC`.
-fn short_label(info: &InfoRow) -> &str {
+pub fn short_label(info: &InfoRow) -> &str {
     match info.id.as_str() {
         "Info_Thread_IPC" | "Info_Core_IPC" => "IPC",
         "Info_Thread_CPI" => "CPI",

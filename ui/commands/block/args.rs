@@ -60,6 +60,9 @@ pub struct BlockArgs {
     #[command(flatten)]
     pub knobs: Knobs,
 
+    /// Look at the report interactively (on a terminal)
+    #[arg(long, conflicts_with_all = ["batch", "format"])]
+    pub tui: bool,
     /// Measure on this processor
     #[arg(long, value_name = "N")]
     pub cpu: Option<usize>,

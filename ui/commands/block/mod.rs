@@ -10,6 +10,7 @@ pub use args::BlockArgs;
 
 use super::{print, to_json};
 use crate::cli::Global;
+use crate::tui::{self, Source};
 use args::Format;
 use std::process::ExitCode;
 use tdtool::block::{self, Options, Profiler, Report, Status, processors, rejected};
@@ -25,6 +26,9 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
         return batch::run(input, output, &args, &options, global.ascii);
     }
     let blocks = input::blocks(&args, &options)?;
+    if args.tui && super::drill::is_interactive() {
+        return interactive(global, blocks);
+    }
     let several = blocks.len() > 1;
     let mut reports = Vec::new();
     let mut profiler = None;
@@ -48,6 +52,19 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
     })?;
     let ran = |r: &Report| matches!(r.status, Status::Ok | Status::Unstable);
     Ok(if reports.iter().all(ran) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// One block on the terminal.
+fn interactive(global: &Global, mut blocks: Vec<(Region, Options)>) -> Result<ExitCode> {
+    match (blocks.pop(), blocks.is_empty()) {
+        (Some((region, options)), true) => {
+            Block::decode(&region.bytes)?;
+            let name = region.name.map_or("block".to_owned(), |n| format!("block {n}"));
+            tui::run(global, &Source::Block(name, region.bytes, Box::new(options)))
+        }
+        _ => Err(Error::usage("--tui shows one block, and there are several")
+            .hint("choose one with --region NAME")),
+    }
 }
 
 /// One of several that is no code is rejected; one by itself is an error.

@@ -1,0 +1,36 @@
+//! Looking on while a block is measured, and calling it off, from another thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Shared by whoever measures and whoever waits for it.
+#[derive(Debug, Clone, Default)]
+pub struct Watch(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    cancelled: AtomicBool,
+    passes: AtomicU32,
+}
+
+impl Watch {
+    /// Calls the measurement off: it fails at its next pass or pause.
+    pub fn cancel(&self) {
+        self.0.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was called off.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Timed passes so far, over all forms of the block and all loops that calibrate the clock.
+    pub fn passes(&self) -> u32 {
+        self.0.passes.load(Ordering::Relaxed)
+    }
+
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is timed there"))]
+    pub(super) fn count_pass(&self) {
+        self.0.passes.fetch_add(1, Ordering::Relaxed);
+    }
+}

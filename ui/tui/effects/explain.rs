@@ -1,0 +1,28 @@
+//! What the tables say of the nodes of a report.
+
+use crate::tui::state::{Explanation, Explanations};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tdtool::report::Report;
+use tdtool::tables::{Library, texts};
+
+/// The explanations of all nodes of the tables that the report uses.
+pub fn explain(library: &Library, report: &Report) -> Explanations {
+    let mut all = HashMap::new();
+    for name in report.uarch.split('+').filter(|n| !n.is_empty()) {
+        // A report of a table that is not here any more has fewer words.
+        let Ok(table) = library.load(name) else { continue };
+        for (_, node) in table.tree() {
+            let text = texts::node(&table, &node.id).unwrap_or_default();
+            let explanation = Explanation {
+                meaning: Some(text.meaning).filter(|m| !m.is_empty()),
+                causes: text.causes,
+                next: text.next,
+                formula: node.spec.formula.clone(),
+                over: node.spec.over.clone(),
+            };
+            all.insert((name.to_owned(), node.id.clone()), explanation);
+        }
+    }
+    Arc::new(all)
+}

@@ -1,0 +1,190 @@
+//! A file: its report, its functions, and their code as it is asked for; in a thread of its own.
+
+use super::explain::explain;
+use super::{Queue, caught, told};
+use crate::tui::action::Action;
+use crate::tui::state::{Hot, Texts};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+use tdtool::analysis::recording::{self, FileKind};
+use tdtool::analysis::{ImportAsk, imported};
+use tdtool::machine::Machine;
+use tdtool::profile::hot::{Annotated, Filter, Profile};
+use tdtool::profile::recording::Recording;
+use tdtool::profile::symbols::Search;
+use tdtool::report::{Report, Source};
+use tdtool::tables::Library;
+
+/// Longest line of source that is shown, and most lines that a file is searched for it.
+const LONGEST_LINE: u64 = 4096;
+const MOST_LINES: u32 = 1_000_000;
+
+/// Functions whose source lines are looked up beforehand.
+const WITH_LINES: usize = 100;
+
+/// Reads the file, then answers requests for the code of functions.
+pub fn serve(
+    path: PathBuf,
+    tables: (Library, Option<String>),
+    wanted: Receiver<usize>,
+    queue: Queue,
+) {
+    std::thread::spawn(move || {
+        if let Some(recording) = told_of(caught(|| read(&path, tables, &queue)), &queue) {
+            answer(&recording, &wanted, &queue);
+        }
+    });
+}
+
+/// Attributes samples, then answers requests for the code of functions; in a thread of its own.
+pub fn serve_recording(recording: Recording, wanted: Receiver<usize>, queue: Queue) {
+    std::thread::spawn(move || answer(&recording, &wanted, &queue));
+}
+
+/// The recording; what went wrong goes to the screen.
+fn told_of(
+    read: Result<tdtool::Result<Option<Recording>>, String>,
+    queue: &Queue,
+) -> Option<Recording> {
+    let why = match read {
+        Ok(Ok(recording)) => return recording,
+        Ok(Err(error)) => told(&error),
+        Err(why) => why,
+    };
+    queue.send(Action::NoFunctions(why));
+    None
+}
+
+fn answer(recording: &Recording, wanted: &Receiver<usize>, queue: &Queue) {
+    let profile = caught(|| {
+        let mut profile = Profile::new(recording, &Filter::default(), Search::default());
+        queue.send(functions(&profile));
+        // Lines take longer than names: what is there is shown meanwhile.
+        profile.find_lines(WITH_LINES);
+        queue.send(functions(&profile));
+        profile
+    });
+    let mut profile = match profile {
+        Ok(profile) => profile,
+        Err(why) => return queue.send(Action::NoFunctions(why)),
+    };
+    while let Ok(mut index) = wanted.recv() {
+        // Who leafs through functions waits for the last one only.
+        while let Ok(later) = wanted.try_recv() {
+            index = later;
+        }
+        let annotated = caught(|| {
+            let annotated = profile.annotate(index);
+            let texts = texts(&annotated);
+            (annotated, texts)
+        });
+        queue.send(match annotated {
+            Ok((annotated, texts)) => Action::Annotated(index, Box::new(annotated), texts),
+            Err(why) => Action::NotAnnotated(index, why),
+        });
+    }
+}
+
+fn functions(profile: &Profile) -> Action {
+    Action::Functions(Box::new(Hot {
+        functions: profile.functions.clone(),
+        event: profile.event.clone(),
+        skid: profile.skid,
+        samples: profile.samples,
+        lost: profile.lost,
+        notes: profile.notes.clone(),
+    }))
+}
+
+/// The report goes out first; then come samples, if there are any.
+fn read(
+    path: &Path,
+    tables: (Library, Option<String>),
+    queue: &Queue,
+) -> tdtool::Result<Option<Recording>> {
+    if recording::kind(path)? == FileKind::PerfData {
+        let mut report = Report::new(Source::Imported);
+        report.subject = vec![path.display().to_string()];
+        report.notes.push("a perf.data file holds samples, and no counts to make a tree of".into());
+        queue.send(Action::Report(Box::new(report)));
+    } else if let Err(error) = counts(path, tables, queue) {
+        queue.send(Action::NoReport(told(&error)));
+        return Err(error);
+    }
+    let recording = recording::open(path)?;
+    if recording.is_none() {
+        let why = "This recording holds counts and no samples. `tdtool record` takes samples, and \
+                   so does `perf record`.";
+        queue.send(Action::NoFunctions(why.into()));
+    }
+    Ok(recording)
+}
+
+/// Recorded counts: first what is known of intervals, then the whole.
+fn counts(
+    path: &Path,
+    (library, uarch): (Library, Option<String>),
+    queue: &Queue,
+) -> tdtool::Result<()> {
+    let machine = Machine::detect();
+    let ask = |intervals| ImportAsk {
+        files: vec![path.to_owned()],
+        uarch: uarch.clone(),
+        machine: Some(&machine),
+        intervals,
+        ..ImportAsk::default()
+    };
+    let whole = imported(&library, &ask(false))?;
+    if let Some(report) = whole.first() {
+        queue.send(Action::Explained(explain(&library, report)));
+    }
+    // History is a help; without it the report stands as well.
+    for report in imported(&library, &ask(true)).unwrap_or_default() {
+        if report.interval.is_some() {
+            queue.send(Action::Interval(Box::new(report)));
+        }
+    }
+    for report in whole {
+        queue.send(Action::Report(Box::new(report)));
+    }
+    Ok(())
+}
+
+/// The lines of source of a function, where their files are there.
+fn texts(annotated: &Annotated) -> Texts {
+    let mut wanted: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for (file, line) in annotated.blocks.iter().flat_map(|b| &b.lines).flat_map(|l| &l.source) {
+        wanted.entry(file).or_default().insert(*line);
+    }
+    let mut texts = Texts::new();
+    for (name, lines) in wanted {
+        let regular = std::fs::metadata(name).is_ok_and(|m| m.is_file());
+        if let Some(file) = File::open(name).ok().filter(|_| regular) {
+            read_lines(BufReader::new(file), name, &lines, &mut texts);
+        }
+    }
+    texts
+}
+
+fn read_lines(mut file: impl BufRead, name: &str, lines: &BTreeSet<u32>, texts: &mut Texts) {
+    let last = lines.last().copied().unwrap_or(0).min(MOST_LINES);
+    let mut line = Vec::new();
+    for number in 1..=last {
+        line.clear();
+        match (&mut file).take(LONGEST_LINE).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) if lines.contains(&number) => {
+                let text = String::from_utf8_lossy(&line).trim_end().replace('\t', "    ");
+                texts.insert((name.to_owned(), number), text);
+            }
+            Ok(_) => {}
+        }
+        if !line.ends_with(b"\n") && line.len() as u64 == LONGEST_LINE {
+            // No source is written like this; the numbers of further lines would be wrong.
+            return;
+        }
+    }
+}

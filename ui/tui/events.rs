@@ -1,0 +1,75 @@
+//! What comes in: keys, new sizes, signals, results; one queue of it. Nobody polls.
+
+use super::action::{Action, Command};
+use super::keymap;
+use super::state::State;
+use crossterm::event::{Event, KeyEventKind};
+use nix::sys::signal::{SigSet, Signal};
+use std::sync::mpsc::Sender;
+use tdtool::{Error, Result};
+
+/// Something to be dealt with.
+pub enum Message {
+    /// From the keyboard, or a new size.
+    Input(Event),
+    /// From the background.
+    Action(Action),
+    /// A signal that ends us.
+    Signal(i32),
+    /// The terminal is gone.
+    Gone,
+}
+
+/// The signals that end us.
+pub fn ending() -> SigSet {
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect()
+}
+
+/// Ending signals become messages. To be called before any other thread starts: all of them must
+/// leave the signals to the one that waits for them.
+///
+/// # Errors
+/// The signals cannot be blocked.
+pub fn catch_signals(to: Sender<Message>) -> Result<()> {
+    let ending = ending();
+    let failed = |e: nix::Error| Error::failed("cannot catch signals").because(e.desc());
+    ending.thread_block().map_err(failed)?;
+    std::thread::spawn(move || {
+        while let Ok(signal) = ending.wait() {
+            if to.send(Message::Signal(signal as i32)).is_err() {
+                break;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Keys and sizes become messages.
+pub fn read_terminal(to: Sender<Message>) {
+    std::thread::spawn(move || {
+        loop {
+            let message = crossterm::event::read().map_or(Message::Gone, Message::Input);
+            let last = matches!(message, Message::Gone);
+            if to.send(message).is_err() || last {
+                break;
+            }
+        }
+    });
+}
+
+/// What an event means now, if anything.
+pub fn action(event: &Event, state: &State) -> Option<Action> {
+    match *event {
+        Event::Resize(columns, rows) => Some(Action::Resize(columns, rows)),
+        Event::Key(key) if key.kind != KeyEventKind::Release => {
+            if state.prompt.is_some() {
+                return keymap::edit(key).map(Action::Edit);
+            }
+            let command = keymap::command(key, state.screen());
+            // Any key closes the `?` screen.
+            let close = state.help.map(|_| Command::Back);
+            command.or(close).map(Action::Command)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,249 @@
+//! What a user types, and where that leads.
+
+use super::made_up::{annotated, block_report, hot, measured, picture, report, types};
+use crate::tui::action::{Action, Effect};
+use crate::tui::state::{Look, Screen, State};
+use crate::tui::update::update;
+
+#[test]
+fn from_the_tree_to_the_measured_block_and_back_to_every_cursor() {
+    let mut state = measured();
+    types(&mut state, "H");
+    assert_eq!(state.tree.node(state.tree.list.at).expect("a node").id, "DRAM_Bound");
+    types(&mut state, "Enter j k Enter");
+    assert_eq!(state.screen(), Screen::Blocks);
+    let line = state.blocks.line(state.blocks.list.at).expect("an instruction");
+    assert_eq!(line.text, "mulsd xmm0,qword ptr [rsi]", "the cursor starts on the hottest");
+    types(&mut state, "j");
+    let asked = types(&mut state, "Enter");
+    // The whole loop body: mulsd, add, dec, jne, as objdump would print its bytes.
+    let bytes = vec![0xf2, 0x0f, 0x59, 0x06, 0x48, 0x01, 0xd6, 0xff, 0xc9, 0x75, 0xf5];
+    assert_eq!(asked, [Effect::Measure(1, bytes)]);
+    assert!(picture(&state).contains("measuring"), "{}", picture(&state));
+    update(&mut state, Action::Measured(1, Ok(Box::new(block_report()))));
+    assert!(picture(&state).contains("4.000 cycles per iteration"), "{}", picture(&state));
+
+    assert_eq!(types(&mut state, "Esc"), []);
+    assert_eq!(state.blocks.line(state.blocks.list.at).expect("a line").text, "add rsi,rdx");
+    types(&mut state, "h");
+    assert_eq!(state.functions.row(state.functions.list.at).expect("one").name, "multiply");
+    types(&mut state, "Esc");
+    assert_eq!(state.tree.node(state.tree.list.at).expect("a node").id, "DRAM_Bound");
+    assert_eq!(types(&mut state, "Esc Esc"), [], "Esc never quits");
+    assert_eq!(types(&mut state, "q"), [Effect::Quit]);
+}
+
+#[test]
+fn a_block_measured_once_is_there_at_once_the_second_time() {
+    let mut state = measured();
+    types(&mut state, "Enter Enter Enter");
+    update(&mut state, Action::Measured(1, Ok(Box::new(block_report()))));
+    assert_eq!(types(&mut state, "Esc Enter"), []);
+    assert!(picture(&state).contains("4.000 cycles"), "{}", picture(&state));
+    assert!(matches!(types(&mut state, "r")[..], [Effect::Measure(2, _)]), "r measures again");
+}
+
+#[test]
+fn leaving_or_cancelling_calls_the_measurement_off_and_its_result_is_not_shown() {
+    let mut state = measured();
+    types(&mut state, "Enter Enter Enter");
+    assert_eq!(types(&mut state, "c"), [Effect::Cancel(1)]);
+    assert!(picture(&state).contains("cancelled"), "{}", picture(&state));
+    update(&mut state, Action::Measured(1, Ok(Box::new(block_report()))));
+    assert!(!picture(&state).contains("4.000"), "{}", picture(&state));
+    types(&mut state, "r");
+    assert_eq!(types(&mut state, "Esc"), [Effect::Cancel(2)]);
+}
+
+#[test]
+fn the_cursor_stays_on_its_function_when_numbers_and_order_change() {
+    let mut state = measured();
+    types(&mut state, "Enter j j");
+    assert_eq!(state.functions.row(2).expect("one").name, "memset");
+    let mut newer = hot();
+    newer.functions[2].share = 0.99;
+    newer.functions.sort_by(|a, b| b.share.total_cmp(&a.share));
+    update(&mut state, Action::Functions(Box::new(newer)));
+    let now = state.functions.row(state.functions.list.at).expect("one");
+    assert_eq!((now.name.as_str(), state.functions.list.at), ("memset", 0));
+    types(&mut state, "s");
+    let now = state.functions.row(state.functions.list.at).expect("one");
+    assert_eq!(now.name, "memset", "sorting keeps it, too");
+}
+
+#[test]
+fn a_live_tree_does_not_jump_and_frozen_numbers_stand_still() {
+    let mut state = measured();
+    types(&mut state, "H");
+    let mut newer = report();
+    newer.nodes[8].value = Some(0.123);
+    types(&mut state, "z");
+    update(&mut state, Action::Interval(Box::new(newer)));
+    assert!(!picture(&state).contains("12.3 %"), "{}", picture(&state));
+    assert!(picture(&state).contains("frozen"), "{}", picture(&state));
+    types(&mut state, "z");
+    assert!(picture(&state).contains("12.3 %"), "{}", picture(&state));
+    assert_eq!(state.tree.node(state.tree.list.at).expect("a node").id, "DRAM_Bound");
+}
+
+#[test]
+fn intervals_make_a_history() {
+    let mut state = measured();
+    types(&mut state, "H");
+    for (i, value) in [0.1, 0.2, 0.4].into_iter().enumerate() {
+        let mut one = report();
+        one.interval = Some((i as f64, i as f64 + 1.0));
+        one.nodes[8].value = Some(value);
+        update(&mut state, Action::Interval(Box::new(one)));
+    }
+    assert!(picture(&state).contains("▃▅█ up to 40 %"), "{}", picture(&state));
+}
+
+#[test]
+fn search_moves_while_one_types_and_n_goes_round() {
+    let mut state = measured();
+    types(&mut state, "Enter /");
+    types(&mut state, "fil");
+    let name =
+        |state: &State| state.functions.row(state.functions.list.at).expect("one").name.clone();
+    assert_eq!(name(&state), "fill");
+    types(&mut state, "Esc");
+    assert_eq!(name(&state), "multiply", "Esc brings the cursor back");
+    types(&mut state, "/ mat Enter n");
+    assert_eq!(name(&state), "std::vector<double>::operator[]");
+    types(&mut state, "N N");
+    assert_eq!(name(&state), "fill", "backwards round the end");
+    types(&mut state, "/ nothing Enter");
+    assert!(picture(&state).contains("not found: nothing"), "{}", picture(&state));
+}
+
+#[test]
+fn a_filter_shows_what_matches_and_is_seen() {
+    let mut state = measured();
+    types(&mut state, "Enter f libc Enter");
+    let screen = picture(&state);
+    assert!(screen.contains("memset") && !screen.contains("multiply"), "{screen}");
+    assert!(screen.contains("[filter: libc]") && screen.contains("1 of 5 functions"), "{screen}");
+    types(&mut state, "f Esc");
+    assert_eq!(state.functions.rows.len(), 1, "Esc leaves it as it was");
+    types(&mut state, "Esc f dram Enter");
+    let screen = picture(&state);
+    assert!(screen.contains("DRAM Bound") && !screen.contains("Retiring"), "{screen}");
+}
+
+#[test]
+fn folding_and_the_flagged_ones() {
+    let mut state = measured();
+    let rows = state.tree.rows.len();
+    assert_eq!(rows, 8, "all but what lies below Frontend Bound, which is not flagged");
+    types(&mut state, "Space");
+    assert_eq!(state.tree.rows.len(), 9);
+    types(&mut state, "C");
+    assert_eq!(state.tree.rows.len(), 4);
+    types(&mut state, "H");
+    assert_eq!(state.tree.node(state.tree.list.at).expect("a node").id, "DRAM_Bound");
+    types(&mut state, "E g ]");
+    assert_eq!(state.tree.node(state.tree.list.at).expect("a node").id, "Backend_Bound");
+    types(&mut state, "] ] [");
+    assert_eq!(state.tree.node(state.tree.list.at).expect("a node").id, "Memory_Bound");
+}
+
+#[test]
+fn every_node_says_what_it_is_and_why_it_is_flagged_or_not() {
+    let mut state = measured();
+    update(&mut state, Action::Resize(120, 40));
+    types(&mut state, "H");
+    let screen = picture(&state);
+    for part in ["means", "causes", "next", "formula", "counts", "12,345,678", "the bottleneck"] {
+        assert!(screen.contains(part), "{part} in {screen}");
+    }
+    types(&mut state, "k");
+    assert!(picture(&state).contains("no: not over its threshold"), "{}", picture(&state));
+    types(&mut state, "d");
+    assert!(!picture(&state).contains("formula"), "{}", picture(&state));
+}
+
+#[test]
+fn source_offsets_and_samples_are_toggled() {
+    let mut state = measured();
+    types(&mut state, "Enter Enter");
+    assert!(!picture(&state).contains("matmul.c:21"), "{}", picture(&state));
+    types(&mut state, "s");
+    assert!(picture(&state).contains("matmul.c:21  sum += a[i][k]"), "{}", picture(&state));
+    let line = state.blocks.line(state.blocks.list.at).expect("a line").text.clone();
+    assert_eq!(line, "mulsd xmm0,qword ptr [rsi]", "the cursor has not moved");
+    types(&mut state, "o t");
+    let screen = picture(&state);
+    assert!(screen.contains("+3  mulsd") && screen.contains("3,000"), "{screen}");
+}
+
+#[test]
+fn the_next_function_without_going_back() {
+    let mut state = measured();
+    types(&mut state, "Enter Enter >");
+    assert_eq!(state.blocks.index, Some(1));
+    types(&mut state, "> > >");
+    assert!(
+        picture(&state).contains("the kernel's code is not readable"),
+        "a gap is told, not left blank: {}",
+        picture(&state)
+    );
+    types(&mut state, ">");
+    assert!(picture(&state).contains("no other function"), "{}", picture(&state));
+    types(&mut state, "Esc");
+    assert_eq!(state.functions.list.at, 4, "the list has come along");
+}
+
+#[test]
+fn code_that_comes_too_late_is_not_shown_under_another_name() {
+    let mut state = measured();
+    types(&mut state, "Enter Enter >");
+    let mut other = annotated();
+    other.blocks.clear();
+    update(&mut state, Action::Annotated(0, Box::new(other), Default::default()));
+    assert!(!state.blocks.rows.is_empty(), "function 1 is shown, and stays");
+}
+
+#[test]
+fn a_recording_of_samples_alone_opens_with_its_functions() {
+    let mut state = State::new(Screen::Tree, Look::default());
+    let empty = tdtool::report::Report::new(tdtool::report::Source::Imported);
+    update(&mut state, Action::Report(Box::new(empty)));
+    update(&mut state, Action::Functions(Box::new(hot())));
+    assert_eq!(state.path, [Screen::Tree, Screen::Functions]);
+}
+
+#[test]
+fn without_a_pmu_every_node_is_not_measured_with_the_reason_and_software_counts_stand_instead() {
+    let mut state = State::new(Screen::Tree, Look::default());
+    let mut bare = report();
+    bare.source = tdtool::report::Source::NoPmu;
+    for node in &mut bare.nodes {
+        node.value = None;
+        node.error = None;
+        node.over = None;
+        node.flagged = false;
+        node.bottleneck = false;
+        node.missing = Some("not measured: no core PMU in this virtual machine".into());
+    }
+    bare.software.insert("task_clock_ms".into(), Some(1500.0));
+    bare.software.insert("cpus_used".into(), Some(0.5));
+    update(&mut state, Action::Report(Box::new(bare)));
+    let screen = picture(&state);
+    assert!(screen.contains("cpus used 0.500"), "{screen}");
+    assert!(screen.contains("no core PMU in this virtual machine"), "{screen}");
+    assert!(!screen.contains(" 0.0 %"), "not measured is never 0: {screen}");
+}
+
+#[test]
+fn help_lists_every_key_of_the_screen() {
+    let mut state = measured();
+    update(&mut state, Action::Resize(120, 60));
+    types(&mut state, "Enter ?");
+    let screen = picture(&state);
+    for binding in crate::tui::keymap::bindings(Screen::Functions) {
+        assert!(screen.contains(binding.help), "{} in {screen}", binding.help);
+    }
+    assert_eq!(types(&mut state, "Esc"), []);
+    assert!(picture(&state).contains("multiply"), "{}", picture(&state));
+}

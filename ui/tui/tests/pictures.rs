@@ -1,0 +1,67 @@
+//! Every screen at three sizes, against the pictures in `ui/tui/tests/pictures/`. After a change that
+//! is meant: `TDTOOL_PICTURES=write cargo test --bin tdtool pictures`, then look at the difference.
+
+use super::made_up::{block_report, measured, picture, types};
+use crate::tui::action::Action;
+use crate::tui::state::State;
+use crate::tui::update::update;
+use std::fmt::Write as _;
+use std::path::Path;
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (40, 10)];
+
+/// Compares, or writes.
+fn check(name: &str, prepare: impl Fn(&mut State)) {
+    let mut text = String::new();
+    for (columns, rows) in SIZES {
+        let mut state = measured();
+        update(&mut state, Action::Resize(columns, rows));
+        prepare(&mut state);
+        let _ = writeln!(text, "{columns} x {rows}\n{}", picture(&state));
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("ui/tui/tests/pictures");
+    let path = folder.join(format!("{name}.txt"));
+    if std::env::var_os("TDTOOL_PICTURES").is_some() {
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(&path, &text).expect("written");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(expected, text, "{} differs:\n{text}", path.display());
+}
+
+#[test]
+fn tree() {
+    check("tree", |state| drop(types(state, "H")));
+}
+
+#[test]
+fn tree_ascii() {
+    check("tree-ascii", |state| {
+        state.look.ascii = true;
+        types(state, "H");
+        assert!(picture(state).is_ascii(), "{}", picture(state));
+    });
+}
+
+#[test]
+fn functions() {
+    check("functions", |state| drop(types(state, "Enter j")));
+}
+
+#[test]
+fn blocks() {
+    check("blocks", |state| drop(types(state, "Enter Enter s")));
+}
+
+#[test]
+fn block() {
+    check("block", |state| {
+        types(state, "Enter Enter Enter");
+        update(state, Action::Measured(1, Ok(Box::new(block_report()))));
+    });
+}
+
+#[test]
+fn help() {
+    check("help", |state| drop(types(state, "?")));
+}

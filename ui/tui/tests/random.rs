@@ -1,0 +1,130 @@
+//! Whatever is typed, in whatever order, at whatever size: nothing panics, and the cursor stays in
+//! its list.
+
+use super::made_up::{annotated, block_report, hot, measured, picture, report};
+use crate::tui::action::{Action, Command, Edit};
+use crate::tui::state::State;
+use crate::tui::update::update;
+use proptest::prelude::*;
+
+const COMMANDS: [Command; 37] = [
+    Command::Help,
+    Command::Drill,
+    Command::Back,
+    Command::Up,
+    Command::Down,
+    Command::PageUp,
+    Command::PageDown,
+    Command::HalfUp,
+    Command::HalfDown,
+    Command::Top,
+    Command::Bottom,
+    Command::Search,
+    Command::NextMatch,
+    Command::PreviousMatch,
+    Command::Filter,
+    Command::Sort,
+    Command::Invert,
+    Command::Toggle,
+    Command::Expand,
+    Command::Collapse,
+    Command::ExpandAll,
+    Command::CollapseAll,
+    Command::Hottest,
+    Command::NextHot,
+    Command::PreviousHot,
+    Command::NextSymbol,
+    Command::PreviousSymbol,
+    Command::Source,
+    Command::Offsets,
+    Command::Samples,
+    Command::Details,
+    Command::DetailsDown,
+    Command::DetailsUp,
+    Command::NextPart,
+    Command::Freeze,
+    Command::Again,
+    Command::Cancel,
+];
+
+fn edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        "[a-zA-Z ±名]".prop_map(|s: String| Edit::Insert(s.chars().next().unwrap_or('x'))),
+        Just(Edit::Erase),
+        Just(Edit::EraseWord),
+        Just(Edit::EraseAll),
+        Just(Edit::Accept),
+        Just(Edit::Abort),
+    ]
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        12 => prop::sample::select(&COMMANDS[..]).prop_map(Action::Command),
+        4 => edit().prop_map(Action::Edit),
+        2 => (1u16..160, 1u16..60).prop_map(|(w, h)| Action::Resize(w, h)),
+        1 => (1u16..6, 1u16..6).prop_map(|(w, h)| Action::Resize(w, h)),
+        1 => any::<bool>().prop_map(|less| {
+            let mut one = report();
+            if less {
+                one.nodes.truncate(5);
+            }
+            Action::Interval(Box::new(one))
+        }),
+        1 => any::<bool>().prop_map(|less| {
+            let mut one = hot();
+            if less {
+                one.functions.remove(0);
+            }
+            Action::Functions(Box::new(one))
+        }),
+        1 => (0usize..6).prop_map(|i| {
+            Action::Annotated(i, Box::new(annotated()), Default::default())
+        }),
+        1 => (0u64..6).prop_map(|id| Action::Measured(id, Ok(Box::new(block_report())))),
+        1 => (0u64..6).prop_map(|id| Action::Progress(id, 1.5, 7)),
+        1 => Just(Action::NoFunctions("for some reason".into())),
+        1 => Just(Action::NoReport("for another reason".into())),
+    ]
+}
+
+fn check(state: &State) {
+    let list = state.list();
+    assert!(list.at < list.rows.max(1) && list.top <= list.at, "{list:?}");
+    assert!(!state.path.is_empty());
+    picture(state);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_panics(actions in prop::collection::vec(action(), 1..80), ascii: bool) {
+        let mut state = measured();
+        state.look.ascii = ascii;
+        state.look.color = !ascii;
+        for action in actions {
+            // Keys reach a prompt as edits only, as the events do it.
+            let typed = matches!(action, Action::Command(_));
+            if typed && state.prompt.is_some() {
+                update(&mut state, Action::Edit(Edit::Insert('m')));
+            } else {
+                update(&mut state, action);
+            }
+            check(&state);
+        }
+    }
+}
+
+#[test]
+fn every_screen_at_every_small_size() {
+    for (columns, rows) in (1..24).flat_map(|c| (1..12).map(move |r| (c, r))) {
+        let mut state = measured();
+        update(&mut state, Action::Resize(columns, rows));
+        for command in [Command::Drill, Command::Drill, Command::Drill, Command::Help] {
+            check(&state);
+            update(&mut state, Action::Command(command));
+        }
+        check(&state);
+    }
+}

@@ -1,0 +1,105 @@
+//! The prompt at the foot: search and filter work while one types.
+
+use super::moves::moved;
+use crate::tui::action::{Command, Edit};
+use crate::tui::state::{Ask, Prompt, State, matches};
+
+/// Longest text that is taken.
+const LONGEST: usize = 200;
+
+/// Opens the prompt.
+pub fn open(state: &mut State, command: Command) {
+    let row = state.list().at;
+    let (ask, text, before) = match command {
+        Command::Filter => (Ask::Filter, state.filter().to_owned(), state.filter().to_owned()),
+        _ => (Ask::Search, String::new(), state.search.clone()),
+    };
+    state.prompt = Some(Prompt { ask, text, row, before });
+}
+
+/// A keystroke in it.
+pub fn edit(state: &mut State, edit: Edit) {
+    let Some(mut prompt) = state.prompt.take() else { return };
+    match edit {
+        Edit::Accept => return accept(state, &prompt),
+        Edit::Abort => return abort(state, &prompt),
+        Edit::Erase if prompt.text.is_empty() => return abort(state, &prompt),
+        Edit::Erase => {
+            prompt.text.pop();
+        }
+        Edit::EraseAll => prompt.text.clear(),
+        Edit::EraseWord => {
+            let kept = prompt.text.trim_end().rfind(' ').map_or(0, |i| i + 1);
+            prompt.text.truncate(kept);
+        }
+        Edit::Insert(c) if prompt.text.chars().count() < LONGEST && !c.is_control() => {
+            prompt.text.push(c);
+        }
+        Edit::Insert(_) => {}
+    }
+    match prompt.ask {
+        Ask::Filter => state.set_filter(&prompt.text),
+        Ask::Search => {
+            let found = find(state, &prompt.text, prompt.row, true, true);
+            let row = found.unwrap_or(prompt.row);
+            state.list_mut().to(row);
+            moved(state);
+        }
+    }
+    state.prompt = Some(prompt);
+}
+
+fn accept(state: &mut State, prompt: &Prompt) {
+    if prompt.ask == Ask::Filter {
+        return;
+    }
+    // An empty search is the last one again.
+    if !prompt.text.is_empty() {
+        state.search.clone_from(&prompt.text);
+        if find(state, &prompt.text, prompt.row, true, true).is_none() {
+            state.message = Some(format!("not found: {}", prompt.text));
+        }
+    } else {
+        next_match(state, true);
+    }
+}
+
+fn abort(state: &mut State, prompt: &Prompt) {
+    match prompt.ask {
+        Ask::Filter => state.set_filter(&prompt.before),
+        Ask::Search => {
+            state.list_mut().to(prompt.row);
+            moved(state);
+        }
+    }
+}
+
+/// To the next row that matches the last search, round the end.
+pub fn next_match(state: &mut State, forward: bool) {
+    if state.search.is_empty() {
+        state.message = Some("nothing searched for yet; / searches".into());
+        return;
+    }
+    let wanted = state.search.clone();
+    match find(state, &wanted, state.list().at, forward, false) {
+        Some(row) => {
+            state.list_mut().to(row);
+            moved(state);
+        }
+        None => state.message = Some(format!("not found: {wanted}")),
+    }
+}
+
+/// The first matching row from `from`, which counts itself only if `here`.
+fn find(state: &State, wanted: &str, from: usize, forward: bool, here: bool) -> Option<usize> {
+    let rows = state.list().rows;
+    if rows == 0 || wanted.is_empty() {
+        return None;
+    }
+    let first = usize::from(!here);
+    let mut order = (first..=rows).map(|step| {
+        let step = step % rows;
+        if forward { (from + step) % rows } else { (from + rows - step) % rows }
+    });
+    order.find(|&row| matches(&state.row_text(row), wanted))
+}

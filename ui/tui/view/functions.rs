@@ -1,0 +1,148 @@
+//! The functions with samples, one a row.
+
+use super::Layout;
+use super::ink::{Tone, fit, fit_right, heat, put, put_row, wrap};
+use crate::tui::state::{Functions, Hot, Load, State};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use tdtool::profile::hot::{HotFunction, Skid};
+use tdtool::report::format;
+
+/// Draws the screen.
+pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
+    let functions = &state.functions;
+    let area = layout.list;
+    let why = match &functions.data {
+        Load::Ready(hot) => {
+            head(state, hot, buffer, layout.head);
+            (functions.rows.is_empty()).then(|| match hot.functions.is_empty() {
+                true => format!("No function has samples. {}", hot.notes.join(". ")),
+                false => "no function matches the filter".to_owned(),
+            })
+        }
+        Load::Loading => Some("reading samples and symbols …".to_owned()),
+        Load::Missing(why) => Some(why.clone()),
+    };
+    if let Some(why) = why {
+        let lines = wrap(&state.look.prose(&why), usize::from(area.width));
+        let lines: Vec<Line> = lines.into_iter().map(Line::from).collect();
+        return put(buffer, area, &lines, 0);
+    }
+    let columns = Columns::of(usize::from(area.width));
+    for (y, row) in functions.list.shown(usize::from(area.height)).enumerate() {
+        if let Some(function) = functions.row(row) {
+            let line = line(state, function, &columns);
+            put_row(buffer, area, y, &line, row == functions.list.at);
+        }
+    }
+}
+
+/// How well samples' addresses are known.
+fn skid(skid: Skid) -> &'static str {
+    match skid {
+        Skid::None => "addresses exact",
+        Skid::Some => "addresses may be a few instructions late",
+        Skid::Timer => "timer: addresses lag, often behind a slow instruction",
+    }
+}
+
+fn head(state: &State, hot: &Hot, buffer: &mut Buffer, area: Rect) {
+    let look = state.look;
+    let functions = &state.functions;
+    if area.height >= 2 {
+        let mut parts =
+            vec![hot.event.clone(), format!("{} samples", format::count(hot.samples as f64))];
+        if hot.lost > 0 {
+            parts.push(format!("{} lost", format::count(hot.lost as f64)));
+        }
+        parts.push(format!("{} of {} functions", functions.rows.len(), hot.functions.len()));
+        parts.push(skid(hot.skid).to_owned());
+        parts.extend(hot.notes.iter().cloned());
+        let text = look.prose(&parts.join(" · ")).into_owned();
+        let line = Line::from(look.span(text, Tone::Dim));
+        buffer.set_line(area.x, area.y, &line, area.width);
+    }
+    if area.height >= 1 {
+        let columns = Columns::of(usize::from(area.width));
+        let line = Line::from(look.span(titles(functions, &columns), Tone::Bold));
+        buffer.set_line(area.x, area.bottom() - 1, &line, area.width);
+    }
+}
+
+fn titles(functions: &Functions, columns: &Columns) -> String {
+    let first = if functions.samples { "samples" } else { "share" };
+    let order = |name: &str, label: &str| {
+        let arrow = if functions.invert { "↑" } else { "↓" };
+        if functions.order.label() == label { format!("{name}{arrow}") } else { name.to_owned() }
+    };
+    let mut text = fit_right(&order(first, "share"), 8) + " ";
+    if columns.bar > 0 {
+        text += &" ".repeat(columns.bar + 1);
+    }
+    text += &fit(&order("function", "name"), columns.name);
+    if columns.module > 0 {
+        text += " ";
+        text += &fit(&order("module", "module"), columns.module);
+    }
+    if columns.source > 0 {
+        text += " ";
+        text += &fit(&order("source", "source line"), columns.source);
+    }
+    text
+}
+
+/// How wide the columns are; 0: not shown.
+struct Columns {
+    bar: usize,
+    name: usize,
+    module: usize,
+    source: usize,
+}
+
+impl Columns {
+    fn of(columns: usize) -> Self {
+        let (bar, module, source) = match columns {
+            110.. => (12, 20, 26),
+            80.. => (8, 16, 18),
+            60.. => (6, 14, 0),
+            36.. => (0, 10, 0),
+            _ => (0, 0, 0),
+        };
+        let gap = |n: usize| if n > 0 { n + 1 } else { 0 };
+        let name = columns.saturating_sub(9 + gap(bar) + gap(module) + gap(source));
+        Self { bar, name, module, source }
+    }
+}
+
+fn line(state: &State, f: &HotFunction, columns: &Columns) -> Line<'static> {
+    let look = state.look;
+    let tone = heat(f.share);
+    let value = match state.functions.samples {
+        true => format::count(f.samples as f64),
+        false => format!("{:.2} %", 100.0 * f.share),
+    };
+    let mut spans = vec![look.span(fit_right(&value, 8) + " ", tone)];
+    if columns.bar > 0 {
+        spans.push(look.span(look.bar(f.share, columns.bar) + " ", tone));
+    }
+    spans.push(Span::raw(fit(&f.name, columns.name)));
+    if columns.module > 0 {
+        spans.push(look.span(format!(" {}", fit(&f.module, columns.module)), Tone::Plain));
+    }
+    if columns.source > 0 {
+        spans.push(look.span(format!(" {}", fit(&source(f), columns.source)), Tone::Dim));
+    }
+    Line::from(spans)
+}
+
+/// `matmul.c:17`, or why the code cannot be shown.
+fn source(f: &HotFunction) -> String {
+    let name = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
+    match (&f.file, f.line, &f.gap) {
+        (Some(file), Some(line), _) => format!("{}:{line}", name(file)),
+        (Some(file), None, _) => name(file),
+        (None, _, Some(gap)) => gap.clone(),
+        (None, _, None) => "-".to_owned(),
+    }
+}

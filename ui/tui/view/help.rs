@@ -1,0 +1,65 @@
+//! The `?` screen: the keys of the screen it was called from.
+
+use super::ink::{Tone, fit, put, width, wrap};
+use crate::tui::keymap::{bindings, names};
+use crate::tui::state::{Screen, State};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+/// Draws it.
+pub fn draw(state: &State, buffer: &mut Buffer, area: Rect) {
+    let lines = lines(state, usize::from(area.width));
+    put(buffer, area, &lines, state.help.unwrap_or(0));
+}
+
+/// All its lines.
+pub fn lines(state: &State, columns: usize) -> Vec<Line<'static>> {
+    let look = state.look;
+    let title = match state.screen() {
+        Screen::Tree => "Keys of the tree",
+        Screen::Functions => "Keys of the functions",
+        Screen::Blocks => "Keys of the blocks",
+        Screen::Block => "Keys of the measured block",
+    };
+    let mut lines = vec![Line::from(look.span(title, Tone::Bold)), Line::default()];
+    let all: Vec<_> = bindings(state.screen()).map(|b| (names(b), b.help)).collect();
+    let keys = all.iter().map(|(keys, _)| width(keys)).max().unwrap_or(0);
+    let keys = keys.min(columns / 2);
+    for (name, help) in all {
+        for (i, text) in wrap(help, columns.saturating_sub(keys + 2)).iter().enumerate() {
+            let name = if i == 0 { name.as_str() } else { "" };
+            let name = look.span(fit(name, keys) + "  ", Tone::Bold);
+            lines.push(Line::from(vec![name, Span::raw(text.clone())]));
+        }
+    }
+    lines.push(Line::default());
+    for text in wrap(marks(state.screen()), columns) {
+        lines.push(Line::from(look.span(look.prose(&text).into_owned(), Tone::Dim)));
+    }
+    lines
+}
+
+/// What the marks of a screen mean.
+fn marks(screen: Screen) -> &'static str {
+    match screen {
+        Screen::Tree => {
+            "● (in ASCII *): over its threshold, as are all nodes above it. ◀ (<) bottleneck: the \
+             flagged node to work on first. ? mismeasured: outside of -5 to 105 %. The number \
+             behind ± (+-) is half of the 95 % interval."
+        }
+        Screen::Functions => {
+            "Shares are of all samples that count. Where the addresses are not exact, a share may \
+             belong to the instruction before."
+        }
+        Screen::Blocks => {
+            "↺ (@): the head of a loop; indentation: how many loops are around. ↑ (^): a jump \
+             back to the head; → (>): where the block goes on; ? edges missing: an indirect jump \
+             whose targets were not found."
+        }
+        Screen::Block => {
+            "Throughput is in core cycles per iteration of the block, with its working set in the \
+             caches; what that assumes stands under assumptions."
+        }
+    }
+}
