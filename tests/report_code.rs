@@ -1,5 +1,7 @@
 //! Where the time goes: hot functions and blocks of real programs, as a user asks for them.
 
+#![allow(clippy::print_stderr)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
