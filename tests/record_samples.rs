@@ -84,11 +84,13 @@ fn record(session: &Path, options: &[&str], command: &[String]) -> (Output, Stri
 }
 
 fn samples(recording: &Recording) -> Vec<&Sample> {
-    let sample = |r| match r {
-        &Record::Sample { ref sample, .. } => Some(&**sample),
-        _ => None,
-    };
-    recording.records.iter().filter_map(sample).collect()
+    let mut all = Vec::new();
+    for record in &recording.records {
+        if let Record::Sample { sample, .. } = record {
+            all.push(&**sample);
+        }
+    }
+    all
 }
 
 /// CPU seconds that were counted beside the samples.

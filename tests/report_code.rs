@@ -1,5 +1,7 @@
 //! Where the time goes: hot functions and blocks of real programs, as a user asks for them.
 
+#![allow(clippy::print_stderr)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -7,22 +9,24 @@ use std::process::{Command, Output};
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
-__attribute__((noinline)) unsigned light(unsigned n) {
-    unsigned x = n;
+__attribute__((noinline)) unsigned light(unsigned n, unsigned x) {
     for (unsigned i = 0; i < n; i++) x = x * 1664525u + 1013904223u;
     return x;
 }
-__attribute__((noinline)) unsigned heavy(unsigned n) {
-    unsigned x = n;
+__attribute__((noinline)) unsigned heavy(unsigned n, unsigned x) {
     for (unsigned i = 0; i < 3 * n; i++) x = x * 1664525u + 1013904223u;
     return x;
 }
 int main(int argc, char **argv) {
     unsigned rounds = atoi(argv[1]), x = 0;
-    for (unsigned i = 0; i < rounds; i++) x += light(1000000) + heavy(1000000);
+    for (unsigned i = 0; i < rounds; i++) x += light(1000000, i) + heavy(1000000, i);
     printf("%u\n", x);
 }
 "#;
+
+/// Without a frame of its own a function's caller is not in the chain, and gcc gives leaf functions
+/// none when it optimises.
+const FRAMES: [&str; 2] = ["-O0", "-fno-omit-frame-pointer"];
 
 fn tdtool(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tdtool")).args(arguments).output().expect("tdtool starts")
@@ -117,7 +121,7 @@ fn a_program_that_was_rebuilt_since_is_not_annotated() {
 #[test]
 fn callers_need_chains_and_are_found_in_them() {
     let folder = tempfile::tempdir().expect("a folder");
-    let Some(binary) = program(folder.path(), &["-fno-omit-frame-pointer"]) else { return };
+    let Some(binary) = program(folder.path(), &FRAMES) else { return };
     let Some(session) = record(folder.path(), &binary, &[]) else { return };
     let refused = tdtool(&["report", &session, "--callers", "heavy"]);
     assert!(!refused.status.success());
@@ -128,7 +132,7 @@ fn callers_need_chains_and_are_found_in_them() {
     let output = tdtool(&["report", &session, "--callers", "heavy", "--folded", name]);
     let text = String::from_utf8_lossy(&output.stdout);
     let callers = text.split("Callers of heavy").nth(1).expect("callers");
-    assert!(callers.lines().nth(1).is_some_and(|line| line.ends_with("main")), "{callers}");
+    assert!(callers.lines().nth(1).is_some_and(|line| line.ends_with(" main")), "{callers}");
     let folded = std::fs::read_to_string(folded).expect("folded stacks");
     assert!(folded.lines().any(|line| line.contains(";main;heavy ")), "{folded}");
 }

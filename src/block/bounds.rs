@@ -84,16 +84,21 @@ impl Profiler {
     ) -> Result<Option<Failure>> {
         let width = width(block, Processor::here());
         let (passes, rounds) = (self.options.passes, self.options.rounds);
-        for left in (0..TRIES).rev() {
-            if let Some(failure) = self.timed(form, passes, rounds, timed)? {
+        for _ in 0..TRIES {
+            let mut next = Timed::default();
+            if let Some(failure) = self.timed(form, passes, rounds, &mut next)? {
                 return Ok(Some(failure));
             }
-            let high = timed.range().map_or(f64::INFINITY, |r| r.1);
-            if left == 0 || !width.as_ref().is_some_and(|w| is_above(w, high, ends(shape))) {
+            let first = timed.batches.is_empty();
+            if !first && next.passes < passes {
+                // No time was left for another.
                 break;
             }
-            let changed = timed.changed;
-            *timed = Timed { contended: timed.contended, changed, ..Timed::default() };
+            let high = next.range().map_or(f64::INFINITY, |r| r.1);
+            *timed = next;
+            if !width.as_ref().is_some_and(|w| is_above(w, high, ends(shape))) {
+                break;
+            }
         }
         Ok(None)
     }

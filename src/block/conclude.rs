@@ -5,6 +5,7 @@ use super::document::{
     Code, FormResult, Hierarchy, Line, Mode, Report, Samples, Status, Throughput, Where,
 };
 use super::processor::Processor;
+use super::profile::RARE_PASSES;
 use super::timed::Timed;
 use crate::code::Block;
 
@@ -24,11 +25,7 @@ pub fn conclude(
     };
     let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
         report.status = Status::Unstable;
-        report.reason = Some(if timed.void.is_empty() {
-            "something else used the core nearly all the time".to_owned()
-        } else {
-            timed.void[0].clone()
-        });
+        report.reason = Some(disturbed(timed, "nearly all the time"));
         return;
     };
     let modes = timed.modes();
@@ -42,15 +39,27 @@ pub fn conclude(
     report.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
     if timed.passes < passes {
         report.status = Status::Unstable;
-        report.reason = Some(format!(
-            "something else used the core: {} of {passes} passes were calm",
-            timed.passes
-        ));
+        let when = format!("{} of {passes} passes were calm", timed.passes);
+        report.reason = Some(disturbed(timed, &when));
     } else if cycles <= 0.0 || !timed.is_reproduced() {
         report.status = Status::Unstable;
+        let (low, high) = timed.batch_range().unwrap_or((low, high));
         report.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
+    } else if timed.passes > 1 && timed.is_rare() && timed.passes < RARE_PASSES * passes {
+        report.status = Status::Unstable;
+        let when = "before its fastest state, which is rare, was met more often";
+        report.reason = Some(disturbed(timed, when));
     } else {
         report.status = Status::Ok;
+    }
+}
+
+/// What kept rounds from counting, most of all.
+fn disturbed(timed: &Timed, when: &str) -> String {
+    match timed.void.first() {
+        Some(why) if timed.contended == 0 || timed.void.len() >= timed.batches.len() => why.clone(),
+        _ if timed.changed > timed.contended => format!("the clock changed: {when}"),
+        _ => format!("something else used the core: {when}"),
     }
 }
 
@@ -58,7 +67,12 @@ pub fn conclude(
 pub fn form_result(timed: &Timed, copies: usize, reason: Option<String>) -> FormResult {
     let range = timed.range();
     let reason = reason.or_else(|| {
-        timed.cycles().is_none().then(|| "the core was shared the whole time".to_owned())
+        (!timed.is_reproduced()).then(|| match timed.batch_range() {
+            None => disturbed(timed, "the whole time"),
+            Some((low, high)) => {
+                format!("unstable: batches lie between {low:.3} and {high:.3} cycles")
+            }
+        })
     });
     FormResult {
         cycles: timed.cycles(),

@@ -115,6 +115,8 @@ impl Engine {
         if self.cpus.len() > 1 {
             self.at = (self.at + 1) % self.cpus.len();
             let cpu = self.cpus[self.at];
+            // Another core may be of another kind.
+            self.sentinel = Sentinel::default();
             self.worker()?.move_to(cpu);
         }
         Ok(())
@@ -188,7 +190,11 @@ impl Engine {
         if Processor::here().sustains_width() {
             return Ok(());
         }
+        let narrow = std::mem::take(&mut self.sentinel);
         self.wide = self.calm_share(24)? >= 0.5;
+        if !self.wide {
+            self.sentinel = narrow;
+        }
         Ok(())
     }
 

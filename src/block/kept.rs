@@ -27,7 +27,7 @@ pub fn keep(
     let steady: Vec<Vec<Calibration>> = tried.iter().map(|(_, rounds)| steady(rounds)).collect();
     let ratios: Vec<Option<f64>> = (0..tried.len()).map(|i| ratio(i, &steady, timed)).collect();
     let mut waiting = Vec::new();
-    for ((placement, rounds), ratio) in tried.into_iter().zip(ratios) {
+    for (((placement, rounds), steady), ratio) in tried.into_iter().zip(steady).zip(ratios) {
         let Some(ratio) = ratio else {
             waiting.push(placement);
             continue;
@@ -35,14 +35,15 @@ pub fn keep(
         let all: Vec<Calibration> = rounds.iter().map(|r| r.calibration).collect();
         let mut calm = vec![true; all.len()];
         if let Some(sentinel) = sentinel.as_deref_mut() {
-            sentinel.learn(&all, ratio);
+            sentinel.learn(&steady, ratio);
             calm = sentinel.calm(&all, ratio);
         }
         let mut batch = timed.partial.remove(&placement).unwrap_or_default();
         for ((round, calm), steady) in rounds.iter().zip(calm).zip(TscClock::steady(&all)) {
             match (calm, steady) {
-                (false, _) => timed.contended += 1,
-                (true, false) => timed.changed += 1,
+                // A slower clock makes the sentinel longer, too.
+                (_, false) => timed.changed += 1,
+                (false, true) => timed.contended += 1,
                 (true, true) => {
                     timed.kept += 1;
                     batch.long.push(ratio * round.long);
@@ -50,7 +51,7 @@ pub fn keep(
                 }
             }
         }
-        timed.step = step(&all) * ratio;
+        timed.step = timed.step.max(step(&all) * ratio);
         if 2 * batch.long.len() < rounds.len() {
             waiting.push(placement);
             timed.partial.insert(placement, batch);
@@ -71,13 +72,13 @@ fn steady(rounds: &[Round]) -> Vec<Calibration> {
 /// Cycles per tick of a placement, by its rounds and those of the others with the same clock. The
 /// clock may have changed between placements.
 fn ratio(index: usize, steady: &[Vec<Calibration>], timed: &mut Timed) -> Option<f64> {
-    let own = TscClock::cycles_per_tick(&steady[index]);
-    let own = own.map_err(|reason| timed.void.push(reason)).ok()?;
+    let mut or_void = |ratio: Result<f64, String>| ratio.map_err(|why| timed.is_void(why)).ok();
+    let own = or_void(TscClock::cycles_per_tick(&steady[index]))?;
     let same = |rounds: &&Vec<Calibration>| {
         TscClock::cycles_per_tick(rounds).is_ok_and(|r| (r / own - 1.0).abs() <= SAME_CLOCK)
     };
     let together: Vec<Calibration> = steady.iter().filter(same).flatten().copied().collect();
-    TscClock::cycles_per_tick(&together).ok()
+    or_void(TscClock::cycles_per_tick(&together))
 }
 
 #[cfg(test)]

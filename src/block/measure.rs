@@ -288,9 +288,11 @@ impl Form {
         let mut plan = Vec::new();
         let most = at::SCHEDULE_MAX / 8;
         let count = (count + WARM).min(most);
+        // Three chains at least, where there are few rounds.
+        let every = if count < 16 { 2 } else { 4 };
         for round in 0..count {
             plan.extend([4, short, long, 4, 0, 1]);
-            if round % 4 == 3 {
+            if round % every == every - 1 {
                 plan.extend([2, 3]);
             }
         }
@@ -305,7 +307,7 @@ impl Form {
         let mut all = Vec::with_capacity(count);
         for round in 0..count {
             let [before, short, long, behind, add_long, add_short] = [(); 6].map(|()| next());
-            let multiply = (round % 4 == 3).then(|| (next(), next()));
+            let multiply = (round % every == every - 1).then(|| (next(), next()));
             let calibration =
                 Calibration { add: (add_long, add_short), multiply, sentinel: (before, behind) };
             all.push(Round { long, short, calibration });

@@ -68,6 +68,7 @@ mod seek;
 mod shape;
 #[cfg(target_arch = "x86_64")]
 mod skeleton;
+mod state;
 mod stats;
 #[cfg(target_arch = "x86_64")]
 mod steady;

@@ -60,11 +60,11 @@ impl Processor {
         self.width.map_or(6, |width| width as usize)
     }
 
-    /// Whether it is known to sustain that with two loads among them: six wide, and not one of the
-    /// first two Zen, which dispatch six operations but decode fewer instructions.
+    /// Whether it was measured to sustain that with two loads among them; of others it has to be
+    /// seen first.
     pub fn sustains_width(&self) -> bool {
-        let early = self.table.as_deref().is_some_and(|t| t == "zen1" || t == "zen2");
-        self.width.is_some_and(|width| width >= 6) && !early
+        // Golden Cove and its descendants with the same front end.
+        self.table.as_deref().is_some_and(|t| ["adl", "spr", "emr", "gnr"].contains(&t))
     }
 
     fn detect() -> Self {

@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_micros(300);
 type Look = (usize, Repeat, f64);
 
 /// So many times as many passes are made where the fastest state is rare.
-const RARE_PASSES: usize = 2;
+pub(super) const RARE_PASSES: usize = 2;
 
 /// Most repetitions of the copies.
 const REPEAT: u32 = 64;
@@ -303,6 +303,9 @@ impl Profiler {
         while Instant::now() < self.deadline && self.engine.timeouts == before {
             if self.options.watch.is_cancelled() {
                 return Ok(false);
+            }
+            if !self.options.sentinel {
+                return Ok(true);
             }
             if self.engine.calm_share(6)? >= 0.75 {
                 return Ok(self.engine.timeouts == before);

@@ -6,17 +6,14 @@
 //! of several batches are in, for the long and the short run by itself; the others are told as
 //! modes.
 
-use super::stats::{mean, median, modes};
-use std::collections::{BTreeMap, BTreeSet};
+use super::state::{Nearness, Run, State, fastest};
+use super::stats::{median, modes};
+use std::collections::BTreeMap;
 
-/// Batches that must have met the fastest state.
-const AGREE: usize = 2;
-/// The least share of all rounds in it, as a divisor, and their least number.
-const ROUNDS: (usize, usize) = (12, 4);
 /// A state with less than this share of the rounds is rare.
 const RARE: f64 = 0.25;
-/// How far apart rounds of a state may lie in any case, in cycles: the counter's own noise.
-const NEAR: f64 = 5.0;
+/// How far states met too seldom to be believed may put a result in doubt, as a share.
+const DOUBT: f64 = 0.1;
 
 /// The calm rounds of one placement in one pass.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -61,19 +58,17 @@ pub struct Timed {
     pub void: Vec<String>,
 }
 
-/// The fastest state of one kind of run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Fastest {
-    mean: f64,
-    /// Standard error of the mean.
-    error: f64,
-    /// Batches that met it.
-    batches: usize,
-    /// Its share of the rounds.
-    share: f64,
-}
+/// Most reasons kept.
+const REASONS: usize = 20;
 
 impl Timed {
+    /// Notes why rounds are void.
+    pub fn is_void(&mut self, why: String) {
+        if self.void.len() < REASONS {
+            self.void.push(why);
+        }
+    }
+
     /// Cycles per iteration in the fastest state; where there is none, of the median round.
     pub fn cycles(&self) -> Option<f64> {
         if self.batches.is_empty() {
@@ -83,15 +78,31 @@ impl Timed {
         Some((fastest(long) - fastest(short)) / self.between)
     }
 
-    /// Twice the standard error to either side; where no state is agreed on, the range of all
-    /// batches.
+    /// Twice the standard error of the state to either side, and as far as faster states would lead
+    /// that were met too seldom to be believed; where no state is agreed on, the range of all batches.
     pub fn range(&self) -> Option<(f64, f64)> {
-        let cycles = self.cycles()?;
         if let (Some(long), Some(short)) = (self.fastest(long), self.fastest(short)) {
             let error = 2.0 * long.error.hypot(short.error) / self.between;
-            return Some((cycles - error, cycles + error));
+            let (low, high) = self.doubt(&long, &short);
+            return Some((low - error, high + error));
         }
         self.batch_range()
+    }
+
+    /// Cycles per iteration, lowest and highest, by these states and by the rounds in which one of
+    /// the runs was in a faster state: the other may have been in a faster one, too.
+    fn doubt(&self, long: &State, short: &State) -> (f64, f64) {
+        let cycles = (long.mean - short.mean) / self.between;
+        let of = |rounds: &[(usize, usize)]| {
+            let paired = |(batch, round): &(usize, usize)| {
+                let batch = self.batches.get(*batch)?;
+                Some((batch.long.get(*round)? - batch.short.get(*round)?) / self.between)
+            };
+            let all: Vec<f64> = rounds.iter().filter_map(paired).collect();
+            if all.is_empty() { cycles } else { median(&all) }
+        };
+        let (by_long, by_short) = (of(&long.seldom), of(&short.seldom));
+        (cycles.min(by_long).min(by_short), cycles.max(by_long).max(by_short))
     }
 
     /// Cycles per iteration of the lowest and of the highest batch.
@@ -101,73 +112,55 @@ impl Timed {
         Some((low, each().max_by(f64::total_cmp)?))
     }
 
-    /// Whether the fastest state of both runs was met often enough to be believed.
+    /// Whether both runs have a fastest state, and none faster, if seldom met, would change the
+    /// result by much.
     pub fn is_reproduced(&self) -> bool {
-        let enough = AGREE.min(self.batches.len()).max(self.batches.len().div_ceil(6));
-        let met = |of| self.fastest(of).is_some_and(|f: Fastest| f.batches >= enough);
-        met(long) && met(short) && self.cycles().is_some_and(|c| c > 0.0)
+        let (Some(long), Some(short)) = (self.fastest(long), self.fastest(short)) else {
+            return false;
+        };
+        let cycles = (long.mean - short.mean) / self.between;
+        let (low, high) = self.doubt(&long, &short);
+        let near = (DOUBT * cycles).max(self.near * long.mean / self.between);
+        cycles > 0.0 && high - cycles <= near && cycles - low <= near
     }
 
-    /// States of the long run, as cycles per iteration with their shares.
+    /// Cycles per iteration of all rounds, as groups with their shares.
     pub fn modes(&self) -> Vec<(f64, f64)> {
-        let short = self.fastest(short).map_or_else(|| self.median(short), |f| f.mean);
-        let rounds = self.rounds(long);
-        let all: Vec<f64> = rounds.iter().map(|(l, _)| (l - short) / self.between).collect();
+        let pairs = |b: &Batch| b.long.iter().zip(&b.short).map(|(l, s)| l - s).collect::<Vec<_>>();
+        let all: Vec<f64> =
+            self.batches.iter().flat_map(pairs).map(|cycles| cycles / self.between).collect();
         // One round more or less is no state.
         let least = 1.5 / all.len() as f64;
         modes(&all, 0.02, 0.01).into_iter().filter(|(_, share)| *share > least).collect()
     }
 
-    /// Whether the fastest state is rare: it may be met more often, or a faster one, if it goes on.
+    /// Whether the fastest state is rare or not the fastest seen: it may be met more often, or a
+    /// faster one, if it goes on.
     pub fn is_rare(&self) -> bool {
         let rare = |of| self.fastest(of).is_none_or(|f| f.share < RARE);
-        rare(long) || rare(short)
+        rare(long) || rare(short) || !self.is_reproduced()
     }
 
     /// How many batches met the fastest state: of the long run, of the short run.
     pub fn agreeing(&self) -> (usize, usize) {
-        let count = |of| self.fastest(of).map_or(0, |f: Fastest| f.batches);
+        let count = |of| self.fastest(of).map_or(0, |f| f.batches);
         (count(long), count(short))
     }
 
-    /// The rounds of all batches with the number of their batch, in ascending order.
-    fn rounds(&self, of: fn(&Batch) -> &[f64]) -> Vec<(f64, usize)> {
-        let numbered = |(i, batch)| of(batch).iter().map(move |cycles| (*cycles, i));
-        let mut all: Vec<(f64, usize)> =
-            self.batches.iter().enumerate().flat_map(numbered).collect();
-        all.sort_by(|a, b| a.0.total_cmp(&b.0));
-        all
+    /// All runs of a kind.
+    fn rounds(&self, of: fn(&Batch) -> &[f64]) -> Vec<Run> {
+        let numbered =
+            |(i, batch)| of(batch).iter().enumerate().map(move |(n, cycles)| (*cycles, i, n));
+        self.batches.iter().enumerate().flat_map(numbered).collect()
     }
 
     fn median(&self, of: fn(&Batch) -> &[f64]) -> f64 {
         median(&self.rounds(of).iter().map(|r| r.0).collect::<Vec<_>>())
     }
 
-    /// The lowest group of rounds that lie close together, are many enough and of enough batches:
-    /// a few rounds below it are errors of the clock rather than a state.
-    fn fastest(&self, of: fn(&Batch) -> &[f64]) -> Option<Fastest> {
-        let all = self.rounds(of);
-        let batches = AGREE.min(self.batches.len()).max(2);
-        let rounds = (all.len() / ROUNDS.0).max(ROUNDS.1).min(all.len()).max(batches);
-        let reach = |v: f64| v + (v * self.near).max(NEAR).max(2.0 * self.step);
-        let group = |start: usize| {
-            let end = all.partition_point(|(v, _)| *v <= reach(all[start].0));
-            &all[start..end]
-        };
-        let met = |group: &[(f64, usize)]| group.iter().map(|r| r.1).collect::<BTreeSet<_>>().len();
-        let dense = |start: &usize| group(*start).len() >= rounds && met(group(*start)) >= batches;
-        let first = (0..all.len()).find(dense)?;
-        // The group that begins with a stray round holds only a part of the state.
-        let near = first..first + group(first).len();
-        let state = near.map(group).max_by_key(|g| g.len())?;
-        let values: Vec<f64> = state.iter().map(|r| r.0).collect();
-        let middle = mean(&values);
-        let batches = met(state);
-        let spread = values.iter().map(|v| (v - middle).powi(2)).sum::<f64>()
-            / (values.len() as f64 - 1.0).max(1.0);
-        // Rounds of a batch err together.
-        let share = values.len() as f64 / all.len() as f64;
-        Some(Fastest { mean: middle, error: (spread / batches as f64).sqrt(), batches, share })
+    fn fastest(&self, of: fn(&Batch) -> &[f64]) -> Option<State> {
+        let near = Nearness { share: self.near, step: self.step };
+        fastest(self.rounds(of), self.batches.len(), near)
     }
 }
 
@@ -206,7 +199,8 @@ mod tests {
         assert!((t.cycles().unwrap() - 1.0).abs() < 1e-9);
         let (low, high) = t.range().unwrap();
         assert!(low < 1.0 && 1.0 < high && high - low < 0.01);
-        assert_eq!(t.modes().len(), 2);
+        // As cycles of a round: 1, 1.21 and 1.4.
+        assert_eq!(t.modes().len(), 3);
     }
 
     #[test]
@@ -220,7 +214,8 @@ mod tests {
         let mut t = timed(&[(2000.0, 1000.0); 6]);
         for (i, batch) in t.batches.iter_mut().enumerate() {
             // The clock counts in steps of 2.5; two stray rounds lie lower.
-            batch.long = [2500.0, 2402.5, 2000.0 + 2.5 * (i % 2) as f64, 2498.0].to_vec();
+            let fast = 2000.0 + 2.5 * (i % 2) as f64;
+            batch.long = [fast, 2402.5, fast, 2498.0].to_vec();
         }
         t.batches[0].long[3] = 1985.0;
         t.batches[1].long[3] = 1700.0;

@@ -102,7 +102,7 @@ impl Clock for PmuClock {
         let wanted = (rounds / ROUNDS).clamp(SAMPLES.0, SAMPLES.1);
         let process = engine.worker()?.process();
         if let Err(refused) = self.counting.open(process, &[self.cycles]) {
-            timed.void.push(Stop::Refused(refused).to_string());
+            timed.is_void(Stop::Refused(refused).to_string());
             return Ok(Pass::Done);
         }
         (timed.between, timed.near) = (form.between_whole_runs(), options.near);
@@ -115,7 +115,6 @@ impl Clock for PmuClock {
         for placement in 0..form.placements() {
             match self.placement(&mut runs, placement, wanted, options.sentinel)? {
                 Ok(taken) if 4 * taken.kept >= 3 * wanted => {
-                    timed.kept += taken.kept;
                     timed.contended += taken.dropped;
                     batches.push(taken.batch);
                 }
@@ -129,15 +128,16 @@ impl Clock for PmuClock {
                     break;
                 }
                 Err(stop) => {
-                    timed.void.push(stop.to_string());
+                    timed.is_void(stop.to_string());
                     batches.clear();
                     break;
                 }
             }
         }
         self.counting.close();
-        if matches!(outcome, Pass::Done) {
+        if matches!(outcome, Pass::Done) && batches.len() == form.placements() {
             timed.passes += 1;
+            timed.kept += batches.iter().map(|b| b.long.len()).sum::<usize>();
             timed.batches.extend(batches);
         }
         Ok(outcome)

@@ -21,7 +21,7 @@
 use crate::block::emit::{Emitter, RCX};
 use crate::block::sandbox::layout::{self as at, context};
 use crate::block::sandbox::return_offset;
-use crate::block::stats::{median, trimmed_mean};
+use crate::block::stats::trimmed_mean;
 
 /// Instructions in the body of a chain.
 const ADDS: u32 = 128;
@@ -116,19 +116,28 @@ impl TscClock {
     /// For each round, whether the clock ran as fast in it as in most: its long add chain took as
     /// long, within 1 % and a step of the counter.
     pub fn steady(rounds: &[Calibration]) -> Vec<bool> {
-        let usual = median(&rounds.iter().map(|r| r.add.0).collect::<Vec<_>>());
+        let mut all: Vec<f64> = rounds.iter().map(|r| r.add.0).collect();
+        all.sort_by(f64::total_cmp);
+        // One of the two, where half of them are of another clock.
+        let usual = all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN);
         let near = 0.01 * usual + step(rounds);
         rounds.iter().map(|r| (r.add.0 - usual).abs() <= near).collect()
     }
 }
 
-/// The smallest difference between readings: how far the counter advances at once (about 25 ticks
-/// on some processors).
+/// How far the counter advances at once: the smallest difference between readings, or where they
+/// lie in groups apart (about 25 ticks on some processors, 25 or 26 where they are scaled) the distance
+/// of these.
 pub fn step(rounds: &[Calibration]) -> f64 {
     let mut all: Vec<f64> =
         rounds.iter().flat_map(|r| [r.add.0, r.sentinel.0, r.sentinel.1]).collect();
     all.sort_by(f64::total_cmp);
-    all.windows(2).map(|w| w[1] - w[0]).filter(|d| *d > 0.0).fold(26.0, f64::min)
+    let mut gaps: Vec<f64> = all.windows(2).map(|w| w[1] - w[0]).filter(|d| *d > 0.0).collect();
+    let smallest = gaps.iter().copied().fold(26.0, f64::min);
+    gaps.retain(|gap| *gap > 2.0);
+    gaps.sort_by(f64::total_cmp);
+    let apart = gaps.get(gaps.len() / 4).filter(|_| gaps.len() >= 4).copied();
+    apart.filter(|gap| *gap > 10.0).map_or(smallest, |gap| gap.max(smallest))
 }
 
 /// One segment: dither, body, time stamp, repeat { body }, time stamp.
@@ -151,6 +160,9 @@ impl TscClock {
     /// # Errors
     /// A reason, without a full stop.
     pub fn cycles_per_tick(rounds: &[Calibration]) -> Result<f64, String> {
+        if rounds.is_empty() {
+            return Err("the clock changed all the time".to_owned());
+        }
         let mean = |get: &dyn Fn(&Calibration) -> f64| {
             trimmed_mean(&rounds.iter().map(get).collect::<Vec<_>>())
         };
@@ -160,7 +172,7 @@ impl TscClock {
         }
         let ratio = Self::add_cycles() / ticks;
         let pairs: Vec<(f64, f64)> = rounds.iter().filter_map(|r| r.multiply).collect();
-        if pairs.len() >= 3 {
+        if pairs.len() >= 2 {
             let long: Vec<f64> = pairs.iter().map(|p| p.0).collect();
             let short: Vec<f64> = pairs.iter().map(|p| p.1).collect();
             let other = Self::multiply_cycles() / (trimmed_mean(&long) - trimmed_mean(&short));

@@ -156,7 +156,9 @@ pub fn calm(samples: &[Sample], sentinel: bool) -> Vec<bool> {
     }
     let rounds: Vec<Calibration> = samples.iter().flat_map(|s| s.rounds.clone()).collect();
     let Ok(ratio) = TscClock::cycles_per_tick(&rounds) else { return vec![false; samples.len()] };
-    let calm = Sentinel::default().calm(&rounds, ratio);
+    let mut sentinel = Sentinel::default();
+    sentinel.learn(&rounds, ratio);
+    let calm = sentinel.calm(&rounds, ratio);
     let mut at = 0;
     let own = |s: &Sample| {
         let here = calm[at..at + s.rounds.len()].iter().all(|c| *c);

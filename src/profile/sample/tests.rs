@@ -48,7 +48,7 @@ fn every_field_stands_where_the_kernel_writes_it() {
         0x5555,
         8, // STACK_USER
         0x0003_0002_0000_00e1,
-        0x1186_8100_242,
+        0x118_6810_0242,
         6, // WEIGHT_STRUCT, DATA_SRC, TRANSACTION
         1,
         55, // REGS_INTR
@@ -71,7 +71,7 @@ fn every_field_stands_where_the_kernel_writes_it() {
     assert_eq!(s.registers, Some(Registers { wide: true, values: vec![(0, 100), (8, 108)] }));
     assert_eq!(s.interrupt_registers, Some(Registers { wide: false, values: vec![(1, 55)] }));
     assert_eq!(s.weight, Some(Weight { total: 225, parts: Some((2, 3)) }));
-    assert_eq!((s.data_source, s.transaction), (Some(0x1186_8100_242), Some(6)));
+    assert_eq!((s.data_source, s.transaction), (Some(0x118_6810_0242), Some(6)));
     assert_eq!((s.physical, s.cgroup, s.data_page), (Some(0x77), Some(66), Some(4096)));
     assert_eq!((s.code_page, s.unread), (Some(2 << 20), 0));
 }

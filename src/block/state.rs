@@ -1,0 +1,143 @@
+//! The fastest state that rounds of several batches are in.
+
+use super::stats::mean;
+use std::collections::BTreeMap;
+
+/// Batches that must have met it: so many, and of many batches one in so many.
+const AGREE: (usize, usize) = (2, 6);
+/// The least share of all rounds in it, as a divisor, and their least number, of few rounds half.
+const ROUNDS: (usize, usize) = (24, 4);
+/// Rounds of a batch in it, where the batch has that many, for the batch to have met it.
+const MET: usize = 2;
+/// The least share of the rounds that may be a faster state, seldom met, and their least number.
+const SELDOM: (f64, usize) = (0.03, 3);
+/// How far apart rounds of a state may lie in any case, in cycles: the counter's own noise.
+const NEAR: f64 = 5.0;
+
+/// How far rounds of one state may lie apart.
+#[derive(Debug, Clone, Copy)]
+pub struct Nearness {
+    /// As a share of the cycles.
+    pub share: f64,
+    /// How far the clock advances at once, in cycles.
+    pub step: f64,
+}
+
+impl Nearness {
+    fn above(self, cycles: f64) -> f64 {
+        cycles + (cycles * self.share).max(NEAR).max(2.0 * self.step)
+    }
+}
+
+/// One run: its cycles, its batch, and its round in that.
+pub type Run = (f64, usize, usize);
+
+/// A state of one kind of run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    /// Mean of its rounds, in cycles.
+    pub mean: f64,
+    /// Standard error of the mean: of the batches that met it.
+    pub error: f64,
+    /// Batches that met it.
+    pub batches: usize,
+    /// Its share of the rounds.
+    pub share: f64,
+    /// Batch and round of those in a faster state that was met too seldom to be believed and too
+    /// often to be strays.
+    pub seldom: Vec<(usize, usize)>,
+}
+
+/// The lowest group of rounds (of `batches` batches) that lie close together, are many enough and of enough batches. A few rounds below it are errors of the clock
+/// rather than a state.
+pub fn fastest(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<State> {
+    rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let agree = AGREE.0.min(batches).max(batches / AGREE.1);
+    let least = ROUNDS.1.min(rounds.len() / 2).max(rounds.len() / ROUNDS.0).max(2);
+    let group = |start: usize| {
+        let end = rounds.partition_point(|(v, ..)| *v <= near.above(rounds[start].0));
+        &rounds[start..end]
+    };
+    let enough = |start: &usize| {
+        let group = group(*start);
+        group.len() >= least && met(group, rounds.len(), batches).len() >= agree
+    };
+    let first = (0..rounds.len()).find(enough)?;
+    // The group that begins with a stray round holds only a part of the state.
+    let start =
+        (first..first + group(first).len()).filter(enough).max_by_key(|i| group(*i).len())?;
+    let state = group(start);
+    let means = met(state, rounds.len(), batches);
+    let middle = mean(&values(state));
+    let spread = means.iter().map(|v| (v - middle).powi(2)).sum::<f64>()
+        / (means.len() as f64 - 1.0).max(1.0);
+    let strays = (rounds.len() as f64 * SELDOM.0).max(SELDOM.1 as f64);
+    let seldom = (0..start)
+        .map(|i| &group(i)[..group(i).len().min(start - i)])
+        .find(|g| g.len() as f64 >= strays && g.iter().any(|r| r.1 != g[0].1));
+    Some(State {
+        mean: middle,
+        error: (spread / means.len() as f64).sqrt(),
+        batches: means.len(),
+        share: state.len() as f64 / rounds.len() as f64,
+        seldom: seldom.unwrap_or_default().iter().map(|r| (r.1, r.2)).collect(),
+    })
+}
+
+fn values(rounds: &[Run]) -> Vec<f64> {
+    rounds.iter().map(|r| r.0).collect()
+}
+
+/// The means of the batches that met a group: a single round of a batch may be a stray.
+fn met(group: &[Run], rounds: usize, batches: usize) -> Vec<f64> {
+    let mut each: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for (cycles, batch, _) in group {
+        each.entry(*batch).or_default().push(*cycles);
+    }
+    let enough = if rounds >= 2 * MET * batches { MET } else { 1 };
+    each.into_values().filter(|own| own.len() >= enough).map(|own| mean(&own)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEARNESS: Nearness = Nearness { share: 0.008, step: 2.5 };
+
+    /// Batches of these rounds.
+    fn of(batches: &[&[f64]]) -> Option<State> {
+        let mut rounds = Vec::new();
+        for (i, own) in batches.iter().enumerate() {
+            rounds.extend(own.iter().enumerate().map(|(n, cycles)| (*cycles, i, n)));
+        }
+        fastest(rounds, batches.len(), NEARNESS)
+    }
+
+    #[test]
+    fn a_batch_and_a_stray_round_of_another_are_no_state() {
+        let one = [2000.0; 16];
+        let mut other = [2400.0; 16];
+        other[3] = 2015.0;
+        assert_eq!(of(&[&one, &other, &[2400.0; 16]]).map(|s| s.mean), Some(2400.0));
+        other[4] = 2002.0;
+        assert!((of(&[&one, &other, &[2400.0; 16]]).unwrap().mean - 2000.0).abs() < 2.0);
+    }
+
+    #[test]
+    fn a_state_of_few_batches_among_many_is_none() {
+        let mut all: Vec<&[f64]> = vec![&[2000.0; 8]; 27];
+        all.extend([&[1980.0; 8] as &[f64]; 3]);
+        let found = of(&all).unwrap();
+        // 3 of 30 are fewer than a sixth, but they leave a doubt.
+        assert_eq!((found.mean, found.batches, found.seldom.len()), (2000.0, 27, 24));
+        assert_eq!(found.seldom[0], (27, 0));
+    }
+
+    #[test]
+    fn few_samples_can_be_in_a_state() {
+        assert_eq!(of(&[&[2000.0], &[2001.0]]).map(|s| s.batches), Some(2));
+        assert_eq!(of(&[&[2000.0, 2001.0], &[2000.0, 2500.0]]).map(|s| s.batches), Some(2));
+        assert_eq!(of(&[&[2000.0, 2100.0, 2200.0, 2300.0]]), None);
+        assert_eq!(of(&[]), None);
+    }
+}
