@@ -386,7 +386,8 @@ fn an_ordinary_user_records_user_mode() {
     assert!(all.len() > 10 && all.iter().all(|s| s.user == Some(true)), "{told}");
 }
 
-/// A file system of 256 KiB in a mount namespace of its own.
+/// A file system of 512 KiB in a mount namespace of its own. Records come in chunks of half a ring:
+/// a small one, so that several fit before the disk is full.
 #[test]
 fn a_disk_that_fills_up_keeps_what_was_written_and_the_command_goes_on() {
     need!(sampling(), "no perf events here");
@@ -395,11 +396,11 @@ fn a_disk_that_fills_up_keeps_what_was_written_and_the_command_goes_on() {
     std::fs::create_dir(&small).expect("a folder");
     let (small, kept) = (small.display().to_string(), folder.session().display().to_string());
     let script = format!(
-        "mount -t tmpfs -o size=256k none {small} || exit 99\n\
-         {} record -e cpu-clock -F 20000 -o {small}/s -- sh -c '{}; echo > {}'\n\
+        "mount -t tmpfs -o size=512k none {small} || exit 99\n\
+         {} record -e cpu-clock -F 20000 --ring 64 -o {small}/s -- sh -c '{}; echo > {}'\n\
          status=$?; cp {small}/s {kept}; exit $status",
         env!("CARGO_BIN_EXE_tdtool"),
-        turns(400_000),
+        turns(3_000_000),
         done.display()
     );
     let output = Command::new("unshare").args(["-m", "sh", "-c", &script]).output();
@@ -422,7 +423,14 @@ fn call_chains_and_registers_come_on_request() {
     let session = folder.session();
     let (output, told) = record(&session, &["-g", "--registers"], &busy(1));
     assert!(output.status.success(), "{told}");
-    let format = load_recording(&session).expect("a recording").events[0].format;
+    let recording = load_recording(&session).expect("a recording");
+    let all = samples(&recording);
+    let whole = |s: &&&Sample| {
+        s.registers.is_some() && s.chain.first().map(|f| f.ip) == s.ip && s.chain.len() > 1
+    };
+    let user = all.iter().filter(|s| s.user == Some(true));
+    assert!(user.filter(whole).count() * 2 > all.len(), "{} samples: {told}", all.len());
+    let format = recording.events[0].format;
     // CALLCHAIN and REGS_USER of linux/perf_event.h.
     assert_eq!(format.sample_type & (1 << 5 | 1 << 12), 1 << 5 | 1 << 12);
     if cfg!(target_arch = "x86_64") {
