@@ -43,9 +43,18 @@ pub struct State {
     pub batches: usize,
     /// Its share of the rounds.
     pub share: f64,
+    /// From its lowest round to its highest, in cycles.
+    pub range: (f64, f64),
     /// Batch and round of those in a faster state that was met too seldom to be believed and too
     /// often to be strays.
     pub seldom: Vec<(usize, usize)>,
+}
+
+impl State {
+    /// Whether a run of so many cycles is in this state.
+    pub fn holds(&self, cycles: f64) -> bool {
+        self.range.0 <= cycles && cycles <= self.range.1
+    }
 }
 
 /// The lowest group of rounds (of `batches` batches) that lie close together, are many enough and of enough batches. A few rounds below it are errors of the clock
@@ -80,6 +89,7 @@ pub fn fastest(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<S
         error: (spread / means.len() as f64).sqrt(),
         batches: means.len(),
         share: state.len() as f64 / rounds.len() as f64,
+        range: (state[0].0, state[state.len() - 1].0),
         seldom: seldom.unwrap_or_default().iter().map(|r| (r.1, r.2)).collect(),
     })
 }

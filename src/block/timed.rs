@@ -90,18 +90,20 @@ impl Timed {
     }
 
     /// Cycles per iteration, lowest and highest, by these states and by the rounds in which one of
-    /// the runs was in a faster state: the other may have been in a faster one, too.
+    /// the runs was faster than its state while the other was in it.
     fn doubt(&self, long: &State, short: &State) -> (f64, f64) {
         let cycles = (long.mean - short.mean) / self.between;
-        let of = |rounds: &[(usize, usize)]| {
-            let paired = |(batch, round): &(usize, usize)| {
-                let batch = self.batches.get(*batch)?;
-                Some((batch.long.get(*round)? - batch.short.get(*round)?) / self.between)
-            };
-            let all: Vec<f64> = rounds.iter().filter_map(paired).collect();
-            if all.is_empty() { cycles } else { median(&all) }
+        let round = |(batch, round): &(usize, usize)| {
+            let batch = self.batches.get(*batch)?;
+            Some((*batch.long.get(*round)?, *batch.short.get(*round)?))
         };
-        let (by_long, by_short) = (of(&long.seldom), of(&short.seldom));
+        let of = |rounds: &[(usize, usize)], other: &dyn Fn((f64, f64)) -> bool| {
+            let pairs = rounds.iter().filter_map(round).filter(|pair| other(*pair));
+            let all: Vec<f64> = pairs.map(|(l, s)| (l - s) / self.between).collect();
+            if all.len() < 2 { cycles } else { median(&all) }
+        };
+        let by_long = of(&long.seldom, &|(_, s)| short.holds(s));
+        let by_short = of(&short.seldom, &|(l, _)| long.holds(l));
         (cycles.min(by_long).min(by_short), cycles.max(by_long).max(by_short))
     }
 
