@@ -271,9 +271,10 @@ mod tests {
         let argv = ["sleep", "60"].map(OsString::from).to_vec();
         let command = Command { argv, stdout_to_stderr: false };
         let mut child = Child::prepare(&command).expect("forked");
-        kill(Pid::from_raw(child.pid), Signal::SIGINT).expect("sent");
+        // Not SIGINT: jobs in the background of a script ignore it, and so do their commands.
+        kill(Pid::from_raw(child.pid), Signal::SIGTERM).expect("sent");
         child.start().expect("started");
-        assert_eq!(child.reap().map(|(exit, _)| exit), Some(Exit::Signal(libc::SIGINT)));
+        assert_eq!(child.reap().map(|(exit, _)| exit), Some(Exit::Signal(libc::SIGTERM)));
         assert_eq!(signals.next(), None);
     }
 }
