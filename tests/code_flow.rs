@@ -333,8 +333,8 @@ fn a_functions_blocks_are_numbered_alike_everywhere() {
     let Some(data) = shared("autofdo/jump_table_test.binary") else { return };
     let (flow, ..) = function(&data, "main");
     for (number, block) in flow.blocks.iter().enumerate() {
-        let (start, bytes) =
-            read_location(&data, &Location::Function("main".into(), number)).unwrap();
+        let found = read_location(&data, &Location::Function("main".into(), number)).unwrap();
+        let (start, bytes) = (found.start, found.bytes);
         assert_eq!((start, start + bytes.len() as u64), (block.start, block.end));
     }
     let beyond = Location::Function("main".into(), flow.blocks.len());

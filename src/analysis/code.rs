@@ -88,6 +88,20 @@ pub fn enter(
         lost: profile.lost,
         notes: profile.notes.clone(),
     });
+    if (ask.callers.is_some() || ask.folded.is_some()) && profile.chains_are_cut() {
+        let note = "most call chains end after one caller: the program keeps no frame pointers; compile \
+                    it with -fno-omit-frame-pointer";
+        report.notes.push(note.to_owned());
+    }
+    if let Some((from, to)) = ask.filter.time {
+        let seconds = |ns: u64| {
+            if ns == u64::MAX { "the end".to_owned() } else { format!("{} s", ns as f64 / 1e9) }
+        };
+        let (from, to) = (seconds(from), seconds(to));
+        report
+            .notes
+            .push(format!("samples from {from} to {to} alone; counts are of the whole run"));
+    }
     report.functions =
         profile.functions.iter().take(ask.functions).map(FunctionRow::from).collect();
     let blocks = profile.blocks(ask.blocks);

@@ -94,7 +94,12 @@ pub fn of_live(
     // What runs several times has no one run that samples could be of.
     let once = ask.repeats <= 1 && ask.multiplex && !ask.drilldown;
     let Some((code, sample)) = wanted.filter(|_| once) else {
-        return live(machine, library, ask, update);
+        let mut outcome = live(machine, library, ask, update)?;
+        if wanted.is_some() {
+            let why = "several runs of the command are no one run to sample";
+            outcome.report.notes.push(format!("where the time goes is not said: {why}"));
+        }
+        return Ok(outcome);
     };
     let folder = Temporary::new()?;
     let path = folder.0.join("session");

@@ -39,34 +39,48 @@ fn address(text: &str) -> Option<u64> {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
 }
 
-/// The bytes at `location` of the ELF file `data`, and their address.
+/// A block as it lies in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located {
+    /// Its address (p_vaddr).
+    pub start: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Which block of which function it is, for people, where it was named by that.
+    pub name: Option<String>,
+}
+
+/// The block at `location` of the ELF file `data`.
 ///
 /// # Errors
 /// Not an x86-64 ELF file, no such function or block, or addresses outside its code.
-pub fn read_location(data: &[u8], location: &Location) -> Result<(u64, Vec<u8>)> {
+pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
     let file = object::File::parse(data)
         .map_err(|e| Error::failed("cannot read the program file").because(e))?;
     if file.architecture() != object::Architecture::X86_64 {
         return Err(Error::failed("cannot take blocks from this program")
             .because(format!("it is for {:?}, not x86-64", file.architecture())));
     }
-    let (start, end) = match location {
-        Location::Range(start, end) => (*start, *end),
+    let ((start, end), name) = match location {
+        Location::Range(start, end) => ((*start, *end), None),
         Location::Function(name, number) => {
             let (start, size) = function(&file, name)?;
             let code = bytes(&file, start, start.saturating_add(size))?;
             let blocks = basic_blocks(&file, &code, start);
-            *blocks.get(*number).ok_or_else(|| {
+            let (start, end) = *blocks.get(*number).ok_or_else(|| {
                 Error::usage(format!("{name} has no basic block +{number}"))
                     .because(format!("it has {}, counted from 0", blocks.len()))
-            })?
+            })?;
+            let of = blocks.len();
+            let name = format!("{name}+{number} of {of} blocks, {start:#x}..{end:#x}");
+            ((start, end), Some(name))
         }
     };
     if end <= start || end - start > LONGEST as u64 {
         return Err(Error::usage(format!("{start:#x}..{end:#x} is no block"))
             .because(format!("a block has between 1 and {LONGEST} bytes, END exclusive")));
     }
-    Ok((start, bytes(&file, start, end)?))
+    Ok(Located { start, bytes: bytes(&file, start, end)?, name })
 }
 
 /// Bytes of a segment that is loaded as code.

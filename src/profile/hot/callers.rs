@@ -26,6 +26,16 @@ impl Profile {
         !self.gathered.stacks.is_empty()
     }
 
+    /// Whether most samples of user code have at most one caller in their chain.
+    pub fn chains_are_cut(&self) -> bool {
+        let stacks = &self.gathered.stacks;
+        let samples = |short: bool| -> u64 {
+            let of = stacks.iter().filter(|((_, stack), _)| !short || stack.len() <= 2);
+            of.map(|(_, tally)| tally.samples).sum()
+        };
+        2 * samples(true) > samples(false)
+    }
+
     /// The callers of the functions named `name`, by share; a sample counts once for each caller
     /// that is in its chain.
     pub fn callers(&mut self, name: &str) -> Vec<Caller> {

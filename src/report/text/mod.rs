@@ -151,7 +151,9 @@ impl Renderer<'_> {
         let r = self.report;
         let dash = format!(" {} ", self.marks().dash);
         let mut parts = Vec::new();
-        if r.uarch.is_empty() {
+        if r.uarch.is_empty() && r.sampled.is_some() {
+            parts.push("samples, without counts for a tree".to_owned());
+        } else if r.uarch.is_empty() {
             parts.push("no table for this processor".to_owned());
         } else {
             parts.push(self.paint("1", &r.uarch));
@@ -162,7 +164,7 @@ impl Renderer<'_> {
         if let Some(seconds) = r.duration {
             parts.push(format::seconds(seconds));
         }
-        if r.level > 0 && !r.nodes.is_empty() {
+        if r.level > 0 && r.nodes.iter().any(|n| n.value.is_some()) {
             parts.push(format!("level {}", r.level));
         }
         let mut column = 0;

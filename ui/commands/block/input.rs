@@ -53,7 +53,8 @@ fn regions(args: &BlockArgs) -> Result<Vec<Region>> {
     match Location::parse(given) {
         Some((file, location)) => {
             let data = bytes(Path::new(file), LONGEST_FILE)?;
-            Ok(one(read_location(&data, &location)?.1))
+            let found = read_location(&data, &location)?;
+            Ok(vec![Region { name: found.name, bytes: found.bytes }])
         }
         None => match parse_hex(given) {
             Err(_) if Path::new(given).is_file() => {

@@ -86,6 +86,7 @@ fn text(reports: &[Report]) -> String {
     let mut all = Vec::new();
     for (number, report) in reports.iter().enumerate() {
         let heading = match &report.block.name {
+            Some(name) if reports.len() == 1 => format!("{name}\n"),
             Some(name) => format!("region {number} `{name}`\n"),
             None if reports.len() > 1 => format!("region {number}\n"),
             None => String::new(),
