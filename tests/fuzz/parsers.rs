@@ -54,7 +54,8 @@ fn locations(data: &[u8], text: &str) {
         assert!(text.starts_with(file));
     }
     for place in [Location::Range(0x40_1000, 0x40_1008), Location::Function("main".into(), 1)] {
-        if let Some((_, bytes)) = sensible(read_location(data, &place)) {
+        if let Some(found) = sensible(read_location(data, &place)) {
+            let bytes = found.bytes;
             assert!(!bytes.is_empty() && bytes.len() <= 4096);
         }
     }
