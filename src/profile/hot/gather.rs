@@ -52,7 +52,7 @@ pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut Spaces) -> Ga
                     first = sample.time;
                 }
                 if passes(sample, filter, first, spaces) {
-                    all.take(sample, spaces);
+                    all.take(sample, filter.chains, spaces);
                 }
             }
             Record::Sample { .. } => {}
@@ -79,7 +79,7 @@ fn thread_name<'a>(sample: &Sample, spaces: &'a Spaces) -> Option<&'a str> {
 }
 
 impl Gathered {
-    fn take(&mut self, sample: &Sample, spaces: &mut Spaces) {
+    fn take(&mut self, sample: &Sample, chains: bool, spaces: &mut Spaces) {
         let weight = sample.period.map_or(1.0, |p| p as f64);
         let tally = Tally { samples: 1, weight };
         self.total.add(tally);
@@ -91,7 +91,7 @@ impl Gathered {
                 self.targets.entry(target.module).or_default().insert(target.address);
             }
         }
-        if sample.chain.is_empty() {
+        if sample.chain.is_empty() || !chains {
             return;
         }
         let name = thread_name(sample, spaces).unwrap_or("[unknown]").to_owned();

@@ -35,6 +35,9 @@ pub struct Filter {
     pub names: Vec<String>,
     /// Nanoseconds since the first sample, from and to.
     pub time: Option<(u64, u64)>,
+    /// Whether call chains are followed: only callers and folded stacks need them, and they take
+    /// most of the time.
+    pub chains: bool,
 }
 
 /// How exact the samples' addresses are.

@@ -60,6 +60,7 @@ impl CodeArgs {
             threads: numbers.iter().filter_map(|n| n.parse().ok()).collect(),
             names: names.into_iter().cloned().collect(),
             time: self.time.as_deref().map(nanoseconds).transpose()?,
+            chains: self.wants_chains(),
         };
         Ok(Some(CodeAsk {
             functions: self.functions,
