@@ -1,6 +1,6 @@
 //! Where the time goes: a recording's hot functions and blocks, into a report.
 
-use crate::block::{Holds, Options, Profiler, Status};
+use crate::block::{Options, Profiler, Status};
 use crate::code::Block;
 use crate::profile::hot::{Filter, HotBlock, Profile};
 use crate::profile::recording::Recording;
@@ -175,15 +175,14 @@ fn measured(sandbox: &mut Profiler, profile: &mut Profile, block: &HotBlock) -> 
     };
     let result = sandbox.measure(&decoded)?;
     let throughput = result.throughput.as_ref();
-    let violated = result.invariants.iter().filter(|i| i.verdict == Holds::Violated);
     Ok(Clean {
         status: result.status.word().to_owned(),
         reason: result.reason.clone().filter(|_| result.status != Status::Ok),
         cycles: throughput.map(|t| t.cycles),
         range: throughput.map(|t| (t.low, t.high)),
-        looped: result.forms.as_ref().and_then(|f| f.looped.cycles),
+        looped: result.forms.as_ref().and_then(|f| f.looped.trusted()),
         clock: throughput.map(|t| t.clock.to_owned()),
-        violated: violated.map(|i| i.name.to_owned()).collect(),
+        violated: result.violated().into_iter().map(str::to_owned).collect(),
         without,
     })
 }

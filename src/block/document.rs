@@ -112,6 +112,17 @@ pub struct Where {
     pub address: Option<String>,
 }
 
+impl Where {
+    /// For people: `instruction 3, copy 0, address 0x10`; nothing where nothing is known.
+    pub fn words(&self) -> String {
+        let mut parts = Vec::new();
+        parts.extend(self.instruction.map(|i| format!("instruction {i}")));
+        parts.extend(self.copy.map(|c| format!("copy {c}")));
+        parts.extend(self.address.as_ref().map(|a| format!("address {a}")));
+        parts.join(", ")
+    }
+}
+
 /// A group of batches that agree.
 #[derive(Debug, Clone, Serialize)]
 pub struct Mode {
@@ -147,8 +158,15 @@ pub struct FormResult {
     pub high: Option<f64>,
     /// Copies in the body.
     pub copies: usize,
-    /// Why it was not measured.
+    /// Why it was not measured, or why its cycles are not to be trusted.
     pub reason: Option<String>,
+}
+
+impl FormResult {
+    /// Its cycles, if they are to be trusted.
+    pub fn trusted(&self) -> Option<f64> {
+        self.cycles.filter(|_| self.reason.is_none())
+    }
 }
 
 /// Both forms.
@@ -233,6 +251,13 @@ impl Report {
             pages: Vec::new(),
             sandbox: Vec::new(),
         }
+    }
+
+    /// Names of the assumptions whose violation matters. An access inside of a line that is merely
+    /// unaligned says nothing against the number.
+    pub fn violated(&self) -> Vec<&'static str> {
+        let matters = |i: &&Invariant| i.verdict == Holds::Violated && i.name != "alignment";
+        self.invariants.iter().filter(matters).map(|i| i.name).collect()
     }
 
     /// Whether it is unstable because something else used the core most of the time.

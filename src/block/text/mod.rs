@@ -3,7 +3,7 @@
 mod layout;
 mod sections;
 
-use super::document::{Holds, Invariant, Report, Status};
+use super::document::{Report, Status};
 use layout::{labelled, paragraph};
 use std::fmt::Write as _;
 
@@ -26,18 +26,11 @@ pub fn render(report: &Report) -> String {
     out
 }
 
-/// Names of violated assumptions. An access inside of a line that is merely unaligned says nothing
-/// against the number.
-fn violated(report: &Report) -> Vec<&'static str> {
-    let matters = |i: &&Invariant| i.verdict == Holds::Violated && i.name != "alignment";
-    report.invariants.iter().filter(matters).map(|i| i.name).collect()
-}
-
 fn headline(out: &mut String, report: &Report) {
     let word = report.status.word();
     match (&report.throughput, report.status) {
         (Some(_), Status::Ok) => {
-            let violated = violated(report);
+            let violated = report.violated();
             let number = number(report);
             if violated.is_empty() {
                 paragraph(out, 0, &format!("{word}: {number}"));
@@ -58,12 +51,9 @@ fn headline(out: &mut String, report: &Report) {
         }
     }
     if let Some(place) = &report.place {
-        let mut parts = Vec::new();
-        parts.extend(place.instruction.map(|i| format!("instruction {i}")));
-        parts.extend(place.copy.map(|c| format!("copy {c}")));
-        parts.extend(place.address.as_ref().map(|a| format!("address {a}")));
-        if !parts.is_empty() {
-            let _ = writeln!(out, "  at {} (counted from 0)", parts.join(", "));
+        let words = place.words();
+        if !words.is_empty() {
+            let _ = writeln!(out, "  at {words} (counted from 0)");
         }
     }
 }

@@ -13,7 +13,7 @@ pub fn forms(out: &mut String, report: &Report) {
     *out += "\nform        cycles      low     high  copies\n";
     form(out, "unrolled", &forms.unrolled);
     form(out, "loop", &forms.looped);
-    if let (Some(unrolled), Some(looped)) = (forms.unrolled.cycles, forms.looped.cycles)
+    if let (Some(unrolled), Some(looped)) = (forms.unrolled.trusted(), forms.looped.trusted())
         && unrolled > 0.0
         && (looped - unrolled).abs() > (DIFFERS * unrolled).max(0.03)
     {
@@ -50,6 +50,9 @@ fn form(out: &mut String, name: &str, form: &FormResult) {
         (Some(cycles), Some(low), Some(high)) => {
             *out +=
                 &format!("  {name:8} {cycles:>7.3}  {low:>7.3}  {high:>7.3}  {:>6}\n", form.copies);
+            if let Some(reason) = &form.reason {
+                labelled(out, "           ", reason);
+            }
         }
         _ => {
             let reason = form.reason.as_deref().unwrap_or("not measured");

@@ -5,6 +5,7 @@ use super::super::document::{
 };
 use super::super::values::Values;
 use super::*;
+use crate::block::{Holds, Invariant};
 
 fn line(offset: &str, bytes: &str, text: &str) -> Line {
     Line { offset: offset.into(), bytes: bytes.into(), text: text.into() }
@@ -234,4 +235,16 @@ fn no_line_is_wider_than_a_page() {
     });
     let wide = text.lines().find(|l| l.chars().count() > layout::WIDTH);
     assert_eq!(wide, None);
+}
+
+#[test]
+fn a_form_that_did_not_reproduce_says_so_and_is_compared_with_nothing() {
+    let mut report = report();
+    let forms = report.forms.as_mut().expect("forms");
+    let why = "unstable: batches lie between 1.000 and 2.000 cycles";
+    forms.looped.reason = Some(why.to_owned());
+    assert_eq!(forms.looped.trusted(), None);
+    let text = render(&report);
+    assert!(text.contains(why), "{text}");
+    assert!(!text.contains("The loop takes"), "{text}");
 }

@@ -107,19 +107,13 @@ impl Document {
                 }
             }
         }
-        // A block that is merely unaligned inside of a line says nothing against the number.
-        let violated =
-            |i: &&tdtool::block::Invariant| i.verdict == Holds::Violated && i.name != "alignment";
-        for assumption in report.invariants.iter().filter(violated) {
-            self.paragraph("", &format!("VIOLATED {}", assumption.name), Tone::Hot);
+        for name in report.violated() {
+            self.paragraph("", &format!("VIOLATED {name}"), Tone::Hot);
         }
         if let Some(place) = &report.place {
-            let mut parts = Vec::new();
-            parts.extend(place.instruction.map(|i| format!("instruction {i}")));
-            parts.extend(place.copy.map(|c| format!("copy {c}")));
-            parts.extend(place.address.as_ref().map(|a| format!("address {a}")));
-            if !parts.is_empty() {
-                self.paragraph("  at ", &(parts.join(", ") + ", counted from 0"), Tone::Plain);
+            let words = place.words();
+            if !words.is_empty() {
+                self.paragraph("  at ", &(words + ", counted from 0"), Tone::Plain);
             }
         }
     }
@@ -242,7 +236,8 @@ fn cycles(t: &Throughput) -> String {
 fn form_text(form: &FormResult) -> String {
     match (form.cycles, form.low, form.high) {
         (Some(cycles), Some(low), Some(high)) => {
-            format!("{cycles:.3} ({low:.3} to {high:.3}), {} copies", form.copies)
+            let reason = form.reason.as_ref().map(|r| format!("; {r}")).unwrap_or_default();
+            format!("{cycles:.3} ({low:.3} to {high:.3}), {} copies{reason}", form.copies)
         }
         _ => form.reason.clone().unwrap_or_else(|| "not measured".into()),
     }
