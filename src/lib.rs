@@ -3,7 +3,9 @@
 //! | room | concern |
 //! |---|---|
 //! | [`code`] | machine code: bytes → instructions, and what must not be run |
+//! | [`deps`] | register, flag and memory dependencies; latencies; recurrence bound |
 //! | [`block`] | the block profiler: sandbox, timing, verdict |
+//! | [`kernel`] | instruction multisets → dependency-free kernels |
 //! | [`machine`] | which processor, which PMUs, what the kernel lets us do, and why not |
 //! | [`tables`] | typed event tables, the formula language, validation |
 //! | [`schedule`] | counter constraints; events → groups |
@@ -24,7 +26,9 @@ pub mod block;
 pub mod code;
 pub mod collect;
 pub mod counts;
+pub mod deps;
 pub mod error;
+pub mod kernel;
 pub mod machine;
 pub mod profile;
 pub mod quantity;

@@ -10,6 +10,8 @@
 //! | `binary` | raw machine code |
 //! | `markers`, `region` | what people put around the code they mean, and cutting it out |
 //! | `decode` | bytes → [`Block`] |
+//! | `effects` | what an instruction reads and writes: [`effects::Effects`] |
+//! | `flow` | functions → basic blocks and loops |
 //! | `refuse` | which instructions are refused, and why |
 //!
 //! Nothing here executes anything but the assembler.
@@ -18,6 +20,7 @@ mod assemble;
 mod binary;
 mod decode;
 mod directives;
+pub mod effects;
 mod elf;
 pub mod flow;
 mod hex;

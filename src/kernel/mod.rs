@@ -1,0 +1,1 @@
+//! Instruction multisets → dependency-free kernels, measured in the block profiler's sandbox.
