@@ -204,6 +204,13 @@ fn is_cut_off(bytes: &[u8]) -> bool {
     !decoded.is_invalid() && decoded.len() > bytes.len()
 }
 
+/// Intel syntax, as everywhere here.
+pub fn text(instruction: &Instruction) -> String {
+    let mut text = String::new();
+    intel().format(instruction, &mut text);
+    text
+}
+
 pub(super) fn intel() -> IntelFormatter {
     let mut formatter = IntelFormatter::new();
     let options = formatter.options_mut();

@@ -31,7 +31,7 @@ mod region;
 
 pub use assemble::{Syntax, assemble};
 pub use binary::read_binary;
-pub use decode::{Block, Inst};
+pub use decode::{Block, Inst, text};
 pub use directives::check as check_directives;
 pub use elf::{Located, Location, read_location};
 pub use hex::parse_hex;

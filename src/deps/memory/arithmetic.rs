@@ -1,0 +1,291 @@
+//! Integer arithmetic with its flags, as the manuals define it (Intel SDM volume 2). What they leave
+//! undefined is left as computed: nothing that compilers write depends on it.
+
+use super::operation::Action;
+use super::shadow::low_bytes;
+use iced_x86::ConditionCode;
+
+/// The arithmetic flags; sign, zero and parity as the value that they describe.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// CF.
+    pub carry: bool,
+    /// OF.
+    pub overflow: bool,
+    /// SF, ZF and PF are those of this, sign-extended.
+    pub result: u64,
+}
+
+impl Flags {
+    /// Whether `condition` holds.
+    pub fn hold(self, condition: ConditionCode) -> bool {
+        use ConditionCode as C;
+        let (zero, sign) = (self.result == 0, (self.result as i64) < 0);
+        let parity = (self.result as u8).count_ones() % 2 == 0;
+        match condition {
+            C::None => true,
+            C::o => self.overflow,
+            C::no => !self.overflow,
+            C::b => self.carry,
+            C::ae => !self.carry,
+            C::e => zero,
+            C::ne => !zero,
+            C::be => self.carry || zero,
+            C::a => !self.carry && !zero,
+            C::s => sign,
+            C::ns => !sign,
+            C::p => parity,
+            C::np => !parity,
+            C::l => sign != self.overflow,
+            C::ge => sign == self.overflow,
+            C::le => zero || sign != self.overflow,
+            C::g => !zero && sign == self.overflow,
+        }
+    }
+}
+
+/// `value` of `size` bytes with its sign in all bits above.
+pub fn extend(value: u64, size: u8) -> u64 {
+    match size {
+        1 => value as i8 as u64,
+        2 => value as i16 as u64,
+        4 => value as i32 as u64,
+        _ => value,
+    }
+}
+
+fn sum(a: u64, b: u64, carry: bool, size: u8) -> (u64, Flags) {
+    let mask = low_bytes(size.into());
+    let wide = u128::from(a & mask) + u128::from(b & mask) + u128::from(carry);
+    let result = wide as u64 & mask;
+    let signs = (a ^ result) & (b ^ result);
+    let flags = Flags {
+        carry: wide > u128::from(mask),
+        overflow: extend(signs, size) >> 63 != 0,
+        result: extend(result, size),
+    };
+    (result, flags)
+}
+
+fn difference(a: u64, b: u64, borrow: bool, size: u8) -> (u64, Flags) {
+    let mask = low_bytes(size.into());
+    let (a, b) = (a & mask, b & mask);
+    let result = a.wrapping_sub(b).wrapping_sub(borrow.into()) & mask;
+    let signs = (a ^ b) & (a ^ result);
+    let flags = Flags {
+        carry: u128::from(a) < u128::from(b) + u128::from(borrow),
+        overflow: extend(signs, size) >> 63 != 0,
+        result: extend(result, size),
+    };
+    (result, flags)
+}
+
+fn logic(result: u64, size: u8) -> (u64, Flags) {
+    let result = result & low_bytes(size.into());
+    (result, Flags { carry: false, overflow: false, result: extend(result, size) })
+}
+
+/// Result and flags of an action of one or two sources. `None`: it is none of these.
+pub fn compute(action: Action, a: u64, b: u64, old: Flags, size: u8) -> Option<(u64, Flags)> {
+    let keep_carry = |(result, flags): (u64, Flags)| (result, Flags { carry: old.carry, ..flags });
+    Some(match action {
+        Action::Add | Action::ExchangeAdd => sum(a, b, false, size),
+        Action::Adc => sum(a, b, old.carry, size),
+        Action::Sub | Action::Cmp => difference(a, b, false, size),
+        Action::Sbb => difference(a, b, old.carry, size),
+        Action::Inc => keep_carry(sum(a, 1, false, size)),
+        Action::Dec => keep_carry(difference(a, 1, false, size)),
+        Action::Neg => difference(0, a, false, size),
+        Action::And | Action::Test => logic(a & b, size),
+        Action::Andn => logic(!a & b, size),
+        Action::Or => logic(a | b, size),
+        Action::Xor => logic(a ^ b, size),
+        Action::Shl | Action::Shr | Action::Sar | Action::Rol | Action::Ror => {
+            return Some(shift(action, a, b, old, size));
+        }
+        Action::Blsr => logic(a & a.wrapping_sub(1), size),
+        Action::Blsi => logic(a & a.wrapping_neg(), size),
+        Action::Blsmsk => logic(a ^ a.wrapping_sub(1), size),
+        Action::Bzhi => {
+            let (count, bits) = (b & 0xff, u64::from(size) * 8);
+            logic(if count < bits { a & !(u64::MAX << count) } else { a }, size)
+        }
+        Action::Bextr => {
+            let (start, length) = (b & 0xff, b >> 8 & 0xff);
+            let shifted = if start < 64 { a >> start } else { 0 };
+            logic(if length < 64 { shifted & !(u64::MAX << length) } else { shifted }, size)
+        }
+        Action::Popcnt => logic(u64::from(a.count_ones()), size),
+        Action::Tzcnt | Action::Lzcnt | Action::Bsf | Action::Bsr => count(action, a, size),
+        _ => return None,
+    })
+}
+
+fn count(action: Action, a: u64, size: u8) -> (u64, Flags) {
+    let bits = u32::from(size) * 8;
+    let trailing = a.trailing_zeros().min(bits);
+    let leading = (a << (64 - bits.min(64))).leading_zeros().min(bits);
+    let result = match action {
+        Action::Lzcnt => leading,
+        Action::Bsr => bits.wrapping_sub(1).wrapping_sub(leading),
+        _ => trailing,
+    };
+    let (result, flags) = logic(result.into(), size);
+    // bsf and bsr say in ZF whether the source is 0, the others in CF.
+    let searched = matches!(action, Action::Bsf | Action::Bsr);
+    let shown = if searched { a } else { flags.result };
+    (result, Flags { carry: a == 0, overflow: false, result: shown })
+}
+
+fn shift(action: Action, a: u64, b: u64, old: Flags, size: u8) -> (u64, Flags) {
+    let bits = u32::from(size) * 8;
+    let count = b as u32 & if size == 8 { 63 } else { 31 };
+    let mask = low_bytes(size.into());
+    if count == 0 || bits == 0 {
+        return (a & mask, old);
+    }
+    let signed = extend(a, size) as i64;
+    let bit = |value: u64, n: u32| n < 64 && value >> n & 1 != 0;
+    match action {
+        Action::Shl => {
+            let result = if count < 64 { a << count & mask } else { 0 };
+            let carry = count <= bits && bit(a, bits - count);
+            let overflow = bit(result, bits - 1) != carry;
+            (result, Flags { carry, overflow, result: extend(result, size) })
+        }
+        Action::Shr => {
+            let result = (a & mask) >> count;
+            let overflow = bit(a, bits - 1);
+            (result, Flags { carry: bit(a, count - 1), overflow, result: extend(result, size) })
+        }
+        Action::Sar => {
+            let result = (signed >> count) as u64 & mask;
+            let carry = bit((signed >> (count - 1)) as u64, 0);
+            (result, Flags { carry, overflow: false, result: extend(result, size) })
+        }
+        _ => {
+            let left = if action == Action::Rol { count % bits } else { (bits - count % bits) % bits };
+            let value = a & mask;
+            let result = if left == 0 { value } else { (value << left | value >> (bits - left)) & mask };
+            let carry = bit(result, if action == Action::Rol { 0 } else { bits - 1 });
+            (result, Flags { carry, ..old })
+        }
+    }
+}
+
+/// shld (true) and shrd: `a` shifted, filled from `b`.
+pub fn double_shift(left: bool, a: u64, b: u64, count: u64, old: Flags, size: u8) -> (u64, Flags) {
+    let bits = u32::from(size) * 8;
+    let count = count as u32 & if size == 8 { 63 } else { 31 };
+    let mask = low_bytes(size.into());
+    let (a, b) = (a & mask, b & mask);
+    if count == 0 || count >= bits {
+        return (a, old);
+    }
+    let result = match left {
+        true => (a << count | b >> (bits - count)) & mask,
+        false => (a >> count | b << (bits - count)) & mask,
+    };
+    let carry = a >> if left { bits - count } else { count - 1 } & 1 != 0;
+    (result, Flags { carry, overflow: false, result: extend(result, size) })
+}
+
+/// Both halves of a product.
+pub fn product(a: u64, b: u64, signed: bool, size: u8) -> (u64, u64) {
+    let bits = u32::from(size) * 8;
+    let mask = low_bytes(size.into());
+    let wide = match signed {
+        true => {
+            (i128::from(extend(a, size) as i64) * i128::from(extend(b, size) as i64)) as u128
+        }
+        false => u128::from(a & mask) * u128::from(b & mask),
+    };
+    (wide as u64 & mask, (wide >> bits) as u64 & mask)
+}
+
+/// Quotient and remainder; `None` where the processor would raise an exception.
+pub fn quotient(high: u64, low: u64, by: u64, signed: bool, size: u8) -> Option<(u64, u64)> {
+    let bits = u32::from(size) * 8;
+    let mask = low_bytes(size.into());
+    let dividend = u128::from(high & mask) << bits | u128::from(low & mask);
+    if signed {
+        let unused = 128 - 2 * bits;
+        let dividend = (dividend << unused) as i128 >> unused;
+        let by = i128::from(extend(by, size) as i64);
+        let (quotient, remainder) = (dividend.checked_div(by)?, dividend.checked_rem(by)?);
+        let fits = quotient == i128::from(extend(quotient as u64, size) as i64);
+        fits.then_some((quotient as u64 & mask, remainder as u64 & mask))
+    } else {
+        let by = u128::from(by & mask);
+        let (quotient, remainder) = (dividend.checked_div(by)?, dividend.checked_rem(by)?);
+        (quotient <= u128::from(mask)).then_some((quotient as u64, remainder as u64))
+    }
+}
+
+/// The bits of `value` spread to where `mask` has ones.
+pub fn deposit(value: u64, mut mask: u64) -> u64 {
+    let (mut result, mut bit) = (0, 1);
+    while mask != 0 {
+        let lowest = mask & mask.wrapping_neg();
+        if value & bit != 0 {
+            result |= lowest;
+        }
+        mask ^= lowest;
+        bit <<= 1;
+    }
+    result
+}
+
+/// The bits of `value` where `mask` has ones, side by side.
+pub fn gather(value: u64, mut mask: u64) -> u64 {
+    let (mut result, mut bit) = (0, 1);
+    while mask != 0 {
+        let lowest = mask & mask.wrapping_neg();
+        if value & lowest != 0 {
+            result |= bit;
+        }
+        mask ^= lowest;
+        bit <<= 1;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_those_of_the_manual() {
+        // 0x7f + 1 overflows to negative without a carry; 0xff + 1 is 0 with one.
+        let none = Flags::default();
+        let (result, flags) = compute(Action::Add, 0x7f, 1, none, 1).unwrap();
+        assert_eq!((result, flags.carry, flags.overflow), (0x80, false, true));
+        assert!(flags.hold(ConditionCode::s) && flags.hold(ConditionCode::ge));
+        let (result, flags) = compute(Action::Add, 0xff, 1, none, 1).unwrap();
+        assert_eq!((result, flags.carry, flags.overflow), (0, true, false));
+        assert!(flags.hold(ConditionCode::e) && flags.hold(ConditionCode::be));
+        let (_, flags) = compute(Action::Cmp, 3, 5, none, 4).unwrap();
+        assert!(flags.hold(ConditionCode::l) && flags.hold(ConditionCode::b));
+        let (result, _) = compute(Action::Sbb, 9, 9, Flags { carry: true, ..none }, 4).unwrap();
+        assert_eq!(result, 0xffff_ffff);
+    }
+
+    #[test]
+    fn shifts_and_products_at_their_edges() {
+        let none = Flags::default();
+        let of = |action, a, b, size| compute(action, a, b, none, size).unwrap().0;
+        assert_eq!(of(Action::Rol, 0x81, 1, 1), 0x03);
+        assert_eq!(of(Action::Ror, 0x81, 9, 1), 0xc0);
+        assert_eq!(of(Action::Sar, 0x80, 31, 1), 0xff);
+        assert_eq!(of(Action::Shl, 1, 32, 4), 1, "32 counts as 0");
+        assert_eq!(of(Action::Shl, 0xff, 16, 2), 0);
+        assert_eq!(of(Action::Bsr, 0x10, 0, 4), 4);
+        assert_eq!(of(Action::Lzcnt, 0, 0, 2), 16);
+        assert_eq!(product(u64::MAX, 2, false, 8), (u64::MAX - 1, 1));
+        assert_eq!(product(u64::MAX, 2, true, 8), (u64::MAX - 1, u64::MAX));
+        assert_eq!(quotient(0, 7, 2, false, 4), Some((3, 1)));
+        assert_eq!(quotient(u64::MAX, -7_i64 as u64, 2, true, 8), Some((-3_i64 as u64, u64::MAX)));
+        assert_eq!(quotient(1, 0, 1, false, 8), None);
+        assert_eq!((deposit(0b101, 0xf0), gather(0x5f, 0xf0)), (0x50, 5));
+    }
+}

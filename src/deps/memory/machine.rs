@@ -1,0 +1,290 @@
+//! The state of the imagined processor, and a step of it.
+//!
+//! Every value carries its *origins*, a set of bits: the unknown values it was computed from. Bits
+//! 0 to 15 are the initial registers, the next ones loads from memory that nothing stored to, the
+//! last is everything that is not evaluated.
+
+use super::address::{Address, Registers};
+use super::arithmetic::Flags;
+use super::operation::{Operation, Slot};
+use super::program::Program;
+use super::random::Random;
+use super::shadow::{Loaded, Shadow, low_bytes};
+
+/// First bit of the loads among origins.
+pub const FIRST_LOAD: u32 = 16;
+/// Last bit of the loads, which the rest shares.
+pub const LAST_LOAD: u32 = 62;
+/// Origin of what is not evaluated.
+pub const OPAQUE: u64 = 1 << 63;
+
+/// A value and its origins.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Value {
+    pub bits: u64,
+    pub origins: u64,
+}
+
+impl Value {
+    /// A constant.
+    pub fn known(bits: u64) -> Self {
+        Self { bits, origins: 0 }
+    }
+}
+
+/// Who is told about accesses.
+pub trait Observer {
+    /// The access at `index` of the program loaded; `writers` are steps and bytes.
+    fn loaded(&mut self, index: usize, step: u32, bytes: u32, writers: &[(u32, u32)]);
+    /// The access at `index` has an address of these origins.
+    fn located(&mut self, index: usize, origins: u64);
+}
+
+/// The processor.
+#[derive(Debug, Default)]
+pub struct Machine {
+    pub values: [u64; 16],
+    pub origins: [u64; 16],
+    pub vectors: [[u64; 8]; 32],
+    pub vector_origins: [u64; 32],
+    pub flags: Flags,
+    pub flag_origins: u64,
+    pub memory: Shadow,
+    pub random: Random,
+    segments: [u64; 2],
+    step: u32,
+    /// The bit of each access that loads unknown memory; 0 before it did.
+    loads: Vec<u64>,
+    /// How often each of them found memory that nothing had touched.
+    fresh: Vec<u32>,
+    next_load: u32,
+    /// Addresses of the instruction at work.
+    located: Vec<(u64, u64)>,
+    writers: Vec<(u32, u32)>,
+    /// What its first load loaded.
+    pub lanes: [u64; 8],
+    pub lane_origins: u64,
+}
+
+impl Machine {
+    /// Everything unknown, by `seed`, but what is given.
+    pub fn reset(&mut self, seed: u64, accesses: usize, given: &super::Given) {
+        self.random = Random(seed);
+        for number in 0..16 {
+            self.values[number] = self.random.next();
+            self.origins[number] = 1 << number;
+        }
+        // The ABI aligns the stack.
+        self.values[4] &= !63;
+        for (number, value) in given.registers.iter().enumerate() {
+            if let Some(value) = value {
+                (self.values[number & 15], self.origins[number & 15]) = (*value, 0);
+            }
+        }
+        for number in 0..32 {
+            self.unknown_vector(number);
+        }
+        let base = self.random.next();
+        self.segments = [base, base.rotate_left(17)];
+        self.memory.reset(self.random.next(), given.fill);
+        for (address, value) in &given.memory {
+            self.memory.give(*address, *value);
+        }
+        self.unknown_flags();
+        (self.loads.clear(), self.fresh.clear());
+        self.loads.resize(accesses, 0);
+        self.fresh.resize(accesses, 0);
+        (self.next_load, self.step) = (FIRST_LOAD, 0);
+    }
+
+    /// Evaluates one instruction.
+    pub fn step(&mut self, program: &Program, number: usize, observer: &mut impl Observer) {
+        let operation = &program.operations[number];
+        let accesses = operation.accesses.start as usize..operation.accesses.end as usize;
+        if !accesses.is_empty() {
+            self.load_all(&program.addresses, accesses.clone(), observer);
+        }
+        super::evaluate::evaluate(self, operation);
+        if operation.stores {
+            self.store_all(&program.addresses, accesses);
+        }
+        self.step += 1;
+    }
+
+    /// Computes all addresses, and loads; what the first load finds is what the instruction sees.
+    fn load_all(
+        &mut self,
+        addresses: &[Address],
+        accesses: std::ops::Range<usize>,
+        observer: &mut impl Observer,
+    ) {
+        self.located.clear();
+        let mut first = true;
+        for index in accesses {
+            let access = &addresses[index];
+            let (address, origins) = access.compute(&self.registers());
+            self.located.push((address, origins));
+            observer.located(index, origins);
+            if !access.load || access.bytes == 0 {
+                continue;
+            }
+            let mut lanes = [0; 8];
+            let origin = match self.loads[index] {
+                0 => 1 << self.next_load,
+                known => known,
+            };
+            let memory = &mut self.memory;
+            let Loaded { origins, fresh } =
+                memory.load(address, access.bytes, origin, &mut lanes, &mut self.writers);
+            if fresh {
+                self.found(index, origin);
+            }
+            observer.loaded(index, self.step, access.bytes, &self.writers);
+            if first {
+                (self.lanes, self.lane_origins, first) = (lanes, origins, false);
+            }
+        }
+    }
+
+    fn found(&mut self, index: usize, origin: u64) {
+        if self.loads[index] == 0 {
+            self.loads[index] = origin;
+            self.next_load = (self.next_load + 1).min(LAST_LOAD);
+        }
+        self.fresh[index] += 1;
+    }
+
+    /// The first store stores `lanes`; what others store is unknown.
+    fn store_all(&mut self, addresses: &[Address], accesses: std::ops::Range<usize>) {
+        let mut first = true;
+        for (index, place) in accesses.zip(0..) {
+            let access = &addresses[index];
+            if !access.store || access.bytes == 0 {
+                continue;
+            }
+            if !first {
+                self.lanes = std::array::from_fn(|_| self.random.next());
+                self.lane_origins = OPAQUE;
+            }
+            first = false;
+            let (address, _) = self.located[place];
+            self.memory.store(address, access.bytes, &self.lanes, self.lane_origins, self.step);
+        }
+    }
+
+    fn registers(&self) -> Registers<'_> {
+        Registers {
+            values: &self.values,
+            origins: &self.origins,
+            vectors: &self.vectors,
+            vector_origins: &self.vector_origins,
+            segments: self.segments,
+        }
+    }
+
+    /// The address of `lea`.
+    pub fn compute(&self, address: &Address) -> Value {
+        let (bits, origins) = address.compute(&self.registers());
+        Value { bits, origins }
+    }
+
+    /// `size` bytes of an operand.
+    pub fn read(&self, slot: Slot, size: u8) -> Value {
+        let value = match slot {
+            Slot::Register(number, shift) => Value {
+                bits: self.values[usize::from(number & 15)] >> shift,
+                origins: self.origins[usize::from(number & 15)],
+            },
+            Slot::Vector(number) => Value {
+                bits: self.vectors[usize::from(number & 31)][0],
+                origins: self.vector_origins[usize::from(number & 31)],
+            },
+            Slot::Value(bits) => Value::known(bits),
+            Slot::Memory => Value { bits: self.lanes[0], origins: self.lane_origins },
+            Slot::None => Value::default(),
+        };
+        Value { bits: value.bits & low_bytes(size.into()), ..value }
+    }
+
+    /// Writes `size` bytes of an operand: four clear the upper half of a register, fewer keep the
+    /// rest of it. What goes to memory waits for the end of the step.
+    pub fn write(&mut self, slot: Slot, size: u8, value: Value) {
+        match slot {
+            Slot::Register(number, shift) => {
+                let number = usize::from(number & 15);
+                let mask = low_bytes(size.into());
+                if size >= 4 {
+                    self.values[number] = value.bits & mask;
+                    self.origins[number] = value.origins;
+                } else {
+                    let old = self.values[number] & !(mask << shift);
+                    self.values[number] = old | (value.bits & mask) << shift;
+                    self.origins[number] |= value.origins;
+                }
+            }
+            Slot::Memory => {
+                self.lanes = [value.bits, 0, 0, 0, 0, 0, 0, 0];
+                self.lane_origins = value.origins;
+            }
+            Slot::Vector(number) => {
+                let number = usize::from(number & 31);
+                self.vectors[number] = [value.bits, 0, 0, 0, 0, 0, 0, 0];
+                self.vector_origins[number] = value.origins;
+            }
+            Slot::Value(_) | Slot::None => {}
+        }
+    }
+
+    /// Everything that the operation writes becomes unknown, each time anew.
+    pub fn forget(&mut self, operation: &Operation) {
+        let mut general = operation.general;
+        while general != 0 {
+            let number = general.trailing_zeros() as usize;
+            self.values[number] = self.random.next();
+            self.origins[number] = OPAQUE;
+            general &= general - 1;
+        }
+        let mut vectors = operation.vectors;
+        while vectors != 0 {
+            let number = vectors.trailing_zeros() as usize;
+            self.unknown_vector(number);
+            vectors &= vectors - 1;
+        }
+        if operation.flags {
+            self.unknown_flags();
+        }
+        if operation.stores {
+            let first = self.random.next();
+            self.lanes = std::array::from_fn(|i| first.wrapping_mul(2 * i as u64 + 1));
+            self.lane_origins = OPAQUE;
+        }
+    }
+
+    fn unknown_vector(&mut self, number: usize) {
+        let first = self.random.next();
+        self.vectors[number] = std::array::from_fn(|i| first.wrapping_mul(2 * i as u64 + 1));
+        self.vector_origins[number] = OPAQUE;
+    }
+
+    fn unknown_flags(&mut self) {
+        let bits = self.random.next();
+        self.flags = Flags {
+            carry: bits & 1 != 0,
+            overflow: bits & 2 != 0,
+            result: if bits & 4 != 0 { bits } else { 0 },
+        };
+        self.flag_origins = OPAQUE;
+    }
+
+    /// Of the origins, those that stand for another value in each iteration.
+    pub fn varying(&self) -> u64 {
+        let often = self.loads.iter().zip(&self.fresh).filter(|(_, fresh)| **fresh > 1);
+        let shared = 1 << LAST_LOAD;
+        often.fold(OPAQUE | shared, |all, (bit, _)| all | bit)
+    }
+
+    /// The access behind each bit of the loads.
+    pub fn origin_of(&self, bit: u64) -> Option<usize> {
+        self.loads.iter().position(|b| *b == bit)
+    }
+}

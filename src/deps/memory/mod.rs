@@ -1,0 +1,158 @@
+//! Dependencies through memory, by the method of random values: unknown registers and memory get
+//! random values, integer arithmetic is evaluated, and two addresses that come out equal are the
+//! same place.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `choose`, `operation`, `address`, `program` | instructions made ready to be evaluated |
+//! | `arithmetic` | results and flags |
+//! | `machine`, `evaluate`, `vector` | the state, and what each action does to it |
+//! | `shadow` | memory: values, and who wrote which byte |
+//! | `tally` | who reads whom how often |
+//! | `alias` | accesses of which nothing is known but that they might meet |
+//! | `random` | numbers |
+
+mod address;
+mod alias;
+mod arithmetic;
+mod choose;
+mod evaluate;
+mod machine;
+mod operation;
+mod program;
+mod random;
+mod shadow;
+mod tally;
+mod vector;
+
+pub use alias::{Class, Origin, pairs};
+
+use super::code::Code;
+use machine::Machine;
+use program::Program;
+use random::mix;
+use tally::{Kept, Tally};
+
+/// Values that are known at the beginning of the first iteration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Given {
+    /// General-purpose registers, in encoding order.
+    pub registers: [Option<u64>; 16],
+    /// Eight bytes each: address and value.
+    pub memory: Vec<(u64, u64)>,
+    /// Every other eight bytes of memory, at addresses divisible by eight.
+    pub fill: Option<u64>,
+}
+
+/// How to look for dependencies.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Entries of the reorder buffer: how far apart a store and a load may be, in instructions.
+    pub window: u32,
+    /// Runs, each with random values of its own.
+    pub runs: u32,
+    /// What is known; the runs take them in turn.
+    pub given: Vec<Given>,
+}
+
+/// Most instructions between a store and a load.
+pub const LONGEST_WINDOW: u32 = 1 << 14;
+/// Most runs.
+pub const MOST_RUNS: u32 = 1 << 10;
+
+/// A dependency through memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Carried {
+    /// Instruction that stores.
+    pub writer: usize,
+    /// Instruction that loads.
+    pub reader: usize,
+    /// Which of its accesses.
+    pub access: usize,
+    /// Iterations between.
+    pub delta: u32,
+    /// How they overlap.
+    pub overlap: super::Overlap,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// Dependencies, in order of reader.
+    pub carried: Vec<Carried>,
+    /// Accesses by where their addresses come from.
+    pub classes: Vec<Class>,
+    /// Instructions whose results nothing is known of.
+    pub opaque: Vec<usize>,
+    /// Iterations of each run.
+    pub iterations: u32,
+}
+
+/// Looks for them; keeps its tables from one region to the next.
+#[derive(Debug, Default)]
+pub struct Finder {
+    machine: Machine,
+    tally: Tally,
+}
+
+impl Finder {
+    /// The dependencies of `code` through memory.
+    pub fn find(&mut self, code: &Code, settings: &Settings) -> Found {
+        let program = Program::of(code);
+        let length = program.operations.len();
+        let opaque = (0..length).filter(|i| program.operations[*i].is_opaque()).collect();
+        if length == 0 || program.addresses.is_empty() {
+            return Found { opaque, ..Found::default() };
+        }
+        let window = settings.window.clamp(1, LONGEST_WINDOW);
+        // Two more than fit: the last store in sight of a load, and the first iteration.
+        let iterations = window.div_ceil(length as u32) + 2;
+        let runs = settings.runs.clamp(1, MOST_RUNS);
+        let nothing = Given::default();
+        let mut votes: Vec<(Kept, u32)> = Vec::new();
+        let mut classes = Vec::new();
+        for run in 0..runs {
+            let given = match settings.given.len() {
+                0 => &nothing,
+                many => &settings.given[run as usize % many],
+            };
+            self.run(&program, window, iterations, mix(run.into()), given);
+            if run == 0 {
+                classes = alias::classes(&program, &self.machine, &self.tally.origins);
+            }
+            for kept in self.tally.majority(iterations) {
+                let same = |(k, _): &&mut (Kept, u32)| {
+                    (k.access, k.writer, k.delta) == (kept.access, kept.writer, kept.delta)
+                };
+                match votes.iter_mut().find(same) {
+                    Some((_, votes)) => *votes += 1,
+                    None => votes.push((kept, 1)),
+                }
+            }
+        }
+        // Random values must agree, all of them. Those of samples are of different moments.
+        let enough = if settings.given.len() > 1 { runs.div_ceil(2) } else { runs };
+        let mut carried: Vec<Carried> = votes
+            .iter()
+            .filter(|(_, votes)| *votes >= enough)
+            .map(|(kept, _)| {
+                let (reader, access) = program.owners[kept.access];
+                let Kept { writer, delta, overlap, .. } = *kept;
+                Carried { writer, reader, access, delta, overlap }
+            })
+            .collect();
+        carried.sort_unstable_by_key(|c| (c.reader, c.access, c.delta, c.writer));
+        Found { carried, classes, opaque, iterations }
+    }
+
+    fn run(&mut self, program: &Program, window: u32, iterations: u32, seed: u64, given: &Given) {
+        let length = program.operations.len();
+        self.machine.reset(seed, program.addresses.len(), given);
+        self.tally.reset(length, window, program.addresses.len());
+        for _ in 0..iterations {
+            for number in 0..length {
+                self.machine.step(program, number, &mut self.tally);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Which loads read which stores, and how often.
+
+use super::machine::Observer;
+use crate::deps::Overlap;
+
+/// How a load of one iteration read a store of the same or an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    writer: u32,
+    delta: u32,
+    /// Times it was [`Overlap::Full`], [`Overlap::Partial`], [`Overlap::Blocked`].
+    times: [u32; 3],
+}
+
+/// A dependency that most iterations have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// Index of the access that loads.
+    pub access: usize,
+    /// Instruction that stores.
+    pub writer: usize,
+    /// Iterations between.
+    pub delta: u32,
+    /// The most frequent overlap.
+    pub overlap: Overlap,
+}
+
+/// The counts of one run.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Instructions of an iteration.
+    length: u32,
+    /// The reorder buffer: stores further away are in the cache.
+    window: u32,
+    seen: Vec<Vec<Seen>>,
+    /// Origins of each access's address in the last iteration.
+    pub origins: Vec<u64>,
+}
+
+impl Tally {
+    /// Starts anew, for `accesses` accesses.
+    pub fn reset(&mut self, length: usize, window: u32, accesses: usize) {
+        (self.length, self.window) = (length as u32, window);
+        self.seen.iter_mut().for_each(Vec::clear);
+        self.seen.resize_with(accesses.max(self.seen.len()), Vec::new);
+        self.origins.clear();
+        self.origins.resize(accesses, 0);
+    }
+
+    /// The dependencies that hold in at least half of the iterations that could have them.
+    pub fn majority(&self, iterations: u32) -> Vec<Kept> {
+        let mut kept = Vec::new();
+        for (access, all) in self.seen.iter().enumerate() {
+            for seen in all {
+                let times: u32 = seen.times.iter().sum();
+                let possible = iterations.saturating_sub(seen.delta);
+                if times > 0 && times * 2 >= possible {
+                    kept.push(Kept {
+                        access,
+                        writer: seen.writer as usize,
+                        delta: seen.delta,
+                        overlap: most_frequent(seen.times),
+                    });
+                }
+            }
+        }
+        kept
+    }
+}
+
+fn most_frequent([full, partial, blocked]: [u32; 3]) -> Overlap {
+    if full >= partial && full >= blocked {
+        Overlap::Full
+    } else if partial >= blocked {
+        Overlap::Partial
+    } else {
+        Overlap::Blocked
+    }
+}
+
+impl Observer for Tally {
+    fn loaded(&mut self, index: usize, step: u32, bytes: u32, writers: &[(u32, u32)]) {
+        if writers.is_empty() || self.length == 0 {
+            return;
+        }
+        let (window, length) = (self.window, self.length);
+        let near = |writer: &&(u32, u32)| step - writer.0 <= window;
+        let stores = writers.iter().filter(near).count();
+        for (writer, of) in writers.iter().filter(near) {
+            let overlap = match stores {
+                1 if *of == bytes => 0,
+                1 => 1,
+                _ => 2,
+            };
+            let delta = step / length - writer / length;
+            let writer = writer % length;
+            let all = &mut self.seen[index];
+            let seen = match all.iter_mut().position(|s| s.writer == writer && s.delta == delta) {
+                Some(at) => &mut all[at],
+                None => {
+                    all.push(Seen { writer, delta, times: [0; 3] });
+                    let last = all.len() - 1;
+                    &mut all[last]
+                }
+            };
+            seen.times[overlap] += 1;
+        }
+    }
+
+    fn located(&mut self, index: usize, origins: u64) {
+        self.origins[index] = origins;
+    }
+}

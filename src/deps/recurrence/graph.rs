@@ -1,0 +1,196 @@
+//! The graph of values: a node is what an instruction leaves in one register, in one group of
+//! flags, or in memory; an edge leads from a value to those computed from it and takes the latency
+//! between these two operands.
+
+use crate::code::effects::Paths;
+use crate::deps::code::Code;
+use crate::deps::latency::{Forward, Input, Latencies, Latency, Output};
+use crate::deps::links::Link;
+use crate::deps::memory::Carried;
+use crate::deps::{Kind, Overlap};
+use iced_x86::Register;
+
+/// What a value goes through from one instruction to the next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Way {
+    /// Node of the value that is read.
+    pub from: usize,
+    /// Node of the value that is computed from it.
+    pub to: usize,
+    /// Instruction that reads it.
+    pub reader: usize,
+    /// Iterations between writer and reader.
+    pub delta: u32,
+    /// What carries it between them.
+    pub kind: Kind,
+    /// The place, unless it is memory.
+    pub place: Option<crate::code::effects::Place>,
+    /// For memory: which access of the reader loads it, and how the store reaches it.
+    pub forward: Option<(usize, Forward)>,
+    /// How long it takes, forwarding included.
+    pub latency: Latency,
+}
+
+/// Nodes and edges.
+#[derive(Debug, Default)]
+pub struct Graph {
+    /// Instruction of each node.
+    pub nodes: Vec<usize>,
+    /// Edges.
+    pub ways: Vec<Way>,
+    /// First node of each instruction; what it stores comes behind what it writes.
+    first: Vec<usize>,
+}
+
+impl Graph {
+    /// The graph of `code`.
+    pub fn of(code: &Code, links: &[Link], carried: &[Carried], latencies: &Latencies) -> Self {
+        let mut graph = Self::default();
+        for (number, effects) in code.effects.iter().enumerate() {
+            graph.first.push(graph.nodes.len());
+            graph.nodes.resize(graph.nodes.len() + effects.writes.len() + 1, number);
+        }
+        for link in links {
+            graph.add_link(code, link, latencies);
+        }
+        let forwards = forwards(code, carried);
+        for (dependency, forward) in carried.iter().zip(forwards) {
+            graph.add_carried(code, dependency, forward, latencies);
+        }
+        graph
+    }
+
+    fn add_link(&mut self, code: &Code, link: &Link, latencies: &Latencies) {
+        let (instruction, effects) = (&code.instructions[link.reader], &code.effects[link.reader]);
+        let written = code.effects[link.writer].writes.iter().position(|w| w.place == link.place);
+        let (Some(written), Some(read)) = (written, effects.reads.get(link.read)) else { return };
+        let way = |to, latency| Way {
+            from: self.first[link.writer] + written,
+            to,
+            reader: link.reader,
+            delta: link.delta,
+            kind: if link.place.is_flag() { Kind::Flag } else { Kind::Register },
+            place: Some(link.place),
+            forward: None,
+            latency,
+        };
+        let mut ways = Vec::new();
+        for (number, write) in effects.writes.iter().enumerate() {
+            if effects.flows(read, write) {
+                let latency = latencies.along(instruction, effects, read, write);
+                ways.push(way(self.first[link.reader] + number, latency));
+            }
+        }
+        if let Some(input) = Input::of(read).filter(|_| effects.stored(read)) {
+            let latency = latencies.between(instruction, effects, input, Output::Memory);
+            ways.push(way(self.first[link.reader] + effects.writes.len(), latency));
+        }
+        self.ways.extend(ways);
+    }
+
+    fn add_carried(
+        &mut self,
+        code: &Code,
+        dependency: &Carried,
+        forward: Class,
+        latencies: &Latencies,
+    ) {
+        let reader = dependency.reader;
+        let (instruction, effects) = (&code.instructions[reader], &code.effects[reader]);
+        let from = self.first[dependency.writer] + code.effects[dependency.writer].writes.len();
+        let forwarding = forward.latency(latencies);
+        let mut add = |to: usize, output: Output| {
+            let own = latencies.between(instruction, effects, Input::Memory, output);
+            let source = match own.low == 0.0 && own.high == 0.0 {
+                true => forwarding.source,
+                false => own.source,
+            };
+            self.ways.push(Way {
+                from,
+                to,
+                reader,
+                delta: dependency.delta,
+                kind: Kind::Memory,
+                place: None,
+                forward: Some((dependency.access, forward.least)),
+                latency: Latency {
+                    low: forwarding.low + own.low,
+                    high: forwarding.high + own.high,
+                    source,
+                },
+            });
+        };
+        let first = self.first[reader];
+        for (number, write) in effects.writes.iter().enumerate() {
+            if effects.loaded_flows(write) {
+                add(first + number, Output::of(write));
+            }
+        }
+        let stores = effects.memory.iter().any(|m| m.store);
+        if stores && effects.paths != Paths::Exchange {
+            add(first + effects.writes.len(), Output::Memory);
+        }
+    }
+}
+
+/// How a store reaches its load: one class, or between two.
+#[derive(Debug, Clone, Copy)]
+struct Class {
+    least: Forward,
+    most: Forward,
+}
+
+impl Class {
+    fn one(forward: Forward) -> Self {
+        Self { least: forward, most: forward }
+    }
+
+    fn latency(self, latencies: &Latencies) -> Latency {
+        let (least, most) = (latencies.forwarding(self.least), latencies.forwarding(self.most));
+        Latency { low: least.low.min(most.low), high: least.high.max(most.high), ..most }
+    }
+}
+
+/// Up to so many pairs of store and load in a loop forwarding is quick on Zen 3, measured
+/// (docs/dependencies.md).
+const FEW: usize = 12;
+/// From so many on it is slow.
+const MANY: usize = 32;
+
+/// The class of each dependency.
+fn forwards(code: &Code, carried: &[Carried]) -> Vec<Class> {
+    let general = |c: &&Carried| access(code, c).is_some_and(|a| a.bytes <= 8);
+    let pairs = carried.iter().filter(general).count();
+    let frame = !code.effects.iter().flat_map(|e| &e.writes).any(|w| w.place.as_gpr() == Some(5));
+    carried.iter().map(|c| class(code, c, pairs, frame)).collect()
+}
+
+fn access<'a>(code: &'a Code, carried: &Carried) -> Option<&'a crate::code::effects::Access> {
+    code.effects.get(carried.reader)?.memory.get(carried.access)
+}
+
+fn class(code: &Code, carried: &Carried, pairs: usize, frame: bool) -> Class {
+    let Some(access) = access(code, carried) else { return Class::one(Forward::Many) };
+    if carried.overlap != Overlap::Full {
+        return Class::one(Forward::Blocked);
+    }
+    let vector = |instruction: usize| {
+        let instruction = &code.instructions[instruction];
+        (0..instruction.op_count()).any(|i| instruction.op_register(i).is_vector_register())
+    };
+    if access.bytes >= 32 {
+        return Class::one(Forward::Ymm);
+    }
+    if vector(carried.reader) || vector(carried.writer) {
+        return Class::one(Forward::Xmm);
+    }
+    let stack = access.base == Register::RSP || access.base == Register::RBP && frame;
+    if stack && access.index == Register::None {
+        return Class::one(Forward::Stack);
+    }
+    match pairs {
+        ..=FEW => Class::one(Forward::Few),
+        MANY.. => Class::one(Forward::Many),
+        _ => Class { least: Forward::Few, most: Forward::Many },
+    }
+}

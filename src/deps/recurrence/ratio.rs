@@ -1,0 +1,213 @@
+//! The maximum cycle ratio: of all cycles, the greatest sum of weights over sum of distances.
+//!
+//! Lawler's method (1976), exact: a ratio is too small as long as there is a cycle of positive
+//! reduced weight, `weight·q − distance·p` for the ratio p/q, which Bellman and Ford's algorithm
+//! finds in O(nodes · edges). Each such cycle has a greater ratio and is tried next; if that takes
+//! long, the range is halved, until it is narrower than two different ratios can be apart. No paths
+//! are enumerated.
+
+/// An edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    /// From this node.
+    pub from: usize,
+    /// To this one.
+    pub to: usize,
+    /// At least 0.
+    pub weight: u32,
+    /// Iterations.
+    pub distance: u32,
+}
+
+/// A cycle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cycle {
+    /// Indices of its edges, each beginning where the one before ends.
+    pub edges: Vec<usize>,
+    /// Sum of their weights.
+    pub weight: u64,
+    /// Sum of their distances.
+    pub distance: u64,
+}
+
+/// Ratios that are tried one after the other before the range is halved.
+const DIRECT: usize = 16;
+
+/// The cycle of the greatest ratio above 0 among `nodes` nodes. `None`: there is none, or a cycle
+/// has no distance at all.
+pub fn maximum(nodes: usize, edges: &[Edge]) -> Option<Cycle> {
+    let mut best: Option<Cycle> = None;
+    for _ in 0..DIRECT {
+        let (p, q) = best.as_ref().map_or((0, 1), |c| (c.weight, c.distance));
+        match positive(nodes, edges, p.into(), q.into()) {
+            None => return best,
+            Some(cycle) if cycle.distance == 0 => return None,
+            Some(cycle) => best = Some(cycle),
+        }
+    }
+    halve(nodes, edges, best?)
+}
+
+/// The same from a cycle that is one of the better ones.
+fn halve(nodes: usize, edges: &[Edge], mut best: Cycle) -> Option<Cycle> {
+    let mut farthest = vec![0u64; nodes];
+    for edge in edges {
+        farthest[edge.from] = farthest[edge.from].max(edge.distance.into());
+    }
+    // No simple cycle is longer; ratios differ by 1/longest² at least.
+    let longest = i128::from(farthest.iter().sum::<u64>().max(1)).min(1 << 40);
+    let scale = 2 * longest * longest;
+    let total: i128 = edges.iter().map(|e| i128::from(e.weight)).sum();
+    let mut high = (total + 1).saturating_mul(scale);
+    let of = |c: &Cycle| i128::from(c.weight) * scale / i128::from(c.distance.max(1));
+    let mut low = of(&best);
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        match positive(nodes, edges, middle, scale) {
+            None => high = middle,
+            Some(cycle) if cycle.distance == 0 => return None,
+            Some(cycle) => {
+                low = middle.max(of(&cycle));
+                best = cycle;
+            }
+        }
+    }
+    Some(best)
+}
+
+/// A cycle whose ratio is greater than p/q.
+fn positive(nodes: usize, edges: &[Edge], p: i128, q: i128) -> Option<Cycle> {
+    let mut reached = vec![0i128; nodes];
+    let mut through = vec![usize::MAX; nodes];
+    for pass in 0..=nodes {
+        let mut changed = false;
+        for (number, edge) in edges.iter().enumerate() {
+            let gain = i128::from(edge.weight) * q - i128::from(edge.distance) * p;
+            let there = reached[edge.from].saturating_add(gain);
+            if there > reached[edge.to] {
+                (reached[edge.to], through[edge.to]) = (there, number);
+                changed = true;
+            }
+        }
+        if !changed {
+            return None;
+        }
+        // Cycles among the edges that reached farthest are positive ones; look for them rarely.
+        if (pass + 1).is_power_of_two() || pass == nodes {
+            if let Some(cycle) = closed(edges, &through) {
+                return Some(cycle);
+            }
+        }
+    }
+    None
+}
+
+/// A cycle among the edges through which nodes were reached.
+fn closed(edges: &[Edge], through: &[usize]) -> Option<Cycle> {
+    let mut seen = vec![usize::MAX; through.len()];
+    for start in 0..through.len() {
+        let mut node = start;
+        while seen[node] == usize::MAX && through[node] != usize::MAX {
+            seen[node] = start;
+            node = edges[through[node]].from;
+        }
+        if seen[node] == start && through[node] != usize::MAX {
+            return Some(around(edges, through, node));
+        }
+        seen[node] = seen[node].min(start);
+    }
+    None
+}
+
+fn around(edges: &[Edge], through: &[usize], node: usize) -> Cycle {
+    let mut cycle = Cycle { edges: Vec::new(), weight: 0, distance: 0 };
+    let mut at = node;
+    loop {
+        let edge = &edges[through[at]];
+        cycle.edges.push(through[at]);
+        cycle.weight += u64::from(edge.weight);
+        cycle.distance += u64::from(edge.distance);
+        at = edge.from;
+        if at == node {
+            break;
+        }
+    }
+    cycle.edges.reverse();
+    cycle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn edge(from: usize, to: usize, weight: u32, distance: u32) -> Edge {
+        Edge { from, to, weight, distance }
+    }
+
+    #[test]
+    fn a_longer_cycle_over_more_iterations_may_be_the_cheaper_one() {
+        // 0→1→0 takes 7 in one iteration; 0→2→0 takes 12 in two.
+        let edges = [edge(0, 1, 3, 0), edge(1, 0, 4, 1), edge(0, 2, 6, 0), edge(2, 0, 6, 2)];
+        let cycle = maximum(3, &edges).unwrap();
+        assert_eq!((cycle.weight, cycle.distance, cycle.edges.len()), (7, 1, 2));
+        assert_eq!(maximum(3, &[edge(0, 1, 9, 0), edge(1, 2, 9, 1)]), None);
+        assert_eq!(maximum(2, &[edge(0, 1, 0, 0), edge(1, 0, 0, 1)]), None, "a bound of 0 is none");
+    }
+
+    /// Every simple cycle, by walking.
+    fn enumerated(nodes: usize, edges: &[Edge]) -> Option<(u64, u64)> {
+        fn walk(
+            edges: &[Edge],
+            start: usize,
+            at: usize,
+            seen: u32,
+            sums: (u64, u64),
+            best: &mut Option<(u64, u64)>,
+        ) {
+            for e in edges.iter().filter(|e| e.from == at) {
+                let sums = (sums.0 + u64::from(e.weight), sums.1 + u64::from(e.distance));
+                if e.to == start {
+                    if best.is_none_or(|b| sums.0 * b.1 > b.0 * sums.1) {
+                        *best = Some(sums);
+                    }
+                } else if e.to > start && seen & 1 << e.to == 0 {
+                    walk(edges, start, e.to, seen | 1 << e.to, sums, best);
+                }
+            }
+        }
+        let mut best = None;
+        for start in 0..nodes {
+            walk(edges, start, start, 1 << start, (0, 0), &mut best);
+        }
+        best.filter(|b| b.0 > 0)
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_the_best_of_all_cycles(
+            raw in prop::collection::vec((0usize..7, 0usize..7, 0u32..20_000, 0u32..4), 0..24)
+        ) {
+            // Within an iteration edges go forward, as instructions do.
+            let edges: Vec<Edge> = raw
+                .into_iter()
+                .map(|(a, b, w, d)| edge(a, b, w, if a >= b { d.max(1) } else { d }))
+                .collect();
+            let found = maximum(7, &edges);
+            let expected = enumerated(7, &edges);
+            prop_assert_eq!(found.is_some(), expected.is_some());
+            if let (Some(found), Some((weight, distance))) = (&found, expected) {
+                prop_assert_eq!(found.weight * distance, weight * found.distance);
+                for (a, b) in found.edges.iter().zip(found.edges.iter().cycle().skip(1)) {
+                    prop_assert_eq!(edges[*a].to, edges[*b].from);
+                }
+            }
+            // Halving alone finds the same, from whatever cycle.
+            if let Some(start) = positive(7, &edges, 0, 1) {
+                let halved = halve(7, &edges, start).unwrap();
+                let found = found.unwrap();
+                prop_assert_eq!(halved.weight * found.distance, found.weight * halved.distance);
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The document as text: the code with arrows beside it, then everything by name.
+
+use super::document::{Cycle, Dependency, Document};
+use super::lanes::{Arrow, Signs, gutter, lanes};
+use super::{Kind, Order, Overlap};
+use std::fmt::Write as _;
+
+/// How to draw.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Drawing {
+    /// ASCII alone.
+    pub ascii: bool,
+    /// Arrows for every dependency, not just those through memory and of the slowest recurrence.
+    pub every: bool,
+}
+
+/// Most arrows side by side.
+const MOST_LANES: usize = 10;
+/// Most lines of a list.
+const MOST_LINES: usize = 60;
+
+/// Renders `document`.
+pub fn text(document: &Document, drawing: Drawing) -> String {
+    let mut out = String::new();
+    head(&mut out, document);
+    code(&mut out, document, drawing);
+    recurrences(&mut out, document, drawing);
+    dependencies(&mut out, document, drawing);
+    rest(&mut out, document);
+    out
+}
+
+fn head(out: &mut String, document: &Document) {
+    let subject = &document.subject;
+    if let Some(name) = &subject.name {
+        let _ = writeln!(out, "{name}");
+    }
+    let uarch = subject.uarch.as_deref().unwrap_or("processor unknown");
+    let _ = writeln!(
+        out,
+        "{uarch}; {} entries of reorder buffer ({}); {} iterations, {} runs",
+        subject.window, subject.window_source, document.iterations, document.runs
+    );
+    if let Some(from) = &subject.seeded {
+        let _ = writeln!(out, "initial values: {from}");
+    }
+    for note in &subject.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    out.push('\n');
+}
+
+/// Which dependencies get an arrow: the carriers of the slowest recurrence, then memory, then the
+/// rest if wanted.
+fn shown(document: &Document, every: bool) -> Vec<(usize, &Dependency)> {
+    let steps = document.recurrences.first().map(|c| c.path.as_slice()).unwrap_or_default();
+    let on_cycle = |d: &Dependency| {
+        steps.iter().any(|s| s.index == d.indices[1] && s.delta == d.delta && s.through == d.through)
+    };
+    let raw = document.dependencies.iter().enumerate().filter(|(_, d)| d.order == Order::Raw);
+    let (first, rest): (Vec<_>, Vec<_>) = raw.partition(|(_, d)| on_cycle(d));
+    let (memory, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, d)| d.kind == Kind::Memory);
+    let others = if every { others } else { Vec::new() };
+    first.into_iter().chain(memory).chain(others).collect()
+}
+
+fn code(out: &mut String, document: &Document, drawing: Drawing) {
+    let shown = shown(document, drawing.every);
+    let arrows: Vec<Arrow> =
+        shown.iter().map(|(_, d)| Arrow { from: d.indices[0], to: d.indices[1] }).collect();
+    let lanes = lanes(&arrows, MOST_LANES);
+    let drawn = gutter(&arrows, &lanes, document.instructions.len(), Signs::new(drawing.ascii));
+    let width = document.instructions.iter().map(|i| i.text.chars().count()).max().unwrap_or(0);
+    let long = document.instructions.iter().map(|i| i.address.len()).max().unwrap_or(0);
+    for (number, instruction) in document.instructions.iter().enumerate() {
+        let into: Vec<String> = (shown.iter().zip(&lanes))
+            .filter(|((_, d), lane)| lane.is_some() && d.indices[1] == number)
+            .map(|((index, d), _)| format!("{}{}", label(*index), back(d)))
+            .collect();
+        let line = format!(
+            "{:>long$} {} {:<width$}  {}",
+            instruction.address,
+            drawn[number],
+            instruction.text,
+            into.join(" ")
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    let left = lanes.iter().filter(|lane| lane.is_none()).count();
+    if left > 0 {
+        let _ = writeln!(out, "{left} more arrows have no room here; the list below has all");
+    }
+    out.push('\n');
+}
+
+fn label(index: usize) -> String {
+    format!("d{}", index + 1)
+}
+
+/// How many iterations back the writer is.
+fn back(dependency: &Dependency) -> String {
+    match dependency.delta {
+        0 => String::new(),
+        delta => format!("(-{delta})"),
+    }
+}
+
+fn recurrences(out: &mut String, document: &Document, drawing: Drawing) {
+    if document.recurrences.is_empty() {
+        out.push_str("no recurrence: iterations do not wait for each other\n\n");
+        return;
+    }
+    for (number, cycle) in document.recurrences.iter().enumerate() {
+        let name = if number == 0 { "recurrence bound" } else { "recurrence" };
+        let over = match cycle.iterations {
+            1 => String::new(),
+            n => format!(", once around in {n} iterations"),
+        };
+        let _ = writeln!(out, "{name}: {} cycles an iteration{over}", range(cycle));
+        let arrow = if drawing.ascii { "->" } else { "→" };
+        for step in &cycle.path {
+            let delta = if step.delta > 0 { format!(" of {} before", step.delta) } else { String::new() };
+            let _ = writeln!(
+                out,
+                "  {} {arrow} {} {}: {} ({}{})",
+                step.through.clone() + &delta,
+                step.address,
+                step.text,
+                span(step.low, step.high),
+                step.forwarding.as_ref().map_or(String::new(), |f| format!("forwarded, {f}; ")),
+                step.source,
+            );
+        }
+    }
+    out.push('\n');
+}
+
+fn range(cycle: &Cycle) -> String {
+    match cycle.low == cycle.high {
+        true => number(cycle.cycles),
+        false => {
+            format!("{} ({} to {})", number(cycle.cycles), number(cycle.low), number(cycle.high))
+        }
+    }
+}
+
+fn span(low: f64, high: f64) -> String {
+    if low == high { number(low) } else { format!("{} to {}", number(low), number(high)) }
+}
+
+fn number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn dependencies(out: &mut String, document: &Document, drawing: Drawing) {
+    let _ = writeln!(out, "dependencies: {}", document.dependencies.len());
+    let arrow = if drawing.ascii { "->" } else { "→" };
+    for (index, d) in document.dependencies.iter().enumerate().take(MOST_LINES) {
+        let order = match d.order {
+            Order::Raw => "",
+            Order::War => ", overwritten after reading",
+            Order::Waw => ", written twice",
+        };
+        let overlap = match d.overlap {
+            None | Some(Overlap::Full) => "",
+            Some(Overlap::Partial) => ", partly: not forwarded",
+            Some(Overlap::Blocked) => ", by several stores: not forwarded",
+        };
+        let delta = match d.delta {
+            0 => String::new(),
+            1 => ", 1 iteration later".to_owned(),
+            n => format!(", {n} iterations later"),
+        };
+        let (writer, reader, through) = (&d.writer, &d.reader, &d.through);
+        let _ = writeln!(
+            out,
+            "  {:<4} {writer} {arrow} {reader}  {through}{delta}{overlap}{order}",
+            label(index)
+        );
+    }
+    left_out(out, document.dependencies.len());
+    out.push('\n');
+}
+
+fn left_out(out: &mut String, count: usize) {
+    if count > MOST_LINES {
+        let _ = writeln!(out, "  and {} more: --format json has all", count - MOST_LINES);
+    }
+}
+
+fn rest(out: &mut String, document: &Document) {
+    let (stack, others): (Vec<_>, Vec<_>) = document.may_alias.iter().partition(|m| m.stack);
+    if !others.is_empty() {
+        out.push_str("may alias outside (nothing here says whether they meet):\n");
+    }
+    for pair in others.iter().take(MOST_LINES) {
+        let _ = writeln!(
+            out,
+            "  stores at {} (address from {}) and {} (from {})",
+            pair.stores.join(" "),
+            pair.stores_from,
+            pair.others.join(" "),
+            pair.others_from
+        );
+    }
+    left_out(out, others.len());
+    if !stack.is_empty() {
+        let _ = writeln!(
+            out,
+            "{} more pairs have the stack on one side: they meet only where a local variable's address is passed on",
+            stack.len()
+        );
+    }
+    for (title, list) in [
+        ("not wholly modelled:", &document.unmodelled),
+        ("results not computed:", &document.unknown_results),
+    ] {
+        if !list.is_empty() {
+            let _ = writeln!(out, "{title}");
+        }
+        for item in list.iter().take(MOST_LINES) {
+            let _ = writeln!(out, "  {} {}: {}", item.address, item.text, item.reason);
+        }
+        left_out(out, list.len());
+    }
+}
