@@ -123,7 +123,9 @@ impl Profiler {
             Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),
         };
-        let repeat = (CYCLES / (rough * copies as f64)).ceil().clamp(1.0, f64::from(REPEAT)) as u32;
+        let wanted = self.options.least_instructions.div_ceil(copies * block.instructions.len());
+        let repeat = (CYCLES / (rough * copies as f64)).ceil().max(wanted as f64);
+        let repeat = repeat.clamp(1.0, f64::from(REPEAT)) as u32;
         let shape = (copies, how, repeat);
         let offsets = shape::offsets(&self.options);
         let mut form = measure::unrolled(block, &needs, &found, shape, &offsets);
