@@ -4,23 +4,59 @@
 //! iced-x86 gives most of it; what it leaves out or has wrong is added here, per
 //! microarchitecture where processors differ.
 
-mod place;
+//!
+//! | file | concern |
+//! |---|---|
+//! | `place` | registers and flag groups as numbers and sets |
+//! | `processor` | what microarchitectures do differently |
+//! | `finder` | instruction → [`Effects`]: the order of the steps |
+//! | `registers` | registers read and written, and what for |
+//! | `flags` | groups of flags read and written |
+//! | `memory` | memory operands, gathers lane by lane |
+//! | `idioms` | what breaks dependencies, what is done by renaming |
+//! | `corrections` | the list of what is corrected, as data |
 
+mod corrections;
+mod finder;
+mod flags;
+mod idioms;
+mod memory;
+mod place;
+mod processor;
+mod registers;
+#[cfg(test)]
+mod tests;
+
+pub use corrections::{CORRECTIONS, Correction, Evidence};
+pub use finder::Finder;
 pub use place::{Place, Places};
+pub use processor::Core;
 
 use iced_x86::{Instruction, Register};
+
+const RSP: Place = Place::gpr(4);
+
+/// `rsi` or `rdi`.
+fn is_string_pointer(place: Place) -> bool {
+    matches!(place.as_gpr(), Some(6 | 7))
+}
 
 /// What a read value is used for. Latencies differ by it: the address of a load takes longer to
 /// reach the result than its other operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Part of the address of [`Effects::memory`] at this index.
+    /// Part of the address of [`Effects::memory`] at this index. Of a gather or scatter, whose
+    /// lanes share their registers, the first lane alone is named.
     Address(u8),
     /// A value computed with.
     Data,
     /// The old value of a place that is written in part, or perhaps not at all: what is not
     /// written is kept. Nothing is computed with it, yet the processor may wait for it.
     Kept,
+    /// `rsp`, moved by `push`, `pop`, `call` and `ret`: the stack engine adds it up before
+    /// execution, in no cycles. It leads to the new `rsp` and nowhere else; the access itself has
+    /// an [`Role::Address`] of its own.
+    Stack,
 }
 
 /// A place read.
@@ -71,6 +107,22 @@ pub struct Access {
     pub lane: Option<u8>,
 }
 
+/// Which inputs lead to which outputs, where it is not each to each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Paths {
+    /// Each input to each output.
+    #[default]
+    Each,
+    /// `rsp` moves by a constant; the rest is each to each (`push`, `pop`, `call`, `ret`).
+    Stack,
+    /// `rsi` and `rdi` move by constants; the rest is each to each (`lods`, `movs`).
+    String,
+    /// Each register's new value is the other operand's old one (`xchg`).
+    Exchange,
+    /// `rsp` from `rbp`, `rbp` from memory (`leave`).
+    Leave,
+}
+
 /// What one instruction does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Effects {
@@ -87,14 +139,64 @@ pub struct Effects {
     pub may_be_eliminated: bool,
     /// Why the effects are not complete, if they are not (x87, rep strings).
     pub unmodelled: Option<&'static str>,
+    /// Which inputs lead to which outputs; [`Effects::flows`] answers from it.
+    pub paths: Paths,
 }
 
 impl Effects {
     /// The effects of `instruction` on the processors of the event table `uarch` (`zen3`, `spr`);
-    /// those that all processors share where it is not known.
+    /// those that all processors share where it is not known. For many instructions use a
+    /// [`Finder`], which keeps its tables and buffers.
     pub fn of(instruction: &Instruction, uarch: Option<&str>) -> Self {
-        let _ = (instruction, uarch);
-        Self::default()
+        Finder::new(uarch).effects(instruction)
+    }
+
+    /// Whether the value of `read` has a part in what `write` leaves. Not so for the address
+    /// registers of a store, for `rsp` of a `pop` and its result, for flags that are only kept.
+    pub fn flows(&self, read: &Read, write: &Write) -> bool {
+        if read.role == Role::Stack {
+            return write.place == RSP;
+        }
+        if read.role == Role::Kept && (read.place.is_flag() || write.place.is_flag()) {
+            return read.place == write.place;
+        }
+        if let Role::Address(at) = read.role {
+            return self.memory.get(usize::from(at)).is_some_and(|m| m.load)
+                && self.loaded_flows(write);
+        }
+        match self.paths {
+            Paths::Each => true,
+            Paths::Stack => write.place != RSP,
+            Paths::String if is_string_pointer(write.place) || is_string_pointer(read.place) => {
+                read.place == write.place
+            }
+            Paths::String => true,
+            Paths::Exchange => read.place != write.place,
+            Paths::Leave => write.place == RSP,
+        }
+    }
+
+    /// Whether the loaded value has a part in what `write` leaves.
+    pub fn loaded_flows(&self, write: &Write) -> bool {
+        match self.paths {
+            Paths::Stack | Paths::Leave => write.place != RSP,
+            Paths::String => !is_string_pointer(write.place),
+            Paths::Each | Paths::Exchange => true,
+        }
+    }
+
+    /// Whether the value of `read` has a part in what is stored.
+    pub fn stored(&self, read: &Read) -> bool {
+        let computed = match read.role {
+            Role::Data => !(self.paths == Paths::String && is_string_pointer(read.place)),
+            Role::Kept => !read.place.is_flag(),
+            Role::Address(at) => self
+                .memory
+                .get(usize::from(at))
+                .is_some_and(|m| m.load && (self.paths != Paths::Exchange || !m.store)),
+            Role::Stack => false,
+        };
+        computed && self.memory.iter().any(|m| m.store)
     }
 
     /// Everything read, as a set.

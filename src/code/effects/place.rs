@@ -25,7 +25,7 @@ impl Place {
     pub const OTHER: Self = Self(63);
 
     /// General-purpose register by its number in encodings (rax 0, rcx 1, … r15 15).
-    pub fn gpr(number: u8) -> Self {
+    pub const fn gpr(number: u8) -> Self {
         Self(number & 15)
     }
 

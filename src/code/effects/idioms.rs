@@ -1,0 +1,192 @@
+//! What breaks dependencies, and what is done by renaming alone.
+
+use super::{Core, Effects, Place, Role};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+
+/// Takes away what an idiom does not depend on, and marks what renaming may do.
+pub(super) fn apply(effects: &mut Effects, instruction: &Instruction, core: Core) {
+    if let Some(source) = same_sources(instruction) {
+        if breaks(instruction, core) {
+            let kept = |role: Role| matches!(role, Role::Kept | Role::Address(_));
+            let place = Place::of(source);
+            effects.reads.retain(|r| Some(r.place) != place || kept(r.role));
+            effects.breaks_dependency = true;
+        } else {
+            // iced-x86 leaves them out of `xor al,al` and others that no processor breaks.
+            restore(effects, source);
+        }
+    }
+    effects.may_be_eliminated = is_eliminated(instruction, core);
+}
+
+fn restore(effects: &mut Effects, source: Register) {
+    if let Some(place) = Place::of(source)
+        && !effects.reads.iter().any(|r| r.place == place && r.role == Role::Data)
+    {
+        effects.reads.retain(|r| r.place != place || r.role != Role::Kept);
+        effects.reads.push(super::Read { place, role: Role::Data });
+    }
+}
+
+/// The register that both sources are, where they are one.
+fn same_sources(instruction: &Instruction) -> Option<Register> {
+    let operand = |at: u32| {
+        (at < instruction.op_count() && instruction.op_kind(at) == OpKind::Register)
+            .then(|| instruction.op_register(at))
+    };
+    let (first, second) = match (operand(0), operand(1), operand(2)) {
+        (_, first, Some(second)) => (first?, second),
+        (first, Some(second), None) if instruction.op_count() == 2 => (first?, second),
+        _ => return None,
+    };
+    (first == second).then_some(first).filter(|_| is_idiom(instruction.mnemonic()))
+}
+
+/// Whether an instruction of equal sources has a result that does not depend on them.
+fn is_idiom(mnemonic: Mnemonic) -> bool {
+    kind(mnemonic).is_some()
+}
+
+/// Kinds of idioms, told apart where processors differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Idiom {
+    /// `xor`, `sub`.
+    Integer,
+    /// `sbb`: what is left is the carry.
+    Borrow,
+    /// `cmp`: flags alone.
+    Compare,
+    /// `pxor`, `xorps`, `psub*`.
+    VectorZero,
+    /// `psubs*`, `psubus*`.
+    SaturatingZero,
+    /// `pcmpgt*`.
+    Greater,
+    /// `pcmpeq*`.
+    Equal,
+    /// `pandn`, `andnps`.
+    AndNot,
+    /// `kxor`, `kandn`.
+    Mask,
+    /// `kxnor`.
+    MaskOnes,
+    /// `vpternlog` of 0 or 0xff.
+    Ternary,
+}
+
+fn kind(mnemonic: Mnemonic) -> Option<Idiom> {
+    use Mnemonic as M;
+    Some(match mnemonic {
+        M::Xor | M::Sub => Idiom::Integer,
+        M::Sbb => Idiom::Borrow,
+        M::Cmp => Idiom::Compare,
+        M::Pxor
+        | M::Vpxor
+        | M::Vpxord
+        | M::Vpxorq
+        | M::Xorps
+        | M::Vxorps
+        | M::Xorpd
+        | M::Vxorpd
+        | M::Psubb
+        | M::Vpsubb
+        | M::Psubw
+        | M::Vpsubw
+        | M::Psubd
+        | M::Vpsubd
+        | M::Psubq
+        | M::Vpsubq => Idiom::VectorZero,
+        M::Psubsb
+        | M::Vpsubsb
+        | M::Psubsw
+        | M::Vpsubsw
+        | M::Psubusb
+        | M::Vpsubusb
+        | M::Psubusw
+        | M::Vpsubusw => Idiom::SaturatingZero,
+        M::Pcmpgtb
+        | M::Vpcmpgtb
+        | M::Pcmpgtw
+        | M::Vpcmpgtw
+        | M::Pcmpgtd
+        | M::Vpcmpgtd
+        | M::Pcmpgtq
+        | M::Vpcmpgtq => Idiom::Greater,
+        M::Pcmpeqb
+        | M::Vpcmpeqb
+        | M::Pcmpeqw
+        | M::Vpcmpeqw
+        | M::Pcmpeqd
+        | M::Vpcmpeqd
+        | M::Pcmpeqq
+        | M::Vpcmpeqq => Idiom::Equal,
+        M::Pandn
+        | M::Vpandn
+        | M::Vpandnd
+        | M::Vpandnq
+        | M::Andnps
+        | M::Vandnps
+        | M::Andnpd
+        | M::Vandnpd => Idiom::AndNot,
+        M::Kxorb
+        | M::Kxorw
+        | M::Kxord
+        | M::Kxorq
+        | M::Kandnb
+        | M::Kandnw
+        | M::Kandnd
+        | M::Kandnq => Idiom::Mask,
+        M::Kxnorb | M::Kxnorw | M::Kxnord | M::Kxnorq => Idiom::MaskOnes,
+        M::Vpternlogd | M::Vpternlogq => Idiom::Ternary,
+        _ => return None,
+    })
+}
+
+/// Whether this core knows that the result does not depend on the sources.
+fn breaks(instruction: &Instruction, core: Core) -> bool {
+    let Some(idiom) = kind(instruction.mnemonic()) else { return false };
+    let register = instruction.op0_register();
+    match idiom {
+        Idiom::Integer => register.size() >= 4,
+        Idiom::Borrow | Idiom::Compare => core.is_zen() && register.size() >= 4,
+        Idiom::VectorZero | Idiom::Greater | Idiom::Equal => !register.is_mm(),
+        Idiom::SaturatingZero => core.is_zen() || core.is_intel_big(),
+        Idiom::AndNot => core.is_zen(),
+        Idiom::Mask | Idiom::MaskOnes | Idiom::Ternary => false,
+    }
+}
+
+/// Whether this core may do it by renaming alone.
+fn is_eliminated(instruction: &Instruction, core: Core) -> bool {
+    use Mnemonic as M;
+    let registers = instruction.op_count() == 2
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op1_kind() == OpKind::Register
+        && instruction.op0_register() != instruction.op1_register();
+    if !registers || core == Core::Unknown || core == Core::Atom {
+        return false;
+    }
+    let (to, from) = (instruction.op0_register(), instruction.op1_register());
+    match instruction.mnemonic() {
+        M::Mov if to.is_gpr() && from.is_gpr() => to.size() >= 4 && core != Core::IceLake,
+        M::Movaps
+        | M::Movapd
+        | M::Movdqa
+        | M::Movups
+        | M::Movupd
+        | M::Movdqu
+        | M::Vmovaps
+        | M::Vmovapd
+        | M::Vmovdqa
+        | M::Vmovups
+        | M::Vmovupd
+        | M::Vmovdqu
+        | M::Vmovdqa32
+        | M::Vmovdqa64
+        | M::Vmovdqu8
+        | M::Vmovdqu16
+        | M::Vmovdqu32
+        | M::Vmovdqu64 => !instruction.has_op_mask(),
+        _ => false,
+    }
+}
