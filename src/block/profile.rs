@@ -68,6 +68,11 @@ impl Profiler {
         self.options.budget = budget;
     }
 
+    /// The next blocks start with these values and no others.
+    pub fn start_with(&mut self, values: super::Values) {
+        self.options.values = Some(values);
+    }
+
     /// Measures one block.
     ///
     /// # Errors

@@ -116,6 +116,17 @@ impl Catalog {
         }
     }
 
+    /// Forms by mnemonic and operands (not those that go by iced-x86's name) that `pattern` matches.
+    pub fn spelled_like(&self, pattern: &str) -> Vec<(String, Form)> {
+        let pattern = pattern.to_lowercase();
+        self.forms()
+            .filter(|(name, form)| {
+                **name == form.spelled() && matches(pattern.as_bytes(), name.to_lowercase().as_bytes())
+            })
+            .map(|(name, form)| (name.to_owned(), form))
+            .collect()
+    }
+
     /// Forms that `pattern` (`*` and `?`, any case, either kind of name) matches; those that cannot
     /// be measured here too if `refused`, with the reason.
     pub fn list(&self, pattern: &str, refused: bool) -> Vec<Listed> {

@@ -140,3 +140,19 @@ pub struct Latencies {
     /// Each pair of operand and result.
     pub latencies: Vec<LatencyResult>,
 }
+
+/// A list of forms.
+#[derive(Debug, Clone, Serialize)]
+pub struct List<'a> {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// `list`.
+    pub what: &'static str,
+    /// The forms.
+    pub forms: &'a [super::Listed],
+}
+
+/// The document of a list.
+pub fn list_document(forms: &[super::Listed]) -> List<'_> {
+    List { schema: SCHEMA, what: "list", forms }
+}

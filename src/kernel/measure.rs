@@ -9,35 +9,37 @@ use crate::Result;
 use crate::block::{Code, FormResult, Line, Options, Profiler, Report as Measured, Status, Values};
 use crate::code::Block;
 
-/// Measures kernels and chains, one after the other; each has a sandbox of its own.
+/// Measures kernels and chains, one after the other, in a sandbox that it keeps.
 pub struct Bench {
-    options: Options,
+    profiler: Profiler,
+    /// How much is run.
+    pub settings: Settings,
     /// Name of the processor's event table.
     pub uarch: Option<String>,
 }
 
 impl Bench {
-    /// A bench that measures as `options` say, but for values and how much is run; `uarch` is the
-    /// processor's event table.
-    pub fn new(options: Options, uarch: Option<String>) -> Self {
-        Self { options, uarch }
+    /// A bench that measures as `options` say, but for initial values and how much is run; `uarch` is
+    /// the processor's event table.
+    pub fn new(options: Options, settings: Settings, uarch: Option<String>) -> Self {
+        let each = options.passes.max(1) * options.placements.max(1);
+        let options = Options {
+            init: Vec::new(),
+            rounds: settings.measures.div_ceil(each).clamp(4, 254),
+            least_instructions: settings.total_insn,
+            reseed: false,
+            ..options
+        };
+        Self { profiler: Profiler::new(options), settings, uarch }
     }
 
     /// Measures a block with these initial values.
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn block(&self, bytes: &[u8], values: &Values, settings: &Settings) -> Result<Measured> {
-        let each = self.options.passes.max(1) * self.options.placements.max(1);
-        let options = Options {
-            values: Some(values.clone()),
-            init: Vec::new(),
-            rounds: settings.measures.div_ceil(each).clamp(4, 254),
-            least_instructions: settings.total_insn,
-            reseed: false,
-            ..self.options.clone()
-        };
-        Profiler::new(options).measure(&Block::decode(bytes)?)
+    pub fn block(&mut self, bytes: &[u8], values: &Values) -> Result<Measured> {
+        self.profiler.start_with(values.clone());
+        self.profiler.measure(&Block::decode(bytes)?)
     }
 }
 
@@ -45,7 +47,8 @@ impl Bench {
 ///
 /// # Errors
 /// No kernel can be made of it, or the sandbox cannot be started.
-pub fn measure(bench: &Bench, multiset: &Multiset, settings: &Settings) -> Result<Report> {
+pub fn measure(bench: &mut Bench, multiset: &Multiset) -> Result<Report> {
+    let settings = &bench.settings.clone();
     let kernel = Kernel::of(multiset, settings)?;
     let independence = check(&kernel, bench.uarch.as_deref())?;
     let mut report = blank(&kernel, settings)?;
@@ -55,7 +58,7 @@ pub fn measure(bench: &Bench, multiset: &Multiset, settings: &Settings) -> Resul
         report.reason = Some(format!("not independent: {} through {}", wrong.reader, wrong.through));
         return Ok(report);
     }
-    let measured = bench.block(&kernel.bytes, &kernel.values, settings)?;
+    let measured = bench.block(&kernel.bytes, &kernel.values)?;
     let sets = kernel.sets as f64;
     report.status = measured.status;
     report.reason = measured.reason;
@@ -113,4 +116,11 @@ fn blank(kernel: &Kernel, settings: &Settings) -> Result<Report> {
         bounded_by: None,
         invariants: Vec::new(),
     })
+}
+
+/// Name of this processor's event table, if there is one.
+pub fn detected() -> Option<String> {
+    use crate::machine::{Machine, Root, choose};
+    let found = choose(&Machine::at(&Root::system()), &crate::tables::Library::embedded(), None);
+    found.ok().and_then(|tables| tables.into_iter().next()).map(|table| table.table)
 }

@@ -15,7 +15,6 @@
 //! | `calibrate`, `usual` | many forms, and which |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
 
-mod calibrate;
 mod catalog;
 mod csv;
 mod document;
@@ -24,26 +23,22 @@ mod generate;
 mod host;
 mod independence;
 mod latency;
-#[cfg(target_arch = "x86_64")]
 mod measure;
 mod multiset;
 mod operand;
 mod pools;
 mod text;
 mod usual;
-#[cfg(not(target_arch = "x86_64"))]
-#[path = "measure_absent.rs"]
-mod measure;
 
-pub use calibrate::{Calibrated, Progress, calibrate};
 pub use catalog::{Catalog, Listed};
-pub use csv::{HEADER, LATENCY_HEADER, latency_rows, row};
+pub use csv::{HEADER, LATENCY_HEADER, latency_rows, list_rows, row};
 pub use document::{
-    Bounded, Cycles, FormCount, Latencies, LatencyResult, Report, SCHEMA, Touching,
+    Bounded, Cycles, FormCount, Latencies, LatencyResult, List, Report, SCHEMA, Touching,
+    list_document,
 };
 pub use form::{Form, Memory};
 pub use generate::{Kernel, Settings};
-pub use latency::latencies;
-pub use measure::{Bench, measure};
+pub use latency::{Connectors, latencies};
+pub use measure::{Bench, detected, measure};
 pub use multiset::Multiset;
 pub use text::{render, render_latencies, render_list};
