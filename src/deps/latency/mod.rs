@@ -1,7 +1,43 @@
 //! How long a value takes from an operand to a result, and who says so.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `form` | the key of a latency: an instruction form |
+//! | `shipped` | the tables in `events/latency/` |
+//! | `assumed` | what instructions of a kind take where no table has them |
+//! | `calibration` | what was measured on a machine, as a file |
+//!
+//! # What is counted
+//!
+//! Cycles of the core's clock from the moment that an input is there to the moment that a
+//! dependent instruction can use the output; a bypass between execution domains is not added.
+//!
+//! A value that goes through memory from one instruction to another takes
+//! [`Latencies::forwarding`] from the store's data register to the register that a plain load of
+//! the same bytes writes. So [`Input::Memory`] of a plain load and [`Output::Memory`] of a plain
+//! store count 0, and of `add rax,[m]` or `add [m],rax` they count the addition alone. From
+//! [`Input::Address`] the load itself is included: `add rax,[rbx]` is load and addition.
+//!
+//! # Who says so
+//!
+//! In this order: measured on this machine ([`Latencies::with`] a [`Calibration`]); the shipped
+//! table of the microarchitecture, with its source; an assumption by the kind of instruction.
+//! Nothing is read from the environment here: who has a calibration hands it over.
 
-use crate::code::effects::Effects;
+mod assumed;
+mod calibration;
+mod form;
+mod shipped;
+#[cfg(test)]
+mod tests;
+
+pub use calibration::{Calibration, Identity, Value};
+pub use form::Form;
+
+use crate::code::effects::{Effects, Read, Role, Write};
 use iced_x86::Instruction;
+use shipped::Table;
+use std::sync::Arc;
 
 /// Where a value enters an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -10,6 +46,9 @@ pub enum Input {
     Address,
     /// Through a register computed with.
     Register,
+    /// Through a register whose old value is only kept in part ([`Role::Kept`]): the upper lanes
+    /// of `cvtsi2sd`, what a mask leaves, the rest of rax behind a write of al.
+    Kept,
     /// Through a flag.
     Flags,
     /// Through memory: the loaded value.
@@ -27,19 +66,66 @@ pub enum Output {
     Memory,
 }
 
+impl Input {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Address, Self::Register, Self::Kept, Self::Flags, Self::Memory];
+
+    /// As files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::Register => "register",
+            Self::Kept => "kept",
+            Self::Flags => "flags",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// That of a read; `None` for `rsp` moved by the stack engine, which takes no time.
+    pub fn of(read: &Read) -> Option<Self> {
+        Some(match read.role {
+            Role::Address(_) => Self::Address,
+            Role::Stack => return None,
+            _ if read.place.is_flag() => Self::Flags,
+            Role::Data => Self::Register,
+            Role::Kept => Self::Kept,
+        })
+    }
+}
+
+impl Output {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Register, Self::Flags, Self::Memory];
+
+    /// As files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Register => "register",
+            Self::Flags => "flags",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// That of a written register or group of flags.
+    pub fn of(write: &Write) -> Self {
+        if write.place.is_flag() { Self::Flags } else { Self::Register }
+    }
+}
+
 /// Who says how long it takes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// Measured on this processor by `tdtool kernel --calibrate`.
     Measured,
     /// A shipped table, with the name of its source for this value.
-    Table(String),
+    Table(&'static str),
     /// No source has it: what instructions of its kind take, and why that was assumed.
     Assumed(&'static str),
 }
 
 /// A latency in core cycles: a range where it depends on values.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latency {
     /// Least.
     pub low: f64,
@@ -47,6 +133,22 @@ pub struct Latency {
     pub high: f64,
     /// Who says so.
     pub source: Source,
+}
+
+impl Latency {
+    fn table(cycles: f64, source: &'static str) -> Self {
+        Self { low: cycles, high: cycles, source: Source::Table(source) }
+    }
+
+    /// One after the other; as sure as the less sure of the two.
+    fn plus(self, other: Self) -> Self {
+        let source = match (self.source, other.source) {
+            (_, Source::Assumed(_)) => other.source,
+            (Source::Measured, _) => other.source,
+            _ => self.source,
+        };
+        Self { low: self.low + other.low, high: self.high + other.high, source }
+    }
 }
 
 /// How a stored value reaches a load.
@@ -66,18 +168,51 @@ pub enum Forward {
     Blocked,
 }
 
+impl Forward {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Stack, Self::Few, Self::Many, Self::Xmm, Self::Ymm, Self::Blocked];
+
+    /// As files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stack => "stack",
+            Self::Few => "few",
+            Self::Many => "many",
+            Self::Xmm => "xmm",
+            Self::Ymm => "ymm",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
 /// The latencies of one microarchitecture.
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
     /// Name of its event table (`zen3`, `emr`).
     pub uarch: Option<String>,
+    shipped: Option<&'static Table>,
+    measured: Option<Arc<Calibration>>,
 }
 
 impl Latencies {
-    /// Those of the processors of the event table `uarch`: what was measured on this machine if it
-    /// is one of them, else the shipped table, else assumptions.
+    /// Those of the processors of the event table `uarch`: the shipped table, else assumptions.
     pub fn of(uarch: Option<&str>) -> Self {
-        Self { uarch: uarch.map(str::to_owned) }
+        Self {
+            uarch: uarch.map(str::to_owned),
+            shipped: uarch.and_then(shipped::table),
+            measured: None,
+        }
+    }
+
+    /// The same, what `calibration` has measured first. One of another microarchitecture is left
+    /// aside; whether it is of this very machine, [`Calibration::machine`] tells.
+    #[must_use]
+    pub fn with(mut self, calibration: Calibration) -> Self {
+        if self.uarch.as_deref() == Some(calibration.machine.uarch.as_str()) {
+            self.measured = Some(Arc::new(calibration));
+        }
+        self
     }
 
     /// From `input` to `output` of `instruction`.
@@ -88,14 +223,60 @@ impl Latencies {
         input: Input,
         output: Output,
     ) -> Latency {
-        let _ = (instruction, effects, input, output);
-        Latency { low: 1.0, high: 1.0, source: Source::Assumed("nothing is known yet") }
+        let form = Form::of(instruction);
+        if let Some(value) = self.measured.as_ref().and_then(|m| m.value(form, input, output)) {
+            return Latency { low: value.cycles, high: value.cycles, source: Source::Measured };
+        }
+        if effects.breaks_dependency && matches!(input, Input::Register | Input::Memory) {
+            return Latency::table(0.0, "breaks the dependency");
+        }
+        if let Some(given) = self.shipped.and_then(|t| t.between(form, input, output)) {
+            return given;
+        }
+        if effects.may_be_eliminated && input == Input::Register {
+            return Latency::table(0.0, "done by renaming");
+        }
+        let execution = match self.shipped.and_then(|t| t.execution(form, input, output)) {
+            Some(latency) => latency,
+            None => assumed::execution(instruction, effects),
+        };
+        if input == Input::Address && effects.memory.iter().any(|m| m.load) {
+            return self.load(instruction, effects).plus(execution);
+        }
+        execution
+    }
+
+    /// From a read to a write of `instruction`, by what they are; 0 for `rsp` moved by the stack
+    /// engine. Whether the one leads to the other, [`Effects::flows`] tells.
+    pub fn along(
+        &self,
+        instruction: &Instruction,
+        effects: &Effects,
+        read: &Read,
+        write: &Write,
+    ) -> Latency {
+        match Input::of(read) {
+            Some(input) => self.between(instruction, effects, input, Output::of(write)),
+            None => Latency::table(0.0, "stack engine"),
+        }
+    }
+
+    /// From the address of a load to the loaded value, the cache having it.
+    fn load(&self, instruction: &Instruction, effects: &Effects) -> Latency {
+        self.shipped
+            .and_then(|t| t.load(instruction, effects))
+            .unwrap_or_else(|| assumed::load(instruction))
     }
 
     /// From a store's data register to the register that the load of the same bytes writes: the
     /// whole way, the latencies of neither added.
     pub fn forwarding(&self, forward: Forward) -> Latency {
-        let _ = forward;
-        Latency { low: 5.0, high: 5.0, source: Source::Assumed("nothing is known yet") }
+        let measured = self.measured.as_ref().and_then(|m| m.forwarding.get(&forward));
+        if let Some(value) = measured {
+            return Latency { low: value.cycles, high: value.cycles, source: Source::Measured };
+        }
+        self.shipped
+            .and_then(|t| t.forwarding(forward))
+            .unwrap_or_else(|| assumed::forwarding(forward))
     }
 }
