@@ -26,7 +26,7 @@ pub fn row(report: &Report) -> String {
 }
 
 /// A field, quoted if it must be; line breaks become blanks so that a row is a line.
-fn field(text: &str) -> String {
+pub fn field(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }

@@ -85,6 +85,7 @@ mod watch;
 mod x86_absent;
 
 pub use counters::Pmu;
+pub(crate) use csv::field as csv_field;
 pub use csv::{HEADER, row};
 pub use document::{
     Bound, Code, FormResult, Forms, Hierarchy, Holds, Invariant, Line, Miss, Mode, Node, Report,

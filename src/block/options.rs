@@ -37,6 +37,8 @@ pub struct Options {
     pub explain: bool,
     /// Most copies in the unrolled form; as many as fit the op cache otherwise.
     pub copies: Option<usize>,
+    /// Instructions that a long run has at least, as far as its copies may be repeated.
+    pub least_instructions: usize,
     /// Offset of the code's start from a line of 64 bytes, instead of one for each placement.
     pub align: Option<usize>,
     /// Whether the throughput is the difference of two unroll factors; `cycles(u)/u` otherwise.
@@ -89,6 +91,7 @@ impl Default for Options {
             budget: Duration::from_secs(5),
             explain: true,
             copies: None,
+            least_instructions: 0,
             align: None,
             two_factors: true,
             gradual_underflow: false,

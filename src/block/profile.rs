@@ -68,6 +68,11 @@ impl Profiler {
         self.options.budget = budget;
     }
 
+    /// The next blocks start with these values and no others.
+    pub fn start_with(&mut self, values: super::Values) {
+        self.options.values = Some(values);
+    }
+
     /// Measures one block.
     ///
     /// # Errors
@@ -123,7 +128,9 @@ impl Profiler {
             Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),
         };
-        let repeat = (CYCLES / (rough * copies as f64)).ceil().clamp(1.0, f64::from(REPEAT)) as u32;
+        let wanted = self.options.least_instructions.div_ceil(copies * block.instructions.len());
+        let repeat = (CYCLES / (rough * copies as f64)).ceil().max(wanted as f64);
+        let repeat = repeat.clamp(1.0, f64::from(REPEAT)) as u32;
         let shape = (copies, how, repeat);
         let offsets = shape::offsets(&self.options);
         let mut form = measure::unrolled(block, &needs, &found, shape, &offsets);

@@ -26,6 +26,10 @@ impl Profiler {
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "nobody looks on"))]
     pub fn watched(&mut self, _: super::Watch) {}
 
+    /// Of no consequence here.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only kernels call it"))]
+    pub fn start_with(&mut self, _: super::Values) {}
+
     /// Refuses.
     ///
     /// # Errors

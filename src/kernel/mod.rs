@@ -1,1 +1,44 @@
 //! Instruction multisets → dependency-free kernels, measured in the block profiler's sandbox.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `operand` | what an encoding allows at each operand, and how it is written in a form's name |
+//! | `form` | one fully-qualified instruction form: an iced-x86 `Code`, and register or memory |
+//! | `catalog` | all forms by name; suggestions; what the host supports |
+//! | `host` | which extensions this processor has |
+//! | `multiset` | `FORM*COUNT, …`, and the multiset of a block |
+//! | `pools` | read and write pools of registers; the memory arena |
+//! | `generate` | multiset → straight code |
+//! | `independence` | checking that code for dependencies, and what they bound |
+//! | `measure` | running it |
+//! | `latency` | chains, from operand to result |
+//! | `calibrate`, `usual` | many forms, and which |
+//! | `document`, `text`, `csv` | what is said, and two ways to write it |
+
+mod catalog;
+mod csv;
+mod document;
+mod form;
+mod generate;
+mod host;
+mod independence;
+mod latency;
+mod measure;
+mod multiset;
+mod operand;
+mod pools;
+mod text;
+mod usual;
+
+pub use catalog::{Catalog, Listed};
+pub use csv::{HEADER, LATENCY_HEADER, latency_rows, list_rows, row};
+pub use document::{
+    Bounded, Cycles, FormCount, Latencies, LatencyResult, List, Report, SCHEMA, Touching,
+    list_document,
+};
+pub use form::{Form, Memory};
+pub use generate::{Kernel, Settings};
+pub use latency::{Connectors, latencies};
+pub use measure::{Bench, detected, measure};
+pub use multiset::Multiset;
+pub use text::{render, render_latencies, render_list};

@@ -4,6 +4,7 @@ pub mod block;
 pub mod diff;
 pub mod doctor;
 pub mod drill;
+pub mod kernel;
 pub mod measure;
 pub mod record;
 pub mod report;
@@ -30,6 +31,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Tables(args) => tables::run(&cli.global, args),
         Command::Workload(args) => workload::run(&cli.global, args),
         Command::Block(args) => block::run(&cli.global, args),
+        Command::Kernel(args) => kernel::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man => shell::man(),

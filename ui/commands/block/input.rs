@@ -46,7 +46,12 @@ fn regions(args: &BlockArgs) -> Result<Vec<Region>> {
     if let Some(path) = &args.asm_file {
         return read_listing(&text(path, LONGEST_LISTING)?, syntax);
     }
-    let given = args.block.as_deref().unwrap_or_default();
+    given(args.block.as_deref().unwrap_or_default())
+}
+
+/// The blocks that the first argument names.
+pub fn given(given: &str) -> Result<Vec<Region>> {
+    let one = |bytes| vec![Region { name: None, bytes }];
     if given == "-" {
         return read_binary(&bytes(Path::new(given), LONGEST_STREAM)?);
     }

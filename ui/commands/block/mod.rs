@@ -67,6 +67,16 @@ fn interactive(global: &Global, mut blocks: Vec<(Region, Options)>) -> Result<Ex
     }
 }
 
+/// The only block of an input as the first argument of `tdtool block` takes it.
+pub fn one(given: &str) -> Result<Block> {
+    let mut all = input::given(given)?;
+    match (all.pop(), all.is_empty()) {
+        (Some(region), true) => Block::decode(&region.bytes),
+        _ => Err(Error::usage(format!("{given} holds several blocks, and one is wanted"))
+            .hint("give one of them by FILE:START..END")),
+    }
+}
+
 /// One of several that is no code is rejected; one by itself is an error.
 fn measure(profiler: &mut Profiler, region: Region, several: bool) -> Result<Report> {
     let mut report = match Block::decode(&region.bytes) {

@@ -1,0 +1,186 @@
+//! Multiset → straight code: unrolled, interleaved, registers and memory from pools.
+
+use super::form::{Address, Form, is_address};
+use super::multiset::{MOST, Multiset};
+use super::operand::Operand;
+use super::pools::{BASE, Pools, is_written};
+use crate::block::Values;
+use crate::{Error, Result};
+use iced_x86::{Instruction, Mnemonic, Register};
+
+/// Where the arena lies: a page that any process may map, below 4 GiB so that 32-bit addresses
+/// reach it.
+pub const ARENA: u64 = 0x1234_0000;
+
+/// How much is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Settings {
+    /// Instructions that the straight code should have, about.
+    pub unroll_size: usize,
+    /// Instructions that a long run should have, at least; the block profiler's limits hold.
+    pub total_insn: usize,
+    /// Samples, over all passes and placements.
+    pub measures: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { unroll_size: 60, total_insn: 10_000, measures: 192 }
+    }
+}
+
+/// Straight code of a multiset.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// What it is of.
+    pub multiset: Multiset,
+    /// How often the multiset is in it.
+    pub sets: usize,
+    /// The form of each instruction.
+    pub forms: Vec<Form>,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Registers of each family.
+    pub pools: Pools,
+    /// What registers and memory hold first.
+    pub values: Values,
+}
+
+impl Kernel {
+    /// The kernel of `multiset`.
+    ///
+    /// # Errors
+    /// A form cannot be encoded, or no register is left for what it writes.
+    pub fn of(multiset: &Multiset, settings: &Settings) -> Result<Self> {
+        let one = multiset.interleaved();
+        let mut pools = Pools::of(&one)?;
+        if let Some(pool) = pools.all.iter().find(|pool| pool.write.is_empty()) {
+            return Err(Error::not_possible("no kernel can be made of these forms")
+                .because(format!("they leave no register to write ({:?})", pool.family)));
+        }
+        let sets = sets(one.len(), &pools, settings.unroll_size);
+        let mut made = Self {
+            multiset: multiset.clone(),
+            sets,
+            forms: Vec::with_capacity(sets * one.len()),
+            bytes: Vec::new(),
+            pools: pools.clone(),
+            values: values(&one),
+        };
+        for form in one.iter().cycle().take(sets * one.len()) {
+            let instruction = place(form, &mut pools)?;
+            made.bytes.extend(form.encode(&instruction)?);
+            made.forms.push(*form);
+        }
+        Ok(made)
+    }
+}
+
+/// How often the multiset is in the code: about as many instructions as wanted, and each pool of
+/// written registers gone round a whole number of times if that can be had for twice as many.
+fn sets(instructions: usize, pools: &Pools, wanted: usize) -> usize {
+    let least = wanted.clamp(1, MOST).div_ceil(instructions.max(1)).max(1);
+    let most = (2 * least).min(MOST / instructions.max(1)).max(least);
+    let uneven = |sets: &usize| {
+        let rest = |pool: &super::pools::Pool| {
+            let round = pool.write.len().max(1);
+            let rest = (sets * pool.writes) % round;
+            // Registers used once more than the others, for each use of those.
+            if rest == 0 { 0 } else { 1000 * (round - rest) / (sets * pool.writes) }
+        };
+        pools.all.iter().map(rest).max().unwrap_or(0)
+    };
+    (least..=most).min_by_key(uneven).unwrap_or(least)
+}
+
+/// The next instruction of a form.
+fn place(form: &Form, pools: &mut Pools) -> Result<Instruction> {
+    let usage = form.usage()?;
+    let access = |i: usize| usage.access.get(i).copied().unwrap_or(iced_x86::OpAccess::None);
+    let operands = form.operands();
+    let memory = operands.iter().position(|operand| *operand == Operand::Memory);
+    let address = match memory {
+        // Only computed: its registers are sources.
+        Some(_) if is_address(form.code) => Address {
+            base: pools.read(super::operand::Class::Gpr64, 0),
+            index: pools.read(super::operand::Class::Gpr64, 1),
+            displacement: 8,
+        },
+        Some(i) => {
+            let bytes = form.code.op_code().memory_size().size();
+            let displacement = pools.place(bytes, is_written(access(i)));
+            Address { base: BASE, index: Register::None, displacement }
+        }
+        None => Address { base: Register::None, index: Register::None, displacement: 0 },
+    };
+    let mut sources = std::collections::HashMap::new();
+    form.instruction(
+        |i, class| match is_written(access(i)) {
+            true => pools.written(class),
+            false => {
+                let index: &mut usize = sources.entry(class.family()).or_default();
+                *index += 1;
+                pools.read(class, *index - 1)
+            }
+        },
+        address,
+    )
+}
+
+/// Initial values that every form can go on with for ever: ones, in the type that it computes
+/// with; the upper half of a dividend is 0.
+pub fn values(forms: &[Form]) -> Values {
+    let mut registers = [1; 16];
+    let divides =
+        |form: &&Form| matches!(form.code.mnemonic(), Mnemonic::Div | Mnemonic::Idiv);
+    if forms.iter().any(|form| divides(&form)) {
+        registers[2] = 0;
+    }
+    registers[BASE.number()] = ARENA;
+    let vector = floats(forms);
+    let computes = forms.iter().any(|form| number(form).is_some());
+    Values { registers, memory: if computes { vector } else { 1 }, vector }
+}
+
+/// 1.0 as all of `forms` understand it; normal numbers where they do not agree.
+fn floats(forms: &[Form]) -> u64 {
+    let kinds: Vec<u8> = forms.iter().filter_map(number).collect();
+    let all = |kind| !kinds.is_empty() && kinds.iter().all(|k| *k == kind);
+    match () {
+        () if all(64) => 1.0f64.to_bits(),
+        () if all(16) => 0x3c00_3c00_3c00_3c00,
+        // 1.0 twice; a normal number as double precision.
+        () => 0x3f80_0000_3f80_0000,
+    }
+}
+
+/// Bits of the floating-point numbers that a form computes with.
+fn number(form: &Form) -> Option<u8> {
+    let spelled = form.spelled();
+    [("f64x", 64), ("f32x", 32), ("f16x", 16)]
+        .into_iter()
+        .find(|(part, _)| spelled.contains(part))
+        .map(|(_, bits)| bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::Block;
+
+    #[test]
+    fn a_kernel_is_its_multiset_again_and_again() {
+        let set = Multiset::parse("ADD_GPR64i64_GPR64i64*2, MOV_GPR64i64_MEM64i64").unwrap();
+        let kernel = Kernel::of(&set, &Settings::default()).unwrap();
+        let block = Block::decode(&kernel.bytes).unwrap();
+        assert_eq!(block.instructions.len(), 3 * kernel.sets);
+        let back = Multiset::of(&block).unwrap();
+        for (form, count) in &set.forms {
+            let there = back.forms.iter().find(|(f, _)| f == form).map(|f| f.1);
+            assert_eq!(there, Some(count * kernel.sets), "{form:?}");
+        }
+        // Written registers are gone round a whole number of times.
+        let pool = &kernel.pools.all[0];
+        assert_eq!((kernel.sets * pool.writes) % pool.write.len(), 0);
+    }
+}

@@ -1,0 +1,295 @@
+//! The instructions of a chain.
+
+use super::connect::{Connector, SCRATCH, encoded, from, to, two};
+use super::ends::End;
+use crate::Result;
+use crate::code::Block;
+use crate::kernel::form::{Address, Form, is_address};
+use crate::kernel::operand::{Class, Family};
+use crate::kernel::pools::{BASE, HALF};
+use iced_x86::{Code, EncodingKind, Instruction, MemoryOperand, Register, RflagsBits};
+
+/// Holds 0 all the time.
+pub const ZERO: Register = Register::R13;
+/// Holds what the operands hold at first.
+const SAME: Register = Register::R12;
+
+/// One link, to be repeated.
+#[derive(Debug, Clone)]
+pub struct Chain {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// How many instructions.
+    pub instructions: usize,
+    /// How many of them are of the form.
+    pub instances: usize,
+    /// The others that the value passes.
+    pub connectors: Vec<Connector>,
+    /// For people.
+    pub text: String,
+}
+
+/// What is put together.
+struct Parts {
+    form: Form,
+    bytes: Vec<u8>,
+    instances: usize,
+    connectors: Vec<Connector>,
+    note: &'static str,
+}
+
+/// The chain from `input` to `output` and back; `None` where there is no such way.
+///
+/// # Errors
+/// It cannot be encoded.
+pub fn chain(form: Form, input: &End, output: &End) -> Result<Option<Chain>> {
+    let mut parts =
+        Parts { form, bytes: Vec::new(), instances: 0, connectors: Vec::new(), note: "" };
+    let there = match (*input, *output) {
+        (End::Operand(i, a), End::Operand(j, b)) if a.family() == b.family() => {
+            parts.same_family(i, j)?
+        }
+        (End::Operand(..) | End::Implicit(_), End::Operand(..) | End::Implicit(_)) => {
+            parts.registers(*input, *output)?
+        }
+        (End::Address, End::Operand(..) | End::Implicit(_)) => parts.address(*output)?,
+        (End::Address, End::Flags(bits)) => parts.address_to_flags(bits)?,
+        (End::Flags(_), End::Flags(_)) => parts.flags()?,
+        (End::Flags(_), End::Operand(_, class)) if class.family() == Family::Gpr => {
+            parts.from_flags(*output)?
+        }
+        (End::Operand(..) | End::Implicit(_), End::Flags(bits)) => parts.to_flags(*input, bits)?,
+        (End::Operand(i, class), End::Memory) => parts.round_trip(i, class)?,
+        (End::Memory, End::Memory) => {
+            parts.note = "stored and loaded again by the form itself";
+            parts.instance(&|i| number(form, i))?;
+            true
+        }
+        _ => false,
+    };
+    if there { parts.done().map(Some) } else { Ok(None) }
+}
+
+/// The register number of an operand unless the chain wants another.
+fn number(form: Form, i: usize) -> u32 {
+    let class = form.operands().get(i).and_then(|operand| match operand {
+        crate::kernel::operand::Operand::Register(class) => Some(*class),
+        _ => None,
+    });
+    let first = if class.is_some_and(|c| matches!(c, Class::Mask | Class::Mmx)) { 1 } else { 8 };
+    first + i as u32
+}
+
+impl Parts {
+    fn instance(&mut self, number: &dyn Fn(usize) -> u32) -> Result<()> {
+        let computed = is_address(self.form.code);
+        let base = if computed { Register::R11 } else { BASE };
+        let displacement = if computed { 8 } else { HALF };
+        let address = Address { base, index: ZERO, displacement };
+        let made = self.form.instruction(|i, class| class.register(number(i)), address)?;
+        self.bytes.extend(self.form.encode(&made)?);
+        self.instances += 1;
+        Ok(())
+    }
+
+    fn alu(&mut self, code: Code, a: Register, b: Register) -> Result<()> {
+        self.bytes.extend(two(code, a, b)?);
+        self.connectors.push(Connector::Alu);
+        Ok(())
+    }
+
+    /// The value at `end` into a general-purpose register, which is returned.
+    fn out(&mut self, end: End) -> Result<Register> {
+        match end {
+            End::Operand(i, class) if class.family() != Family::Gpr => {
+                self.bytes.extend(from(class.family(), number(self.form, i), SCRATCH)?);
+                self.connectors.push(Connector::Half(class.family()));
+                Ok(SCRATCH)
+            }
+            End::Operand(i, _) => Ok(Class::Gpr64.register(number(self.form, i))),
+            End::Implicit(register) => Ok(register),
+            End::Flags(bits) => {
+                self.alu(move_if(bits), SCRATCH, ZERO)?;
+                Ok(SCRATCH)
+            }
+            End::Address | End::Memory => Ok(BASE),
+        }
+    }
+
+    /// Operands of one family: two instances that exchange the operands, or one that feeds itself.
+    fn same_family(&mut self, i: usize, j: usize) -> Result<bool> {
+        let form = self.form;
+        if i == j {
+            self.note = "the form feeds itself";
+            self.instance(&|n| number(form, n))?;
+            return Ok(true);
+        }
+        self.note = "two of the form in turn, each reading what the other wrote";
+        self.instance(&|n| number(form, n))?;
+        let (from, to) = (number(form, i), number(form, j));
+        self.instance(&|n| match n {
+            n if n == i => to,
+            n if n == j => from,
+            n => number(form, n),
+        })?;
+        Ok(true)
+    }
+
+    /// From any register to any other, with connectors that keep the operand's value.
+    fn registers(&mut self, input: End, output: End) -> Result<bool> {
+        let form = self.form;
+        self.instance(&|n| number(form, n))?;
+        if input == output {
+            self.note = "the form feeds itself, by the longest of the ways through its own registers";
+            return Ok(true);
+        }
+        let value = self.out(output)?;
+        match input {
+            End::Operand(i, class) if class.family() != Family::Gpr => {
+                self.bytes.extend(to(class.family(), number(form, i), value)?);
+                self.connectors.push(Connector::Half(class.family()));
+            }
+            _ => {
+                self.alu(Code::And_rm64_r64, value, ZERO)?;
+                let back = self.out(input)?;
+                self.alu(Code::Or_rm64_r64, back, value)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// From the base register of the address.
+    fn address(&mut self, output: End) -> Result<bool> {
+        let form = self.form;
+        if is_address(form.code) {
+            // The result is the next base: no value that could fault is touched.
+            let End::Operand(j, _) = output else { return Ok(false) };
+            let numbers = [number(form, j), 11];
+            self.note = "two of the form in turn, each adding to what the other computed";
+            self.instance(&|_| numbers[0])?;
+            let mut made = Address { base: Register::R8, index: ZERO, displacement: 8 };
+            made.base = Class::Gpr64.register(numbers[0]);
+            let second = form.instruction(|_, class| class.register(numbers[1]), made)?;
+            self.bytes.extend(form.encode(&second)?);
+            self.instances += 1;
+            return Ok(true);
+        }
+        self.instance(&|n| number(form, n))?;
+        let value = self.out(output)?;
+        self.alu(Code::And_rm64_r64, value, ZERO)?;
+        self.alu(Code::Add_rm64_r64, BASE, value)?;
+        Ok(true)
+    }
+
+    fn address_to_flags(&mut self, bits: u32) -> Result<bool> {
+        let form = self.form;
+        self.instance(&|n| number(form, n))?;
+        let value = self.out(End::Flags(bits))?;
+        self.alu(Code::And_rm64_r64, value, ZERO)?;
+        self.alu(Code::Add_rm64_r64, BASE, value)?;
+        Ok(true)
+    }
+
+    /// Four with registers of their own: only the flags go from one to the next.
+    fn flags(&mut self) -> Result<bool> {
+        self.note = "four of the form, each with a destination of its own";
+        for own in 0..4 {
+            self.instance(&|n| if n == 0 { 8 + own } else { 12 })?;
+        }
+        Ok(true)
+    }
+
+    fn from_flags(&mut self, output: End) -> Result<bool> {
+        let form = self.form;
+        self.instance(&|n| number(form, n))?;
+        let value = self.out(output)?;
+        self.alu(Code::Test_rm64_r64, value, value)?;
+        Ok(true)
+    }
+
+    fn to_flags(&mut self, input: End, bits: u32) -> Result<bool> {
+        let form = self.form;
+        self.instance(&|n| number(form, n))?;
+        match input {
+            End::Operand(i, class) if class.family() != Family::Gpr => {
+                let value = self.out(End::Flags(bits))?;
+                self.bytes.extend(to(class.family(), number(form, i), value)?);
+                self.connectors.push(Connector::Half(class.family()));
+            }
+            _ => {
+                // Either way it holds what it held.
+                let operand = self.out(input)?;
+                self.alu(move_if(bits), operand, SAME)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Stored, and loaded into the same register.
+    fn round_trip(&mut self, i: usize, class: Class) -> Result<bool> {
+        let form = self.form;
+        self.note = "stored and loaded again, both together";
+        self.instance(&|n| number(form, n))?;
+        let bytes = form.code.op_code().memory_size().size();
+        let Some(code) = load(class, bytes, form.code.op_code().encoding()) else {
+            return Ok(false);
+        };
+        let wide = if matches!(class, Class::Gpr8 | Class::Gpr16) { Class::Gpr32 } else { class };
+        let place = MemoryOperand::with_base_displ(BASE, HALF);
+        let register = wide.register(number(form, i));
+        let failed = |e: iced_x86::IcedError| crate::Error::failed("no such load").because(e);
+        self.bytes.extend(encoded(&Instruction::with2(code, register, place).map_err(failed)?)?);
+        Ok(true)
+    }
+
+    fn done(self) -> Result<Chain> {
+        let block = Block::decode(&self.bytes)?;
+        let code: Vec<&str> = block.instructions.iter().map(|inst| inst.text.as_str()).collect();
+        let mut text = code.join("; ");
+        if !self.note.is_empty() {
+            text += &format!(" ({})", self.note);
+        }
+        Ok(Chain {
+            instructions: block.instructions.len(),
+            instances: self.instances,
+            connectors: self.connectors,
+            bytes: self.bytes,
+            text,
+        })
+    }
+}
+
+/// A conditional move that waits for one of these flags.
+fn move_if(bits: u32) -> Code {
+    [
+        (RflagsBits::CF, Code::Cmovb_r64_rm64),
+        (RflagsBits::ZF, Code::Cmove_r64_rm64),
+        (RflagsBits::SF, Code::Cmovs_r64_rm64),
+        (RflagsBits::OF, Code::Cmovo_r64_rm64),
+    ]
+    .into_iter()
+    .find(|(flag, _)| bits & flag != 0)
+    .map_or(Code::Cmovp_r64_rm64, |(_, code)| code)
+}
+
+/// The load of as many bytes into a register of a class, in the encoding of its neighbours.
+fn load(class: Class, bytes: usize, encoding: EncodingKind) -> Option<Code> {
+    let legacy = encoding == EncodingKind::Legacy;
+    Some(match (class, bytes) {
+        (Class::Gpr8, 1) => Code::Movzx_r32_rm8,
+        (Class::Gpr16, 2) => Code::Movzx_r32_rm16,
+        (Class::Gpr32, 4) => Code::Mov_r32_rm32,
+        (Class::Gpr64, 8) => Code::Mov_r64_rm64,
+        (Class::Mmx, 8) => Code::Movq_mm_mmm64,
+        (Class::Xmm, 4) if legacy => Code::Movss_xmm_xmmm32,
+        (Class::Xmm, 4) => Code::VEX_Vmovd_xmm_rm32,
+        (Class::Xmm, 8) if legacy => Code::Movq_xmm_xmmm64,
+        (Class::Xmm, 8) => Code::VEX_Vmovq_xmm_xmmm64,
+        (Class::Xmm, 16) if legacy => Code::Movups_xmm_xmmm128,
+        (Class::Xmm, 16) => Code::VEX_Vmovups_xmm_xmmm128,
+        (Class::Ymm, 32) => Code::VEX_Vmovups_ymm_ymmm256,
+        (Class::Zmm, 64) => Code::EVEX_Vmovups_zmm_k1z_zmmm512,
+        (Class::Mask, 8) => Code::VEX_Kmovq_kr_km64,
+        _ => return None,
+    })
+}

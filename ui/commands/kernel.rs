@@ -1,0 +1,167 @@
+//! `tdtool kernel`: measure a multiset of instructions, or one form.
+
+use super::{print, to_json};
+use crate::cli::Global;
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tdtool::block::{Options, Status};
+use tdtool::kernel::{self, Bench, Catalog, Multiset, Settings};
+use tdtool::{Error, Result};
+
+const EFFORT: &str = "How thoroughly";
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct KernelArgs {
+    /// Instruction forms, `FORM*COUNT, …`
+    #[arg(value_name = "FORMS", required_unless_present_any = ["from", "calibrate"])]
+    forms: Option<String>,
+    /// The forms of a block: its bytes in hexadecimal, or FILE:START..END, FILE:FUNCTION[+N]
+    #[arg(long, value_name = "BLOCK", conflicts_with = "forms")]
+    from: Option<String>,
+    /// Measure the usual forms, and keep their latencies for `tdtool deps`
+    #[arg(long, conflicts_with_all = ["forms", "from"])]
+    calibrate: bool,
+    /// Where they are kept [default: in the user's cache directory]
+    #[arg(long, value_name = "FILE", requires = "calibrate")]
+    output: Option<PathBuf>,
+    /// Stop after so many seconds; a later run goes on from there
+    #[arg(long, value_name = "SECONDS", requires = "calibrate", default_value = "600")]
+    time_limit: u64,
+    #[command(flatten)]
+    effort: Effort,
+    #[command(subcommand)]
+    command: Option<What>,
+}
+
+#[derive(Args)]
+struct Effort {
+    /// Instructions of the straight code, about
+    #[arg(long, global = true, value_name = "N", default_value = "60", value_parser = number(1, 480), help_heading = EFFORT)]
+    unroll_size: u64,
+    /// Instructions of a long run, at least, as far as the sandbox allows
+    #[arg(long, global = true, value_name = "N", default_value = "10000", value_parser = number(1, 1_000_000), help_heading = EFFORT)]
+    total_insn: u64,
+    /// Samples, over all passes and placements
+    #[arg(long, global = true, value_name = "N", default_value = "192", value_parser = number(4, 3000), help_heading = EFFORT)]
+    measures: u64,
+    /// How to write the result
+    #[arg(long, global = true, value_enum, default_value = "text")]
+    format: Format,
+    /// Measure on this processor
+    #[arg(long, global = true, value_name = "N")]
+    cpu: Option<usize>,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// List instruction forms that this processor has
+    List {
+        /// Names to list, with `*` and `?`
+        #[arg(default_value = "*")]
+        pattern: String,
+        /// Those too that cannot be measured here, with the reason
+        #[arg(long)]
+        refused: bool,
+    },
+    /// Measure how long a value takes from each operand of a form to each result
+    Latency {
+        /// The form
+        form: String,
+    },
+    /// Measure how many cycles a form takes where nothing waits
+    Throughput {
+        /// The form
+        form: String,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Csv,
+}
+
+fn number(least: u64, most: u64) -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(least..=most)
+}
+
+pub fn run(global: &Global, args: KernelArgs) -> Result<ExitCode> {
+    let effort = &args.effort;
+    match &args.command {
+        Some(What::List { pattern, refused }) => list(pattern, *refused, effort.format),
+        Some(What::Latency { form }) => latency(global, form, effort),
+        Some(What::Throughput { form }) => throughput(global, Multiset::parse(form)?, effort),
+        None if args.calibrate => calibrate(global, &args),
+        None => throughput(global, multiset(&args)?, effort),
+    }
+}
+
+fn multiset(args: &KernelArgs) -> Result<Multiset> {
+    match (&args.from, &args.forms) {
+        (Some(block), _) => Multiset::of(&super::block::one(block)?),
+        (_, Some(forms)) => Multiset::parse(forms),
+        _ => Err(Error::usage("no instruction form is given")),
+    }
+}
+
+fn bench(global: &Global, effort: &Effort) -> Bench {
+    let settings = Settings {
+        unroll_size: effort.unroll_size as usize,
+        total_insn: effort.total_insn as usize,
+        measures: effort.measures as usize,
+    };
+    let options = Options { explain: false, counts: false, cpu: effort.cpu, ..Options::default() };
+    Bench::new(options, settings, global.uarch.clone().or_else(kernel::detected))
+}
+
+fn throughput(global: &Global, multiset: Multiset, effort: &Effort) -> Result<ExitCode> {
+    let report = kernel::measure(&mut bench(global, effort), &multiset)?;
+    print(&match effort.format {
+        Format::Text => kernel::render(&report),
+        Format::Json => to_json(&report)?,
+        Format::Csv => format!("{}\n{}\n", kernel::HEADER, kernel::row(&report)),
+    })?;
+    Ok(code([report.status].into_iter()))
+}
+
+fn latency(global: &Global, form: &str, effort: &Effort) -> Result<ExitCode> {
+    let form = Catalog::all().find(form)?;
+    let mut connectors = kernel::Connectors::default();
+    let found = kernel::latencies(&mut bench(global, effort), &mut connectors, form)?;
+    print(&match effort.format {
+        Format::Text => kernel::render_latencies(&found),
+        Format::Json => to_json(&found)?,
+        Format::Csv => format!("{}\n{}", kernel::LATENCY_HEADER, kernel::latency_rows(&found)),
+    })?;
+    Ok(code(found.latencies.iter().map(|l| l.status)))
+}
+
+fn list(pattern: &str, refused: bool, format: Format) -> Result<ExitCode> {
+    let listed = Catalog::all().list(pattern, refused);
+    if listed.is_empty() {
+        let refused = if refused { "" } else { "; --refused shows those that cannot be measured here" };
+        return Err(Error::failed(format!("no form is like `{pattern}`"))
+            .hint(format!("write a pattern with stars, for example 'VADDPD_*'{refused}")));
+    }
+    print(&match format {
+        Format::Text => kernel::render_list(&listed),
+        Format::Json => to_json(&kernel::list_document(&listed))?,
+        Format::Csv => kernel::list_rows(&listed),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn code(all: impl Iterator<Item = Status>) -> ExitCode {
+    let mut all = all;
+    match all.all(|status| matches!(status, Status::Ok | Status::Unstable)) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+fn calibrate(_global: &Global, _args: &KernelArgs) -> Result<ExitCode> {
+    Err(Error::not_possible("calibration is not there yet"))
+}
