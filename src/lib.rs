@@ -6,6 +6,7 @@
 //! | [`deps`] | register, flag and memory dependencies; latencies; recurrence bound |
 //! | [`block`] | the block profiler: sandbox, timing, verdict |
 //! | [`kernel`] | instruction multisets → dependency-free kernels |
+//! | [`explain`] | a block's bounds, measured by variants of it, and which explains its time |
 //! | [`machine`] | which processor, which PMUs, what the kernel lets us do, and why not |
 //! | [`tables`] | typed event tables, the formula language, validation |
 //! | [`schedule`] | counter constraints; events → groups |
@@ -28,6 +29,7 @@ pub mod collect;
 pub mod counts;
 pub mod deps;
 pub mod error;
+pub mod explain;
 pub mod kernel;
 pub mod machine;
 pub mod profile;

@@ -27,14 +27,11 @@ impl Hierarchy {
         let node = |(id, label): &(String, String)| Node {
             id: id.clone(),
             label: label.clone(),
-            parent: None,
-            share: None,
-            low: None,
-            high: None,
             reason: Some(reason.to_owned()),
+            ..Node::default()
         };
         let nodes = level_1.iter().map(node).collect();
-        Self { verdict: format!("not measured: {reason}"), nodes }
+        Self { verdict: format!("not measured: {reason}"), bound: None, nodes }
     }
 
     /// Whether any node was measured.
@@ -218,6 +215,8 @@ pub struct Report {
     pub bounds: Vec<Bound>,
     /// The top-down tree of the block.
     pub hierarchy: Hierarchy,
+    /// What would lower its time, where that was asked for.
+    pub what_if: Vec<WhatIf>,
     /// Measured misses; none without a PMU.
     pub misses: Vec<Miss>,
     /// What was kept and dropped.
@@ -245,6 +244,7 @@ impl Report {
             invariants: Vec::new(),
             bounds: Vec::new(),
             hierarchy,
+            what_if: Vec::new(),
             misses: Vec::new(),
             samples: Samples::default(),
             values: None,
@@ -286,13 +286,16 @@ pub struct Bound {
 pub struct Hierarchy {
     /// In words: what bounds the block, or why that was not measured.
     pub verdict: String,
+    /// What bounds the block: `front-end`, `issue-width`, `ports`, `dependency`, `store-forwarding`,
+    /// `undecided` or `unexplained`; absent where its variants were not measured.
+    pub bound: Option<&'static str>,
     /// Nodes, parents before their children; without a PMU each with the reason why it was not
     /// measured.
     pub nodes: Vec<Node>,
 }
 
 /// One node of the tree.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Node {
     /// Its id in the event tables, `Frontend_Bound`.
     pub id: String,
@@ -307,6 +310,26 @@ pub struct Node {
     /// Highest of the runs.
     pub high: Option<f64>,
     /// Why it was not measured.
+    pub reason: Option<String>,
+    /// What the block needs of this by itself, in core cycles per iteration: a bound, which the
+    /// others overlap.
+    pub bound: Option<f64>,
+    /// Whether it explains the block's time.
+    pub is_verdict: bool,
+}
+
+/// The block measured with one thing changed.
+#[derive(Debug, Clone, Serialize)]
+pub struct WhatIf {
+    /// What: a chain broken, an instruction left out.
+    pub change: String,
+    /// Core cycles per iteration then.
+    pub cycles: Option<f64>,
+    /// Lowest.
+    pub low: Option<f64>,
+    /// Highest.
+    pub high: Option<f64>,
+    /// Why it was not measured, or what is to be known about it.
     pub reason: Option<String>,
 }
 

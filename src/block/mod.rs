@@ -89,7 +89,7 @@ pub(crate) use csv::field as csv_field;
 pub use csv::{HEADER, row};
 pub use document::{
     Bound, Code, FormResult, Forms, Hierarchy, Holds, Invariant, Line, Miss, Mode, Node, Report,
-    SCHEMA, Samples, Status, Throughput, Where,
+    SCHEMA, Samples, Status, Throughput, WhatIf, Where,
 };
 pub use init::Init;
 pub use options::{ClockSource, Options};

@@ -23,6 +23,25 @@ pub fn padded(block: &Block, count: usize) -> Option<Block> {
     Block::decode(&bytes).ok().filter(|b| b.instructions.len() == instructions.len() + count)
 }
 
+/// The block without the jump at its end; `None` if there is none, or nothing else.
+pub fn body(block: &Block) -> Option<Block> {
+    let jump = block.final_branch()?;
+    Block::decode(&block.bytes[..jump.offset]).ok()
+}
+
+/// The block with `bytes` before it.
+pub fn preceded(bytes: &[u8], block: &Block) -> Option<Block> {
+    Block::decode(&[bytes, &block.bytes].concat()).ok()
+}
+
+/// The block without its instruction `index`; `None` if it is the only one.
+pub fn without(block: &Block, index: usize) -> Option<Block> {
+    let inst = block.instructions.get(index)?;
+    let behind = inst.offset + inst.bytes.len();
+    let bytes = [&block.bytes[..inst.offset], &block.bytes[behind..]].concat();
+    Block::decode(&bytes).ok()
+}
+
 /// How many nops make it surely wait for slots and nothing else: half as long again as `cycles`,
 /// at `width` slots a cycle. `None` where that would leave an op cache.
 pub fn filling(cycles: f64, width: u32, instructions: usize) -> Option<usize> {

@@ -206,7 +206,7 @@ fn bound(
     for step in &steps {
         sources.insert(match &step.latency.source {
             Source::Measured => "measured here".to_owned(),
-            Source::Table(name) => name.clone(),
+            Source::Table(name) => (*name).to_owned(),
             Source::Assumed(why) => format!("assumed: {why}"),
         });
         through.insert(edges[step.to].place.map_or("memory".to_owned(), Place::name));

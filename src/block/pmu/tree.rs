@@ -142,7 +142,7 @@ fn evaluate(core: &Core, table: &Table, groups: Vec<GroupCounts>) -> Hierarchy {
         let how = format!("{counted} event groups, each in runs of its own, {repetitions} times");
         format!("{}; {how}", bottleneck(core, table, &whole))
     };
-    Hierarchy { verdict, nodes }
+    Hierarchy { verdict, bound: None, nodes }
 }
 
 fn readings(group: &GroupCounts) -> usize {
@@ -172,6 +172,7 @@ fn node(table: &Table, n: u16, whole: &Evaluation, single: &[Evaluation]) -> Nod
         low: values.iter().copied().reduce(f64::min),
         high: values.iter().copied().reduce(f64::max),
         reason,
+        ..Node::default()
     }
 }
 

@@ -1,0 +1,108 @@
+//! Why a block costs what it costs: its bounds, each measured by running a variant of it, and the
+//! verdict which of them explains its time.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `variants` | the block changed in one thing |
+//! | `evidence` | measuring the variants |
+//! | `model` | which bound explains the time |
+//! | `nodes` | bounds under the names of the top-down tree |
+//! | `what_if` | chains broken and instructions left out, measured again |
+//!
+//! docs/block-profiler.md, "Why it takes so long", has the method and its figures.
+
+mod evidence;
+mod model;
+mod nodes;
+mod variants;
+mod what_if;
+
+pub use model::{Chain, Class, Cycles, Evidence, Judgement, judge};
+
+use crate::Result;
+use crate::block::{Options, Profiler, Report, Status};
+use crate::code::Block;
+use crate::deps::latency::Latencies;
+use crate::deps::{Analyser, window};
+use crate::kernel::{Bench, Settings};
+
+/// Explains blocks, one after the other; keeps a sandbox for the variants.
+pub struct Explainer {
+    bench: Bench,
+    analyser: Analyser,
+    uarch: Option<String>,
+    /// Slots a cycle, where the processor's table has them.
+    width: Option<u32>,
+}
+
+/// What an explanation is made of besides the block.
+struct Subject<'a> {
+    block: &'a Block,
+    report: &'a Report,
+}
+
+impl Explainer {
+    /// Measures variants as `options` say; `uarch` is the processor's event table, `width` its
+    /// slots a cycle.
+    pub fn new(
+        options: &Options,
+        latencies: Latencies,
+        uarch: Option<String>,
+        width: Option<u32>,
+    ) -> Self {
+        let options =
+            Options { explain: false, loop_form: false, counts: false, ..options.clone() };
+        let measures = options.passes * options.placements * options.rounds;
+        let settings = Settings { measures, total_insn: 0, ..Settings::default() };
+        Self {
+            bench: Bench::new(options, settings, uarch.clone()),
+            analyser: Analyser::new(latencies),
+            uarch,
+            width,
+        }
+    }
+
+    /// Adds bounds, verdict and nodes to `report`, the report of `block` by `profiler`; with
+    /// `what_if`, the list of what lowers its time, too. Nothing is said of a block without a
+    /// trusted number.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn explain(
+        &mut self,
+        profiler: &mut Profiler,
+        block: &Block,
+        report: &mut Report,
+        what_if: bool,
+    ) -> Result<()> {
+        if report.status != Status::Ok || report.throughput.is_none() {
+            return Ok(());
+        }
+        // The jump at the end is measured with the block; its bounds are those of the rest.
+        let body = variants::body(block);
+        let own = match &body {
+            Some(body) => Some(profiler.measure(body)?),
+            None => None,
+        };
+        let subject = Subject {
+            block: body.as_ref().unwrap_or(block),
+            report: own.as_ref().unwrap_or(report),
+        };
+        if subject.report.status != Status::Ok {
+            let why = subject.report.reason.as_deref().unwrap_or("no reason").to_owned();
+            nodes::not_explained(report, &format!("without its jump it is not `ok`: {why}"));
+            return Ok(());
+        }
+        let found = self.evidence(&subject)?;
+        let judgement = judge(&found.evidence);
+        if what_if {
+            report.what_if = self.what_if(&subject, &found)?;
+        }
+        nodes::enter(report, &found, &judgement, body.is_some());
+        Ok(())
+    }
+
+    fn window(&self) -> u32 {
+        window(self.uarch.as_deref()).entries
+    }
+}
