@@ -6,7 +6,7 @@ use super::generate::Kernel;
 use super::operand::Operand;
 use crate::Result;
 use crate::code::Block;
-use crate::code::effects::{Access, Effects, Place, Role};
+use crate::code::effects::{Access, Effects, Place};
 use crate::deps::latency::{Forward, Input, Latencies, Latency, Output, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,11 +79,8 @@ fn edges(effects: &[Effects]) -> Vec<Edge> {
             }
         };
         for read in &own.reads {
-            let input = match read.role {
-                Role::Address(_) => Input::Address,
-                _ if read.place.is_flag() => Input::Flags,
-                _ => Input::Register,
-            };
+            // What the stack engine moves takes no time.
+            let Some(input) = Input::of(read) else { continue };
             if let Some(at) = last.get(&read.place) {
                 edge(*at, Some(read.place), input);
             }
@@ -206,7 +203,7 @@ fn bound(
     for step in &steps {
         sources.insert(match &step.latency.source {
             Source::Measured => "measured here".to_owned(),
-            Source::Table(name) => name.clone(),
+            Source::Table(name) => name.to_string(),
             Source::Assumed(why) => format!("assumed: {why}"),
         });
         through.insert(edges[step.to].place.map_or("memory".to_owned(), Place::name));
