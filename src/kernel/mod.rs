@@ -40,6 +40,7 @@ pub use document::{
 };
 pub use form::{Form, Memory};
 pub use generate::{Kernel, Settings};
+pub use independence::{Independence, check as independence};
 pub use latency::{Connectors, latencies};
 pub use measure::{Bench, detected, measure};
 pub use multiset::Multiset;
