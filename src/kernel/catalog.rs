@@ -86,8 +86,12 @@ impl Catalog {
         let same: Vec<&str> = known.clone().filter(|n| mnemonic(n) == wanted).collect();
         let alike = nearest(name, same.iter().copied()).or_else(|| same.first().copied());
         Err(match alike.or_else(|| nearest(name, known.filter(|n| n.len() < 2 * name.len() + 8))) {
-            Some(near) => error.hint(format!("did you mean {near}? `tdtool kernel list` has them all")),
-            None => error.hint("`tdtool kernel list PATTERN` lists forms, for example `list 'IMUL*'`"),
+            Some(near) => {
+                error.hint(format!("did you mean {near}? `tdtool kernel list` has them all"))
+            }
+            None => {
+                error.hint("`tdtool kernel list PATTERN` lists forms, for example `list 'IMUL*'`")
+            }
         })
     }
 
@@ -121,7 +125,8 @@ impl Catalog {
         let pattern = pattern.to_lowercase();
         self.forms()
             .filter(|(name, form)| {
-                **name == form.spelled() && matches(pattern.as_bytes(), name.to_lowercase().as_bytes())
+                **name == form.spelled()
+                    && matches(pattern.as_bytes(), name.to_lowercase().as_bytes())
             })
             .map(|(name, form)| (name.to_owned(), form))
             .collect()

@@ -51,9 +51,7 @@ impl Form {
     /// All forms of an encoding, none where no kernel can be made of it.
     pub fn all_of(code: Code) -> Vec<Self> {
         let op = code.op_code();
-        let known = op.is_instruction()
-            && op.mode64()
-            && op.encoding() != EncodingKind::MVEX;
+        let known = op.is_instruction() && op.mode64() && op.encoding() != EncodingKind::MVEX;
         if !known || op.op_kinds().iter().any(|k| Operand::of(*k, true).is_none()) {
             return Vec::new();
         }

@@ -131,8 +131,7 @@ fn place(form: &Form, pools: &mut Pools) -> Result<Instruction> {
 /// with; the upper half of a dividend is 0.
 pub fn values(forms: &[Form]) -> Values {
     let mut registers = [1; 16];
-    let divides =
-        |form: &&Form| matches!(form.code.mnemonic(), Mnemonic::Div | Mnemonic::Idiv);
+    let divides = |form: &&Form| matches!(form.code.mnemonic(), Mnemonic::Div | Mnemonic::Idiv);
     if forms.iter().any(|form| divides(&form)) {
         registers[2] = 0;
     }

@@ -6,7 +6,7 @@ use super::generate::Kernel;
 use super::operand::Operand;
 use crate::Result;
 use crate::code::Block;
-use crate::code::effects::{Access, Effects, Place, Role};
+use crate::code::effects::{Access, Effects, Place};
 use crate::deps::latency::{Forward, Input, Latencies, Latency, Output, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,10 +50,8 @@ pub fn check(kernel: &Kernel, uarch: Option<&str>) -> Result<Independence> {
     let effects: Vec<Effects> =
         block.instructions.iter().map(|inst| Effects::of(&inst.decoded, uarch)).collect();
     let edges = edges(&effects);
-    let dependencies = edges
-        .iter()
-        .map(|edge| touching(edge, kernel))
-        .collect::<Result<Vec<_>>>()?;
+    let dependencies =
+        edges.iter().map(|edge| touching(edge, kernel)).collect::<Result<Vec<_>>>()?;
     let mut distinct: Vec<Touching> = Vec::new();
     for found in dependencies {
         if !distinct.contains(&found) {
@@ -61,7 +59,13 @@ pub fn check(kernel: &Kernel, uarch: Option<&str>) -> Result<Independence> {
         }
     }
     let latencies = Latencies::of(uarch);
-    let bound = bound(&block, &effects, &edges, kernel.sets as f64, &latencies);
+    let mut bound = bound(&block, &effects, &edges, kernel.sets as f64, &latencies);
+    if let Some(bound) = &mut bound {
+        let mut through: Vec<String> = distinct.iter().map(|found| found.through.clone()).collect();
+        through.sort();
+        through.dedup();
+        bound.through = through;
+    }
     Ok(Independence { dependencies: distinct, bound })
 }
 
@@ -79,11 +83,8 @@ fn edges(effects: &[Effects]) -> Vec<Edge> {
             }
         };
         for read in &own.reads {
-            let input = match read.role {
-                Role::Address(_) => Input::Address,
-                _ if read.place.is_flag() => Input::Flags,
-                _ => Input::Register,
-            };
+            // What the stack engine moves takes no time.
+            let Some(input) = Input::of(read) else { continue };
             if let Some(at) = last.get(&read.place) {
                 edge(*at, Some(read.place), input);
             }
@@ -189,7 +190,8 @@ fn bound(
             let inst = &block.instructions[e.reader].decoded;
             // A value that comes and goes through memory is forwarded, and computed with between.
             let mut latency = if (e.input, f.output()) == (Input::Memory, Output::Memory) {
-                let own = latencies.between(inst, &effects[e.reader], Input::Register, Output::Register);
+                let own =
+                    latencies.between(inst, &effects[e.reader], Input::Register, Output::Register);
                 let forward = latencies.forwarding(Forward::Few);
                 Latency { low: own.low + forward.low, high: own.high + forward.high, ..forward }
             } else {
@@ -202,19 +204,18 @@ fn bound(
     let next: Vec<f64> = edges.iter().map(|e| f64::from(u8::from(e.next))).collect();
     let low = ratio(edges.len(), &steps, &next, |latency| latency.low)?;
     let high = ratio(edges.len(), &steps, &next, |latency| latency.high)?;
-    let (mut through, mut sources) = (BTreeSet::new(), BTreeSet::new());
+    let mut sources = BTreeSet::new();
     for step in &steps {
         sources.insert(match &step.latency.source {
             Source::Measured => "measured here".to_owned(),
-            Source::Table(name) => (*name).to_owned(),
+            Source::Table(name) => name.to_string(),
             Source::Assumed(why) => format!("assumed: {why}"),
         });
-        through.insert(edges[step.to].place.map_or("memory".to_owned(), Place::name));
     }
     Some(Bounded {
         low: low / sets,
         high: high / sets,
-        through: through.into_iter().collect(),
+        through: Vec::new(),
         sources: sources.into_iter().collect(),
         binding: false,
     })
@@ -251,7 +252,11 @@ fn ratio(
     }
     for _ in 0..40 {
         let middle = (low + high) / 2.0;
-        if heavier(middle) { low = middle } else { high = middle }
+        if heavier(middle) {
+            low = middle
+        } else {
+            high = middle
+        }
         if high - low < 1e-3 {
             break;
         }

@@ -55,7 +55,8 @@ pub fn measure(bench: &mut Bench, multiset: &Multiset) -> Result<Report> {
     report.dependencies = independence.dependencies;
     report.bounded_by = independence.bound;
     if let Some(wrong) = report.dependencies.iter().find(|found| !found.unavoidable) {
-        report.reason = Some(format!("not independent: {} through {}", wrong.reader, wrong.through));
+        report.reason =
+            Some(format!("not independent: {} through {}", wrong.reader, wrong.through));
         return Ok(report);
     }
     let measured = bench.block(&kernel.bytes, &kernel.values)?;

@@ -15,6 +15,7 @@
 //! | `calibrate`, `usual` | many forms, and which |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
 
+mod calibrate;
 mod catalog;
 mod csv;
 mod document;
@@ -30,6 +31,7 @@ mod pools;
 mod text;
 mod usual;
 
+pub use calibrate::{Calibrated, Progress, calibrate};
 pub use catalog::{Catalog, Listed};
 pub use csv::{HEADER, LATENCY_HEADER, latency_rows, list_rows, row};
 pub use document::{
@@ -38,6 +40,7 @@ pub use document::{
 };
 pub use form::{Form, Memory};
 pub use generate::{Kernel, Settings};
+pub use independence::{Independence, check as independence};
 pub use latency::{Connectors, latencies};
 pub use measure::{Bench, detected, measure};
 pub use multiset::Multiset;

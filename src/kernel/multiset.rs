@@ -136,9 +136,15 @@ mod tests {
 
     #[test]
     fn what_is_not_a_multiset_is_an_error_with_a_remedy() {
-        for text in ["", ",", "ADD_GPR64i64_GPR64i64*0", "ADD_GPR64i64_GPR64i64*x", "BOGUS",
-            "ADD_GPR64i64_GPR64i64*481", "ADD_GPR64i64_GPR64i64*18446744073709551615, MULX"]
-        {
+        for text in [
+            "",
+            ",",
+            "ADD_GPR64i64_GPR64i64*0",
+            "ADD_GPR64i64_GPR64i64*x",
+            "BOGUS",
+            "ADD_GPR64i64_GPR64i64*481",
+            "ADD_GPR64i64_GPR64i64*18446744073709551615, MULX",
+        ] {
             assert!(Multiset::parse(text).is_err(), "{text}");
         }
     }

@@ -177,7 +177,9 @@ fn immediate_bits(kind: OpKind) -> usize {
 fn element(memory: MemorySize) -> String {
     let one = memory.element_type();
     let letter = match one {
-        MemorySize::Float16 | MemorySize::Float32 | MemorySize::Float64 | MemorySize::Float80 => "f",
+        MemorySize::Float16 | MemorySize::Float32 | MemorySize::Float64 | MemorySize::Float80 => {
+            "f"
+        }
         MemorySize::BFloat16 => "bf",
         _ => "i",
     };

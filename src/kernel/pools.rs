@@ -3,7 +3,6 @@
 use super::form::Form;
 use super::operand::{Class, Family, Operand};
 use crate::Result;
-use crate::code::Block;
 use iced_x86::{EncodingKind, OpAccess, Register};
 
 /// Base of the arena; no instruction uses it implicitly.
@@ -132,9 +131,4 @@ fn free(family: Family, narrow: bool, taken: &[Register]) -> Vec<u32> {
         numbers.filter(|n| !taken.contains(&class.register(*n).full_register())).collect();
     free.reverse();
     free
-}
-
-/// All instructions of a block, one after the other.
-pub fn decoded(bytes: &[u8]) -> Result<Block> {
-    Block::decode(bytes)
 }

@@ -80,7 +80,11 @@ fn dependencies(out: &mut String, report: &Report) {
                 false => format!("{:.3} to {:.3}", b.low, b.high),
             };
             let binding = if b.binding { "; it explains the measured cycles" } else { "" };
-            let _ = writeln!(out, "  bound: at least {range} cycles, through {}{binding}", b.through.join(", "));
+            let _ = writeln!(
+                out,
+                "  bound: at least {range} cycles, through {}{binding}",
+                b.through.join(", ")
+            );
             let _ = writeln!(out, "  latencies: {}", b.sources.join("; "));
         }
     }

@@ -3,9 +3,12 @@
 use super::{print, to_json};
 use crate::cli::Global;
 use clap::{Args, Subcommand, ValueEnum};
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use tdtool::block::{Options, Status};
+use tdtool::deps::latency::Calibration;
 use tdtool::kernel::{self, Bench, Catalog, Multiset, Settings};
 use tdtool::{Error, Result};
 
@@ -142,7 +145,8 @@ fn latency(global: &Global, form: &str, effort: &Effort) -> Result<ExitCode> {
 fn list(pattern: &str, refused: bool, format: Format) -> Result<ExitCode> {
     let listed = Catalog::all().list(pattern, refused);
     if listed.is_empty() {
-        let refused = if refused { "" } else { "; --refused shows those that cannot be measured here" };
+        let refused =
+            if refused { "" } else { "; --refused shows those that cannot be measured here" };
         return Err(Error::failed(format!("no form is like `{pattern}`"))
             .hint(format!("write a pattern with stars, for example 'VADDPD_*'{refused}")));
     }
@@ -162,6 +166,50 @@ fn code(all: impl Iterator<Item = Status>) -> ExitCode {
     }
 }
 
-fn calibrate(_global: &Global, _args: &KernelArgs) -> Result<ExitCode> {
-    Err(Error::not_possible("calibration is not there yet"))
+fn calibrate(global: &Global, args: &KernelArgs) -> Result<ExitCode> {
+    let mut bench = bench(global, &args.effort);
+    let path = match &args.output {
+        Some(path) => path.clone(),
+        None => Calibration::place(&cache()?, bench.uarch.as_deref().unwrap_or("unknown")),
+    };
+    let limit = Duration::from_secs(args.time_limit);
+    let shown = std::io::stderr().is_terminal();
+    let mut err = std::io::stderr().lock();
+    let ended = kernel::calibrate(&mut bench, &path, limit, |at| {
+        if shown {
+            // Whoever closed the terminal does not want to know.
+            let _ = write!(err, "\r{}/{} {:<60.60}", at.done, at.all, at.form);
+        }
+    })?;
+    if shown {
+        let _ = write!(err, "\r{:<70}\r", "");
+    }
+    let mut text = format!(
+        "{} forms, {} latencies, {} kinds of forwarding in {}\n",
+        ended.forms,
+        ended.latencies,
+        ended.forwarding,
+        path.display()
+    );
+    for failed in &ended.failed {
+        text += &format!("not reproduced: {failed}\n");
+    }
+    if ended.left > 0 {
+        text += &format!("{} forms are left: run the same command again\n", ended.left);
+    }
+    print(&if args.effort.format == Format::Json { to_json(&ended)? } else { text })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The user's cache directory, as the XDG base directory specification has it.
+fn cache() -> Result<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    named("XDG_CACHE_HOME")
+        .filter(|path| path.is_absolute())
+        .or_else(|| named("HOME").map(|home| home.join(".cache")))
+        .ok_or_else(|| {
+            Error::failed("there is no cache directory")
+                .because("neither XDG_CACHE_HOME nor HOME is set")
+                .hint("name a file with --output")
+        })
 }

@@ -140,7 +140,8 @@ impl Parts {
         let form = self.form;
         self.instance(&|n| number(form, n))?;
         if input == output {
-            self.note = "the form feeds itself, by the longest of the ways through its own registers";
+            self.note =
+                "the form feeds itself, by the longest of the ways through its own registers";
             return Ok(true);
         }
         let value = self.out(output)?;

@@ -35,7 +35,9 @@ const LENGTH: usize = 48;
 pub fn latencies(bench: &mut Bench, connectors: &mut Connectors, form: Form) -> Result<Latencies> {
     let name = Catalog::all().name(form);
     if let Some(reason) = unavailable(form) {
-        return Err(Error::not_possible(format!("`{name}` cannot be measured here")).because(reason));
+        return Err(
+            Error::not_possible(format!("`{name}` cannot be measured here")).because(reason)
+        );
     }
     let ends = Ends::of(form)?;
     let mut all = Vec::new();

@@ -1,0 +1,232 @@
+//! Measuring the usual forms, for whoever needs latencies.
+
+use super::catalog::Catalog;
+use super::form::{Form as Asked, Memory};
+use super::generate::ARENA;
+use super::latency::{Connectors, latencies};
+use super::measure::Bench;
+use super::usual::usual;
+use crate::block::{Status, Values};
+use crate::code::{Syntax, assemble};
+use crate::deps::latency::{Calibration, Form, Forward, Identity, Input, Output, Value};
+use crate::machine::{Cpu, Root};
+use crate::{Error, Result};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+/// How far a calibration is.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    /// The form at hand.
+    pub form: String,
+    /// Forms done, earlier runs included.
+    pub done: usize,
+    /// Of so many.
+    pub all: usize,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Default, serde::Serialize)]
+pub struct Calibrated {
+    /// Forms that there are latencies of.
+    pub forms: usize,
+    /// Latencies.
+    pub latencies: usize,
+    /// Classes of forwarding.
+    pub forwarding: usize,
+    /// Forms that were tried now and did not reproduce, with the reason.
+    pub failed: Vec<String>,
+    /// Forms not reached in time.
+    pub left: usize,
+}
+
+/// Forms between two writes of the file.
+const STEP: usize = 8;
+
+/// Measures the usual forms that `path` does not hold yet, for `limit` at most, and keeps them there.
+///
+/// # Errors
+/// The processor has no event table, the sandbox cannot be started, or the file cannot be written.
+pub fn calibrate(
+    bench: &mut Bench,
+    path: &Path,
+    limit: Duration,
+    mut progress: impl FnMut(&Progress),
+) -> Result<Calibrated> {
+    let start = Instant::now();
+    let uarch = bench.uarch.clone().ok_or_else(|| {
+        Error::not_possible("this processor has no event table to name its latencies by")
+            .hint("name one with --uarch NAME")
+    })?;
+    let machine = Identity::of(&uarch, &Cpu::read(&Root::system()));
+    let mut kept = earlier(path, &machine);
+    kept.date = now();
+    for (forward, value) in forwarding(bench)? {
+        kept.forwarding.insert(forward, value);
+    }
+    let all = usual();
+    let known = |kept: &Calibration, form: Asked| {
+        let form = key(form);
+        kept.values.keys().any(|(known, ..)| *known == form)
+    };
+    let mut ended = Calibrated::default();
+    let mut connectors = Connectors::default();
+    let mut unsaved = 0;
+    for (at, (name, form)) in all.iter().enumerate() {
+        if known(&kept, *form) {
+            continue;
+        }
+        if start.elapsed() >= limit {
+            ended.left += 1;
+            continue;
+        }
+        progress(&Progress { form: name.clone(), done: at, all: all.len() });
+        if let Some(reason) = keep(bench, &mut connectors, *form, &mut kept)? {
+            ended.failed.push(format!("{name}: {reason}"));
+        }
+        unsaved += 1;
+        if unsaved % STEP == 0 {
+            kept.save(path)?;
+        }
+    }
+    kept.save(path)?;
+    let mut forms: Vec<Form> = kept.values.keys().map(|(form, ..)| *form).collect();
+    forms.dedup();
+    ended.forms = forms.len();
+    ended.latencies = kept.values.len();
+    ended.forwarding = kept.forwarding.len();
+    Ok(ended)
+}
+
+/// What an earlier run has kept of this processor; what cannot be read is measured again.
+fn earlier(path: &Path, machine: &Identity) -> Calibration {
+    Calibration::load(path)
+        .ok()
+        .filter(|kept| kept.machine == *machine)
+        .unwrap_or_else(|| Calibration { machine: machine.clone(), ..Calibration::default() })
+}
+
+/// Keeps a form's latencies: of several operands of one kind, the longest. The reason if some did
+/// not reproduce.
+fn keep(
+    bench: &mut Bench,
+    connectors: &mut Connectors,
+    form: Asked,
+    kept: &mut Calibration,
+) -> Result<Option<String>> {
+    let mut reason = None;
+    for pair in latencies(bench, connectors, form)?.latencies {
+        let input = Input::ALL.into_iter().find(|input| input.name() == pair.input);
+        let output = Output::ALL.into_iter().find(|output| output.name() == pair.output);
+        let (Some(input), Some(output)) = (input, output) else { continue };
+        // Through memory it is forwarding, which is measured by itself.
+        if input == Input::Memory || output == Output::Memory {
+            continue;
+        }
+        let (Some(cycles), Some(low), Some(high), Status::Ok) =
+            (pair.cycles, pair.low, pair.high, pair.status)
+        else {
+            reason = pair.reason.or(reason);
+            continue;
+        };
+        let (cycles, spread) = (cycles.max(0.0), (high - low).max(0.0) / 2.0);
+        let value = Value { cycles, spread };
+        let there = kept.values.entry((key(form), input, output)).or_insert(value);
+        if cycles > there.cycles {
+            *there = value;
+        }
+    }
+    Ok(reason)
+}
+
+fn key(form: Asked) -> Form {
+    let choice = form.exact().ends_with(":mem") || form.lock;
+    Form { code: form.code, memory: choice && form.memory != Memory::None }
+}
+
+/// A store and the load of the same bytes, again and again: one pair in a loop, and many in straight
+/// code.
+const PAIRS: [(Forward, &str, bool); 6] = [
+    (Forward::Stack, "mov [rsp+64], rax; mov rax, [rsp+64]", true),
+    (Forward::Few, "mov [r15+64], rax; mov rax, [r15+64]", true),
+    (Forward::Many, "mov [r15+64], rax; mov rax, [r15+64]", false),
+    (Forward::Xmm, "movups [r15+64], xmm1; movups xmm1, [r15+64]", false),
+    (Forward::Ymm, "vmovups [r15+64], ymm1; vmovups ymm1, [r15+64]", false),
+    (Forward::Blocked, "mov [r15+64], eax; mov [r15+68], eax; mov rax, [r15+64]", false),
+];
+
+/// From a store's data register to what the load writes.
+fn forwarding(bench: &mut Bench) -> Result<Vec<(Forward, Value)>> {
+    let mut values = Values::default();
+    values.registers[15] = ARENA;
+    let mut all = Vec::new();
+    for (forward, text, looped) in PAIRS {
+        if forward == Forward::Ymm && Catalog::all().list("VADDPD_VR256*", false).is_empty() {
+            continue;
+        }
+        let report = bench.block(&assemble(text, Syntax::Intel)?, &values)?;
+        let Some(forms) = report.forms else { continue };
+        let form = if looped { forms.looped } else { forms.unrolled };
+        if let (Some(cycles), Some(low), Some(high)) = (form.trusted(), form.low, form.high) {
+            all.push((forward, Value { cycles, spread: (high - low).max(0.0) / 2.0 }));
+        }
+    }
+    Ok(all)
+}
+
+/// Now, UTC, as RFC 3339 has it.
+fn now() -> String {
+    let seconds =
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    date(seconds)
+}
+
+/// The civil date of seconds since 1970, in the proleptic Gregorian calendar.
+fn date(seconds: u64) -> String {
+    let (mut days, time) = (seconds / 86_400, seconds % 86_400);
+    let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    // 400 years have 146,097 days.
+    let mut year = 1970 + 400 * (days / 146_097);
+    days %= 146_097;
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
+    format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // `date -u -d @N`
+        assert_eq!(date(0), "1970-01-01T00:00:00Z");
+        assert_eq!(date(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(date(1_735_689_599), "2024-12-31T23:59:59Z");
+    }
+
+    #[test]
+    fn there_are_hundreds_of_usual_forms_and_each_once() {
+        if cfg!(not(target_arch = "x86_64")) {
+            return;
+        }
+        let all = usual();
+        assert!(all.len() >= 150, "{}", all.len());
+        let mut names: Vec<&String> = all.iter().map(|(name, _)| name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all.len());
+    }
+}
