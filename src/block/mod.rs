@@ -93,6 +93,8 @@ pub use document::{
 };
 pub use init::Init;
 pub use options::{ClockSource, Options};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use processor::Processor;
 pub use profile::{Profiler, rejected};
 pub use repeat::Repeat;
 pub use text::render;

@@ -42,14 +42,9 @@ struct Subject<'a> {
 }
 
 impl Explainer {
-    /// Measures variants as `options` say; `uarch` is the processor's event table, `width` its
-    /// slots a cycle.
-    pub fn new(
-        options: &Options,
-        latencies: Latencies,
-        uarch: Option<String>,
-        width: Option<u32>,
-    ) -> Self {
+    /// Measures variants as `options` say on this machine, whose latencies these are; `uarch` is
+    /// its event table.
+    pub fn new(options: &Options, latencies: Latencies, uarch: Option<String>) -> Self {
         let options =
             Options { explain: false, loop_form: false, counts: false, ..options.clone() };
         let measures = options.passes * options.placements * options.rounds;
@@ -58,7 +53,7 @@ impl Explainer {
             bench: Bench::new(options, settings, uarch.clone()),
             analyser: Analyser::new(latencies),
             uarch,
-            width,
+            width: width(),
         }
     }
 
@@ -105,4 +100,14 @@ impl Explainer {
     fn window(&self) -> u32 {
         window(self.uarch.as_deref()).entries
     }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn width() -> Option<u32> {
+    crate::block::Processor::here().width
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn width() -> Option<u32> {
+    None
 }

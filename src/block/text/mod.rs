@@ -18,6 +18,7 @@ pub fn render(report: &Report) -> String {
     sections::assumptions(&mut out, report);
     sections::bounds(&mut out, report);
     sections::tree(&mut out, report);
+    sections::what_if(&mut out, report);
     sections::misses(&mut out, report);
     for layer in &report.sandbox {
         out.push('\n');

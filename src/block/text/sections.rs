@@ -176,6 +176,9 @@ pub fn tree(out: &mut String, report: &Report) {
     }
     out.push('\n');
     labelled(out, "top-down: ", &report.hierarchy.verdict);
+    if report.hierarchy.bound.is_some() {
+        bounded(out, report);
+    }
     if !report.hierarchy.is_measured() {
         return;
     }
@@ -193,6 +196,42 @@ pub fn tree(out: &mut String, report: &Report) {
             _ => format!("not measured: {}", node.reason.as_deref().unwrap_or("no reason")),
         };
         labelled(out, &label, &text);
+    }
+}
+
+/// What each node needs by itself. Bounds overlap: they are cycles, not shares of a whole.
+fn bounded(out: &mut String, report: &Report) {
+    for node in report.hierarchy.nodes.iter().filter(|n| n.bound.is_some() || n.is_verdict) {
+        let mut depth = 1;
+        let mut at = node.parent.as_deref();
+        while let Some(parent) = at.filter(|_| depth < 8) {
+            depth += 1;
+            let above = report.hierarchy.nodes.iter().find(|n| n.id == parent);
+            at = above.and_then(|n| n.parent.as_deref());
+        }
+        let cycles = node.bound.map_or("-".to_owned(), |b| format!("{b:.2}"));
+        let mark = if node.is_verdict { "  ◀ explains the time" } else { "" };
+        let indent = 2 * depth;
+        let width = 28 - indent;
+        let label = &node.label;
+        let _ = writeln!(out, "{:indent$}{label:width$}{cycles:>8} cycles{mark}", "");
+    }
+}
+
+/// What would lower the time.
+pub fn what_if(out: &mut String, report: &Report) {
+    if report.what_if.is_empty() {
+        return;
+    }
+    out.push_str("\nwhat if\n");
+    for what in &report.what_if {
+        let text = match (what.cycles, what.low, what.high) {
+            (Some(cycles), Some(low), Some(high)) => {
+                format!("{cycles:.3} cycles ({low:.3} to {high:.3})")
+            }
+            _ => format!("not measured: {}", what.reason.as_deref().unwrap_or("no reason")),
+        };
+        labelled(out, &format!("  {}: ", what.change), &text);
     }
 }
 
