@@ -210,7 +210,7 @@ fn bounded(out: &mut String, report: &Report) {
             at = above.and_then(|n| n.parent.as_deref());
         }
         let cycles = node.bound.map_or("-".to_owned(), |b| format!("{b:.2}"));
-        let mark = if node.is_verdict { "  ◀ explains the time" } else { "" };
+        let mark = if node.is_verdict { "  <- explains the time" } else { "" };
         let indent = 2 * depth;
         let width = 28 - indent;
         let label = &node.label;
