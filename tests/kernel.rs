@@ -75,7 +75,7 @@ fn the_common_forms_all_have_names() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever is asked for is there, evenly, and nothing reads what another instruction wrote but
     /// through a destination, an implicit register, flags or memory that the forms leave no choice

@@ -152,7 +152,7 @@ impl Catalog {
 
 /// Why a form cannot be measured here, if it cannot.
 pub fn unavailable(form: Form) -> Option<String> {
-    host::lacks(form.code).or_else(|| form.refusal())
+    form.refusal().or_else(|| host::lacks(form.code))
 }
 
 /// Assemblers prefer the shorter encoding, and `nop` without a prefix.

@@ -6,7 +6,7 @@ use iced_x86::{Code, CpuidFeature};
 /// for.
 pub fn lacks(code: Code) -> Option<String> {
     let missing = code.cpuid_features().iter().find(|feature| !has(**feature))?;
-    Some(format!("this processor lacks {missing:?}"))
+    Some(format!("needs {missing:?}, which this processor lacks or is not asked for"))
 }
 
 /// Whether this processor has it. What is not listed counts as absent.
