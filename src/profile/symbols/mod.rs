@@ -10,7 +10,6 @@
 //! | [`demangle`](mod@demangle) | names as they were written |
 //! | `debug_file` | separate debug files |
 //! | `dwarf` | lines and inlined functions |
-//! | [`image`] | code and constants as they lie in memory |
 //! | `kernel` | the running kernel's symbols, the vdso |
 //! | `jit` | perf map files |
 //!
@@ -22,14 +21,11 @@ pub mod demangle;
 mod dwarf;
 mod elf;
 mod files;
-pub mod image;
 mod jit;
 mod kernel;
 mod layout;
 mod program;
 mod table;
-
-pub use image::Image;
 
 pub(super) use files::locate;
 pub(super) use layout::Layout;
@@ -42,6 +38,7 @@ use program::Program;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use table::Table;
 
 /// A function, or what stands for one.
@@ -211,16 +208,17 @@ impl Symbols {
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub fn image(&mut self, module: &Module) -> Result<Image, Gap> {
+    pub fn image(&mut self, module: &Module) -> Result<Arc<program::Loaded>, Gap> {
         self.image_of(module).cloned()
     }
 
-    fn image_of(&mut self, module: &Module) -> Result<&Image, Gap> {
+    fn image_of(&mut self, module: &Module) -> Result<&Arc<program::Loaded>, Gap> {
         let loaded = self.loaded(module);
         let gap = loaded.gap.clone();
-        let program = loaded.program.as_mut();
-        let gap = || gap.unwrap_or_else(|| Gap::NoFile(module.path.clone()));
-        program.map(Program::image).ok_or_else(gap)
+        match loaded.program.as_mut() {
+            Some(program) => program.image().map_err(Gap::Unreadable),
+            None => Err(gap.unwrap_or_else(|| Gap::NoFile(module.path.clone()))),
+        }
     }
 
     /// What is wrong with a module, if anything: said once in a report.
