@@ -95,7 +95,9 @@ fn fill(
             report::parts(&mut evaluators[at], &core.table, c, selection, errors.as_deref())
         };
         advise(&core.table, &mut part.findings);
-        part.info.retain(|i| i.value.is_some() || report.source == Source::NoPmu);
+        // Without counts only constants of the machine have values: they say nothing of the program.
+        let is_counted = report.source != Source::NoPmu;
+        part.info.retain(|i| i.value.is_some() == is_counted);
         report.nodes.extend(part.nodes);
         report.bottlenecks.extend(part.bottlenecks);
         report.info.extend(part.info);

@@ -59,7 +59,14 @@ pub fn imported(library: &Library, ask: &ImportAsk<'_>) -> Result<Vec<Report>> {
         }
     }
     let nothing = |c: &Core| c.imported.counts.is_empty() && c.imported.software.is_empty();
-    if cores.iter().all(nothing) {
+    // A recording that was cut off may have samples all the same.
+    let sampled = recording.sessions.iter().any(|s| s.samples > 0);
+    if cores.iter().all(nothing) && !sampled {
+        if !recording.sessions.is_empty() {
+            return Err(Error::failed("the recording has neither counts nor samples")
+                .because(nothing_read(&recording))
+                .hint("record again and let it run longer; `tdtool record` writes as it goes, so that only what came in before it was killed is there"));
+        }
         return Err(Error::failed("no counts were recognised")
             .because(nothing_read(&recording))
             .hint("perf stat -x, or -j, toplev --valcsv, event,value CSV and tdtool sessions are read"));
@@ -207,7 +214,10 @@ fn report(
             }
             let mut rows = report::parts(&mut evaluator, table, &counts, &chosen.selection, None);
             advise(table, &mut rows.findings);
-            rows.info.retain(|i| i.value.is_some());
+            // Without a count only constants of the machine have values.
+            let is_counted = rows.nodes.iter().any(|n| n.value.is_some())
+                || counts.groups.iter().any(|g| (0..g.events().len()).any(|e| g.total(e).is_ok()));
+            rows.info.retain(|i| i.value.is_some() && is_counted);
             report.nodes.extend(rows.nodes);
             report.bottlenecks.extend(rows.bottlenecks);
             report.info.extend(rows.info);

@@ -94,6 +94,6 @@ pub use init::Init;
 pub use options::{ClockSource, Options};
 pub use profile::{Profiler, rejected};
 pub use repeat::Repeat;
-pub use text::render;
+pub use text::{render, render_in_full};
 pub use values::Values;
 pub use watch::Watch;
