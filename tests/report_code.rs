@@ -176,6 +176,18 @@ fn blocks_of_the_report_are_those_that_the_block_profiler_counts() {
 }
 
 #[test]
+fn folded_stacks_alone_print_no_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(binary) = program(folder.path(), &FRAMES) else { return };
+    let Some(session) = record(folder.path(), &binary, &["-g"]) else { return };
+    let folded = folder.path().join("folded");
+    let output = tdtool(&["report", &session, "--folded", folded.to_str().expect("a name")]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    let stacks = std::fs::read_to_string(folded).expect("folded stacks");
+    assert!(stacks.lines().any(|line| line.contains(";main;heavy ")), "{stacks}");
+}
+
+#[test]
 fn callers_need_chains_and_are_found_in_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(binary) = program(folder.path(), &FRAMES) else { return };

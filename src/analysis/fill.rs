@@ -23,6 +23,7 @@ pub(super) fn conclude(
     fill(&mut report, cores, &mut evaluators, &measured.counts, &measured.repeats);
     report.duration = Some(measured.software.wall.as_secs_f64());
     software::enter(&mut report, software::live(&measured.software));
+    software::enter_error(&mut report, &measured.software);
     if ask.repeats > 1 && measured.runs.len() > 1 {
         report.repeats = u32::try_from(measured.runs.len()).unwrap_or(u32::MAX);
         software::enter_errors(&mut report, &measured.runs);

@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::quantity::{Measured, Missing};
 use crate::report::document::Unread;
 use crate::report::{self, Report, Source};
+use crate::session::NO_SAMPLES;
 use crate::tables::{Const, Library, Table};
 use crate::topdown::Evaluator;
 use std::collections::BTreeMap;
@@ -78,6 +79,9 @@ pub fn imported(library: &Library, ask: &ImportAsk<'_>) -> Result<Vec<Report>> {
         cores.iter_mut().for_each(|c| c.imported.counts.clear());
     }
     base.notes.extend(notes);
+    if recording.sessions.iter().any(|s| s.sampled.is_some() && s.samples == 0) {
+        base.notes.push(NO_SAMPLES.to_owned());
+    }
     for note in cores.iter().flat_map(|c| &c.imported.findings.notes) {
         if !base.notes.contains(note) {
             base.notes.push(note.clone());

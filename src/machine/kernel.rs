@@ -140,8 +140,9 @@ impl Kernel {
     /// (`perf_event_open(2)`, from Linux 5.9; before CAP_SYS_PTRACE).
     pub fn why_not_theirs(&self, owner: &str) -> (String, String) {
         let cause = format!("it runs as {owner}, and this process has no CAP_PERFMON");
+        let users = if owner == "root" { "root" } else { &format!("{owner} or root") };
         let remedy = format!(
-            "run tdtool as {owner} or as root\n\
+            "run tdtool as {users}\n\
              or: sudo setcap cap_perfmon+ep \"$(command -v tdtool)\" (before Linux 5.9: \
              cap_sys_ptrace, too)"
         );

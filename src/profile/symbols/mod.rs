@@ -87,6 +87,8 @@ pub struct Origin {
     pub kernel: Option<String>,
     /// Host, where it is known.
     pub host: Option<String>,
+    /// Processor's architecture (`uname -m`), where it is known.
+    pub architecture: Option<String>,
 }
 
 /// Why there is nothing to annotate.
@@ -96,6 +98,8 @@ pub enum Gap {
     NoFile(String),
     /// The file has changed since: build-ids (recorded, found).
     Changed(String, String),
+    /// The file here is another processor's; recorded was this architecture.
+    OtherProcessor(String),
     /// It cannot be read as an ELF file, for this reason.
     Unreadable(String),
     /// It has no code at that address.
@@ -107,12 +111,22 @@ impl fmt::Display for Gap {
         match self {
             Self::NoFile(path) => write!(f, "{path} is not here"),
             Self::Changed(recorded, found) => {
-                write!(f, "it has changed since: recorded {recorded}, found {found}")
+                let (recorded, found) = (shortened(recorded), shortened(found));
+                write!(f, "it has changed since: build-id {recorded} recorded, {found} found")
+            }
+            Self::OtherProcessor(recorded) => {
+                write!(f, "the file here is for another processor than the recorded {recorded}")
             }
             Self::Unreadable(reason) => write!(f, "it cannot be read: {reason}"),
             Self::NoCode => f.write_str("it has no code there"),
         }
     }
+}
+
+/// The head of a build-id, enough to compare by eye.
+fn shortened(id: &str) -> String {
+    let head: String = id.chars().take(12).collect();
+    if head.len() < id.len() { head + "\u{2026}" } else { head }
 }
 
 /// What has been read of a module.
@@ -261,6 +275,11 @@ impl Symbols {
             Ok(found) => found,
             Err(gap) => return Loaded::without(gap),
         };
+        if let Some(recorded) = self.origin.architecture.as_deref()
+            && !found.layout.runs_on(recorded)
+        {
+            return Loaded::without(Gap::OtherProcessor(recorded.to_owned()));
+        }
         match files::read(&found.path) {
             Ok(data) => self.load_program(Program::new(data, found.path, found.layout)),
             Err(error) => Loaded::without(Gap::Unreadable(error.to_string())),
