@@ -107,7 +107,8 @@ impl std::error::Error for Error {}
 
 /// The entry of `known` nearest to `name` by edit distance, if it is near enough to be a slip.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = name.len() / 3 + 1;
+    // A third of it may be wrong: of three letters one, of six two.
+    let limit = (name.chars().count() / 3).max(1);
     known
         .into_iter()
         .map(|k| (distance(&name.to_lowercase(), &k.to_lowercase()), k))

@@ -361,3 +361,20 @@ proptest! {
         parsers::feed(&data);
     }
 }
+
+#[test]
+fn words_that_are_no_block_get_cause_and_remedy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("p.c");
+    std::fs::write(&source, "int main(void) { return 0; }\n").expect("written");
+    let of = format!("{}:main", text(&source));
+    for (given, cause) in [
+        ("nofile", "neither machine code nor a file"),
+        ("nofile:main", "cannot read nofile"),
+        (of.as_str(), "it is text, not a compiled program"),
+        ("480", "odd number of digits"),
+    ] {
+        let told = String::from_utf8_lossy(&run(&[given], b"").stderr).into_owned();
+        assert!(told.contains(cause) && told.contains("\ntry:   "), "{told}");
+    }
+}

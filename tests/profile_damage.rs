@@ -6,6 +6,9 @@
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::LazyLock;
+use tdtool::profile::hot::{Filter, Profile};
+use tdtool::profile::perfdata::parse;
+use tdtool::profile::symbols::Search;
 
 #[path = "profile_support/made.rs"]
 mod made;
@@ -41,6 +44,23 @@ fn value() -> impl Strategy<Value = u64> {
         Just(u64::MAX),
         Just(u64::MAX - 7),
     ]
+}
+
+/// `/bin/sort` of this machine says nothing of the one that was recorded on an Arm machine.
+#[test]
+fn a_recording_of_another_processor_is_not_annotated_with_programs_of_this_one() {
+    if !cfg!(target_arch = "x86_64") || !Path::new("/bin/sort").exists() {
+        eprintln!("skipped: this machine is no x86-64 with /bin/sort");
+        return;
+    }
+    let recording = parse(&made::file("aarch64", &made::records()), "made").unwrap();
+    let mut profile = Profile::new(&recording, &Filter::default(), Search::default());
+    let hot = &profile.functions[0];
+    assert_eq!(hot.module, "sort");
+    assert!(hot.gap.as_deref().is_some_and(|gap| gap.contains("another processor")), "{hot:?}");
+    let notes = profile.annotate(0).notes.concat();
+    assert!(notes.contains("cannot be shown"), "{notes}");
+    assert!(profile.blocks(5).is_empty());
 }
 
 proptest! {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tdtool::profile::record::Record;
@@ -488,4 +489,61 @@ fn counting_alone_writes_no_samples() {
     assert!(output.status.success(), "{told}");
     assert!(!has_samples(&session).expect("a session"));
     assert!(task_clock(&session) > 0.0);
+}
+
+#[test]
+fn a_session_cut_off_anywhere_is_a_marked_gap_or_one_clear_error() {
+    need!(sampling(), "no perf events here");
+    let folder = Folder::new();
+    let (_, told) = record(&folder.session(), &["-e", "cpu-clock"], &busy(1));
+    let whole = std::fs::read(folder.session()).expect(&told);
+    let cut = folder.0.path().join("cut.tds");
+    for part in [0, 10, 200, whole.len() / 3, whole.len() * 2 / 3, whole.len() - 1] {
+        std::fs::write(&cut, &whole[..part]).expect("written");
+        let output = tdtool().arg("report").arg(&cut).output().expect("tdtool starts");
+        let (out, err) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        if output.status.success() {
+            assert_eq!(out.matches("ends early").count(), 1, "{part}: {out}");
+        } else {
+            assert_eq!(output.status.code(), Some(1), "{part}: {err}");
+            assert_eq!(err.matches("error:").count(), 1, "{part}: {err}");
+            assert!(err.contains("try:"), "{part}: {err}");
+        }
+    }
+}
+
+#[test]
+fn a_recording_without_a_single_sample_says_so() {
+    need!(sampling(), "no perf events here");
+    let folder = Folder::new();
+    // A sample a second: true(1) is done long before.
+    let (_, told) = record(&folder.session(), &["-e", "cpu-clock", "-F", "1"], &shell("exit 0"));
+    need!(!has_samples(&folder.session()).expect(&told), "the first sample came at once");
+    let output = tdtool().arg("report").arg(folder.session()).output().expect("tdtool starts");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(out.contains("no sample was taken"), "{out}");
+    assert!(!out.contains("Where the time goes"), "{out}");
+}
+
+#[test]
+fn a_process_of_another_user_gets_the_remedy_that_helps() {
+    need!(sampling(), "no perf events here");
+    need!(nix::unistd::Uid::effective().is_root(), "only root can become somebody else");
+    let folder = Folder::new();
+    let program = folder.0.path().join("tdtool");
+    std::fs::copy(env!("CARGO_BIN_EXE_tdtool"), &program).expect("copied");
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.0.path(), open).expect("opened");
+    let arguments = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let mut somebody = Command::new("setpriv");
+    somebody.args(arguments).arg(&program).args(["report", "-p", "1", "--duration", "0.1"]);
+    let Ok(output) = somebody.current_dir("/").output() else {
+        eprintln!("skipped: there is no setpriv here");
+        return;
+    };
+    let err = String::from_utf8_lossy(&output.stderr);
+    need!(err.contains("not permitted"), "anybody may count on process 1 here");
+    assert!(err.contains("it runs as root") && err.contains("cap_perfmon"), "{err}");
+    assert!(!err.contains("perf_event_paranoid"), "the level does not decide that: {err}");
 }

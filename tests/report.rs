@@ -1,5 +1,7 @@
 //! `tdtool report` and `tdtool diff` as a user runs them, with or without a PMU on this machine.
 
+#![allow(clippy::print_stderr)]
+
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -182,4 +184,64 @@ fn a_report_compared_with_itself_differs_nowhere() {
     let wrong = tdtool(&["diff", &path, concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
     assert_eq!(wrong.status.code(), Some(1));
     assert!(stderr(&wrong).contains("Cargo.toml"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn what_is_no_recording_gets_cause_and_remedy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("p.c"), "int main(void) { return 0; }\n").expect("written");
+    std::fs::write(path("p.py"), "print(1)\n").expect("written");
+    std::fs::write(path("garbage"), "garbage\n").expect("written");
+    for (file, remedy) in [
+        (path("p.c"), "compile it"),
+        (path("p.py"), "tdtool report -- python3"),
+        (path("garbage"), "tdtool report -- ./PROGRAM"),
+        (path("."), "tdtool report -- ./PROGRAM"),
+        (path("absent"), "tdtool report -- "),
+    ] {
+        let told = stderr(&tdtool(&["report", &file]));
+        assert!(told.starts_with("error: "), "{told}");
+        assert!(told.contains("\ntry:   ") && told.contains(remedy), "{told}");
+        assert!(!told.contains("os error"), "{told}");
+    }
+}
+
+#[test]
+fn numbers_out_of_range_say_what_would_do() {
+    for (option, value, says) in
+        [("--interval", "0", "at least 10 ms"), ("--level", "99", "levels count from 1")]
+    {
+        let output = tdtool(&["report", option, value, "--", "true"]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn without_a_pmu_that_is_said_once_and_no_constant_stands_as_a_metric() {
+    let output = tdtool(&["report", "--no-code", "--", "true"]);
+    let text = stdout(&output);
+    if !text.contains("no core PMU") {
+        eprintln!("skipped: this machine has a PMU");
+        return;
+    }
+    assert!(stderr(&output).lines().count() <= 3, "{}", stderr(&output));
+    assert_eq!(text.matches("not measured").count(), 1, "{text}");
+    let report = json(&tdtool(&["report", "--no-code", "--format", "json", "--", "true"]));
+    let info = report["info"].as_array().expect("info");
+    assert!(info.iter().all(|i| i["value"].is_null()), "{info:?}");
+}
+
+#[test]
+fn a_comparison_says_which_file_is_which() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [a, b] = ["before.json", "after.json"].map(|name| {
+        let path = folder.path().join(name).display().to_string();
+        tdtool(&["report", "--no-code", "--format", "json", "-o", &path, "--", "true"]);
+        path
+    });
+    let text = stdout(&tdtool(&["diff", &a, &b]));
+    assert!(text.starts_with(&format!("A: {a}: true, ")), "{text}");
+    assert!(text.contains(&format!("\nB: {b}: true, ")), "{text}");
 }

@@ -4,6 +4,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use tdtool::code::{Location, read_location};
+use tdtool::profile::hot::{Filter, Profile};
+use tdtool::profile::symbols::Search;
+use tdtool::session::load_recording;
 
 /// Two functions: one does three times the work of the other.
 const PROGRAM: &str = r#"
@@ -34,8 +38,12 @@ fn tdtool(arguments: &[&str]) -> Output {
 
 /// The program, compiled with lines; `None`, said aloud, without a compiler.
 fn program(folder: &Path, flags: &[&str]) -> Option<PathBuf> {
+    compiled(folder, PROGRAM, flags)
+}
+
+fn compiled(folder: &Path, text: &str, flags: &[&str]) -> Option<PathBuf> {
     let (source, binary) = (folder.join("work.c"), folder.join("work"));
-    std::fs::write(&source, PROGRAM).expect("written");
+    std::fs::write(&source, text).expect("written");
     let mut gcc = Command::new("gcc");
     gcc.args(["-O2", "-g"]).args(flags).arg("-o").arg(&binary).arg(&source);
     match gcc.status() {
@@ -116,6 +124,67 @@ fn a_program_that_was_rebuilt_since_is_not_annotated() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("it has changed since"), "{text}");
     assert!(!text.contains("heavy"), "{text}");
+}
+
+/// A loop with a jump table, and a call that does not come back in its midst.
+const SWITCH: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) unsigned heavy(unsigned n, unsigned x) {
+    for (unsigned i = 0; i < n; i++) {
+        switch (x % 11) {
+        case 0: x += 77; break;
+        case 1: x ^= i; break;
+        case 2: x = x * 3 + 1; break;
+        case 3: x -= i; break;
+        case 4: if (n == 12345) abort(); x += 5; break;
+        case 5: x = x * 7 + i; break;
+        case 6: x ^= 0x5bd1e995; break;
+        case 7: x += x >> 3; break;
+        case 8: x = x * 13 + 2; break;
+        case 9: x ^= x << 5; break;
+        default: x += 11;
+        }
+    }
+    return x;
+}
+int main(int argc, char **argv) {
+    unsigned rounds = atoi(argv[1]), x = 0;
+    for (unsigned i = 0; i < rounds; i++) x += heavy(1000000, i);
+    printf("%u\n", x);
+}
+"#;
+
+#[test]
+fn blocks_of_the_report_are_those_that_the_block_profiler_counts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(binary) = compiled(folder.path(), SWITCH, &[]) else { return };
+    let Some(session) = record(folder.path(), &binary, &[]) else { return };
+    let file = std::fs::read(&binary).expect("the program");
+    let by_number: Vec<(u64, u64)> = (0..)
+        .map_while(|number| read_location(&file, &Location::Function("heavy".into(), number)).ok())
+        .map(|block| (block.start, block.start + block.bytes.len() as u64))
+        .collect();
+    let recording = load_recording(Path::new(&session)).expect("a recording");
+    let mut profile = Profile::new(&recording, &Filter::default(), Search::default());
+    let index = profile.functions.iter().position(|f| f.name == "heavy").expect("heavy is hot");
+    let annotated = profile.annotate(index);
+    let hot: Vec<_> = annotated.blocks.iter().map(|b| (b.block.start, b.block.end)).collect();
+    assert_eq!(hot, by_number);
+    assert!(hot.len() > 12, "the cases of the switch are blocks: {hot:x?}");
+    assert!(annotated.blocks.iter().all(|b| !b.unresolved), "its jump table is found");
+}
+
+#[test]
+fn folded_stacks_alone_print_no_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(binary) = program(folder.path(), &FRAMES) else { return };
+    let Some(session) = record(folder.path(), &binary, &["-g"]) else { return };
+    let folded = folder.path().join("folded");
+    let output = tdtool(&["report", &session, "--folded", folded.to_str().expect("a name")]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    let stacks = std::fs::read_to_string(folded).expect("folded stacks");
+    assert!(stacks.lines().any(|line| line.contains(";main;heavy ")), "{stacks}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 use tdtool::collect::recorded::{Format, Options, counts, read};
 use tdtool::counts::{Counts, GroupCounts, Reading};
+use tdtool::profile::format::SampleFormat;
 use tdtool::quantity::Missing;
 use tdtool::session::{
     BuildId, Chunk, Reader, RecordBatch, SampledEvent, SampledEvents, SessionWriter,
@@ -85,8 +86,11 @@ fn sampled_chunks() -> Vec<Chunk> {
         kind: 1,
         period: 999,
         by_frequency: true,
-        sample_type: SAMPLE_TYPE,
-        sample_id_all: true,
+        format: SampleFormat {
+            sample_type: SAMPLE_TYPE,
+            sample_id_all: true,
+            ..SampleFormat::default()
+        },
         ids: vec![77, 78],
         ..SampledEvent::default()
     };

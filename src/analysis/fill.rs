@@ -23,6 +23,7 @@ pub(super) fn conclude(
     fill(&mut report, cores, &mut evaluators, &measured.counts, &measured.repeats);
     report.duration = Some(measured.software.wall.as_secs_f64());
     software::enter(&mut report, software::live(&measured.software));
+    software::enter_error(&mut report, &measured.software);
     if ask.repeats > 1 && measured.runs.len() > 1 {
         report.repeats = u32::try_from(measured.runs.len()).unwrap_or(u32::MAX);
         software::enter_errors(&mut report, &measured.runs);
@@ -95,7 +96,9 @@ fn fill(
             report::parts(&mut evaluators[at], &core.table, c, selection, errors.as_deref())
         };
         advise(&core.table, &mut part.findings);
-        part.info.retain(|i| i.value.is_some() || report.source == Source::NoPmu);
+        // Without counts only constants of the machine have values: they say nothing of the program.
+        let is_counted = report.source != Source::NoPmu;
+        part.info.retain(|i| i.value.is_some() == is_counted);
         report.nodes.extend(part.nodes);
         report.bottlenecks.extend(part.bottlenecks);
         report.info.extend(part.info);

@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::quantity::{Measured, Missing};
 use crate::report::document::Unread;
 use crate::report::{self, Report, Source};
+use crate::session::NO_SAMPLES;
 use crate::tables::{Const, Library, Table};
 use crate::topdown::Evaluator;
 use std::collections::BTreeMap;
@@ -59,7 +60,14 @@ pub fn imported(library: &Library, ask: &ImportAsk<'_>) -> Result<Vec<Report>> {
         }
     }
     let nothing = |c: &Core| c.imported.counts.is_empty() && c.imported.software.is_empty();
-    if cores.iter().all(nothing) {
+    // A recording that was cut off may have samples all the same.
+    let sampled = recording.sessions.iter().any(|s| s.samples > 0);
+    if cores.iter().all(nothing) && !sampled {
+        if !recording.sessions.is_empty() {
+            return Err(Error::failed("the recording has neither counts nor samples")
+                .because(nothing_read(&recording))
+                .hint("record again and let it run longer; `tdtool record` writes as it goes, so that only what came in before it was killed is there"));
+        }
         return Err(Error::failed("no counts were recognised")
             .because(nothing_read(&recording))
             .hint("perf stat -x, or -j, toplev --valcsv, event,value CSV and tdtool sessions are read"));
@@ -71,6 +79,9 @@ pub fn imported(library: &Library, ask: &ImportAsk<'_>) -> Result<Vec<Report>> {
         cores.iter_mut().for_each(|c| c.imported.counts.clear());
     }
     base.notes.extend(notes);
+    if recording.sessions.iter().any(|s| s.sampled.is_some() && s.samples == 0) {
+        base.notes.push(NO_SAMPLES.to_owned());
+    }
     for note in cores.iter().flat_map(|c| &c.imported.findings.notes) {
         if !base.notes.contains(note) {
             base.notes.push(note.clone());
@@ -207,7 +218,10 @@ fn report(
             }
             let mut rows = report::parts(&mut evaluator, table, &counts, &chosen.selection, None);
             advise(table, &mut rows.findings);
-            rows.info.retain(|i| i.value.is_some());
+            // Without a count only constants of the machine have values.
+            let is_counted = rows.nodes.iter().any(|n| n.value.is_some())
+                || counts.groups.iter().any(|g| (0..g.events().len()).any(|e| g.total(e).is_ok()));
+            rows.info.retain(|i| i.value.is_some() && is_counted);
             report.nodes.extend(rows.nodes);
             report.bottlenecks.extend(rows.bottlenecks);
             report.info.extend(rows.info);

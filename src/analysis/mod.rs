@@ -7,6 +7,7 @@ mod advise;
 mod choose;
 pub mod code;
 mod drilldown;
+mod examine;
 mod fill;
 mod imported;
 mod live;
@@ -19,6 +20,7 @@ mod software;
 mod which_table;
 
 pub use choose::{Ask, Chosen};
+pub use examine::examine;
 pub use imported::{ImportAsk, imported};
 pub use live::{LiveAsk, Outcome, Update, live, required};
 pub use record::{Recorded, Sampled, record};

@@ -11,6 +11,7 @@ use crate::collect::{Measurement, Software};
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::machine::{Finding, Machine};
+use crate::profile::format::SampleFormat;
 use crate::session::{
     BuildId, Chunk, RecordBatch, SampledEvent, SampledEvents, SessionWriter, SoftwareCounts,
     StoredCounts, StoredTable,
@@ -182,7 +183,7 @@ fn sink(file: SharedFile, plan: &Plan, notes: Vec<String>) -> Sink {
     Box::new(move |output| {
         let chunk = match output {
             Output::Events(attached, tracking_ids) => {
-                let stored = |a: Attached| stored(a, user_only).laid_out(&format);
+                let stored = |a: Attached| stored(a, user_only, format);
                 Chunk::SampledEvents(SampledEvents {
                     events: attached.into_iter().map(stored).collect(),
                     tracking_ids,
@@ -199,7 +200,7 @@ fn sink(file: SharedFile, plan: &Plan, notes: Vec<String>) -> Sink {
     })
 }
 
-fn stored(attached: Attached, user_only: bool) -> SampledEvent {
+fn stored(attached: Attached, user_only: bool, format: SampleFormat) -> SampledEvent {
     let event = &attached.event;
     let (period, by_frequency) = match event.rate {
         Rate::Frequency(hertz) => (hertz, true),
@@ -214,8 +215,8 @@ fn stored(attached: Attached, user_only: bool) -> SampledEvent {
         precise: event.precise,
         period,
         by_frequency,
+        format,
         ids: attached.ids,
-        ..SampledEvent::default()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A recording with samples, from whatever file it is in.
 
+use crate::collect::recorded::is_folder;
 use crate::error::{Error, Result};
 use crate::profile::perfdata;
 use crate::profile::recording::Recording;
@@ -24,7 +25,19 @@ pub enum FileKind {
 /// # Errors
 /// It cannot be read.
 pub fn kind(path: &Path) -> Result<FileKind> {
-    let cannot = |e| Error::failed(format!("cannot read {}", path.display())).because(e);
+    let cannot = |e: std::io::Error| {
+        let error = Error::failed(format!("cannot read {}", path.display()));
+        match e.kind() {
+            std::io::ErrorKind::NotFound => error.because("there is no such file").hint(format!(
+                "to measure a command of that name: `tdtool report -- {}`",
+                path.display()
+            )),
+            _ => error.because(e),
+        }
+    };
+    if path.is_dir() {
+        return Err(is_folder(path));
+    }
     let mut start = [0; 16];
     let mut n = 0;
     let mut file = File::open(path).map_err(cannot)?;

@@ -329,11 +329,11 @@ impl Chooser<'_> {
     /// Cycles where they can be counted, else the CPU clock; and why.
     fn usual(&mut self, why_not: &[String]) -> Vec<SampledEvent> {
         let cycles = || -> std::result::Result<Vec<SampledEvent>, String> {
+            if self.machine.core_pmus().next().is_none() {
+                return Err("no core PMU".into());
+            }
             if let Some(finding) = self.blocked {
                 return Err(finding.what.clone());
-            }
-            if self.machine.core_pmus().next().is_none() {
-                return Err("there is no core PMU".into());
             }
             let refused = |e: Errno| format!("the kernel refuses cycles ({})", e.desc());
             let all = self.hardware("cycles", 0, PRECISE).into_iter();

@@ -75,6 +75,8 @@ fn enter(
     progress: Progress<'_>,
 ) -> Result<()> {
     let mut profile = code::profile(recording, ask)?;
+    // What the counts of the same file have told already.
+    profile.notes.retain(|note| !report.notes.iter().any(|told| told.ends_with(note.as_str())));
     code::enter(report, &mut profile, ask, progress)
 }
 
@@ -108,6 +110,9 @@ pub fn of_live(
     let notes = |report: &mut Report, notes: Vec<String>| report.notes.extend(notes);
     if recorded.sampled.is_none() || !session::has_samples(&path)? {
         notes(&mut outcome.report, recorded.notes);
+        if recorded.sampled.is_some() {
+            outcome.report.notes.push(session::NO_SAMPLES.to_owned());
+        }
         return Ok(outcome);
     }
     let recording = session::load_recording(&path)?;

@@ -91,6 +91,17 @@ pub(super) fn enter(report: &mut Report, table: Table) {
     }
 }
 
+/// Enters the ± of the CPU time of one measurement, where it is not exact.
+pub(super) fn enter_error(report: &mut Report, counted: &Software) {
+    let wall = counted.wall.as_secs_f64();
+    if let (Some(error), Ok(_)) = (counted.task_clock_error, &counted.task_clock) {
+        report.software_error.insert("task_clock_ms".into(), error * 1e3);
+        if wall > 0.0 {
+            report.software_error.insert("cpus_used".into(), error / wall);
+        }
+    }
+}
+
 /// Enters the ± of their means over repeated runs: t(95 %) · s/√N.
 pub(super) fn enter_errors(report: &mut Report, runs: &[Software]) {
     let tables: Vec<Table> = runs.iter().map(live).collect();

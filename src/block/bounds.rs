@@ -246,7 +246,10 @@ fn verdict(bounds: &[Bound], throughput: &Throughput, copies: usize, missing: bo
     } else {
         "the rest is elsewhere: latency, ports, memory, or instructions of several operations"
     };
-    format!("; the front-end bound is {:.0} % of the throughput: {says}", 100.0 * share.min(1.0))
+    if share >= 0.995 {
+        return format!("; the front-end bound is at the throughput, within error: {says}");
+    }
+    format!("; the front-end bound is {:.0} % of the throughput: {says}", 100.0 * share)
 }
 
 #[cfg(test)]

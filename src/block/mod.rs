@@ -97,6 +97,6 @@ pub use options::{ClockSource, Options};
 pub(crate) use processor::Processor;
 pub use profile::{Profiler, rejected};
 pub use repeat::Repeat;
-pub use text::render;
+pub use text::{render, render_in_full};
 pub use values::Values;
 pub use watch::Watch;

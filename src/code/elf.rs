@@ -7,7 +7,7 @@ use super::flow;
 use super::hex::LONGEST;
 use crate::error::nearest;
 use crate::{Error, Result};
-use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SegmentFlags, SymbolKind};
+use object::{Object as _, ObjectSymbol as _, SymbolKind};
 
 /// Where in an ELF file a block lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,19 +55,20 @@ pub struct Located {
 /// # Errors
 /// Not an x86-64 ELF file, no such function or block, or addresses outside its code.
 pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
-    let file = object::File::parse(data)
-        .map_err(|e| Error::failed("cannot read the program file").because(e))?;
-    if file.architecture() != object::Architecture::X86_64 {
-        return Err(Error::failed("cannot take blocks from this program")
-            .because(format!("it is for {:?}, not x86-64", file.architecture())));
-    }
+    let refused = || Error::failed("cannot take blocks from this file");
+    let file = object::File::parse(data).map_err(|e| {
+        refused()
+            .because(format!("it is no program: {e}"))
+            .hint("give an x86-64 ELF file (a program or a shared library), as FILE:FUNCTION[+N]")
+    })?;
+    let image = flow::Image::new(&data).map_err(|why| refused().because(why))?;
     let ((start, end), name) = match location {
         Location::Range(start, end) => ((*start, *end), None),
         Location::Function(name, number) => {
             let (start, size) = function(&file, name)?;
-            let code = bytes(&file, start, start.saturating_add(size))?;
-            let blocks = basic_blocks(&file, &code, start);
-            let (start, end) = *blocks.get(*number).ok_or_else(|| {
+            let code = bytes(&image, start, start.saturating_add(size))?;
+            let blocks = flow::blocks(&code, start, &[], &image);
+            let (start, end) = blocks.get(*number).map(|b| (b.start, b.end)).ok_or_else(|| {
                 Error::usage(format!("{name} has no basic block +{number}"))
                     .because(format!("it has {}, counted from 0", blocks.len()))
             })?;
@@ -80,15 +81,12 @@ pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
         return Err(Error::usage(format!("{start:#x}..{end:#x} is no block"))
             .because(format!("a block has between 1 and {LONGEST} bytes, END exclusive")));
     }
-    Ok(Located { start, bytes: bytes(&file, start, end)?, name })
+    Ok(Located { start, bytes: bytes(&image, start, end)?, name })
 }
 
 /// Bytes of a segment that is loaded as code.
-fn bytes(file: &object::File<'_>, start: u64, end: u64) -> Result<Vec<u8>> {
-    let size = end.saturating_sub(start);
-    let code = |s: &object::Segment<'_, '_>| matches!(s.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(object::elf::PF_X));
-    let found = file.segments().filter(code).find_map(|s| s.data_range(start, size).ok().flatten());
-    found.map(<[u8]>::to_vec).ok_or_else(|| {
+fn bytes(image: &flow::Image<&&[u8]>, start: u64, end: u64) -> Result<Vec<u8>> {
+    image.code(start, end).map(<[u8]>::to_vec).ok_or_else(|| {
         Error::failed(format!("no code at {start:#x}..{end:#x}"))
             .because("no segment that is loaded as code holds these addresses")
             .hint("addresses are the file's own (p_vaddr), as objdump prints them")
@@ -110,16 +108,6 @@ fn function(file: &object::File<'_>, name: &str) -> Result<(u64, u64)> {
             None => error.hint("give FILE:START..END, as objdump prints the addresses"),
         }
     })
-}
-
-/// The basic blocks of the function `code` at `start`: (start, end) each, as everything else here
-/// numbers them.
-fn basic_blocks(file: &object::File<'_>, code: &[u8], start: u64) -> Vec<(u64, u64)> {
-    let blocks = match file {
-        object::File::Elf64(elf) => flow::blocks(code, start, &[], &flow::Image::new(elf)),
-        _ => flow::blocks(code, start, &[], &()),
-    };
-    blocks.iter().map(|b| (b.start, b.end)).collect()
 }
 
 #[cfg(test)]

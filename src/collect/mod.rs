@@ -140,6 +140,8 @@ pub struct Software {
     /// CPU time in seconds. Of whole CPUs the time they did not idle, as /proc/stat tells it in
     /// steps of 10 ms for each.
     pub task_clock: Measured,
+    /// Half width of its 95 % interval in seconds, where it is not exact.
+    pub task_clock_error: Option<f64>,
     /// Times another task took the CPU.
     pub context_switches: Measured,
     /// Times a task went on on another CPU.
@@ -157,6 +159,7 @@ impl Software {
         Self {
             wall: Duration::ZERO,
             task_clock: none(),
+            task_clock_error: None,
             context_switches: none(),
             migrations: none(),
             page_faults: none(),

@@ -1,5 +1,6 @@
 //! What can be measured here, what cannot, why, and the exact remedy.
 
+use super::kernel::lowered_to;
 use super::{Machine, SeccompMode, TableMatch};
 use serde::Serialize;
 
@@ -169,13 +170,13 @@ fn kernel_mode(machine: &Machine) -> Finding {
         return Finding::ok("kernel_mode", "user and kernel mode");
     }
     let (cause, _) = machine.kernel.why_denied();
+    let remedy = lowered_to(1);
     Finding::but(
         "kernel_mode",
         Level::Limited,
         "kernel mode is not counted: every figure is user mode only",
         cause,
-        "sudo sysctl kernel.perf_event_paranoid=1\n\
-         or: sudo setcap cap_perfmon+ep \"$(command -v tdtool)\"",
+        remedy,
     )
 }
 
@@ -183,14 +184,13 @@ fn whole_system(machine: &Machine) -> Finding {
     if machine.kernel.may_count_cpus() {
         return Finding::ok("system", "whole CPUs (-a, -C, --cgroup) as well as processes");
     }
-    let (cause, _) = machine.kernel.why_denied();
+    let (cause, remedy) = machine.kernel.why_no_cpus();
     Finding::but(
         "system",
         Level::Limited,
         "whole CPUs (-a, -C, --cgroup) cannot be counted; processes of your own can",
         cause,
-        "sudo sysctl kernel.perf_event_paranoid=0\n\
-         or: sudo setcap cap_perfmon+ep \"$(command -v tdtool)\"",
+        remedy,
     )
 }
 

@@ -127,6 +127,28 @@ impl Kernel {
         )
     }
 
+    /// Why whole CPUs cannot be counted, and what to type.
+    pub fn why_no_cpus(&self) -> (String, String) {
+        match self.seccomp {
+            SeccompMode::Off if self.paranoid.is_some() => (self.why_denied().0, lowered_to(0)),
+            _ => self.why_denied(),
+        }
+    }
+
+    /// Why a process of `owner`, another user, cannot be counted, and what to type. The paranoid
+    /// level does not decide that: the kernel wants the right to trace it, or CAP_PERFMON
+    /// (`perf_event_open(2)`, from Linux 5.9; before CAP_SYS_PTRACE).
+    pub fn why_not_theirs(&self, owner: &str) -> (String, String) {
+        let cause = format!("it runs as {owner}, and this process has no CAP_PERFMON");
+        let users = if owner == "root" { "root" } else { &format!("{owner} or root") };
+        let remedy = format!(
+            "run tdtool as {users}\n\
+             or: sudo setcap cap_perfmon+ep \"$(command -v tdtool)\" (before Linux 5.9: \
+             cap_sys_ptrace, too)"
+        );
+        (cause, remedy)
+    }
+
     /// How to get past a seccomp filter in this kind of place.
     pub fn seccomp_remedy(&self) -> &'static str {
         match self.container {
@@ -145,7 +167,11 @@ impl Kernel {
 
 /// What to type against a paranoid level.
 fn paranoid_remedy(level: i32) -> String {
-    let setting = if level > 2 { 2 } else { -1 };
+    lowered_to(if level > 2 { 2 } else { -1 })
+}
+
+/// What to type for another paranoid level, or to do without.
+pub(super) fn lowered_to(setting: i32) -> String {
     format!(
         "sudo sysctl kernel.perf_event_paranoid={setting}\n\
          or: sudo setcap cap_perfmon+ep \"$(command -v tdtool)\""

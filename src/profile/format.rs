@@ -2,8 +2,11 @@
 //!
 //! Numbers are those of the kernel's `include/uapi/linux/perf_event.h`.
 
+use serde::{Deserialize, Serialize};
+
 /// The parts of `perf_event_attr` that a decoder needs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SampleFormat {
     /// `PERF_SAMPLE_*`: which fields a sample has.
     pub sample_type: u64,

@@ -55,6 +55,8 @@ pub struct DiffRow {
 pub struct Diff {
     /// `tdtool.diff/1`.
     pub schema: String,
+    /// What A and B are, for people: file, what was measured, how long.
+    pub reports: [String; 2],
     /// Microarchitectures of A and B.
     pub uarch: [String; 2],
     /// Nodes, in A's order, then those of B alone.
@@ -92,8 +94,15 @@ impl From<&InfoRow> for Side {
     }
 }
 
-/// Compares `a` with `b`.
-pub fn diff(a: &Report, b: &Report) -> Diff {
+/// `FILE: what was measured, how long`.
+fn title(file: &str, report: &Report) -> String {
+    let mut parts = report.subject.clone();
+    parts.extend(report.duration.map(format::seconds));
+    if parts.is_empty() { file.to_owned() } else { format!("{file}: {}", parts.join(", ")) }
+}
+
+/// Compares `a` with `b`, which are in these files.
+pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff {
     let mut notes = Vec::new();
     if a.uarch != b.uarch {
         notes.push(format!(
@@ -110,6 +119,7 @@ pub fn diff(a: &Report, b: &Report) -> Diff {
     }
     Diff {
         schema: "tdtool.diff/1".into(),
+        reports: [title(file_a, a), title(file_b, b)],
         uarch: [a.uarch.clone(), b.uarch.clone()],
         nodes: pair(
             a.nodes.iter().map(Side::from).collect(),
@@ -189,9 +199,13 @@ fn row(named: &Side, a: Option<&Side>, b: Option<&Side>) -> DiffRow {
 /// The comparison as text.
 pub fn render(diff: &Diff, ascii: bool) -> String {
     let mut out = String::new();
+    for (name, report) in ["A", "B"].iter().zip(&diff.reports) {
+        let _ = writeln!(out, "{name}: {report}");
+    }
     for note in &diff.notes {
         let _ = writeln!(out, "note: {note}");
     }
+    let _ = writeln!(out);
     let plus_minus = if ascii { "+-" } else { "±" };
     let indent = |r: &DiffRow| 2 * r.level.saturating_sub(1) as usize;
     let all = || diff.nodes.iter().chain(&diff.info).chain(&diff.software);
@@ -262,6 +276,7 @@ mod tests {
         let text = render(
             &Diff {
                 schema: String::new(),
+                reports: ["a.json: true".into(), "b.json: false".into()],
                 uarch: Default::default(),
                 nodes: vec![r],
                 info: vec![],
@@ -271,6 +286,7 @@ mod tests {
             true,
         );
         assert!(text.contains("absent"), "{text}");
+        assert!(text.starts_with("A: a.json: true\nB: b.json: false\n"), "{text}");
     }
 
     #[test]

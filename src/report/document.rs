@@ -81,7 +81,8 @@ pub struct Report {
     pub interval: Option<(f64, f64)>,
     /// Software counts; null where they could not be had.
     pub software: BTreeMap<String, Option<f64>>,
-    /// Half width of their 95 % interval over repeated runs; without repeats they are exact.
+    /// Half width of their 95 % interval over repeated runs, or of one reading; those without are
+    /// exact.
     #[serde(default)]
     pub software_error: BTreeMap<String, f64>,
     /// Why software counts are null.

@@ -43,6 +43,10 @@ pub const CHUNK_HEADER: usize = 20;
 /// Longest payload written or read.
 pub const LONGEST_CHUNK: u64 = 1 << 30;
 
+/// Of a recording that was sampled without a single sample.
+pub const NO_SAMPLES: &str = "no sample was taken: the run was shorter than the time between two \
+     samples, or slept; where the time goes is not known (a higher -F, or a longer run)";
+
 /// One chunk.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chunk {

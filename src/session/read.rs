@@ -89,7 +89,9 @@ impl<R: Read> Reader<R> {
     }
 
     fn damaged(&self, offset: u64, what: &str) -> Error {
-        Error::failed(format!("{} is damaged at byte {offset}", self.name)).because(what)
+        Error::failed(format!("{} is damaged at byte {offset}", self.name))
+            .because(what)
+            .hint("copy it again from where it was recorded, in binary mode, or record again")
     }
 
     /// Reads until `buffer` is full or the file ends.

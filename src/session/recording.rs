@@ -1,8 +1,8 @@
 //! The samples of a session, as [`Recording`].
 
 use super::{Chunk, Reader, RecordBatch};
-use crate::collect::sampling::headers;
 use crate::error::{Error, Result};
+use crate::profile::record::raw::headers;
 use crate::profile::record::{self, Record};
 use crate::profile::recording::{Event, Recording};
 use std::collections::BTreeMap;

@@ -46,51 +46,21 @@ pub struct SampledEvent {
     pub period: u64,
     /// See `period`.
     pub by_frequency: bool,
-    /// `sample_type`.
-    pub sample_type: u64,
-    /// `read_format`.
-    pub read_format: u64,
-    /// `branch_sample_type`.
-    pub branch_sample_type: u64,
-    /// `sample_regs_user`.
-    pub regs_user: u64,
-    /// `sample_regs_intr`.
-    pub regs_intr: u64,
-    /// `sample_id_all`.
-    pub sample_id_all: bool,
+    /// How samples are laid out.
+    #[serde(flatten)]
+    pub format: SampleFormat,
     /// Ids in records.
     pub ids: Vec<u64>,
 }
 
 impl SampledEvent {
-    /// Takes over how samples are laid out.
-    #[must_use]
-    pub fn laid_out(self, format: &SampleFormat) -> Self {
-        Self {
-            sample_type: format.sample_type,
-            read_format: format.read_format,
-            branch_sample_type: format.branch_sample_type,
-            regs_user: format.regs_user,
-            regs_intr: format.regs_intr,
-            sample_id_all: format.sample_id_all,
-            ..self
-        }
-    }
-
     fn to_event(&self) -> Event {
         Event {
             name: self.name.clone(),
             kind: self.kind,
             config: self.config,
             precise: self.precise,
-            format: SampleFormat {
-                sample_type: self.sample_type,
-                read_format: self.read_format,
-                branch_sample_type: self.branch_sample_type,
-                regs_user: self.regs_user,
-                regs_intr: self.regs_intr,
-                sample_id_all: self.sample_id_all,
-            },
+            format: self.format,
             ids: self.ids.clone(),
             period: self.period,
             by_frequency: self.by_frequency,

@@ -29,7 +29,9 @@ pub enum DiffFormat {
 }
 
 pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
-    let compared = diff::diff(&read(&args.a)?, &read(&args.b)?);
+    let (a, b) = (read(&args.a)?, read(&args.b)?);
+    let (name_a, name_b) = (args.a.display().to_string(), args.b.display().to_string());
+    let compared = diff::diff((&name_a, &a), (&name_b, &b));
     let text = match args.format {
         DiffFormat::Text => diff::render(&compared, global.ascii),
         DiffFormat::Json => super::to_json(&compared)?,

@@ -6,6 +6,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use tdtool::Result;
+
 use tdtool::collect::perf;
 use tdtool::machine::{Finding, Level, Machine, SeccompMode, TableMatch, choose, findings};
 use tdtool::tables::Table;
@@ -80,7 +81,8 @@ fn examine(global: &Global) -> Result<Document> {
     let tables = choose(&machine, &library, global.uarch.as_deref())?;
     let infos = tables.iter().map(|t| Ok(table_info(&library.load(&t.table)?, t, &machine)));
     let infos: Result<Vec<TableInfo>> = infos.collect();
-    let findings = findings(&machine, &tables, &perf::probe(&machine));
+    let mut findings = findings(&machine, &tables, &perf::probe(&machine));
+    findings.extend(tdtool::analysis::examine(&machine, &tables));
     let kernel = &machine.kernel;
     let pmus = machine.pmus.iter().map(|p| PmuInfo {
         name: p.name.clone(),

@@ -29,7 +29,7 @@ pub struct MeasureArgs {
     pub cgroup: Option<PathBuf>,
 
     /// Deepest level [default: the deepest that needs no multiplexing; of an import, the deepest complete one]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9), help_heading = "Which nodes")]
+    #[arg(short, long, value_name = "N", value_parser = level, help_heading = "Which nodes")]
     pub level: Option<u32>,
     /// Nodes: ids, wildcards, tags; Memory_Bound*/4 below a node, L3_Bound^ with its ancestors
     #[arg(long, value_name = "LIST", help_heading = "Which nodes")]
@@ -62,6 +62,16 @@ pub struct MeasureArgs {
     /// Fail with status 3 where there is no core PMU to count with
     #[arg(long, help_heading = "How to measure")]
     pub require_pmu: bool,
+}
+
+/// `--level`, with the remedy in the message.
+fn level(text: &str) -> std::result::Result<u32, String> {
+    let number = text.parse().ok().filter(|n| (1..=9).contains(n));
+    number.ok_or_else(|| {
+        "levels count from 1; no tree is deeper than 9 and most end at 6 or before; `tdtool tables show` \
+         lists them, and without --level the depth that needs no multiplexing is chosen"
+            .to_owned()
+    })
 }
 
 impl MeasureArgs {
@@ -170,11 +180,22 @@ pub fn usage(what: &str, hint: &str) -> Error {
     Error::usage(what).hint(hint)
 }
 
-/// Why there is no tree and what to do, once, on standard error.
+/// That there is no tree and what to do, once and shortly, on standard error; `doctor` has the rest.
 pub fn tell_blocked(outcome: &tdtool::analysis::Outcome) {
     if let Some(finding) = &outcome.blocked {
-        let (cause, remedy) = (finding.cause.as_deref(), finding.remedy.as_deref());
-        crate::failure::tell("note", &finding.what, cause, remedy);
+        let remedy = finding.remedy.as_deref().map(shortly);
+        crate::failure::tell("note", &finding.what, None, remedy.as_deref());
+    }
+}
+
+/// A remedy of up to two lines, or the first of more and where the others are.
+fn shortly(remedy: &str) -> String {
+    let mut lines = remedy.lines();
+    match (lines.next(), lines.count()) {
+        (Some(first), 2..) => {
+            format!("{} (`tdtool doctor` has the settings)", first.trim_end_matches(':'))
+        }
+        _ => remedy.to_owned(),
     }
 }
 

@@ -7,15 +7,25 @@ use super::document::{Report, Status};
 use layout::{labelled, paragraph};
 use std::fmt::Write as _;
 
-/// The report as text, one line break at its end.
+/// The report as text, one line break at its end. Of assumptions that held only the names;
+/// [`render_in_full`] tells of each how it is known.
 pub fn render(report: &Report) -> String {
+    whole(report, false)
+}
+
+/// The report as text, with everything that is known.
+pub fn render_in_full(report: &Report) -> String {
+    whole(report, true)
+}
+
+fn whole(report: &Report, verbose: bool) -> String {
     let mut out = String::new();
     headline(&mut out, report);
     code(&mut out, report);
     sections::forms(&mut out, report);
     sections::samples(&mut out, report);
     sections::values(&mut out, report);
-    sections::assumptions(&mut out, report);
+    sections::assumptions(&mut out, report, verbose);
     sections::bounds(&mut out, report);
     sections::tree(&mut out, report);
     sections::what_if(&mut out, report);
@@ -59,6 +69,11 @@ fn headline(out: &mut String, report: &Report) {
     }
 }
 
+/// What to do about a number that does not reproduce.
+const REMEDY: &str = "--budget 30000 waits half a minute for a core that nothing else uses (the \
+     default is 5000 ms); --thorough takes more samples; `tdtool doctor` tells what keeps the \
+     machine busy";
+
 fn number(report: &Report) -> String {
     let Some(t) = &report.throughput else { return String::new() };
     let mut text = format!("{:.3} cycles per iteration ({:.3} to {:.3})", t.cycles, t.low, t.high);
@@ -80,6 +95,7 @@ fn unstable(out: &mut String, report: &Report) {
         _ => format!(", in modes: {}", sections::modes(t)),
     };
     paragraph(out, 2, &format!("{text}{modes}, clock {}", t.clock));
+    labelled(out, "  try: ", REMEDY);
 }
 
 fn code(out: &mut String, report: &Report) {

@@ -131,19 +131,30 @@ fn initial(values: &Values) -> String {
     format!("{registers}; memory {:#x}; vectors {:#x}", values.memory, values.vector)
 }
 
-/// Every assumption with its verdict and how that is known.
-pub fn assumptions(out: &mut String, report: &Report) {
+/// Every assumption with its verdict and how that is known, violated ones first; of those that
+/// held, the names alone unless all is wanted.
+pub fn assumptions(out: &mut String, report: &Report, verbose: bool) {
     if report.invariants.is_empty() {
         return;
     }
     *out += "\nassumptions\n";
-    for i in &report.invariants {
-        let word = match i.verdict {
-            Holds::Held => "held",
-            Holds::Violated => "VIOLATED",
-            Holds::Unchecked => "not checkable here",
-        };
-        labelled(out, &format!("  {:17}", i.name), &format!("{word}: {}", i.how));
+    let of = |verdict| report.invariants.iter().filter(move |i| i.verdict == verdict);
+    for (verdict, word) in [(Holds::Violated, "VIOLATED"), (Holds::Unchecked, "not checkable here")]
+    {
+        for i in of(verdict) {
+            labelled(out, &format!("  {:17}", i.name), &format!("{word}: {}", i.how));
+        }
+    }
+    if verbose {
+        for i in of(Holds::Held) {
+            labelled(out, &format!("  {:17}", i.name), &format!("held: {}", i.how));
+        }
+        return;
+    }
+    let held: Vec<&str> = of(Holds::Held).map(|i| i.name).collect();
+    if !held.is_empty() {
+        let names = held.join(", ");
+        labelled(out, "  held: ", &format!("{names} (--verbose tells how each is known)"));
     }
 }
 
@@ -159,13 +170,23 @@ pub fn bounds(out: &mut String, report: &Report) {
             false => String::new(),
         };
         let share = match &report.throughput {
-            Some(t) if t.cycles > 0.0 => {
-                format!(", {:.0} % of the throughput", 100.0 * bound.cycles / t.cycles)
-            }
+            Some(t) if t.cycles > 0.0 => format!(", {}", share(report, bound.cycles / t.cycles)),
             _ => String::new(),
         };
         let text = format!("{:.3} cycles{range}{share}; {}", bound.cycles, bound.how);
         labelled(out, &format!("  {:17}", bound.name), &text);
+    }
+}
+
+/// A bound's share of the throughput. It cannot be more than all of it: what looks so is the error
+/// of either, unless the invariant `bounds` says otherwise.
+fn share(report: &Report, share: f64) -> String {
+    let broken =
+        report.invariants.iter().any(|i| i.name == "bounds" && i.verdict == Holds::Violated);
+    match share {
+        _ if share < 0.995 => format!("{:.0} % of the throughput", 100.0 * share),
+        _ if broken => format!("{:.0} % of the throughput: one of the two is wrong", 100.0 * share),
+        _ => "at the throughput, within error".to_owned(),
     }
 }
 

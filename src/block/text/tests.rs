@@ -76,11 +76,48 @@ values   registers 0x12345600; memory 0x12345600; vectors 0x3f8000003f800000
 pages    0
 
 assumptions
-  l1-data          held: no memory
+  held: l1-data (--verbose tells how each is known)
 
 top-down: not measured: no PMU counts here
 ";
     assert_eq!(render(&report()), expected);
+}
+
+#[test]
+fn assumptions_that_held_are_names_and_violated_ones_come_first() {
+    let invariants = vec![
+        invariant("l1-data", Holds::Held, "no memory"),
+        invariant("l1-code", Holds::Held, "it is short"),
+        invariant("line-crossing", Holds::Violated, "instruction 1"),
+    ];
+    let report = Report { invariants, ..report() };
+    let section = |text: &str| {
+        let lines = text.lines().skip_while(|l| *l != "assumptions").skip(1);
+        lines.take_while(|l| !l.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let expected = [
+        "  line-crossing    VIOLATED: instruction 1",
+        "  held: l1-data, l1-code (--verbose tells how each is known)",
+    ];
+    assert_eq!(section(&render(&report)), expected);
+    let full = section(&render_in_full(&report));
+    assert_eq!(full[0], expected[0]);
+    assert_eq!(
+        full[1..],
+        ["  l1-data          held: no memory", "  l1-code          held: it is short"]
+    );
+}
+
+#[test]
+fn a_bound_is_never_said_to_be_more_than_the_whole() {
+    let bound = |cycles: f64| {
+        let how = "measured".to_owned();
+        let bound = Bound { name: "front-end", cycles, low: cycles, high: cycles, how };
+        render(&Report { bounds: vec![bound], ..report() })
+    };
+    let at = bound(4.16);
+    assert!(at.contains("4.160 cycles, at the throughput, within error; measured"), "{at}");
+    assert!(bound(2.0).contains("50 % of the throughput"), "{}", bound(2.0));
 }
 
 #[test]
@@ -139,6 +176,7 @@ fn what_is_unstable_tells_its_range_and_modes_and_no_single_number() {
         throughput: Some(throughput),
         ..report()
     });
+    assert!(text.contains("  try: --budget "), "{text}");
     let head: Vec<_> = text.lines().take(2).collect();
     assert_eq!(
         head,

@@ -136,6 +136,8 @@ fn mean(runs: &[Software]) -> Software {
     Software {
         wall: walls.div_f64(n),
         task_clock: mean(|s| &s.task_clock),
+        // Repeated runs have an error of their own.
+        task_clock_error: None,
         context_switches: mean(|s| &s.context_switches),
         migrations: mean(|s| &s.migrations),
         page_faults: mean(|s| &s.page_faults),

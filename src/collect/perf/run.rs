@@ -195,11 +195,15 @@ impl<'k, 'r> Run<'k, 'r> {
 
     /// Nothing at all can be counted on this target.
     fn nothing_permitted(&self) -> Error {
-        let (cause, remedy) = self.request.machine.kernel.why_denied();
-        let whom = match &self.request.target {
-            Target::System | Target::Cpus(_) => "whole CPUs",
-            Target::Cgroup(_) => "a control group",
-            _ => "this process",
+        let kernel = &self.request.machine.kernel;
+        let (whom, (cause, remedy)) = match &self.request.target {
+            Target::System | Target::Cpus(_) => ("whole CPUs".to_owned(), kernel.why_no_cpus()),
+            Target::Cgroup(_) => ("a control group".to_owned(), kernel.why_no_cpus()),
+            Target::Process(id) | Target::Thread(id) => {
+                let why = owner(*id).map(|owner| kernel.why_not_theirs(&owner));
+                (format!("process {id}"), why.unwrap_or_else(|| kernel.why_denied()))
+            }
+            Target::Command => ("this process".to_owned(), kernel.why_denied()),
         };
         Error::failed(format!("not permitted to count on {whom}")).because(cause).hint(remedy)
     }
@@ -468,4 +472,15 @@ impl<'k, 'r> Run<'k, 'r> {
             notes,
         }
     }
+}
+
+/// Whom the process or thread `id` belongs to, if that is not us.
+fn owner(id: i32) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = std::fs::metadata(format!("/proc/{id}")).ok()?;
+    let user = nix::unistd::Uid::from_raw(folder.uid());
+    let is_ours = user == nix::unistd::Uid::effective()
+        && folder.gid() == nix::unistd::Gid::effective().as_raw();
+    let name = || nix::unistd::User::from_uid(user).ok().flatten().map(|u| u.name);
+    (!is_ours).then(|| name().unwrap_or_else(|| format!("user {user}")))
 }

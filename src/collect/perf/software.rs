@@ -143,6 +143,7 @@ impl Counters {
         Software {
             wall,
             task_clock: or(clock, |u| u.cpu_seconds),
+            task_clock_error: (!self.whole.is_empty()).then(|| tick_error(self.whole.len())),
             context_switches: or(kernel_side(1), |u| u.context_switches as f64),
             migrations: kernel_side(2),
             page_faults: or(delta(3), |u| u.page_faults as f64),
@@ -163,6 +164,15 @@ fn open_at(kernel: &mut dyn Kernel, spot: &Spot, template: &Event) -> [Option<Ha
         let inherit = template.inherit && !by_cpu;
         kernel.open(&Event { encoding, subject, cpu, group_read, inherit, ..*template }, None).ok()
     })
+}
+
+/// Half width of the 95 % interval of a difference of two readings of /proc/stat, in seconds, for so
+/// many CPUs. Each of the six times that make up "busy" is cut to whole ticks of 10 ms (USER_HZ) at
+/// both ends, and an error cut off evenly has the variance tick²/12.
+fn tick_error(cpus: usize) -> f64 {
+    const TICK: f64 = 0.01;
+    const READINGS: f64 = 2.0 * 6.0;
+    1.96 * TICK * (READINGS / 12.0 * cpus as f64).sqrt()
 }
 
 /// The time that `cpus` have not idled since boot, by the text of /proc/stat with `ticks` a
@@ -197,5 +207,12 @@ mod tests {
         assert_eq!(busy(stat, &[0, 10], 100), Some(Duration::from_millis(1400)));
         assert_eq!(busy(stat, &[2], 100), None);
         assert_eq!(busy("", &[0], 100), None);
+    }
+
+    #[test]
+    fn ticks_of_ten_milliseconds_make_an_error_of_two_ticks_on_each_cpu() {
+        // By hand: 12 readings of variance (10 ms)²/12 each: 10 ms standard deviation for one CPU.
+        assert!((tick_error(1) - 0.0196).abs() < 1e-6);
+        assert!((tick_error(4) - 0.0392).abs() < 1e-6);
     }
 }

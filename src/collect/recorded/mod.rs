@@ -38,7 +38,7 @@ pub use aggregate::{Over, aggregate};
 pub use import::{Findings, Imported, Options, Software, UnknownEvent, counts};
 pub use names::{Match, Names, SoftwareKind, resolve};
 pub use rank::{TableMatch, best_tables};
-pub use reader::read;
+pub use reader::{is_folder, read};
 pub use scope::{Scope, ScopeKind};
 
 use crate::session::Session;

@@ -10,8 +10,14 @@ use std::io::Read;
 use std::path::Path;
 
 /// What the reader takes, as a remedy.
-pub const FORMATS: &str = "--import takes the output of `perf stat -x,` or `perf stat -j`, of \
-     `toplev --valcsv`, CSV lines `event,value`, or a session of `tdtool record`";
+pub const FORMATS: &str = "to measure a program: `tdtool report -- ./PROGRAM`; a recording is a \
+     session of `tdtool record`, perf.data, or the output of `perf stat -x,`, `perf stat -j`, \
+     `toplev --valcsv`, or CSV lines `event,value`";
+
+/// Endings of source files in languages that are compiled, and of scripts with what runs them.
+const SOURCES: [&str; 10] = ["c", "cc", "cpp", "cxx", "h", "hpp", "rs", "go", "f90", "s"];
+const SCRIPTS: [(&str, &str); 4] =
+    [("py", "python3"), ("sh", "sh"), ("pl", "perl"), ("rb", "ruby")];
 
 /// Lines held back while the format is not known yet: a program's own output often comes first.
 const HELD_LINES: usize = 200_000;
@@ -45,9 +51,14 @@ fn read_file(path: &Path, builder: &mut Builder) -> Result<()> {
         |e: std::io::Error| Error::failed(format!("cannot read {}", path.display())).because(e);
     let file = File::open(path).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.is_dir() {
-        return Err(Error::failed(format!("{} is a folder", path.display())).hint(FORMATS));
+        return Err(is_folder(path));
     }
     read_from(file, path, builder)
+}
+
+/// A folder where a recording should be.
+pub fn is_folder(path: &Path) -> Error {
+    Error::failed(format!("{} is a folder, not a recording", path.display())).hint(FORMATS)
 }
 
 /// Reads one opened file; `path` names it.
@@ -223,6 +234,18 @@ fn refuse_known_texts(text: &str, path: &Path, number: u32) -> Result<()> {
 
 fn no_counts(path: &Path, line: Option<&(u32, String)>) -> Error {
     let error = Error::failed(format!("{}: no recorded counts found", path.display()));
+    let name = path.display();
+    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
+    if SOURCES.contains(&ending.as_str()) {
+        return error
+            .because("it is source text, not a recording")
+            .hint("compile it, then measure the program: `tdtool report -- ./PROGRAM`");
+    }
+    if let Some((_, runner)) = SCRIPTS.iter().find(|(end, _)| *end == ending) {
+        return error
+            .because("it is a script, not a recording")
+            .hint(format!("to measure it: `tdtool report -- {runner} {name}`"));
+    }
     let error = match line {
         Some((number, text)) => {
             let text: String = text.chars().take(80).filter(|c| !c.is_control()).collect();

@@ -8,7 +8,7 @@
 //! | `settle.rs` | what of a plan this kernel and these rights allow |
 //! | `sampler.rs` | opening events, one ring for each CPU; start and stop |
 //! | `drain.rs` | the thread that empties the rings |
-//! | `walk.rs` | headers of raw records: how many, which were lost, which files were mapped |
+//! | `walk.rs` | of raw records: how many, which were lost, which files were mapped |
 //! | `synthesis.rs` | records of what was running and mapped before we came |
 //! | `build_id.rs` | build-ids of files and of the kernel |
 
@@ -22,7 +22,6 @@ mod walk;
 pub use build_id::of_file as build_id_of_file;
 pub use sampler::Sampler;
 pub use settle::{Ability, ability, settle};
-pub use walk::{Header, headers};
 
 use super::Target;
 use super::perf::Rate;

@@ -231,8 +231,9 @@ fn parse_module(line: &str) -> Option<(&str, u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::walk::{Tally, headers};
+    use super::super::walk::Tally;
     use super::*;
+    use crate::profile::record::raw::headers;
 
     #[test]
     fn lines_of_maps_are_understood() {

@@ -1,53 +1,14 @@
-//! The headers of raw records, and the little that recording itself must know of them.
+//! The little that recording itself must know of raw records.
 //!
 //! Layouts are those of `enum perf_event_type` in linux/perf_event.h.
 
+use crate::profile::format::misc;
+use crate::profile::record::kind::{self, LOST, LOST_SAMPLES, MMAP, SAMPLE, THROTTLE};
+use crate::profile::record::raw::{Header, headers};
 use std::collections::HashMap;
 
-/// `PERF_RECORD_*`.
-pub(super) const MMAP: u32 = 1;
-pub(super) const LOST: u32 = 2;
-pub(super) const COMM: u32 = 3;
-pub(super) const THROTTLE: u32 = 5;
-pub(super) const SAMPLE: u32 = 9;
-pub(super) const MMAP2: u32 = 10;
-pub(super) const LOST_SAMPLES: u32 = 13;
-/// `PERF_RECORD_MISC_MMAP_BUILD_ID`: a build-id stands where device and inode would.
-pub(super) const MISC_BUILD_ID: u16 = 1 << 14;
-/// `PERF_RECORD_MISC_MMAP_DATA`: not executable.
-const MISC_DATA: u16 = 1 << 13;
-
-/// One raw record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header<'a> {
-    /// `PERF_RECORD_*`.
-    pub kind: u32,
-    /// `PERF_RECORD_MISC_*`.
-    pub misc: u16,
-    /// What follows the header.
-    pub body: &'a [u8],
-}
-
-/// The records in `bytes`, until one that is not whole: then come the bytes left (never none).
-pub fn headers(mut bytes: &[u8]) -> impl Iterator<Item = Result<Header<'_>, &[u8]>> {
-    std::iter::from_fn(move || {
-        let (header, rest) = match bytes.split_first_chunk::<8>() {
-            None if bytes.is_empty() => return None,
-            None => return Some(Err(std::mem::take(&mut bytes))),
-            Some(split) => split,
-        };
-        let kind = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
-        let misc = u16::from_le_bytes([header[4], header[5]]);
-        let size = usize::from(u16::from_le_bytes([header[6], header[7]]));
-        match size.checked_sub(8).and_then(|n| rest.split_at_checked(n)) {
-            Some((body, after)) => {
-                bytes = after;
-                Some(Ok(Header { kind, misc, body }))
-            }
-            None => Some(Err(std::mem::take(&mut bytes))),
-        }
-    })
-}
+pub(super) use kind::{COMM, MMAP2};
+pub(super) use misc::MMAP_BUILD_ID as MISC_BUILD_ID;
 
 /// What the records of a recording add up to.
 #[derive(Debug, Default)]
@@ -72,7 +33,7 @@ impl Tally {
                 LOST => self.lost += word(header.body, 8),
                 LOST_SAMPLES => self.lost += word(header.body, 0),
                 THROTTLE => self.throttled += 1,
-                MMAP | MMAP2 if header.misc & MISC_DATA == 0 => self.map(&header),
+                MMAP | MMAP2 if header.misc & misc::MMAP_DATA == 0 => self.map(&header),
                 _ => {}
             }
         }
@@ -147,19 +108,5 @@ mod tests {
         assert_eq!(tally.take(&all.concat()), (4, 1));
         assert_eq!((tally.samples, tally.lost), (1, 7));
         assert_eq!(tally.files, HashMap::from([("/bin/x".into(), Some(vec![1, 2, 3, 4]))]));
-    }
-
-    #[test]
-    fn a_record_that_is_not_whole_ends_the_walk() {
-        let whole = record(9, 0, &[1; 8]);
-        for (rest, left) in
-            [(&[][..], None), (&[9, 0, 0], Some(3)), (&[9, 0, 0, 0, 0, 0, 7, 0], Some(8))]
-        {
-            let bytes = [&whole, rest].concat();
-            let mut found = headers(&bytes);
-            assert!(found.next().is_some_and(|r| r.is_ok_and(|h| h.body == [1; 8])));
-            assert_eq!(found.next().map(|r| r.unwrap_err().len()), left);
-            assert!(found.next().is_none());
-        }
     }
 }

@@ -77,7 +77,7 @@ impl Profile {
         let targets = self.gathered.targets.get(&module);
         let targets: Vec<u64> =
             targets.map(|t| t.range(start..end).copied().collect()).unwrap_or_default();
-        Ok(flow(&code, start, &targets, &image))
+        Ok(flow(&code, start, &targets, &*image))
     }
 
     /// Samples of a function from one address to another.

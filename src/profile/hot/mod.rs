@@ -202,6 +202,7 @@ impl Profile {
             live: is_of_this_boot(recording),
             kernel: recording.kernel.clone(),
             host: recording.host.clone(),
+            architecture: recording.architecture.clone(),
         };
         let mut spaces = Spaces::new(search.clone(), &recording.build_ids);
         let gathered = gather::gather(recording, filter, &mut spaces);

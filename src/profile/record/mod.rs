@@ -3,10 +3,12 @@
 //! | file | concern |
 //! |---|---|
 //! | `decode` | a record's body, by its kind |
+//! | [`raw`] | records one after the other, not yet decoded |
 //! | `ids` | which event a record is of, and what ids stand at its end |
 
 mod decode;
 mod ids;
+pub mod raw;
 #[cfg(test)]
 mod tests;
 

@@ -1,6 +1,5 @@
 //! What an ELF file says of its functions: symbols, stubs of the PLT, unwind entries, sections.
 
-use super::image::relas;
 use super::layout::Layout;
 use super::table::{Binding, CodeRange, Guess, Symbol, Table};
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection as _};
@@ -101,6 +100,25 @@ fn stubs(file: &object::File<'_>) -> Vec<Symbol> {
     }
     let sections = file.sections().filter(|s| s.name().is_ok_and(|name| name.starts_with(".plt")));
     sections.flat_map(|section| stubs_of(&section, &slots)).collect()
+}
+
+/// A relocation with its addend, `Elf64_Rela`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Rela {
+    address: u64,
+    kind: u32,
+    symbol: u32,
+    addend: u64,
+}
+
+/// The relocations in a table of `Elf64_Rela`, little endian.
+fn relas(table: &[u8]) -> impl Iterator<Item = Rela> {
+    table.chunks_exact(24).map(|entry| {
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| entry[at + i]));
+        let info = word(8);
+        let (symbol, kind) = ((info >> 32) as u32, info as u32);
+        Rela { address: word(0), kind, symbol, addend: word(16) }
+    })
 }
 
 /// Names of what the dynamic linker puts into words, by their address.

@@ -30,6 +30,12 @@ pub(crate) struct Layout {
     pub is_64_little: bool,
 }
 
+/// `EM_386`, `EM_ARM`, `EM_X86_64` and `EM_AARCH64` of the ELF specification's processor supplements.
+const I386: u16 = 3;
+const ARM: u16 = 40;
+const X86_64: u16 = 62;
+const AARCH64: u16 = 183;
+
 /// Files are mapped in pages; larger ones than 4 KiB only make the slack of a segment larger.
 const PAGE: u64 = 4096;
 /// Notes beyond this are not searched for a build-id: no linker writes so many.
@@ -48,6 +54,20 @@ impl Layout {
             other => return Err(format!("it is no ELF file but {other:?}")),
         };
         layout.map_err(|error| error.to_string())
+    }
+
+    /// Whether programs of this file's kind run where `uname -m` is `architecture`; true of
+    /// architectures that are not known here.
+    pub fn runs_on(&self, architecture: &str) -> bool {
+        match architecture {
+            "x86_64" | "i386" | "i486" | "i586" | "i686" => matches!(self.machine, X86_64 | I386),
+            "aarch64" | "arm64" => matches!(self.machine, AARCH64 | ARM),
+            _ if architecture.starts_with("arm") => self.machine == ARM,
+            "riscv64" | "ppc64le" | "s390x" | "loongarch64" | "mips64" => {
+                !matches!(self.machine, I386 | ARM | X86_64 | AARCH64)
+            }
+            _ => true,
+        }
     }
 
     /// The address (p_vaddr) of what lies at `offset` of the file.

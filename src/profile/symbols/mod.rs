@@ -10,7 +10,6 @@
 //! | [`demangle`](mod@demangle) | names as they were written |
 //! | `debug_file` | separate debug files |
 //! | `dwarf` | lines and inlined functions |
-//! | [`image`] | code and constants as they lie in memory |
 //! | `kernel` | the running kernel's symbols, the vdso |
 //! | `jit` | perf map files |
 //!
@@ -22,14 +21,11 @@ pub mod demangle;
 mod dwarf;
 mod elf;
 mod files;
-pub mod image;
 mod jit;
 mod kernel;
 mod layout;
 mod program;
 mod table;
-
-pub use image::Image;
 
 pub(super) use files::locate;
 pub(super) use layout::Layout;
@@ -42,6 +38,7 @@ use program::Program;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use table::Table;
 
 /// A function, or what stands for one.
@@ -90,6 +87,8 @@ pub struct Origin {
     pub kernel: Option<String>,
     /// Host, where it is known.
     pub host: Option<String>,
+    /// Processor's architecture (`uname -m`), where it is known.
+    pub architecture: Option<String>,
 }
 
 /// Why there is nothing to annotate.
@@ -99,6 +98,8 @@ pub enum Gap {
     NoFile(String),
     /// The file has changed since: build-ids (recorded, found).
     Changed(String, String),
+    /// The file here is another processor's; recorded was this architecture.
+    OtherProcessor(String),
     /// It cannot be read as an ELF file, for this reason.
     Unreadable(String),
     /// It has no code at that address.
@@ -110,12 +111,22 @@ impl fmt::Display for Gap {
         match self {
             Self::NoFile(path) => write!(f, "{path} is not here"),
             Self::Changed(recorded, found) => {
-                write!(f, "it has changed since: recorded {recorded}, found {found}")
+                let (recorded, found) = (shortened(recorded), shortened(found));
+                write!(f, "it has changed since: build-id {recorded} recorded, {found} found")
+            }
+            Self::OtherProcessor(recorded) => {
+                write!(f, "the file here is for another processor than the recorded {recorded}")
             }
             Self::Unreadable(reason) => write!(f, "it cannot be read: {reason}"),
             Self::NoCode => f.write_str("it has no code there"),
         }
     }
+}
+
+/// The head of a build-id, enough to compare by eye.
+fn shortened(id: &str) -> String {
+    let head: String = id.chars().take(12).collect();
+    if head.len() < id.len() { head + "\u{2026}" } else { head }
 }
 
 /// What has been read of a module.
@@ -211,16 +222,17 @@ impl Symbols {
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub fn image(&mut self, module: &Module) -> Result<Image, Gap> {
+    pub fn image(&mut self, module: &Module) -> Result<Arc<program::Loaded>, Gap> {
         self.image_of(module).cloned()
     }
 
-    fn image_of(&mut self, module: &Module) -> Result<&Image, Gap> {
+    fn image_of(&mut self, module: &Module) -> Result<&Arc<program::Loaded>, Gap> {
         let loaded = self.loaded(module);
         let gap = loaded.gap.clone();
-        let program = loaded.program.as_mut();
-        let gap = || gap.unwrap_or_else(|| Gap::NoFile(module.path.clone()));
-        program.map(Program::image).ok_or_else(gap)
+        match loaded.program.as_mut() {
+            Some(program) => program.image().map_err(Gap::Unreadable),
+            None => Err(gap.unwrap_or_else(|| Gap::NoFile(module.path.clone()))),
+        }
     }
 
     /// What is wrong with a module, if anything: said once in a report.
@@ -263,6 +275,11 @@ impl Symbols {
             Ok(found) => found,
             Err(gap) => return Loaded::without(gap),
         };
+        if let Some(recorded) = self.origin.architecture.as_deref()
+            && !found.layout.runs_on(recorded)
+        {
+            return Loaded::without(Gap::OtherProcessor(recorded.to_owned()));
+        }
         match files::read(&found.path) {
             Ok(data) => self.load_program(Program::new(data, found.path, found.layout)),
             Err(error) => Loaded::without(Gap::Unreadable(error.to_string())),

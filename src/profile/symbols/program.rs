@@ -1,13 +1,16 @@
 //! One ELF file with what has been read of it so far.
 
 use super::dwarf::Lines;
-use super::image::Image;
 use super::layout::Layout;
 use super::table::Table;
 use super::{Search, debug_file, elf};
+use crate::code::flow::Image;
 use object::Object as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// A program as it lies in memory.
+pub type Loaded = Image<Arc<Vec<u8>>>;
 
 /// An ELF file.
 #[derive(Debug)]
@@ -18,7 +21,7 @@ pub(super) struct Program {
     /// Its separate debug file: `None` not looked for yet, `Some(None)` there is none.
     debug: Option<Option<Arc<Vec<u8>>>>,
     lines: Option<Lines>,
-    image: Option<Image>,
+    image: Option<Result<Arc<Loaded>, String>>,
 }
 
 impl Program {
@@ -72,8 +75,12 @@ impl Program {
     }
 
     /// It as it lies in memory.
-    pub fn image(&mut self) -> &Image {
-        let (data, layout) = (&self.data, &self.layout);
-        self.image.get_or_insert_with(|| Image::new(Arc::clone(data), Arc::clone(layout)))
+    ///
+    /// # Errors
+    /// Why its code cannot be read: it is another processor's.
+    pub fn image(&mut self) -> Result<&Arc<Loaded>, String> {
+        let data = &self.data;
+        let image = self.image.get_or_insert_with(|| Image::new(Arc::clone(data)).map(Arc::new));
+        image.as_ref().map_err(Clone::clone)
     }
 }

@@ -39,8 +39,8 @@ impl Renderer<'_> {
         if rows.is_empty() {
             return Ok(());
         }
-        let name = widest(rows.iter().map(|r| r.name.as_str()));
-        let module = widest(rows.iter().map(|r| r.module.as_str()));
+        let name = widest(rows.iter().map(|r| r.name.as_str()).chain(["function"]));
+        let module = widest(rows.iter().map(|r| r.module.as_str()).chain(["module"]));
         writeln!(
             self.out,
             "   share  samples  {:<name$}  {:<module$}  line",

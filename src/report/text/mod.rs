@@ -291,13 +291,17 @@ impl Renderer<'_> {
         if report.software.is_empty() {
             return Ok(());
         }
-        let over = if report.software_error.is_empty() { "" } else { ", mean of the runs" };
+        let over = if report.repeats > 1 { ", mean of the runs" } else { "" };
         writeln!(self.out, "\nSoftware counts{over}")?;
         let shown = |name: &str| name.trim_end_matches("_ms").replace('_', " ");
         let label = report.software.keys().map(|k| shown(k).len()).max().unwrap_or(0);
         for (name, value) in &report.software {
             let unit = if name.ends_with("_ms") { " ms" } else { "" };
             let text = match value {
+                // No digits that its error makes meaningless.
+                Some(v) if report.software_error.get(name).is_some_and(|e| *e >= 1.0) => {
+                    format!("{v:>14.0}")
+                }
                 Some(v) if !unit.is_empty() => format!("{v:>14.2}"),
                 Some(v) if v.fract() == 0.0 => format!("{:>14}", format::count(*v)),
                 Some(v) => format!("{v:>14.3}"),

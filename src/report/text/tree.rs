@@ -27,6 +27,9 @@ impl Renderer<'_> {
         let label = shown.iter().map(|n| indent(n) + n.label.chars().count()).max().unwrap_or(0);
         let reasons: Vec<&String> = shown.iter().filter_map(|n| n.missing.as_ref()).collect();
         let same = all_missing && reasons.windows(2).all(|w| w[0] == w[1]);
+        if let (true, false, Some(reason)) = (same, self.style.verbose, reasons.first()) {
+            return self.unmeasured(&shown, nodes.len(), reason);
+        }
         for node in &shown {
             self.node(node, indent(node), label, same)?;
         }
@@ -36,15 +39,21 @@ impl Renderer<'_> {
         self.missing_errors(&shown)?;
         let hidden = nodes.len() - shown.len();
         if hidden > 0 {
-            let text = if all_missing {
-                format!("{hidden} deeper nodes hidden, not measured either (--verbose shows them)")
-            } else {
-                format!("{hidden} nodes below unflagged ones hidden (--verbose shows them)")
-            };
+            let text = format!("{hidden} nodes below unflagged ones hidden (--verbose shows them)");
             let text = self.paint("2", &text);
             writeln!(self.out, "{text}")?;
         }
         Ok(())
+    }
+
+    /// A tree without any value: its uppermost nodes, and once why.
+    fn unmeasured(&mut self, shown: &[&NodeRow], all: usize, reason: &str) -> std::fmt::Result {
+        let names: Vec<&str> = shown.iter().map(|n| n.label.as_str()).collect();
+        let hidden = match all - shown.len() {
+            0 => String::new(),
+            n => format!(", nor are {n} deeper nodes (--verbose lists them)"),
+        };
+        self.paragraph("", &format!("{}: {reason}{hidden}", names.join(", ")))
     }
 
     /// Why values stand without a ±: each reason once.

@@ -69,6 +69,9 @@ pub struct BlockArgs {
     /// How to write the report
     #[arg(long, value_enum, default_value = "text", conflicts_with = "batch")]
     pub format: Format,
+    /// Tell of every assumption how it is known
+    #[arg(short, long, conflicts_with = "batch")]
+    pub verbose: bool,
 }
 
 /// Single settings; each replaces what the preset and the method say.

@@ -57,7 +57,7 @@ pub fn given(given: &str) -> Result<Vec<Region>> {
     }
     match Location::parse(given) {
         Some((file, location)) => {
-            let data = bytes(Path::new(file), LONGEST_FILE)?;
+            let data = program(Path::new(file))?;
             let found = read_location(&data, &location)?;
             Ok(vec![Region { name: found.name, bytes: found.bytes }])
         }
@@ -65,9 +65,50 @@ pub fn given(given: &str) -> Result<Vec<Region>> {
             Err(_) if Path::new(given).is_file() => {
                 read_binary(&bytes(Path::new(given), LONGEST_FILE)?)
             }
-            bytes => bytes.map(one),
+            Err(error) => Err(neither(given, &error)),
+            Ok(bytes) => Ok(one(bytes)),
         },
     }
+}
+
+/// The program that a block is taken from.
+fn program(path: &Path) -> Result<Vec<u8>> {
+    let data = match bytes(path, LONGEST_FILE) {
+        Ok(data) => data,
+        Err(error) => {
+            let why = error.cause().unwrap_or_default().to_owned();
+            return Err(Error::failed(error.what()).because(why).hint(
+                "FILE:FUNCTION[+N] and FILE:START..END take the block out of a compiled program",
+            ));
+        }
+    };
+    let start = &data[..data.len().min(4096)];
+    if !start.is_empty() && std::str::from_utf8(start).is_ok_and(|t| !t.contains('\0')) {
+        let name = path.display();
+        return Err(Error::failed(format!("cannot take blocks from {name}"))
+            .because("it is text, not a compiled program")
+            .hint(format!(
+                "compile it and name the program: tdtool block ./PROGRAM:FUNCTION; of assembly with \
+                 markers: --asm-file {name}"
+            )));
+    }
+    Ok(data)
+}
+
+/// Words that are neither digits nor the name of a file.
+fn neither(given: &str, error: &Error) -> Error {
+    let is_hex = |c: char| c.is_ascii_hexdigit() || " ,x\\\"'\t\n".contains(c);
+    let looks_like_hex = given.chars().all(is_hex);
+    let cause = error.cause().unwrap_or_default();
+    if looks_like_hex || given.is_empty() {
+        let bare = Error::failed(error.what()).because(cause);
+        return bare.hint(error.remedy().unwrap_or_default());
+    }
+    Error::failed(format!("`{given}` is neither machine code nor a file"))
+        .because(format!("{cause}, and there is no file of that name"))
+        .hint(
+            "tdtool block 4801d8, PROGRAM:FUNCTION, PROGRAM:START..END, or --asm \"add rax, rbx\"",
+        )
 }
 
 /// All of a file, or of standard input where it is `-`, at most `most` bytes.

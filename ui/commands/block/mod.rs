@@ -42,7 +42,7 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
         }
     }
     print(&match args.format {
-        Format::Text => text(&reports),
+        Format::Text => text(&reports, args.verbose),
         Format::Json if several => to_json(&reports)?,
         Format::Json => reports.iter().map(to_json).collect::<Result<_>>()?,
         Format::Csv => {
@@ -92,7 +92,8 @@ fn measure(profiler: &mut Profiler, region: Region, several: bool) -> Result<Rep
 }
 
 /// Reports one below the other; a heading where there are several, or names.
-fn text(reports: &[Report]) -> String {
+fn text(reports: &[Report], verbose: bool) -> String {
+    let render = if verbose { block::render_in_full } else { block::render };
     let mut all = Vec::new();
     for (number, report) in reports.iter().enumerate() {
         let heading = match &report.block.name {
@@ -101,7 +102,7 @@ fn text(reports: &[Report]) -> String {
             None if reports.len() > 1 => format!("region {number}\n"),
             None => String::new(),
         };
-        all.push(heading + &block::render(report));
+        all.push(heading + &render(report));
     }
     all.join("\n")
 }

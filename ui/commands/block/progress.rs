@@ -85,11 +85,24 @@ impl Progress {
     pub fn end(&self) {
         let [ok, unstable, failed, rejected] = self.counts;
         let clear = if self.terminal { "\r\x1b[K" } else { "" };
+        let (measured, before) = (self.measured(), self.before);
+        let mut err = std::io::stderr().lock();
+        if measured == 0 && before > 0 {
+            let left = self.all - before.min(self.all);
+            let _ = match left {
+                0 => writeln!(err, "{clear}all {before} rows are there from an earlier run"),
+                _ => writeln!(err, "{clear}{before} rows are there from an earlier run, no more"),
+            };
+            return;
+        }
+        let kept = match before {
+            0 => String::new(),
+            n => format!("; {n} rows kept from an earlier run"),
+        };
         let _ = writeln!(
-            std::io::stderr().lock(),
-            "{clear}{} blocks measured, {:.0}/s: {ok} ok, {unstable} unstable, {failed} failed, \
-             {rejected} rejected",
-            self.measured(),
+            err,
+            "{clear}{measured} blocks measured, {:.0}/s: {ok} ok, {unstable} unstable, \
+             {failed} failed, {rejected} rejected{kept}",
             self.rate(),
         );
     }

@@ -33,7 +33,7 @@ pub struct ReportArgs {
     #[command(flatten)]
     pub measure: MeasureArgs,
     /// A report every MS milliseconds; of an import, one per recorded interval
-    #[arg(short = 'I', long, value_name = "MS", num_args = 0..=1, default_missing_value = "1000", value_parser = clap::value_parser!(u64).range(10..), help_heading = "How to measure")]
+    #[arg(short = 'I', long, value_name = "MS", num_args = 0..=1, default_missing_value = "1000", value_parser = milliseconds, help_heading = "How to measure")]
     pub interval: Option<u64>,
     /// Run the command N times; the ± is over the runs
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How to measure")]
@@ -64,6 +64,23 @@ pub enum Format {
     Text,
     Json,
     Csv,
+}
+
+/// Shorter intervals cost more than what they measure.
+const SHORTEST_INTERVAL: u64 = 10;
+
+/// `--interval`, with the remedy in the message.
+fn milliseconds(text: &str) -> std::result::Result<u64, String> {
+    let number: u64 = text.parse().map_err(|_| {
+        "it is given in milliseconds, as a whole number; try --interval 1000".to_owned()
+    })?;
+    if number < SHORTEST_INTERVAL {
+        return Err(format!(
+            "an interval has at least {SHORTEST_INTERVAL} ms: reading the counters would take up most \
+             of a shorter one; try --interval 1000, a report a second"
+        ));
+    }
+    Ok(number)
 }
 
 impl ReportArgs {
@@ -104,6 +121,18 @@ impl ReportArgs {
             ));
         }
         Ok(())
+    }
+
+    /// Whether folded stacks are wanted and nothing else: no other answer was asked for.
+    pub fn stacks_only(&self) -> bool {
+        let code = &self.code;
+        code.folded.is_some()
+            && code.callers.is_none()
+            && !code.measure
+            && self.output.is_none()
+            && self.format == Format::Text
+            && self.interval.is_none()
+            && !self.verbose
     }
 
     /// The files to import.

@@ -34,7 +34,7 @@ pub struct CodeArgs {
     /// Look for the recorded programs below this folder first; repeatable
     #[arg(long, value_name = "DIR", help_heading = "Where the time goes")]
     pub symfs: Vec<PathBuf>,
-    /// Write folded stacks for flame graphs to FILE
+    /// Write folded stacks for flame graphs to FILE, and no report unless more is asked for
     #[arg(long, value_name = "FILE", help_heading = "Where the time goes")]
     pub folded: Option<PathBuf>,
     /// Say nothing about code; a live measurement is not sampled

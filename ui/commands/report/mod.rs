@@ -33,8 +33,11 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
             intervals: args.interval.is_some(),
         };
         for report in of_files(&library, &ask, code.as_ref(), progress)? {
-            output.document(&report)?;
+            if !args.stacks_only() {
+                output.document(&report)?;
+            }
         }
+        tell_stacks(&args);
         output.finish()?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -51,12 +54,23 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
         }
     };
     let outcome = of_live(&machine, &library, &ask, wanted, &mut told, progress)?;
-    tell_blocked(&outcome);
-    output.last(&outcome.report)?;
+    if !args.stacks_only() {
+        tell_blocked(&outcome);
+        output.last(&outcome.report)?;
+    }
+    tell_stacks(&args);
     output.finish()?;
     match failed {
         Some(code) => Ok(code),
         None => Ok(ExitCode::from(status(&outcome))),
+    }
+}
+
+/// Where the folded stacks are.
+#[allow(clippy::print_stderr)]
+fn tell_stacks(args: &ReportArgs) {
+    if let Some(path) = args.code.folded.as_ref().filter(|p| p.exists()) {
+        eprintln!("note:  the folded stacks are in {}", path.display());
     }
 }
 

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tdtool::collect::recorded::{Match, Names};
 use tdtool::counts::{Counts, GroupCounts};
+use tdtool::error::nearest;
 use tdtool::quantity::Missing;
 use tdtool::tables::formula::Leaf;
 use tdtool::tables::{Const, EventId, Node, Table};
@@ -41,13 +42,15 @@ pub fn run(global: &Global, args: &EvalArgs) -> Result<ExitCode> {
     let input = read(&table, &args.counts)?;
     let counted = |g: &GroupCounts| (0..g.events().len()).any(|i| g.total(i).is_ok());
     if !input.trials.iter().any(|(_, c)| c.groups.iter().any(counted)) {
-        return Err(Error::failed(format!(
-            "no event of {} in {}",
-            table.name,
-            args.counts.display()
-        ))
-        .hint(
-            "rows are trial,event,value; `tdtool report FILE` reads what perf and toplev write",
+        let file = args.counts.display();
+        let error = Error::failed(format!("no event of {} in {file}", table.name));
+        let error = match input.unknown.as_slice() {
+            [] => error,
+            unknown => error.because(format!("not in the table: {}", listed(unknown))),
+        };
+        return Err(error.hint(
+            "`tdtool tables show NAME` has the events; rows are trial,event,value; `tdtool report FILE` \
+             reads what perf and toplev write",
         ));
     }
     let mut out = String::from("trial,node,value,over\n");
@@ -77,6 +80,15 @@ pub fn run(global: &Global, args: &EvalArgs) -> Result<ExitCode> {
     tell("without a value", &lines(why.empty), &table);
     tell("undefined, printed as 0 as perf and toplev do", &lines(why.zero), &table);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The first few, and how many more.
+fn listed(all: &[String]) -> String {
+    let shown = all[..all.len().min(LISTED)].join(", ");
+    match all.len().saturating_sub(LISTED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// Reason → the nodes it holds for.
@@ -181,8 +193,18 @@ fn read(table: &Table, path: &Path) -> Result<Input> {
     }
     Ok(Input {
         trials: trials.into_iter().map(|(name, t)| (name, t.counts(table))).collect(),
-        unknown: unknown.into_iter().map(|(name, line)| format!("{name} (line {line})")).collect(),
+        unknown: unknown
+            .into_iter()
+            .map(|(name, line)| unknown_event(table, &name, line))
+            .collect(),
     })
+}
+
+fn unknown_event(table: &Table, name: &str, line: usize) -> String {
+    match nearest(name, table.events.iter().map(|e| e.name.as_str())) {
+        Some(near) => format!("{name} (line {line}; did you mean {near}?)"),
+        None => format!("{name} (line {line})"),
+    }
 }
 
 /// The value of a cell; `None` if it is no count.

@@ -85,6 +85,7 @@ fn another_kernel_is_not_taken_for_the_recorded_one() {
         live: false,
         kernel: Some(kernel.into()),
         host: Some(host.into()),
+        architecture: None,
     };
     assert_eq!(is_recorded(None, &origin("6.1.0", "box"), &root), Ok(()));
     let other = is_recorded(None, &origin("5.10", "box"), &root);

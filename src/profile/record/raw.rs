@@ -1,0 +1,63 @@
+//! Raw records, one after the other, as the kernel writes them into rings and sessions keep them.
+//!
+//! Layouts are those of `enum perf_event_type` in linux/perf_event.h.
+
+/// One raw record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header<'a> {
+    /// `PERF_RECORD_*`.
+    pub kind: u32,
+    /// `PERF_RECORD_MISC_*`.
+    pub misc: u16,
+    /// What follows the header.
+    pub body: &'a [u8],
+}
+
+/// The records in `bytes`, until one that is not whole: then come the bytes left (never none).
+pub fn headers(mut bytes: &[u8]) -> impl Iterator<Item = Result<Header<'_>, &[u8]>> {
+    std::iter::from_fn(move || {
+        let (header, rest) = match bytes.split_first_chunk::<8>() {
+            None if bytes.is_empty() => return None,
+            None => return Some(Err(std::mem::take(&mut bytes))),
+            Some(split) => split,
+        };
+        let kind = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+        let misc = u16::from_le_bytes([header[4], header[5]]);
+        let size = usize::from(u16::from_le_bytes([header[6], header[7]]));
+        match size.checked_sub(8).and_then(|n| rest.split_at_checked(n)) {
+            Some((body, after)) => {
+                bytes = after;
+                Some(Ok(Header { kind, misc, body }))
+            }
+            None => Some(Err(std::mem::take(&mut bytes))),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record by hand, from linux/perf_event.h.
+    fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+        let mut bytes = kind.to_le_bytes().to_vec();
+        bytes.extend(misc.to_le_bytes());
+        bytes.extend((body.len() as u16 + 8).to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    #[test]
+    fn a_record_that_is_not_whole_ends_the_walk() {
+        let whole = record(9, 0, &[1; 8]);
+        for (rest, left) in
+            [(&[][..], None), (&[9, 0, 0], Some(3)), (&[9, 0, 0, 0, 0, 0, 7, 0], Some(8))]
+        {
+            let bytes = [&whole, rest].concat();
+            let mut found = headers(&bytes);
+            assert!(found.next().is_some_and(|r| r.is_ok_and(|h| h.body == [1; 8])));
+            assert_eq!(found.next().map(|r| r.unwrap_err().len()), left);
+            assert!(found.next().is_none());
+        }
+    }
+}
