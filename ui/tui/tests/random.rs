@@ -7,7 +7,7 @@ use crate::tui::state::State;
 use crate::tui::update::update;
 use proptest::prelude::*;
 
-const COMMANDS: [Command; 37] = [
+const COMMANDS: [Command; 42] = [
     Command::Help,
     Command::Drill,
     Command::Back,
@@ -43,6 +43,11 @@ const COMMANDS: [Command; 37] = [
     Command::DetailsUp,
     Command::NextPart,
     Command::Freeze,
+    Command::Module,
+    Command::Thread,
+    Command::NextEvent,
+    Command::Copy,
+    Command::Export,
     Command::Again,
     Command::Cancel,
 ];
@@ -102,7 +107,6 @@ proptest! {
     fn nothing_panics(actions in prop::collection::vec(action(), 1..80), ascii: bool) {
         let mut state = measured();
         state.look.ascii = ascii;
-        state.look.color = !ascii;
         for action in actions {
             // Keys reach a prompt as edits only, as the events do it.
             let typed = matches!(action, Action::Command(_));
