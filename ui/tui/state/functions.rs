@@ -57,6 +57,9 @@ pub struct Functions {
     pub threads: Vec<Thread>,
     /// The module that is shown alone.
     pub module: Option<String>,
+    /// What a filter looks through, in small letters: with thousands of functions every letter typed
+    /// would make it anew.
+    lower: Vec<String>,
     /// The cursor's function, while other samples are counted.
     kept: Option<HotFunction>,
     /// Indices of the functions that are shown, in order.
@@ -91,6 +94,7 @@ impl Functions {
         };
         let old = self.row(self.list.at).cloned().or_else(|| self.kept.take());
         self.newer = None;
+        self.lower = hot.functions.iter().map(|f| text(f).to_lowercase()).collect();
         self.data = Load::Ready(hot);
         let new = old.and_then(|old| self.all().iter().position(|f| same(f, &old)));
         self.order_rows(new);
@@ -128,10 +132,15 @@ impl Functions {
     fn order_rows(&mut self, selected: Option<usize>) {
         let (order, invert) = (self.order, self.invert);
         let functions = self.data.ready().map_or(&[][..], |hot| &hot.functions);
-        let (filter, module) = (&self.filter, self.module.as_ref());
+        let (filter, module, lower) = (&self.filter, self.module.as_ref(), &self.lower);
+        let is_small = !filter.chars().any(char::is_uppercase);
         let mut rows: Vec<usize> = (0..functions.len())
             .filter(|&i| module.is_none_or(|m| *m == functions[i].module))
-            .filter(|&i| filter.is_empty() || matches(&text(&functions[i]), filter))
+            .filter(|&i| match lower.get(i) {
+                _ if filter.is_empty() => true,
+                Some(lower) if is_small => lower.contains(filter),
+                _ => matches(&text(&functions[i]), filter),
+            })
             .collect();
         rows.sort_by(|&a, &b| {
             let one = compare(order, &functions[a], &functions[b]);
