@@ -50,6 +50,8 @@ pub struct Loop {
     pub column: usize,
 }
 
+/// Rows above the hottest instruction when a function is opened.
+const ABOVE: usize = 8;
 /// Most columns of loops that are drawn.
 pub const LOOP_COLUMNS: usize = 6;
 
@@ -112,6 +114,8 @@ impl Blocks {
         self.rebuild();
         if let Some(row) = self.hottest() {
             self.list.to(row);
+            // Some of what leads there, and as much as there is room for of what follows.
+            self.list.top = row.saturating_sub(ABOVE);
         }
     }
 
