@@ -6,6 +6,7 @@ use crate::tui::action::{Action, Command, Edit};
 use crate::tui::state::State;
 use crate::tui::update::update;
 use proptest::prelude::*;
+use tdtool::profile::hot::Thread;
 
 const COMMANDS: [Command; 42] = [
     Command::Help,
@@ -89,6 +90,8 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (0u64..6).prop_map(|id| Action::Measured(id, Ok(Box::new(block_report())))),
         1 => (0u64..6).prop_map(|id| Action::Progress(id, 1.5, 7)),
         1 => Just(Action::NoFunctions("for some reason".into())),
+        1 => Just(Action::Threads(vec![Thread { tid: 7, name: "worker".into(), samples: 3 }])),
+        1 => Just(Action::Saved("a.txt".into(), Err("the disk is full".into()))),
         1 => Just(Action::NoReport("for another reason".into())),
     ]
 }
