@@ -135,3 +135,68 @@ fn docs_keys_is_what_the_program_says() {
     let said = String::from_utf8_lossy(&out.stdout);
     assert!(written == said, "docs/keys.md is old: `tdtool keys > docs/keys.md` renews it");
 }
+
+#[test]
+fn a_file_that_is_no_recording_is_an_error_and_not_an_empty_screen() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), "hello\n").expect("written");
+    let mut pty = Pty::start(&[&file.path().display().to_string()], &[]);
+    pty.wait_for("error:");
+    assert_eq!(pty.end().code(), Some(1));
+    pty.assert_restored();
+    assert!(pty.text().contains("no recorded counts found"), "{}", pty.text());
+}
+
+#[test]
+fn a_config_file_changes_keys_and_a_bad_one_is_told_before_the_screen_opens() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("tdtool/config.toml");
+    std::fs::create_dir(folder.path().join("tdtool")).expect("made");
+    let home = folder.path().display().to_string();
+    let environment = [("XDG_CONFIG_HOME", home.as_str())];
+    std::fs::write(&config, "ascii = true\n[keys]\nquit = \"x\"\n").expect("written");
+    let mut pty = Pty::start(&[&zen4()], &environment);
+    pty.wait_for("x quit");
+    assert!(pty.text().is_ascii(), "{}", pty.text());
+    pty.types("x");
+    assert_eq!(pty.end().code(), Some(0));
+    std::fs::write(&config, "[keys]\nquit = \"j\"\n").expect("written");
+    let mut pty = Pty::start(&[&zen4()], &environment);
+    pty.wait_for("the key j means two things");
+    assert_eq!(pty.end().code(), Some(2));
+    let mut pty = Pty::start(&["--config", "/no/such/file", &zen4()], &[]);
+    pty.wait_for("cannot read the config file");
+    assert_eq!(pty.end().code(), Some(2));
+}
+
+#[test]
+fn a_screen_is_saved_and_no_file_is_overwritten() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tree.txt");
+    let name = path.display().to_string();
+    let mut pty = Pty::start(&[&zen4()], &[]);
+    pty.wait_for("Backend Bound");
+    // Ctrl-U empties the prompt.
+    pty.types(&format!("P\x15{name}\r"));
+    pty.wait_for("saved in");
+    let text = std::fs::read_to_string(&path).expect("saved");
+    assert!(text.contains("Backend Bound"), "{text}");
+    pty.types(&format!("P\x15{name}\r"));
+    pty.wait_for("there is such a file");
+    assert_eq!(std::fs::read_to_string(&path).expect("still there"), text);
+    pty.types("q");
+    assert_eq!(pty.end().code(), Some(0));
+}
+
+#[test]
+fn it_stops_and_comes_back_as_other_programs_do() {
+    let mut pty = Pty::start(&[&zen4()], &[]);
+    pty.wait_for(DRAWN);
+    pty.signal(Signal::SIGSTOP);
+    pty.signal(Signal::SIGCONT);
+    pty.types("?");
+    pty.wait_for("Keys of the tree");
+    pty.types("qq");
+    assert_eq!(pty.end().code(), Some(0));
+    pty.assert_restored();
+}

@@ -18,8 +18,21 @@ pub struct Cli {
     /// Measure this command and look on interactively; without it and FILE, the whole system
     #[arg(last = true, value_name = "CMD")]
     pub run: Vec<OsString>,
+    #[command(flatten)]
+    pub samples: SampleOptions,
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// Which samples are looked at; `tdtool report` has the same options and more.
+#[derive(Args, Clone)]
+pub struct SampleOptions {
+    /// Samples of this thread or process alone, by number or by a thread's name; repeatable
+    #[arg(long, value_name = "ID|NAME", help_heading = "Where the time goes")]
+    pub thread: Vec<String>,
+    /// Look for the recorded programs below this folder first; repeatable
+    #[arg(long, value_name = "DIR", help_heading = "Where the time goes")]
+    pub symfs: Vec<PathBuf>,
 }
 
 /// Options that every command takes.
@@ -34,6 +47,9 @@ pub struct Global {
     /// Draw with ASCII characters only
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub ascii: bool,
+    /// Keys and theme of the interactive screens, instead of ~/.config/tdtool/config.toml
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Everywhere")]
+    pub config: Option<PathBuf>,
 }
 
 impl Global {
@@ -72,5 +88,9 @@ pub enum Command {
     Man,
     /// Print the keys of the interactive drill-down (Markdown)
     #[command(hide = true)]
-    Keys,
+    Keys {
+        /// As a config file, with everything that can be chosen
+        #[arg(long)]
+        toml: bool,
+    },
 }

@@ -2,12 +2,13 @@
 //! terminal, the same words mean `tdtool report`.
 
 use crate::cli::Cli;
-use crate::tui::{self, Source};
+use crate::tui::{self, Samples, Source};
 use clap::Parser;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
+use tdtool::profile::symbols::Search;
 use tdtool::{Error, Result};
 
 /// Shows it, or reports.
@@ -17,6 +18,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         words.insert(1.min(words.len()), "report".into());
         return super::run(Cli::parse_from(words));
     }
+    let search = Search { roots: cli.samples.symfs, ..Search::default() };
+    let samples = Samples { threads: cli.samples.thread, search };
     let source = match (cli.file, cli.run.is_empty()) {
         (Some(_), false) => {
             return Err(Error::usage("recorded counts and a command exclude one another")
@@ -24,18 +27,20 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         }
         (Some(file), true) => {
             readable(&file)?;
-            Source::File(file)
+            Source::File(file, samples)
         }
-        (None, false) => Source::Command(cli.run),
+        (None, false) => Source::Command(cli.run, samples),
         (None, true) => Source::System,
     };
     tui::run(&cli.global, &source)
 }
 
-/// A terminal that can be drawn on.
+/// A terminal that can be drawn on, and keys that can be read: from standard input, or else from the
+/// terminal that the program belongs to.
 pub fn is_interactive() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
-    std::io::stdout().is_terminal() && !dumb
+    let keys = || std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok();
+    std::io::stdout().is_terminal() && !dumb && keys()
 }
 
 /// A name that is neither a file nor a command is told before the screen opens.

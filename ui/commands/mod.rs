@@ -13,6 +13,7 @@ pub mod tables;
 pub mod workload;
 
 use crate::cli::{Cli, Command};
+use crate::tui::keymap;
 use std::io::Write as _;
 use std::process::ExitCode;
 use tdtool::{Error, Result};
@@ -20,7 +21,9 @@ use tdtool::{Error, Result};
 /// Runs the command that was asked for.
 pub fn run(cli: Cli) -> Result<ExitCode> {
     let Some(command) = cli.command else { return drill::run(cli) };
-    if cli.file.is_some() || !cli.run.is_empty() {
+    let samples = &cli.samples;
+    let given = !samples.thread.is_empty() || !samples.symfs.is_empty();
+    if cli.file.is_some() || !cli.run.is_empty() || given {
         return Err(Error::usage("a command of tdtool comes first")
             .hint("tdtool report FILE, tdtool FILE, tdtool -- COMMAND; `tdtool --help` has more"));
     }
@@ -35,7 +38,10 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man => shell::man(),
-        Command::Keys => print(&crate::tui::keymap::markdown()).map(|()| ExitCode::SUCCESS),
+        Command::Keys { toml } => {
+            let text = if toml { keymap::template() } else { keymap::markdown() };
+            print(&text).map(|()| ExitCode::SUCCESS)
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! What can happen to the state, and what the state asks of the world in return.
 
+use std::path::PathBuf;
 use tdtool::block;
-use tdtool::profile::hot::Annotated;
+use tdtool::profile::hot::{Annotated, Summary, Thread};
 use tdtool::report::Report;
 
-use super::state::{Explanations, Hot, Texts};
+use super::state::{Explanations, Texts, Which};
 
 /// What a key means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,9 +45,14 @@ pub enum Command {
     DetailsDown,
     DetailsUp,
     NextPart,
+    Module,
+    Thread,
+    NextEvent,
     Freeze,
     Again,
     Cancel,
+    Copy,
+    Export,
     Suspend,
     Redraw,
 }
@@ -82,7 +88,9 @@ pub enum Action {
     /// A live measurement runs.
     Measuring,
     /// The functions of a recording.
-    Functions(Box<Hot>),
+    Functions(Box<Summary>),
+    /// Its threads with samples.
+    Threads(Vec<Thread>),
     /// There are none, for this reason.
     NoFunctions(String),
     /// The code of the function at this index, and its lines of source.
@@ -93,6 +101,8 @@ pub enum Action {
     Progress(u64, f64, u32),
     /// The block measurement with this id has ended.
     Measured(u64, Result<Box<block::Report>, String>),
+    /// The file was written; or not, for this reason.
+    Saved(PathBuf, Result<(), String>),
 }
 
 /// What the world is asked to do.
@@ -105,6 +115,12 @@ pub enum Effect {
     Redraw,
     /// Read the code of the function at this index.
     Annotate(usize),
+    /// Count these samples instead.
+    Profile(Which),
+    /// Put a text on the clipboard, through the terminal.
+    Copy(String),
+    /// Write a new file.
+    Save(PathBuf, String),
     /// Measure these bytes as a block; the id comes back with the result.
     Measure(u64, Vec<u8>),
     /// The block measurement with this id is not wanted any more.

@@ -16,6 +16,8 @@ pub enum Message {
     Action(Action),
     /// A signal that ends us.
     Signal(i32),
+    /// There is nothing to show, for this reason.
+    Failed(Error),
     /// The terminal is gone.
     Gone,
 }
@@ -65,7 +67,7 @@ pub fn action(event: &Event, state: &State) -> Option<Action> {
             if state.prompt.is_some() {
                 return keymap::edit(key).map(Action::Edit);
             }
-            let command = keymap::command(key, state.screen());
+            let command = state.keys.command(key, state.screen());
             // Any key closes the `?` screen.
             let close = state.help.map(|_| Command::Back);
             command.or(close).map(Action::Command)

@@ -13,7 +13,7 @@
 //!
 //! Nothing is drawn unless something has happened, and nobody polls: idle costs nothing.
 
-mod action;
+pub mod action;
 mod effects;
 mod events;
 pub mod keymap;
@@ -21,12 +21,14 @@ mod state;
 mod terminal;
 #[cfg(test)]
 mod tests;
+pub mod theme;
 mod update;
 mod view;
 
-pub use effects::Source;
+pub use effects::{Samples, Source};
 
 use crate::cli::Global;
+use crate::config;
 use action::{Action, Effect};
 use effects::World;
 use events::Message;
@@ -34,9 +36,10 @@ use state::{Look, State};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use tdtool::Result;
 use tdtool::code::Block;
+use tdtool::{Error, Result};
 use terminal::Screen;
+use theme::Theme;
 use update::{show_block, update};
 
 /// How often progress is shown while there is any.
@@ -50,18 +53,26 @@ const AT_ONCE: usize = 1000;
 /// The terminal cannot be set up.
 pub fn run(global: &Global, source: &Source) -> Result<ExitCode> {
     let library = global.library()?;
+    let config = config::load(global.config.as_deref())?;
     let (to, messages) = channel();
     events::catch_signals(to.clone())?;
-    let measuring = matches!(source, Source::Command(_));
+    let measuring = matches!(source, Source::Command(..));
     let mut screen = Screen::open(measuring)?;
     events::read_terminal(to.clone());
     let world = World::start(source, library, global.uarch.clone(), to);
-    let look = Look { color: may_color(), ascii: global.ascii };
+    let theme = if may_color() { config.theme } else { Theme::Mono };
+    let look = Look { theme, ascii: global.ascii || config.ascii };
     let first = match source {
         Source::Block(..) => state::Screen::Block,
         _ => state::Screen::Tree,
     };
-    let mut program = Program { state: State::new(first, look), world, over: None };
+    let mut state = State::new(first, look);
+    state.config = Some(place(&config));
+    state.keys = config.keys;
+    if let Source::File(_, samples) | Source::Command(_, samples) = source {
+        state.functions.which.threads.clone_from(&samples.threads);
+    }
+    let mut program = Program { state, world, over: None };
     if let Source::Block(name, bytes, _) = source {
         let mut effects = Vec::new();
         let code = Block::decode(bytes).map(|b| b.instructions).unwrap_or_default();
@@ -73,6 +84,7 @@ pub fn run(global: &Global, source: &Source) -> Result<ExitCode> {
     drop(screen);
     let status = program.world.end();
     Ok(ExitCode::from(match program.over {
+        Some(Over::Failed(error)) => return Err(error),
         Some(Over::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(1),
         _ => status.unwrap_or(0),
     }))
@@ -82,6 +94,7 @@ pub fn run(global: &Global, source: &Source) -> Result<ExitCode> {
 enum Over {
     Quit,
     Signal(i32),
+    Failed(Error),
 }
 
 struct Program {
@@ -140,6 +153,10 @@ impl Program {
                 self.over = Some(Over::Signal(signal));
                 None
             }
+            Message::Failed(error) => {
+                self.over = Some(Over::Failed(error));
+                None
+            }
             Message::Gone => {
                 self.over = Some(Over::Signal(nix::libc::SIGHUP));
                 None
@@ -161,10 +178,22 @@ impl Program {
             Effect::Quit => self.over = Some(Over::Quit),
             Effect::Suspend => screen.suspend(),
             Effect::Redraw => screen.redraw(),
+            Effect::Profile(which) => self.world.profile(which),
+            Effect::Copy(text) => screen.copy(&text),
+            Effect::Save(path, content) => self.world.save(path, content),
             Effect::Annotate(index) => self.world.annotate(index),
             Effect::Measure(id, bytes) => self.world.measure(id, bytes),
             Effect::Cancel(id) => self.world.cancel(id),
         }
+    }
+}
+
+/// Where keys and theme come from, for the `?` screen.
+fn place(config: &config::Config) -> String {
+    match (&config.read, config::usual_place()) {
+        (Some(path), _) => format!("Keys and theme are from {}.", path.display()),
+        (None, Some(path)) => format!("{} may change keys and theme.", path.display()),
+        (None, None) => String::new(),
     }
 }
 

@@ -89,6 +89,15 @@ impl Screen {
         self.terminal.swap_buffers();
     }
 
+    /// Puts a text on the clipboard of whoever sits at the terminal: OSC 52 of xterm's control
+    /// sequences, <https://invisible-island.net/xterm/ctlseqs/ctlseqs.html>.
+    pub fn copy(&mut self, text: &str) {
+        let out = self.terminal.backend_mut();
+        // A terminal that is gone is noticed at the next picture.
+        let _ = write!(out, "\x1b]52;c;{}\x07", base64(text.as_bytes()));
+        let _ = std::io::Write::flush(out);
+    }
+
     /// Stops as Ctrl-Z does, with everything of our process group, and comes back with `fg`.
     pub fn suspend(&mut self) {
         restore();
@@ -102,6 +111,21 @@ impl Drop for Screen {
     fn drop(&mut self) {
         restore();
     }
+}
+
+/// RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let byte = |i: usize| u32::from(chunk.get(i).copied().unwrap_or(0));
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4 {
+            let letter = LETTERS[(word >> (18 - 6 * i) & 63) as usize];
+            out.push(if i <= chunk.len() { char::from(letter) } else { '=' });
+        }
+    }
+    out
 }
 
 /// Makes the terminal ours.
@@ -157,4 +181,17 @@ fn failed(e: std::io::Error) -> Error {
     Error::failed("cannot set up the terminal")
         .because(e)
         .hint("`tdtool report` shows the same as text")
+}
+
+#[cfg(test)]
+mod tests {
+    /// The test vectors of RFC 4648, section 10.
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        for (text, coded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
+            assert_eq!(super::base64(text.as_bytes()), coded);
+        }
+    }
 }

@@ -35,10 +35,39 @@ impl Profile {
             let share = self.share(sum.tally);
             let mut function = sum.function;
             (function.share, function.samples) = (share, sum.tally.samples);
-            self.functions.push(function);
+            self.summary.functions.push(function);
             self.keys.push(key.unwrap_or((usize::MAX, 0)));
             self.places.push(sum.places.into_iter().collect());
         }
+        self.find_dominant();
+    }
+
+    /// Of which event each function has most, in shares of that event's samples: samples of
+    /// different events cannot be added up.
+    fn find_dominant(&mut self) {
+        let by_event = std::mem::take(&mut self.gathered.by_event);
+        if by_event.len() < 2 {
+            return;
+        }
+        let index: HashMap<Key, usize> =
+            self.keys.iter().enumerate().map(|(i, key)| (*key, i)).collect();
+        let mut best: Vec<Option<(usize, f64)>> = vec![None; self.keys.len()];
+        for (event, places) in by_event.into_iter().enumerate() {
+            let all: f64 = places.values().map(|t| t.weight).sum();
+            let mut shares = vec![0.0; self.keys.len()];
+            for (place, tally) in places {
+                let key = place.and_then(|p| self.function(p).0).unwrap_or((usize::MAX, 0));
+                if let (Some(&i), true) = (index.get(&key), all > 0.0) {
+                    shares[i] += tally.weight / all;
+                }
+            }
+            for (best, share) in best.iter_mut().zip(shares) {
+                if share > 0.0 && best.is_none_or(|(_, b)| share > b) {
+                    *best = Some((event, share));
+                }
+            }
+        }
+        self.summary.dominant = best;
     }
 
     /// The function at a place: what makes it, and what is known of it beside samples.
@@ -77,8 +106,9 @@ impl Profile {
             }
             let lines = self.symbols.lines(module_of, Place { module, address: start });
             if let Some(outermost) = lines.last() {
-                self.functions[index].file.clone_from(&outermost.file);
-                self.functions[index].line = outermost.line;
+                let function = &mut self.summary.functions[index];
+                function.file.clone_from(&outermost.file);
+                function.line = outermost.line;
             }
         }
     }

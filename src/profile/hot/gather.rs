@@ -38,12 +38,17 @@ pub struct Gathered {
     pub stacks: HashMap<Stack, Tally>,
     /// Targets of sampled branches, by module.
     pub targets: HashMap<usize, BTreeSet<u64>>,
+    /// Of recordings of several events: places of every event's samples.
+    pub by_event: Vec<HashMap<Option<Place>, Tally>>,
 }
 
 /// Goes through a recording once.
 pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut Spaces) -> Gathered {
     let mut all = Gathered::default();
     let event = filter.event.unwrap_or(0);
+    if recording.events.len() > 1 {
+        all.by_event.resize_with(recording.events.len(), HashMap::new);
+    }
     let mut first = None;
     for record in &recording.records {
         match record {
@@ -52,10 +57,16 @@ pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut Spaces) -> Ga
                     first = sample.time;
                 }
                 if passes(sample, filter, first, spaces) {
-                    all.take(sample, filter.chains, spaces);
+                    let place = all.take(sample, filter.chains, spaces);
+                    all.count(*of, place, sample);
                 }
             }
-            Record::Sample { .. } => {}
+            Record::Sample { event: of, sample } => {
+                if passes(sample, filter, first, spaces) {
+                    let place = place(sample, spaces);
+                    all.count(*of, place, sample);
+                }
+            }
             other => spaces.apply(other),
         }
     }
@@ -74,17 +85,34 @@ fn passes(sample: &Sample, filter: &Filter, first: Option<u64>, spaces: &Spaces)
     thread && named && within
 }
 
+/// What one sample adds.
+fn tally(sample: &Sample) -> Tally {
+    Tally { samples: 1, weight: sample.period.map_or(1.0, |p| p as f64) }
+}
+
+fn place(sample: &Sample, spaces: &mut Spaces) -> Option<Place> {
+    let pid = sample.pid.unwrap_or(u32::MAX);
+    sample.ip.and_then(|ip| spaces.place(pid, ip, sample.user))
+}
+
 fn thread_name<'a>(sample: &Sample, spaces: &'a Spaces) -> Option<&'a str> {
     spaces.thread_name(sample.pid?, sample.tid?)
 }
 
 impl Gathered {
-    fn take(&mut self, sample: &Sample, chains: bool, spaces: &mut Spaces) {
-        let weight = sample.period.map_or(1.0, |p| p as f64);
-        let tally = Tally { samples: 1, weight };
+    /// Counts a sample of one of several events.
+    fn count(&mut self, event: usize, place: Option<Place>, sample: &Sample) {
+        if let Some(places) = self.by_event.get_mut(event) {
+            places.entry(place).or_default().add(tally(sample));
+        }
+    }
+
+    /// Takes a sample of the chosen event; its place.
+    fn take(&mut self, sample: &Sample, chains: bool, spaces: &mut Spaces) -> Option<Place> {
+        let tally = tally(sample);
         self.total.add(tally);
         let pid = sample.pid.unwrap_or(u32::MAX);
-        let place = sample.ip.and_then(|ip| spaces.place(pid, ip, sample.user));
+        let place = place(sample, spaces);
         self.places.entry(place).or_default().add(tally);
         for branch in sample.branches.iter().filter(|b| !b.wrong_path) {
             if let Some(target) = spaces.place(pid, branch.to, None) {
@@ -92,7 +120,7 @@ impl Gathered {
             }
         }
         if sample.chain.is_empty() || !chains {
-            return;
+            return place;
         }
         let name = thread_name(sample, spaces).unwrap_or("[unknown]").to_owned();
         let mut stack = vec![place];
@@ -107,5 +135,6 @@ impl Gathered {
             stack.push(spaces.place(pid, frame.ip.saturating_sub(1), user));
         }
         self.stacks.entry((name, stack)).or_default().add(tally);
+        place
     }
 }

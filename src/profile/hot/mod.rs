@@ -6,6 +6,7 @@
 //! | `functions` | places → functions, their shares and lines |
 //! | `annotate` | one function: its blocks and instructions with their samples |
 //! | `callers` | call chains: who calls a function, folded stacks |
+//! | `threads` | which threads have samples |
 //!
 //! Shares are of the weight of all samples that pass the filter: of their periods where every
 //! sample has one, else of their number.
@@ -14,8 +15,10 @@ mod annotate;
 mod callers;
 mod functions;
 mod gather;
+mod threads;
 
 pub use callers::Caller;
+pub use threads::{Thread, threads};
 
 use super::recording::{Event, Recording};
 use super::space::{Place, Spaces};
@@ -23,6 +26,7 @@ use super::symbols::{Origin, Search, Symbols};
 use gather::{Gathered, Tally};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::ops::Deref;
 
 /// Which samples count.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,12 +45,13 @@ pub struct Filter {
 }
 
 /// How exact the samples' addresses are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Skid {
     /// The instruction itself.
     None,
     /// The instruction or one a few behind it.
+    #[default]
     Some,
     /// Where the timer's interrupt was taken: often the one behind a slow instruction.
     Timer,
@@ -168,9 +173,9 @@ pub struct Annotated {
     pub notes: Vec<String>,
 }
 
-/// What a recording says about the code.
-#[derive(Debug)]
-pub struct Profile {
+/// What a recording says about the code, without what finds it: plain data for whoever shows it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Summary {
     /// Functions with samples, hottest first.
     pub functions: Vec<HotFunction>,
     /// Name of the event that the samples are of.
@@ -183,6 +188,17 @@ pub struct Profile {
     pub lost: u64,
     /// What must be known to read it.
     pub notes: Vec<String>,
+    /// Names of all events that were sampled.
+    pub events: Vec<String>,
+    /// Where there are several events, of each function the one that it has most of, and which
+    /// share of that event's samples, 0 to 1.
+    pub dominant: Vec<Option<(usize, f64)>>,
+}
+
+/// What a recording says about the code; reads as its [`Summary`].
+#[derive(Debug)]
+pub struct Profile {
+    summary: Summary,
     spaces: Spaces,
     symbols: Symbols,
     gathered: Gathered,
@@ -190,6 +206,14 @@ pub struct Profile {
     keys: Vec<Key>,
     /// Places of each function, by address.
     places: Vec<Vec<(u64, Tally)>>,
+}
+
+impl Deref for Profile {
+    type Target = Summary;
+
+    fn deref(&self) -> &Summary {
+        &self.summary
+    }
 }
 
 /// What makes a function: its module, and where it starts.
@@ -208,12 +232,15 @@ impl Profile {
         let gathered = gather::gather(recording, filter, &mut spaces);
         let event = recording.events.get(filter.event.unwrap_or(0));
         let mut profile = Self {
-            functions: Vec::new(),
-            event: event.map(|e| e.name.clone()).unwrap_or_default(),
-            skid: event.map_or(Skid::Some, Skid::of),
-            samples: gathered.total.samples,
-            lost: recording.lost,
-            notes: recording.notes.clone(),
+            summary: Summary {
+                event: event.map(|e| e.name.clone()).unwrap_or_default(),
+                skid: event.map_or(Skid::Some, Skid::of),
+                samples: gathered.total.samples,
+                lost: recording.lost,
+                notes: recording.notes.clone(),
+                events: recording.events.iter().map(|e| e.name.clone()).collect(),
+                ..Summary::default()
+            },
             spaces,
             symbols: Symbols::new(search).of(origin),
             gathered,

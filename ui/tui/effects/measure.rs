@@ -2,7 +2,7 @@
 
 use super::explain::explain;
 use super::profile::serve_recording;
-use super::{Queue, caught, told};
+use super::{Queue, Samples, Wanted, caught, told};
 use crate::tui::action::Action;
 use crate::tui::events::{Message, ending};
 use nix::sys::pthread::pthread_kill;
@@ -34,8 +34,9 @@ pub struct Live {
 /// Starts to measure a command, which is sampled, too, or the whole system.
 pub fn start(
     command: Option<Vec<OsString>>,
+    samples: Samples,
     tables: (Library, Option<String>),
-    wanted: Receiver<usize>,
+    wanted: Receiver<Wanted>,
     queue: Queue,
 ) -> Live {
     let thread = std::thread::spawn(move || {
@@ -48,7 +49,7 @@ pub fn start(
             Ok(Ok((outcome, recording))) => {
                 queue.send(Action::Report(Box::new(outcome.report)));
                 if let Some(recording) = recording {
-                    serve_recording(recording, wanted, queue);
+                    serve_recording(recording, samples, wanted, queue);
                 }
                 let status = outcome.exit.and_then(|e| u8::try_from(e.code() & 0xff).ok());
                 return status.filter(|_| outcome.interrupted.is_none());

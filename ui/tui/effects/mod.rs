@@ -8,33 +8,53 @@ mod profile;
 
 use super::action::Action;
 use super::events::Message;
+use super::state::Which;
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 use tdtool::block::{Options, Watch};
+use tdtool::profile::symbols::Search;
 use tdtool::tables::Library;
 
 /// What is looked at.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// A command, measured while it runs.
-    Command(Vec<OsString>),
+    Command(Vec<OsString>, Samples),
     /// The whole system, measured.
     System,
-    /// Recorded counts, a session, or a perf.data file.
-    File(PathBuf),
+    /// Recorded counts, a session, or a perf.data file; which of its samples.
+    File(PathBuf, Samples),
     /// One block; its name, its bytes, and how to measure it.
     Block(String, Vec<u8>, Box<Options>),
+}
+
+/// Which samples of a recording, and where its programs are.
+#[derive(Debug, Clone, Default)]
+pub struct Samples {
+    /// Of these threads alone, by number or name; all if empty.
+    pub threads: Vec<String>,
+    pub search: Search,
+}
+
+/// What is asked of whoever has the samples.
+pub enum Wanted {
+    /// The code of the function at this index.
+    Code(usize),
+    /// The functions of other samples.
+    Samples(Which),
 }
 
 /// Everything that runs beside the screens.
 pub struct World {
     queue: Queue,
     live: Option<measure::Live>,
-    functions: Sender<usize>,
+    functions: Sender<Wanted>,
     blocks: Sender<blocks::Job>,
     /// The block measurement that is under way.
     watched: HashMap<u64, (Watch, Instant)>,
@@ -69,12 +89,16 @@ impl World {
         blocks::serve(jobs, options, (library.clone(), uarch.clone()), queue.clone());
         let tables = (library, uarch);
         let live = match source {
-            Source::Command(command) => {
-                Some(measure::start(Some(command.clone()), tables, wanted, queue.clone()))
+            Source::Command(command, samples) => {
+                let command = Some(command.clone());
+                Some(measure::start(command, samples.clone(), tables, wanted, queue.clone()))
             }
-            Source::System => Some(measure::start(None, tables, wanted, queue.clone())),
-            Source::File(path) => {
-                profile::serve(path.clone(), tables, wanted, queue.clone());
+            Source::System => {
+                let samples = Samples::default();
+                Some(measure::start(None, samples, tables, wanted, queue.clone()))
+            }
+            Source::File(path, samples) => {
+                profile::serve(path.clone(), samples.clone(), tables, wanted, queue.clone());
                 None
             }
             Source::Block(..) => None,
@@ -84,10 +108,32 @@ impl World {
 
     /// Reads the code of a function.
     pub fn annotate(&self, index: usize) {
-        if self.functions.send(index).is_err() {
+        if self.functions.send(Wanted::Code(index)).is_err() {
             let why = "the samples are not there any more".to_owned();
             self.queue.send(Action::NotAnnotated(index, why));
         }
+    }
+
+    /// Counts other samples.
+    pub fn profile(&self, which: Which) {
+        if self.functions.send(Wanted::Samples(which)).is_err() {
+            self.queue.send(Action::NoFunctions("the samples are not there any more".into()));
+        }
+    }
+
+    /// Writes a new file; one that is there stays as it is.
+    pub fn save(&self, path: PathBuf, content: String) {
+        let queue = self.queue.clone();
+        // A slow disk must not hold up the keys.
+        std::thread::spawn(move || {
+            let file = File::options().write(true).create_new(true).open(&path);
+            let written = file.and_then(|mut file| file.write_all(content.as_bytes()));
+            let written = written.map_err(|e| match e.kind() {
+                ErrorKind::AlreadyExists => "there is such a file; choose another name".to_owned(),
+                _ => e.to_string(),
+            });
+            queue.send(Action::Saved(path, written));
+        });
     }
 
     /// Measures a block.

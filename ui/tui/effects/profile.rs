@@ -1,9 +1,10 @@
 //! A file: its report, its functions, and their code as it is asked for; in a thread of its own.
 
 use super::explain::explain;
-use super::{Queue, caught, told};
+use super::{Queue, Samples, Wanted, caught, told};
 use crate::tui::action::Action;
-use crate::tui::state::{Hot, Texts};
+use crate::tui::events::Message;
+use crate::tui::state::{Texts, Which};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
@@ -12,9 +13,8 @@ use std::sync::mpsc::Receiver;
 use tdtool::analysis::recording::{self, FileKind};
 use tdtool::analysis::{ImportAsk, imported};
 use tdtool::machine::Machine;
-use tdtool::profile::hot::{Annotated, Filter, Profile};
+use tdtool::profile::hot::{Annotated, Filter, Profile, threads};
 use tdtool::profile::recording::Recording;
-use tdtool::profile::symbols::Search;
 use tdtool::report::{Report, Source};
 use tdtool::tables::Library;
 
@@ -28,75 +28,98 @@ const WITH_LINES: usize = 100;
 /// Reads the file, then answers requests for the code of functions.
 pub fn serve(
     path: PathBuf,
+    samples: Samples,
     tables: (Library, Option<String>),
-    wanted: Receiver<usize>,
+    wanted: Receiver<Wanted>,
     queue: Queue,
 ) {
     std::thread::spawn(move || {
         if let Some(recording) = told_of(caught(|| read(&path, tables, &queue)), &queue) {
-            answer(&recording, &wanted, &queue);
+            answer(&recording, &samples, &wanted, &queue);
         }
     });
 }
 
 /// Attributes samples, then answers requests for the code of functions; in a thread of its own.
-pub fn serve_recording(recording: Recording, wanted: Receiver<usize>, queue: Queue) {
-    std::thread::spawn(move || answer(&recording, &wanted, &queue));
+pub fn serve_recording(
+    recording: Recording,
+    samples: Samples,
+    wanted: Receiver<Wanted>,
+    queue: Queue,
+) {
+    std::thread::spawn(move || answer(&recording, &samples, &wanted, &queue));
 }
 
-/// The recording; what went wrong goes to the screen.
+/// The recording. A file of which nothing can be shown ends the program, as it ends `report`.
 fn told_of(
     read: Result<tdtool::Result<Option<Recording>>, String>,
     queue: &Queue,
 ) -> Option<Recording> {
-    let why = match read {
+    match read {
         Ok(Ok(recording)) => return recording,
-        Ok(Err(error)) => told(&error),
-        Err(why) => why,
-    };
-    queue.send(Action::NoFunctions(why));
+        Ok(Err(error)) => drop(queue.0.send(Message::Failed(error))),
+        Err(why) => queue.send(Action::NoFunctions(why)),
+    }
     None
 }
 
-fn answer(recording: &Recording, wanted: &Receiver<usize>, queue: &Queue) {
-    let profile = caught(|| {
-        let mut profile = Profile::new(recording, &Filter::default(), Search::default());
-        queue.send(functions(&profile));
-        // Lines take longer than names: what is there is shown meanwhile.
-        profile.find_lines(WITH_LINES);
-        queue.send(functions(&profile));
-        profile
-    });
-    let mut profile = match profile {
-        Ok(profile) => profile,
-        Err(why) => return queue.send(Action::NoFunctions(why)),
-    };
-    while let Ok(mut index) = wanted.recv() {
-        // Who leafs through functions waits for the last one only.
-        while let Ok(later) = wanted.try_recv() {
-            index = later;
+fn answer(recording: &Recording, samples: &Samples, wanted: &Receiver<Wanted>, queue: &Queue) {
+    queue.send(Action::Threads(threads(recording)));
+    let which = Which { event: None, threads: samples.threads.clone() };
+    let count = |which: &Which| match caught(|| count(recording, which, samples, queue)) {
+        Ok(profile) => Some(profile),
+        Err(why) => {
+            queue.send(Action::NoFunctions(why));
+            None
         }
-        let annotated = caught(|| {
-            let annotated = profile.annotate(index);
-            let texts = texts(&annotated);
-            (annotated, texts)
-        });
-        queue.send(match annotated {
-            Ok((annotated, texts)) => Action::Annotated(index, Box::new(annotated), texts),
-            Err(why) => Action::NotAnnotated(index, why),
-        });
+    };
+    let mut profile = count(&which);
+    while let Ok(first) = wanted.recv() {
+        // Who leafs through functions waits for the last one only.
+        let (mut code, mut other) = (None, None);
+        for one in std::iter::once(first).chain(wanted.try_iter()) {
+            match one {
+                Wanted::Code(index) => code = Some(index),
+                Wanted::Samples(which) => (code, other) = (None, Some(which)),
+            }
+        }
+        if let Some(which) = other {
+            profile = count(&which);
+        }
+        if let (Some(index), Some(profile)) = (code, &mut profile) {
+            queue.send(annotate(profile, index));
+        }
     }
 }
 
-fn functions(profile: &Profile) -> Action {
-    Action::Functions(Box::new(Hot {
-        functions: profile.functions.clone(),
-        event: profile.event.clone(),
-        skid: profile.skid,
-        samples: profile.samples,
-        lost: profile.lost,
-        notes: profile.notes.clone(),
-    }))
+/// Attributes samples; what is known at once goes out while lines are looked up.
+fn count(recording: &Recording, which: &Which, samples: &Samples, queue: &Queue) -> Profile {
+    let (numbers, names): (Vec<&String>, Vec<&String>) =
+        which.threads.iter().partition(|t| t.parse::<u32>().is_ok());
+    let filter = Filter {
+        event: which.event,
+        threads: numbers.iter().filter_map(|n| n.parse().ok()).collect(),
+        names: names.into_iter().cloned().collect(),
+        ..Filter::default()
+    };
+    let mut profile = Profile::new(recording, &filter, samples.search.clone());
+    queue.send(Action::Functions(Box::new((*profile).clone())));
+    // Lines take longer than names: what is there is shown meanwhile.
+    profile.find_lines(WITH_LINES);
+    queue.send(Action::Functions(Box::new((*profile).clone())));
+    profile
+}
+
+fn annotate(profile: &mut Profile, index: usize) -> Action {
+    let annotated = caught(|| {
+        let annotated = profile.annotate(index);
+        let texts = texts(&annotated);
+        (annotated, texts)
+    });
+    match annotated {
+        Ok((annotated, texts)) => Action::Annotated(index, Box::new(annotated), texts),
+        Err(why) => Action::NotAnnotated(index, why),
+    }
 }
 
 /// The report goes out first; then come samples, if there are any.
@@ -110,11 +133,17 @@ fn read(
         report.subject = vec![path.display().to_string()];
         report.notes.push("a perf.data file holds samples, and no counts to make a tree of".into());
         queue.send(Action::Report(Box::new(report)));
-    } else if let Err(error) = counts(path, tables, queue) {
-        queue.send(Action::NoReport(told(&error)));
-        return Err(error);
+        return recording::open(path);
     }
-    let recording = recording::open(path)?;
+    counts(path, tables, queue)?;
+    // The counts are there, whatever is wrong with the samples.
+    let recording = match recording::open(path) {
+        Ok(recording) => recording,
+        Err(error) => {
+            queue.send(Action::NoFunctions(told(&error)));
+            return Ok(None);
+        }
+    };
     if recording.is_none() {
         let why = "This recording holds counts and no samples. `tdtool record` takes samples, and \
                    so does `perf record`.";

@@ -34,6 +34,48 @@ pub struct Blocks {
     pub samples: bool,
     /// Lines of source files, where those are there.
     pub texts: Texts,
+    /// Loops, by their back edges.
+    pub loops: Vec<Loop>,
+}
+
+/// A back edge, drawn beside the blocks from the loop's head to the block that jumps back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loop {
+    /// Indices of the first and last block that it spans.
+    pub from: usize,
+    pub to: usize,
+    /// Whether the head is the first of them; loops may begin with their last block.
+    pub head_first: bool,
+    /// Column that it is drawn in, 0 the outermost.
+    pub column: usize,
+}
+
+/// Rows above the hottest instruction when a function is opened.
+const ABOVE: usize = 8;
+/// Most columns of loops that are drawn.
+pub const LOOP_COLUMNS: usize = 6;
+
+fn loops(blocks: &[AnnotatedBlock]) -> Vec<Loop> {
+    let index: HashMap<u64, usize> =
+        blocks.iter().enumerate().map(|(i, b)| (b.block.start, i)).collect();
+    let mut all: Vec<Loop> = Vec::new();
+    for (i, block) in blocks.iter().enumerate() {
+        if let Some(&head) = block.back_to.and_then(|start| index.get(&start)) {
+            let (from, to) = (head.min(i), head.max(i));
+            all.push(Loop { from, to, head_first: head <= i, column: 0 });
+        }
+    }
+    // The widest first: they stand outermost. What overlaps stands in different columns.
+    all.sort_by_key(|l| (std::cmp::Reverse(l.to - l.from), l.from));
+    for i in 0..all.len() {
+        let (before, rest) = all.split_at_mut(i);
+        let one = &mut rest[0];
+        let meets = |o: &&Loop| o.from <= one.to && one.from <= o.to;
+        let taken: HashSet<usize> = before.iter().filter(meets).map(|o| o.column).collect();
+        one.column = (0..=before.len()).find(|c| !taken.contains(c)).unwrap_or(0);
+    }
+    all.retain(|l| l.column < LOOP_COLUMNS);
+    all
 }
 
 /// Lines of source by file and number.
@@ -67,10 +109,13 @@ impl Blocks {
     /// The code has come: the cursor goes to its hottest instruction.
     pub fn fill(&mut self, annotated: Annotated, texts: Texts) {
         self.texts = texts;
+        self.loops = loops(&annotated.blocks);
         self.data = Load::Ready(annotated);
         self.rebuild();
         if let Some(row) = self.hottest() {
             self.list.to(row);
+            // Some of what leads there, and as much as there is room for of what follows.
+            self.list.top = row.saturating_sub(ABOVE);
         }
     }
 
@@ -109,6 +154,11 @@ impl Blocks {
             }
             rows.push(BlockRow::Line(b, i));
         }
+    }
+
+    /// Index of the block of a row.
+    pub fn block_index(&self, row: usize) -> Option<usize> {
+        self.rows.get(row).map(|r| block_of(*r))
     }
 
     /// Opens or closes the block of the cursor's row.

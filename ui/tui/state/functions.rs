@@ -2,19 +2,15 @@
 
 use super::{List, Load, matches};
 use std::cmp::Ordering;
-use tdtool::profile::hot::{HotFunction, Skid};
+use tdtool::profile::hot::{HotFunction, Summary, Thread};
 
-/// What a recording says of functions.
-#[derive(Debug, Clone)]
-pub struct Hot {
-    /// Hottest first.
-    pub functions: Vec<HotFunction>,
-    /// The event that the samples are of.
-    pub event: String,
-    pub skid: Skid,
-    pub samples: u64,
-    pub lost: u64,
-    pub notes: Vec<String>,
+/// Which samples are asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Which {
+    /// Index of the event; `None`: the first.
+    pub event: Option<usize>,
+    /// A thread by number or name, as on the command line; empty: all.
+    pub threads: Vec<String>,
 }
 
 /// Orders of the rows.
@@ -52,7 +48,20 @@ impl Order {
 /// The screen.
 #[derive(Debug, Default)]
 pub struct Functions {
-    pub data: Load<Hot>,
+    pub data: Load<Summary>,
+    /// Newer than `data`, which is frozen.
+    pub newer: Option<Box<Summary>>,
+    /// Which samples they are of.
+    pub which: Which,
+    /// All threads with samples.
+    pub threads: Vec<Thread>,
+    /// The module that is shown alone.
+    pub module: Option<String>,
+    /// What a filter looks through, in small letters: with thousands of functions every letter typed
+    /// would make it anew.
+    lower: Vec<String>,
+    /// The cursor's function, while other samples are counted.
+    kept: Option<HotFunction>,
     /// Indices of the functions that are shown, in order.
     pub rows: Vec<usize>,
     pub list: List,
@@ -75,14 +84,44 @@ impl Functions {
     }
 
     /// New data: the cursor stays on the same function if it is still there.
-    pub fn fill(&mut self, hot: Hot) {
+    pub fn fill(&mut self, hot: Summary, frozen: bool) {
+        if frozen && self.data.ready().is_some() {
+            self.newer = Some(Box::new(hot));
+            return;
+        }
         let same = |a: &HotFunction, b: &HotFunction| {
             (&a.path, a.start, &a.name) == (&b.path, b.start, &b.name)
         };
-        let old = self.row(self.list.at).cloned();
+        let old = self.row(self.list.at).cloned().or_else(|| self.kept.take());
+        self.newer = None;
+        self.lower = hot.functions.iter().map(|f| text(f).to_lowercase()).collect();
         self.data = Load::Ready(hot);
         let new = old.and_then(|old| self.all().iter().position(|f| same(f, &old)));
         self.order_rows(new);
+    }
+
+    /// Shows what came while it was frozen.
+    pub fn thaw(&mut self) {
+        if let Some(hot) = self.newer.take() {
+            self.fill(*hot, false);
+        }
+    }
+
+    /// Other samples are asked for, and will come.
+    pub fn reload(&mut self, which: Which) {
+        self.kept = self.row(self.list.at).cloned();
+        self.which = which;
+        self.data = Load::Loading;
+        self.newer = None;
+        self.rebuild();
+    }
+
+    /// Shows the functions of the cursor's module alone, or all again.
+    pub fn only_module(&mut self) -> Option<&str> {
+        let here = self.row(self.list.at).map(|f| f.module.clone());
+        self.module = if self.module.is_some() { None } else { here };
+        self.rebuild();
+        self.module.as_deref()
     }
 
     /// Filters and orders anew; the cursor stays on its function.
@@ -93,9 +132,15 @@ impl Functions {
     fn order_rows(&mut self, selected: Option<usize>) {
         let (order, invert) = (self.order, self.invert);
         let functions = self.data.ready().map_or(&[][..], |hot| &hot.functions);
-        let filter = &self.filter;
+        let (filter, module, lower) = (&self.filter, self.module.as_ref(), &self.lower);
+        let is_small = !filter.chars().any(char::is_uppercase);
         let mut rows: Vec<usize> = (0..functions.len())
-            .filter(|&i| filter.is_empty() || matches(&text(&functions[i]), filter))
+            .filter(|&i| module.is_none_or(|m| *m == functions[i].module))
+            .filter(|&i| match lower.get(i) {
+                _ if filter.is_empty() => true,
+                Some(lower) if is_small => lower.contains(filter),
+                _ => matches(&text(&functions[i]), filter),
+            })
             .collect();
         rows.sort_by(|&a, &b| {
             let one = compare(order, &functions[a], &functions[b]);
@@ -142,8 +187,8 @@ fn compare(order: Order, a: &HotFunction, b: &HotFunction) -> Ordering {
         Order::Module => a.module.cmp(&b.module).then(by_share),
         // Functions without a line come last.
         Order::Line => {
-            let key = |f: &HotFunction| (f.file.is_none(), f.file.clone(), f.line);
-            key(a).cmp(&key(b)).then(by_share)
+            let none = a.file.is_none().cmp(&b.file.is_none());
+            none.then_with(|| (&a.file, a.line).cmp(&(&b.file, b.line))).then(by_share)
         }
     }
 }

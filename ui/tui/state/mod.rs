@@ -8,9 +8,12 @@ mod tree;
 
 pub use block::{BlockScreen, Job};
 pub use blocks::{BlockRow, Blocks, Texts};
-pub use functions::{Functions, Hot};
+pub use functions::{Functions, Which};
 pub use list::List;
 pub use tree::{Explanation, Explanations, Progress, Tree, TreeRow, part_name};
+
+use super::keymap::Keymap;
+use super::theme::Theme;
 
 /// A level of the drill-down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,8 +53,7 @@ impl<T> Load<T> {
 /// How to draw.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Look {
-    /// ANSI-16 colours; without them only bold, dim and reversed.
-    pub color: bool,
+    pub theme: Theme,
     /// ASCII characters only.
     pub ascii: bool,
 }
@@ -61,6 +63,10 @@ pub struct Look {
 pub enum Ask {
     Search,
     Filter,
+    /// Samples of one thread.
+    Thread,
+    /// Where the screen is saved.
+    Export,
 }
 
 /// An open prompt.
@@ -79,6 +85,9 @@ pub struct State {
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
     pub look: Look,
+    pub keys: Keymap,
+    /// The config file that was read.
+    pub config: Option<String>,
     /// The screens from the first to the one that is shown; never empty.
     pub path: Vec<Screen>,
     pub tree: Tree,
@@ -102,6 +111,8 @@ impl State {
         Self {
             size: (80, 24),
             look,
+            keys: Keymap::default(),
+            config: None,
             path: vec![first],
             tree: Tree::default(),
             functions: Functions::default(),

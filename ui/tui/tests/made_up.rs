@@ -3,7 +3,7 @@
 
 use crate::tui::action::{Action, Effect};
 use crate::tui::events;
-use crate::tui::state::{Hot, Look, Screen, State};
+use crate::tui::state::{Look, Screen, State};
 use crate::tui::update::update;
 use crate::tui::view::view;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
@@ -11,7 +11,9 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tdtool::profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Skid};
+use tdtool::profile::hot::{
+    Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Skid, Summary,
+};
 use tdtool::report::document::{CountRow, Place};
 use tdtool::report::{NodeRow, Report, Source};
 
@@ -70,7 +72,7 @@ pub fn report() -> Report {
 }
 
 /// Functions by heat, five of them.
-pub fn hot() -> Hot {
+pub fn hot() -> Summary {
     let function = |name: &str, module: &str, share: f64, line: Option<u32>| HotFunction {
         name: name.into(),
         module: module.into(),
@@ -91,13 +93,14 @@ pub fn hot() -> Hot {
         function("[kernel] clear_page", "[kernel]", 0.005, None),
     ];
     functions[4].gap = Some("the kernel's code is not readable".into());
-    Hot {
+    Summary {
         functions,
         event: "cpu-clock".into(),
         skid: Skid::Timer,
         samples: 4000,
         lost: 0,
-        notes: Vec::new(),
+        events: vec!["cpu-clock".into()],
+        ..Summary::default()
     }
 }
 

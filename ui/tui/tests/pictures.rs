@@ -1,4 +1,4 @@
-//! Every screen at three sizes, against the pictures in `ui/tui/tests/pictures/`. After a change that
+//! Every screen at four sizes, against the pictures in `ui/tui/tests/pictures/`. After a change that
 //! is meant: `TDTOOL_PICTURES=write cargo test --bin tdtool pictures`, then look at the difference.
 
 use super::made_up::{block_report, measured, picture, types};
@@ -8,7 +8,7 @@ use crate::tui::update::update;
 use std::fmt::Write as _;
 use std::path::Path;
 
-const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (40, 10)];
+const SIZES: [(u16, u16); 4] = [(80, 24), (120, 40), (40, 10), (20, 5)];
 
 /// Compares, or writes.
 fn check(name: &str, prepare: impl Fn(&mut State)) {

@@ -6,8 +6,9 @@ use crate::tui::action::{Action, Command, Edit};
 use crate::tui::state::State;
 use crate::tui::update::update;
 use proptest::prelude::*;
+use tdtool::profile::hot::Thread;
 
-const COMMANDS: [Command; 37] = [
+const COMMANDS: [Command; 42] = [
     Command::Help,
     Command::Drill,
     Command::Back,
@@ -43,6 +44,11 @@ const COMMANDS: [Command; 37] = [
     Command::DetailsUp,
     Command::NextPart,
     Command::Freeze,
+    Command::Module,
+    Command::Thread,
+    Command::NextEvent,
+    Command::Copy,
+    Command::Export,
     Command::Again,
     Command::Cancel,
 ];
@@ -84,6 +90,8 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (0u64..6).prop_map(|id| Action::Measured(id, Ok(Box::new(block_report())))),
         1 => (0u64..6).prop_map(|id| Action::Progress(id, 1.5, 7)),
         1 => Just(Action::NoFunctions("for some reason".into())),
+        1 => Just(Action::Threads(vec![Thread { tid: 7, name: "worker".into(), samples: 3 }])),
+        1 => Just(Action::Saved("a.txt".into(), Err("the disk is full".into()))),
         1 => Just(Action::NoReport("for another reason".into())),
     ]
 }
@@ -102,7 +110,6 @@ proptest! {
     fn nothing_panics(actions in prop::collection::vec(action(), 1..80), ascii: bool) {
         let mut state = measured();
         state.look.ascii = ascii;
-        state.look.color = !ascii;
         for action in actions {
             // Keys reach a prompt as edits only, as the events do it.
             let typed = matches!(action, Action::Command(_));

@@ -3,6 +3,10 @@
 
 mod moves;
 mod prompt;
+mod samples;
+mod save;
+
+pub use samples::name as thread_name;
 
 use super::action::{Action, Command, Effect};
 use super::state::{Job, Load, Progress, Screen, State};
@@ -16,7 +20,7 @@ pub fn update(state: &mut State, action: Action) -> Vec<Effect> {
             state.message = None;
             act(state, command, &mut effects);
         }
-        Action::Edit(edit) => prompt::edit(state, edit),
+        Action::Edit(edit) => prompt::edit(state, edit, &mut effects),
         Action::Resize(columns, rows) => {
             state.size = (columns, rows);
             wrap_block(state);
@@ -46,14 +50,24 @@ fn arrived(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::NoReport(why) => state.tree.progress = Progress::Failed(why),
         Action::Functions(hot) => {
             let first = state.functions.data.ready().is_none();
-            state.functions.fill(*hot);
+            state.functions.fill(*hot, state.frozen);
             // Samples and no counts: their screen is the one to begin with.
             let nothing = state.tree.report.as_ref().is_none_or(|r| r.nodes.is_empty());
             if first && nothing && state.path == [Screen::Tree] {
                 state.path.push(Screen::Functions);
             }
         }
-        Action::NoFunctions(why) => state.functions.data = Load::Missing(why),
+        Action::NoFunctions(why) => {
+            state.functions.data = Load::Missing(why);
+            state.functions.rebuild();
+        }
+        Action::Threads(threads) => state.functions.threads = threads,
+        Action::Saved(path, Ok(())) => {
+            state.message = Some(format!("saved in {}", path.display()));
+        }
+        Action::Saved(path, Err(why)) => {
+            state.message = Some(format!("not saved in {}: {why}", path.display()));
+        }
         Action::Annotated(index, annotated, texts) => {
             if state.blocks.index == Some(index) {
                 state.blocks.fill(*annotated, texts);
@@ -98,6 +112,11 @@ fn act(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::NextMatch => prompt::next_match(state, true),
         Command::PreviousMatch => prompt::next_match(state, false),
         Command::Freeze => freeze(state),
+        Command::Thread => prompt::open(state, command),
+        Command::Module => samples::only_module(state),
+        Command::NextEvent => samples::next_event(state, effects),
+        Command::Copy => save::copy(state, effects),
+        Command::Export => save::ask(state, None),
         Command::Again if !state.block.bytes.is_empty() => {
             if state.block.is_running() {
                 effects.push(Effect::Cancel(state.block.id));
@@ -171,7 +190,8 @@ pub fn show_block(
 /// One level up, to where the cursor was.
 fn back(state: &mut State, effects: &mut Vec<Effect>) {
     if state.path.len() == 1 {
-        state.message = Some("this is the first screen; q quits".into());
+        state.message =
+            Some(format!("this is the first screen; {} quits", state.keys.key(Command::Quit)));
         return;
     }
     if state.screen() == Screen::Block {
@@ -195,6 +215,7 @@ fn freeze(state: &mut State) {
     state.frozen = !state.frozen;
     if !state.frozen {
         state.tree.thaw();
+        state.functions.thaw();
     }
 }
 

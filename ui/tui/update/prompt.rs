@@ -1,7 +1,8 @@
 //! The prompt at the foot: search and filter work while one types.
 
 use super::moves::moved;
-use crate::tui::action::{Command, Edit};
+use super::{samples, save};
+use crate::tui::action::{Command, Edit, Effect};
 use crate::tui::state::{Ask, Prompt, State, matches};
 
 /// Longest text that is taken.
@@ -11,6 +12,7 @@ const LONGEST: usize = 200;
 pub fn open(state: &mut State, command: Command) {
     let row = state.list().at;
     let (ask, text, before) = match command {
+        Command::Thread => (Ask::Thread, state.functions.which.threads.join(" "), String::new()),
         Command::Filter => (Ask::Filter, state.filter().to_owned(), state.filter().to_owned()),
         _ => (Ask::Search, String::new(), state.search.clone()),
     };
@@ -18,10 +20,10 @@ pub fn open(state: &mut State, command: Command) {
 }
 
 /// A keystroke in it.
-pub fn edit(state: &mut State, edit: Edit) {
+pub fn edit(state: &mut State, edit: Edit, effects: &mut Vec<Effect>) {
     let Some(mut prompt) = state.prompt.take() else { return };
     match edit {
-        Edit::Accept => return accept(state, &prompt),
+        Edit::Accept => return accept(state, &prompt, effects),
         Edit::Abort => return abort(state, &prompt),
         Edit::Erase if prompt.text.is_empty() => return abort(state, &prompt),
         Edit::Erase => {
@@ -39,6 +41,7 @@ pub fn edit(state: &mut State, edit: Edit) {
     }
     match prompt.ask {
         Ask::Filter => state.set_filter(&prompt.text),
+        Ask::Thread | Ask::Export => {}
         Ask::Search => {
             let found = find(state, &prompt.text, prompt.row, true, true);
             let row = found.unwrap_or(prompt.row);
@@ -49,9 +52,12 @@ pub fn edit(state: &mut State, edit: Edit) {
     state.prompt = Some(prompt);
 }
 
-fn accept(state: &mut State, prompt: &Prompt) {
-    if prompt.ask == Ask::Filter {
-        return;
+fn accept(state: &mut State, prompt: &Prompt, effects: &mut Vec<Effect>) {
+    match prompt.ask {
+        Ask::Filter => return,
+        Ask::Thread => return samples::of_thread(state, &prompt.text, effects),
+        Ask::Export => return save::save(state, &prompt.text, effects),
+        Ask::Search => {}
     }
     // An empty search is the last one again.
     if !prompt.text.is_empty() {
@@ -66,6 +72,7 @@ fn accept(state: &mut State, prompt: &Prompt) {
 
 fn abort(state: &mut State, prompt: &Prompt) {
     match prompt.ask {
+        Ask::Thread | Ask::Export => {}
         Ask::Filter => state.set_filter(&prompt.before),
         Ask::Search => {
             state.list_mut().to(prompt.row);
@@ -77,7 +84,8 @@ fn abort(state: &mut State, prompt: &Prompt) {
 /// To the next row that matches the last search, round the end.
 pub fn next_match(state: &mut State, forward: bool) {
     if state.search.is_empty() {
-        state.message = Some("nothing searched for yet; / searches".into());
+        let key = state.keys.key(Command::Search);
+        state.message = Some(format!("nothing searched for yet; {key} searches"));
         return;
     }
     let wanted = state.search.clone();

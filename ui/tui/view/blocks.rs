@@ -1,12 +1,11 @@
 //! The blocks of a function with their instructions: control flow, shares, source.
 
 use super::Layout;
-use super::ink::{Tone, fit, fit_right, heat, put, put_row, wrap};
-use crate::tui::state::{BlockRow, Load, State};
+use super::ink::{Tone, fit, fit_right, heat, put, put_row, put_wrapped, wrap};
+use crate::tui::state::{BlockRow, Blocks, Load, State};
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use tdtool::profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine};
+use tdtool::profile::hot::{AnnotatedBlock, AnnotatedLine};
 use tdtool::report::format;
 
 /// Draws the screen.
@@ -15,7 +14,8 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     let area = layout.list;
     let why = match &blocks.data {
         Load::Ready(annotated) => {
-            head(state, annotated, buffer, layout.head);
+            let (text, style) = (info(state), state.look.style(Tone::Dim));
+            put_wrapped(buffer, layout.head, &state.look.prose(&text), style);
             blocks.rows.is_empty().then(|| match annotated.blocks.is_empty() {
                 true => format!("There is no code to show. {}", annotated.notes.join(". ")),
                 false => "no instruction matches the filter".to_owned(),
@@ -34,10 +34,10 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
         let Some(kind) = blocks.rows.get(row) else { continue };
         let Some(block) = blocks.block(row) else { continue };
         let line = match *kind {
-            BlockRow::Block(_) => block_line(state, block, columns),
-            BlockRow::Source(_, i) => source_line(state, block, i, columns),
+            BlockRow::Block(_) => block_line(state, block, row, columns),
+            BlockRow::Source(_, i) => source_line(state, block, (row, i), columns),
             BlockRow::Line(_, i) => match block.lines.get(i) {
-                Some(line) => instruction(state, block, line, columns),
+                Some(line) => instruction(state, line, row, columns),
                 None => continue,
             },
         };
@@ -45,8 +45,9 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     }
 }
 
-fn head(state: &State, annotated: &Annotated, buffer: &mut Buffer, area: Rect) {
-    let look = state.look;
+/// What must be known of the function and its numbers.
+pub fn info(state: &State) -> String {
+    let Some(annotated) = state.blocks.data.ready() else { return String::new() };
     let f = &annotated.function;
     let mut parts = vec![
         f.module.clone(),
@@ -57,18 +58,9 @@ fn head(state: &State, annotated: &Annotated, buffer: &mut Buffer, area: Rect) {
     if let (Some(file), Some(line)) = (&f.file, f.line) {
         parts.push(format!("{file}:{line}"));
     }
-    if area.height >= 1 {
-        let text = look.prose(&parts.join(" · ")).into_owned();
-        let line = Line::from(look.span(text, Tone::Dim));
-        buffer.set_line(area.x, area.y, &line, area.width);
-    }
-    if area.height >= 2 {
-        // That samples are late is among the profile's own notes.
-        let notes = &annotated.notes;
-        let text = look.prose(&notes.join(" · ")).into_owned();
-        let line = Line::from(look.span(text, Tone::Dim));
-        buffer.set_line(area.x, area.y + 1, &line, area.width);
-    }
+    // That samples are late is among the profile's own notes.
+    parts.extend(annotated.notes.iter().cloned());
+    parts.join(" · ")
 }
 
 /// Samples or share in 8 columns; nothing where there is none.
@@ -93,22 +85,52 @@ fn address(state: &State, at: u64) -> String {
     fit_right(&format!("{at:x}"), digits(f.end))
 }
 
-/// Of so many columns, no more than a third is indentation.
-fn indent(block: &AnnotatedBlock, columns: usize) -> String {
-    let depth = usize::try_from(block.block.loop_depth).unwrap_or(usize::MAX);
-    " ".repeat(depth.saturating_mul(2).min(columns / 3))
+/// The loops beside a row, outermost first: from the head `┌▶` down to the jump back `└─`.
+fn gutter(blocks: &Blocks, row: usize, columns: usize) -> String {
+    let deepest = blocks.loops.iter().map(|l| l.column + 1).max().unwrap_or(0);
+    let width = deepest.min(columns / 12);
+    let mut cells = vec![' '; width];
+    let Some(block) = blocks.block_index(row) else { return cells.into_iter().collect() };
+    let first = row == 0 || blocks.block_index(row - 1) != Some(block);
+    let last = blocks.block_index(row + 1) != Some(block);
+    let mut edge = ' ';
+    for one in blocks.loops.iter().filter(|l| (l.from..=l.to).contains(&block)) {
+        let (top, bottom) = (first && block == one.from, last && block == one.to);
+        let Some(cell) = cells.get_mut(one.column) else { continue };
+        *cell = match (top, bottom) {
+            (true, _) => '┌',
+            (_, true) => '└',
+            _ => '│',
+        };
+        if top || bottom {
+            // From the corner to the row, across the loops inside.
+            let arrow = if top == one.head_first { '▶' } else { '─' };
+            cells.iter_mut().skip(one.column + 1).filter(|c| **c == ' ').for_each(|c| *c = '─');
+            edge = if top && bottom { '▶' } else { arrow };
+        }
+    }
+    if width == 0 {
+        return String::new();
+    }
+    cells.push(edge);
+    cells.into_iter().collect()
 }
 
-fn block_line(state: &State, block: &AnnotatedBlock, columns: usize) -> Line<'static> {
+fn block_line(state: &State, block: &AnnotatedBlock, row: usize, columns: usize) -> Line<'static> {
     let look = state.look;
     let b = &block.block;
     let open = if state.blocks.closed.contains(&b.start) { "▸" } else { "▾" };
-    let mut text = format!("{}{open} {}", indent(block, columns), address(state, b.start));
+    let mut text =
+        format!("{}{open} {}", gutter(&state.blocks, row, columns), address(state, b.start));
     if block.is_head {
         text += " ↺ loop";
     }
     if b.loop_depth > 0 {
         text += &format!(" depth {}", b.loop_depth);
+    }
+    if block.is_head && columns >= 70 {
+        // Samples do not tell how often a loop goes round.
+        text += ", trips not measured";
     }
     for edge in &block.edges {
         let arrow = if Some(*edge) == block.back_to { "↑" } else { "→" };
@@ -127,19 +149,18 @@ fn block_line(state: &State, block: &AnnotatedBlock, columns: usize) -> Line<'st
     Line::from(spans)
 }
 
-fn instruction(
-    state: &State,
-    block: &AnnotatedBlock,
-    line: &AnnotatedLine,
-    columns: usize,
-) -> Line<'static> {
+fn instruction(state: &State, line: &AnnotatedLine, row: usize, columns: usize) -> Line<'static> {
     let look = state.look;
     let tone = heat(line.share);
     // Under the block's head, which has a bar in these columns.
     let bar = if columns >= 70 { look.bar(line.share, 8) + " " } else { String::new() };
     let used = 9 + super::ink::width(&bar);
-    let text =
-        format!("{}  {}  {}", indent(block, columns), address(state, line.address), line.text);
+    let text = format!(
+        "{}  {}  {}",
+        gutter(&state.blocks, row, columns),
+        address(state, line.address),
+        line.text
+    );
     let text = fit(&text, columns.saturating_sub(used));
     let text_tone = if line.samples == 0 { Tone::Plain } else { tone };
     Line::from(vec![
@@ -149,7 +170,12 @@ fn instruction(
     ])
 }
 
-fn source_line(state: &State, block: &AnnotatedBlock, i: usize, columns: usize) -> Line<'static> {
+fn source_line(
+    state: &State,
+    block: &AnnotatedBlock,
+    (row, i): (usize, usize),
+    columns: usize,
+) -> Line<'static> {
     let look = state.look;
     let Some((file, line)) = block.lines.get(i).and_then(|l| l.source.as_ref()) else {
         return Line::default();
@@ -158,7 +184,7 @@ fn source_line(state: &State, block: &AnnotatedBlock, i: usize, columns: usize) 
     let text = text.map(|t| format!("  {}", t.trim())).unwrap_or_default();
     let name = file.rsplit('/').next().unwrap_or(file);
     let bar = if columns >= 70 { 9 } else { 0 };
-    let text = format!("{}  {name}:{line}{text}", indent(block, columns));
+    let text = format!("{}  {name}:{line}{text}", gutter(&state.blocks, row, columns));
     let text = fit(&look.prose(&text), columns.saturating_sub(9 + bar));
     Line::from(vec![Span::raw(" ".repeat(9 + bar)), look.span(text, Tone::Dim)])
 }

@@ -1,8 +1,10 @@
 //! What is around every screen: the breadcrumb above, keys or a prompt below.
 
 use super::ink::{Tone, fit, width};
-use crate::tui::keymap::{Binding, bindings};
+use crate::tui::action::Command;
+use crate::tui::keymap::Bound;
 use crate::tui::state::{Ask, Progress, Screen, State};
+use crate::tui::update::thread_name;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -62,14 +64,15 @@ fn name(state: &State, screen: Screen) -> String {
 }
 
 fn status(state: &State) -> String {
-    let frozen = if state.frozen { "frozen, z goes on" } else { "" };
+    let key = state.keys.key(Command::Freeze);
+    let frozen = if state.frozen { format!("frozen, {key} goes on") } else { String::new() };
     let live = match &state.tree.progress {
         Progress::Measuring(0) => "● measuring".to_owned(),
         Progress::Measuring(n) => format!("● measuring, interval {n}"),
         Progress::Loading if state.path[0] == Screen::Tree => "reading".to_owned(),
         _ => String::new(),
     };
-    match (frozen, live.as_str()) {
+    match (frozen.as_str(), live.as_str()) {
         ("", live) => live.to_owned(),
         (frozen, "") => frozen.to_owned(),
         (frozen, live) => format!("{live}, {frozen}"),
@@ -87,13 +90,18 @@ pub fn foot(state: &State, buffer: &mut Buffer, area: Rect) {
         let head = match prompt.ask {
             Ask::Search => "/",
             Ask::Filter => "filter: ",
+            Ask::Thread => "thread: ",
+            Ask::Export => "save as (.json: the document): ",
         };
         // The end of a long text is what one is typing.
         let text = format!("{head}{}", prompt.text);
         let skip = (width(&text) + 1).saturating_sub(columns);
         let text: String = text.chars().skip(skip).collect();
         let cursor = Style::default().add_modifier(Modifier::REVERSED);
-        Line::from(vec![Span::raw(text), Span::styled(" ", cursor)])
+        let left = columns.saturating_sub(width(&text) + 4);
+        let hint = fit(&hint(state), left).trim_end().to_owned();
+        let hint = look.span(format!("   {hint}"), Tone::Dim);
+        Line::from(vec![Span::raw(text), Span::styled(" ", cursor), hint])
     } else if state.help.is_some() {
         Line::from(look.span("j k scroll   any other key closes", Tone::Dim))
     } else if let Some(message) = &state.message {
@@ -104,30 +112,45 @@ pub fn foot(state: &State, buffer: &mut Buffer, area: Rect) {
     buffer.set_line(area.x, area.y, &line, area.width);
 }
 
+/// What can be typed, beside what is typed.
+fn hint(state: &State) -> String {
+    match &state.prompt {
+        Some(prompt) if prompt.ask == Ask::Thread && prompt.text.is_empty() => {
+            let some: Vec<String> =
+                state.functions.threads.iter().take(8).map(thread_name).collect();
+            format!("all, or {}", some.join(", "))
+        }
+        _ => String::new(),
+    }
+}
+
 fn keys(state: &State, columns: usize) -> Line<'static> {
     let look = state.look;
     let screen = state.screen();
-    let useful = |b: &&Binding| !b.hint.is_empty() && (b.hint != "back" || state.path.len() > 1);
+    let shown = |b: &&Bound| !b.binding.hint.is_empty();
+    let useful = |b: &&Bound| shown(b) && (b.binding.hint != "back" || state.path.len() > 1);
+    let is_quit = |b: &&Bound| b.binding.command == Command::Quit;
     let mut spans = Vec::new();
     let mut used = 0;
-    let quit = bindings(screen).filter(|b| b.hint == "quit");
+    let quit = state.keys.on(screen).filter(is_quit);
     // Help and quit are what nobody may have to guess.
-    let others = bindings(screen).filter(useful).filter(|b| b.hint != "quit");
-    let mut all: Vec<&Binding> = others.collect();
+    let others = state.keys.on(screen).filter(useful).filter(|b| !is_quit(b));
+    let mut all: Vec<&Bound> = others.collect();
     all.splice(1.min(all.len())..1.min(all.len()), quit);
     if !state.filter().is_empty() {
         let text = format!("[filter: {}]", state.filter());
         used = width(&text) + 2;
         spans.push(look.span(text + "  ", Tone::Warm));
     }
-    for binding in all {
-        let key = binding.keys[0].name();
-        let long = width(&key) + 1 + width(binding.hint);
+    for bound in all {
+        let Some(key) = bound.keys.first().map(|k| k.name()) else { continue };
+        let hint = bound.binding.hint;
+        let long = width(&key) + 1 + width(hint);
         if used + long > columns {
             break;
         }
         spans.push(look.span(key, Tone::Bold));
-        spans.push(look.span(format!(" {}  ", binding.hint), Tone::Dim));
+        spans.push(look.span(format!(" {hint}  "), Tone::Dim));
         used += long + 2;
     }
     Line::from(spans)

@@ -2,11 +2,11 @@
 
 use super::Layout;
 use super::ink::{Tone, fit, fit_right, heat, put, put_row, wrap};
-use crate::tui::state::{Functions, Hot, Load, State};
+use crate::tui::state::{Load, State};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use tdtool::profile::hot::{HotFunction, Skid};
+use tdtool::profile::hot::{HotFunction, Skid, Summary};
 use tdtool::report::format;
 
 /// Draws the screen.
@@ -29,10 +29,12 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
         let lines: Vec<Line> = lines.into_iter().map(Line::from).collect();
         return put(buffer, area, &lines, 0);
     }
-    let columns = Columns::of(usize::from(area.width));
+    let Some(hot) = functions.data.ready() else { return };
+    let columns = Columns::of(usize::from(area.width), hot);
     for (y, row) in functions.list.shown(usize::from(area.height)).enumerate() {
         if let Some(function) = functions.row(row) {
-            let line = line(state, function, &columns);
+            let event = functions.rows.get(row).map(|i| dominant(hot, *i)).unwrap_or_default();
+            let line = line(state, function, &event, &columns);
             put_row(buffer, area, y, &line, row == functions.list.at);
         }
     }
@@ -47,30 +49,48 @@ fn skid(skid: Skid) -> &'static str {
     }
 }
 
-fn head(state: &State, hot: &Hot, buffer: &mut Buffer, area: Rect) {
-    let look = state.look;
+/// What must be known of the numbers.
+pub fn info(state: &State) -> String {
     let functions = &state.functions;
-    if area.height >= 2 {
-        let mut parts =
-            vec![hot.event.clone(), format!("{} samples", format::count(hot.samples as f64))];
-        if hot.lost > 0 {
-            parts.push(format!("{} lost", format::count(hot.lost as f64)));
-        }
-        parts.push(format!("{} of {} functions", functions.rows.len(), hot.functions.len()));
-        parts.push(skid(hot.skid).to_owned());
-        parts.extend(hot.notes.iter().cloned());
-        let text = look.prose(&parts.join(" · ")).into_owned();
-        let line = Line::from(look.span(text, Tone::Dim));
-        buffer.set_line(area.x, area.y, &line, area.width);
+    let Some(hot) = functions.data.ready() else { return String::new() };
+    let mut parts =
+        vec![hot.event.clone(), format!("{} samples", format::count(hot.samples as f64))];
+    if hot.events.len() > 1 {
+        let number = functions.which.event.unwrap_or(0) + 1;
+        parts[0] += &format!(" (event {number} of {})", hot.events.len());
     }
+    if !functions.which.threads.is_empty() {
+        parts.push(format!("thread {} alone", functions.which.threads.join(", ")));
+    }
+    if hot.lost > 0 {
+        parts.push(format!("{} lost", format::count(hot.lost as f64)));
+    }
+    parts.push(format!("{} of {} functions", functions.rows.len(), hot.functions.len()));
+    if let Some(module) = &functions.module {
+        parts.push(format!("{module} alone"));
+    }
+    parts.push(skid(hot.skid).to_owned());
+    parts.extend(hot.notes.iter().cloned());
+    parts.join(" · ")
+}
+
+fn head(state: &State, hot: &Summary, buffer: &mut Buffer, area: Rect) {
+    let look = state.look;
+    super::ink::put_wrapped(
+        buffer,
+        Rect { height: area.height.saturating_sub(1), ..area },
+        &look.prose(&info(state)),
+        look.style(Tone::Dim),
+    );
     if area.height >= 1 {
-        let columns = Columns::of(usize::from(area.width));
-        let line = Line::from(look.span(titles(functions, &columns), Tone::Bold));
+        let columns = Columns::of(usize::from(area.width), hot);
+        let line = Line::from(look.span(titles(state, &columns), Tone::Bold));
         buffer.set_line(area.x, area.bottom() - 1, &line, area.width);
     }
 }
 
-fn titles(functions: &Functions, columns: &Columns) -> String {
+fn titles(state: &State, columns: &Columns) -> String {
+    let functions = &state.functions;
     let first = if functions.samples { "samples" } else { "share" };
     let order = |name: &str, label: &str| {
         let arrow = if functions.invert { "↑" } else { "↓" };
@@ -81,13 +101,14 @@ fn titles(functions: &Functions, columns: &Columns) -> String {
         text += &" ".repeat(columns.bar + 1);
     }
     text += &fit(&order("function", "name"), columns.name);
-    if columns.module > 0 {
-        text += " ";
-        text += &fit(&order("module", "module"), columns.module);
-    }
-    if columns.source > 0 {
-        text += " ";
-        text += &fit(&order("source", "source line"), columns.source);
+    let columns = [
+        (columns.event, "most of".to_owned()),
+        (columns.module, order("module", "module")),
+        (columns.source, order("source", "source line")),
+    ];
+    for (width, title) in columns.into_iter().filter(|(width, _)| *width > 0) {
+        text.push(' ');
+        text += &fit(&title, width);
     }
     text
 }
@@ -95,13 +116,15 @@ fn titles(functions: &Functions, columns: &Columns) -> String {
 /// How wide the columns are; 0: not shown.
 struct Columns {
     bar: usize,
+    /// The event that a function has most of; of several events alone.
+    event: usize,
     name: usize,
     module: usize,
     source: usize,
 }
 
 impl Columns {
-    fn of(columns: usize) -> Self {
+    fn of(columns: usize, hot: &Summary) -> Self {
         let (bar, module, source) = match columns {
             110.. => (12, 20, 26),
             80.. => (8, 16, 18),
@@ -110,12 +133,19 @@ impl Columns {
             _ => (0, 0, 0),
         };
         let gap = |n: usize| if n > 0 { n + 1 } else { 0 };
-        let name = columns.saturating_sub(9 + gap(bar) + gap(module) + gap(source));
-        Self { bar, name, module, source }
+        let event = match columns {
+            _ if hot.events.len() < 2 => 0,
+            100.. => 22,
+            60.. => 16,
+            _ => 0,
+        };
+        let others = [bar, event, module, source].into_iter().map(gap).sum::<usize>();
+        let name = columns.saturating_sub(9 + others);
+        Self { bar, event, name, module, source }
     }
 }
 
-fn line(state: &State, f: &HotFunction, columns: &Columns) -> Line<'static> {
+fn line(state: &State, f: &HotFunction, event: &str, columns: &Columns) -> Line<'static> {
     let look = state.look;
     let tone = heat(f.share);
     let value = match state.functions.samples {
@@ -127,6 +157,9 @@ fn line(state: &State, f: &HotFunction, columns: &Columns) -> Line<'static> {
         spans.push(look.span(look.bar(f.share, columns.bar) + " ", tone));
     }
     spans.push(Span::raw(fit(&f.name, columns.name)));
+    if columns.event > 0 {
+        spans.push(look.span(format!(" {}", fit(event, columns.event)), Tone::Plain));
+    }
     if columns.module > 0 {
         spans.push(look.span(format!(" {}", fit(&f.module, columns.module)), Tone::Plain));
     }
@@ -134,6 +167,13 @@ fn line(state: &State, f: &HotFunction, columns: &Columns) -> Line<'static> {
         spans.push(look.span(format!(" {}", fit(&source(f), columns.source)), Tone::Dim));
     }
     Line::from(spans)
+}
+
+/// `loads:pp 80 %`: the event of which the function at `index` has the largest share.
+fn dominant(hot: &Summary, index: usize) -> String {
+    let Some(&Some((event, share))) = hot.dominant.get(index) else { return String::new() };
+    let name = hot.events.get(event).map_or("?", String::as_str);
+    format!("{:>3.0} % {name}", 100.0 * share)
 }
 
 /// `matmul.c:17`, or why the code cannot be shown.

@@ -1,7 +1,6 @@
 //! The `?` screen: the keys of the screen it was called from.
 
 use super::ink::{Tone, fit, put, width, wrap};
-use crate::tui::keymap::{bindings, names};
 use crate::tui::state::{Screen, State};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -23,7 +22,7 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line<'static>> {
         Screen::Block => "Keys of the measured block",
     };
     let mut lines = vec![Line::from(look.span(title, Tone::Bold)), Line::default()];
-    let all: Vec<_> = bindings(state.screen()).map(|b| (names(b), b.help)).collect();
+    let all: Vec<_> = state.keys.on(state.screen()).map(|b| (b.names(), b.binding.help)).collect();
     let keys = all.iter().map(|(keys, _)| width(keys)).max().unwrap_or(0);
     let keys = keys.min(columns / 2);
     for (name, help) in all {
@@ -34,8 +33,10 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line<'static>> {
         }
     }
     lines.push(Line::default());
-    for text in wrap(marks(state.screen()), columns) {
-        lines.push(Line::from(look.span(look.prose(&text).into_owned(), Tone::Dim)));
+    for text in [marks(state.screen()), state.config.as_deref().unwrap_or_default()] {
+        for text in wrap(text, columns).iter().filter(|t| !t.is_empty()) {
+            lines.push(Line::from(look.span(look.prose(text).into_owned(), Tone::Dim)));
+        }
     }
     lines
 }
@@ -53,8 +54,8 @@ fn marks(screen: Screen) -> &'static str {
              belong to the instruction before."
         }
         Screen::Blocks => {
-            "↺ (@): the head of a loop; indentation: how many loops are around. ↑ (^): a jump \
-             back to the head; → (>): where the block goes on; ? edges missing: an indirect jump \
+            "↺ (@): the head of a loop; the lines beside the blocks go from there to the jump back. \
+             ↑ (^): a jump back to the head; → (>): where the block goes on; ? edges missing: an indirect jump \
              whose targets were not found."
         }
         Screen::Block => {

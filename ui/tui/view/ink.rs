@@ -1,11 +1,10 @@
-//! Text as the terminal takes it: styles, columns, bars, sparklines, wrapping, ASCII.
-//!
-//! Colours are the terminal's own 16, and nothing is told by colour alone.
+//! Text as the terminal takes it: columns, bars, sparklines, wrapping, ASCII.
 
 use crate::tui::state::Look;
+pub use crate::tui::theme::Tone;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use std::borrow::Cow;
 use tdtool::report::format;
@@ -16,31 +15,10 @@ const BELOW: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'
 /// What stands for them in ASCII.
 const BELOW_ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
 
-/// What a text is like.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Tone {
-    #[default]
-    Plain,
-    Bold,
-    Dim,
-    /// The bottleneck, the hottest, what is violated.
-    Hot,
-    /// Flagged, warm, of note.
-    Warm,
-}
-
 impl Look {
     /// The style of a tone.
     pub fn style(self, tone: Tone) -> Style {
-        let plain = Style::default();
-        let colored = |style: Style, color| if self.color { style.fg(color) } else { style };
-        match tone {
-            Tone::Plain => plain,
-            Tone::Bold => plain.add_modifier(Modifier::BOLD),
-            Tone::Dim => plain.add_modifier(Modifier::DIM),
-            Tone::Hot => colored(plain.add_modifier(Modifier::BOLD), Color::Red),
-            Tone::Warm => colored(plain, Color::Magenta),
-        }
+        self.theme.style(tone)
     }
 
     /// A span.
@@ -182,6 +160,19 @@ pub fn put(buffer: &mut Buffer, area: Rect, lines: &[Line<'_>], top: usize) {
     }
 }
 
+/// Puts prose into an area; what finds no room ends in an ellipsis.
+pub fn put_wrapped(buffer: &mut Buffer, area: Rect, text: &str, style: Style) {
+    let columns = usize::from(area.width);
+    let lines = wrap(text, columns);
+    let height = usize::from(area.height);
+    for (i, line) in lines.iter().take(height).enumerate() {
+        let cut = i + 1 == height && lines.len() > height;
+        let line = if cut { fit(&lines[i..].join(" "), columns) } else { line.clone() };
+        let Ok(row) = u16::try_from(i) else { return };
+        buffer.set_stringn(area.x, area.y + row, line, columns, style);
+    }
+}
+
 /// Puts one line into a row of an area; the row of the cursor is reversed over its whole width.
 pub fn put_row(buffer: &mut Buffer, area: Rect, row: usize, line: &Line<'_>, selected: bool) {
     let Ok(row) = u16::try_from(row) else { return };
@@ -219,6 +210,8 @@ fn ascii(c: char) -> char {
         '▸' => '+',
         '▾' | '─' | '–' => '-',
         '·' | '│' => '|',
+        '┌' | '└' => '+',
+        '▶' => '>',
         'µ' => 'u',
         '±' => '~',
         '×' => 'x',

@@ -12,6 +12,7 @@ mod tree;
 
 use super::state::{Screen, State};
 use ratatui::Frame;
+use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 /// Columns from which the tree's details stand beside it; rows from which they stand below it.
@@ -39,6 +40,8 @@ pub fn layout(state: &State) -> Layout {
     let body = rows(crumb.height, height - crumb.height - foot_height);
     let head_height = match (state.screen(), body.height) {
         (Screen::Block, _) => 0,
+        (Screen::Functions, h) if h >= 9 => 1 + told(functions::info(state), width, h),
+        (Screen::Blocks, h) if h >= 9 => told(blocks::info(state), width, h).max(1),
         (_, h) if h >= 9 => 2,
         (_, h) if h >= 5 => 1,
         _ => 0,
@@ -50,6 +53,13 @@ pub fn layout(state: &State) -> Layout {
         _ => (below, Rect::default()),
     };
     Layout { crumb, head, list, pane, foot }
+}
+
+/// Rows for what must be known of the numbers: all of it where there is room.
+fn told(text: String, width: u16, height: u16) -> u16 {
+    let most = if height >= 16 { 4 } else { 1 };
+    let lines = ink::wrap(&text, usize::from(width)).len();
+    u16::try_from(lines).unwrap_or(most).min(most)
 }
 
 /// The tree and its details: side by side, one below the other, or one of them alone.
@@ -82,7 +92,12 @@ pub fn view(state: &State, frame: &mut Frame<'_>) {
     if (width, height) != state.size {
         return;
     }
+    draw(state, buffer);
+}
+
+fn draw(state: &State, buffer: &mut Buffer) {
     let layout = layout(state);
+    let (width, height) = state.size;
     if state.help.is_some() {
         let body = Rect { height: height - layout.foot.height, width, x: 0, y: 0 };
         help::draw(state, buffer, body);
@@ -102,6 +117,46 @@ pub fn view(state: &State, frame: &mut Frame<'_>) {
     if state.look.ascii {
         ink::to_ascii(buffer);
     }
+}
+
+/// Most rows that are drawn at once for a text.
+const PAGE: usize = 1000;
+
+/// The whole screen as text: all rows, not only those that are in view, and no keys.
+pub fn text(state: &mut State) -> String {
+    let (size, list) = (state.size, *state.list());
+    let help = state.help.take();
+    let rows = match state.screen() {
+        // The details stand below a tree; they get as much room again.
+        Screen::Tree => 2 * list.rows + 80,
+        _ => list.rows + 16,
+    };
+    state.size.1 = u16::try_from(rows.min(PAGE)).unwrap_or(size.1);
+    let area = Rect { x: 0, y: 0, width: state.size.0, height: state.size.1 };
+    let shape = layout(state);
+    let mut lines: Vec<String> = Vec::new();
+    let mut top = 0;
+    loop {
+        state.list_mut().top = top;
+        let mut buffer = Buffer::empty(area);
+        draw(state, &mut buffer);
+        // What is around the rows is said once.
+        let from = if top == 0 { 0 } else { shape.list.y };
+        let to = if top == 0 { shape.foot.y } else { shape.list.bottom() };
+        lines.extend((from..to).map(|y| {
+            let line: String = (0..area.width).map(|x| buffer[(x, y)].symbol()).collect();
+            line.trim_end().to_owned()
+        }));
+        top += usize::from(shape.list.height).max(1);
+        if top >= list.rows {
+            break;
+        }
+    }
+    (state.size, state.help) = (size, help);
+    *state.list_mut() = list;
+    let kept = lines.iter().rposition(|l| !l.is_empty()).map_or(0, |last| last + 1);
+    lines.truncate(kept);
+    lines.join("\n") + "\n"
 }
 
 /// Scrolled texts end with their last line on the screen.

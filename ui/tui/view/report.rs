@@ -2,7 +2,7 @@
 
 use super::ink::{Tone, fit, wrap};
 use crate::tui::state::{BlockScreen, Job};
-use tdtool::block::{FormResult, Holds, Report, Status, Throughput};
+use tdtool::block::{FormResult, Holds, Node, Report, Status, Throughput};
 
 /// A line of text, all of one tone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,7 +21,11 @@ pub fn document(screen: &BlockScreen, columns: usize) -> Vec<Line> {
                 Job::Idle => ("nothing is measured".to_owned(), Tone::Plain),
                 Job::Running(seconds, passes) => {
                     let dots = ".".repeat((seconds * 2.0) as usize % 4);
-                    let text = format!("measuring {seconds:.1} s, {passes} timed passes {dots}");
+                    let passes = match passes {
+                        1 => "1 timed pass".to_owned(),
+                        n => format!("{n} timed passes"),
+                    };
+                    let text = format!("measuring {seconds:.1} s, {passes} {dots}");
                     (text, Tone::Warm)
                 }
                 Job::Cancelled => ("cancelled; r measures again".to_owned(), Tone::Bold),
@@ -192,11 +196,15 @@ impl Document {
         }
         self.heading("top-down");
         self.paragraph("  ", &report.hierarchy.verdict, Tone::Plain);
-        for node in report.hierarchy.nodes.iter().filter(|n| n.share.is_some()) {
-            let indent = if node.parent.is_some() { 4 } else { 2 };
-            let share = 100.0 * node.share.unwrap_or_default();
-            let label = format!("{:indent$}{:<width$}", "", node.label, width = 30 - indent);
-            self.paragraph(&label, &format!("{share:.1} % of slots"), Tone::Plain);
+        let nodes = &report.hierarchy.nodes;
+        let measured = report.hierarchy.is_measured();
+        // Where nothing was measured the verdict has said why.
+        for node in nodes.iter().filter(|_| measured) {
+            let indent = 2 + 2 * depth(nodes, node);
+            let label =
+                format!("{:indent$}{:<width$} ", "", node.label, width = 28 - indent.min(24));
+            let (text, tone) = node_text(node);
+            self.paragraph(&label, &text, tone);
         }
         for miss in &report.misses {
             let text = format!("{:.4} per iteration; {}", miss.per_iteration, miss.how);
@@ -226,6 +234,41 @@ impl Document {
         }
         let pages = report.pages.len();
         self.paragraph("  ", &format!("{pages} pages mapped"), Tone::Plain);
+    }
+}
+
+/// How many nodes are above it.
+fn depth(nodes: &[Node], node: &Node) -> usize {
+    let mut depth = 0;
+    let mut parent = node.parent.as_deref();
+    // No tree is deeper; a document that runs in circles ends.
+    while let (Some(id), true) = (parent, depth < 8) {
+        depth += 1;
+        parent = nodes.iter().find(|n| n.id == id).and_then(|n| n.parent.as_deref());
+    }
+    depth
+}
+
+fn node_text(node: &Node) -> (String, Tone) {
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    match (node.share, node.low, node.high) {
+        (Some(share), Some(low), Some(high)) if low < high => {
+            let range = format!("{} ({} to {})", percent(share), percent(low), percent(high));
+            (range + " of slots", Tone::Plain)
+        }
+        (Some(share), ..) => (percent(share) + " of slots", Tone::Plain),
+        (None, Some(low), Some(high)) => {
+            (format!("between {} and {} of slots", percent(low), percent(high)), Tone::Plain)
+        }
+        _ => {
+            let why = node.reason.as_deref().unwrap_or("no reason");
+            let text = if why.starts_with("not measured") {
+                why.to_owned()
+            } else {
+                format!("not measured: {why}")
+            };
+            (text, Tone::Dim)
+        }
     }
 }
 

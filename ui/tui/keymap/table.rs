@@ -1,18 +1,12 @@
-//! The one table of keys: dispatch, footer, `?` screen and docs/keys.md are all made from it.
+//! The one table of keys.
 
-use super::action::{Command, Edit};
-use super::state::Screen;
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use std::fmt::Write as _;
-
-/// A key, with or without Ctrl.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key {
-    code: KeyCode,
-    ctrl: bool,
-}
+use super::Key;
+use crate::tui::action::Command;
+use crate::tui::state::Screen;
+use crossterm::event::KeyCode;
 
 /// What some keys do on some screens.
+#[derive(Debug)]
 pub struct Binding {
     pub command: Command,
     pub keys: &'static [Key],
@@ -21,6 +15,25 @@ pub struct Binding {
     pub hint: &'static str,
     /// What it does, for people.
     pub help: &'static str,
+}
+
+impl Binding {
+    /// The action's name in a config file: `NextMatch` is `next-match`.
+    pub fn name(&self) -> String {
+        let mut name = String::new();
+        for c in format!("{:?}", self.command).chars() {
+            if c.is_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(c.to_ascii_lowercase());
+        }
+        name
+    }
+
+    /// Whether it is the same on all screens.
+    pub fn is_everywhere(&self) -> bool {
+        self.screens == ALL
+    }
 }
 
 const fn key(code: KeyCode) -> Key {
@@ -51,6 +64,8 @@ const FOLDED: &[Screen] = &[Screen::Tree, Screen::Blocks];
 const SORTED: &[Screen] = &[Screen::Tree, Screen::Functions];
 const CODE: &[Screen] = &[Screen::Functions, Screen::Blocks];
 const TREE: &[Screen] = &[Screen::Tree];
+const FUNCTIONS: &[Screen] = &[Screen::Functions];
+const HELD: &[Screen] = &[Screen::Tree, Screen::Functions];
 const BLOCKS: &[Screen] = &[Screen::Blocks];
 const BLOCK: &[Screen] = &[Screen::Block];
 
@@ -133,122 +148,50 @@ pub static KEYMAP: &[Binding] = &[
         "the next part of the measurement: kind of core, CPU, thread, interval",
     ),
     bind(
+        Command::Module,
+        &[ch('m')],
+        FUNCTIONS,
+        "module",
+        "only functions of the row's module; again: of all",
+    ),
+    bind(
+        Command::Thread,
+        &[ch('T')],
+        FUNCTIONS,
+        "thread",
+        "only samples of one thread, by number or name; an empty text: of all",
+    ),
+    bind(
+        Command::NextEvent,
+        &[key(KeyCode::Tab)],
+        FUNCTIONS,
+        "",
+        "shares of the next event, where several were sampled",
+    ),
+    bind(
         Command::Freeze,
         &[ch('z')],
-        TREE,
+        HELD,
         "freeze",
         "hold the numbers while the measurement goes on; again: the newest",
     ),
     bind(Command::Again, &[ch('r')], BLOCK, "again", "measure the block again"),
     bind(Command::Cancel, &[ch('c')], BLOCK, "cancel", "call the measurement off"),
+    bind(
+        Command::Copy,
+        &[ch('y')],
+        ALL,
+        "copy",
+        "copy what the cursor is on (node, function, address, the bytes of a block) through the terminal",
+    ),
+    bind(
+        Command::Export,
+        &[ch('P')],
+        ALL,
+        "save",
+        "write the whole screen as text, or as JSON (FILE.json), to a new file",
+    ),
     bind(Command::Redraw, &[ctrl('l')], ALL, "", "draw the screen anew"),
     bind(Command::Suspend, &[ctrl('z')], ALL, "", "to the shell; `fg` comes back"),
     bind(Command::Quit, &[ch('q'), ctrl('c')], ALL, "quit", "quit; a measured command is ended"),
 ];
-
-/// What a key means on a screen.
-pub fn command(event: KeyEvent, screen: Screen) -> Option<Command> {
-    let pressed = Key::of(event)?;
-    bindings(screen).find(|b| b.keys.contains(&pressed)).map(|b| b.command)
-}
-
-/// The keys of a screen.
-pub fn bindings(screen: Screen) -> impl Iterator<Item = &'static Binding> {
-    KEYMAP.iter().filter(move |b| b.screens.contains(&screen))
-}
-
-/// What a key means in a prompt.
-pub fn edit(event: KeyEvent) -> Option<Edit> {
-    let pressed = Key::of(event)?;
-    Some(match (pressed.code, pressed.ctrl) {
-        (KeyCode::Enter, _) => Edit::Accept,
-        (KeyCode::Esc, _) | (KeyCode::Char('c' | 'g'), true) => Edit::Abort,
-        (KeyCode::Backspace, _) | (KeyCode::Char('h'), true) => Edit::Erase,
-        (KeyCode::Char('w'), true) => Edit::EraseWord,
-        (KeyCode::Char('u'), true) => Edit::EraseAll,
-        (KeyCode::Char(c), false) => Edit::Insert(c),
-        _ => return None,
-    })
-}
-
-impl Key {
-    fn of(event: KeyEvent) -> Option<Self> {
-        let other = KeyModifiers::ALT | KeyModifiers::SUPER | KeyModifiers::META;
-        let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
-        (!event.modifiers.intersects(other)).then_some(Self { code: event.code, ctrl })
-    }
-
-    /// As it is written for people.
-    pub fn name(self) -> String {
-        let name = match self.code {
-            KeyCode::Char(' ') => "Space".to_owned(),
-            KeyCode::Char(c) if self.ctrl => return format!("Ctrl-{}", c.to_ascii_uppercase()),
-            KeyCode::Char(c) => c.to_string(),
-            KeyCode::F(n) => format!("F{n}"),
-            KeyCode::Left => "←".to_owned(),
-            KeyCode::Right => "→".to_owned(),
-            KeyCode::Up => "↑".to_owned(),
-            KeyCode::Down => "↓".to_owned(),
-            other => format!("{other:?}"),
-        };
-        if self.ctrl { format!("Ctrl-{name}") } else { name }
-    }
-}
-
-/// All keys of a binding, as `Enter, l, →`.
-pub fn names(binding: &Binding) -> String {
-    binding.keys.iter().map(|k| k.name()).collect::<Vec<_>>().join(", ")
-}
-
-/// docs/keys.md.
-pub fn markdown() -> String {
-    let mut out = String::from(
-        "# Keys of the interactive drill-down\n\n\
-         Made from the program's own table by `tdtool keys`; a test holds it to that.\n",
-    );
-    let everywhere = |b: &&Binding| b.screens == ALL;
-    let sections: [(&str, Vec<&Binding>); 5] = [
-        ("On every screen", KEYMAP.iter().filter(everywhere).collect()),
-        ("Tree", only(Screen::Tree)),
-        ("Functions", only(Screen::Functions)),
-        ("Blocks of a function", only(Screen::Blocks)),
-        ("Measured block", only(Screen::Block)),
-    ];
-    for (title, bindings) in sections {
-        let _ = writeln!(out, "\n## {title}\n\n| keys | what they do |\n|---|---|");
-        for binding in bindings {
-            let keys: Vec<_> = binding.keys.iter().map(|k| format!("`{}`", k.name())).collect();
-            let _ = writeln!(out, "| {} | {} |", keys.join(" "), binding.help);
-        }
-    }
-    out += "\nIn a prompt: `Enter` takes the text, `Esc` leaves everything as it was, `Ctrl-W` and \
-            `Ctrl-U` erase a word and all.\n";
-    out
-}
-
-fn only(screen: Screen) -> Vec<&'static Binding> {
-    bindings(screen).filter(|b| b.screens != ALL).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_key_means_two_things_on_one_screen() {
-        for &screen in ALL {
-            let mut all: Vec<Key> = bindings(screen).flat_map(|b| b.keys.iter().copied()).collect();
-            while let Some(one) = all.pop() {
-                assert!(!all.contains(&one), "{} on {screen:?}", one.name());
-            }
-        }
-    }
-
-    #[test]
-    fn escape_goes_back_and_never_quits() {
-        let escape = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
-        for &screen in ALL {
-            assert_eq!(command(escape, screen), Some(Command::Back));
-        }
-    }
-}

@@ -1,0 +1,153 @@
+//! What a user chooses: other samples, other keys, what is copied and saved.
+
+use super::made_up::{block_report, hot, measured, picture, types};
+use crate::tui::action::{Action, Effect};
+use crate::tui::keymap::Keymap;
+use crate::tui::state::{State, Which};
+use crate::tui::update::update;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use tdtool::profile::hot::Thread;
+
+/// Two events, of which `memset` has most of the second.
+fn with_events(state: &mut State) {
+    let mut both = hot();
+    both.events = vec!["cycles".into(), "stores".into()];
+    both.event = "cycles".into();
+    both.dominant = vec![Some((0, 0.9)), None, Some((1, 0.75)), None, None];
+    update(state, Action::Functions(Box::new(both)));
+}
+
+#[test]
+fn of_several_events_each_function_says_which_it_has_most_of() {
+    let mut state = measured();
+    types(&mut state, "Enter j j");
+    assert!(!picture(&state).contains("most of"), "one event needs no column");
+    with_events(&mut state);
+    let screen = picture(&state);
+    assert!(screen.contains("cycles (event 1 of 2)") && screen.contains("75 % stores"), "{screen}");
+    let asked = types(&mut state, "Tab");
+    assert_eq!(asked, [Effect::Profile(Which { event: Some(1), threads: Vec::new() })]);
+    assert!(picture(&state).contains("reading samples"), "old numbers go at once");
+    assert_eq!(types(&mut state, "Enter"), [], "there is nothing to drill into meanwhile");
+    update(&mut state, Action::Functions(Box::new(hot())));
+    let row = state.functions.row(state.functions.list.at).expect("one");
+    assert_eq!(row.name, "memset", "the cursor has stayed on its function");
+}
+
+#[test]
+fn samples_of_one_thread_alone() {
+    let mut state = measured();
+    let thread = |tid, name: &str, samples| Thread { tid, name: name.into(), samples };
+    let threads = vec![thread(11, "main", 3000), thread(12, "worker", 1000)];
+    update(&mut state, Action::Threads(threads));
+    types(&mut state, "Enter T");
+    assert!(picture(&state).contains("all, or main (11), worker (12)"), "{}", picture(&state));
+    let asked = types(&mut state, "work Enter");
+    let worker = Which { event: None, threads: vec!["worker".into()] };
+    assert_eq!(asked, [Effect::Profile(worker)], "a part of the name will do");
+    update(&mut state, Action::Functions(Box::new(hot())));
+    assert!(picture(&state).contains("thread worker alone"), "{}", picture(&state));
+    assert_eq!(types(&mut state, "T x Enter"), [], "workerx is nobody");
+    assert!(picture(&state).contains("no samples of a thread workerx"), "{}", picture(&state));
+}
+
+#[test]
+fn functions_of_the_rows_module_alone() {
+    let mut state = measured();
+    types(&mut state, "Enter j j m");
+    let screen = picture(&state);
+    assert!(screen.contains("memset") && !screen.contains("multiply"), "{screen}");
+    assert!(screen.contains("libc.so.6 alone"), "{screen}");
+    types(&mut state, "m");
+    assert_eq!(state.functions.rows.len(), 5);
+    let row = state.functions.row(state.functions.list.at).expect("one");
+    assert_eq!(row.name, "memset");
+}
+
+#[test]
+fn what_the_cursor_is_on_is_copied() {
+    let mut state = measured();
+    let copied = |state: &mut State, keys: &str| match types(state, keys).pop() {
+        Some(Effect::Copy(text)) => text,
+        other => panic!("{keys}: {other:?}"),
+    };
+    types(&mut state, "H");
+    assert_eq!(copied(&mut state, "y"), "DRAM_Bound");
+    assert_eq!(copied(&mut state, "Enter y"), "multiply");
+    assert_eq!(copied(&mut state, "Enter y"), "0x1953", "an instruction's address");
+    let body = "f20f59064801d6ffc975f5";
+    assert_eq!(copied(&mut state, "k y"), body, "on a block's head: its bytes");
+    assert!(picture(&state).contains("OSC 52"), "{}", picture(&state));
+    assert_eq!(copied(&mut state, "Enter y"), body);
+}
+
+#[test]
+fn the_screen_is_saved_as_text_with_the_rows_that_are_out_of_view() {
+    let mut state = measured();
+    update(&mut state, Action::Resize(60, 8));
+    let name = "tdtool-functions.txt";
+    let asked = types(&mut state, "Enter G P Enter");
+    let [Effect::Save(path, text)] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!(path, &PathBuf::from(name));
+    for part in ["functions", "multiply", "memset", "clear_page", "4,000 samples"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert_eq!(text.matches("multiply").count(), 1, "every row once: {text}");
+    assert_eq!((state.size, state.functions.list.at), ((60, 8), 4), "nothing has moved");
+    let why = "there is such a file; choose another name";
+    update(&mut state, Action::Saved(path.clone(), Err(why.into())));
+    assert!(picture(&state).contains("not saved in tdtool-functions.txt"), "{}", picture(&state));
+}
+
+#[test]
+fn a_name_that_ends_in_json_gets_the_document() {
+    let mut state = measured();
+    let saved = |state: &mut State, keys: &str| match types(state, keys).pop() {
+        Some(Effect::Save(_, text)) => {
+            serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
+        }
+        other => panic!("{keys}: {other:?}"),
+    };
+    types(&mut state, "Enter P");
+    for _ in 0..3 {
+        update(&mut state, Action::Edit(crate::tui::action::Edit::Erase));
+    }
+    let document = saved(&mut state, "json Enter");
+    assert_eq!(document["schema"], "tdtool.report/1");
+    assert_eq!(document["functions"][0]["name"], "multiply");
+    assert_eq!(document["nodes"][8]["id"], "DRAM_Bound");
+    types(&mut state, "Enter Enter");
+    update(&mut state, Action::Measured(1, Ok(Box::new(block_report()))));
+    types(&mut state, "P");
+    update(&mut state, Action::Edit(crate::tui::action::Edit::EraseAll));
+    assert_eq!(saved(&mut state, "b.json Enter")["schema"], "tdtool.block/1");
+}
+
+#[test]
+fn keys_of_the_config_file_work_and_are_shown() {
+    let mut state = measured();
+    let changes = BTreeMap::from([
+        ("drill".to_owned(), vec!["x".to_owned()]),
+        ("help".to_owned(), vec!["F2".to_owned()]),
+    ]);
+    state.keys = Keymap::with(&changes).expect("a keymap");
+    assert!(picture(&state).contains("F2 help"), "{}", picture(&state));
+    assert!(picture(&state).contains("x drill"), "{}", picture(&state));
+    types(&mut state, "Enter");
+    assert_eq!(state.path.len(), 1, "the old key is gone");
+    types(&mut state, "x");
+    assert_eq!(state.path.len(), 2);
+}
+
+#[test]
+fn frozen_functions_stand_still_too() {
+    let mut state = measured();
+    types(&mut state, "Enter z");
+    let mut newer = hot();
+    newer.functions[0].share = 0.123;
+    update(&mut state, Action::Functions(Box::new(newer)));
+    assert!(!picture(&state).contains("12.30 %"), "{}", picture(&state));
+    types(&mut state, "z");
+    assert!(picture(&state).contains("12.30 %"), "{}", picture(&state));
+}
