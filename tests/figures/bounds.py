@@ -3,20 +3,20 @@
 
 For every loop of tests/truth/bounds/*.csv: the largest of `recurrences` by `tdtool deps`, the loop form measured by
 `tdtool block` (where it is `ok` and is not void), and the predictions of LLVM-MCA that are stored with it. Then the
-share of the loops that each predicted within 15 %.
+share of the loops that each predicted within 15 % of that, and of the real loop (tests/truth/bounds/native.csv: the
+compiled function itself, timed on an Emerald Rapids; of other processors it says nothing).
 
     tests/figures/bounds.py [--runs 3] [--measured-only]
 """
 
 import argparse
-import glob
 import json
 import subprocess
-import sys
 
 from common import TOOL, median, need, percent, rows, table
 
-TRUTH = "tests/truth/bounds/*.csv"
+TRUTH = "tests/truth/bounds/kernels.csv"
+NATIVE = "tests/truth/bounds/native.csv"
 NEAR = 0.15
 
 
@@ -28,20 +28,23 @@ def main():
     parser.add_argument("--options", default="", metavar="TEXT", help="more options for `tdtool block`")
     parser.add_argument("--measured-only", action="store_true", help="leave out `tdtool deps`")
     args = parser.parse_args()
-    need(args.tool)
-    loops = [row for path in sorted(glob.glob(TRUTH)) for row in rows(path)]
-    if not loops:
-        sys.exit(f"error: no loop in {TRUTH}\ntry: run from the repository root")
+    need(args.tool, TRUTH, NATIVE)
+    loops = rows(TRUTH)
+    native = {row["name"]: float(row["cycles"]) for row in rows(NATIVE)}
+    real = [native.get(row["name"]) for row in loops]
     others = [name for name in loops[0] if name.startswith("llvm-mca")]
     measured = [measure(row, args) for row in loops]
     predicted = [None if args.measured_only else predict(row, args.tool) for row in loops]
-    body = [[row["name"], row["origin"], text(value), note, text(own), away(own, value),
+    body = [[row["name"], row["origin"], text(value), note, text(true), text(own), away(own, value),
              *(cell for name in others for cell in (row[name], away(float(row[name]), value))), row["bound_by"]]
-            for row, (value, note), own in zip(loops, measured, predicted)]
-    table(["loop", "from", "measured", "range or reason", "predicted", "off"]
+            for row, (value, note), true, own in zip(loops, measured, real, predicted)]
+    table(["loop", "from", "measured", "range or reason", "real loop", "predicted", "off"]
           + [cell for name in others for cell in (name, "off")] + ["what bounds it"], body)
     print()
+    print("Against the loop form:\n")
     verdict(loops, [value for value, _ in measured], predicted, others)
+    print("\nAgainst the real loop:\n")
+    verdict(loops, real, predicted, others)
 
 
 def measure(row, args):

@@ -12,7 +12,10 @@ typedef unsigned int u32;
 typedef unsigned long u64;
 
 /* Iterations of the hot loop where the kernel has a plain count; volatile, so that no compiler knows it. */
-static volatile int N = 600;
+#ifndef COUNT
+#define COUNT 600
+#endif
+static volatile int N = COUNT;
 static volatile u64 sink;
 
 /* Pseudo-random numbers (Marsaglia's xorshift, 64 bits), the same in every run. */

@@ -35,7 +35,10 @@ PROGRAMS = [
     ("b2sum", "b2sum", "text"), ("cksum", "cksum", "text"), ("sum", "sum", "text"), ("base64", "base64", "text"),
     ("wc", "wc", "text"), ("od", "od -x", "text"), ("tr", "tr a-z A-Z", "text"), ("grep", "grep -c lin.*77", "text"),
     ("factor", "factor 1000000000000000003", "text"), ("sed", "sed s/li/xy/", "text"),
-    ("fold", "fold -w 7", "text"), ("expand", "expand", "text"),
+    ("fold", "fold -w 7", "text"), ("expand", "expand", "text"), ("nl", "nl", "text"), ("uniq", "uniq -c", "text"),
+    ("unexpand", "unexpand -a", "text"), ("fmt", "fmt -w 30", "text"), ("cut", "cut -d1 -f2", "text"),
+    ("ptx", "ptx", "text"), ("tac", "tac", "text"), ("seq", "seq 2000", "text"), ("tsort", "tsort", "text"),
+    ("strings", "strings -n 3", "gz"), ("basenc", "basenc --z85", "gz"), ("paste", "paste -s", "text"),
 ]
 
 

@@ -75,7 +75,7 @@ MADE = [
     ("load_6", "ports", "mov rax,[rbx];mov rcx,[rbx+8];mov rdx,[rbx+16];mov rsi,[rbx+24];mov rdi,[rbx+32];"
      "mov r8,[rbx+40]", "6 loads of 3 a cycle: 2.00; width 1.00"),
     ("vpermd_2", "ports", "vpermd ymm1,ymm0,ymm2;vpermd ymm3,ymm0,ymm2", "two shuffles across lanes on port 5; no chain"),
-    ("vdivpd", "ports", "vdivpd ymm1,ymm0,ymm2", "the divider, 8 cycles each; no chain"),
+    ("vdivpd", "ports", "vdivpd ymm1,ymm0,ymm2", "the divider, 8 cycles each by uops.info (1 in LLVM-MCA's model); no chain"),
     ("imul_chain", "dependency", "imul rax,rax", "latency 3, throughput 1"),
     ("imul_add", "dependency", "imul rax,rcx;add rax,rdx", "latency 3 and 1"),
     ("addsd_mulsd", "dependency", "addsd xmm0,xmm1;mulsd xmm0,xmm1", "latency 3 and 4"),
@@ -91,8 +91,6 @@ MADE = [
 OTHERWISE = {
     "mixed_6": "no: its model lets zeroing idioms wait for their operands, which hardware does not",
     "mixed_7": "no: its model lets zeroing idioms wait for their operands, which hardware does not",
-    "vdivpd": "no: its model has no divider; 8 cycles by uops.info",
-    "bhive-8348": "no: it agrees on ports and width, and lets the chain within an iteration hold up the front",
 }
 
 
