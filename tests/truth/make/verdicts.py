@@ -23,10 +23,10 @@ ITERATIONS = 200
 # 6 operations renamed a cycle, 8 from the op cache, 5 integer ports, 3 loads, 2 stores, 512 entries.
 # Row of bhive-dev.csv (1 is the header), class, reason.
 DRAWN = [
-    (10576, "front-end", "an imm64 takes two op-cache slots: 13 bytes, 3 slots; ports 0.40, width 0.33"),
+    (18359, "front-end", "an imm64 takes two op-cache slots: 15 bytes, 3 slots; ports 0.40, width 0.33"),
     (10570, "front-end", "an imm64 takes two op-cache slots; ports 0.40, width 0.33, loads 0.33"),
     (12715, "front-end", "an imm64 takes two op-cache slots; the move is eliminated: ports 0.20, width 0.33"),
-    (12716, "front-end", "an imm64 takes two op-cache slots; ports 0.40, width 0.50, loads 0.33"),
+    (10538, "front-end", "an imm64 takes two op-cache slots; ports 0.40, width 0.33, loads 0.33"),
     (10554, "front-end", "an imm64 takes two op-cache slots; ports 0.40, width 0.33, loads 0.33"),
     (13776, "issue-width", "9 operations, three moves and a zeroing eliminated; 3 loads 1.00, one store; r13 adds an "
                            "immediate, 1 at most"),
