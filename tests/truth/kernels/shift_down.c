@@ -1,0 +1,12 @@
+/* Moves an array down by one, in place. */
+#include "driver.h"
+
+static u16 a[1024];
+
+KERNEL void kernel(volatile u16 *a, int n) {
+    for (int i = 0; i < n; i++) a[i] = a[i + 1];
+}
+
+static void run(void) {
+    kernel(a, N);
+}
