@@ -6,6 +6,7 @@
 mod advise;
 mod choose;
 pub mod code;
+pub mod entries;
 mod drilldown;
 mod fill;
 mod imported;
