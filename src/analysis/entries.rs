@@ -102,6 +102,8 @@ pub fn enter(
         };
         if entries.count > 0.0 {
             row.ns_per_entry = clock.seconds.map(|s| s * row.share / entries.count * 1e9);
+            let sampling = 2.0 / (row.samples.max(1) as f64).sqrt();
+            row.per_entry_error = Some(sampling.hypot(entries.error));
             row.cycles_per_entry = clock.cycles().map(|c| c * row.share / entries.count);
         }
         (row.entries, row.entries_error) = (Some(entries.count), Some(entries.error));
@@ -203,8 +205,7 @@ fn whole(outcome: &Outcome, places: &[usize]) -> std::result::Result<Entries, St
             count,
             error,
             how: format!(
-                "{} entries in windows of a further run, scaled by a colder place around it that was \
-                 counted throughout",
+                "{} in windows of a further run, scaled by a colder place around it",
                 counted.hits
             ),
         })
@@ -236,8 +237,7 @@ fn chain(
             let (hits, base, windows) = outcome.together[at][colder];
             // A window begins and ends anywhere between two entries of the colder place.
             let edge = windows as f64 / base as f64;
-            (base >= LEAST && hits > 0)
-                .then(|| (count * hits as f64 / base as f64, error + edge))
+            (base >= LEAST && hits > 0).then(|| (count * hits as f64 / base as f64, error + edge))
         };
         let best = found.iter().filter_map(through).min_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((count, error)) = direct.or(best) {
@@ -278,8 +278,7 @@ fn rate(outcome: &Outcome, places: &[usize]) -> std::result::Result<Entries, Str
             count,
             error,
             how: format!(
-                "a second, from {} entries in parts of a window of {seconds} s, scaled by a colder \
-                 place around it",
+                "a second, from {} in parts of {seconds} s, scaled by a colder place around it",
                 counted.hits
             ),
         })

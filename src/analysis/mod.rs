@@ -6,8 +6,8 @@
 mod advise;
 mod choose;
 pub mod code;
-pub mod entries;
 mod drilldown;
+pub mod entries;
 mod fill;
 mod imported;
 mod live;

@@ -165,15 +165,14 @@ impl Engine {
         if ended != Ended::Done {
             return Ok(Vec::new());
         }
-        let rounds = ticks
-            .chunks_exact(4)
-            .skip(1)
-            .map(|t| [t[0], t[1], t[2], t[3]].map(f64::from))
-            .map(|[before, long, short, behind]| Calibration {
-                add: (long, short),
-                multiply: None,
-                sentinel: (before, behind),
-            });
+        let rounds =
+            ticks.chunks_exact(4).skip(1).map(|t| [t[0], t[1], t[2], t[3]].map(f64::from)).map(
+                |[before, long, short, behind]| Calibration {
+                    add: (long, short),
+                    multiply: None,
+                    sentinel: (before, behind),
+                },
+            );
         Ok(rounds.collect())
     }
 

@@ -72,6 +72,10 @@ pub struct BlockRow {
     /// How `entries` are known, or why they are not; absent where they were not asked for.
     #[serde(default)]
     pub entries_how: Option<String>,
+    /// Half width of what is known of the time and cycles of an entry, as a ratio: two standard
+    /// deviations of the number of samples, and the error of `entries`.
+    #[serde(default)]
+    pub per_entry_error: Option<f64>,
     /// Time of the block for each entry, nanoseconds.
     #[serde(default)]
     pub ns_per_entry: Option<f64>,

@@ -68,7 +68,8 @@ mod tests {
     #[test]
     fn an_offset_of_a_file_is_found_in_its_executable_mapping() {
         // As proc_pid_maps(5) shows them.
-        let line = "55a0c0001000-55a0c0003000 r-xp 00001000 fe:01 42                         /bin/a b";
+        let line =
+            "55a0c0001000-55a0c0003000 r-xp 00001000 fe:01 42                         /bin/a b";
         let site = |offset| Site { path: "/bin/a b".to_owned(), offset };
         assert_eq!(inside(line, &site(0x1139)), Some(0x55a0_c000_1139));
         assert_eq!(inside(line, &site(0x3000)), None);

@@ -98,11 +98,12 @@ fn entered(row: &BlockRow) -> Option<String> {
         _ => String::new(),
     };
     let mut text = format!("{entries:.0}{error} entries ({how})");
-    if let Some(cycles) = row.cycles_per_entry {
-        text += &format!("; {cycles:.2} cycles each");
-    }
-    if let Some(ns) = row.ns_per_entry {
-        text += &format!("; {ns:.2} ns each");
+    let cycles = row.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles"));
+    let time = row.ns_per_entry.map(|ns| format!("{ns:.2} ns"));
+    let each: Vec<String> = cycles.into_iter().chain(time).collect();
+    if !each.is_empty() {
+        let error = row.per_entry_error.map(|e| format!(" (± {:.0} %)", 100.0 * e));
+        text += &format!("; each {}{}", each.join(" = "), error.unwrap_or_default());
     }
     Some(text)
 }
