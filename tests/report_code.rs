@@ -240,7 +240,8 @@ fn a_block_that_is_too_hot_to_be_counted_follows_from_its_loops() {
     let (entries, error) = (entries.expect("known"), error.expect("known"));
     // 40,000 times 3,000; the first 50,000 entries alone are of more than 16 turns of the outer loop.
     assert!(error > 0.0 && error < 0.2, "{block}");
-    assert!((entries / 1.2e8 - 1.0).abs() <= error, "{block}");
+    // The error is that of two standard deviations: half as much again is hardly ever exceeded.
+    assert!((entries / 1.2e8 - 1.0).abs() <= 1.5 * error, "{block}");
 }
 
 #[test]

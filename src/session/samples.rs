@@ -90,6 +90,7 @@ impl SampledEvent {
                 regs_user: self.regs_user,
                 regs_intr: self.regs_intr,
                 sample_id_all: self.sample_id_all,
+                leave_chains: false,
             },
             ids: self.ids.clone(),
             period: self.period,
