@@ -245,6 +245,15 @@ fn a_block_that_is_too_hot_to_be_counted_follows_from_its_loops() {
 }
 
 #[test]
+fn a_folder_of_perf_record_threads_is_refused_with_its_remedy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = tdtool(&["report", folder.path().to_str().expect("UTF-8")]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("record without --threads"), "{text}");
+}
+
+#[test]
 fn recordings_cannot_be_counted_and_the_remedy_is_named() {
     let output = tdtool(&["report", "--counts", "some.data"]);
     assert_eq!(output.status.code(), Some(2));

@@ -24,6 +24,10 @@ pub enum FileKind {
 /// # Errors
 /// It cannot be read.
 pub fn kind(path: &Path) -> Result<FileKind> {
+    if path.is_dir() {
+        // What `perf record --threads` writes; its reader says what to do.
+        return Ok(FileKind::PerfData);
+    }
     let cannot = |e| Error::failed(format!("cannot read {}", path.display())).because(e);
     let mut start = [0; 16];
     let mut n = 0;
