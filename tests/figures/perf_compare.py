@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The ten hottest functions by `tdtool record` + `report` beside those by `perf record` + `perf report`.
 
-Every program runs once under each, on the same conditions (-F 999 -e cpu-clock, cpu 0). A share agrees if
+Every program runs several times under each in turn, on the same conditions (-F 999 -e cpu-clock, cpu 0): what
+else the machine does then meets both alike. (perf 6.1 ends itself when it records tdtool recording, so that one
+run cannot be sampled by both.) A share agrees if
 the two differ by no more than three standard deviations of both numbers of samples (binomial). Where perf
 names no function (stripped files), modules are compared. Prints a Markdown table; exits with 1 where
 anything disagrees.
@@ -84,12 +86,20 @@ def bare(name):
     return "".join(kept).split(" ")[-1]
 
 
-def by_perf(command, folder):
-    data = os.path.join(folder, "perf.data")
-    subprocess.run(["taskset", "-c", "0", "perf", "record", "-F", FREQUENCY, "-e", "cpu-clock", "-o", data,
-                    "--", *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def record(command, folder, tool):
+    """One run under each."""
+    data, session = os.path.join(folder, "perf.data"), os.path.join(folder, "run.tds")
+    for recorder, output in ("perf", data), (tool, session):
+        subprocess.run(["taskset", "-c", "0", recorder, "record", "-F", FREQUENCY, "-e", "cpu-clock",
+                        "-o", output, "--", *command],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return data, session
+
+
+def by_perf(data):
     text = subprocess.run(["perf", "report", "-i", data, "--no-inline", "-g", "none", "--stdio", "-w", "0,0,0,0",
-                           "--sort", "dso,sym", "-n", "-t", "\t"], check=True, capture_output=True, text=True).stdout
+                           "--sort", "dso,sym", "-n", "-t", "\t"],
+                          check=True, capture_output=True, text=True).stdout
     found = collections.Counter()
     for line in text.splitlines():
         parts = line.split("\t")
@@ -100,10 +110,7 @@ def by_perf(command, folder):
     return found
 
 
-def by_tdtool(command, folder, tool):
-    session = os.path.join(folder, "run.tds")
-    subprocess.run(["taskset", "-c", "0", tool, "record", "-F", FREQUENCY, "-e", "cpu-clock", "-o", session,
-                    "--", *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def by_tdtool(session, tool):
     text = subprocess.run([tool, "report", session, "--format", "json", "--functions", "100000", "--blocks", "0"],
                           check=True, capture_output=True, text=True).stdout
     found = collections.Counter()
@@ -153,13 +160,18 @@ def compare(name, perf, ours):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tool", default="target/release/tdtool")
+    parser.add_argument("--rounds", type=int, default=3, help="runs under each (default 3)")
     parser.add_argument("--all", action="store_true", help="every row, not the summary alone")
     arguments = parser.parse_args()
     tool = os.path.abspath(arguments.tool)
     summary, failed = [], 0
     with tempfile.TemporaryDirectory() as folder:
         for name, command in programs(folder, tool):
-            perf, ours = by_perf(command, folder), by_tdtool(command, folder, tool)
+            perf, ours = collections.Counter(), collections.Counter()
+            for _ in range(arguments.rounds):
+                data, session = record(command, folder, tool)
+                perf.update(by_perf(data))
+                ours.update(by_tdtool(session, tool))
             if "C++" in name:
                 perf, ours = merged(perf), merged(ours)
             else:
