@@ -62,8 +62,8 @@ def programs(folder, tool):
 
 
 def plain(name):
-    """A name without what tools write differently: spaces, clones, hashes, arguments."""
-    name = re.sub(r"::h[0-9a-f]{16}$", "", name.strip())
+    """A name without what tools write differently: spaces, clones, hashes, versions."""
+    name = re.sub(r"::h[0-9a-f]{16}$|@@?[A-Z]+_[0-9.]+$", "", name.strip())
     name = re.sub(r" \[clone [^\]]*\]|\s+", "", name)
     return name
 
