@@ -228,3 +228,104 @@ fn the_hottest_block_is_measured_by_itself() {
     }
     eprintln!("skipped: the core was shared all the time");
 }
+
+/// A loop whose block takes long, and nested ones whose innermost is too hot to be counted.
+const COUNTED: &str = r#"
+#include <stdlib.h>
+static char space[1 << 19];
+__attribute__((noinline)) void fill(long n) {
+    for (long i = 0; i < n; i++) {
+        char *to = space;
+        long count = sizeof space;
+        __asm__ volatile("rep stosb" : "+D"(to), "+c"(count) : "a"(i) : "memory");
+    }
+}
+__attribute__((noinline)) unsigned nested(long n, unsigned x) {
+    for (long i = 0; i < n; i++)
+        for (long j = 0; j < 3000; j++) {
+            x = x * 1664525u + 1013904223u;
+            __asm__ volatile("" : "+r"(x));
+        }
+    return x;
+}
+int main(int argc, char **argv) {
+    fill(atol(argv[1]));
+    return nested(atol(argv[2]), argc) == 1;
+}
+"#;
+
+/// A report with counts of [`COUNTED`]; `None`, said aloud, where it cannot be made.
+fn counted(arguments: [&str; 2]) -> Option<serde_json::Value> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, binary) = (folder.path().join("counted.c"), folder.path().join("counted"));
+    std::fs::write(&source, COUNTED).expect("written");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-g", "-o"]).arg(&binary).arg(&source);
+    if !gcc.status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: gcc makes no program here");
+        return None;
+    }
+    let binary = binary.to_str().expect("UTF-8");
+    let run = tdtool(&[
+        "report",
+        "--counts",
+        "--blocks",
+        "2",
+        "--format",
+        "json",
+        "--",
+        binary,
+        arguments[0],
+        arguments[1],
+    ]);
+    let errors = String::from_utf8_lossy(&run.stderr);
+    if errors.contains("breakpoints") || errors.contains("nothing can be sampled") {
+        eprintln!("skipped: {errors}");
+        return None;
+    }
+    Some(json(&run))
+}
+
+/// The hottest block of a function.
+fn block<'r>(report: &'r serde_json::Value, function: &str) -> Option<&'r serde_json::Value> {
+    report["blocks"].as_array()?.iter().find(|b| b["function"] == function)
+}
+
+#[test]
+fn every_entry_of_a_block_is_counted() {
+    let Some(report) = counted(["9000", "1"]) else { return };
+    let block = block(&report, "fill").expect("the block that takes the time");
+    // The loop runs as often as the argument says.
+    assert_eq!(block["entries"].as_f64(), Some(9000.0), "{block}");
+    assert_eq!(block["entries_error"].as_f64(), Some(0.0), "{block}");
+    assert!(block["ns_per_entry"].as_f64().is_some_and(|ns| ns > 0.0), "{block}");
+}
+
+#[test]
+fn a_block_that_is_too_hot_to_be_counted_follows_from_its_loops() {
+    let Some(report) = counted(["1", "40000"]) else { return };
+    let block = block(&report, "nested").expect("the innermost loop");
+    let (entries, error) = (block["entries"].as_f64(), block["entries_error"].as_f64());
+    let (entries, error) = (entries.expect("known"), error.expect("known"));
+    // 40,000 times 3,000; the first 50,000 entries alone are of more than 16 turns of the outer loop.
+    assert!(error > 0.0 && error < 0.2, "{block}");
+    // The error is that of two standard deviations: half as much again is hardly ever exceeded.
+    assert!((entries / 1.2e8 - 1.0).abs() <= 1.5 * error, "{block}");
+}
+
+#[test]
+fn a_folder_of_perf_record_threads_is_refused_with_its_remedy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = tdtool(&["report", folder.path().to_str().expect("UTF-8")]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("record without --threads"), "{text}");
+}
+
+#[test]
+fn recordings_cannot_be_counted_and_the_remedy_is_named() {
+    let output = tdtool(&["report", "--counts", "some.data"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("--counts") && text.contains("-- COMMAND"), "{text}");
+}

@@ -1,5 +1,6 @@
 //! Where the time goes: a recording's hot functions and blocks, into a report.
 
+use super::entries::{self, CountAsk};
 use crate::block::{Options, Profiler, Status};
 use crate::code::Block;
 use crate::profile::hot::{Filter, HotBlock, Profile};
@@ -28,6 +29,8 @@ pub struct CodeAsk {
     pub search: Search,
     /// Whether the hottest blocks are measured by themselves.
     pub measure: bool,
+    /// Whether it is counted how often the hottest blocks run, and where.
+    pub count: Option<CountAsk>,
     /// Where folded stacks go.
     pub folded: Option<PathBuf>,
 }
@@ -41,6 +44,7 @@ impl Default for CodeAsk {
             filter: Filter::default(),
             search: Search::default(),
             measure: false,
+            count: None,
             folded: None,
         }
     }
@@ -114,6 +118,9 @@ pub fn enter(
             report.blocks[number].measured = Some(measured(&mut sandbox, profile, block)?);
         }
         progress(blocks.len(), blocks.len());
+    }
+    if let Some(count) = &ask.count {
+        entries::enter(report, profile, &blocks, count, progress)?;
     }
     if let Some(path) = &ask.folded {
         write_folded(profile, path)?;

@@ -7,6 +7,7 @@ mod advise;
 mod choose;
 pub mod code;
 mod drilldown;
+pub mod entries;
 mod examine;
 mod fill;
 mod imported;

@@ -36,6 +36,10 @@ pub fn kind(path: &Path) -> Result<FileKind> {
         }
     };
     if path.is_dir() {
+        // What `perf record --threads` writes; its reader says what to do.
+        if path.join("data").is_file() {
+            return Ok(FileKind::PerfData);
+        }
         return Err(is_folder(path));
     }
     let mut start = [0; 16];
@@ -62,9 +66,17 @@ pub fn kind(path: &Path) -> Result<FileKind> {
 /// # Errors
 /// It cannot be read, or is damaged before its first record.
 pub fn open(path: &Path) -> Result<Option<Recording>> {
+    open_with(path, true)
+}
+
+/// As [`open`]; without `chains`, call chains may be left out.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(path: &Path, chains: bool) -> Result<Option<Recording>> {
     match kind(path)? {
         FileKind::Session => session::load_recording(path).map(Some),
-        FileKind::PerfData => perfdata::read(path).map(Some),
+        FileKind::PerfData => perfdata::read_with(path, chains).map(Some),
         FileKind::Other => Ok(None),
     }
 }

@@ -33,7 +33,9 @@ pub fn of_files(
         _ => imported(library, ask)?,
     };
     let wanted = code.filter(|_| kind != recording::FileKind::Other);
-    let Some(recording) = wanted.map(|_| recording::open(path)).transpose()?.flatten() else {
+    let Some(recording) =
+        wanted.map(|ask| recording::open_with(path, ask.filter.chains)).transpose()?.flatten()
+    else {
         if reports.is_empty() {
             return Err(Error::usage(format!("{} has samples alone", path.display()))
                 .hint("leave out --no-code"));
@@ -46,6 +48,9 @@ pub fn of_files(
     if let (Some(code), Some(last)) = (code, reports.last_mut()) {
         enter(last, &recording, code, progress)?;
     }
+    // Taking hundreds of thousands of samples apart one by one would take as long as decoding them;
+    // there is one recording in a process, and it ends with it.
+    std::mem::forget(recording);
     Ok(reports)
 }
 

@@ -144,11 +144,17 @@ impl Engine {
         ]
     }
 
-    /// Share of `rounds` calibration rounds in which nothing else used the core.
+    /// Core cycles per tick of the time stamp counter just now; `None` where no calm rounds say.
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn calm_share(&mut self, rounds: usize) -> Result<f64> {
+    pub fn cycles_per_tick(&mut self) -> Result<Option<f64>> {
+        let rounds = self.calibrations(64)?;
+        Ok(TscClock::cycles_per_tick(&rounds).ok())
+    }
+
+    /// Rounds of the clock's segments by themselves; none where they did not run.
+    fn calibrations(&mut self, rounds: usize) -> Result<Vec<Calibration>> {
         self.worker()?;
         let segments = self.clock_segments();
         let plan: Vec<_> = (0..rounds.max(4) + 1)
@@ -157,18 +163,25 @@ impl Engine {
             .collect();
         let (ended, ticks) = self.run(&segments, &plan)?;
         if ended != Ended::Done {
-            return Ok(0.0);
+            return Ok(Vec::new());
         }
-        let rounds: Vec<Calibration> = ticks
-            .chunks_exact(4)
-            .skip(1)
-            .map(|t| [t[0], t[1], t[2], t[3]].map(f64::from))
-            .map(|[before, long, short, behind]| Calibration {
-                add: (long, short),
-                multiply: None,
-                sentinel: (before, behind),
-            })
-            .collect();
+        let rounds =
+            ticks.chunks_exact(4).skip(1).map(|t| [t[0], t[1], t[2], t[3]].map(f64::from)).map(
+                |[before, long, short, behind]| Calibration {
+                    add: (long, short),
+                    multiply: None,
+                    sentinel: (before, behind),
+                },
+            );
+        Ok(rounds.collect())
+    }
+
+    /// Share of `rounds` calibration rounds in which nothing else used the core.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn calm_share(&mut self, rounds: usize) -> Result<f64> {
+        let rounds = self.calibrations(rounds)?;
         let Ok(ratio) = TscClock::cycles_per_tick(&rounds) else { return Ok(0.0) };
         self.sentinel.learn(&rounds, ratio);
         let calm = self.sentinel.calm(&rounds, ratio).into_iter().filter(|c| *c).count();

@@ -73,6 +73,14 @@ impl Profiler {
         self.options.values = Some(values);
     }
 
+    /// Core cycles per tick of the time stamp counter just now, where they can be told.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn cycles_per_tick(&mut self) -> Result<Option<f64>> {
+        self.engine.cycles_per_tick()
+    }
+
     /// Measures one block.
     ///
     /// # Errors

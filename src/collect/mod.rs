@@ -3,6 +3,7 @@
 //! A [`Request`] says what to count and on whom; [`perf::measure`] counts it through a
 //! [`kernel::Kernel`], the real one or a scripted one, and returns a [`Measurement`].
 
+pub mod breakpoints;
 pub mod kernel;
 pub mod perf;
 pub mod recorded;

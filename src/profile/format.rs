@@ -20,6 +20,9 @@ pub struct SampleFormat {
     pub regs_intr: u64,
     /// Whether other records than samples end in the sample's ids.
     pub sample_id_all: bool,
+    /// Leave call chains out: who does not follow them saves most of a sample's room.
+    #[serde(skip)]
+    pub leave_chains: bool,
 }
 
 /// `PERF_SAMPLE_*`.

@@ -179,6 +179,11 @@ impl Spaces {
         .as_ref()
     }
 
+    /// The offset in a module's file of code at `address` (p_vaddr).
+    pub fn offset_of(&mut self, module: usize, address: u64) -> Option<u64> {
+        self.layout(module)?.offset_of(address)
+    }
+
     /// Name of a thread now.
     pub fn thread_name(&self, pid: u32, tid: u32) -> Option<&str> {
         self.names.get(&(pid, tid)).map(|name| &**name)

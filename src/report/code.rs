@@ -63,6 +63,25 @@ pub struct BlockRow {
     /// The block by itself, where that was asked for.
     #[serde(default)]
     pub measured: Option<Clean>,
+    /// How often it was entered: in a run of the command, or a second of a live process.
+    #[serde(default)]
+    pub entries: Option<f64>,
+    /// Half width of what is known of `entries`, as a ratio; 0 where every entry was counted.
+    #[serde(default)]
+    pub entries_error: Option<f64>,
+    /// How `entries` are known, or why they are not; absent where they were not asked for.
+    #[serde(default)]
+    pub entries_how: Option<String>,
+    /// Half width of what is known of the time and cycles of an entry, as a ratio: two standard
+    /// deviations of the number of samples, and the error of `entries`.
+    #[serde(default)]
+    pub per_entry_error: Option<f64>,
+    /// Time of the block for each entry, nanoseconds.
+    #[serde(default)]
+    pub ns_per_entry: Option<f64>,
+    /// The same in core cycles, where those are known or can be estimated.
+    #[serde(default)]
+    pub cycles_per_entry: Option<f64>,
 }
 
 /// A block by itself, in the block profiler's sandbox.
@@ -114,7 +133,7 @@ impl BlockRow {
             loop_depth: block.loop_depth,
             file: block.file.clone(),
             line: block.line,
-            measured: None,
+            ..Self::default()
         }
     }
 }

@@ -12,10 +12,12 @@
 //! | `bank.rs` | readings kept by merging neighbours |
 //! | `result.rs` | readings → [`crate::counts::Counts`] |
 //! | `software.rs` | software events and wait4 |
+//! | `breakpoint.rs` | execute breakpoints |
 //! | `sampled.rs`, `ring.rs` | events that write records, and the rings they write them into |
 //! | `events.rs`, `live.rs`, `child.rs`, `signals.rs`, `clock.rs` | the real kernel; with the two above the only `unsafe` |
 
 mod bank;
+mod breakpoint;
 mod child;
 mod clock;
 mod events;
@@ -33,7 +35,9 @@ mod sampled;
 mod signals;
 mod software;
 
-pub use clock::tsc_hz;
+pub use breakpoint::{Breakpoint, MOST as MOST_BREAKPOINTS};
+pub(crate) use child::Child;
+pub use clock::{tsc_hz, tsc_hz_here};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use events::Events;
 pub(crate) use live::software;

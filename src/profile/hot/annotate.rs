@@ -3,6 +3,7 @@
 use super::gather::Tally;
 use super::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Profile};
 use crate::code::flow::{BasicBlock, Edge, Flow, flow};
+use crate::profile::module::Kind;
 use crate::profile::space::Place;
 
 /// Functions longer than this are not cut into blocks: no compiler makes one, but a damaged symbol
@@ -60,6 +61,43 @@ impl Profile {
         let module = module.and_then(|m| self.spaces.modules.all.get(m));
         let module = module.ok_or_else(|| "no module is known there".to_owned())?;
         self.symbols.code(module, block.start, block.end).map_err(|gap| gap.to_string())
+    }
+
+    /// The path of the file that a block of user code lies in, and the offset there of `address`.
+    ///
+    /// # Errors
+    /// It lies in no file, in words.
+    pub fn offset(&mut self, block: &HotBlock, address: u64) -> Result<(String, u64), String> {
+        let number = self.keys.get(block.function).map_or(usize::MAX, |key| key.0);
+        let module = self.spaces.modules.all.get(number).filter(|m| m.kind == Kind::File);
+        let Some(path) = module.map(|m| m.path.clone()) else {
+            return Err("its code is the kernel's or lies in no file".to_owned());
+        };
+        match self.spaces.offset_of(number, address) {
+            Some(offset) => Ok((path, offset)),
+            None => Err(format!("{path} cannot be read")),
+        }
+    }
+
+    /// Where the loops around a block's own begin, the nearest first, and where its function does:
+    /// places that are reached less often than it, and in step with it.
+    pub fn around(&mut self, block: &HotBlock) -> Vec<u64> {
+        let Some(function) = self.functions.get(block.function).cloned() else { return Vec::new() };
+        let Ok(flow) = self.flow(block.function, &function) else { return Vec::new() };
+        let own = flow.blocks.iter().find(|b| b.start == block.start).and_then(|b| b.innermost);
+        let up = |number: &usize| flow.loops.get(*number).and_then(|l| l.parent);
+        let parents = std::iter::successors(own.as_ref().and_then(up), up);
+        let heads = parents.filter_map(|l| Some(flow.blocks.get(flow.loops.get(l)?.head)?.start));
+        let mut places: Vec<u64> = heads.take(flow.loops.len()).collect();
+        places.push(function.start);
+        places.dedup();
+        places.retain(|place| *place != block.start);
+        places
+    }
+
+    /// What all samples that count weigh: the sum of their periods where they have any.
+    pub fn weight(&self) -> f64 {
+        self.gathered.total.weight
     }
 
     fn flow(&mut self, index: usize, function: &HotFunction) -> Result<Flow, String> {

@@ -47,6 +47,7 @@ pub fn parse(bytes: &[u8]) -> Option<Event> {
             regs_user: at(80),
             regs_intr: at(96),
             sample_id_all: flags & SAMPLE_ID_ALL != 0,
+            leave_chains: false,
         },
         ids: Vec::new(),
         period: at(16),

@@ -34,6 +34,14 @@ pub fn recognise(start: &[u8]) -> bool {
 /// # Errors
 /// It cannot be read, is no perf.data, or is damaged before its first sample.
 pub fn read(path: &Path) -> Result<Recording> {
+    read_with(path, true)
+}
+
+/// As [`read`]; without `chains`, call chains are left out.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(path: &Path, chains: bool) -> Result<Recording> {
     let source = path.display().to_string();
     let failed = || Error::failed(format!("cannot read {source}"));
     if path.is_dir() {
@@ -42,7 +50,7 @@ pub fn read(path: &Path) -> Result<Recording> {
             .hint("record without --threads"));
     }
     let bytes = std::fs::read(path).map_err(|e| failed().because(e))?;
-    parse(&bytes, &source)
+    parse_with(&bytes, &source, chains)
 }
 
 /// Reads a whole perf.data file that is already in memory; `source` names it.
@@ -50,6 +58,10 @@ pub fn read(path: &Path) -> Result<Recording> {
 /// # Errors
 /// As [`read`].
 pub fn parse(bytes: &[u8], source: &str) -> Result<Recording> {
+    parse_with(bytes, source, true)
+}
+
+fn parse_with(bytes: &[u8], source: &str, chains: bool) -> Result<Recording> {
     let failed = |why: String| {
         Error::failed(format!("cannot read {source} as a perf.data file"))
             .because(why)
@@ -62,6 +74,7 @@ pub fn parse(bytes: &[u8], source: &str) -> Result<Recording> {
     if events.is_empty() {
         return Err(failed("it does not say which events were recorded".into()));
     }
+    events.iter_mut().for_each(|event| event.format.leave_chains = !chains);
     let mut reading = Reading::new(&events);
     if let Err(why) = container::records(&events, &stream.parts, |k, m, b| reading.take(k, m, b)) {
         if reading.samples == 0 {

@@ -10,6 +10,12 @@ const USER: u64 = 512_u64.wrapping_neg();
 const USER_DEFERRED: u64 = 640_u64.wrapping_neg();
 const MAX: u64 = 4095_u64.wrapping_neg();
 
+/// Goes past it.
+pub fn skip(body: &mut Cursor) -> Result<(), Malformed> {
+    let count = body.u64("CALLCHAIN")?;
+    body.bytes(count.saturating_mul(8), "CALLCHAIN").map(|_| ())
+}
+
 /// Decodes it. Before the first marker stands what ran in the `mode` of the record's header.
 pub fn decode(body: &mut Cursor, mode: u16) -> Result<Vec<Frame>, Malformed> {
     let count = body.u64("CALLCHAIN")?;

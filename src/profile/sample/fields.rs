@@ -84,7 +84,11 @@ fn context(
         }
     }
     if has(field::CALLCHAIN) {
-        s.chain = chain::decode(body, mode)?;
+        if format.leave_chains {
+            chain::skip(body)?;
+        } else {
+            s.chain = chain::decode(body, mode)?;
+        }
     }
     if has(field::RAW) {
         let size = body.u32("RAW")?;

@@ -88,6 +88,13 @@ impl Layout {
             .or_else(|| executable().find(on_page))?;
         Some(offset.wrapping_sub(segment.offset).wrapping_add(segment.address))
     }
+
+    /// The offset in the file of code at `address` (p_vaddr).
+    pub fn offset_of(&self, address: u64) -> Option<u64> {
+        let inside = |s: &&Segment| address >= s.address && address - s.address < s.file_size;
+        let segment = self.segments.iter().filter(|s| s.executable).find(inside)?;
+        Some(address - segment.address + segment.offset)
+    }
 }
 
 fn read<'data, E, R>(data: R) -> object::Result<Layout>

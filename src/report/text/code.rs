@@ -78,12 +78,34 @@ impl Renderer<'_> {
                 row.loop_depth
             );
             writeln!(self.out, "{}", line.trim_end())?;
+            if let Some(text) = entered(row) {
+                self.paragraph("                   in the program: ", &text)?;
+            }
             if let Some(clean) = &row.measured {
                 self.paragraph("                   by itself: ", &by_itself(clean))?;
             }
         }
         Ok(())
     }
+}
+
+/// How often the block is entered and what an entry costs; nothing where that was not asked for.
+fn entered(row: &BlockRow) -> Option<String> {
+    let how = row.entries_how.as_deref()?;
+    let Some(entries) = row.entries else { return Some(format!("entries {how}")) };
+    let error = match row.entries_error {
+        Some(error) if error > 0.0 => format!(" ± {:.1} %", 100.0 * error),
+        _ => String::new(),
+    };
+    let mut text = format!("{entries:.0}{error} entries ({how})");
+    let cycles = row.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles"));
+    let time = row.ns_per_entry.map(|ns| format!("{ns:.2} ns"));
+    let each: Vec<String> = cycles.into_iter().chain(time).collect();
+    if !each.is_empty() {
+        let error = row.per_entry_error.map(|e| format!(" (± {:.0} %)", 100.0 * e));
+        text += &format!("; each {}{}", each.join(" = "), error.unwrap_or_default());
+    }
+    Some(text)
 }
 
 /// What the block costs by itself.

@@ -95,6 +95,12 @@ impl ReportArgs {
                 "leave out the file, or the command and its target",
             ));
         }
+        if import && self.code.counts {
+            return Err(usage(
+                "--counts needs the program itself: a recording cannot be run",
+                "tdtool report --counts -- COMMAND, or -p PID; --measure works on recordings",
+            ));
+        }
         let only_live = [
             ("--repeat", self.repeat > 1),
             ("--no-multiplex", self.no_multiplex),

@@ -22,6 +22,10 @@ pub struct CodeArgs {
     /// Measure each of the hottest blocks by itself
     #[arg(long, help_heading = "Where the time goes")]
     pub measure: bool,
+    /// Count how often each of the hottest blocks runs, by execute breakpoints in further runs of
+    /// the command (or a window of -p PID): entries, and cycles per entry
+    #[arg(long, conflicts_with_all = ["thread", "time"], help_heading = "Where the time goes")]
+    pub counts: bool,
     /// Samples of this thread or process alone, by number or by a thread's name; repeatable
     #[arg(long, value_name = "ID|NAME", help_heading = "Where the time goes")]
     pub thread: Vec<String>,
@@ -38,7 +42,7 @@ pub struct CodeArgs {
     #[arg(long, value_name = "FILE", help_heading = "Where the time goes")]
     pub folded: Option<PathBuf>,
     /// Say nothing about code; a live measurement is not sampled
-    #[arg(long, conflicts_with_all = ["callers", "measure", "folded"], help_heading = "Where the time goes")]
+    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "folded"], help_heading = "Where the time goes")]
     pub no_code: bool,
 }
 
@@ -69,6 +73,7 @@ impl CodeArgs {
             filter,
             search: Search { roots: self.symfs.clone(), ..Search::default() },
             measure: self.measure,
+            count: None,
             folded: self.folded.clone(),
         }))
     }

@@ -12,6 +12,7 @@ use output::Output;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use tdtool::Result;
+use tdtool::analysis::entries::target as count_target;
 use tdtool::analysis::sampled::{of_files, of_live};
 use tdtool::analysis::{ImportAsk, SampleAsk, Update};
 use tdtool::machine::Machine;
@@ -21,7 +22,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     let library = global.library()?;
     let machine = Machine::detect();
     let mut output = Output::open(&args, global)?;
-    let code = args.code.ask()?;
+    let mut code = args.code.ask()?;
     let progress = &mut |done, all| tell_progress(done, all);
     let files = args.files();
     if !files.is_empty() {
@@ -42,6 +43,9 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let ask = args.live(global)?;
+    if let (true, Some(code)) = (args.code.counts, &mut code) {
+        code.count = Some(count_target(&ask.target, ask.command.as_ref())?);
+    }
     let mut failed = None;
     let sample = SampleAsk { call_chains: args.code.wants_chains(), ..SampleAsk::default() };
     let wanted = code.as_ref().map(|code| (code, &sample));

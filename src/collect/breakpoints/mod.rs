@@ -1,0 +1,73 @@
+//! How often chosen places of a program are reached, by execute breakpoints.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `mod.rs` | what to count and what comes out of it |
+//! | `run.rs` | a run of a command, stopped at its exec, or a window of a live process |
+//! | `place.rs` | places of files → addresses of a process |
+//! | `tally.rs` | counting in turns, so that the slow-down is bounded |
+//! | `cost.rs` | what one hit costs here |
+//!
+//! Each hit costs a debug exception: microseconds. A place that is reached millions of times is
+//! therefore counted in short windows only, and how often it is reached in the whole run follows
+//! from a colder place that is counted throughout: entries of the hot one for each of the cold one,
+//! times the entries of the cold one.
+
+mod cost;
+mod place;
+mod run;
+mod tally;
+
+pub use cost::cost;
+pub use run::{of_command, of_process};
+pub use tally::{Counted, Known};
+
+use std::time::Duration;
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Site {
+    /// Path of the file as the kernel names it.
+    pub path: String,
+    /// Offset in the file.
+    pub offset: u64,
+}
+
+/// How much counting a place may cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Hits at the start of a run after which a place is counted in windows alone.
+    pub first: u64,
+    /// Hits in a window.
+    pub window: u64,
+    /// Longest window.
+    pub longest: Duration,
+    /// Time between windows.
+    pub pause: Duration,
+}
+
+/// At some 9 µs a hit (measured on a virtual machine; bare metal takes about one): half a second at
+/// the start, then a tenth of the time.
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            first: 50_000,
+            window: 5_000,
+            longest: Duration::from_millis(100),
+            pause: Duration::from_millis(400),
+        }
+    }
+}
+
+/// What a run or window gave.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// For each site.
+    pub counted: Vec<Counted>,
+    /// For sites `s` and `a`: hits of both while both were counted, and in how many windows.
+    pub together: Vec<Vec<(u64, u64, u64)>>,
+    /// Wall time.
+    pub wall: Duration,
+    /// A signal ended it.
+    pub interrupted: Option<i32>,
+}
