@@ -100,7 +100,9 @@ pub fn run(
             let ahead = AHEAD * jobs.len();
             scope.spawn(move || {
                 let mut job = Job { next, written, rows, ahead, again: VecDeque::new() };
-                job.work(&mut Profiler::new(options.clone()), options.budget, &sender);
+                let mut profiler = Profiler::new(options.clone());
+                profiler.stay_beside();
+                job.work(&mut profiler, options.budget, &sender);
             });
         }
         drop(sender);

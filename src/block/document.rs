@@ -1,5 +1,6 @@
 //! What is said about a block: `tdtool.block/1`. Text, JSON and CSV are views of it.
 
+use super::settings::{Measured, Settings};
 use super::values::Values;
 use serde::Serialize;
 
@@ -196,6 +197,10 @@ pub struct Report {
     pub schema: &'static str,
     /// The block.
     pub block: Code,
+    /// How it was measured; none for what was not even looked at.
+    pub settings: Option<Settings>,
+    /// What it was measured on.
+    pub machine: Option<Measured>,
     /// How it went.
     pub status: Status,
     /// Why, unless `ok`.
@@ -235,6 +240,8 @@ impl Report {
         Self {
             schema: SCHEMA,
             block,
+            settings: None,
+            machine: None,
             status: Status::Failed,
             reason: None,
             place: None,

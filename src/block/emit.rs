@@ -227,8 +227,9 @@ impl Emitter {
     /// An instruction of the block, its `rip`-relative operand pointed at `rip_area` and its
     /// `lock` prefix replaced by one that means nothing, if `unlocked`.
     pub fn instruction(&mut self, inst: &Inst, unlocked: bool, rip_area: usize) {
-        let start = self.here();
-        let mut bytes = inst.bytes.clone();
+        let (start, first) = (self.here(), self.bytes.len());
+        self.raw(&inst.bytes);
+        let bytes = &mut self.bytes[first..];
         if unlocked && let Some(lock) = lock_prefix(inst) {
             bytes[lock] = 0x3e;
         }
@@ -237,7 +238,6 @@ impl Emitter {
             let distance = rip_area as i64 + low - (start + bytes.len()) as i64;
             bytes[field..field + 4].copy_from_slice(&(distance as i32).to_le_bytes());
         }
-        self.raw(&bytes);
     }
 
     /// The final jump of a block, always to the next byte; conditional ones with the condition

@@ -4,9 +4,10 @@
 use super::clock::{CHAINS, Calibration, Places, Sentinel, TscClock};
 use super::processor::Processor;
 use super::sandbox::layout::{self as at, PAGE, context, mail};
-use super::sandbox::{Ended, Layers, Worker, random};
+use super::sandbox::{Ended, Layers, Worker, prompt, random, stay_on};
 use super::values::Values;
 use crate::Result;
+use crate::machine::{Root, same_kind};
 use std::time::Duration;
 
 /// Offset of the block's code in the region, behind the clock's.
@@ -47,6 +48,10 @@ pub struct Engine {
     tries: u32,
     /// Whether anything ran since the last pages were unmapped.
     ran: bool,
+    /// Whether the next run begins with unmapping them.
+    fresh: bool,
+    /// Whether the thread keeps to the worker's processor.
+    beside: bool,
     /// Workers started so far.
     pub started: u32,
 }
@@ -55,8 +60,8 @@ impl Engine {
     /// An engine whose workers stay on `cpu`, or on one of this thread's processors at a time, and
     /// may be inspected (which counting them may take) if `inspect`.
     pub fn new(cpu: Option<usize>, inspect: bool) -> Self {
-        let cpus = cpu.map_or_else(allowed, |cpu| vec![cpu]);
         let here = nix::sched::sched_getcpu().ok();
+        let cpus = cpu.map_or_else(|| allowed(here), |cpu| vec![cpu]);
         let at = cpus.iter().position(|c| Some(*c) == here).unwrap_or(0);
         Self {
             worker: None,
@@ -71,8 +76,17 @@ impl Engine {
             wide: false,
             tries: 0,
             ran: false,
+            fresh: false,
+            beside: false,
             started: 0,
         }
+    }
+
+    /// Keeps the calling thread, which is the engine's alone from now on, on the worker's
+    /// processor: a command is then two switches of one processor, instead of waking another one
+    /// and being woken by it, and no thread of ours runs beside a worker that is timing.
+    pub fn stay_beside(&mut self) {
+        self.beside = true;
     }
 
     /// A pseudo-random number (xorshift); for dithers and places, not for secrets.
@@ -90,16 +104,25 @@ impl Engine {
     pub fn worker(&mut self) -> Result<&mut Worker> {
         if self.worker.as_ref().is_none_or(Worker::is_gone) {
             self.worker = None;
-            let mut worker =
-                Worker::start(self.cpus.get(self.at).copied(), self.inspect, random())?;
+            let cpu = self.cpus.get(self.at).copied();
+            if self.beside {
+                prompt();
+            }
+            let mut worker = Worker::start(cpu, self.inspect, random())?;
+            self.follow();
             let (code, places) = TscClock::code(at::CODE, Processor::here().instructions_a_cycle());
             worker.write(at::CODE, &code);
             self.clock = places;
             self.started += 1;
-            self.ran = false;
+            (self.ran, self.fresh) = (false, false);
             self.worker = Some(worker);
         }
         self.worker.as_mut().ok_or_else(|| crate::Error::failed("no sandbox worker"))
+    }
+
+    /// The processor that the worker is kept on.
+    pub fn cpu(&self) -> Option<usize> {
+        self.cpus.get(self.at).copied()
     }
 
     /// Ends the worker; the next command starts a fresh one.
@@ -118,8 +141,16 @@ impl Engine {
             // Another core may be of another kind.
             self.sentinel = Sentinel::default();
             self.worker()?.move_to(cpu);
+            self.follow();
         }
         Ok(())
+    }
+
+    /// Goes where the worker is, if the thread is to be there.
+    fn follow(&self) {
+        if let Some(cpu) = self.cpus.get(self.at).filter(|_| self.beside) {
+            stay_on(*cpu);
+        }
     }
 
     /// What protects the host.
@@ -211,19 +242,19 @@ impl Engine {
         Ok(())
     }
 
-    /// Unmaps the last block's pages and sets initial values.
+    /// Has the next run begin without the last block's pages, and sets initial values.
     ///
     /// # Errors
     /// The sandbox cannot be started.
     pub fn prepare(&mut self, values: &Values, physical: usize, pages: usize) -> Result<()> {
         // Not only if the worker says that there are pages: a block may have made it say so.
-        let ran = std::mem::replace(&mut self.ran, false);
-        if ran && self.worker()?.command(mail::UNMAP, WATCHDOG) != Ended::Done {
-            self.discard();
-        }
+        self.fresh |= std::mem::replace(&mut self.ran, false);
+        let fresh = self.fresh;
         let worker = self.worker()?;
         let count = physical.clamp(1, at::PHYSICAL_MAX) as u32;
-        worker.put32(at::MAIL + mail::PAGE_COUNT, 0);
+        if !fresh {
+            worker.put32(at::MAIL + mail::PAGE_COUNT, 0);
+        }
         worker.put32(at::MAIL + mail::PAGE_LIMIT, pages.min(at::PAGES_MAX) as u32);
         worker.put32(at::MAIL + mail::PHYSICAL_COUNT, count);
         worker.put64(at::MAIL + mail::LOWEST, lowest());
@@ -277,6 +308,8 @@ impl Engine {
         let count = schedule.len().min(at::SCHEDULE_MAX);
         self.worker()?;
         self.ran = true;
+        let unmap = std::mem::replace(&mut self.fresh, false);
+        let operation = if unmap { mail::UNMAP_AND_RUN } else { mail::RUN };
         let worker = self.worker()?;
         let base = worker.base();
         for (i, segment) in segments.iter().enumerate().take(mail::SEGMENTS_MAX) {
@@ -291,7 +324,7 @@ impl Engine {
         }
         worker.write(at::SCHEDULE, &words);
         worker.put32(at::MAIL + mail::COUNT, count as u32);
-        let ended = worker.command(mail::RUN, WATCHDOG);
+        let ended = worker.command(operation, WATCHDOG);
         let ticks = match ended {
             Ended::Done => worker.words(at::TICKS, count),
             _ => Vec::new(),
@@ -399,10 +432,16 @@ impl Engine {
     }
 }
 
-/// The processors that this thread may run on.
-fn allowed() -> Vec<usize> {
+/// The processors that this thread may run on, of hybrids those of the kind it runs on now: the
+/// same block takes other times on another kind.
+fn allowed(here: Option<usize>) -> Vec<usize> {
     let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).unwrap_or_default();
-    (0..nix::sched::CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect()
+    let may = (0..nix::sched::CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false));
+    let here = here.and_then(|cpu| u32::try_from(cpu).ok());
+    match here.and_then(|cpu| same_kind(&Root::system(), cpu)) {
+        Some(kind) => may.filter(|cpu| kind.iter().any(|k| *k as usize == *cpu)).collect(),
+        None => may.collect(),
+    }
 }
 
 fn word(bytes: &[u8]) -> u64 {

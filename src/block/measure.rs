@@ -23,6 +23,9 @@ const COUNTED_WARM: u32 = 2;
 /// Tries at the calm rounds of one placement before the core counts as shared.
 const ATTEMPTS: usize = 2;
 
+/// Segments that are run in one command, where placements share one.
+const TOGETHER: usize = 256;
+
 /// How a pass went.
 #[derive(Debug)]
 pub enum Pass {
@@ -204,7 +207,8 @@ impl Form {
         Ok(Some(self.explained(&ended, options)))
     }
 
-    /// Cycles per iteration by a few runs, whoever else uses the core; at least 0.05.
+    /// Cycles per iteration by a few runs, whoever else uses the core; at least 0.05. Before them
+    /// the copies run `longest` times without a pause: that may fail, or find more pages.
     ///
     /// # Errors
     /// The sandbox cannot be started. A block that does not run is a [`Failure`].
@@ -212,13 +216,12 @@ impl Form {
         &self,
         engine: &mut Engine,
         options: &Options,
+        longest: Option<u32>,
     ) -> Result<std::result::Result<f64, Failure>> {
         self.install(engine)?;
-        if let Some(failure) = self.rehearse(engine, options)? {
-            return Ok(Err(failure));
-        }
-        let rounds = match self.rounds(engine, 0, 4)? {
-            Ok(rounds) => rounds,
+        let longest = longest.map(|repeat| Segment { repeat, ..self.pairs[0].0 });
+        let rounds = match self.rounds(engine, &[0], 4, longest)? {
+            Ok(rounds) => rounds.into_iter().flatten().collect::<Vec<_>>(),
             Err(ended) => return Ok(Err(self.explained(&ended, options))),
         };
         let calibrations: Vec<Calibration> = rounds.iter().map(|r| r.calibration).collect();
@@ -258,9 +261,9 @@ impl Form {
         }
         for _ in 0..ATTEMPTS {
             let mut tried = Vec::new();
-            for placement in &timed.waiting {
-                match self.rounds(engine, *placement, rounds)? {
-                    Ok(rounds) => tried.push((*placement, rounds)),
+            for placements in timed.waiting.chunks(together(rounds)) {
+                match self.rounds(engine, placements, rounds, None)? {
+                    Ok(all) => tried.extend(placements.iter().copied().zip(all)),
                     Err(ended) => return Ok(Pass::Failed(self.explained(&ended, options))),
                 }
             }
@@ -274,27 +277,25 @@ impl Form {
         Ok(Pass::Contended)
     }
 
-    /// The ticks of `count` rounds: sentinel, short run, long run, sentinel, and calibration
-    /// chains in turn.
+    /// The ticks of `count` rounds of each placement. If given, `first` runs once before them all.
     fn rounds(
         &self,
         engine: &mut Engine,
-        placement: usize,
+        placements: &[usize],
         count: usize,
-    ) -> Result<std::result::Result<Vec<Round>, Ended>> {
+        first: Option<Segment>,
+    ) -> Result<std::result::Result<Vec<Vec<Round>>, Ended>> {
         let mut segments = engine.clock_segments().to_vec();
-        let (long, short) = (segments.len(), segments.len() + 1);
-        segments.extend([self.pairs[placement].0, self.pairs[placement].1]);
+        let (clock, count) = (segments.len(), (count + WARM).min(at::SCHEDULE_MAX / 8));
         let mut plan = Vec::new();
-        let most = at::SCHEDULE_MAX / 8;
-        let count = (count + WARM).min(most);
-        // Three chains at least, where there are few rounds.
-        let every = if count < 16 { 2 } else { 4 };
-        for round in 0..count {
-            plan.extend([4, short, long, 4, 0, 1]);
-            if round % every == every - 1 {
-                plan.extend([2, 3]);
-            }
+        for (i, placement) in placements.iter().enumerate() {
+            let (long, short) = self.pairs[*placement];
+            segments.extend([long, short]);
+            plan_rounds(clock + 2 * i, count, &mut plan);
+        }
+        if let Some(first) = first {
+            plan.insert(0, segments.len());
+            segments.push(first);
         }
         let dithered: Vec<_> =
             plan.iter().map(|s| (*s, 1 + (engine.random() % 100) as u16)).collect();
@@ -302,19 +303,48 @@ impl Form {
         if ended != Ended::Done || ticks.len() != plan.len() {
             return Ok(Err(ended));
         }
-        let mut ticks = ticks.into_iter().map(f64::from);
-        let mut next = || ticks.next().unwrap_or(f64::NAN);
-        let mut all = Vec::with_capacity(count);
-        for round in 0..count {
-            let [before, short, long, behind, add_long, add_short] = [(); 6].map(|()| next());
-            let multiply = (round % every == every - 1).then(|| (next(), next()));
-            let calibration =
-                Calibration { add: (add_long, add_short), multiply, sentinel: (before, behind) };
-            all.push(Round { long, short, calibration });
-        }
-        all.drain(..WARM);
-        Ok(Ok(all))
+        let mut ticks = ticks.into_iter().skip(usize::from(first.is_some())).map(f64::from);
+        Ok(Ok(placements.iter().map(|_| read_rounds(count, &mut ticks)).collect()))
     }
+}
+
+/// How many placements of so many rounds are run in one command: as many as are done in a fraction
+/// of a millisecond.
+fn together(rounds: usize) -> usize {
+    (TOGETHER / (7 * (rounds + WARM))).clamp(1, 8)
+}
+
+/// Every so many rounds the multiply chains run: three times at least, where there are few rounds.
+fn multiply_every(count: usize) -> usize {
+    if count < 16 { 2 } else { 4 }
+}
+
+/// Rounds of sentinel, short run, long run, sentinel, and calibration chains in turn, where the
+/// segment `long` is the long run and the one behind it the short one.
+fn plan_rounds(long: usize, count: usize, plan: &mut Vec<usize>) {
+    let every = multiply_every(count);
+    for round in 0..count {
+        plan.extend([4, long + 1, long, 4, 0, 1]);
+        if round % every == every - 1 {
+            plan.extend([2, 3]);
+        }
+    }
+}
+
+/// What [`plan_rounds`] planned, less the rounds that only warm up.
+fn read_rounds(count: usize, ticks: &mut impl Iterator<Item = f64>) -> Vec<Round> {
+    let mut next = || ticks.next().unwrap_or(f64::NAN);
+    let every = multiply_every(count);
+    let mut all = Vec::with_capacity(count);
+    for round in 0..count {
+        let [before, short, long, behind, add_long, add_short] = [(); 6].map(|()| next());
+        let multiply = (round % every == every - 1).then(|| (next(), next()));
+        let calibration =
+            Calibration { add: (add_long, add_short), multiply, sentinel: (before, behind) };
+        all.push(Round { long, short, calibration });
+    }
+    all.drain(..WARM.min(count));
+    all
 }
 
 #[cfg(test)]

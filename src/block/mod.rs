@@ -4,9 +4,9 @@
 //! |---|---|
 //! | `sandbox` | the worker process and what protects the host from it |
 //! | `engine` | the worker as the profiler uses it |
-//! | `emit`, `counter`, `program` | the code around the block |
-//! | `options`, `init`, `repeat` | what can be chosen, and giving a document back |
-//! | `values`, `discover`, `seek`, `search`, `trace` | initial values, pages, the address trace |
+//! | `emit`, `counter`, `needs`, `builder`, `exchange`, `program` | the code around the block |
+//! | `options`, `init`, `settings`, `repeat` | what can be chosen, and giving a document back |
+//! | `values`, `discover`, `seek`, `attempt`, `climb`, `calm`, `search`, `trace` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure`, `timed` | timing |
 //! | `counters`, `pmu` | what a PMU adds: cycles, misses, the top-down tree |
 //! | `invariants`, `subnormal`, `steady` | what held, and how that is known |
@@ -17,9 +17,17 @@
 //! | `watch` | looking on while a block is measured, and calling it off |
 //! | `x86_absent` | what stands in for all this on other architectures |
 
+#[cfg(target_arch = "x86_64")]
+mod attempt;
 pub mod batch;
 #[cfg(target_arch = "x86_64")]
 mod bounds;
+#[cfg(target_arch = "x86_64")]
+mod builder;
+#[cfg(target_arch = "x86_64")]
+mod calm;
+#[cfg(target_arch = "x86_64")]
+mod climb;
 #[cfg(target_arch = "x86_64")]
 mod clock;
 #[cfg(target_arch = "x86_64")]
@@ -37,6 +45,8 @@ mod emit;
 #[cfg(target_arch = "x86_64")]
 mod engine;
 #[cfg(target_arch = "x86_64")]
+mod exchange;
+#[cfg(target_arch = "x86_64")]
 mod failure;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod hostile;
@@ -46,6 +56,8 @@ mod invariants;
 mod kept;
 #[cfg(target_arch = "x86_64")]
 mod measure;
+#[cfg(target_arch = "x86_64")]
+mod needs;
 mod options;
 #[cfg(target_arch = "x86_64")]
 mod pmu;
@@ -64,6 +76,7 @@ mod sandbox;
 mod search;
 #[cfg(target_arch = "x86_64")]
 mod seek;
+mod settings;
 #[cfg(target_arch = "x86_64")]
 mod shape;
 #[cfg(target_arch = "x86_64")]
@@ -97,6 +110,7 @@ pub use options::{ClockSource, Options};
 pub(crate) use processor::Processor;
 pub use profile::{Profiler, rejected};
 pub use repeat::Repeat;
+pub use settings::{Measured, Settings};
 pub use text::{render, render_in_full};
 pub use values::Values;
 pub use watch::Watch;

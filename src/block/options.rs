@@ -27,6 +27,8 @@ pub struct Options {
     pub placements: usize,
     /// Rounds (samples) for each placement and pass.
     pub rounds: usize,
+    /// Cycles that a long run takes, about.
+    pub cycles: f64,
     /// How far batches that agree may lie apart, as a share.
     pub near: f64,
     /// How often a pass may be repeated because the core was shared.
@@ -66,6 +68,9 @@ pub struct Options {
     pub page_limit: usize,
     /// How many sets of initial values are tried.
     pub value_sets: usize,
+    /// What the search for values with fewer pages may cost: in runs, those with many pages counted
+    /// more.
+    pub calming: usize,
     /// Whether address registers that a copy overwrites may be set again before the next.
     pub reseed: bool,
     /// These initial values and no others.
@@ -86,6 +91,7 @@ impl Default for Options {
             passes: 3,
             placements: 4,
             rounds: 16,
+            cycles: 5000.0,
             near: 0.008,
             retries: 3,
             budget: Duration::from_secs(5),
@@ -105,6 +111,7 @@ impl Default for Options {
             physical_pages: 16,
             page_limit: 256,
             value_sets: 16,
+            calming: 120,
             reseed: true,
             values: None,
             init: Vec::new(),
@@ -122,11 +129,13 @@ impl Options {
             passes: 1,
             placements: 2,
             rounds: 8,
+            cycles: 3000.0,
             near: 0.04,
             retries: 1,
             explain: false,
             loop_form: false,
             counts: false,
+            calming: 16,
             ..Self::default()
         }
     }

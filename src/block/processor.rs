@@ -1,5 +1,6 @@
 //! What this processor is: the facts that assumptions and bounds are judged by.
 
+use super::settings::Measured;
 use crate::machine::{Machine, Root, choose};
 use crate::tables::Library;
 use std::sync::OnceLock;
@@ -34,6 +35,8 @@ pub struct OpCache {
 /// The processor.
 #[derive(Debug, Clone)]
 pub struct Processor {
+    /// Its own account of its name.
+    pub name: String,
     /// Name of its event table, if there is one.
     pub table: Option<String>,
     /// Slots a cycle.
@@ -55,6 +58,11 @@ impl Processor {
         HERE.get_or_init(Self::detect)
     }
 
+    /// As documents name it.
+    pub fn named(&self) -> Measured {
+        Measured { processor: self.name.clone(), table: self.table.clone() }
+    }
+
     /// Instructions that it may issue in a cycle, six where that is not known.
     pub fn instructions_a_cycle(&self) -> usize {
         self.width.map_or(6, |width| width as usize)
@@ -70,7 +78,8 @@ impl Processor {
     fn detect() -> Self {
         let root = Root::system();
         let library = Library::embedded();
-        let name = choose(&Machine::at(&root), &library, None)
+        let machine = Machine::at(&root);
+        let name = choose(&machine, &library, None)
             .ok()
             .and_then(|tables| tables.into_iter().next())
             .map(|found| found.table);
@@ -78,6 +87,7 @@ impl Processor {
         let level_1 = table.iter().flat_map(|t| t.tree()).filter(|(_, node)| node.level == 1);
         let level_1: Vec<_> = level_1.map(|(_, n)| (n.id.clone(), n.label.clone())).collect();
         Self {
+            name: machine.cpu.name,
             width: table.as_ref().map(|t| t.pipeline.width),
             level_1: if level_1.is_empty() { usual_level_1() } else { level_1 },
             data: cache(&root, "Data"),

@@ -8,16 +8,15 @@ use super::document::{FormResult, Forms, Report, Status, Where};
 use super::engine::{Engine, MXCSR_GRADUAL};
 use super::measure::{self, Form, Pass, Repeat};
 use super::pmu::Source;
+use super::processor::Processor;
 use super::program::Needs;
 use super::repeat::other_pages;
+use super::settings::Settings;
 use super::timed::Timed;
 use super::{Options, invariants, shape};
 use crate::Result;
 use crate::code::Block;
 use std::time::{Duration, Instant};
-
-/// Cycles that a long run should take.
-const CYCLES: f64 = 5000.0;
 
 /// Neighbours come and go within a millisecond: so long the core is watched without a pause, and
 /// after that with these.
@@ -81,12 +80,24 @@ impl Profiler {
         self.engine.cycles_per_tick()
     }
 
+    fn settings(&self) -> Settings {
+        Settings::of(&self.options, self.source.clock_name(), self.engine.cpu())
+    }
+
+    /// Keeps the calling thread, which measures and does nothing else from now on, on the
+    /// processor that it measures on: commands to the sandbox take less time then.
+    pub fn stay_beside(&mut self) {
+        self.engine.stay_beside();
+    }
+
     /// Measures one block.
     ///
     /// # Errors
     /// The sandbox cannot be started. Whatever is wrong with the block is in the report.
     pub fn measure(&mut self, block: &Block) -> Result<Report> {
         let mut report = empty(block);
+        report.machine = Some(Processor::here().named());
+        report.settings = Some(self.settings());
         if let Some(refusal) = block.refusal() {
             report.status = Status::Rejected;
             report.reason = Some(refusal.reason);
@@ -117,6 +128,7 @@ impl Profiler {
             // Perhaps the worker was kept from running rather than busy.
             outcome = self.attempt(block, &mut report)?;
         }
+        report.settings = Some(self.settings());
         if let Err(failure) = outcome {
             // Whatever it may have left behind goes with its worker.
             self.engine.discard();
@@ -137,7 +149,7 @@ impl Profiler {
             Err(failure) => return Ok(Err(failure)),
         };
         let wanted = self.options.least_instructions.div_ceil(copies * block.instructions.len());
-        let repeat = (CYCLES / (rough * copies as f64)).ceil().max(wanted as f64);
+        let repeat = (self.options.cycles / (rough * copies as f64)).ceil().max(wanted as f64);
         let repeat = repeat.clamp(1.0, f64::from(REPEAT)) as u32;
         let shape = (copies, how, repeat);
         let offsets = shape::offsets(&self.options);
@@ -185,7 +197,8 @@ impl Profiler {
         needs: &Needs,
     ) -> Result<std::result::Result<(Found, Look), Failure>> {
         let all = shape::copies(block, &self.options);
-        for copies in shape::few(block, &self.options).into_iter().chain([all]) {
+        let few = shape::few(block, &self.options).filter(|_| !shape::moves(block));
+        for copies in few.into_iter().chain([all]) {
             let last = copies == all;
             let found = match discover(&mut self.engine, block, needs, copies, &self.options)? {
                 Ok(found) if last || (found.is_stationary() && found.copies == copies) => found,
@@ -230,16 +243,9 @@ impl Profiler {
                 break;
             }
             let look = measure::unrolled(block, needs, found, (copies, how, 1), &[0]);
-            let mut rough = look.rough(&mut self.engine, &self.options)?;
-            if matches!(how, Repeat::Counted(_)) && rough.is_ok() {
-                // As long as it may be repeated when it is timed.
-                let longest = (copies, how, REPEAT);
-                let long = measure::unrolled(block, needs, found, longest, &[0]);
-                long.install(&mut self.engine)?;
-                if let Some(failure) = long.rehearse(&mut self.engine, &self.options)? {
-                    rough = Err(failure);
-                }
-            }
+            // Without a pause as long as it may be repeated when it is timed.
+            let longest = matches!(how, Repeat::Counted(_)).then_some(REPEAT);
+            let rough = look.rough(&mut self.engine, &self.options, longest)?;
             if self.engine.pages().as_ref() == Some(&found.pages) {
                 match rough {
                     Ok(cycles) => return Ok(Ok((copies, how, cycles))),
@@ -268,7 +274,9 @@ impl Profiler {
         timed: &mut Timed,
     ) -> Result<Option<Failure>> {
         form.install(&mut self.engine)?;
-        if let Some(failure) = form.rehearse(&mut self.engine, &self.options)? {
+        // Events are counted from the start of a command, time only from its last start.
+        let rehearse = self.options.counts || self.source.clock().name() != "tsc";
+        if rehearse && let Some(failure) = form.rehearse(&mut self.engine, &self.options)? {
             return Ok(Some(failure));
         }
         self.source.watch(&mut self.engine, &self.options)?;
@@ -358,7 +366,8 @@ impl Profiler {
         } else {
             48usize.div_ceil(block.instructions.len())
         };
-        let long = (CYCLES / (rough.max(0.05) * copies as f64)).clamp(8.0, 400.0) as u32;
+        let long =
+            (self.options.cycles / (rough.max(0.05) * copies as f64)).clamp(8.0, 400.0) as u32;
         // Where addresses move, no further than the trace: beyond it they may leave the L1 cache.
         let traced = (found.copies / copies).max(2) as u32;
         let long = if found.is_stationary() { long } else { long.min(traced) };

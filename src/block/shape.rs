@@ -4,7 +4,8 @@ use super::Options;
 use super::counter::Counter;
 use super::discover::Found;
 use super::measure::Repeat;
-use crate::code::Block;
+use crate::code::{Block, Inst};
+use iced_x86::Register;
 
 /// Instructions in the longest straight run; more leave the op cache.
 const INSTRUCTIONS: usize = 960;
@@ -37,6 +38,39 @@ pub fn few(block: &Block, options: &Options) -> Option<usize> {
     }
     let few = (FEW / block.instructions.len()).min(FEW_BYTES / block.bytes.len()).max(4);
     Some(few).filter(|few| *few < copies(block, options))
+}
+
+/// Whether it is plain that addresses change from copy to copy: the stack pointer goes one way, or a
+/// register that addresses are made of is counted up or down.
+pub fn moves(block: &Block) -> bool {
+    use iced_x86::Mnemonic as M;
+    let count =
+        |mnemonic| block.instructions.iter().filter(|i| i.decoded.mnemonic() == mnemonic).count();
+    let mut address = Vec::new();
+    for memory in block.instructions.iter().flat_map(|i| &i.memory) {
+        address.extend([memory.base(), memory.index()].map(Register::full_register));
+    }
+    let counts = |inst: &Inst| {
+        let decoded = &inst.decoded;
+        matches!(decoded.mnemonic(), M::Add | M::Sub | M::Inc | M::Dec)
+            && decoded.op_count() > 0
+            && (decoded.op_count() == 1 || !decoded.op1_register().is_gpr())
+            && decoded.op0_register().is_gpr64()
+            && decoded.memory_base() == Register::None
+            && address.contains(&decoded.op0_register())
+    };
+    let set = |inst: &Inst, register: Register| {
+        inst.registers.iter().any(|used| {
+            used.register().full_register() == register
+                && Inst::writes(used.access())
+                && !Inst::reads(used.access())
+        })
+    };
+    count(M::Push) != count(M::Pop)
+        || block.instructions.iter().any(|inst| {
+            let register = inst.decoded.op0_register();
+            counts(inst) && !block.instructions.iter().any(|other| set(other, register))
+        })
 }
 
 /// Ways to run the unrolled form, the best first: how many copies it has, and how it repeats them.

@@ -1,7 +1,6 @@
 //! The fastest state that rounds of several batches are in.
 
 use super::stats::mean;
-use std::collections::BTreeMap;
 
 /// Batches that must have met it: so many, and of many batches one in so many.
 const AGREE: (usize, usize) = (2, 6);
@@ -100,12 +99,13 @@ fn values(rounds: &[Run]) -> Vec<f64> {
 
 /// The means of the batches that met a group: a single round of a batch may be a stray.
 fn met(group: &[Run], rounds: usize, batches: usize) -> Vec<f64> {
-    let mut each: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    let mut each = vec![(0.0, 0usize); batches];
     for (cycles, batch, _) in group {
-        each.entry(*batch).or_default().push(*cycles);
+        let (sum, count) = &mut each[*batch];
+        (*sum, *count) = (*sum + cycles, *count + 1);
     }
     let enough = if rounds >= 2 * MET * batches { MET } else { 1 };
-    each.into_values().filter(|own| own.len() >= enough).map(|own| mean(&own)).collect()
+    each.iter().filter(|own| own.1 >= enough).map(|(sum, count)| sum / *count as f64).collect()
 }
 
 #[cfg(test)]

@@ -15,6 +15,11 @@ const RARE: f64 = 0.25;
 /// How far states met too seldom to be believed may put a result in doubt, as a share.
 const DOUBT: f64 = 0.1;
 
+/// Rounds in which both runs must have been in their states.
+const JOINT: usize = 2;
+/// Share of the fastest rounds that must be in one state of a run.
+const WHOLE: f64 = 0.75;
+
 /// The calm rounds of one placement in one pass.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
@@ -74,14 +79,17 @@ impl Timed {
         if self.batches.is_empty() {
             return None;
         }
-        let fastest = |of| self.fastest(of).map_or_else(|| self.median(of), |f| f.mean);
-        Some((fastest(long) - fastest(short)) / self.between)
+        let cycles = match self.states() {
+            Some((long, short)) => long.mean - short.mean,
+            None => self.median(long) - self.median(short),
+        };
+        Some(cycles / self.between)
     }
 
     /// Twice the standard error of the state to either side, and as far as faster states would lead
     /// that were met too seldom to be believed; where no state is agreed on, the range of all batches.
     pub fn range(&self) -> Option<(f64, f64)> {
-        if let (Some(long), Some(short)) = (self.fastest(long), self.fastest(short)) {
+        if let Some((long, short)) = self.states() {
             let error = 2.0 * long.error.hypot(short.error) / self.between;
             let (low, high) = self.doubt(&long, &short);
             return Some((low - error, high + error));
@@ -117,9 +125,7 @@ impl Timed {
     /// Whether both runs have a fastest state, and none faster, if seldom met, would change the
     /// result by much.
     pub fn is_reproduced(&self) -> bool {
-        let (Some(long), Some(short)) = (self.fastest(long), self.fastest(short)) else {
-            return false;
-        };
+        let Some((long, short)) = self.states() else { return false };
         let cycles = (long.mean - short.mean) / self.between;
         let (low, high) = self.doubt(&long, &short);
         let near = (DOUBT * cycles).max(self.near * long.mean / self.between);
@@ -139,14 +145,57 @@ impl Timed {
     /// Whether the fastest state is rare or not the fastest seen: it may be met more often, or a
     /// faster one, if it goes on.
     pub fn is_rare(&self) -> bool {
-        let rare = |of| self.fastest(of).is_none_or(|f| f.share < RARE);
-        rare(long) || rare(short) || !self.is_reproduced()
+        let rare = |(long, short): (State, State)| long.share.min(short.share) < RARE;
+        self.states().is_none_or(rare) || !self.is_reproduced()
     }
 
     /// How many batches met the fastest state: of the long run, of the short run.
     pub fn agreeing(&self) -> (usize, usize) {
-        let count = |of| self.fastest(of).map_or(0, |f| f.batches);
-        (count(long), count(short))
+        self.states().map_or((0, 0), |(long, short)| (long.batches, short.batches))
+    }
+
+    /// The fastest state of the long and that of the short run, if there are rounds in which both
+    /// were in theirs. Otherwise the two are alternatives, and their difference would be a number that
+    /// no round gave: then those of the fastest rounds.
+    fn states(&self) -> Option<(State, State)> {
+        let (long, short) = (self.fastest(long)?, self.fastest(short)?);
+        let is_joint = |(l, s): &(f64, f64)| long.holds(*l) && short.holds(*s);
+        if self.pairs().filter(|(_, pair)| is_joint(pair)).take(JOINT).count() >= JOINT {
+            return Some((long, short));
+        }
+        self.joint()
+    }
+
+    /// The state of the rounds that take the least for long and short run together, if it is one of
+    /// both.
+    fn joint(&self) -> Option<(State, State)> {
+        let near = Nearness { share: self.near, step: self.step };
+        let mut sums = Vec::new();
+        for ((batch, round), (long, short)) in self.pairs() {
+            sums.push((long + short, batch, round));
+        }
+        let sum = fastest(sums, self.batches.len(), near)?;
+        let own = |of: fn((f64, f64)) -> f64| {
+            let runs = self.pairs().filter(|(_, (l, s))| sum.holds(l + s));
+            let runs: Vec<Run> = runs.map(|((b, n), pair)| (of(pair), b, n)).collect();
+            let all = runs.len();
+            fastest(runs, self.batches.len(), near).filter(|state| state.share > WHOLE).map(
+                |state| State {
+                    share: state.share * all as f64 / self.pairs().count() as f64,
+                    seldom: Vec::new(),
+                    ..state
+                },
+            )
+        };
+        own(|pair| pair.0).zip(own(|pair| pair.1))
+    }
+
+    /// Batch and round, long and short run, of every round.
+    fn pairs(&self) -> impl Iterator<Item = ((usize, usize), (f64, f64))> {
+        self.batches.iter().enumerate().flat_map(|(batch, own)| {
+            let both = own.long.iter().copied().zip(own.short.iter().copied());
+            both.enumerate().map(move |(round, pair)| ((batch, round), pair))
+        })
     }
 
     /// All runs of a kind.
@@ -228,6 +277,28 @@ mod tests {
             timed(&[(2500.0, 1000.0), (2600.0, 1000.0), (2700.0, 1000.0), (2800.0, 1000.0)]);
         one.batches[0].long = vec![2000.0; 16];
         assert!(!one.is_reproduced());
+    }
+
+    /// The long run is fast where the short one is slow and the other way round: by hand, the
+    /// fastest states by themselves give (2000 − 1000) / 1000 = 1, which no round took; the batches
+    /// take 0.8 and 1.3.
+    #[test]
+    fn the_result_is_one_that_rounds_gave() {
+        let t = timed(&[
+            (2000.0, 1200.0),
+            (2300.0, 1000.0),
+            (2001.0, 1201.0),
+            (2301.0, 1001.0),
+            (1999.0, 1199.0),
+            (2299.0, 999.0),
+        ]);
+        let (low, high) = t.batch_range().unwrap();
+        let cycles = t.cycles().unwrap();
+        assert!((low, high) == (0.8, 1.3) && (cycles - 0.8).abs() < 1e-9, "{cycles}");
+        // Of equally fast rounds of two kinds neither is the result: not reproduced.
+        let mixed =
+            timed(&[(2000.0, 1200.0), (2200.0, 1000.0), (2001.0, 1201.0), (2201.0, 1001.0)]);
+        assert!(!mixed.is_reproduced());
     }
 
     #[test]

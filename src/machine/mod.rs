@@ -22,7 +22,7 @@ pub use load::{Load, Ticks};
 pub use matching::{TableMatch, choose};
 pub use pmu::{Format, Pmu, find_pmus};
 pub use root::Root;
-pub use topology::{LogicalCpu, Topology, parse_cpu_list};
+pub use topology::{LogicalCpu, Topology, parse_cpu_list, same_kind};
 
 use crate::tables::Const;
 

@@ -100,6 +100,18 @@ impl Topology {
     }
 }
 
+/// The CPUs of the same kind as `cpu` on a hybrid, by the kernel's core PMUs (`cpu_core`,
+/// `cpu_atom`, … under `/sys/bus/event_source/devices`); `None` where all are of one kind or that
+/// is not known.
+pub fn same_kind(root: &Root, cpu: u32) -> Option<Vec<u32>> {
+    let kinds = ["cpu_core", "cpu_atom", "cpu_lowpower"];
+    let of = |kind: &&str| {
+        let list = root.text(format!("sys/bus/event_source/devices/{kind}/cpus"))?;
+        parse_cpu_list(&list).filter(|cpus| cpus.contains(&cpu))
+    };
+    kinds.iter().find_map(of)
+}
+
 /// The numbers of a kernel CPU list such as `0-3,8,10-11`; `None` if it is none.
 pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
     let mut all = BTreeSet::new();
@@ -126,5 +138,19 @@ mod tests {
         assert_eq!(parse_cpu_list("3-1"), None);
         assert_eq!(parse_cpu_list("0-99999999"), None);
         assert_eq!(parse_cpu_list("a"), None);
+    }
+
+    #[test]
+    fn cores_of_another_kind_are_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        for (kind, cpus) in [("cpu_core", "0-3\n"), ("cpu_atom", "4-7\n")] {
+            let place = folder.path().join("sys/bus/event_source/devices").join(kind);
+            std::fs::create_dir_all(&place).unwrap();
+            std::fs::write(place.join("cpus"), cpus).unwrap();
+        }
+        let root = Root::at(folder.path());
+        assert_eq!(same_kind(&root, 5), Some(vec![4, 5, 6, 7]));
+        assert_eq!(same_kind(&root, 0), Some(vec![0, 1, 2, 3]));
+        assert_eq!(same_kind(&root, 9), None);
     }
 }

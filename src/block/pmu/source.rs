@@ -84,6 +84,11 @@ impl Source {
         self.clock.as_mut()
     }
 
+    /// The clock's name.
+    pub fn clock_name(&self) -> &'static str {
+        self.clock.name()
+    }
+
     /// Starts to watch the worker for what the kernel counts of any process.
     ///
     /// # Errors

@@ -103,7 +103,7 @@ pub mod context {
 pub mod mail {
     /// [`IDLE`] or [`COMMAND`]; both sides wait on it.
     pub const STATE: usize = 0;
-    /// What to do: [`RUN`] or [`UNMAP`].
+    /// What to do: [`RUN`] or [`UNMAP_AND_RUN`].
     pub const OPERATION: usize = 4;
     /// Entries in the schedule.
     pub const COUNT: usize = 8;
@@ -149,8 +149,8 @@ pub mod mail {
     pub const STARTING: u32 = 2;
     /// Run the schedule.
     pub const RUN: u32 = 0;
-    /// Unmap the block's pages.
-    pub const UNMAP: u32 = 1;
+    /// Unmap the pages of the block before, then run the schedule.
+    pub const UNMAP_AND_RUN: u32 = 1;
     /// All entries ran.
     pub const DONE: u32 = 0;
     /// An exception that mapping a page does not cure.

@@ -96,8 +96,8 @@ global_asm!(
     "push rax",
     "iretq",
     "5:",
-    "cmp dword ptr [rip + .Ltd_base + {MAIL} + {OPERATION}], {UNMAP}",
-    "je .Ltd_unmap",
+    "cmp dword ptr [rip + .Ltd_base + {MAIL} + {OPERATION}], {RUN}",
+    "jne .Ltd_unmap",
     // Refill the physical pages in use and run the schedule from its start.
     ".Ltd_restart:",
     "lea rsp, [rip + .Ltd_base + {STACK}]",
@@ -180,8 +180,7 @@ global_asm!(
     "jmp 6b",
     "7:",
     "mov dword ptr [rip + .Ltd_base + {MAIL} + {PAGE_COUNT}], 0",
-    "xor ebx, ebx",
-    "jmp .Ltd_finish",
+    "jmp .Ltd_restart",
     // An exception: edi signal, rsi siginfo, rdx ucontext. Signal delivery keeps the alignment
     // check flag, so flags come first.
     ".Ltd_signal:",
@@ -265,7 +264,7 @@ global_asm!(
     IDLE = const mail::IDLE,
     COMMAND = const mail::COMMAND,
     OPERATION = const mail::OPERATION,
-    UNMAP = const mail::UNMAP,
+    RUN = const mail::RUN,
     PAGE_COUNT = const mail::PAGE_COUNT,
     PAGE_LIMIT = const mail::PAGE_LIMIT,
     PHYSICAL_COUNT = const mail::PHYSICAL_COUNT,

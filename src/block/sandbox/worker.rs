@@ -58,6 +58,8 @@ pub struct Worker {
     rip_area: usize,
     layers: Layers,
     gone: bool,
+    /// What the kernel says about the process, once that was asked for.
+    status: std::cell::OnceCell<Option<std::fs::File>>,
 }
 
 impl Worker {
@@ -91,6 +93,7 @@ impl Worker {
             rip_area: rip_area(super::random()),
             layers: Layers::default(),
             gone: true,
+            status: std::cell::OnceCell::new(),
         };
         let started = worker.launch(region, cpu, inspect);
         close(region);
@@ -287,7 +290,11 @@ impl Worker {
 
     /// Involuntary context switches so far, from the kernel's account of the process.
     pub fn switches(&self) -> Option<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
+        let path = || format!("/proc/{}/status", self.pid);
+        let file = self.status.get_or_init(|| std::fs::File::open(path()).ok()).as_ref()?;
+        let mut text = [0; 8192];
+        let size = std::os::unix::fs::FileExt::read_at(file, &mut text, 0).ok()?;
+        let status = std::str::from_utf8(&text[..size]).ok()?;
         let line = status.lines().find_map(|l| l.strip_prefix("nonvoluntary_ctxt_switches:"))?;
         line.trim().parse().ok()
     }

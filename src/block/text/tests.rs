@@ -27,6 +27,8 @@ fn invariant(name: &'static str, verdict: Holds, how: &str) -> Invariant {
 /// Two instructions, measured, everything held.
 fn report() -> Report {
     Report {
+        settings: None,
+        machine: None,
         schema: SCHEMA,
         block: Code {
             name: None,

@@ -1,0 +1,119 @@
+//! What a document says about how it was measured, and on what.
+
+use super::Options;
+use serde::Serialize;
+
+/// The settings that a number depends on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Settings {
+    /// `quick`, `default` or `thorough`, where passes, placements and rounds are those of one; else
+    /// none.
+    pub preset: Option<&'static str>,
+    /// `bhive`: one physical page, one set of values, straight code, no register set again;
+    /// `tdtool` otherwise.
+    pub method: &'static str,
+    /// Passes over all placements.
+    pub passes: usize,
+    /// Placements of the code.
+    pub placements: usize,
+    /// Rounds for each placement and pass.
+    pub rounds: usize,
+    /// Passes repeated while the core was shared, at most.
+    pub retries: usize,
+    /// Milliseconds that the block could wait for a core of its own.
+    pub budget_ms: u64,
+    /// `tsc` or `pmu`.
+    pub clock: &'static str,
+    /// The processor it ended on; none where the kernel chose.
+    pub cpu: Option<usize>,
+    /// Most copies in the unrolled form, where the user said.
+    pub copies: Option<usize>,
+    /// Offset of the code from a line of 64 bytes, where the user said.
+    pub align: Option<usize>,
+    /// Whether the throughput is the difference of two unroll factors.
+    pub two_factors: bool,
+    /// Whether the unrolled form is straight code always.
+    pub straight: bool,
+    /// Whether subnormals are computed with.
+    pub gradual_underflow: bool,
+    /// Whether the loop form was asked for.
+    pub loop_form: bool,
+    /// Whether rounds count only if the sentinel was calm.
+    pub sentinel: bool,
+    /// Whether registers may be set again between copies.
+    pub reseed: bool,
+    /// Whether pages are mapped.
+    pub mapping: bool,
+    /// Distinct physical pages.
+    pub physical_pages: usize,
+    /// Pages that the block may touch.
+    pub page_limit: usize,
+    /// Sets of initial values tried.
+    pub value_sets: usize,
+}
+
+/// What it was measured on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measured {
+    /// The processor's name by its own account.
+    pub processor: String,
+    /// Its event table, which gives the width of the pipeline.
+    pub table: Option<String>,
+}
+
+impl Settings {
+    /// Those of `options`, with the clock and the processor that they came to.
+    pub fn of(options: &Options, clock: &'static str, cpu: Option<usize>) -> Self {
+        let bhive = options.straight && options.physical_pages == 1 && options.value_sets == 1;
+        Self {
+            preset: preset(options),
+            method: if bhive && !options.reseed { "bhive" } else { "tdtool" },
+            passes: options.passes,
+            placements: options.placements,
+            rounds: options.rounds,
+            retries: options.retries,
+            budget_ms: u64::try_from(options.budget.as_millis()).unwrap_or(u64::MAX),
+            clock,
+            cpu,
+            copies: options.copies,
+            align: options.align,
+            two_factors: options.two_factors,
+            straight: options.straight,
+            gradual_underflow: options.gradual_underflow,
+            loop_form: options.loop_form,
+            sentinel: options.sentinel,
+            reseed: options.reseed,
+            mapping: options.mapping,
+            physical_pages: options.physical_pages,
+            page_limit: options.page_limit,
+            value_sets: options.value_sets,
+        }
+    }
+}
+
+fn preset(options: &Options) -> Option<&'static str> {
+    let samples = |o: &Options| (o.passes, o.placements, o.rounds);
+    let presets = [
+        ("quick", Options::quick()),
+        ("default", Options::default()),
+        ("thorough", Options::thorough()),
+    ];
+    presets.iter().find(|(_, own)| samples(own) == samples(options)).map(|(name, _)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_and_the_paper_s_method_are_named_and_changed_ones_are_not() {
+        let of = |options: Options| {
+            let settings = Settings::of(&options, "tsc", Some(3));
+            (settings.preset, settings.method)
+        };
+        assert_eq!(of(Options::quick()), (Some("quick"), "tdtool"));
+        assert_eq!(of(Options::default().bhive()), (Some("default"), "bhive"));
+        assert_eq!(of(Options { passes: 7, ..Options::thorough() }), (None, "tdtool"));
+        assert_eq!(Settings::of(&Options::default(), "tsc", Some(3)).cpu, Some(3));
+    }
+}
