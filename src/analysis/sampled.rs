@@ -81,7 +81,7 @@ fn enter(
 ) -> Result<()> {
     let mut profile = code::profile(recording, ask)?;
     // What the counts of the same file have told already.
-    profile.notes.retain(|note| !report.notes.iter().any(|told| told.ends_with(note.as_str())));
+    profile.keep_notes(|note| !report.notes.iter().any(|told| told.ends_with(note)));
     code::enter(report, &mut profile, ask, progress)
 }
 

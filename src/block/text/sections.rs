@@ -3,6 +3,7 @@
 use super::super::document::{FormResult, Holds, Report, Status, Throughput};
 use super::super::values::Values;
 use super::layout::{labelled, paragraph};
+use std::fmt::Write as _;
 
 /// Relative difference of the forms that is worth a remark.
 const DIFFERS: f64 = 0.05;

@@ -53,6 +53,7 @@ fn report() -> Report {
         invariants: vec![invariant("l1-data", Holds::Held, "no memory")],
         bounds: Vec::new(),
         hierarchy: Hierarchy::not_measured("no PMU counts here", &level_1()),
+        what_if: Vec::new(),
         misses: Vec::new(),
         samples: Samples { kept: 192, contended: 0, clock_changed: 0, void: Vec::new() },
         values: Some(Values::default()),

@@ -220,6 +220,11 @@ impl Deref for Profile {
 type Key = (usize, u64);
 
 impl Profile {
+    /// Keeps the notes that are `wanted`.
+    pub fn keep_notes(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.summary.notes.retain(|note| wanted(note));
+    }
+
     /// Attributes the samples of a recording. Programs are looked for in `search`.
     pub fn new(recording: &Recording, filter: &Filter, search: Search) -> Self {
         let origin = Origin {
