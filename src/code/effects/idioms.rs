@@ -152,7 +152,10 @@ fn breaks(instruction: &Instruction, core: Core) -> bool {
         Idiom::VectorZero | Idiom::Greater | Idiom::Equal => !register.is_mm(),
         Idiom::SaturatingZero => core.is_zen() || core.is_intel_big(),
         Idiom::AndNot => core.is_zen(),
-        Idiom::Mask | Idiom::MaskOnes | Idiom::Ternary => false,
+        Idiom::Mask | Idiom::MaskOnes => {
+            core == Core::GoldenCove && !is_mask_and_not(instruction.mnemonic())
+        }
+        Idiom::Ternary => false,
     }
 }
 
@@ -197,6 +200,12 @@ fn is_eliminated(instruction: &Instruction, core: Core) -> bool {
         | M::Vmovdqu64 => to.is_vector_register() && from.is_vector_register(),
         _ => false,
     }
+}
+
+/// `kandn*`, which Golden Cove waits for, unlike `kxor*` and `kxnor*`.
+fn is_mask_and_not(mnemonic: Mnemonic) -> bool {
+    use Mnemonic::{Kandnb, Kandnd, Kandnq, Kandnw};
+    matches!(mnemonic, Kandnb | Kandnw | Kandnd | Kandnq)
 }
 
 fn same_full(one: Register, other: Register) -> bool {
