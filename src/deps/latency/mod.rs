@@ -230,8 +230,8 @@ impl Latencies {
         if effects.breaks_dependency && matches!(input, Input::Register | Input::Memory) {
             return Latency::table(0.0, "breaks the dependency");
         }
-        if effects.may_be_eliminated && input == Input::Register && !self.has_entry(instruction) {
-            return Latency::table(0.0, "done by renaming");
+        if effects.may_be_eliminated && input == Input::Register && output == Output::Register {
+            return renamed(instruction);
         }
         let execution = self.execution(instruction, effects, input, output);
         if input == Input::Address && effects.memory.iter().any(|m| m.load) {
@@ -254,14 +254,6 @@ impl Latencies {
         self.shipped
             .and_then(|t| t.execution(instruction, input, output))
             .unwrap_or_else(|| assumed::execution(instruction))
-    }
-
-    /// Whether the shipped table times what renaming may do: additions of small constants are
-    /// done so, but not without limit.
-    fn has_entry(&self, instruction: &Instruction) -> bool {
-        self.shipped
-            .and_then(|t| t.execution(instruction, Input::Register, Output::Register))
-            .is_some()
     }
 
     /// From a read to a write of `instruction`, by what they are; 0 for `rsp` moved by the stack
@@ -298,4 +290,12 @@ impl Latencies {
             .and_then(|t| t.forwarding(forward))
             .unwrap_or_else(|| assumed::forwarding(forward))
     }
+}
+
+/// What renaming may do: a move always where it can, an addition of a constant not without limit.
+fn renamed(instruction: &Instruction) -> Latency {
+    use iced_x86::Mnemonic::{Add, Dec, Inc, Lea};
+    let adds = matches!(instruction.mnemonic(), Add | Inc | Dec | Lea);
+    let high = if adds { 1.0 } else { 0.0 };
+    Latency { low: 0.0, high, source: Source::Table("done by renaming") }
 }

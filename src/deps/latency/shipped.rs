@@ -20,6 +20,10 @@
 //! scaled_displaced = 2
 //! source = "notes"
 //!
+//! [high_byte]                         # of ah, bh, ch, dh; absent: as any other
+//! cycles = 3
+//! source = "measured"
+//!
 //! [forwarding]
 //! stack = [0, 1]                      # a range where it depends on circumstances
 //! source = "notes"
@@ -59,6 +63,7 @@ pub(super) struct Table {
     by_code: Vec<u16>,
     load: Load,
     lea: Lea,
+    high_byte: Option<Latency>,
     forwarding: BTreeMap<Forward, Latency>,
 }
 
@@ -80,6 +85,9 @@ impl Table {
     pub fn execution(&self, instruction: &Instruction, from: Input, to: Output) -> Option<Latency> {
         if instruction.mnemonic() == Mnemonic::Lea {
             return Some(self.lea.of(instruction));
+        }
+        if let Some(merging) = self.high_byte.filter(|_| uses_high_byte(instruction)) {
+            return Some(merging);
         }
         let number = *self.by_code.get(Form::of(instruction).code as usize)?;
         let entry = self.entries.get(usize::from(number).checked_sub(1)?)?;
@@ -140,6 +148,7 @@ struct File {
     sources: HashMap<String, String>,
     load: Load,
     lea: Lea,
+    high_byte: Option<HighByte>,
     forwarding: ForwardingTable,
     latency: Vec<Row>,
 }
@@ -186,6 +195,18 @@ struct ForwardingTable {
     classes: BTreeMap<String, Range>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HighByte {
+    cycles: Range,
+    source: Name,
+}
+
+fn uses_high_byte(instruction: &Instruction) -> bool {
+    let high = |r| matches!(r, Register::AH | Register::BH | Register::CH | Register::DH);
+    high(instruction.op0_register()) || high(instruction.op1_register())
+}
+
 /// An entry's values; what they are is told above.
 #[derive(Debug, Clone, Deserialize)]
 struct Values {
@@ -216,6 +237,10 @@ pub(super) fn parse(text: &str) -> Result<Table, String> {
         |key: &str| file.sources.get(key).cloned().ok_or(format!("the source {key} is not named"));
     let keys = [file.load.source.0, file.lea.source.0, file.forwarding.source.0];
     let [load, lea, forwarding] = keys.map(name);
+    let high_byte = match &file.high_byte {
+        Some(high) => Some(high.cycles.latency(intern(&name(high.source.0)?))),
+        None => None,
+    };
     let entries = file
         .latency
         .iter()
@@ -237,6 +262,7 @@ pub(super) fn parse(text: &str) -> Result<Table, String> {
         by_code,
         load: file.load,
         lea: file.lea,
+        high_byte,
         forwarding: classes,
     })
 }
