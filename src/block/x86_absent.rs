@@ -30,6 +30,19 @@ impl Profiler {
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only kernels call it"))]
     pub fn start_with(&mut self, _: super::Values) {}
 
+    /// Of no consequence here.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
+    pub fn stay_beside(&mut self) {}
+
+    /// Not known.
+    ///
+    /// # Errors
+    /// None.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only reports call it"))]
+    pub fn cycles_per_tick(&mut self) -> Result<Option<f64>> {
+        Ok(None)
+    }
+
     /// Refuses.
     ///
     /// # Errors
