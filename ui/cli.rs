@@ -1,6 +1,6 @@
 //! Every command and the options all of them share.
 
-use crate::commands::{block, diff, doctor, record, report, shell, tables, workload};
+use crate::commands::{block, deps, diff, doctor, record, report, shell, tables, workload};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -60,6 +60,8 @@ pub enum Command {
     Workload(workload::WorkloadArgs),
     /// Measure a basic block by itself, or thousands of them
     Block(block::BlockArgs),
+    /// Dependencies of a block, through memory too, and the bound of its recurrences
+    Deps(deps::DepsArgs),
     /// What this machine can measure, what blocks the rest, and the remedy
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell

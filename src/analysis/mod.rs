@@ -8,6 +8,7 @@ mod choose;
 pub mod code;
 mod drilldown;
 mod fill;
+pub mod given;
 mod imported;
 mod live;
 mod record;

@@ -24,12 +24,10 @@ impl Signs {
     /// Box drawing, or ASCII.
     pub fn new(ascii: bool) -> Self {
         match ascii {
-            true => {
-                Self { top: '+', bottom: '+', side: '|', dash: '-', head: '>', cross: '+' }
-            }
-            false => {
-                Self { top: '┌', bottom: '└', side: '│', dash: '─', head: '►', cross: '┼' }
-            }
+            true => Self { top: '+', bottom: '+', side: '|', dash: '-', head: '>', cross: '+' },
+            false => Self {
+                top: '┌', bottom: '└', side: '│', dash: '─', head: '►', cross: '┼'
+            },
         }
     }
 }
@@ -110,11 +108,7 @@ mod tests {
 
     #[test]
     fn arrows_that_overlap_get_lanes_of_their_own() {
-        let arrows = [
-            Arrow { from: 0, to: 3 },
-            Arrow { from: 1, to: 2 },
-            Arrow { from: 3, to: 3 },
-        ];
+        let arrows = [Arrow { from: 0, to: 3 }, Arrow { from: 1, to: 2 }, Arrow { from: 3, to: 3 }];
         let lanes = lanes(&arrows, 8);
         let drawn = gutter(&arrows, &lanes, 4, Signs::new(true));
         assert_eq!(drawn, ["+----", "| +--", "| +->", "+-|->"]);

@@ -21,8 +21,7 @@ struct Cell {
     run: u32,
 }
 
-const EMPTY: Cell =
-    Cell { key: 0, value: 0, origins: 0, writers: [NOBODY; 8], run: 0 };
+const EMPTY: Cell = Cell { key: 0, value: 0, origins: 0, writers: [NOBODY; 8], run: 0 };
 
 /// An open hash table of cells; as many as were touched.
 #[derive(Debug)]
@@ -148,13 +147,7 @@ impl Shadow {
         }
         self.used += 1;
         let value = self.fill.unwrap_or_else(|| mix(key ^ self.seed));
-        self.cells[at] = Cell {
-            key,
-            value,
-            origins: origin,
-            writers: [NOBODY; 8],
-            run: self.run,
-        };
+        self.cells[at] = Cell { key, value, origins: origin, writers: [NOBODY; 8], run: self.run };
         at
     }
 
@@ -212,10 +205,7 @@ mod tests {
         shadow.reset(1, None);
         shadow.store(0x1005, 8, &[0x8877_6655_4433_2211, 0, 0, 0, 0, 0, 0, 0], 0, 7);
         shadow.store(0x1006, 1, &[0xff, 0, 0, 0, 0, 0, 0, 0], 0, 8);
-        assert_eq!(
-            read(&mut shadow, 0x1005, 8),
-            (0x8877_6655_4433_ff11, vec![(7, 7), (8, 1)])
-        );
+        assert_eq!(read(&mut shadow, 0x1005, 8), (0x8877_6655_4433_ff11, vec![(7, 7), (8, 1)]));
         assert_eq!(read(&mut shadow, 0x1008, 4), (0x7766_5544, vec![(7, 4)]));
         assert_eq!(read(&mut shadow, 0x1010, 8).1, []);
     }

@@ -2,7 +2,7 @@
 
 mod args;
 mod batch;
-mod input;
+pub mod input;
 mod output;
 mod progress;
 
