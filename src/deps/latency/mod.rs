@@ -230,20 +230,30 @@ impl Latencies {
         if effects.breaks_dependency && matches!(input, Input::Register | Input::Memory) {
             return Latency::table(0.0, "breaks the dependency");
         }
-        if let Some(given) = self.shipped.and_then(|t| t.between(form, input, output)) {
-            return given;
+        if effects.may_be_eliminated && input == Input::Register && output == Output::Register {
+            return renamed(instruction);
         }
-        if effects.may_be_eliminated && input == Input::Register {
-            return Latency::table(0.0, "done by renaming");
-        }
-        let execution = match self.shipped.and_then(|t| t.execution(form, input, output)) {
-            Some(latency) => latency,
-            None => assumed::execution(instruction, effects),
-        };
+        let execution = self.execution(instruction, effects, input, output);
         if input == Input::Address && effects.memory.iter().any(|m| m.load) {
             return self.load(instruction, effects).plus(execution);
         }
         execution
+    }
+
+    /// From operands to results, memory left out.
+    fn execution(
+        &self,
+        instruction: &Instruction,
+        effects: &Effects,
+        input: Input,
+        output: Output,
+    ) -> Latency {
+        if assumed::is_plain_access(instruction, effects) {
+            return Latency::table(0.0, "a plain load or store computes nothing");
+        }
+        self.shipped
+            .and_then(|t| t.execution(instruction, input, output))
+            .unwrap_or_else(|| assumed::execution(instruction))
     }
 
     /// From a read to a write of `instruction`, by what they are; 0 for `rsp` moved by the stack
@@ -263,9 +273,10 @@ impl Latencies {
 
     /// From the address of a load to the loaded value, the cache having it.
     fn load(&self, instruction: &Instruction, effects: &Effects) -> Latency {
-        self.shipped
-            .and_then(|t| t.load(instruction, effects))
-            .unwrap_or_else(|| assumed::load(instruction))
+        match self.shipped {
+            Some(table) => table.load(instruction, effects),
+            None => assumed::load(instruction),
+        }
     }
 
     /// From a store's data register to the register that the load of the same bytes writes: the
@@ -279,4 +290,12 @@ impl Latencies {
             .and_then(|t| t.forwarding(forward))
             .unwrap_or_else(|| assumed::forwarding(forward))
     }
+}
+
+/// What renaming may do: a move always where it can, an addition of a constant not without limit.
+fn renamed(instruction: &Instruction) -> Latency {
+    use iced_x86::Mnemonic::{Add, Dec, Inc, Lea};
+    let adds = matches!(instruction.mnemonic(), Add | Inc | Dec | Lea);
+    let high = if adds { 1.0 } else { 0.0 };
+    Latency { low: 0.0, high, source: Source::Table("done by renaming") }
 }
