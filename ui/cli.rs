@@ -1,6 +1,6 @@
 //! Every command and the options all of them share.
 
-use crate::commands::{block, diff, doctor, kernel, record, report, shell, tables, workload};
+use crate::commands::{block, deps, diff, doctor, kernel, record, report, shell, tables, workload};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -76,6 +76,8 @@ pub enum Command {
     Workload(workload::WorkloadArgs),
     /// Measure a basic block by itself, or thousands of them
     Block(block::BlockArgs),
+    /// Dependencies of a block, through memory too, and the bound of its recurrences
+    Deps(deps::DepsArgs),
     /// Measure instructions by themselves: throughput and latency
     Kernel(kernel::KernelArgs),
     /// What this machine can measure, what blocks the rest, and the remedy

@@ -10,6 +10,7 @@ mod drilldown;
 pub mod entries;
 mod examine;
 mod fill;
+pub mod given;
 mod imported;
 mod live;
 mod record;

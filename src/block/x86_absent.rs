@@ -57,7 +57,8 @@ impl Profiler {
 /// The report of something that is no block at all.
 pub fn rejected(input: &str, reason: String) -> Report {
     let block = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
-    let hierarchy = Hierarchy { verdict: format!("not measured: {WHERE}"), bound: None, nodes: Vec::new() };
+    let hierarchy =
+        Hierarchy { verdict: format!("not measured: {WHERE}"), bound: None, nodes: Vec::new() };
     Report { status: Status::Rejected, reason: Some(reason), ..Report::blank(block, hierarchy) }
 }
 

@@ -7,7 +7,9 @@ use super::flow;
 use super::hex::LONGEST;
 use crate::error::nearest;
 use crate::{Error, Result};
-use object::{Object as _, ObjectSymbol as _, SymbolKind};
+use object::{
+    Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _, SectionIndex, SymbolKind,
+};
 
 /// Where in an ELF file a block lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,11 +64,13 @@ pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
             .hint("give an x86-64 ELF file (a program or a shared library), as FILE:FUNCTION[+N]")
     })?;
     let image = flow::Image::new(&data).map_err(|why| refused().because(why))?;
+    let mut section = None;
     let ((start, end), name) = match location {
         Location::Range(start, end) => ((*start, *end), None),
         Location::Function(name, number) => {
-            let (start, size) = function(&file, name)?;
-            let code = bytes(&image, start, start.saturating_add(size))?;
+            let (start, size, home) = function(&file, name)?;
+            section = home;
+            let code = bytes(&file, &image, start..start.saturating_add(size), section)?;
             let blocks = flow::blocks(&code, start, &[], &image);
             let (start, end) = blocks.get(*number).map(|b| (b.start, b.end)).ok_or_else(|| {
                 Error::usage(format!("{name} has no basic block +{number}"))
@@ -81,27 +85,57 @@ pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
         return Err(Error::usage(format!("{start:#x}..{end:#x} is no block"))
             .because(format!("a block has between 1 and {LONGEST} bytes, END exclusive")));
     }
-    Ok(Located { start, bytes: bytes(&image, start, end)?, name })
+    Ok(Located { start, bytes: bytes(&file, &image, start..end, section)?, name })
 }
 
-/// Bytes of a segment that is loaded as code.
-fn bytes(image: &flow::Image<&&[u8]>, start: u64, end: u64) -> Result<Vec<u8>> {
-    image.code(start, end).map(<[u8]>::to_vec).ok_or_else(|| {
-        Error::failed(format!("no code at {start:#x}..{end:#x}"))
+/// Bytes of a segment that is loaded as code; of an object file, of its `section` or of `.text`.
+fn bytes(
+    file: &object::File<'_>,
+    image: &flow::Image<&&[u8]>,
+    range: std::ops::Range<u64>,
+    section: Option<SectionIndex>,
+) -> Result<Vec<u8>> {
+    if file.kind() == ObjectKind::Relocatable {
+        return object_code(file, range.start, range.end, section);
+    }
+    image.code(range.start, range.end).map(<[u8]>::to_vec).ok_or_else(|| {
+        Error::failed(format!("no code at {:#x}..{:#x}", range.start, range.end))
             .because("no segment that is loaded as code holds these addresses")
             .hint("addresses are the file's own (p_vaddr), as objdump prints them")
     })
 }
 
-/// Start and size of the function `name`.
-fn function(file: &object::File<'_>, name: &str) -> Result<(u64, u64)> {
+/// Code of a file that is not linked: addresses are offsets in its section.
+fn object_code(
+    file: &object::File<'_>,
+    start: u64,
+    end: u64,
+    section: Option<SectionIndex>,
+) -> Result<Vec<u8>> {
+    let found = match section {
+        Some(index) => file.section_by_index(index).ok(),
+        None => file.section_by_name(".text").filter(|s| s.size() > 0),
+    };
+    let section = found.ok_or_else(|| {
+        Error::failed("the object file has no code in .text")
+            .hint("name the function: FILE:FUNCTION or FILE:FUNCTION+N")
+    })?;
+    let offset = |address: u64| usize::try_from(address - section.address().min(address));
+    match (offset(start), offset(end)) {
+        (Ok(start), Ok(end)) => super::region::cut(file, &section, start, end),
+        _ => Err(Error::failed(format!("no code at {start:#x}..{end:#x}"))),
+    }
+}
+
+/// Start and size of the function `name`, and its section.
+fn function(file: &object::File<'_>, name: &str) -> Result<(u64, u64, Option<SectionIndex>)> {
     let symbols: Vec<_> = file
         .symbols()
         .chain(file.dynamic_symbols())
         .filter(|s| s.kind() == SymbolKind::Text && s.size() > 0)
         .collect();
     let found = symbols.iter().find(|s| s.name() == Ok(name));
-    found.map(|s| (s.address(), s.size())).ok_or_else(|| {
+    found.map(|s| (s.address(), s.size(), s.section_index())).ok_or_else(|| {
         let error = Error::failed(format!("no function `{name}` with a size in the file"));
         match nearest(name, symbols.iter().filter_map(|s| s.name().ok())) {
             Some(other) => error.hint(format!("did you mean `{other}`?")),

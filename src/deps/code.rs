@@ -5,8 +5,9 @@ use crate::code::effects::{Effects, Finder};
 use crate::{Error, Result};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 
-/// Most instructions of a region.
-pub const MOST_INSTRUCTIONS: usize = 1 << 14;
+/// Most instructions of a region. With three of them more than the widest window holds, steps of a
+/// run fit 16 bits.
+pub const MOST_INSTRUCTIONS: usize = 1 << 13;
 
 /// Instructions in the order in which they run, over and over.
 #[derive(Debug, Clone, Default)]

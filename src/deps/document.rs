@@ -167,7 +167,8 @@ pub fn document(
         .collect();
     let incomplete = (code.effects.iter().enumerate())
         .filter_map(|(i, effects)| effects.unmodelled.map(|why| writer.unmodelled(i, why)));
-    let unknown = "its result is not computed: what depends on it counts as another value each time";
+    let unknown =
+        "its result is not computed: what depends on it counts as another value each time";
     let unknown_results =
         analysis.memory.opaque.iter().map(|i| writer.unmodelled(*i, unknown)).collect();
     Document {

@@ -20,9 +20,9 @@ pub fn dot(document: &Document) -> String {
     let steps = document.recurrences.first().map(|c| c.path.as_slice()).unwrap_or_default();
     for d in &document.dependencies {
         let slowest = d.order == Order::Raw
-            && steps.iter().any(|s| {
-                s.index == d.indices[1] && s.delta == d.delta && s.through == d.through
-            });
+            && steps
+                .iter()
+                .any(|s| s.index == d.indices[1] && s.delta == d.delta && s.through == d.through);
         let delta = if d.delta > 0 { format!(" -{}", d.delta) } else { String::new() };
         let color = match (d.order, d.kind, d.overlap) {
             (Order::War | Order::Waw, ..) => "gray",

@@ -18,18 +18,36 @@ pub struct Signs {
     dash: char,
     head: char,
     cross: char,
+    /// A corner that another arrow runs through.
+    through: [char; 2],
+    /// An arrow from a line to itself.
+    round: char,
 }
 
 impl Signs {
     /// Box drawing, or ASCII.
     pub fn new(ascii: bool) -> Self {
         match ascii {
-            true => {
-                Self { top: '+', bottom: '+', side: '|', dash: '-', head: '>', cross: '+' }
-            }
-            false => {
-                Self { top: '┌', bottom: '└', side: '│', dash: '─', head: '►', cross: '┼' }
-            }
+            true => Self {
+                top: '+',
+                bottom: '+',
+                side: '|',
+                dash: '-',
+                head: '>',
+                cross: '+',
+                through: ['+', '+'],
+                round: 'o',
+            },
+            false => Self {
+                top: '┌',
+                bottom: '└',
+                side: '│',
+                dash: '─',
+                head: '►',
+                cross: '┼',
+                through: ['┬', '┴'],
+                round: '○',
+            },
         }
     }
 }
@@ -84,13 +102,18 @@ pub fn gutter(
                 for sign in &mut row[column + 1..width] {
                     *sign = match *sign {
                         sign if sign == signs.side => signs.cross,
+                        sign if sign == signs.top => signs.through[0],
+                        sign if sign == signs.bottom => signs.through[1],
                         ' ' => signs.dash,
                         other => other,
                     };
                 }
             }
+            let crossed = row[column] == signs.dash;
             row[column] = match (line == low, line == high) {
-                (true, true) => signs.side,
+                (true, true) => signs.round,
+                (true, false) if crossed => signs.through[0],
+                (false, true) if crossed => signs.through[1],
                 (true, false) => signs.top,
                 (false, true) => signs.bottom,
                 _ if row[column] == signs.dash => signs.cross,
@@ -110,14 +133,10 @@ mod tests {
 
     #[test]
     fn arrows_that_overlap_get_lanes_of_their_own() {
-        let arrows = [
-            Arrow { from: 0, to: 3 },
-            Arrow { from: 1, to: 2 },
-            Arrow { from: 3, to: 3 },
-        ];
+        let arrows = [Arrow { from: 0, to: 3 }, Arrow { from: 1, to: 2 }, Arrow { from: 3, to: 3 }];
         let lanes = lanes(&arrows, 8);
         let drawn = gutter(&arrows, &lanes, 4, Signs::new(true));
-        assert_eq!(drawn, ["+----", "| +--", "| +->", "+-|->"]);
+        assert_eq!(drawn, ["+----", "| +--", "| +->", "+-o->"]);
     }
 
     #[test]

@@ -64,9 +64,8 @@ pub fn links(code: &Code) -> Vec<Link> {
                 }
             }
             for write in &effects.writes {
-                let kept = |r: &crate::code::effects::Read| {
-                    r.place == write.place && r.role == Role::Kept
-                };
+                let kept =
+                    |r: &crate::code::effects::Read| r.place == write.place && r.role == Role::Kept;
                 let all = &mut last[write.place.index() & 63];
                 if write.whole || effects.reads.iter().any(kept) {
                     all.clear();

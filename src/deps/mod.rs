@@ -106,8 +106,7 @@ impl Analyser {
     pub fn analyse(&mut self, code: &Code, settings: &Settings) -> Analysis {
         let links = links::links(code);
         let memory = self.finder.find(code, settings);
-        let recurrences =
-            recurrence::recurrences(code, &links, &memory.carried, &self.latencies);
+        let recurrences = recurrence::recurrences(code, &links, &memory.carried, &self.latencies);
         Analysis { links, memory, recurrences }
     }
 }

@@ -1,19 +1,16 @@
 //! One row a block, for batches.
 
 use super::memory::pairs;
-use crate::code::effects::Place;
 use super::{Analysis, Code};
+use crate::code::effects::Place;
 
 /// The columns.
 pub const HEADER: &str = "hex,status,reason,instructions,register,flag,memory,may_alias,unmodelled,unknown_results,recurrence,low,high";
 
 /// The row of a block, without a line break. Without a recurrence its columns are empty.
 pub fn row(hex: &str, code: &Code, analysis: &Analysis) -> String {
-    let mut links: Vec<(usize, usize, u32, Place)> = analysis
-        .links
-        .iter()
-        .map(|l| (l.writer, l.reader, l.delta, l.place))
-        .collect();
+    let mut links: Vec<(usize, usize, u32, Place)> =
+        analysis.links.iter().map(|l| (l.writer, l.reader, l.delta, l.place)).collect();
     links.sort_unstable();
     links.dedup();
     let flags = links.iter().filter(|(.., place)| place.is_flag()).count();

@@ -55,11 +55,14 @@ fn head(out: &mut String, document: &Document) {
 fn shown(document: &Document, every: bool) -> Vec<(usize, &Dependency)> {
     let steps = document.recurrences.first().map(|c| c.path.as_slice()).unwrap_or_default();
     let on_cycle = |d: &Dependency| {
-        steps.iter().any(|s| s.index == d.indices[1] && s.delta == d.delta && s.through == d.through)
+        steps
+            .iter()
+            .any(|s| s.index == d.indices[1] && s.delta == d.delta && s.through == d.through)
     };
     let raw = document.dependencies.iter().enumerate().filter(|(_, d)| d.order == Order::Raw);
     let (first, rest): (Vec<_>, Vec<_>) = raw.partition(|(_, d)| on_cycle(d));
-    let (memory, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, d)| d.kind == Kind::Memory);
+    let (memory, others): (Vec<_>, Vec<_>) =
+        rest.into_iter().partition(|(_, d)| d.kind == Kind::Memory);
     let others = if every { others } else { Vec::new() };
     first.into_iter().chain(memory).chain(others).collect()
 }
@@ -119,7 +122,8 @@ fn recurrences(out: &mut String, document: &Document, drawing: Drawing) {
         let _ = writeln!(out, "{name}: {} cycles an iteration{over}", range(cycle));
         let arrow = if drawing.ascii { "->" } else { "→" };
         for step in &cycle.path {
-            let delta = if step.delta > 0 { format!(" of {} before", step.delta) } else { String::new() };
+            let delta =
+                if step.delta > 0 { format!(" of {} before", step.delta) } else { String::new() };
             let _ = writeln!(
                 out,
                 "  {} {arrow} {} {}: {} ({}{})",

@@ -68,15 +68,16 @@ impl Explainer {
 
     /// Its instruction forms with registers and memory of their own.
     fn free(&mut self, block: &Block, bounds: &mut Vec<Bound>) -> Result<Option<Free>> {
-        let made = Multiset::of(block).and_then(|m| Ok((Kernel::of(&m, &self.settings(block))?, m)));
+        let made =
+            Multiset::of(block).and_then(|m| Ok((Kernel::of(&m, &self.settings(block))?, m)));
         let Ok((kernel, multiset)) = made else { return Ok(None) };
         self.bench.settings = self.settings(block);
         let report = measure(&mut self.bench, &multiset)?;
         let (Some(cycles), Status::Ok) = (report.cycles, report.status) else { return Ok(None) };
         let cycles = Cycles { best: cycles.cycles, low: cycles.low, high: cycles.high };
         let floor = report.bounded_by.as_ref().filter(|b| b.binding).map(|b| b.high);
-        let mut how = "measured: the same instructions with registers and memory of their own"
-            .to_owned();
+        let mut how =
+            "measured: the same instructions with registers and memory of their own".to_owned();
         if let Some(bounded) = &report.bounded_by {
             how += &format!(
                 "; {} leave a chain of {:.2} cycles",

@@ -251,9 +251,8 @@ fn no_chain(evidence: &Evidence, free: Cycles) -> Judgement {
 /// The instructions could not be measured without dependencies.
 fn without_free(evidence: &Evidence) -> Judgement {
     let time = evidence.time;
-    let near = |bound: Option<Cycles>| {
-        bound.is_some_and(|b| reaches(b, time, NEAR, FAR) == Reaches::Yes)
-    };
+    let near =
+        |bound: Option<Cycles>| bound.is_some_and(|b| reaches(b, time, NEAR, FAR) == Reaches::Yes);
     let chain =
         evidence.chain.filter(|c| reaches(c.cycles, time, CHAIN_NEAR, CHAIN_FAR) == Reaches::Yes);
     let without = "they could not be measured without their dependencies";

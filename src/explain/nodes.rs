@@ -90,8 +90,7 @@ pub fn enter(report: &mut Report, found: &Found, judgement: &Judgement, jumps: b
         _ => "",
     };
     let jump = if jumps { ", without its jump" } else { "" };
-    let verdict =
-        format!("{}{form}{jump}: {}", judgement.class.name(), judgement.why);
+    let verdict = format!("{}{form}{jump}: {}", judgement.class.name(), judgement.why);
     report.hierarchy.bound = Some(judgement.class.name());
     report.hierarchy.verdict = match (measured, disagreement) {
         (true, Some(differs)) => format!("{verdict}; {differs}"),

@@ -59,8 +59,11 @@ mod tests {
     fn nops_are_spread_and_leave_a_fused_pair_alone() {
         let block = Block::decode(&crate::code::parse_hex("4801d8 4801d9 4839cf 72f5").unwrap());
         let padded = padded(&block.unwrap(), 4).unwrap();
-        let texts: Vec<_> =
-            padded.instructions.iter().map(|i| i.text.split(' ').next().unwrap().to_owned()).collect();
+        let texts: Vec<_> = padded
+            .instructions
+            .iter()
+            .map(|i| i.text.split(' ').next().unwrap().to_owned())
+            .collect();
         assert_eq!(texts, ["nop", "nop", "add", "nop", "nop", "add", "cmp", "jb"]);
     }
 

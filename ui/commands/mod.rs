@@ -1,10 +1,12 @@
 //! One file a command: arguments → engine calls → output.
 
 pub mod block;
+pub mod deps;
 pub mod diff;
 pub mod doctor;
 pub mod drill;
 pub mod kernel;
+mod known;
 pub mod measure;
 pub mod record;
 pub mod report;
@@ -35,6 +37,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Workload(args) => workload::run(&cli.global, args),
         Command::Block(args) => block::run(&cli.global, args),
         Command::Kernel(args) => kernel::run(&cli.global, args),
+        Command::Deps(args) => deps::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man => shell::man(),
@@ -60,4 +63,13 @@ pub fn print(text: &str) -> Result<()> {
 pub fn to_json(document: &impl serde::Serialize) -> Result<String> {
     let text = serde_json::to_string_pretty(document);
     text.map(|t| t + "\n").map_err(|e| Error::failed("cannot write JSON").because(e))
+}
+
+/// The user's cache directory: `$XDG_CACHE_HOME`, else `~/.cache`.
+pub fn cache_folder() -> Option<std::path::PathBuf> {
+    let folder = |name: &str| {
+        let path = std::path::PathBuf::from(std::env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))
 }

@@ -1,6 +1,6 @@
 //! Addresses ready to be computed many times.
 
-use crate::code::effects::{Access, Role};
+use crate::code::effects::Access;
 use iced_x86::{Instruction, OpKind, Register};
 
 /// Number of no register.
@@ -81,7 +81,9 @@ impl Address {
             scale: instruction.memory_index_scale() as u8,
             displacement: instruction.memory_displacement64() as i64,
             bytes: 0,
-            wide: !base.is_gpr32() && base != Register::EIP && !instruction.memory_index().is_gpr32(),
+            wide: !base.is_gpr32()
+                && base != Register::EIP
+                && !instruction.memory_index().is_gpr32(),
             load: false,
             store: false,
             conditional: false,
@@ -131,9 +133,4 @@ fn segment(register: Register) -> u8 {
         Register::GS => 2,
         _ => 0,
     }
-}
-
-/// Whether a read is of a part of the address of the access at `index`.
-pub fn is_address_of(role: Role, index: usize) -> bool {
-    matches!(role, Role::Address(n) if usize::from(n) == index)
 }

@@ -164,9 +164,11 @@ fn shift(action: Action, a: u64, b: u64, old: Flags, size: u8) -> (u64, Flags) {
             (result, Flags { carry, overflow: false, result: extend(result, size) })
         }
         _ => {
-            let left = if action == Action::Rol { count % bits } else { (bits - count % bits) % bits };
+            let left =
+                if action == Action::Rol { count % bits } else { (bits - count % bits) % bits };
             let value = a & mask;
-            let result = if left == 0 { value } else { (value << left | value >> (bits - left)) & mask };
+            let result =
+                if left == 0 { value } else { (value << left | value >> (bits - left)) & mask };
             let carry = bit(result, if action == Action::Rol { 0 } else { bits - 1 });
             (result, Flags { carry, ..old })
         }
@@ -195,9 +197,7 @@ pub fn product(a: u64, b: u64, signed: bool, size: u8) -> (u64, u64) {
     let bits = u32::from(size) * 8;
     let mask = low_bytes(size.into());
     let wide = match signed {
-        true => {
-            (i128::from(extend(a, size) as i64) * i128::from(extend(b, size) as i64)) as u128
-        }
+        true => (i128::from(extend(a, size) as i64) * i128::from(extend(b, size) as i64)) as u128,
         false => u128::from(a & mask) * u128::from(b & mask),
     };
     (wide as u64 & mask, (wide >> bits) as u64 & mask)

@@ -80,9 +80,8 @@ fn conditional(instruction: &Instruction) -> Option<bool> {
 
 /// A move from or to a segment, control or debug register.
 fn special(instruction: &Instruction) -> bool {
-    (0..2).any(|i| {
-        instruction.op_kind(i) == OpKind::Register && !instruction.op_register(i).is_gpr()
-    })
+    (0..2)
+        .any(|i| instruction.op_kind(i) == OpKind::Register && !instruction.op_register(i).is_gpr())
 }
 
 fn bits(instruction: &Instruction) -> Option<Action> {
@@ -179,9 +178,8 @@ fn vector(instruction: &Instruction) -> Option<Action> {
 }
 
 fn touches_mmx(instruction: &Instruction) -> bool {
-    (0..instruction.op_count()).any(|i| {
-        instruction.op_kind(i) == OpKind::Register && instruction.op_register(i).is_mm()
-    })
+    (0..instruction.op_count())
+        .any(|i| instruction.op_kind(i) == OpKind::Register && instruction.op_register(i).is_mm())
 }
 
 fn same(instruction: &Instruction, a: u32, b: u32) -> bool {

@@ -1,8 +1,6 @@
 //! What an action does to the state.
 
-use super::arithmetic::{
-    Flags, compute, deposit, double_shift, extend, gather, product, quotient,
-};
+use super::arithmetic::{Flags, compute, deposit, double_shift, extend, gather, product, quotient};
 use super::machine::{Machine, OPAQUE, Value};
 use super::operation::{Action, Operation, Slot};
 use super::shadow::low_bytes;
@@ -49,7 +47,8 @@ pub fn evaluate(m: &mut Machine, o: &Operation) {
             m.write(first, 1, value);
         }
         Action::Not | Action::Bswap => {
-            let source = if o.action == Action::Bswap && second != Slot::None { second } else { first };
+            let source =
+                if o.action == Action::Bswap && second != Slot::None { second } else { first };
             let value = m.read(source, o.size);
             let bits = match o.action {
                 Action::Not => !value.bits,
@@ -134,10 +133,8 @@ fn set_flags(m: &mut Machine, flags: Flags, origins: u64) {
 /// Result and flags of one or two operands.
 fn arithmetic(m: &mut Machine, o: &Operation) {
     let [first, second, third] = o.operands;
-    let shift = matches!(
-        o.action,
-        Action::Shl | Action::Shr | Action::Sar | Action::Rol | Action::Ror
-    );
+    let shift =
+        matches!(o.action, Action::Shl | Action::Shr | Action::Sar | Action::Rol | Action::Ror);
     // Three operands, or a destination that is not read.
     let apart = third != Slot::None
         || matches!(

@@ -35,7 +35,7 @@ impl Value {
 /// Who is told about accesses.
 pub trait Observer {
     /// The access at `index` of the program loaded; `writers` are steps and bytes.
-    fn loaded(&mut self, index: usize, step: u32, bytes: u32, writers: &[(u32, u32)]);
+    fn loaded(&mut self, index: usize, step: u16, bytes: u32, writers: &[(u16, u32)]);
     /// The access at `index` has an address of these origins.
     fn located(&mut self, index: usize, origins: u64);
 }
@@ -52,7 +52,7 @@ pub struct Machine {
     pub memory: Shadow,
     pub random: Random,
     segments: [u64; 2],
-    step: u32,
+    step: u16,
     /// The bit of each access that loads unknown memory; 0 before it did.
     loads: Vec<u64>,
     /// How often each of them found memory that nothing had touched.
@@ -60,7 +60,7 @@ pub struct Machine {
     next_load: u32,
     /// Addresses of the instruction at work.
     located: Vec<(u64, u64)>,
-    writers: Vec<(u32, u32)>,
+    writers: Vec<(u16, u32)>,
     /// What its first load loaded.
     pub lanes: [u64; 8],
     pub lane_origins: u64,
@@ -74,8 +74,9 @@ impl Machine {
             self.values[number] = self.random.next();
             self.origins[number] = 1 << number;
         }
-        // The ABI aligns the stack.
-        self.values[4] &= !63;
+        // The ABI aligns the stack, and a frame with it.
+        self.values[4] &= !15;
+        self.values[5] &= !15;
         for (number, value) in given.registers.iter().enumerate() {
             if let Some(value) = value {
                 (self.values[number & 15], self.origins[number & 15]) = (*value, 0);

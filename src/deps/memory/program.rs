@@ -3,6 +3,7 @@
 use super::address::Address;
 use super::operation::Operation;
 use crate::deps::code::Code;
+use iced_x86::Mnemonic;
 
 /// Operations and their accesses.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ impl Program {
     /// Makes `code` ready.
     pub fn of(code: &Code) -> Self {
         let mut program = Self::default();
-        let count = code.instructions.len();
+        let followed = followed(code);
         for (number, (instruction, effects)) in
             code.instructions.iter().zip(&code.effects).enumerate()
         {
@@ -29,11 +30,36 @@ impl Program {
                 program.owners.push((number, index));
             }
             let accesses = start..program.addresses.len() as u32;
-            let next = code.instructions[(number + 1) % count].ip();
-            // Of a call at the end of a block by itself, the caller is meant.
-            let followed = number + 1 < count && next != instruction.next_ip();
+            let followed = followed[number];
             program.operations.push(Operation::of(instruction, effects, followed, accesses));
         }
         program
+    }
+}
+
+/// Which calls the region follows into the callee: it goes on elsewhere than behind them, or holds
+/// the return that belongs to them.
+fn followed(code: &Code) -> Vec<bool> {
+    let mut found = vec![false; code.instructions.len()];
+    let mut open = Vec::new();
+    for (number, pair) in code.instructions.windows(2).enumerate() {
+        match pair[0].mnemonic() {
+            Mnemonic::Call => {
+                found[number] = pair[1].ip() != pair[0].next_ip();
+                open.push(number);
+            }
+            Mnemonic::Ret => returned(&mut open, &mut found),
+            _ => {}
+        }
+    }
+    if code.instructions.last().is_some_and(|last| last.mnemonic() == Mnemonic::Ret) {
+        returned(&mut open, &mut found);
+    }
+    found
+}
+
+fn returned(open: &mut Vec<usize>, found: &mut [bool]) {
+    if let Some(call) = open.pop() {
+        found[call] = true;
     }
 }

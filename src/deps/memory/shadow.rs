@@ -4,7 +4,7 @@
 use super::random::mix;
 
 /// No store yet.
-pub const NOBODY: u32 = u32::MAX;
+pub const NOBODY: u16 = u16::MAX;
 /// The fewest cells a table has room for.
 const LEAST: usize = 1024;
 
@@ -13,16 +13,24 @@ const LEAST: usize = 1024;
 struct Cell {
     key: u64,
     value: u64,
-    /// Where the value comes from; see [`super::machine`].
-    origins: u64,
-    /// For each byte, the step that stored it.
-    writers: [u32; 8],
+    /// Where each half of the value comes from; see [`super::machine`].
+    origins: [u64; 2],
+    /// For each byte, the step that stored it; there are fewer steps than fit.
+    writers: [u16; 8],
     /// The run that this cell belongs to: those of earlier runs are empty.
     run: u32,
 }
 
-const EMPTY: Cell =
-    Cell { key: 0, value: 0, origins: 0, writers: [NOBODY; 8], run: 0 };
+const EMPTY: Cell = Cell { key: 0, value: 0, origins: [0; 2], writers: [NOBODY; 8], run: 0 };
+
+impl Cell {
+    /// Origins of `count` bytes from `offset` on.
+    fn of_halves(&self, offset: u32, count: u32) -> u64 {
+        let low = if offset < 4 { self.origins[0] } else { 0 };
+        let high = if offset + count > 4 { self.origins[1] } else { 0 };
+        low | high
+    }
+}
 
 /// An open hash table of cells; as many as were touched.
 #[derive(Debug)]
@@ -82,7 +90,7 @@ impl Shadow {
         bytes: u32,
         origin: u64,
         lanes: &mut [u64; 8],
-        writers: &mut Vec<(u32, u32)>,
+        writers: &mut Vec<(u16, u32)>,
     ) -> Loaded {
         writers.clear();
         let mut loaded = Loaded::default();
@@ -95,7 +103,7 @@ impl Shadow {
             let slot = self.find(at >> 3, origin);
             loaded.fresh |= self.used != used;
             let cell = &self.cells[slot];
-            loaded.origins |= cell.origins;
+            loaded.origins |= cell.of_halves(offset, count);
             put(lanes, done, cell.value >> (offset * 8), count);
             for writer in &cell.writers[offset as usize..(offset + count) as usize] {
                 if *writer != NOBODY {
@@ -111,7 +119,7 @@ impl Shadow {
     }
 
     /// Stores `bytes` (at most 64) of `lanes`.
-    pub fn store(&mut self, address: u64, bytes: u32, lanes: &[u64; 8], origins: u64, step: u32) {
+    pub fn store(&mut self, address: u64, bytes: u32, lanes: &[u64; 8], origins: u64, step: u16) {
         let mut done = 0;
         while done < bytes {
             let at = address.wrapping_add(done.into());
@@ -122,7 +130,14 @@ impl Shadow {
             let mask = low_bytes(count) << (offset * 8);
             let value = take(lanes, done, count) << (offset * 8);
             cell.value = cell.value & !mask | value & mask;
-            cell.origins = if count == 8 { origins } else { cell.origins | origins };
+            for (half, own) in cell.origins.iter_mut().enumerate() {
+                let (start, end) = (4 * half as u32, 4 * half as u32 + 4);
+                if offset <= start && end <= offset + count {
+                    *own = origins;
+                } else if offset < end && start < offset + count {
+                    *own |= origins;
+                }
+            }
             cell.writers[offset as usize..(offset + count) as usize].fill(step);
             done += count;
         }
@@ -148,13 +163,8 @@ impl Shadow {
         }
         self.used += 1;
         let value = self.fill.unwrap_or_else(|| mix(key ^ self.seed));
-        self.cells[at] = Cell {
-            key,
-            value,
-            origins: origin,
-            writers: [NOBODY; 8],
-            run: self.run,
-        };
+        self.cells[at] =
+            Cell { key, value, origins: [origin; 2], writers: [NOBODY; 8], run: self.run };
         at
     }
 
@@ -199,7 +209,7 @@ fn take(lanes: &[u64; 8], done: u32, count: u32) -> u64 {
 mod tests {
     use super::*;
 
-    fn read(shadow: &mut Shadow, address: u64, bytes: u32) -> (u64, Vec<(u32, u32)>) {
+    fn read(shadow: &mut Shadow, address: u64, bytes: u32) -> (u64, Vec<(u16, u32)>) {
         let (mut lanes, mut writers) = ([0; 8], Vec::new());
         shadow.load(address, bytes, 0, &mut lanes, &mut writers);
         writers.sort_unstable();
@@ -212,10 +222,7 @@ mod tests {
         shadow.reset(1, None);
         shadow.store(0x1005, 8, &[0x8877_6655_4433_2211, 0, 0, 0, 0, 0, 0, 0], 0, 7);
         shadow.store(0x1006, 1, &[0xff, 0, 0, 0, 0, 0, 0, 0], 0, 8);
-        assert_eq!(
-            read(&mut shadow, 0x1005, 8),
-            (0x8877_6655_4433_ff11, vec![(7, 7), (8, 1)])
-        );
+        assert_eq!(read(&mut shadow, 0x1005, 8), (0x8877_6655_4433_ff11, vec![(7, 7), (8, 1)]));
         assert_eq!(read(&mut shadow, 0x1008, 4), (0x7766_5544, vec![(7, 4)]));
         assert_eq!(read(&mut shadow, 0x1010, 8).1, []);
     }

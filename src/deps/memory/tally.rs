@@ -79,12 +79,13 @@ fn most_frequent([full, partial, blocked]: [u32; 3]) -> Overlap {
 }
 
 impl Observer for Tally {
-    fn loaded(&mut self, index: usize, step: u32, bytes: u32, writers: &[(u32, u32)]) {
+    fn loaded(&mut self, index: usize, step: u16, bytes: u32, writers: &[(u16, u32)]) {
         if writers.is_empty() || self.length == 0 {
             return;
         }
         let (window, length) = (self.window, self.length);
-        let near = |writer: &&(u32, u32)| step - writer.0 <= window;
+        let step = u32::from(step);
+        let near = |writer: &&(u16, u32)| step - u32::from(writer.0) <= window;
         let stores = writers.iter().filter(near).count();
         for (writer, of) in writers.iter().filter(near) {
             let overlap = match stores {
@@ -92,6 +93,7 @@ impl Observer for Tally {
                 1 => 1,
                 _ => 2,
             };
+            let writer = u32::from(*writer);
             let delta = step / length - writer / length;
             let writer = writer % length;
             let all = &mut self.seen[index];

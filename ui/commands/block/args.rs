@@ -57,6 +57,9 @@ pub struct BlockArgs {
     /// More placements, passes and samples
     #[arg(long, help_heading = EFFORT)]
     pub thorough: bool,
+    /// Tell, too, what lowers the time: chains broken, instructions left out, measured again
+    #[arg(long, conflicts_with_all = ["batch", "quick"], help_heading = EFFORT)]
+    pub what_if: bool,
     #[command(flatten)]
     pub knobs: Knobs,
 

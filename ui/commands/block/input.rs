@@ -5,8 +5,8 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 use tdtool::block::{Options, Repeat};
 use tdtool::code::{
-    LONGEST_LISTING, Location, Region, Syntax, assemble, parse_hex, read_binary, read_listing,
-    read_location,
+    LONGEST_LISTING, Located, Location, Region, Syntax, assemble, parse_hex, read_binary,
+    read_listing, read_location,
 };
 use tdtool::{Error, Result};
 
@@ -38,34 +38,57 @@ pub fn blocks(args: &BlockArgs, options: &Options) -> Result<Vec<(Region, Option
 }
 
 fn regions(args: &BlockArgs) -> Result<Vec<Region>> {
-    let one = |bytes| vec![Region { name: None, bytes }];
-    let syntax = if args.att { Syntax::Att } else { Syntax::Intel };
-    if let Some(text) = &args.asm {
-        return assemble(text, syntax).map(one);
-    }
-    if let Some(path) = &args.asm_file {
-        return read_listing(&text(path, LONGEST_LISTING)?, syntax);
-    }
-    given(args.block.as_deref().unwrap_or_default())
+    let given = Given {
+        block: args.block.as_deref(),
+        asm: args.asm.as_deref(),
+        asm_file: args.asm_file.as_deref(),
+        att: args.att,
+    };
+    let region = |l: Located| Region { name: l.name, bytes: l.bytes };
+    Ok(located(&given)?.into_iter().map(region).collect())
 }
 
-/// The blocks that the first argument names.
-pub fn given(given: &str) -> Result<Vec<Region>> {
-    let one = |bytes| vec![Region { name: None, bytes }];
-    if given == "-" {
-        return read_binary(&bytes(Path::new(given), LONGEST_STREAM)?);
+/// What names blocks on the command line.
+#[derive(Default)]
+pub struct Given<'a> {
+    /// Digits, a place in a file, a file, or `-`.
+    pub block: Option<&'a str>,
+    /// Assembly.
+    pub asm: Option<&'a str>,
+    /// A file of it.
+    pub asm_file: Option<&'a Path>,
+    /// Whether that is in AT&T syntax.
+    pub att: bool,
+}
+
+/// The blocks that are named, at their addresses in ELF files, at 0 otherwise.
+pub fn located(given: &Given) -> Result<Vec<Located>> {
+    let at_zero = |regions: Vec<Region>| {
+        let located = |r: Region| Located { start: 0, bytes: r.bytes, name: r.name };
+        regions.into_iter().map(located).collect()
+    };
+    let one = |bytes| vec![Located { start: 0, bytes, name: None }];
+    let syntax = if given.att { Syntax::Att } else { Syntax::Intel };
+    if let Some(text) = given.asm {
+        return assemble(text, syntax).map(one);
     }
-    match Location::parse(given) {
+    if let Some(path) = given.asm_file {
+        return read_listing(&text(path, LONGEST_LISTING)?, syntax).map(at_zero);
+    }
+    let block = given.block.unwrap_or_default();
+    if block == "-" {
+        return read_binary(&bytes(Path::new(block), LONGEST_STREAM)?).map(at_zero);
+    }
+    match Location::parse(block) {
         Some((file, location)) => {
             let data = program(Path::new(file))?;
-            let found = read_location(&data, &location)?;
-            Ok(vec![Region { name: found.name, bytes: found.bytes }])
+            Ok(vec![read_location(&data, &location)?])
         }
-        None => match parse_hex(given) {
-            Err(_) if Path::new(given).is_file() => {
-                read_binary(&bytes(Path::new(given), LONGEST_FILE)?)
+        None => match parse_hex(block) {
+            Err(_) if Path::new(block).is_file() => {
+                read_binary(&bytes(Path::new(block), LONGEST_FILE)?).map(at_zero)
             }
-            Err(error) => Err(neither(given, &error)),
+            Err(error) => Err(neither(block, &error)),
             Ok(bytes) => Ok(one(bytes)),
         },
     }
@@ -111,6 +134,31 @@ fn neither(given: &str, error: &Error) -> Error {
         )
 }
 
+/// The blocks of a path, `FILE:FUNCTION+3,4,6` or `FILE:START..END,START..END`: behind a comma
+/// stand further blocks of the same function, or ranges, or FUNCTION+N of others.
+pub fn path(given: &str) -> Result<Vec<Located>> {
+    let nothing = || {
+        Error::usage(format!("`{given}` is no path of blocks"))
+            .hint("write FILE:FUNCTION+3,4,6 or FILE:START..END,START..END")
+    };
+    let (file, places) = given.rsplit_once(':').ok_or_else(nothing)?;
+    let data = program(Path::new(file))?;
+    let mut function = None;
+    let mut blocks = Vec::new();
+    for place in places.split(',') {
+        let numbered = function.as_ref().zip(place.parse().ok());
+        let location = match numbered {
+            Some((name, number)) => Location::Function(String::clone(name), number),
+            None => Location::parse(&format!("{file}:{place}")).ok_or_else(nothing)?.1,
+        };
+        if let Location::Function(name, _) = &location {
+            function = Some(name.clone());
+        }
+        blocks.push(read_location(&data, &location)?);
+    }
+    Ok(blocks)
+}
+
 /// All of a file, or of standard input where it is `-`, at most `most` bytes.
 pub fn bytes(path: &Path, most: usize) -> Result<Vec<u8>> {
     let stream = path == Path::new("-");
@@ -141,7 +189,8 @@ pub fn file(path: &Path) -> Result<Vec<u8>> {
     bytes(path, LONGEST_FILE)
 }
 
-fn text(path: &Path, most: usize) -> Result<String> {
+/// All of a text file.
+pub fn text(path: &Path, most: usize) -> Result<String> {
     String::from_utf8(bytes(path, most)?).map_err(|e| {
         Error::failed(format!("cannot read {}", path.display()))
             .because(format!("it is no UTF-8 text: {}", e.utf8_error()))

@@ -2,12 +2,13 @@
 
 mod args;
 mod batch;
-mod input;
+pub mod input;
 mod output;
 mod progress;
 
 pub use args::BlockArgs;
 
+use super::known::Known;
 use super::{print, to_json};
 use crate::cli::Global;
 use crate::tui::{self, Source};
@@ -15,6 +16,8 @@ use args::Format;
 use std::process::ExitCode;
 use tdtool::block::{self, Options, Profiler, Report, Status, processors, rejected};
 use tdtool::code::{Block, Region};
+use tdtool::deps::latency::Latencies;
+use tdtool::explain::Explainer;
 use tdtool::{Error, Result};
 
 pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
@@ -31,15 +34,15 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
     }
     let several = blocks.len() > 1;
     let mut reports = Vec::new();
-    let mut profiler = None;
+    let (mut profiler, mut explainer) = (None, None);
     for (region, own) in blocks {
         // Repeated blocks have options of their own; all others share a sandbox.
-        if args.repeat.is_some() || profiler.is_none() {
-            profiler = Some(Profiler::new(own));
+        if args.repeat.is_some() {
+            profiler = None;
         }
-        if let Some(profiler) = &mut profiler {
-            reports.push(measure(profiler, region, several)?);
-        }
+        let explainer = explainer.get_or_insert_with(|| explained(global, &own));
+        let profiler = profiler.get_or_insert_with(|| Profiler::new(own));
+        reports.push(measure(profiler, explainer.as_mut(), &args, region, several)?);
     }
     print(&match args.format {
         Format::Text => text(&reports, args.verbose),
@@ -69,18 +72,40 @@ fn interactive(global: &Global, mut blocks: Vec<(Region, Options)>) -> Result<Ex
 
 /// The only block of an input as the first argument of `tdtool block` takes it.
 pub fn one(given: &str) -> Result<Block> {
-    let mut all = input::given(given)?;
+    let given_block = input::Given { block: Some(given), ..input::Given::default() };
+    let mut all = input::located(&given_block)?;
     match (all.pop(), all.is_empty()) {
-        (Some(region), true) => Block::decode(&region.bytes),
+        (Some(located), true) => Block::decode(&located.bytes),
         _ => Err(Error::usage(format!("{given} holds several blocks, and one is wanted"))
             .hint("give one of them by FILE:START..END")),
     }
 }
 
+/// What explains blocks measured as `options` say; nothing where they ask for none of it.
+pub fn explained(global: &Global, options: &Options) -> Option<Explainer> {
+    let latencies = || {
+        let known = Known::find(global, &mut Vec::new()).ok();
+        known.map_or((Latencies::default(), None), |k| (k.latencies, k.uarch))
+    };
+    options.explain.then(latencies).map(|(l, uarch)| Explainer::new(options, l, uarch))
+}
+
 /// One of several that is no code is rejected; one by itself is an error.
-fn measure(profiler: &mut Profiler, region: Region, several: bool) -> Result<Report> {
+fn measure(
+    profiler: &mut Profiler,
+    explainer: Option<&mut Explainer>,
+    args: &BlockArgs,
+    region: Region,
+    several: bool,
+) -> Result<Report> {
     let mut report = match Block::decode(&region.bytes) {
-        Ok(block) => profiler.measure(&block)?,
+        Ok(block) => {
+            let mut report = profiler.measure(&block)?;
+            if let Some(explainer) = explainer {
+                explainer.explain(profiler, &block, &mut report, args.what_if)?;
+            }
+            report
+        }
         Err(error) if several => {
             let hex: String = region.bytes.iter().map(|b| format!("{b:02x}")).collect();
             rejected(&hex, error.to_string())

@@ -1,0 +1,40 @@
+//! `tdtool deps --batch`: rows in, rows out.
+
+use super::Processor;
+use crate::commands::block::input;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+use tdtool::block::rows;
+use tdtool::code::parse_hex;
+use tdtool::deps::memory::Settings;
+use tdtool::deps::{Analyser, Code, HEADER, rejected, row};
+use tdtool::{Error, Result};
+
+/// Analyses all rows of `path`, on one core.
+pub fn run(path: &Path, output: &Path, processor: &Processor, settings: &Settings) -> Result<()> {
+    let failed =
+        |e: std::io::Error| Error::failed(format!("cannot write {}", output.display())).because(e);
+    let same = |p: &Path| std::fs::canonicalize(p).ok();
+    if same(path).is_some() && same(path) == same(output) {
+        return Err(Error::usage(format!("{} would overwrite its own input", output.display()))
+            .hint("give -o another file"));
+    }
+    let rows = rows::read(&input::file(path)?)?.rows;
+    let mut out = BufWriter::new(File::create(output).map_err(failed)?);
+    let mut analyser = Analyser::new(processor.latencies.clone());
+    let uarch = processor.uarch.as_deref();
+    writeln!(out, "{HEADER}").map_err(failed)?;
+    for one in &rows {
+        let code = match one.fault {
+            Some(fault) => Err(Error::failed(fault)),
+            None => parse_hex(&one.text).and_then(|bytes| Code::of_bytes(&bytes, uarch)),
+        };
+        let line = match code {
+            Ok(code) => row(&one.text, &code, &analyser.analyse(&code, settings)),
+            Err(error) => rejected(&one.text, &error.to_string()),
+        };
+        writeln!(out, "{line}").map_err(failed)?;
+    }
+    out.flush().map_err(failed)
+}
