@@ -107,8 +107,9 @@ impl std::error::Error for Error {}
 
 /// The entry of `known` nearest to `name` by edit distance, if it is near enough to be a slip.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A third of it may be wrong: of three letters one, of six two.
-    let limit = (name.chars().count() / 3).max(1);
+    // Of three letters one may be wrong; of more a third, and one for letters that changed places.
+    let length = name.chars().count();
+    let limit = if length <= 3 { 1 } else { length / 3 + 1 };
     known
         .into_iter()
         .map(|k| (distance(&name.to_lowercase(), &k.to_lowercase()), k))
@@ -141,6 +142,8 @@ mod tests {
     fn a_slip_finds_its_neighbour_and_nonsense_does_not() {
         assert_eq!(nearest("skylak", ["skylake", "zen4"]), Some("skylake"));
         assert_eq!(nearest("SPR", ["skx", "spr"]), Some("spr"));
+        assert_eq!(nearest("cuont", ["count"]), Some("count"));
+        assert_eq!(nearest("Foo", ["Cor"]), None);
         assert_eq!(nearest("qqqqqq", ["skx", "spr"]), None);
     }
 }

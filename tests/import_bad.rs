@@ -24,7 +24,7 @@ fn unreadable_empty_and_foreign_files_say_what_they_are() {
     let nowhere = read(&[Path::new("/no/such/file.csv")]).unwrap_err();
     assert!(nowhere.what().contains("/no/such/file.csv"));
     let folder = tempfile::tempdir().unwrap();
-    assert!(read(&[folder.path()]).unwrap_err().what().ends_with("is a folder"));
+    assert!(read(&[folder.path()]).unwrap_err().what().contains("is a folder, not a recording"));
     for (bytes, expected) in [
         (&b""[..], "the file is empty"),
         (b"PERFILE2\x68\0\0\0", "perf.data"),

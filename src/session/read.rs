@@ -45,7 +45,9 @@ impl<R: Read> Reader<R> {
             return Err(Error::failed(format!("{name} is not a session of tdtool record")));
         }
         if n < FILE_HEADER {
-            return Err(Error::failed(format!("{name} ends inside its header: nothing recorded")));
+            return Err(Error::failed(format!("{name} ends inside its header: nothing recorded"))
+                .because("the recorder was ended, or the disk was full, as it began")
+                .hint("record again"));
         }
         if checksum(&header[..12]) != u32_at(&header, 12) {
             return Err(reader.damaged(0, "the checksum of the file header does not match"));
