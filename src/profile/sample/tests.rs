@@ -21,6 +21,7 @@ fn every_field_stands_where_the_kernel_writes_it() {
         regs_user: 0b1_0000_0001,
         regs_intr: 0b10,
         sample_id_all: true,
+        leave_chains: false,
     };
     let words = [
         7,
