@@ -50,6 +50,7 @@ fn parts(data: &[u8]) {
         regs_user: u64::from(head[10]),
         regs_intr: u64::from(head[11]),
         sample_id_all: head[12] & 1 != 0,
+        leave_chains: false,
     };
     let misc = u16::from_le_bytes([head[13], head[14]]);
     match sample::decode(body, misc, &format) {
