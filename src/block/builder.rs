@@ -88,7 +88,7 @@ impl<'a> Builder<'a> {
         let instructions = &self.shape.block.instructions;
         let needed: Vec<_> = instructions
             .iter()
-            .map(|i| traced.then(|| trace::needed(i)).unwrap_or_default())
+            .map(|i| if traced { trace::needed(i) } else { Default::default() })
             .collect();
         self.origins.reserve(copies.len() * instructions.len());
         for copy in copies {

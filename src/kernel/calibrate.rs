@@ -183,7 +183,9 @@ fn now() -> String {
 /// The civil date of seconds since 1970, in the proleptic Gregorian calendar.
 fn date(seconds: u64) -> String {
     let (mut days, time) = (seconds / 86_400, seconds % 86_400);
-    let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     // 400 years have 146,097 days.
     let mut year = 1970 + 400 * (days / 146_097);
     days %= 146_097;

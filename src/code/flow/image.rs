@@ -209,7 +209,7 @@ mod tests {
         let image = Image {
             data: &data,
             parts: vec![part(0x1000..0x1028, 0x20, false), part(0x2000..0x2040, 0x20, true)],
-            relro: vec![0x2000..0x2010],
+            relro: std::iter::once(0x2000..0x2010).collect(),
             relocated: BTreeMap::from([(0x1008, Some(0x1122_3344_5566_7788)), (0x1018, None)]),
             no_return: HashSet::new(),
         };

@@ -121,7 +121,7 @@ impl Address {
         }
         let vector = usize::from(self.index & 31);
         let bit = usize::from(self.lane) * usize::from(self.element) * 8;
-        let lane = registers.vectors[vector][bit / 64 & 7] >> (bit % 64);
+        let lane = registers.vectors[vector][(bit / 64) & 7] >> (bit % 64);
         let value = if self.element == 4 { lane as i32 as u64 } else { lane };
         (value, registers.vector_origins[vector])
     }

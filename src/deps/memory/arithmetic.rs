@@ -21,7 +21,7 @@ impl Flags {
     pub fn hold(self, condition: ConditionCode) -> bool {
         use ConditionCode as C;
         let (zero, sign) = (self.result == 0, (self.result as i64) < 0);
-        let parity = (self.result as u8).count_ones() % 2 == 0;
+        let parity = (self.result as u8).count_ones().is_multiple_of(2);
         match condition {
             C::None => true,
             C::o => self.overflow,

@@ -92,7 +92,8 @@ impl Machine {
             self.memory.give(*address, *value);
         }
         self.unknown_flags();
-        (self.loads.clear(), self.fresh.clear());
+        self.loads.clear();
+        self.fresh.clear();
         self.loads.resize(accesses, 0);
         self.fresh.resize(accesses, 0);
         (self.next_load, self.step) = (FIRST_LOAD, 0);

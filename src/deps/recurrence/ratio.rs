@@ -93,10 +93,10 @@ fn positive(nodes: usize, edges: &[Edge], p: i128, q: i128) -> Option<Cycle> {
             return None;
         }
         // Cycles among the edges that reached farthest are positive ones; look for them rarely.
-        if (pass + 1).is_power_of_two() || pass == nodes {
-            if let Some(cycle) = closed(edges, &through) {
-                return Some(cycle);
-            }
+        if ((pass + 1).is_power_of_two() || pass == nodes)
+            && let Some(cycle) = closed(edges, &through)
+        {
+            return Some(cycle);
         }
     }
     None

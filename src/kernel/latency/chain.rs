@@ -56,9 +56,11 @@ pub fn chain(form: Form, input: &End, output: &End) -> Result<Option<Chain>> {
         (End::Address, End::Flags(bits)) => parts.address_to_flags(bits)?,
         (End::Flags(_), End::Flags(_)) => parts.flags()?,
         (End::Flags(_), End::Operand(_, class)) if class.family() == Family::Gpr => {
-            parts.from_flags(*output)?
+            parts.read_flags(*output)?
         }
-        (End::Operand(..) | End::Implicit(_), End::Flags(bits)) => parts.to_flags(*input, bits)?,
+        (End::Operand(..) | End::Implicit(_), End::Flags(bits)) => {
+            parts.write_flags(*input, bits)?
+        }
         (End::Operand(i, class), End::Memory) => parts.round_trip(i, class)?,
         (End::Memory, End::Memory) => {
             parts.note = "stored and loaded again by the form itself";
@@ -200,7 +202,7 @@ impl Parts {
         Ok(true)
     }
 
-    fn from_flags(&mut self, output: End) -> Result<bool> {
+    fn read_flags(&mut self, output: End) -> Result<bool> {
         let form = self.form;
         self.instance(&|n| number(form, n))?;
         let value = self.out(output)?;
@@ -208,7 +210,7 @@ impl Parts {
         Ok(true)
     }
 
-    fn to_flags(&mut self, input: End, bits: u32) -> Result<bool> {
+    fn write_flags(&mut self, input: End, bits: u32) -> Result<bool> {
         let form = self.form;
         self.instance(&|n| number(form, n))?;
         match input {
