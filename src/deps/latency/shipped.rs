@@ -284,7 +284,7 @@ fn resolve(rows: &[Row]) -> Result<Vec<u16>, String> {
         let classes = classes(code);
         let fits = |number: &&u16| {
             let wanted = &rows[usize::from(**number) - 1].class;
-            wanted.split_whitespace().all(|class| classes.iter().any(|c| *c == class))
+            wanted.split_whitespace().all(|class| classes.contains(&class))
         };
         found[code as usize] = numbers.iter().rev().find(fits).copied().unwrap_or(0);
     }
