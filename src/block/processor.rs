@@ -32,6 +32,17 @@ pub struct OpCache {
     pub source: &'static str,
 }
 
+/// The first level of the data TLB, for pages of 4 KiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataTlb {
+    /// Entries for loads, or for all accesses.
+    pub loads: usize,
+    /// Entries for stores, where those have their own.
+    pub stores: Option<usize>,
+    /// Who says so.
+    pub source: &'static str,
+}
+
 /// The processor.
 #[derive(Debug, Clone)]
 pub struct Processor {
@@ -49,6 +60,8 @@ pub struct Processor {
     pub code: Cache,
     /// The op cache, where its size is known.
     pub op_cache: Option<OpCache>,
+    /// The first-level data TLB, where its size is known.
+    pub data_tlb: Option<DataTlb>,
 }
 
 impl Processor {
@@ -93,6 +106,7 @@ impl Processor {
             data: cache(&root, "Data"),
             code: cache(&root, "Instruction"),
             op_cache: name.as_deref().and_then(op_cache),
+            data_tlb: name.as_deref().and_then(data_tlb),
             table: name,
         }
     }
@@ -126,10 +140,26 @@ fn cache(root: &Root, kind: &str) -> Cache {
     Cache { ways: 8, sets: 64 }
 }
 
+/// The data TLB of a table's processors.
+fn data_tlb(table: &str) -> Option<DataTlb> {
+    let (loads, stores, source) = match table {
+        "zen1" | "zen2" | "zen3" => (64, None, AMD),
+        "zen4" => (72, None, AMD),
+        "zen5" => (96, None, AMD),
+        "hsw" | "hsx" | "bdw" | "bdx" | "skl" | "skx" | "clx" => (64, None, INTEL),
+        "icl" | "icx" | "tgl" | "rkl" => (64, Some(16), INTEL),
+        "adl" | "spr" | "emr" | "mtl" | "gnr" => (96, Some(16), INTEL),
+        _ => return None,
+    };
+    Some(DataTlb { loads, stores, source })
+}
+
+/// Whose figures these are.
+const INTEL: &str = "Intel's optimization reference manual";
+const AMD: &str = "AMD's software optimization guide for the family";
+
 /// The op cache of a table's processors. The small cores of Intel have none.
 fn op_cache(table: &str) -> Option<OpCache> {
-    const INTEL: &str = "Intel's optimization reference manual";
-    const AMD: &str = "AMD's software optimization guide for the family";
     let (ops, window, source) = match table {
         "zen1" => (2048, None, AMD),
         "zen2" | "zen3" => (4096, None, AMD),

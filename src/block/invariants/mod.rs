@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `lines`, `aliasing` | what the address trace shows |
 //! | `code` | the copies' code |
+//! | `tlb` | translations of the pages |
 //! | `timing` | the core, the passes, and what the harness did to the block |
 //!
 //! `subnormals` and `bounds` are judged where they are measured.
@@ -12,6 +13,7 @@ mod aliasing;
 mod code;
 mod lines;
 mod timing;
+mod tlb;
 
 use super::discover::Found;
 use super::document::{Holds, Invariant};
@@ -32,6 +34,7 @@ pub fn all(
     let processor = Processor::here();
     vec![
         lines::l1_data(block, found, physical, processor.data),
+        tlb::data_tlb(found, processor.data_tlb),
         code::l1_code(block, found, copies, processor.code),
         code::op_cache(block, found, copies, processor.op_cache),
         timing::context_switches(timed, switches),
