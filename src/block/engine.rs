@@ -4,7 +4,7 @@
 use super::clock::{CHAINS, Calibration, Places, Sentinel, TscClock};
 use super::processor::Processor;
 use super::sandbox::layout::{self as at, PAGE, context, mail};
-use super::sandbox::{Ended, Layers, Worker, prompt, random, stay_on};
+use super::sandbox::{Ended, Layers, Worker, patient, prompt, random, stay_on};
 use super::values::Values;
 use crate::Result;
 use crate::machine::{Root, same_kind};
@@ -105,11 +105,11 @@ impl Engine {
         if self.worker.as_ref().is_none_or(Worker::is_gone) {
             self.worker = None;
             let cpu = self.cpus.get(self.at).copied();
-            if self.beside {
-                prompt();
-            }
-            let mut worker = Worker::start(cpu, self.inspect, random())?;
+            prompt();
+            let started = Worker::start(cpu, self.inspect, random());
+            patient();
             self.follow();
+            let mut worker = started?;
             let (code, places) = TscClock::code(at::CODE, Processor::here().instructions_a_cycle());
             worker.write(at::CODE, &code);
             self.clock = places;
@@ -441,6 +441,13 @@ fn allowed(here: Option<usize>) -> Vec<usize> {
     match here.and_then(|cpu| same_kind(&Root::system(), cpu)) {
         Some(kind) => may.filter(|cpu| kind.iter().any(|k| *k as usize == *cpu)).collect(),
         None => may.collect(),
+    }
+}
+
+impl Drop for Engine {
+    /// The thread may have other things to do now.
+    fn drop(&mut self) {
+        prompt();
     }
 }
 

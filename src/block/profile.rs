@@ -180,6 +180,7 @@ impl Profiler {
         let unrolled = form_result(&timed, copies, None);
         let looped = self.looped(block, &needs, &found, rough)?;
         report.forms = Some(Forms { unrolled, looped });
+        self.check_alignment(block, &needs, &found, &mut report.invariants)?;
         self.explain(block, &needs, &found, (&form, shape), report)?;
         if !found.complete {
             // Who knows what it touched: the next block gets a fresh worker.
