@@ -73,6 +73,13 @@ impl Batch {
     }
 }
 
+/// Whether this process ignores `signal`, which the programs that it starts inherit and keep to.
+fn is_ignored(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal as i32 - 1) & 1 == 1
+}
+
 /// The column `n` of all rows; only the first may hold a comma, quoted.
 fn column(text: &str, n: usize) -> Vec<String> {
     text.lines().skip(1).map(|l| l.split(',').nth(n).unwrap().to_owned()).collect()
@@ -149,6 +156,12 @@ fn an_interrupted_batch_ends_behind_a_whole_row_and_says_how_to_go_on() {
         return;
     }
     for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
+        if is_ignored(signal) {
+            eprintln!(
+                "skipped: {signal} is ignored here, as a shell has it for jobs in the background"
+            );
+            continue;
+        }
         let batch = Batch::new(many(400).as_bytes());
         let ended = batch.cut_short(signal, 20);
         let told = stderr(&ended);

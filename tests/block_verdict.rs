@@ -112,6 +112,56 @@ fn the_trace_tells_which_accesses_straddle_or_alias() {
     }
 }
 
+/// Which accesses are unaligned follows from the displacements, every register holding 0x12345600;
+/// that the processor checks accesses of up to eight bytes, from Intel's manual.
+#[test]
+fn the_processors_own_check_of_alignment_agrees_with_the_trace() {
+    let options = Options { explain: true, ..quick() };
+    for (hex, verdict, word) in [
+        // mov rax,[rbx+8]
+        ("488b4308", Holds::Held, "finds none either"),
+        // mov rcx,[rbx+8]; mov rax,[rbx+4]; mov edx,[rbx+2]
+        ("488b4b08 488b4304 8b5302", Holds::Violated, "agrees: first instruction 1"),
+        // add rbx,4; mov rax,[rbx]: every other copy, from the first on
+        (
+            "4883c304 488b03",
+            Holds::Violated,
+            "agrees: first instruction 1 `mov rax,[rbx]` in copy 0",
+        ),
+        // push rax at 0x12345600, then mov rax,[rbx+0x3c] across two lines
+        ("50 58 488b433c", Holds::Held, "agrees: first instruction 2"),
+        // mov word [rbx+6],ax; lock add dword [rbx+4],eax: aligned
+        ("66894306 f0014304", Holds::Held, "finds none either"),
+        // fld dword [rbx+2]; fstp st(0)
+        ("d94302 ddd8", Holds::Violated, "agrees: first instruction 0"),
+        // movups xmm0,[rbx+8]: whether this is checked is the processor's own affair
+        ("0f104308", Holds::Violated, "EFLAGS.AC"),
+        // no memory, no check
+        ("4801d8", Holds::Held, "no memory"),
+    ] {
+        let Some(report) = measure(&options, hex) else { return };
+        let alignment = named(&report, "alignment");
+        assert_eq!(alignment.verdict, verdict, "{hex}: {}", alignment.how);
+        assert!(alignment.how.contains(word), "{hex}: {}", alignment.how);
+        // The flag is gone afterwards: the same profiler goes on with an unaligned block.
+        assert!(
+            matches!(report.status, Status::Ok | Status::Unstable),
+            "{hex}: {:?}",
+            report.reason
+        );
+    }
+    let block = Block::decode(&parse_hex("488b4304").unwrap()).unwrap();
+    let mut profiler = Profiler::new(options);
+    for _ in 0..3 {
+        let report = profiler.measure(&block).unwrap();
+        assert!(
+            report.throughput.is_some() || report.status == Status::Unstable,
+            "{:?}",
+            report.reason
+        );
+    }
+}
+
 #[test]
 fn a_block_is_not_faster_than_its_front_end_nor_than_the_pipeline_is_wide() {
     // Independent additions of registers, and a chain of multiplications.

@@ -11,6 +11,7 @@ use super::trace::{self, Access};
 use crate::Result;
 use crate::code::Block;
 use iced_x86::Mnemonic;
+use std::collections::HashSet;
 
 impl Seeker<'_> {
     /// One traced run.
@@ -195,12 +196,13 @@ fn split_lock(block: &Block, accesses: &[Access]) -> Option<Failure> {
 /// number of copies is found changed after an odd one.
 fn written_lines(accesses: &[Access], pages: &[u64], physical: usize, lines: &mut Vec<u64>) {
     let page_of = |address: u64| address & !(at::PAGE as u64 - 1);
+    let mut known: HashSet<u64> = lines.iter().copied().collect();
     for access in accesses.iter().filter(|a| a.writes && a.size > 0) {
         for line in access.lines().take(at::LINES_MAX + 1) {
             let address = 64 * line;
             let Some(index) = pages.iter().position(|p| *p == page_of(address)) else { continue };
             let first = pages[index % physical.clamp(1, at::PHYSICAL_MAX)] + address % 4096;
-            if !lines.contains(&first) {
+            if known.insert(first) {
                 lines.push(first);
             }
         }

@@ -95,14 +95,15 @@ pub fn run(
         let (sender, receiver) = mpsc::sync_channel(4 * jobs.len().max(1));
         for cpu in jobs {
             let (sender, next, written) = (sender.clone(), &next, &written);
-            // Bounds are for a block by itself.
-            let options = Options { cpu: *cpu, explain: false, ..options.clone() };
+            // Bounds and assumptions are for a block by itself.
+            let own = Options { cpu: *cpu, explain: false, assumptions: false, ..options.clone() };
             let ahead = AHEAD * jobs.len();
             scope.spawn(move || {
                 let mut job = Job { next, written, rows, ahead, again: VecDeque::new() };
-                let mut profiler = Profiler::new(options.clone());
+                let budget = own.budget;
+                let mut profiler = Profiler::new(own);
                 profiler.stay_beside();
-                job.work(&mut profiler, options.budget, &sender);
+                job.work(&mut profiler, budget, &sender);
             });
         }
         drop(sender);

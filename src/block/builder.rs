@@ -24,7 +24,8 @@ pub(super) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     pub(super) fn new(shape: &'a Shape<'a>) -> Self {
-        let code = Emitter::at(shape.start);
+        // A trace's copies are longer: it grows then.
+        let code = Emitter::with_room(shape.start, shape.block.bytes.len() * shape.copies + 1024);
         Self { shape, code, origins: Vec::new(), slots: Vec::new(), traced: 0, looping: false }
     }
 

@@ -17,6 +17,9 @@ impl Seeker<'_> {
         if !self.may_search() || found.is_calm(limit) {
             return Ok(found);
         }
+        if !self.last_stage && !found.is_stationary() {
+            return Ok(found);
+        }
         let (whole_budget, pages) = (self.options.calming, self.pages);
         let mut budget = whole_budget;
         'better: while budget > 0 && !found.is_calm(limit) {

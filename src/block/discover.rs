@@ -46,15 +46,23 @@ impl Found {
     /// final jump goes the same way in all of them, as far
     /// as the trace tells.
     pub fn is_stationary(&self) -> bool {
-        let of = |copy: usize| {
-            let at = self.accesses.partition_point(|a| a.copy < copy);
-            let own = self.accesses[at..].iter().take_while(move |a| a.copy == copy);
-            own.map(|a| (a.instruction, a.address, a.size))
+        let same = |a: &[Access], b: &[Access]| {
+            let what = |a: &Access| (a.instruction, a.address, a.size);
+            a.iter().map(what).eq(b.iter().map(what))
         };
+        // Accesses are in the order of the copies.
+        let mut rest = &self.accesses[..];
+        let mut own = |copy: usize| {
+            let (own, behind) = rest.split_at(rest.iter().take_while(|a| a.copy <= copy).count());
+            rest = behind;
+            own
+        };
+        own(0);
+        let usual = own(1);
         let jumps = self.taken.get(1..).unwrap_or_default();
         self.complete
             && jumps.windows(2).all(|pair| pair[0] == pair[1])
-            && (2..self.copies).all(|copy| of(copy).eq(of(1)))
+            && (2..self.copies).all(|copy| same(own(copy), usual))
     }
 
     /// Lines in the fullest set of an L1 data cache of 64 sets, and pages.
@@ -101,6 +109,30 @@ pub fn discover(
     options: &Options,
 ) -> Result<std::result::Result<Found, Failure>> {
     Seeker::new(engine, block, needs, copies, options).run()
+}
+
+/// One of two stages: first few copies, which are enough if addresses stay the same. If they do not,
+/// all copies follow, and begin with what was found `before`: sets of values tried before those
+/// failed with few copies and would again.
+///
+/// # Errors
+/// As [`discover`].
+pub fn discover_staged(
+    engine: &mut Engine,
+    block: &Block,
+    needs: &Needs,
+    (copies, last): (usize, bool),
+    before: Option<&Found>,
+    options: &Options,
+) -> Result<std::result::Result<Found, Failure>> {
+    let mut seeker = Seeker::new(engine, block, needs, copies, options);
+    seeker.last_stage = last;
+    if let Some(before) = before.filter(|before| before.reseeded.is_empty()) {
+        let sets = options.candidates();
+        seeker.failed = sets.iter().position(|set| *set == before.values).unwrap_or_default();
+        seeker.pages_a_copy = before.pages.len() as f64 / before.copies as f64;
+    }
+    seeker.run()
 }
 
 /// Runs the copies as they are measured, and compares what that leaves behind with what the
@@ -158,7 +190,7 @@ fn same_end(engine: &Engine, block: &Block, found: &Found) -> std::result::Resul
     if engine.end_registers() != found.end.registers {
         return differs("the measured run ends with other registers");
     }
-    if engine.memory() != found.end.memory {
+    if !engine.holds(&found.end.memory) {
         return differs("the measured run leaves other memory");
     }
     Ok(())

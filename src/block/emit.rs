@@ -24,6 +24,11 @@ impl Emitter {
         Self { start, bytes: Vec::new() }
     }
 
+    /// Starts at an offset in the region, with room for so many bytes.
+    pub fn with_room(start: usize, bytes: usize) -> Self {
+        Self { start, bytes: Vec::with_capacity(bytes) }
+    }
+
     /// Where the next byte goes.
     pub fn here(&self) -> usize {
         self.start + self.bytes.len()

@@ -4,7 +4,7 @@
 use super::clock::{CHAINS, Calibration, Places, Sentinel, TscClock};
 use super::processor::Processor;
 use super::sandbox::layout::{self as at, PAGE, context, mail};
-use super::sandbox::{Ended, Layers, Worker, prompt, random, stay_on};
+use super::sandbox::{Ended, Layers, Worker, patient, prompt, random, stay_on};
 use super::values::Values;
 use crate::Result;
 use crate::machine::{Root, same_kind};
@@ -105,11 +105,11 @@ impl Engine {
         if self.worker.as_ref().is_none_or(Worker::is_gone) {
             self.worker = None;
             let cpu = self.cpus.get(self.at).copied();
-            if self.beside {
-                prompt();
-            }
-            let mut worker = Worker::start(cpu, self.inspect, random())?;
+            prompt();
+            let started = Worker::start(cpu, self.inspect, random());
+            patient();
             self.follow();
+            let mut worker = started?;
             let (code, places) = TscClock::code(at::CODE, Processor::here().instructions_a_cycle());
             worker.write(at::CODE, &code);
             self.clock = places;
@@ -399,13 +399,26 @@ impl Engine {
         worker.read(at::PHYSICAL, PAGE * pages.min(at::PHYSICAL_MAX))
     }
 
+    /// Whether the physical pages hold this.
+    pub fn holds(&self, memory: &[u8]) -> bool {
+        let Some(worker) = &self.worker else { return memory.is_empty() };
+        let pages = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
+        let mut own = [0; PAGE];
+        memory.len() == PAGE * pages.min(at::PHYSICAL_MAX)
+            && memory.chunks_exact(PAGE).enumerate().all(|(i, page)| {
+                worker.copy(at::PHYSICAL + PAGE * i, &mut own);
+                own == *page
+            })
+    }
+
     /// Lines (64 bytes) of the physical pages that differ from the pattern, by the address of the
     /// first page mapped to each.
     pub fn changed_lines(&self, pages: &[u64], pattern: u64, physical: usize) -> Vec<u64> {
         let Some(worker) = &self.worker else { return Vec::new() };
         let mut lines = Vec::new();
+        let mut bytes = [0; PAGE];
         for (i, page) in pages.iter().take(physical.min(at::PHYSICAL_MAX)).enumerate() {
-            let bytes = worker.read(at::PHYSICAL + PAGE * i, PAGE);
+            worker.copy(at::PHYSICAL + PAGE * i, &mut bytes);
             for (line, content) in bytes.chunks_exact(64).enumerate() {
                 if content.chunks_exact(8).any(|c| word(c) != pattern) {
                     lines.push(page + 64 * line as u64);
@@ -441,6 +454,13 @@ fn allowed(here: Option<usize>) -> Vec<usize> {
     match here.and_then(|cpu| same_kind(&Root::system(), cpu)) {
         Some(kind) => may.filter(|cpu| kind.iter().any(|k| *k as usize == *cpu)).collect(),
         None => may.collect(),
+    }
+}
+
+impl Drop for Engine {
+    /// The thread may have other things to do now.
+    fn drop(&mut self) {
+        prompt();
     }
 }
 

@@ -23,6 +23,9 @@ const COUNTED_WARM: u32 = 2;
 /// Tries at the calm rounds of one placement before the core counts as shared.
 const ATTEMPTS: usize = 2;
 
+/// Rounds of a first look.
+const ROUGH: usize = 3;
+
 /// Segments that are run in one command, where placements share one.
 const TOGETHER: usize = 256;
 
@@ -219,16 +222,29 @@ impl Form {
         longest: Option<u32>,
     ) -> Result<std::result::Result<f64, Failure>> {
         self.install(engine)?;
-        let longest = longest.map(|repeat| Segment { repeat, ..self.pairs[0].0 });
-        let rounds = match self.rounds(engine, &[0], 4, longest)? {
-            Ok(rounds) => rounds.into_iter().flatten().collect::<Vec<_>>(),
-            Err(ended) => return Ok(Err(self.explained(&ended, options))),
-        };
-        let calibrations: Vec<Calibration> = rounds.iter().map(|r| r.calibration).collect();
-        let ratio = TscClock::cycles_per_tick(&calibrations).unwrap_or(1.0);
+        let (long, short) = self.pairs[0];
+        let mut segments = engine.clock_segments().to_vec();
+        let clock = segments.len();
+        segments.extend([long, short]);
+        // The short and the long run, and the chains that say how long a tick is.
+        let mut plan = [clock + 1, clock, 0, 1].repeat(ROUGH);
+        if let Some(repeat) = longest {
+            plan.insert(0, segments.len());
+            segments.push(Segment { repeat, ..long });
+        }
+        let plan: Vec<_> = plan.into_iter().map(|segment| (segment, 1)).collect();
+        let (ended, ticks) = engine.run(&segments, &plan)?;
+        if ended != Ended::Done || ticks.len() != plan.len() {
+            return Ok(Err(self.explained(&ended, options)));
+        }
         // Whoever shares the core makes it longer.
-        let least = |of: fn(&Round) -> f64| rounds.iter().map(of).fold(f64::INFINITY, f64::min);
-        let ticks = least(|r| r.long) - least(|r| r.short);
+        let least = |wanted: usize| {
+            let own = plan.iter().zip(&ticks).filter(|((segment, _), _)| *segment == wanted);
+            own.map(|(_, ticks)| f64::from(*ticks)).fold(f64::INFINITY, f64::min)
+        };
+        let chains = Calibration { add: (least(0), least(1)), ..Calibration::default() };
+        let ratio = TscClock::cycles_per_tick(&[chains]).unwrap_or(1.0);
+        let ticks = least(clock) - least(clock + 1);
         Ok(Ok((ticks * ratio / self.between).max(0.05)))
     }
 
@@ -262,7 +278,7 @@ impl Form {
         for _ in 0..ATTEMPTS {
             let mut tried = Vec::new();
             for placements in timed.waiting.chunks(together(rounds)) {
-                match self.rounds(engine, placements, rounds, None)? {
+                match self.rounds(engine, placements, rounds)? {
                     Ok(all) => tried.extend(placements.iter().copied().zip(all)),
                     Err(ended) => return Ok(Pass::Failed(self.explained(&ended, options))),
                 }
@@ -277,13 +293,12 @@ impl Form {
         Ok(Pass::Contended)
     }
 
-    /// The ticks of `count` rounds of each placement. If given, `first` runs once before them all.
+    /// The ticks of `count` rounds of each placement.
     fn rounds(
         &self,
         engine: &mut Engine,
         placements: &[usize],
         count: usize,
-        first: Option<Segment>,
     ) -> Result<std::result::Result<Vec<Vec<Round>>, Ended>> {
         let mut segments = engine.clock_segments().to_vec();
         let (clock, count) = (segments.len(), (count + WARM).min(at::SCHEDULE_MAX / 8));
@@ -293,17 +308,13 @@ impl Form {
             segments.extend([long, short]);
             plan_rounds(clock + 2 * i, count, &mut plan);
         }
-        if let Some(first) = first {
-            plan.insert(0, segments.len());
-            segments.push(first);
-        }
         let dithered: Vec<_> =
             plan.iter().map(|s| (*s, 1 + (engine.random() % 100) as u16)).collect();
         let (ended, ticks) = engine.run(&segments, &dithered)?;
         if ended != Ended::Done || ticks.len() != plan.len() {
             return Ok(Err(ended));
         }
-        let mut ticks = ticks.into_iter().skip(usize::from(first.is_some())).map(f64::from);
+        let mut ticks = ticks.into_iter().map(f64::from);
         Ok(Ok(placements.iter().map(|_| read_rounds(count, &mut ticks)).collect()))
     }
 }

@@ -9,7 +9,7 @@
 //! | `values`, `discover`, `seek`, `attempt`, `climb`, `calm`, `search`, `trace` | initial values, pages, the address trace |
 //! | `clock`, `stats`, `measure`, `timed` | timing |
 //! | `counters`, `pmu` | what a PMU adds: cycles, misses, the top-down tree |
-//! | `invariants`, `subnormal`, `steady` | what held, and how that is known |
+//! | `invariants`, `aligned`, `subnormal`, `steady` | what held, and how that is known |
 //! | `processor`, `bounds`, `skeleton` | what the processor is, and what bounds the throughput |
 //! | `profile` | from a block to its report |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
@@ -17,6 +17,8 @@
 //! | `watch` | looking on while a block is measured, and calling it off |
 //! | `x86_absent` | what stands in for all this on other architectures |
 
+#[cfg(target_arch = "x86_64")]
+mod aligned;
 #[cfg(target_arch = "x86_64")]
 mod attempt;
 pub mod batch;

@@ -37,6 +37,8 @@ pub struct Options {
     pub budget: Duration,
     /// Whether to measure, too, what explains the number: bounds, and what subnormals would cost.
     pub explain: bool,
+    /// Whether to judge the assumptions of the measurement. Rows of a batch have no place for them.
+    pub assumptions: bool,
     /// Most copies in the unrolled form; as many as fit the op cache otherwise.
     pub copies: Option<usize>,
     /// Instructions that a long run has at least, as far as its copies may be repeated.
@@ -96,6 +98,7 @@ impl Default for Options {
             retries: 3,
             budget: Duration::from_secs(5),
             explain: true,
+            assumptions: true,
             copies: None,
             least_instructions: 0,
             align: None,
@@ -135,7 +138,8 @@ impl Options {
             explain: false,
             loop_form: false,
             counts: false,
-            calming: 16,
+            page_limit: 64,
+            calming: 8,
             ..Self::default()
         }
     }

@@ -3,7 +3,7 @@
 pub use super::conclude::rejected;
 use super::conclude::{conclude, empty, fail, form_result};
 use super::counter::Counter;
-use super::discover::{Failure, Found, discover, replay};
+use super::discover::{Failure, Found, discover_staged, replay};
 use super::document::{FormResult, Forms, Report, Status, Where};
 use super::engine::{Engine, MXCSR_GRADUAL};
 use super::measure::{self, Form, Pass, Repeat};
@@ -157,29 +157,32 @@ impl Profiler {
         if !self.options.two_factors {
             form.forget_short(repeat as usize * copies);
         }
-        let switches = self.engine.worker()?.switches();
         let mut timed = Timed::default();
         if let Some(failure) = self.timed_plausibly(block, &form, shape, &mut timed)? {
             return Ok(Err(failure));
         }
-        let after = self.engine.worker()?.switches();
-        let switches = after.zip(switches).map(|(a, b)| a.saturating_sub(b));
         if self.engine.pages().as_ref() != Some(&found.pages) {
             return Ok(Err(Failure::of_all("a page was mapped while it was timed")));
         }
         if let Some(reason) = other_pages(&self.options, &found.pages) {
             return Ok(Err(Failure::of_all(reason)));
         }
-        report.invariants =
-            invariants::all(block, &found, copies, &timed, self.options.physical_pages, switches);
+        if self.options.assumptions {
+            let physical = self.options.physical_pages;
+            report.invariants = invariants::all(block, &found, copies, &timed, physical);
+        }
         conclude(report, &timed, self.options.passes, block, self.source.clock().name());
         self.source.enter(&mut self.engine, &form, &self.options, report)?;
-        report.invariants.push(self.steady_state(block, &needs, &found, shape, &timed)?);
+        if self.options.assumptions {
+            let steady = self.steady_state(block, &needs, &found, shape, &timed)?;
+            report.invariants.push(steady);
+        }
         report.values = Some(found.values.clone());
         report.pages = found.pages.iter().map(|p| format!("{p:#x}")).collect();
         let unrolled = form_result(&timed, copies, None);
         let looped = self.looped(block, &needs, &found, rough)?;
         report.forms = Some(Forms { unrolled, looped });
+        self.check_alignment(block, &needs, &found, &mut report.invariants)?;
         self.explain(block, &needs, &found, (&form, shape), report)?;
         if !found.complete {
             // Who knows what it touched: the next block gets a fresh worker.
@@ -187,6 +190,12 @@ impl Profiler {
             self.suspicious = true;
         }
         Ok(Ok(()))
+    }
+
+    /// The kernel's count of involuntary switches of the worker, if anybody wants to know.
+    fn switches(&mut self) -> Result<Option<u64>> {
+        let worker = self.engine.worker()?;
+        Ok(if self.options.assumptions { worker.switches() } else { None })
     }
 
     /// Finds how the block can be run, and roughly how long an iteration takes. Few copies are
@@ -198,12 +207,19 @@ impl Profiler {
     ) -> Result<std::result::Result<(Found, Look), Failure>> {
         let all = shape::copies(block, &self.options);
         let few = shape::few(block, &self.options).filter(|_| !shape::moves(block));
+        let mut with_few = None;
         for copies in few.into_iter().chain([all]) {
             let last = copies == all;
-            let found = match discover(&mut self.engine, block, needs, copies, &self.options)? {
+            let (stage, before) = ((copies, last), with_few.as_ref());
+            let engine = &mut self.engine;
+            let found = match discover_staged(engine, block, needs, stage, before, &self.options)? {
                 Ok(found) if last || (found.is_stationary() && found.copies == copies) => found,
                 Err(failure) if last => return Ok(Err(failure)),
-                _ => continue,
+                Ok(found) => {
+                    with_few = Some(found);
+                    continue;
+                }
+                Err(_) => continue,
             };
             let look = match self.again(block, needs, &found)? {
                 Ok(()) => self.first_look(block, needs, &found, last)?,
@@ -303,8 +319,14 @@ impl Profiler {
                 return Ok(Some(Failure::of_all("cancelled")));
             }
             self.options.watch.count_pass();
+            // Not while it waits for a calm core: what is switched then are no samples.
+            let switches = self.switches()?;
             let clock = self.source.clock();
-            match clock.pass(form, &mut self.engine, &self.options, rounds, timed)? {
+            let pass = clock.pass(form, &mut self.engine, &self.options, rounds, timed)?;
+            if let (Some(then), Some(now)) = (switches, self.switches()?) {
+                timed.switches = Some(timed.switches.unwrap_or(0) + now.saturating_sub(then));
+            }
+            match pass {
                 Pass::Done => tried += 1,
                 Pass::Failed(failure) => return Ok(Some(failure)),
                 Pass::Contended if self.wait_for_calm()? => {}

@@ -5,6 +5,7 @@
 //! | trace | copies with the registers of every address stored before each access |
 //! | unrolled | repeat { restore memory and registers; fence; copies; fence } |
 //! | loop | restore; repeat { copies } |
+//! | checked | the copies once, with the processor's own check of alignment |
 
 use super::builder::Builder;
 use super::counter::Counter;
@@ -91,6 +92,20 @@ pub fn replay(shape: &Shape<'_>) -> Program {
     builder.code.decrement(at::CONTEXT + context::LEFT);
     builder.code.jump_if_not_zero(head);
     builder.keep_registers();
+    builder.finish()
+}
+
+/// The copies once, the processor checking the alignment of every access: the flags are set on the
+/// worker's own stack, before registers have the block's values, none of which changes them.
+pub fn checked(shape: &Shape<'_>) -> Program {
+    let mut builder = Builder::new(shape);
+    builder.prologue();
+    builder.code.raw(&[0x68, 0x02, 0x02, 0x04, 0x00]); // push 0x40202: RFLAGS.AC, interrupts
+    builder.code.raw(&[0x9d]); // popfq
+    builder.restore();
+    builder.code.fence();
+    builder.copies(0..shape.copies, false);
+    builder.code.fence();
     builder.finish()
 }
 

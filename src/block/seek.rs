@@ -14,6 +14,9 @@ use iced_x86::Register;
 /// Copies that are worth measuring: fewer bias dense blocks.
 pub(super) const ENOUGH: usize = 32;
 
+/// So many times as many pages as may be touched are expected where it is sure that there are too many.
+const SURE: f64 = 1.5;
+
 /// Initial values and registers set again before every copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Start {
@@ -43,6 +46,12 @@ pub struct Seeker<'a> {
     pub(super) copies: usize,
     /// Pages that an attempt may touch.
     pub(super) pages: usize,
+    /// Whether no other search with more copies follows.
+    pub(super) last_stage: bool,
+    /// Prepared sets of values, from the first, that are known to fail.
+    pub(super) failed: usize,
+    /// Pages that a copy touches, by an earlier stage.
+    pub(super) pages_a_copy: f64,
     /// The attempt that got furthest.
     pub(super) best: Option<Tried>,
     /// The first failure: what there is to say in the end.
@@ -68,6 +77,9 @@ impl<'a> Seeker<'a> {
             options,
             copies,
             pages,
+            last_stage: true,
+            failed: 0,
+            pages_a_copy: 0.0,
             best: None,
             first: None,
             program: None,
@@ -87,7 +99,7 @@ impl<'a> Seeker<'a> {
     fn seek(&mut self) -> Result<Option<Found>> {
         let all = self.options.candidates();
         let search = self.may_search();
-        if let Some(found) = self.sets(&all, &[], ENOUGH)? {
+        if let Some(found) = self.sets(&all[self.failed.min(all.len())..], &[], ENOUGH)? {
             return Ok(Some(found));
         }
         if self.is_hopeless() {
@@ -140,8 +152,16 @@ impl<'a> Seeker<'a> {
     /// not with fewer than `least`.
     fn sets(&mut self, all: &[Values], reseeded: &[u8], least: usize) -> Result<Option<Found>> {
         let whole = self.copies;
-        for values in all {
+        for (n, values) in all.iter().enumerate() {
             self.copies = whole;
+            // Each page costs a run: none are made that are sure to touch too many.
+            let expected = |copies: usize| self.pages_a_copy * copies as f64;
+            while n == 0
+                && self.copies >= 2 * least
+                && expected(self.copies) > SURE * self.pages as f64
+            {
+                self.copies /= 2;
+            }
             let start = Start { values: values.clone(), reseeded: reseeded.to_vec() };
             loop {
                 match self.attempt(&start)? {

@@ -68,14 +68,14 @@ pub fn fastest(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<S
     };
     let enough = |start: &usize| {
         let group = group(*start);
-        group.len() >= least && met(group, rounds.len(), batches).len() >= agree
+        group.len() >= least && met(group, rounds.len(), batches).count() >= agree
     };
     let first = (0..rounds.len()).find(enough)?;
     // The group that begins with a stray round holds only a part of the state.
     let start =
         (first..first + group(first).len()).filter(enough).max_by_key(|i| group(*i).len())?;
     let state = group(start);
-    let means = met(state, rounds.len(), batches);
+    let means: Vec<f64> = met(state, rounds.len(), batches).collect();
     let middle = mean(&values(state));
     let spread = means.iter().map(|v| (v - middle).powi(2)).sum::<f64>()
         / (means.len() as f64 - 1.0).max(1.0);
@@ -98,14 +98,14 @@ fn values(rounds: &[Run]) -> Vec<f64> {
 }
 
 /// The means of the batches that met a group: a single round of a batch may be a stray.
-fn met(group: &[Run], rounds: usize, batches: usize) -> Vec<f64> {
+fn met(group: &[Run], rounds: usize, batches: usize) -> impl Iterator<Item = f64> {
     let mut each = vec![(0.0, 0usize); batches];
     for (cycles, batch, _) in group {
         let (sum, count) = &mut each[*batch];
         (*sum, *count) = (*sum + cycles, *count + 1);
     }
     let enough = if rounds >= 2 * MET * batches { MET } else { 1 };
-    each.iter().filter(|own| own.1 >= enough).map(|(sum, count)| sum / *count as f64).collect()
+    each.into_iter().filter(move |own| own.1 >= enough).map(|(sum, count)| sum / count as f64)
 }
 
 #[cfg(test)]

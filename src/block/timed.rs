@@ -8,7 +8,9 @@
 
 use super::state::{Nearness, Run, State, fastest};
 use super::stats::{median, modes};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
 
 /// A state with less than this share of the rounds is rare.
 const RARE: f64 = 0.25;
@@ -59,8 +61,12 @@ pub struct Timed {
     pub contended: usize,
     /// Rounds dropped because the clock changed in them.
     pub changed: usize,
+    /// Involuntary switches of the worker in the commands that took the rounds, where the kernel tells.
+    pub switches: Option<u64>,
     /// Why commands were void: the clock changed.
     pub void: Vec<String>,
+    /// The states that were found last, and what tells the batches they were found in from others.
+    pub(super) found: RefCell<Option<(u64, Option<(State, State)>)>>,
 }
 
 /// Most reasons kept.
@@ -158,6 +164,32 @@ impl Timed {
     /// were in theirs. Otherwise the two are alternatives, and their difference would be a number that
     /// no round gave: then those of the fastest rounds.
     fn states(&self) -> Option<(State, State)> {
+        // Several questions are asked of the same batches.
+        let mark = self.mark();
+        if let Some((known, states)) = &*self.found.borrow()
+            && *known == mark
+        {
+            return states.clone();
+        }
+        let states = self.find_states();
+        *self.found.borrow_mut() = Some((mark, states.clone()));
+        states
+    }
+
+    /// A hash of everything that states follow from.
+    fn mark(&self) -> u64 {
+        let mut hash = DefaultHasher::new();
+        for value in [self.near, self.step] {
+            hash.write_u64(value.to_bits());
+        }
+        for batch in &self.batches {
+            hash.write_usize(batch.long.len());
+            batch.long.iter().chain(&batch.short).for_each(|v| hash.write_u64(v.to_bits()));
+        }
+        hash.finish()
+    }
+
+    fn find_states(&self) -> Option<(State, State)> {
         let (long, short) = (self.fastest(long)?, self.fastest(short)?);
         let is_joint = |(l, s): &(f64, f64)| long.holds(*l) && short.holds(*s);
         if self.pairs().filter(|(_, pair)| is_joint(pair)).take(JOINT).count() >= JOINT {

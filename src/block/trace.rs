@@ -171,7 +171,8 @@ pub fn accesses(
     copies: usize,
     rip: u64,
 ) -> (Vec<Access>, bool) {
-    let (mut all, mut complete, mut next) = (Vec::new(), true, 0);
+    let (mut all, mut complete, mut next) = (Vec::with_capacity(slots.len()), true, 0);
+    let mut ranges = Vec::new();
     // Downwards, a repeated string instruction would be mistaken for the other direction.
     let downwards = block.instructions.iter().any(|i| i.decoded.mnemonic() == Mnemonic::Std);
     for copy in 0..copies {
@@ -180,14 +181,17 @@ pub fn accesses(
             let count = slots[next..].iter().take_while(own).count();
             let stored = Stored { slots: &slots[next..next + count], bytes };
             next += count;
-            match ranges(inst, &stored, rip).filter(|_| !(downwards && repeats(inst))) {
-                Some(ranges) => all.extend(ranges.into_iter().map(|(memory, address, size)| {
-                    let reads = Inst::reads(memory.access());
-                    let writes = Inst::writes(memory.access());
-                    Access { copy, instruction, address, size, reads, writes }
-                })),
-                None => complete = false,
+            ranges.clear();
+            let known = told(inst, &stored, rip, &mut ranges).is_some();
+            if !known || downwards && repeats(inst) {
+                complete = false;
+                continue;
             }
+            all.extend(ranges.iter().map(|&(memory, address, size)| {
+                let access = UsedMemory::access(memory);
+                let (reads, writes) = (Inst::reads(access), Inst::writes(access));
+                Access { copy, instruction, address, size, reads, writes }
+            }));
         }
     }
     (all, complete)
@@ -216,13 +220,16 @@ fn touches(memory: &UsedMemory) -> bool {
     Inst::reads(memory.access()) || Inst::writes(memory.access())
 }
 
-/// Operand, first byte and size of every access of an instruction.
-fn ranges<'a>(
+/// Operand, first byte and size of an access.
+type Range<'a> = (&'a UsedMemory, u64, u64);
+
+/// Adds every access of an instruction to `found`; `None` if one of them cannot be told.
+fn told<'a>(
     inst: &'a Inst,
     stored: &Stored<'_>,
     rip: u64,
-) -> Option<Vec<(&'a UsedMemory, u64, u64)>> {
-    let mut found = Vec::new();
+    found: &mut Vec<Range<'a>>,
+) -> Option<()> {
     for memory in inst.memory.iter().filter(|m| touches(m)) {
         let size = memory.memory_size().size() as u64;
         if memory.index().is_vector_register() {
@@ -238,7 +245,7 @@ fn ranges<'a>(
             found.push((memory, address, size));
         }
     }
-    Some(found)
+    Some(())
 }
 
 /// The address of an operand without vector index.
@@ -317,7 +324,7 @@ mod tests {
     }
 
     /// The accesses of one copy of a one-instruction block, given its registers.
-    fn told(hex: &str, values: &[(Register, bool, &[u64])]) -> Option<Vec<(u64, u64)>> {
+    fn traced(hex: &str, values: &[(Register, bool, &[u64])]) -> Option<Vec<(u64, u64)>> {
         let block = block(hex);
         let (mut slots, mut bytes) = (Vec::new(), Vec::new());
         for (register, behind, words) in values {
@@ -333,7 +340,7 @@ mod tests {
     #[test]
     fn a_bit_offset_moves_the_address_in_both_directions() {
         use Register::{RAX, RDI};
-        let bt = |rax: u64| told("480fa307", &[(RDI, false, &[0x1000]), (RAX, false, &[rax])]);
+        let bt = |rax: u64| traced("480fa307", &[(RDI, false, &[0x1000]), (RAX, false, &[rax])]);
         assert_eq!(bt(63), Some(vec![(0x1000, 8)]));
         assert_eq!(bt(64), Some(vec![(0x1008, 8)]));
         assert_eq!(bt(-1i64 as u64), Some(vec![(0xff8, 8)]));
@@ -344,7 +351,7 @@ mod tests {
         use Register::{RCX, RDI};
         let values: &[(Register, bool, &[u64])] =
             &[(RDI, false, &[0x1000]), (RCX, false, &[5]), (RCX, true, &[0])];
-        assert_eq!(told("f3ab", values), Some(vec![(0x1000, 20)]));
+        assert_eq!(traced("f3ab", values), Some(vec![(0x1000, 20)]));
     }
 
     #[test]
@@ -356,7 +363,7 @@ mod tests {
             (ymm2, false, &[0x0000_0007_0000_0001, 0x0000_0000_ffff_ffff, 0, 0]),
             (ymm3, false, &[0x0000_0000_8000_0000, 0x0000_0000_ffff_ffff, 0, 0]),
         ];
-        assert_eq!(told("c4e261900c97", values), Some(vec![(0x1004, 4), (0xffc, 4)]));
+        assert_eq!(traced("c4e261900c97", values), Some(vec![(0x1004, 4), (0xffc, 4)]));
     }
 
     #[test]
@@ -364,10 +371,10 @@ mod tests {
         use Register::{RAX, RBX};
         let values: &[(Register, bool, &[u64])] =
             &[(RBX, false, &[0x1000]), (RAX, false, &[0xffff_ff05])];
-        assert_eq!(told("d7", values), Some(vec![(0x1005, 1)]));
+        assert_eq!(traced("d7", values), Some(vec![(0x1005, 1)]));
         let values: &[(Register, bool, &[u64])] = &[(RBX, false, &[0x1_0000_2000])];
-        assert_eq!(told("678b03", values), Some(vec![(0x2000, 4)]));
+        assert_eq!(traced("678b03", values), Some(vec![(0x2000, 4)]));
         // mov eax,[eip+0]
-        assert_eq!(told("678b0500000000", &[]), Some(vec![(0x100_0007, 4)]));
+        assert_eq!(traced("678b0500000000", &[]), Some(vec![(0x100_0007, 4)]));
     }
 }

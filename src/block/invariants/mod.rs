@@ -29,7 +29,6 @@ pub fn all(
     copies: usize,
     timed: &Timed,
     physical: usize,
-    switches: Option<u64>,
 ) -> Vec<Invariant> {
     let processor = Processor::here();
     vec![
@@ -37,7 +36,7 @@ pub fn all(
         tlb::data_tlb(found, processor.data_tlb),
         code::l1_code(block, found, copies, processor.code),
         code::op_cache(block, found, copies, processor.op_cache),
-        timing::context_switches(timed, switches),
+        timing::context_switches(timed),
         timing::neighbour(timed),
         lines::alignment(block, found),
         lines::line_crossing(block, found),

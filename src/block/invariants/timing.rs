@@ -7,8 +7,8 @@ use super::{invariant, verdict};
 
 /// A switch makes the sample it hits longer by more than a microsecond, so that the sample is cut
 /// off; many of them leave too little.
-pub fn context_switches(timed: &Timed, switches: Option<u64>) -> Invariant {
-    let Some(count) = switches else {
+pub fn context_switches(timed: &Timed) -> Invariant {
+    let Some(count) = timed.switches else {
         return invariant("context-switches", Holds::Unchecked, "the kernel does not tell");
     };
     if timed.kept == 0 {
@@ -113,8 +113,11 @@ mod tests {
 
     #[test]
     fn few_switches_are_cut_with_their_samples_and_many_are_not() {
-        let of = |count| context_switches(&timed(1, &[4.0]), Some(count)).verdict;
+        let of = |count| {
+            let timed = Timed { switches: Some(count), ..timed(1, &[4.0]) };
+            context_switches(&timed).verdict
+        };
         assert_eq!((of(0), of(5), of(6)), (Holds::Held, Holds::Held, Holds::Violated));
-        assert_eq!(context_switches(&timed(0, &[]), None).verdict, Holds::Unchecked);
+        assert_eq!(context_switches(&timed(0, &[])).verdict, Holds::Unchecked);
     }
 }

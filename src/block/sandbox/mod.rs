@@ -25,28 +25,35 @@ pub fn return_offset() -> usize {
     layout::RUNTIME + runtime::offset(runtime::Entry::Return)
 }
 
-/// Keeps the calling thread on `cpu`, as a batch thread: woken, it does not push a worker there
-/// aside that is about to wait. It stays as it is where the kernel refuses.
+/// Keeps the calling thread on `cpu`. It stays as it is where the kernel refuses.
 pub fn stay_on(cpu: usize) {
     let mut set = nix::sched::CpuSet::new();
     if set.set(cpu).is_ok() {
         let _ = nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &set);
     }
-    schedule(libc::SCHED_BATCH);
+}
+
+/// Makes the calling thread a batch thread, unless the user has chosen a policy for it: woken, it does
+/// not push a worker aside that has just ended its command and is about to wait. The kernel would
+/// count that as an involuntary switch of the worker.
+pub fn patient() {
+    change_policy(libc::SCHED_OTHER, libc::SCHED_BATCH);
 }
 
 /// The calling thread is as any other again, and so are workers that it starts: they must be run as
 /// soon as they are woken.
 pub fn prompt() {
-    schedule(libc::SCHED_OTHER);
+    change_policy(libc::SCHED_BATCH, libc::SCHED_OTHER);
 }
 
-/// Gives the calling thread a scheduling policy without priorities.
-fn schedule(policy: i32) {
+/// Changes the calling thread's scheduling policy, both without priorities, if it is `from`.
+fn change_policy(from: i32, to: i32) {
     // SAFETY: all zero is a valid parameter block; the kernel reads it from a live local.
     unsafe {
-        let parameters: libc::sched_param = std::mem::zeroed();
-        libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const parameters);
+        if libc::syscall(libc::SYS_sched_getscheduler, 0) == i64::from(from) {
+            let parameters: libc::sched_param = std::mem::zeroed();
+            libc::syscall(libc::SYS_sched_setscheduler, 0, to, &raw const parameters);
+        }
     }
 }
 

@@ -325,11 +325,16 @@ impl Worker {
 
     /// Copies from an offset in the region. What the worker wrote there is not to be trusted.
     pub fn read(&self, at: usize, size: usize) -> Vec<u8> {
-        assert!(at + size <= at::SIZE, "outside the region");
         let mut bytes = vec![0; size];
-        // SAFETY: inside the view, as just checked.
-        unsafe { self.view.add(at).copy_to(bytes.as_mut_ptr(), size) };
+        self.copy(at, &mut bytes);
         bytes
+    }
+
+    /// Copies from an offset in the region to `bytes`, as [`Worker::read`].
+    pub fn copy(&self, at: usize, bytes: &mut [u8]) {
+        assert!(at + bytes.len() <= at::SIZE, "outside the region");
+        // SAFETY: inside the view, as just checked.
+        unsafe { self.view.add(at).copy_to(bytes.as_mut_ptr(), bytes.len()) };
     }
 
     /// Writes a number.
@@ -345,14 +350,14 @@ impl Worker {
     /// Reads a number.
     pub fn get32(&self, at: usize) -> u32 {
         let mut bytes = [0; 4];
-        bytes.copy_from_slice(&self.read(at, 4));
+        self.copy(at, &mut bytes);
         u32::from_le_bytes(bytes)
     }
 
     /// Reads a number.
     pub fn get64(&self, at: usize) -> u64 {
         let mut bytes = [0; 8];
-        bytes.copy_from_slice(&self.read(at, 8));
+        self.copy(at, &mut bytes);
         u64::from_le_bytes(bytes)
     }
 
