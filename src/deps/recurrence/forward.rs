@@ -114,16 +114,19 @@ fn starts_alike(code: &Code, carried: &Carried, load: &Access) -> bool {
 }
 
 /// Whether renaming can know the slot before there is an address. Measured on Golden Cove, in
-/// loops: base and displacement, in whichever registers, of the same or the last iteration, the
+/// loops: an absolute address, or base and displacement, in whichever registers, of the same or the last iteration, the
 /// base moved by constants that are multiples of the size. Not so with an index, relative to `rip`,
 /// or over two iterations and more.
 fn is_slot(code: &Code, carried: &Carried, load: &Access) -> bool {
+    let relative = |at: usize| code.instructions[at].is_ip_rel_memory_operand();
     let known = |access: &Access| {
-        let step = step(code, access.base);
+        let absolute = access.base == Register::None && access.segment == Register::None;
+        let step = if absolute { Some(0) } else { step(code, access.base) };
         access.index == Register::None
             && step.is_some_and(|s| s % i64::from(access.bytes.max(1)) == 0)
     };
-    carried.delta <= 1 && known(load) && stores(code, carried).any(known)
+    let near = carried.delta <= 1 && !relative(carried.reader) && !relative(carried.writer);
+    near && known(load) && stores(code, carried).any(known)
 }
 
 /// By how much an iteration moves a base register, if only by constants.
