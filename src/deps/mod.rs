@@ -9,10 +9,11 @@
 //! | [`recurrence`] | the slowest cycle of values |
 //! | [`latency`] | how long a value takes from an operand to a result, and who says so |
 //! | `window` | how far a processor looks ahead |
-//! | `document` | all of it as one document; `text`, `lanes` and `dot` render it, `row` is for batches |
+//! | `document` | all of it as one document; `text`, `lanes` and `dot` render it, `row` and `census` are for batches |
 //!
 //! Memory and time are bounded by the length of the block and of the reorder buffer.
 
+mod census;
 mod code;
 mod document;
 mod dot;
@@ -25,6 +26,7 @@ mod row;
 mod text;
 mod window;
 
+pub use census::Census;
 pub use code::Code;
 pub use document::{Document, Subject, document};
 pub use dot::dot;

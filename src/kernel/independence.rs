@@ -5,31 +5,23 @@ use super::document::{Bounded, Touching};
 use super::generate::Kernel;
 use super::operand::Operand;
 use crate::Result;
-use crate::code::Block;
-use crate::code::effects::{Access, Effects, Place};
-use crate::deps::latency::{Forward, Input, Latencies, Latency, Output, Source};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::code::effects::Place;
+use crate::deps::latency::{Input, Latencies, Source};
+use crate::deps::memory::Settings;
+use crate::deps::recurrence::Recurrence;
+use crate::deps::{Analyser, Analysis, Code, Link, window};
+use std::collections::BTreeSet;
+
+/// Runs with random values: addresses are one base and displacements, so any would do.
+const RUNS: u32 = 3;
 
 /// A value that one instruction writes and another reads, in the kernel run again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Edge {
     writer: usize,
     reader: usize,
-    /// Whether it is read in the next iteration.
-    next: bool,
     /// `None` for memory.
     place: Option<Place>,
-    input: Input,
-}
-
-impl Edge {
-    fn output(&self) -> Output {
-        match self.place {
-            None => Output::Memory,
-            Some(place) if place.is_flag() => Output::Flags,
-            Some(_) => Output::Register,
-        }
-    }
 }
 
 /// What was found.
@@ -46,20 +38,17 @@ pub struct Independence {
 /// # Errors
 /// Its code is none.
 pub fn check(kernel: &Kernel, uarch: Option<&str>) -> Result<Independence> {
-    let block = Block::decode(&kernel.bytes)?;
-    let effects: Vec<Effects> =
-        block.instructions.iter().map(|inst| Effects::of(&inst.decoded, uarch)).collect();
-    let edges = edges(&effects);
-    let dependencies =
-        edges.iter().map(|edge| touching(edge, kernel)).collect::<Result<Vec<_>>>()?;
+    let code = Code::of_bytes(&kernel.bytes, uarch)?;
+    let settings = Settings { window: window(uarch).entries, runs: RUNS, given: Vec::new() };
+    let analysis = Analyser::new(Latencies::of(uarch)).analyse(&code, &settings);
     let mut distinct: Vec<Touching> = Vec::new();
-    for found in dependencies {
+    for edge in edges(&code, &analysis) {
+        let found = touching(&edge, kernel)?;
         if !distinct.contains(&found) {
             distinct.push(found);
         }
     }
-    let latencies = Latencies::of(uarch);
-    let mut bound = bound(&block, &effects, &edges, kernel.sets as f64, &latencies);
+    let mut bound = bound(&analysis, kernel.sets as f64);
     if let Some(bound) = &mut bound {
         let mut through: Vec<String> = distinct.iter().map(|found| found.through.clone()).collect();
         through.sort();
@@ -69,47 +58,24 @@ pub fn check(kernel: &Kernel, uarch: Option<&str>) -> Result<Independence> {
     Ok(Independence { dependencies: distinct, bound })
 }
 
-/// Who reads what whom wrote, over the second of two iterations.
-fn edges(effects: &[Effects]) -> Vec<Edge> {
-    let mut last: BTreeMap<Place, usize> = BTreeMap::new();
-    let mut stores: Vec<(usize, Access)> = Vec::new();
-    let mut found = BTreeSet::new();
-    let count = effects.len();
-    for step in 0..2 * count {
-        let (reader, own) = (step % count, &effects[step % count]);
-        let mut edge = |at: usize, place, input| {
-            if step >= count {
-                found.insert(Edge { writer: at % count, reader, next: at < count, place, input });
-            }
-        };
-        for read in &own.reads {
-            // What the stack engine moves takes no time.
-            let Some(input) = Input::of(read) else { continue };
-            if let Some(at) = last.get(&read.place) {
-                edge(*at, Some(read.place), input);
-            }
-        }
-        for load in own.memory.iter().filter(|access| access.load) {
-            let newest = stores.iter().rev().find(|(_, store)| overlap(store, load));
-            if let Some((at, _)) = newest {
-                edge(*at, None, Input::Memory);
-            }
-        }
-        for write in &own.writes {
-            last.insert(write.place, step);
-        }
-        stores.extend(own.memory.iter().filter(|access| access.store).map(|a| (step, *a)));
-    }
-    found.into_iter().collect()
-}
-
-/// Whether two accesses with the same registers share bytes; others are taken to.
-fn overlap(a: &Access, b: &Access) -> bool {
-    if (a.base, a.index) != (b.base, b.index) {
-        return true;
-    }
-    let end = |access: &Access| access.displacement + i64::from(access.bytes.max(1));
-    a.displacement < end(b) && b.displacement < end(a)
+/// Who reads what whom wrote, whichever iteration wrote it.
+fn edges(code: &Code, analysis: &Analysis) -> BTreeSet<Edge> {
+    // What the stack engine moves takes no time.
+    let waits = |link: &&Link| {
+        let read = code.effects[link.reader].reads.get(link.read);
+        read.is_some_and(|read| Input::of(read).is_some())
+    };
+    let links = analysis.links.iter().filter(waits).map(|link| Edge {
+        writer: link.writer,
+        reader: link.reader,
+        place: Some(link.place),
+    });
+    let memory = analysis.memory.carried.iter().map(|carried| Edge {
+        writer: carried.writer,
+        reader: carried.reader,
+        place: None,
+    });
+    links.chain(memory).collect()
 }
 
 /// An edge in words.
@@ -163,103 +129,26 @@ fn place_of(pool: &super::pools::Pool, number: u32) -> Option<Place> {
     Place::of(class.register(number))
 }
 
-/// Most edges that are looked into: beyond, no bound is told.
-const MOST: usize = 4000;
-
-/// A step from one edge to another: what it takes.
-struct Step {
-    from: usize,
-    to: usize,
-    latency: Latency,
-}
-
-/// The bound of the recurrences: the largest ratio of latency to iterations around any cycle.
-fn bound(
-    block: &Block,
-    effects: &[Effects],
-    edges: &[Edge],
-    sets: f64,
-    latencies: &Latencies,
-) -> Option<Bounded> {
-    if edges.is_empty() || edges.len() > MOST {
-        return None;
-    }
-    let mut steps = Vec::new();
-    for (from, e) in edges.iter().enumerate() {
-        for (to, f) in edges.iter().enumerate().filter(|(_, f)| f.writer == e.reader) {
-            let inst = &block.instructions[e.reader].decoded;
-            // A value that comes and goes through memory is forwarded, and computed with between.
-            let mut latency = if (e.input, f.output()) == (Input::Memory, Output::Memory) {
-                let own =
-                    latencies.between(inst, &effects[e.reader], Input::Register, Output::Register);
-                let forward = latencies.forwarding(Forward::Few);
-                Latency { low: own.low + forward.low, high: own.high + forward.high, ..forward }
-            } else {
-                latencies.between(inst, &effects[e.reader], e.input, f.output())
-            };
-            latency.high = latency.high.max(latency.low);
-            steps.push(Step { from, to, latency });
-        }
-    }
-    let next: Vec<f64> = edges.iter().map(|e| f64::from(u8::from(e.next))).collect();
-    let low = ratio(edges.len(), &steps, &next, |latency| latency.low)?;
-    let high = ratio(edges.len(), &steps, &next, |latency| latency.high)?;
-    let mut sources = BTreeSet::new();
-    for step in &steps {
-        sources.insert(match &step.latency.source {
+/// The bound of the slowest recurrence on the multiset.
+fn bound(analysis: &Analysis, sets: f64) -> Option<Bounded> {
+    let slowest = analysis.recurrences.first()?;
+    let most = |value: fn(&Recurrence) -> f64| {
+        analysis.recurrences.iter().map(value).fold(0.0, f64::max) / sets
+    };
+    let sources: BTreeSet<String> = slowest
+        .path
+        .iter()
+        .map(|way| match way.latency.source {
             Source::Measured => "measured here".to_owned(),
-            Source::Table(name) => name.to_string(),
+            Source::Table(name) => name.to_owned(),
             Source::Assumed(why) => format!("assumed: {why}"),
-        });
-    }
+        })
+        .collect();
     Some(Bounded {
-        low: low / sets,
-        high: high / sets,
+        low: most(|r| r.low),
+        high: most(|r| r.high),
         through: Vec::new(),
         sources: sources.into_iter().collect(),
         binding: false,
     })
-}
-
-/// The largest ratio of weight to iterations around a cycle of steps, by bisection: a cycle is
-/// heavier than `ratio` exactly if it stays positive with `ratio` taken off for each iteration.
-fn ratio(
-    nodes: usize,
-    steps: &[Step],
-    next: &[f64],
-    weight: impl Fn(&Latency) -> f64,
-) -> Option<f64> {
-    let heavier = |ratio: f64| {
-        let mut longest = vec![0.0; nodes];
-        for _ in 0..=nodes {
-            let mut changed = false;
-            for step in steps {
-                let length = longest[step.from] + weight(&step.latency) - ratio * next[step.to];
-                if length > longest[step.to] + 1e-6 {
-                    longest[step.to] = length;
-                    changed = true;
-                }
-            }
-            if !changed {
-                return false;
-            }
-        }
-        true
-    };
-    let (mut low, mut high) = (0.0, steps.iter().map(|s| weight(&s.latency)).sum::<f64>() + 1.0);
-    if !heavier(1e-3) {
-        return None;
-    }
-    for _ in 0..40 {
-        let middle = (low + high) / 2.0;
-        if heavier(middle) {
-            low = middle
-        } else {
-            high = middle
-        }
-        if high - low < 1e-3 {
-            break;
-        }
-    }
-    Some((low + high) / 2.0)
 }

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """The bound of a loop's recurrences, as predicted, against the loop as measured; LLVM-MCA's predictions beside it.
 
-For every loop of tests/truth/bounds/*.csv: the largest of `recurrences` by `tdtool deps`, the loop form measured by
-`tdtool block` (where it is `ok` and is not void), and the predictions of LLVM-MCA that are stored with it. Then the
-share of the loops that each predicted within 15 % of that, and of the real loop (tests/truth/bounds/native.csv: the
+For every loop of tests/truth/bounds/*.csv: the largest of `recurrences` by `tdtool deps`, given the same initial
+registers as the measurement; the issue width that `tdtool block` computes; the larger of these two, which is what is
+predicted; the loop form measured by `tdtool block` (where it is `ok` and is not void), and the predictions of LLVM-MCA
+that are stored with it, which know width and ports, too. Then the share of the loops that each predicted within 15 % of that, and of the real loop (tests/truth/bounds/native.csv: the
 compiled function itself, timed on an Emerald Rapids; of other processors it says nothing).
 
-    tests/figures/bounds.py [--runs 3] [--measured-only]
+    tests/figures/bounds.py [--runs 3] [--measured-only] [--kept FILE]
 """
 
 import argparse
 import json
+import os
 import subprocess
 
 from common import TOOL, median, need, percent, rows, table
@@ -27,18 +29,23 @@ def main():
     parser.add_argument("--runs", type=int, default=3, help="measurements of each loop; the median counts (default 3)")
     parser.add_argument("--options", default="", metavar="TEXT", help="more options for `tdtool block`")
     parser.add_argument("--measured-only", action="store_true", help="leave out `tdtool deps`")
+    parser.add_argument("--kept", metavar="FILE", help="keep what is measured there, or take it from there")
     args = parser.parse_args()
     need(args.tool, TRUTH, NATIVE)
     loops = rows(TRUTH)
     native = {row["name"]: float(row["cycles"]) for row in rows(NATIVE)}
     real = [native.get(row["name"]) for row in loops]
     others = [name for name in loops[0] if name.startswith("llvm-mca")]
-    measured = [measure(row, args) for row in loops]
-    predicted = [None if args.measured_only else predict(row, args.tool) for row in loops]
-    body = [[row["name"], row["origin"], text(value), note, text(true), text(own), away(own, value),
+    measured, widths = zip(*kept(loops, args))
+    bounds = [None if args.measured_only else predict(row, args.tool) for row in loops]
+    predicted = [None if bound is None else max(bound, width) for bound, width in zip(bounds, widths)]
+    body = [[row["name"], row["origin"], text(value), note, text(true), text(bound), text(width), text(own),
+             away(own, value), away(own, true),
              *(cell for name in others for cell in (row[name], away(float(row[name]), value))), row["bound_by"]]
-            for row, (value, note), true, own in zip(loops, measured, real, predicted)]
-    table(["loop", "from", "measured", "range or reason", "real loop", "predicted", "off"]
+            for row, (value, note), true, bound, width, own in
+            zip(loops, measured, real, bounds, widths, predicted)]
+    table(["loop", "from", "measured", "range or reason", "real loop", "recurrence", "width", "predicted", "off",
+           "off the real loop"]
           + [cell for name in others for cell in (name, "off")] + ["what bounds it"], body)
     print()
     print("Against the loop form:\n")
@@ -47,9 +54,22 @@ def main():
     verdict(loops, real, predicted, others)
 
 
+def kept(loops, args):
+    """What was measured, or is measured now."""
+    if args.kept and os.path.exists(args.kept):
+        with open(args.kept) as file:
+            return json.load(file)
+    found = [measure(row, args) for row in loops]
+    if args.kept:
+        with open(args.kept, "w") as file:
+            json.dump(found, file)
+    return found
+
+
 def measure(row, args):
-    """Cycles of the loop form, the median of several processes, and their range or why there is none."""
-    values, reason = [], ""
+    """Cycles of the loop form, the median of several processes, and their range or why there is none; and the issue
+    width."""
+    values, reason, width = [], "", 0.0
     for _ in range(args.runs):
         initial = [word for one in row["init"].split() for word in ("--init", one)]
         done = subprocess.run([args.tool, "block", row["hex"], "--format", "json", *initial, *args.options.split()],
@@ -58,19 +78,21 @@ def measure(row, args):
             reason = " ".join(done.stderr.split())[:120]
             continue
         report = json.loads(done.stdout)
+        width = max((b["cycles"] for b in report.get("bounds") or [] if b["name"] == "issue-width"), default=width)
         form = (report.get("forms") or {}).get("loop") or {}
         if report["status"] == "ok" and form.get("cycles"):
             values.append(form["cycles"])
         else:
             reason = report["reason"] or form.get("reason") or report["status"]
     if not values:
-        return None, reason
-    return median(values), f"{min(values):.2f}–{max(values):.2f}, {len(values)} of {args.runs}"
+        return (None, reason), width
+    return (median(values), f"{min(values):.2f}–{max(values):.2f}, {len(values)} of {args.runs}"), width
 
 
 def predict(row, tool):
     """The largest of the recurrences; 0 where the tool finds none, nothing where it fails."""
-    done = subprocess.run([tool, "deps", row["hex"], "--format", "json"], capture_output=True, text=True)
+    initial = [word for one in row["init"].split() for word in ("--init", one)]
+    done = subprocess.run([tool, "deps", row["hex"], "--format", "json", *initial], capture_output=True, text=True)
     if done.returncode != 0:
         return None
     return max((one["cycles"] for one in json.loads(done.stdout)["recurrences"]), default=0.0)

@@ -5,8 +5,8 @@ use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 
 /// Finds effects; keeps its buffers between instructions.
 ///
-/// One call takes well under two microseconds; whoever analyses blocks repeatedly calls it once
-/// for each instruction of the code, not for each execution.
+/// Whoever runs a block repeatedly calls it once for each instruction of the code, not for each
+/// execution.
 #[derive(Debug)]
 pub struct Finder {
     facts: InstructionInfoFactory,

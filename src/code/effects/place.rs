@@ -77,6 +77,11 @@ impl Place {
         (Self::CARRY..=Self::SIGN_ZERO).contains(&self)
     }
 
+    /// Whether it is a vector register.
+    pub fn is_vector(self) -> bool {
+        (16..48).contains(&self.0)
+    }
+
     /// The number of the general-purpose register that it is.
     pub fn as_gpr(self) -> Option<u8> {
         (self.0 < 16).then_some(self.0)

@@ -165,8 +165,6 @@ fn keeps_rest(instruction: &Instruction) -> bool {
 
 /// Whether the destination is an operand even without a mask.
 fn accumulates(instruction: &Instruction) -> bool {
-    let name = instruction.code().op_code();
-    let _ = name;
     use Mnemonic as M;
     let mnemonic = instruction.mnemonic();
     is_fused_multiply(mnemonic)

@@ -140,6 +140,10 @@ impl Latency {
         Self { low: cycles, high: cycles, source: Source::Table(source) }
     }
 
+    fn measured(value: Value) -> Self {
+        Self { low: value.cycles, high: value.cycles, source: Source::Measured }
+    }
+
     /// One after the other; as sure as the less sure of the two.
     fn plus(self, other: Self) -> Self {
         let source = match (self.source, other.source) {
@@ -156,11 +160,17 @@ impl Latency {
 pub enum Forward {
     /// Slots addressed by `rsp`, or by `rbp` of a frame.
     Stack,
+    /// Load and store begin at the same address, made of a base register and a displacement; the
+    /// base moves by constants at most.
+    Slot,
+    /// Loaded by an instruction that stores the sum with a register to the same place
+    /// (`add [m],r`).
+    Update,
     /// General-purpose registers, few pairs of store and load in a loop.
     Few,
     /// General-purpose registers, many such pairs.
     Many,
-    /// 16 bytes of a vector register.
+    /// 16 bytes of a vector register or fewer.
     Xmm,
     /// 32 bytes or more.
     Ymm,
@@ -170,13 +180,23 @@ pub enum Forward {
 
 impl Forward {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Stack, Self::Few, Self::Many, Self::Xmm, Self::Ymm, Self::Blocked];
+    pub const ALL: [Self; 8] = [
+        Self::Stack,
+        Self::Slot,
+        Self::Update,
+        Self::Few,
+        Self::Many,
+        Self::Xmm,
+        Self::Ymm,
+        Self::Blocked,
+    ];
 
     /// As files have it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stack => "stack",
+            Self::Slot => "slot",
+            Self::Update => "update",
             Self::Few => "few",
             Self::Many => "many",
             Self::Xmm => "xmm",
@@ -225,7 +245,7 @@ impl Latencies {
     ) -> Latency {
         let form = Form::of(instruction);
         if let Some(value) = self.measured.as_ref().and_then(|m| m.value(form, input, output)) {
-            return Latency { low: value.cycles, high: value.cycles, source: Source::Measured };
+            return Latency::measured(value);
         }
         if effects.breaks_dependency && matches!(input, Input::Register | Input::Memory) {
             return Latency::table(0.0, "breaks the dependency");
@@ -256,6 +276,31 @@ impl Latencies {
             .unwrap_or_else(|| assumed::execution(instruction))
     }
 
+    /// The same where `producer` computed the value that is read: additions of numbers one after
+    /// the other take less than one behind another instruction on some processors.
+    pub fn following(
+        &self,
+        producer: &Instruction,
+        instruction: &Instruction,
+        effects: &Effects,
+        read: &Read,
+        write: &Write,
+    ) -> Latency {
+        let pair = self.shipped.and_then(|t| t.chained(producer, instruction));
+        let through = (Input::of(read), Output::of(write));
+        match pair {
+            Some((chained, apart)) if through == (Some(Input::Register), Output::Register) => {
+                let Some(own) = chained else { return apart };
+                let form = Form::of(instruction);
+                let measured = self.measured.as_ref();
+                measured
+                    .and_then(|m| m.value(form, Input::Register, Output::Register))
+                    .map_or(own, Latency::measured)
+            }
+            _ => self.along(instruction, effects, read, write),
+        }
+    }
+
     /// From a read to a write of `instruction`, by what they are; 0 for `rsp` moved by the stack
     /// engine. Whether the one leads to the other, [`Effects::flows`] tells.
     pub fn along(
@@ -284,11 +329,17 @@ impl Latencies {
     pub fn forwarding(&self, forward: Forward) -> Latency {
         let measured = self.measured.as_ref().and_then(|m| m.forwarding.get(&forward));
         if let Some(value) = measured {
-            return Latency { low: value.cycles, high: value.cycles, source: Source::Measured };
+            return Latency::measured(*value);
         }
         self.shipped
             .and_then(|t| t.forwarding(forward))
             .unwrap_or_else(|| assumed::forwarding(forward))
+    }
+
+    /// Whether a measurement or the shipped table tells this class from others. Processors that do
+    /// not rename memory have no use for [`Forward::Slot`] and [`Forward::Update`].
+    pub fn tells(&self, forward: Forward) -> bool {
+        self.shipped.is_some_and(|t| t.forwarding(forward).is_some())
     }
 }
 

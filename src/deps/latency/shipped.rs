@@ -36,6 +36,7 @@
 //! from_flags = 1                      # from flags to the result; absent: as `register`
 //! to_flags = 1                        # to flags; absent: as `register`
 //! flags = 1                           # from flags to flags; absent: as `to_flags`
+//! chained = 2                         # `register` of one right behind another with this key
 //! source = "llvm"
 //! ```
 //!
@@ -49,7 +50,7 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
-const TEXTS: &[&str] = &[
+pub(super) const TEXTS: &[&str] = &[
     include_str!("../../../events/latency/zen3.toml"),
     include_str!("../../../events/latency/golden_cove.toml"),
 ];
@@ -73,7 +74,8 @@ struct Entry {
     source: &'static str,
 }
 
-/// The table of the processors of the event table `uarch`.
+/// The table of the processors of the event table `uarch`. That all of them can be read, a test
+/// makes certain: they are part of the program.
 pub(super) fn table(uarch: &str) -> Option<&'static Table> {
     static TABLES: OnceLock<Vec<Table>> = OnceLock::new();
     let tables = TABLES.get_or_init(|| TEXTS.iter().filter_map(|t| parse(t).ok()).collect());
@@ -89,8 +91,7 @@ impl Table {
         if let Some(merging) = self.high_byte.filter(|_| uses_high_byte(instruction)) {
             return Some(merging);
         }
-        let number = *self.by_code.get(Form::of(instruction).code as usize)?;
-        let entry = self.entries.get(usize::from(number).checked_sub(1)?)?;
+        let entry = self.entry(instruction)?;
         let values = &entry.values;
         let to_flags = values.to_flags.unwrap_or(values.register);
         let range = match (from, to) {
@@ -101,6 +102,24 @@ impl Table {
             _ => values.register,
         };
         Some(range.latency(entry.source))
+    }
+
+    fn entry(&self, instruction: &Instruction) -> Option<&Entry> {
+        let number = *self.by_code.get(Form::of(instruction).code as usize)?;
+        self.entries.get(usize::from(number).checked_sub(1)?)
+    }
+
+    /// Of an instruction that is quicker behind one of its kind: what it takes behind `producer`
+    /// if that is of its kind, and what it takes else.
+    pub fn chained(
+        &self,
+        producer: &Instruction,
+        instruction: &Instruction,
+    ) -> Option<(Option<Latency>, Latency)> {
+        let entry = self.entry(instruction)?;
+        let quick = entry.values.chained?.latency(entry.source);
+        let behind = self.entry(producer).is_some_and(|e| e.values.chained.is_some());
+        Some((behind.then_some(quick), entry.values.register.latency(entry.source)))
     }
 
     /// From an address to the loaded value.
@@ -215,6 +234,7 @@ struct Values {
     from_flags: Option<Range>,
     to_flags: Option<Range>,
     flags: Option<Range>,
+    chained: Option<Range>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -42,6 +42,9 @@ fn zen_3_has_its_known_latencies_with_a_source() {
 
 #[test]
 fn shipped_tables_are_sound() {
+    for text in shipped::TEXTS {
+        assert_eq!(shipped::parse(text).err(), None, "{}", text.lines().next().unwrap());
+    }
     for uarch in ["zen3", "emr", "spr", "adl", "gnr"] {
         assert!(shipped::table(uarch).is_some(), "{uarch}");
     }

@@ -174,6 +174,11 @@ impl Machine {
         }
     }
 
+    /// Whether `condition` does not hold, whatever the unknown values are.
+    pub fn denies(&self, condition: iced_x86::ConditionCode) -> bool {
+        self.flag_origins == 0 && !self.flags.hold(condition)
+    }
+
     fn registers(&self) -> Registers<'_> {
         Registers {
             values: &self.values,

@@ -111,12 +111,14 @@ impl Finder {
         let nothing = Given::default();
         let mut votes: Vec<(Kept, u32)> = Vec::new();
         let mut classes = Vec::new();
+        let mut lasted = Vec::with_capacity(runs as usize);
         for run in 0..runs {
             let given = match settings.given.len() {
                 0 => &nothing,
                 many => &settings.given[run as usize % many],
             };
-            self.run(&program, window, iterations, mix(run.into()), given);
+            let iterations = self.run(&program, window, iterations, mix(run.into()), given);
+            lasted.push(iterations);
             if run == 0 {
                 classes = alias::classes(&program, &self.machine, &self.tally.origins);
             }
@@ -130,11 +132,15 @@ impl Finder {
                 }
             }
         }
-        // Random values must agree, all of them. Those of samples are of different moments.
-        let enough = if settings.given.len() > 1 { runs.div_ceil(2) } else { runs };
+        // Random values must agree, all of them. Those of samples are of different moments. A run
+        // that ended before says nothing.
+        let enough = |kept: &Kept| {
+            let could = lasted.iter().filter(|iterations| **iterations > kept.delta).count() as u32;
+            if settings.given.len() > 1 { could.div_ceil(2) } else { could }
+        };
         let mut carried: Vec<Carried> = votes
             .iter()
-            .filter(|(_, votes)| *votes >= enough)
+            .filter(|(kept, votes)| *votes >= enough(kept))
             .map(|(kept, _)| {
                 let (reader, access) = program.owners[kept.access];
                 let Kept { writer, delta, overlap, .. } = *kept;
@@ -145,14 +151,26 @@ impl Finder {
         Found { carried, classes, opaque, iterations }
     }
 
-    fn run(&mut self, program: &Program, window: u32, iterations: u32, seed: u64, given: &Given) {
+    /// Runs it for so many iterations; fewer where the values given say that the loop ends.
+    fn run(
+        &mut self,
+        program: &Program,
+        window: u32,
+        iterations: u32,
+        seed: u64,
+        given: &Given,
+    ) -> u32 {
         let length = program.operations.len();
         self.machine.reset(seed, program.addresses.len(), given);
         self.tally.reset(length, window, program.addresses.len());
-        for _ in 0..iterations {
+        for iteration in 1..=iterations {
             for number in 0..length {
                 self.machine.step(program, number, &mut self.tally);
             }
+            if program.again.is_some_and(|condition| self.machine.denies(condition)) {
+                return iteration;
+            }
         }
+        iterations
     }
 }

@@ -192,6 +192,14 @@ impl Operation {
         operation
     }
 
+    /// As the last of its region: behind a call that is not followed runs code that is not part of
+    /// it, before it begins again. What that leaves in registers is unknown, `rsp` apart.
+    pub fn leaves_region(&mut self) {
+        if self.action == Action::CallOver {
+            self.general = !(1 << 4);
+        }
+    }
+
     /// Whether it writes general-purpose registers with values that nothing is known of.
     pub fn is_opaque(&self) -> bool {
         matches!(self.action, Action::Unknown | Action::CallOver) && self.general & !(1 << 4) != 0

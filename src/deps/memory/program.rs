@@ -3,7 +3,7 @@
 use super::address::Address;
 use super::operation::Operation;
 use crate::deps::code::Code;
-use iced_x86::Mnemonic;
+use iced_x86::{ConditionCode, Instruction, Mnemonic};
 
 /// Operations and their accesses.
 #[derive(Debug, Default)]
@@ -14,12 +14,14 @@ pub struct Program {
     pub addresses: Vec<Address>,
     /// For each access its instruction, and its index among that one's accesses.
     pub owners: Vec<(usize, usize)>,
+    /// Under which condition the region begins again, where its last instruction says so.
+    pub again: Option<ConditionCode>,
 }
 
 impl Program {
     /// Makes `code` ready.
     pub fn of(code: &Code) -> Self {
-        let mut program = Self::default();
+        let mut program = Self { again: again(code), ..Self::default() };
         let followed = followed(code);
         for (number, (instruction, effects)) in
             code.instructions.iter().zip(&code.effects).enumerate()
@@ -33,8 +35,25 @@ impl Program {
             let followed = followed[number];
             program.operations.push(Operation::of(instruction, effects, followed, accesses));
         }
+        if let Some(last) = program.operations.last_mut() {
+            last.leaves_region();
+        }
         program
     }
+}
+
+/// The condition of a last instruction that jumps back to the first one.
+fn again(code: &Code) -> Option<ConditionCode> {
+    let (first, last) = (code.instructions.first()?, code.instructions.last()?);
+    let back = last.is_jcc_short_or_near() && last.near_branch_target() == first.ip();
+    let condition = last.condition_code();
+    // `inc` and `dec` leave a carry of which the flags' origins do not tell.
+    let leaves_carry = |i: &Instruction| matches!(i.mnemonic(), Mnemonic::Inc | Mnemonic::Dec);
+    let by_carry = matches!(
+        condition,
+        ConditionCode::b | ConditionCode::ae | ConditionCode::be | ConditionCode::a
+    ) && code.instructions.iter().any(leaves_carry);
+    (back && !by_carry).then_some(condition)
 }
 
 /// Which calls the region follows into the callee: it goes on elsewhere than behind them, or holds

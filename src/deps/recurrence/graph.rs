@@ -2,13 +2,13 @@
 //! flags, or in memory; an edge leads from a value to those computed from it and takes the latency
 //! between these two operands.
 
+use super::forward::{self, Class};
 use crate::code::effects::Paths;
+use crate::deps::Kind;
 use crate::deps::code::Code;
 use crate::deps::latency::{Forward, Input, Latencies, Latency, Output};
 use crate::deps::links::Link;
 use crate::deps::memory::Carried;
-use crate::deps::{Kind, Overlap};
-use iced_x86::Register;
 
 /// What a value goes through from one instruction to the next.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,7 +53,7 @@ impl Graph {
         for link in links {
             graph.add_link(code, link, latencies);
         }
-        let forwards = forwards(code, carried);
+        let forwards = forward::classes(code, carried, latencies);
         for (dependency, forward) in carried.iter().zip(forwards) {
             graph.add_carried(code, dependency, forward, latencies);
         }
@@ -77,7 +77,8 @@ impl Graph {
         let mut ways = Vec::new();
         for (number, write) in effects.writes.iter().enumerate() {
             if effects.flows(read, write) {
-                let latency = latencies.along(instruction, effects, read, write);
+                let producer = &code.instructions[link.writer];
+                let latency = latencies.following(producer, instruction, effects, read, write);
                 ways.push(way(self.first[link.reader] + number, latency));
             }
         }
@@ -130,67 +131,5 @@ impl Graph {
         if stores && effects.paths != Paths::Exchange {
             add(first + effects.writes.len(), Output::Memory);
         }
-    }
-}
-
-/// How a store reaches its load: one class, or between two.
-#[derive(Debug, Clone, Copy)]
-struct Class {
-    least: Forward,
-    most: Forward,
-}
-
-impl Class {
-    fn one(forward: Forward) -> Self {
-        Self { least: forward, most: forward }
-    }
-
-    fn latency(self, latencies: &Latencies) -> Latency {
-        let (least, most) = (latencies.forwarding(self.least), latencies.forwarding(self.most));
-        Latency { low: least.low.min(most.low), high: least.high.max(most.high), ..most }
-    }
-}
-
-/// Up to so many pairs of store and load in a loop forwarding is quick on Zen 3, measured
-/// (docs/dependencies.md).
-const FEW: usize = 12;
-/// From so many on it is slow.
-const MANY: usize = 32;
-
-/// The class of each dependency.
-fn forwards(code: &Code, carried: &[Carried]) -> Vec<Class> {
-    let general = |c: &&Carried| access(code, c).is_some_and(|a| a.bytes <= 8);
-    let pairs = carried.iter().filter(general).count();
-    let frame = !code.effects.iter().flat_map(|e| &e.writes).any(|w| w.place.as_gpr() == Some(5));
-    carried.iter().map(|c| class(code, c, pairs, frame)).collect()
-}
-
-fn access<'a>(code: &'a Code, carried: &Carried) -> Option<&'a crate::code::effects::Access> {
-    code.effects.get(carried.reader)?.memory.get(carried.access)
-}
-
-fn class(code: &Code, carried: &Carried, pairs: usize, frame: bool) -> Class {
-    let Some(access) = access(code, carried) else { return Class::one(Forward::Many) };
-    if carried.overlap != Overlap::Full {
-        return Class::one(Forward::Blocked);
-    }
-    let vector = |instruction: usize| {
-        let instruction = &code.instructions[instruction];
-        (0..instruction.op_count()).any(|i| instruction.op_register(i).is_vector_register())
-    };
-    if access.bytes >= 32 {
-        return Class::one(Forward::Ymm);
-    }
-    if vector(carried.reader) || vector(carried.writer) {
-        return Class::one(Forward::Xmm);
-    }
-    let stack = access.base == Register::RSP || access.base == Register::RBP && frame;
-    if stack && access.index == Register::None {
-        return Class::one(Forward::Stack);
-    }
-    match pairs {
-        ..=FEW => Class::one(Forward::Few),
-        MANY.. => Class::one(Forward::Many),
-        _ => Class { least: Forward::Few, most: Forward::Many },
     }
 }

@@ -4,10 +4,12 @@
 //! | file | concern |
 //! |---|---|
 //! | `graph` | values, and how long one takes to the next |
+//! | `forward` | how stored values reach their loads |
 //! | `components` | the parts of the graph in which values come back to themselves |
 //! | `ratio` | the slowest cycle: latencies over iterations |
 
 mod components;
+mod forward;
 mod graph;
 mod ratio;
 

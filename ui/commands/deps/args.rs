@@ -32,6 +32,9 @@ pub struct DepsArgs {
     /// Every block of FILE (`-`: standard input): first column of a CSV, or one per line
     #[arg(long, group = "code", value_name = "FILE", requires = "output", conflicts_with_all = ["registers", "init", "all", "arrows", "format"], help_heading = INPUT)]
     pub batch: Option<PathBuf>,
+    /// With --batch: instructions that are not modelled, by name, with their counts, as CSV
+    #[arg(long, value_name = "FILE", requires = "batch", help_heading = INPUT)]
+    pub unmodelled: Option<PathBuf>,
     /// Where a batch's rows go
     #[arg(short, long, value_name = "FILE", requires = "batch", help_heading = INPUT)]
     pub output: Option<PathBuf>,

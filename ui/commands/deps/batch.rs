@@ -8,11 +8,17 @@ use std::path::Path;
 use tdtool::block::rows;
 use tdtool::code::parse_hex;
 use tdtool::deps::memory::Settings;
-use tdtool::deps::{Analyser, Code, HEADER, rejected, row};
+use tdtool::deps::{Analyser, Census, Code, HEADER, rejected, row};
 use tdtool::{Error, Result};
 
 /// Analyses all rows of `path`, on one core.
-pub fn run(path: &Path, output: &Path, processor: &Processor, settings: &Settings) -> Result<()> {
+pub fn run(
+    path: &Path,
+    output: &Path,
+    unmodelled: Option<&Path>,
+    processor: &Processor,
+    settings: &Settings,
+) -> Result<()> {
     let failed =
         |e: std::io::Error| Error::failed(format!("cannot write {}", output.display())).because(e);
     let same = |p: &Path| std::fs::canonicalize(p).ok();
@@ -24,6 +30,7 @@ pub fn run(path: &Path, output: &Path, processor: &Processor, settings: &Setting
     let mut out = BufWriter::new(File::create(output).map_err(failed)?);
     let mut analyser = Analyser::new(processor.latencies.clone());
     let uarch = processor.uarch.as_deref();
+    let mut census = Census::default();
     writeln!(out, "{HEADER}").map_err(failed)?;
     for one in &rows {
         let code = match one.fault {
@@ -31,10 +38,18 @@ pub fn run(path: &Path, output: &Path, processor: &Processor, settings: &Setting
             None => parse_hex(&one.text).and_then(|bytes| Code::of_bytes(&bytes, uarch)),
         };
         let line = match code {
-            Ok(code) => row(&one.text, &code, &analyser.analyse(&code, settings)),
+            Ok(code) => {
+                let analysis = analyser.analyse(&code, settings);
+                census.add(&code, &analysis);
+                row(&one.text, &code, &analysis)
+            }
             Err(error) => rejected(&one.text, &error.to_string()),
         };
         writeln!(out, "{line}").map_err(failed)?;
     }
-    out.flush().map_err(failed)
+    out.flush().map_err(failed)?;
+    let Some(path) = unmodelled else { return Ok(()) };
+    let text = format!("{}\n{}\n", Census::HEADER, census.rows().join("\n"));
+    std::fs::write(path, text)
+        .map_err(|e| Error::failed(format!("cannot write {}", path.display())).because(e))
 }

@@ -23,7 +23,8 @@ pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
     let processor = Processor::find(global, args.rob)?;
     if let (Some(rows), Some(output)) = (&args.batch, &args.output) {
         let settings = settings(&args, &processor, Vec::new());
-        batch::run(rows, output, &processor, &settings)?;
+        let unmodelled = args.unmodelled.as_deref();
+        batch::run(rows, output, unmodelled, &processor, &settings)?;
         return Ok(ExitCode::SUCCESS);
     }
     let regions = regions(&args)?;
