@@ -72,7 +72,7 @@ impl Tally {
     }
 
     /// Adds a breakpoint, which is counting already, to a site.
-    pub fn add(&mut self, at: usize, breakpoint: Breakpoint, known: Known) {
+    pub fn add(&mut self, at: usize, mut breakpoint: Breakpoint, known: Known) {
         let turn = &mut self.turns[at];
         if turn.breakpoints.is_empty() {
             turn.counted.known = known;
@@ -82,6 +82,10 @@ impl Tally {
         } else if known == Known::Late && turn.counted.known == Known::Whole {
             // Another process has the file, too; its first instructions went by.
             turn.counted.known = Known::Late;
+        }
+        if !self.turns[at].on {
+            // Between windows: it waits for the next as the others do.
+            breakpoint.disable();
         }
         self.turns[at].breakpoints.push(breakpoint);
     }
@@ -134,6 +138,8 @@ impl Tally {
             turn.counted.known = Known::Windows;
             (turn.on, turn.window_hits, turn.since) = (false, 0, Some(now));
         } else if !turn.on && now - since >= pause {
+            // What one that was added meanwhile has counted belongs to no window either.
+            turn.last = turn.sum();
             turn.breakpoints.iter_mut().for_each(Breakpoint::enable);
             (turn.on, turn.since) = (true, Some(Instant::now()));
             self.open_windows(at);

@@ -4,7 +4,7 @@ use super::*;
 fn map(pid: u32, start: u64, length: u64, offset: u64, path: &str) -> Record {
     let mapping =
         Mapping { pid, tid: pid, start, length, offset, path: path.into(), ..Mapping::default() };
-    Record::Map { time: Some(1), mapping }
+    Record::Map { time: Some(1), mapping: mapping.into() }
 }
 
 fn fork(time: u64, child: (u32, u32), parent: (u32, u32)) -> Record {

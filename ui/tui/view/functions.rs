@@ -145,6 +145,11 @@ impl Columns {
     }
 }
 
+/// Without parameters: there is little room. Copies and exports have the whole name.
+pub(super) fn shown(f: &HotFunction) -> &str {
+    if f.short.is_empty() { &f.name } else { &f.short }
+}
+
 fn line(state: &State, f: &HotFunction, event: &str, columns: &Columns) -> Line<'static> {
     let look = state.look;
     let tone = heat(f.share);
@@ -156,7 +161,7 @@ fn line(state: &State, f: &HotFunction, event: &str, columns: &Columns) -> Line<
     if columns.bar > 0 {
         spans.push(look.span(look.bar(f.share, columns.bar) + " ", tone));
     }
-    spans.push(Span::raw(fit(&f.name, columns.name)));
+    spans.push(Span::raw(fit(shown(f), columns.name)));
     if columns.event > 0 {
         spans.push(look.span(format!(" {}", fit(event, columns.event)), Tone::Plain));
     }
