@@ -384,6 +384,8 @@ fn entries_of_a_live_process_are_those_of_a_second() {
 #[test]
 fn a_folder_of_perf_record_threads_is_refused_with_its_remedy() {
     let folder = tempfile::tempdir().expect("a folder");
+    // As it writes it: a perf.data file named `data`, and one for each thread.
+    std::fs::write(folder.path().join("data"), b"PERFILE2").expect("written");
     let output = tdtool(&["report", folder.path().to_str().expect("UTF-8")]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{text}");

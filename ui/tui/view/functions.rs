@@ -2,7 +2,7 @@
 
 use super::Layout;
 use super::ink::{Tone, fit, fit_right, heat, put, put_row, wrap};
-use crate::tui::state::{Load, State};
+use crate::tui::state::{Load, Order, State, WITH_LINES};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -66,6 +66,9 @@ pub fn info(state: &State) -> String {
         parts.push(format!("{} lost", format::count(hot.lost as f64)));
     }
     parts.push(format!("{} of {} functions", functions.rows.len(), hot.functions.len()));
+    if functions.order == Order::Line && hot.functions.len() > WITH_LINES {
+        parts.push(format!("source lines of the {WITH_LINES} hottest alone"));
+    }
     if let Some(module) = &functions.module {
         parts.push(format!("{module} alone"));
     }
