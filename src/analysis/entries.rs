@@ -253,15 +253,15 @@ fn chain(
 
 /// Entries a second of a live process.
 fn rate(outcome: &Outcome, places: &[usize]) -> std::result::Result<Entries, String> {
-    /// Share of a window in which little else was slowed down that is enough of it.
-    const ENOUGH: f64 = 0.5;
     let (&block, around) = places.split_first().ok_or("not counted")?;
     let known = |at: usize| {
-        let Counted { quiet: (hits, time), on, .. } = outcome.counted[at];
-        let enough = time.as_secs_f64() > ENOUGH * on.as_secs_f64() || hits >= LEAST;
-        let of_window = time >= WINDOW / 10;
-        let error = 1.0 / (hits.max(1) as f64).sqrt();
-        (enough && of_window && hits > 0).then(|| (hits as f64 / time.as_secs_f64(), error))
+        let Counted { hits, on, slowed, .. } = outcome.counted[at];
+        // What hits take keeps a program from running if they are all of one thread, and not at all
+        // if they are of others: half of it, give or take as much.
+        let half = 0.5 * slowed.as_secs_f64();
+        let time = on.as_secs_f64() - half;
+        let error = (1.0 / (hits.max(1) as f64).sqrt()).hypot(half / (time - half));
+        (on >= WINDOW / 10 && hits > 0 && slowed < on / 2).then(|| (hits as f64 / time, error))
     };
     let counted = outcome.counted[block];
     if counted.known == Known::Never {
@@ -358,6 +358,20 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 3,000 hits in 2 s, which took 0.4 s: 1,500 to 1,875 a second, whether they delayed the
+    /// program or other threads alone.
+    #[test]
+    fn a_rate_covers_what_counting_itself_took() {
+        let seconds = Duration::from_secs_f64;
+        let counted =
+            Counted { hits: 3_000, known: Known::Late, on: seconds(2.0), slowed: seconds(0.4) };
+        let outcome = Outcome { counted: vec![counted], ..Outcome::default() };
+        let rate = rate(&outcome, &[0]).expect("known");
+        let error = rate.error.expect("known") * rate.count;
+        assert!(rate.count - error <= 1_500.0 && rate.count + error >= 1_875.0, "{rate:?}");
+        assert!(rate.count > 1_500.0 && rate.count < 1_875.0, "{rate:?}");
+    }
 
     /// Three loops, 1,000 times each within the other: the innermost in windows alone.
     #[test]

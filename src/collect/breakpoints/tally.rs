@@ -27,8 +27,8 @@ pub struct Counted {
     pub known: Known,
     /// Time during which it was counted.
     pub on: Duration,
-    /// Hits and time while little else was slowed down by breakpoints.
-    pub quiet: (u64, Duration),
+    /// What the hits of all places took meanwhile, on whatever threads they came.
+    pub slowed: Duration,
 }
 
 /// One place being counted.
@@ -97,8 +97,7 @@ impl Tally {
         self.ticked = now;
         let hits: Vec<u64> = self.turns.iter_mut().map(Turn::read).collect();
         let total: u64 = hits.iter().sum();
-        let lost = self.cost.as_secs_f64() * total as f64;
-        let quiet = lost < 0.05 * passed.as_secs_f64();
+        let slowed = self.cost.saturating_mul(u32::try_from(total).unwrap_or(u32::MAX));
         for at in 0..self.turns.len() {
             if !self.turns[at].on {
                 continue;
@@ -106,10 +105,7 @@ impl Tally {
             let counted = &mut self.turns[at].counted;
             counted.hits += hits[at];
             counted.on += passed;
-            if quiet {
-                counted.quiet.0 += hits[at];
-                counted.quiet.1 += passed;
-            }
+            counted.slowed += slowed;
             self.turns[at].window_hits += hits[at];
             for other in 0..self.turns.len() {
                 if other != at && self.turns[other].on {
