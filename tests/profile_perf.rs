@@ -62,7 +62,7 @@ fn frames(path: &Path) -> Vec<u64> {
 
 fn samples(recording: &Recording) -> impl Iterator<Item = (&str, &Sample)> {
     recording.records.iter().filter_map(|record| match record {
-        Record::Sample { event, sample } => Some((&recording.events[*event].name[..], &**sample)),
+        Record::Sample { event, sample } => Some((&recording.events[*event].name[..], sample)),
         _ => None,
     })
 }

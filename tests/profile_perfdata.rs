@@ -27,7 +27,7 @@ fn shared(name: &str) -> Option<PathBuf> {
 
 fn samples(recording: &Recording) -> Vec<&Sample> {
     let of = recording.records.iter().filter_map(|record| match record {
-        Record::Sample { sample, .. } => Some(&**sample),
+        Record::Sample { sample, .. } => Some(sample),
         _ => None,
     });
     of.collect()

@@ -374,7 +374,7 @@ fn file_offsets_are_mapped_to_addresses_by_the_program_headers() {
         path,
         ..Mapping::default()
     };
-    spaces.apply(&Record::Map { time: None, mapping });
+    spaces.apply(&Record::Map { time: None, mapping: mapping.into() });
     let place = spaces.place(5595, 0x5629ec742a6e, Some(true)).unwrap();
     assert_eq!(place.address, 0x1a6e);
     let main = Symbols::new(search).function(&spaces.modules.all[place.module], place).unwrap();
@@ -407,7 +407,7 @@ fn use_all(data: &[u8]) {
     let mut spaces = Spaces::new(Search::default(), &[]);
     let mapping =
         Mapping { pid: 1, length: u64::MAX, path: text(&path).into(), ..Mapping::default() };
-    spaces.apply(&Record::Map { time: None, mapping });
+    spaces.apply(&Record::Map { time: None, mapping: mapping.into() });
     let _ = spaces.place(1, 0x1200, Some(true));
 }
 

@@ -266,18 +266,13 @@ fn counted(arguments: [&str; 2]) -> Option<serde_json::Value> {
         return None;
     }
     let binary = binary.to_str().expect("UTF-8");
-    let run = tdtool(&[
-        "report",
-        "--counts",
-        "--blocks",
-        "2",
-        "--format",
-        "json",
-        "--",
-        binary,
-        arguments[0],
-        arguments[1],
-    ]);
+    counts_of(&["--", binary, arguments[0], arguments[1]])
+}
+
+/// A report with counts; `None`, said aloud, where it cannot be made.
+fn counts_of(whom: &[&str]) -> Option<serde_json::Value> {
+    let options = ["report", "--counts", "--blocks", "2", "--format", "json"];
+    let run = tdtool(&[&options, whom].concat());
     let errors = String::from_utf8_lossy(&run.stderr);
     if errors.contains("breakpoints") || errors.contains("nothing can be sampled") {
         eprintln!("skipped: {errors}");
@@ -314,8 +309,83 @@ fn a_block_that_is_too_hot_to_be_counted_follows_from_its_loops() {
 }
 
 #[test]
+fn a_child_of_the_command_is_counted_from_when_it_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(binary) = compiled(folder.path(), COUNTED, &[]) else { return };
+    // The shell forks, since it has something left to do.
+    let script = format!("{} 9000 1; true", binary.display());
+    let Some(report) = counts_of(&["--", "sh", "-c", &script]) else { return };
+    let block = block(&report, "fill").expect("the block that takes the time");
+    let entries = block["entries"].as_f64().expect("counted");
+    assert!(entries > 0.0 && entries <= 9000.0, "{block}");
+    // How many were missed is unknown, and so is the error.
+    assert!(block["entries_how"].as_str().is_some_and(|how| how.starts_with("at least")));
+    assert!(block["entries_error"].is_null() && block["per_entry_error"].is_null(), "{block}");
+}
+
+/// Fills memory until it is told to end, and tells how often it has, a second.
+const RATE: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+static char space[1 << 22];
+static volatile sig_atomic_t over;
+static void end(int signal) { over = 1; }
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
+__attribute__((noinline)) long fill(void) {
+    long n = 0;
+    for (; !over; n++) {
+        char *to = space;
+        long count = sizeof space;
+        __asm__ volatile("rep stosb" : "+D"(to), "+c"(count) : "a"(n) : "memory");
+    }
+    return n;
+}
+int main(void) {
+    signal(SIGTERM, end);
+    double begin = now();
+    long n = fill();
+    printf("%f\n", n / (now() - begin));
+}
+"#;
+
+#[test]
+fn entries_of_a_live_process_are_those_of_a_second() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(binary) = compiled(folder.path(), RATE, &[]) else { return };
+    let mut seen = Vec::new();
+    // The window is a part of the program's life: a neighbour may have slowed down the other.
+    for _ in 0..6 {
+        let program = Command::new(&binary).stdout(std::process::Stdio::piped()).spawn();
+        let program = program.expect("it starts");
+        let pid = program.id().to_string();
+        let report = counts_of(&["-p", &pid, "--duration", "1"]);
+        let ended = Command::new("kill").arg(&pid).status().expect("kill");
+        let output = program.wait_with_output().expect("it ends");
+        let Some(report) = report else { return };
+        assert!(ended.success());
+        let told = String::from_utf8_lossy(&output.stdout);
+        let rate: f64 = told.trim().parse().expect("its own count");
+        let block = block(&report, "fill").expect("the block that takes the time");
+        let entries = block["entries"].as_f64().expect("counted");
+        assert!(block["entries_how"].as_str().is_some_and(|how| how.starts_with("a second")));
+        if (entries / rate - 1.0).abs() < 0.3 {
+            return;
+        }
+        seen.push((entries, rate));
+    }
+    panic!("entries by tdtool and by the program itself: {seen:?}");
+}
+
+#[test]
 fn a_folder_of_perf_record_threads_is_refused_with_its_remedy() {
     let folder = tempfile::tempdir().expect("a folder");
+    // As it writes it: a perf.data file named `data`, and one for each thread.
+    std::fs::write(folder.path().join("data"), b"PERFILE2").expect("written");
     let output = tdtool(&["report", folder.path().to_str().expect("UTF-8")]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{text}");

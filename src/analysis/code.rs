@@ -152,7 +152,7 @@ fn callers(profile: &mut Profile, name: &str) -> Result<Vec<crate::profile::hot:
     let found = profile.callers(name);
     if found.is_empty() {
         let error = Error::failed(format!("no sample is in a function {name}"));
-        let known = profile.functions.iter().map(|f| f.name.as_str());
+        let known = profile.functions.iter().map(|f| f.short.as_str());
         return Err(match crate::error::nearest(name, known) {
             Some(other) => error.hint(format!("did you mean `{other}`?")),
             None => error,

@@ -46,8 +46,8 @@ struct Wanted {
 #[derive(Debug, Clone, PartialEq)]
 struct Entries {
     count: f64,
-    /// Half width, as a ratio.
-    error: f64,
+    /// Half width, as a ratio; `None` where there may have been any number more.
+    error: Option<f64>,
     how: String,
 }
 
@@ -103,10 +103,10 @@ pub fn enter(
         if entries.count > 0.0 {
             row.ns_per_entry = clock.seconds.map(|s| s * row.share / entries.count * 1e9);
             let sampling = 2.0 / (row.samples.max(1) as f64).sqrt();
-            row.per_entry_error = Some(sampling.hypot(entries.error));
+            row.per_entry_error = entries.error.map(|error| sampling.hypot(error));
             row.cycles_per_entry = clock.cycles().map(|c| c * row.share / entries.count);
         }
-        (row.entries, row.entries_error) = (Some(entries.count), Some(entries.error));
+        (row.entries, row.entries_error) = (Some(entries.count), entries.error);
         row.entries_how = Some(entries.how);
     }
     Ok(())
@@ -189,21 +189,22 @@ fn whole(outcome: &Outcome, places: &[usize]) -> std::result::Result<Entries, St
         (counted.known == Known::Whole).then_some((counted.hits as f64, 0.0))
     };
     if let Some((count, error)) = known(block) {
-        return Ok(Entries { count, error, how: "every entry of a further run".to_owned() });
+        let how = "every entry of a further run".to_owned();
+        return Ok(Entries { count, error: Some(error), how });
     }
     let counted = outcome.counted[block];
     match counted.known {
         Known::Never => return Err("not counted: its file was not mapped again".to_owned()),
         Known::Late => {
             let how = "at least: every entry from when a child of the command was found to run";
-            return Ok(Entries { count: counted.hits as f64, error: 0.0, how: how.to_owned() });
+            return Ok(Entries { count: counted.hits as f64, error: None, how: how.to_owned() });
         }
         Known::Whole | Known::Windows => {}
     }
     chain(outcome, block, around, &known)
         .map(|(count, error)| Entries {
             count,
-            error,
+            error: Some(error),
             how: format!(
                 "{} in windows of a further run, scaled by a colder place around it",
                 counted.hits
@@ -252,15 +253,15 @@ fn chain(
 
 /// Entries a second of a live process.
 fn rate(outcome: &Outcome, places: &[usize]) -> std::result::Result<Entries, String> {
-    /// Share of a window in which little else was slowed down that is enough of it.
-    const ENOUGH: f64 = 0.5;
     let (&block, around) = places.split_first().ok_or("not counted")?;
     let known = |at: usize| {
-        let Counted { quiet: (hits, time), on, .. } = outcome.counted[at];
-        let enough = time.as_secs_f64() > ENOUGH * on.as_secs_f64() || hits >= LEAST;
-        let of_window = time >= WINDOW / 10;
-        let error = 1.0 / (hits.max(1) as f64).sqrt();
-        (enough && of_window && hits > 0).then(|| (hits as f64 / time.as_secs_f64(), error))
+        let Counted { hits, on, slowed, .. } = outcome.counted[at];
+        // What hits take keeps a program from running if they are all of one thread, and not at all
+        // if they are of others: half of it, give or take as much.
+        let half = 0.5 * slowed.as_secs_f64();
+        let time = on.as_secs_f64() - half;
+        let error = (1.0 / (hits.max(1) as f64).sqrt()).hypot(half / (time - half));
+        (on >= WINDOW / 10 && hits > 0 && slowed < on / 2).then(|| (hits as f64 / time, error))
     };
     let counted = outcome.counted[block];
     if counted.known == Known::Never {
@@ -271,7 +272,7 @@ fn rate(outcome: &Outcome, places: &[usize]) -> std::result::Result<Entries, Str
         && let Some((count, error)) = known(block)
     {
         let how = format!("a second, from a window of {seconds} s");
-        return Ok(Entries { count, error, how });
+        return Ok(Entries { count, error: Some(error), how });
     }
     let around: Vec<usize> =
         around.iter().copied().filter(|a| outcome.counted[*a].known != Known::Windows).collect();
@@ -279,7 +280,7 @@ fn rate(outcome: &Outcome, places: &[usize]) -> std::result::Result<Entries, Str
     chain(outcome, block, &around, &known)
         .map(|(count, error)| Entries {
             count,
-            error,
+            error: Some(error),
             how: format!(
                 "a second, from {} in parts of {seconds} s, scaled by a colder place around it",
                 counted.hits
@@ -358,6 +359,20 @@ impl Clock {
 mod tests {
     use super::*;
 
+    /// 3,000 hits in 2 s, which took 0.4 s: 1,500 to 1,875 a second, whether they delayed the
+    /// program or other threads alone.
+    #[test]
+    fn a_rate_covers_what_counting_itself_took() {
+        let seconds = Duration::from_secs_f64;
+        let counted =
+            Counted { hits: 3_000, known: Known::Late, on: seconds(2.0), slowed: seconds(0.4) };
+        let outcome = Outcome { counted: vec![counted], ..Outcome::default() };
+        let rate = rate(&outcome, &[0]).expect("known");
+        let error = rate.error.expect("known") * rate.count;
+        assert!(rate.count - error <= 1_500.0 && rate.count + error >= 1_875.0, "{rate:?}");
+        assert!(rate.count > 1_500.0 && rate.count < 1_875.0, "{rate:?}");
+    }
+
     /// Three loops, 1,000 times each within the other: the innermost in windows alone.
     #[test]
     fn what_is_too_hot_to_count_follows_from_what_is_around_it() {
@@ -376,11 +391,16 @@ mod tests {
         outcome.together[1][2] = (90_000, 90, 1);
         outcome.together[0][3] = (60_000, 1, 1);
         let entries = whole(&outcome, &[0, 1, 2, 3]).expect("known");
+        let found = entries.error.expect("known");
         assert!((entries.count - 1e9).abs() < 1.0, "{entries:?}");
         // 3 windows of 60 entries, then 1 of 90, independent of one another.
         let error = (3.0f64 / 3600.0 + 1.0 / 8100.0).sqrt();
-        assert!((entries.error - error).abs() < 1e-9, "{entries:?}");
+        assert!((found - error).abs() < 1e-9, "{entries:?}");
         assert!(whole(&outcome, &[0, 3]).unwrap_err().starts_with("not known"));
-        assert_eq!(whole(&outcome, &[2]).map(|e| (e.count, e.error)), Ok((1_000.0, 0.0)));
+        assert_eq!(whole(&outcome, &[2]).map(|e| (e.count, e.error)), Ok((1_000.0, Some(0.0))));
+        // What a child did before it was found is unknown: no error can be told.
+        outcome.counted[2].known = Known::Late;
+        let late = whole(&outcome, &[2]).expect("a lower bound");
+        assert!(late.error.is_none() && late.how.starts_with("at least"), "{late:?}");
     }
 }

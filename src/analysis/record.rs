@@ -160,6 +160,7 @@ fn machine_info(machine: &Machine) -> serde_json::Value {
         "system": uname.as_ref().map(|u| text(u.sysname())),
         "host": uname.as_ref().map(|u| text(u.nodename())),
         "kernel": uname.as_ref().map(|u| text(u.release())),
+        "boot": crate::machine::boot_id(),
         "kernel_version": uname.as_ref().map(|u| text(u.version())),
         "architecture": uname.as_ref().map(|u| text(u.machine())),
         "processor": machine.cpu.name,

@@ -219,3 +219,8 @@ fn root_hypervisor(root: &Root) -> Option<String> {
     let _ = root;
     None
 }
+/// The kernel's number for the time since it was booted, another one each time; `None` where it is
+/// not told.
+pub fn boot_id() -> Option<String> {
+    Root::system().text("proc/sys/kernel/random/boot_id")
+}

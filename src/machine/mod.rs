@@ -17,7 +17,7 @@ mod topology;
 pub use cpu::{Cpu, tsc_hz_from_cpuid};
 pub use encode::{Encoding, encode};
 pub use finding::{Finding, Level, Probe, findings};
-pub use kernel::{Container, Kernel, SeccompMode, Virtual};
+pub use kernel::{Container, Kernel, SeccompMode, Virtual, boot_id};
 pub use load::{Load, Ticks};
 pub use matching::{TableMatch, choose};
 pub use pmu::{Format, Pmu, find_pmus};

@@ -39,6 +39,8 @@ pub struct Recording {
     pub architecture: Option<String>,
     /// Kernel release.
     pub kernel: Option<String>,
+    /// The boot that it was made in, by the kernel's own number for it.
+    pub boot: Option<String>,
     /// Processor.
     pub processor: Option<String>,
     /// Host.

@@ -46,6 +46,8 @@ pub struct Spaces {
     build_ids: HashMap<String, Vec<u8>>,
     processes: HashMap<u32, Process>,
     kernel: RangeMap<Region>,
+    /// The kernel itself, where it was mapped: what lies outside of all mappings counts to it.
+    kernel_module: Option<usize>,
     names: HashMap<(u32, u32), Arc<str>>,
     /// By module: `None` not looked for yet, `Some(None)` not to be had.
     layouts: Vec<Option<Option<Layout>>>,
@@ -96,6 +98,9 @@ impl Spaces {
         let module = self.number(module);
         let region = Region { start: mapping.start, offset: mapping.offset, module };
         if kernel {
+            if self.modules.all.get(module).is_some_and(|m| m.kind == Kind::Kernel) {
+                self.kernel_module = Some(module);
+            }
             self.kernel.insert(mapping.start, end, region);
             return;
         }
@@ -143,10 +148,11 @@ impl Spaces {
         if user == Some(true) || (user.is_none() && ip < KERNEL_HALF) {
             return None;
         }
-        let module = match self.kernel.get(ip) {
-            Some(region) => region.module,
+        let module = match (self.kernel.get(ip), self.kernel_module) {
+            (Some(region), _) => region.module,
+            (None, Some(kernel)) => kernel,
             // Without privileges perf cannot say where the kernel lies.
-            None => self.number(Module {
+            (None, None) => self.number(Module {
                 path: KERNEL_PATH.into(),
                 kind: Kind::Kernel,
                 ..Module::default()

@@ -23,6 +23,9 @@ pub struct Sampled {
 pub struct FunctionRow {
     /// Demangled name.
     pub name: String,
+    /// The same without parameters and return type of C++; older documents have none.
+    #[serde(default)]
+    pub short: String,
     /// File name of its module.
     pub module: String,
     /// Share of the samples, 0 to 1.
@@ -42,6 +45,9 @@ pub struct FunctionRow {
 pub struct BlockRow {
     /// Its function.
     pub function: String,
+    /// The same without parameters and return type of C++; older documents have none.
+    #[serde(default)]
+    pub function_short: String,
     /// File name of its module.
     pub module: String,
     /// Path of its module.
@@ -66,7 +72,8 @@ pub struct BlockRow {
     /// How often it was entered: in a run of the command, or a second of a live process.
     #[serde(default)]
     pub entries: Option<f64>,
-    /// Half width of what is known of `entries`, as a ratio; 0 where every entry was counted.
+    /// Half width of what is known of `entries`, as a ratio; 0 where every entry was counted,
+    /// absent where `entries` are the least that there were.
     #[serde(default)]
     pub entries_error: Option<f64>,
     /// How `entries` are known, or why they are not; absent where they were not asked for.
@@ -76,7 +83,8 @@ pub struct BlockRow {
     /// deviations of the number of samples, and the error of `entries`.
     #[serde(default)]
     pub per_entry_error: Option<f64>,
-    /// Time of the block for each entry, nanoseconds.
+    /// Time of the block for each entry, nanoseconds; the most it can be where `entries` are the
+    /// least.
     #[serde(default)]
     pub ns_per_entry: Option<f64>,
     /// The same in core cycles, where those are known or can be estimated.
@@ -109,6 +117,7 @@ impl From<&HotFunction> for FunctionRow {
     fn from(function: &HotFunction) -> Self {
         Self {
             name: function.name.clone(),
+            short: function.short.clone(),
             module: function.module.clone(),
             share: function.share,
             samples: function.samples,
@@ -124,6 +133,7 @@ impl BlockRow {
     pub fn new(block: &HotBlock, function: &HotFunction) -> Self {
         Self {
             function: function.name.clone(),
+            function_short: function.short.clone(),
             module: function.module.clone(),
             path: function.path.clone(),
             start: format!("{:#x}", block.start),

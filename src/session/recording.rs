@@ -3,8 +3,8 @@
 use super::{Chunk, Reader, RecordBatch};
 use crate::error::{Error, Result};
 use crate::profile::record::raw::headers;
-use crate::profile::record::{self, Record};
-use crate::profile::recording::{Event, Recording};
+use crate::profile::record::{Decoder, Record};
+use crate::profile::recording::Recording;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
@@ -42,6 +42,7 @@ pub fn recording_from(input: impl Read, name: &str) -> Result<Recording> {
 fn recording<R: Read>(mut reader: Reader<R>, name: &str) -> Result<Recording> {
     let mut taken = Taken::default();
     let mut recording = Recording { source: name.to_owned(), ..Recording::default() };
+    let mut decoder = Decoder::new(&[]);
     let mut has_end = false;
     let mut counted = 0;
     for chunk in reader.by_ref() {
@@ -54,13 +55,15 @@ fn recording<R: Read>(mut reader: Reader<R>, name: &str) -> Result<Recording> {
                 recording.architecture = text(&machine["architecture"]);
                 recording.kernel = text(&machine["kernel"]);
                 recording.host = text(&machine["host"]);
+                recording.boot = text(&machine["boot"]);
                 recording.processor = text(&machine["processor"]).or(recording.processor);
             }
             Chunk::SampledEvents(events) => {
                 recording.events = events.to_events();
+                decoder = Decoder::new(&recording.events);
                 recording.notes.extend(events.notes);
             }
-            Chunk::Records(batch) => taken.batch(&batch, &recording.events),
+            Chunk::Records(batch) => taken.batch(&batch, &decoder),
             Chunk::BuildIds(ids) => {
                 recording.build_ids.extend(ids.iter().filter_map(super::BuildId::bytes));
             }
@@ -97,14 +100,14 @@ struct Taken {
 }
 
 impl Taken {
-    fn batch(&mut self, batch: &RecordBatch, events: &[Event]) {
+    fn batch(&mut self, batch: &RecordBatch, decoder: &Decoder) {
         let mut last = self.last.get(&batch.cpu).copied().unwrap_or(0);
         for header in headers(&batch.bytes) {
             let Ok(header) = header else {
                 self.cut += 1;
                 break;
             };
-            match record::decode(header.kind, header.misc, header.body, events) {
+            match decoder.decode(header.kind, header.misc, header.body) {
                 Ok(record) => {
                     last = time(&record).unwrap_or(last);
                     match &record {

@@ -14,6 +14,11 @@ use tdtool::{Error, Result};
 /// Shows it, or reports.
 pub fn run(cli: Cli) -> Result<ExitCode> {
     if !is_interactive() {
+        if cli.file.is_none() && cli.run.is_empty() {
+            return Err(Error::usage("there is no terminal to draw on, and nothing to report on")
+                .because("without a terminal `tdtool` is `tdtool report`, which needs a recording or a command")
+                .hint("tdtool FILE, tdtool -- COMMAND, or tdtool report -a --duration 5"));
+        }
         let mut words: Vec<OsString> = std::env::args_os().collect();
         words.insert(1.min(words.len()), "report".into());
         return super::run(Cli::parse_from(words));

@@ -64,7 +64,10 @@ impl Screen {
         take().map_err(failed)?;
         let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, drawn));
         let terminal = Terminal::new(backend).map_err(failed)?;
-        Ok(Self { terminal })
+        let mut screen = Self { terminal };
+        // Somebody who was killed may have left the alternate screen to us, with what was on it.
+        screen.redraw();
+        Ok(screen)
     }
 
     /// Columns and rows.

@@ -28,9 +28,26 @@ struct Counting<'a> {
     sites: &'a [Site],
     tally: Tally,
     known: HashSet<(i32, usize)>,
+    /// A signal that came meanwhile.
+    interrupted: Option<i32>,
+    looked: Instant,
 }
 
-impl Counting<'_> {
+impl<'a> Counting<'a> {
+    fn new(sites: &'a [Site], limits: Limits, cost: Duration) -> Self {
+        let tally = Tally::new(sites.len(), limits, cost);
+        Self { sites, tally, known: HashSet::new(), interrupted: None, looked: Instant::now() }
+    }
+
+    /// Hands signals on to the command, but for those that it has got from the terminal itself.
+    fn hand_on(&mut self, pid: Pid, signals: &Signals) {
+        let Some((signal, from_terminal)) = signals.next() else { return };
+        self.interrupted = Some(signal);
+        if !from_terminal && let Ok(signal) = Signal::try_from(signal) {
+            let _ = kill(pid, signal);
+        }
+    }
+
     /// Sets the breakpoints that can be set in `pid` now. Whether all are.
     fn set(&mut self, pid: i32, known: Known) -> Result<bool> {
         for (at, address) in addresses(pid, self.sites).into_iter().enumerate() {
@@ -50,9 +67,15 @@ impl Counting<'_> {
         Ok((0..self.sites.len()).all(|at| self.tally.is_open(at)))
     }
 
-    /// Looks for files that were mapped since, in the process and its descendants.
-    fn look(&mut self, pid: i32) {
-        for member in family(pid).into_iter().filter(|m| *m == pid || !is_fork(*m)) {
+    /// Looks now and then for files that were mapped since, in descendants of the process and, if
+    /// it is `with` them, itself.
+    fn look(&mut self, pid: i32, with: bool) {
+        if self.looked.elapsed() < LOOK {
+            return;
+        }
+        self.looked = Instant::now();
+        let wanted = |member: &i32| if *member == pid { with } else { !is_fork(*member) };
+        for member in family(pid).into_iter().filter(wanted) {
             // One that has gone meanwhile, or whose registers are taken, is not counted.
             let _ = self.set(member, Known::Late);
         }
@@ -88,10 +111,9 @@ pub fn of_command(
     let pid = Pid::from_raw(child.pid);
     let traced = ptrace::seize(pid, ptrace::Options::PTRACE_O_TRACEEXEC).is_ok();
     child.start()?;
-    let mut counting =
-        Counting { sites, tally: Tally::new(sites.len(), limits, cost), known: HashSet::new() };
+    let mut counting = Counting::new(sites, limits, cost);
     let set = match traced {
-        true => load(pid, &mut counting),
+        true => load(pid, &signals, &mut counting),
         // A kernel that lets nobody trace: counted from when it is seen to run.
         false => counting.set(child.pid, Known::Late).map(|_| ()),
     };
@@ -100,33 +122,24 @@ pub fn of_command(
         child.reap();
         return Err(error);
     }
-    let mut looked = Instant::now();
-    let mut interrupted = None;
     while !child.has_ended() {
         std::thread::sleep(TICK);
         counting.tally.tick();
-        if looked.elapsed() > LOOK {
-            counting.look(child.pid);
-            looked = Instant::now();
-        }
-        if let Some((signal, from_terminal)) = signals.next() {
-            interrupted = Some(signal);
-            if !from_terminal && let Ok(signal) = Signal::try_from(signal) {
-                let _ = kill(pid, signal);
-            }
-        }
+        counting.look(child.pid, true);
+        counting.hand_on(pid, &signals);
     }
+    let interrupted = counting.interrupted;
     let outcome = counting.tally.finish(interrupted);
     child.reap();
     Ok(outcome)
 }
 
 /// Follows a traced command from its exec until all files are mapped, and lets it go.
-fn load(pid: Pid, counting: &mut Counting<'_>) -> Result<()> {
+fn load(pid: Pid, signals: &Signals, counting: &mut Counting<'_>) -> Result<()> {
     let mut set = Ok(false);
     let mut executed = false;
     for _ in 0..MOST_CALLS {
-        let signal = match waitpid(pid, Some(WaitPidFlag::__WALL)) {
+        let signal = match stop_of(pid, signals, counting) {
             Ok(WaitStatus::PtraceEvent(_, _, PTRACE_EVENT_EXEC)) => {
                 executed = true;
                 None
@@ -134,7 +147,6 @@ fn load(pid: Pid, counting: &mut Counting<'_>) -> Result<()> {
             Ok(WaitStatus::Stopped(_, Signal::SIGTRAP)) => None,
             Ok(WaitStatus::Stopped(_, signal)) => Some(signal),
             Ok(WaitStatus::PtraceEvent(..) | WaitStatus::PtraceSyscall(_)) => None,
-            Err(Errno::EINTR) => continue,
             // It has ended; `reap` tells.
             _ => return Ok(()),
         };
@@ -150,10 +162,33 @@ fn load(pid: Pid, counting: &mut Counting<'_>) -> Result<()> {
         }
     }
     // What is mapped by now is counted, the rest when it is found.
-    if waitpid(pid, Some(WaitPidFlag::__WALL)).is_ok() {
+    if stop_of(pid, signals, counting).is_ok() {
         let _ = ptrace::detach(pid, None);
     }
     set.map(|_| ())
+}
+
+/// Waits for the next stop of a traced command. What is mapped already is counted meanwhile, in
+/// windows as ever, so are its children, and signals are handed on: a file may be mapped late or
+/// never, and then the command runs on between two system calls for as long as it likes.
+fn stop_of(pid: Pid, signals: &Signals, counting: &mut Counting<'_>) -> nix::Result<WaitStatus> {
+    /// Most system calls of the loader are over sooner.
+    const AT_ONCE: Duration = Duration::from_micros(200);
+    let begin = Instant::now();
+    loop {
+        match waitpid(pid, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => {}
+            other => return other,
+        }
+        if begin.elapsed() < AT_ONCE {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(TICK);
+            counting.tally.tick();
+            counting.look(pid.as_raw(), false);
+            counting.hand_on(pid, signals);
+        }
+    }
 }
 
 /// Counts in process `pid` for `window`. A hit takes `cost`.
@@ -167,8 +202,7 @@ pub fn of_process(
     window: Duration,
 ) -> Result<Outcome> {
     let signals = Signals::catch()?;
-    let mut counting =
-        Counting { sites, tally: Tally::new(sites.len(), limits, cost), known: HashSet::new() };
+    let mut counting = Counting::new(sites, limits, cost);
     counting.set(pid, Known::Late)?;
     let begin = Instant::now();
     let mut interrupted = None;

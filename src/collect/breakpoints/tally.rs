@@ -27,8 +27,8 @@ pub struct Counted {
     pub known: Known,
     /// Time during which it was counted.
     pub on: Duration,
-    /// Hits and time while little else was slowed down by breakpoints.
-    pub quiet: (u64, Duration),
+    /// What the hits of all places took meanwhile, on whatever threads they came.
+    pub slowed: Duration,
 }
 
 /// One place being counted.
@@ -72,7 +72,7 @@ impl Tally {
     }
 
     /// Adds a breakpoint, which is counting already, to a site.
-    pub fn add(&mut self, at: usize, breakpoint: Breakpoint, known: Known) {
+    pub fn add(&mut self, at: usize, mut breakpoint: Breakpoint, known: Known) {
         let turn = &mut self.turns[at];
         if turn.breakpoints.is_empty() {
             turn.counted.known = known;
@@ -82,6 +82,10 @@ impl Tally {
         } else if known == Known::Late && turn.counted.known == Known::Whole {
             // Another process has the file, too; its first instructions went by.
             turn.counted.known = Known::Late;
+        }
+        if !self.turns[at].on {
+            // Between windows: it waits for the next as the others do.
+            breakpoint.disable();
         }
         self.turns[at].breakpoints.push(breakpoint);
     }
@@ -93,8 +97,7 @@ impl Tally {
         self.ticked = now;
         let hits: Vec<u64> = self.turns.iter_mut().map(Turn::read).collect();
         let total: u64 = hits.iter().sum();
-        let lost = self.cost.as_secs_f64() * total as f64;
-        let quiet = lost < 0.05 * passed.as_secs_f64();
+        let slowed = self.cost.saturating_mul(u32::try_from(total).unwrap_or(u32::MAX));
         for at in 0..self.turns.len() {
             if !self.turns[at].on {
                 continue;
@@ -102,10 +105,7 @@ impl Tally {
             let counted = &mut self.turns[at].counted;
             counted.hits += hits[at];
             counted.on += passed;
-            if quiet {
-                counted.quiet.0 += hits[at];
-                counted.quiet.1 += passed;
-            }
+            counted.slowed += slowed;
             self.turns[at].window_hits += hits[at];
             for other in 0..self.turns.len() {
                 if other != at && self.turns[other].on {
@@ -134,6 +134,8 @@ impl Tally {
             turn.counted.known = Known::Windows;
             (turn.on, turn.window_hits, turn.since) = (false, 0, Some(now));
         } else if !turn.on && now - since >= pause {
+            // What one that was added meanwhile has counted belongs to no window either.
+            turn.last = turn.sum();
             turn.breakpoints.iter_mut().for_each(Breakpoint::enable);
             (turn.on, turn.since) = (true, Some(Instant::now()));
             self.open_windows(at);

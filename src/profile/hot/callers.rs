@@ -36,20 +36,19 @@ impl Profile {
         2 * samples(true) > samples(false)
     }
 
-    /// The callers of the functions named `name`, by share; a sample counts once for each caller
+    /// The callers of the functions named `name` (with parameters or without), by share; a sample counts once for each caller
     /// that is in its chain.
     pub fn callers(&mut self, name: &str) -> Vec<Caller> {
         let stacks = std::mem::take(&mut self.gathered.stacks);
         let mut names = HashMap::new();
-        let mut sums: BTreeMap<(String, String), Tally> = BTreeMap::new();
+        let mut sums: BTreeMap<Named, Tally> = BTreeMap::new();
         let mut all = Tally::default();
         for ((_, stack), tally) in &stacks {
             let stack: Vec<_> = stack.iter().map(|p| self.named(*p, &mut names)).collect();
-            let mut found: Vec<(String, String)> = Vec::new();
-            for (i, (function, _)) in stack.iter().enumerate() {
-                if function == name {
-                    let top = || ("[top]".to_owned(), String::new());
-                    found.push(stack.get(i + 1).cloned().unwrap_or_else(top));
+            let mut found: Vec<Named> = Vec::new();
+            for (i, function) in stack.iter().enumerate() {
+                if function.is(name) {
+                    found.push(stack.get(i + 1).cloned().unwrap_or_else(Named::top));
                 }
             }
             if !found.is_empty() {
@@ -60,9 +59,9 @@ impl Profile {
             found.into_iter().for_each(|caller| sums.entry(caller).or_default().add(*tally));
         }
         self.gathered.stacks = stacks;
-        let caller = |((name, module), tally): ((String, String), Tally)| Caller {
-            name,
-            module,
+        let caller = |(named, tally): (Named, Tally)| Caller {
+            name: named.name,
+            module: named.module,
             share: if all.weight > 0.0 { tally.weight / all.weight } else { 0.0 },
             samples: tally.samples,
         };
@@ -87,7 +86,7 @@ impl Profile {
             let mut line = clean(thread);
             for place in stack.iter().rev() {
                 line.push(';');
-                line += &clean(&self.named(*place, &mut names).0);
+                line += &clean(&self.named(*place, &mut names).name);
             }
             *lines.entry(line).or_default() += tally.samples;
         }
@@ -96,21 +95,41 @@ impl Profile {
     }
 
     /// Function and module at a place.
-    fn named(
-        &mut self,
-        place: Option<Place>,
-        names: &mut HashMap<Place, (String, String)>,
-    ) -> (String, String) {
-        let Some(place) = place else {
-            return ("[unknown]".to_owned(), String::new());
-        };
+    fn named(&mut self, place: Option<Place>, names: &mut HashMap<Place, Named>) -> Named {
+        let Some(place) = place else { return Named::only("[unknown]") };
         if let Some(known) = names.get(&place) {
             return known.clone();
         }
         let module = self.spaces.modules.all[place.module].name().to_owned();
-        let found = (self.name_at(place), module);
+        let (name, short) = self.names_at(place);
+        let found = Named { name, short, module };
         names.insert(place, found.clone());
         found
+    }
+}
+
+/// A function in a chain.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Named {
+    name: String,
+    /// Without parameters.
+    short: String,
+    module: String,
+}
+
+impl Named {
+    fn only(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    /// Where a chain ends.
+    fn top() -> Self {
+        Self::only("[top]")
+    }
+
+    /// Whether it is the one asked for, with its parameters or, as reports show it, without.
+    fn is(&self, asked: &str) -> bool {
+        self.name == asked || self.short == asked
     }
 }
 

@@ -76,8 +76,10 @@ impl Profile {
         let (name, path) = (module.name().to_owned(), module.path.clone());
         let Some(found) = self.symbols.function(module, place) else {
             let gap = self.symbols.gap(module).map(|gap| gap.to_string());
+            let bracketed = bracketed(&name);
             let function = HotFunction {
-                name: format!("[{name}]"),
+                name: bracketed.clone(),
+                short: bracketed,
                 module: name,
                 path,
                 gap: gap.or_else(|| Some("no function is known there".to_owned())),
@@ -87,6 +89,7 @@ impl Profile {
         };
         let function = HotFunction {
             name: found.name,
+            short: found.short,
             module: name,
             path,
             start: found.start,
@@ -114,10 +117,16 @@ impl Profile {
     }
 }
 
+/// What stands for the functions of a module without any: its name in brackets, which some have.
+pub(super) fn bracketed(module: &str) -> String {
+    if module.starts_with('[') { module.to_owned() } else { format!("[{module}]") }
+}
+
 /// Samples at addresses where nothing is known to be mapped.
 fn nowhere() -> HotFunction {
     HotFunction {
         name: "[unknown]".to_owned(),
+        short: "[unknown]".to_owned(),
         module: "[unknown]".to_owned(),
         gap: Some("nothing is known to be mapped there".to_owned()),
         ..HotFunction::default()

@@ -3,7 +3,7 @@
 use super::{Filter, HashMap};
 use crate::profile::record::Record;
 use crate::profile::recording::Recording;
-use crate::profile::sample::{Context, Sample};
+use crate::profile::sample::{Context, Frame, Sample};
 use crate::profile::space::{Place, Spaces};
 use std::collections::BTreeSet;
 
@@ -124,17 +124,52 @@ impl Gathered {
         }
         let name = thread_name(sample, spaces).unwrap_or("[unknown]").to_owned();
         let mut stack = vec![place];
-        // The first entry of the chain is the sample's own address.
-        for frame in sample.chain.iter().skip(1) {
-            let user = match frame.context {
-                Context::User => Some(true),
-                Context::Kernel => Some(false),
-                Context::Other => None,
-            };
+        for frame in callers(sample) {
+            let user = mode(frame.context);
             // The call, not the instruction it returns to, which may be of another function.
             stack.push(spaces.place(pid, frame.ip.saturating_sub(1), user));
         }
         self.stacks.entry((name, stack)).or_default().add(tally);
         place
+    }
+}
+
+/// Whether what has this context ran in user mode, as samples tell it.
+fn mode(context: Context) -> Option<bool> {
+    match context {
+        Context::User => Some(true),
+        Context::Kernel => Some(false),
+        Context::Other => None,
+    }
+}
+
+/// The chain without the sample's own address, which is its first entry; a sample of the kernel
+/// whose chain is of user mode alone (`exclude_callchain_kernel`) has none there.
+fn callers(sample: &Sample) -> &[Frame] {
+    match sample.chain.split_first() {
+        Some((first, callers)) if mode(first.context) == sample.user => callers,
+        _ => &sample.chain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::format::{SampleFormat, field, misc};
+    use crate::profile::sample::decode;
+
+    #[test]
+    fn a_kernel_sample_with_a_chain_of_user_mode_keeps_its_innermost_caller() {
+        // CALLCHAIN of linux/perf_event.h: a count, PERF_CONTEXT_USER or _KERNEL, addresses.
+        let of = |context: i64, mode| {
+            let words = [3, (-context) as u64, 0x1001, 0x2001];
+            let body: Vec<u8> = words.iter().flat_map(|w: &u64| w.to_le_bytes()).collect();
+            let format = SampleFormat { sample_type: field::CALLCHAIN, ..SampleFormat::default() };
+            let sample = decode(&body, mode, &format).expect("a sample");
+            callers(&sample).iter().map(|f| f.ip).collect::<Vec<_>>()
+        };
+        assert_eq!(of(512, misc::KERNEL), [0x1001, 0x2001], "where the kernel was entered");
+        assert_eq!(of(512, misc::USER), [0x2001], "the sample's own address is no caller");
+        assert_eq!(of(128, misc::KERNEL), [0x2001]);
     }
 }

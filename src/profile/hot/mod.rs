@@ -87,6 +87,9 @@ impl Skid {
 pub struct HotFunction {
     /// Demangled name.
     pub name: String,
+    /// The same without parameters and return type.
+    #[serde(default)]
+    pub short: String,
     /// Module's name.
     pub module: String,
     /// Module's path.
@@ -228,7 +231,8 @@ impl Profile {
     /// Attributes the samples of a recording. Programs are looked for in `search`.
     pub fn new(recording: &Recording, filter: &Filter, search: Search) -> Self {
         let origin = Origin {
-            live: is_of_this_boot(recording),
+            live: is_of_this_system(recording),
+            this_boot: recording.boot.is_some() && recording.boot == crate::machine::boot_id(),
             kernel: recording.kernel.clone(),
             host: recording.host.clone(),
             architecture: recording.architecture.clone(),
@@ -262,18 +266,21 @@ impl Profile {
         if all.weight == 0.0 { 0.0 } else { tally.weight / all.weight }
     }
 
-    /// The name of the function at a place.
-    fn name_at(&mut self, place: Place) -> String {
+    /// The name of the function at a place, and the same without parameters.
+    fn names_at(&mut self, place: Place) -> (String, String) {
         let module = &self.spaces.modules.all[place.module];
         match self.symbols.function_at(module, place.address) {
-            Some(function) => function.name.clone(),
-            None => format!("[{}]", module.name()),
+            Some(function) => (function.name.clone(), function.short.clone()),
+            None => {
+                let name = functions::bracketed(module.name());
+                (name.clone(), name)
+            }
         }
     }
 }
 
 /// Whether the running kernel and vdso are those of the recording.
-fn is_of_this_boot(recording: &Recording) -> bool {
+fn is_of_this_system(recording: &Recording) -> bool {
     let here = nix::sys::utsname::uname();
     let same = |ours: Result<&std::ffi::OsStr, ()>, theirs: &Option<String>| {
         theirs.as_deref().is_some_and(|t| ours.is_ok_and(|o| o.to_str() == Some(t)))

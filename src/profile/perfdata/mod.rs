@@ -6,12 +6,14 @@
 //! | `attribute` | events, from `perf_event_attr` |
 //! | `features` | what a file says about itself |
 //! | `stream` | how far whole records reach; what perf put among them |
+//! | `expansion` | how far compressed records expand, before they do |
 //! | `container` | linux-perf-data: decompression, order of time |
 //!
 //! What a damaged file claims is checked against what is there before anything relies on it.
 
 mod attribute;
 mod container;
+mod expansion;
 mod features;
 mod header;
 mod stream;
@@ -109,6 +111,7 @@ fn assemble(
         build_ids: features.build_ids,
         architecture: features.architecture,
         kernel: features.kernel,
+        boot: None,
         processor: features.processor,
         host: features.host,
         command: features.command,

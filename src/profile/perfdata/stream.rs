@@ -1,6 +1,7 @@
 //! The row of records: how far whole records reach, and what perf itself put among them.
 
 use super::attribute::{self, half, word};
+use super::expansion::Expansion;
 use super::features::{Features, until_zero};
 use crate::profile::record::kind::USER_TYPE_START;
 use crate::profile::recording::Event;
@@ -43,9 +44,11 @@ impl<'a> Stream<'a> {
     pub fn read(file: &'a [u8], range: Range<usize>, features: &mut Features) -> Self {
         let mut stream = Self::default();
         let (mut at, end) = (range.start, range.end);
+        let mut expansion = Expansion::default();
         let mut start = at; // of what the container gets next
         while at < end {
-            let next = match record(&file[at..end]) {
+            let whole = record(&file[at..end]);
+            let next = match whole.and_then(|size| bounded(&file[at..at + size], &mut expansion)) {
                 Ok(size) => at + size,
                 Err(why) => {
                     stream.damage = Some(format!("at byte {at} {why}"));
@@ -109,6 +112,16 @@ impl<'a> Stream<'a> {
             event.name = until_zero(&body[16..]);
         }
     }
+}
+
+/// The size of a whole record, if what it holds does not expand too far.
+fn bounded(record: &[u8], expansion: &mut Expansion) -> Result<usize, String> {
+    match half(record, 0) {
+        Some(user::COMPRESSED) => expansion.take(&record[HEADER..], false)?,
+        Some(user::COMPRESSED2) => expansion.take(&record[HEADER..], true)?,
+        _ => {}
+    }
+    Ok(record.len())
 }
 
 /// Bytes of the record at the start of `rest`, with what stands behind it but does not count to

@@ -50,7 +50,7 @@ impl Decoder {
         let mut cursor = Cursor::new(body);
         Ok(match kind {
             kind::MMAP | kind::MMAP2 => {
-                Record::Map { time, mapping: mapping(kind, misc, &mut cursor)? }
+                Record::Map { time, mapping: Box::new(mapping(kind, misc, &mut cursor)?) }
             }
             kind::COMM => {
                 let (pid, tid) = (cursor.u32("COMM")?, cursor.u32("COMM")?);
@@ -74,7 +74,7 @@ impl Decoder {
         let unknown = || Malformed { field: "ID", why: "is of none of the events".into() };
         let event = self.ids.event(body).ok_or_else(unknown)?;
         let format = self.formats.get(event).ok_or_else(unknown)?;
-        Ok(Record::Sample { event, sample: Box::new(sample::decode(body, misc, format)?) })
+        Ok(Record::Sample { event, sample: sample::decode(body, misc, format)? })
     }
 }
 

@@ -73,7 +73,7 @@ pub enum Record {
         /// When.
         time: Option<u64>,
         /// What.
-        mapping: Mapping,
+        mapping: Box<Mapping>,
     },
     /// A thread's name.
     Name {
@@ -116,7 +116,7 @@ pub enum Record {
         /// Index of the event.
         event: usize,
         /// The sample.
-        sample: Box<Sample>,
+        sample: Sample,
     },
     /// Throttling of an event by the kernel: samples are missing.
     Throttled,

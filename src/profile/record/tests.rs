@@ -35,12 +35,12 @@ fn mappings_keep_their_build_id_protection_and_time() {
         executable: Some(true),
         kernel: false,
     };
-    assert_eq!(record, Record::Map { time: Some(99), mapping: mapping.clone() });
+    assert_eq!(record, Record::Map { time: Some(99), mapping: mapping.clone().into() });
     bytes.drain(32..64); // the same as MMAP
     let record = decode(kind::MMAP, misc::KERNEL | misc::MMAP_DATA, &bytes, &events).unwrap();
     mapping.build_id = None;
     (mapping.executable, mapping.kernel) = (Some(false), true);
-    assert_eq!(record, Record::Map { time: Some(99), mapping });
+    assert_eq!(record, Record::Map { time: Some(99), mapping: mapping.into() });
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub fn skip(body: &mut Cursor) -> Result<(), Malformed> {
 }
 
 /// Decodes it. Before the first marker stands what ran in the `mode` of the record's header.
-pub fn decode(body: &mut Cursor, mode: u16) -> Result<Vec<Frame>, Malformed> {
+pub fn decode(body: &mut Cursor, mode: u16) -> Result<Box<[Frame]>, Malformed> {
     let count = body.u64("CALLCHAIN")?;
     let mut words = body.words::<1>(count, "CALLCHAIN")?;
     let mut frames = Vec::with_capacity(words.len());
@@ -39,5 +39,5 @@ pub fn decode(body: &mut Cursor, mode: u16) -> Result<Vec<Frame>, Malformed> {
             _ => frames.push(Frame { context, ip }),
         }
     }
-    Ok(frames)
+    Ok(frames.into_boxed_slice())
 }

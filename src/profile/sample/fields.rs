@@ -30,7 +30,9 @@ pub fn decode(
     if known {
         memory(&mut sample, &mut body, format)?;
     }
-    sample.unread = body.left();
+    if body.left() > 0 {
+        sample.details().unread = body.left();
+    }
     Ok(sample)
 }
 
@@ -50,13 +52,13 @@ fn place(s: &mut Sample, body: &mut Cursor, format: &SampleFormat) -> Result<(),
         s.time = Some(body.u64("TIME")?);
     }
     if has(field::ADDR) {
-        s.addr = Some(body.u64("ADDR")?);
+        s.details().addr = Some(body.u64("ADDR")?);
     }
     if has(field::ID) {
         s.id = Some(body.u64("ID")?);
     }
     if has(field::STREAM_ID) {
-        s.stream_id = Some(body.u64("STREAM_ID")?);
+        s.details().stream_id = Some(body.u64("STREAM_ID")?);
     }
     if has(field::CPU) {
         s.cpu = Some(body.u32("CPU")?);
@@ -78,7 +80,7 @@ fn context(
 ) -> Result<bool, Malformed> {
     let has = |bit| format.sample_type & bit != 0;
     if has(field::READ) {
-        s.readings = readings::decode(body, format.read_format)?;
+        s.details().readings = readings::decode(body, format.read_format)?;
         if s.readings.is_none() {
             return Ok(false);
         }
@@ -92,13 +94,13 @@ fn context(
     }
     if has(field::RAW) {
         let size = body.u32("RAW")?;
-        s.raw = body.bytes(size.into(), "RAW")?.to_vec();
+        s.details().raw = body.bytes(size.into(), "RAW")?.to_vec();
     }
     if has(field::BRANCH_STACK) {
-        s.branches = branch::decode(body, layout)?;
+        s.details().branches = branch::decode(body, layout)?;
     }
     if has(field::REGS_USER) {
-        s.registers = registers::decode(body, format.regs_user, "REGS_USER")?;
+        s.details().registers = registers::decode(body, format.regs_user, "REGS_USER")?;
     }
     if has(field::STACK_USER) {
         let size = body.u64("STACK_USER")?;
@@ -114,32 +116,32 @@ fn context(
 fn memory(s: &mut Sample, body: &mut Cursor, format: &SampleFormat) -> Result<(), Malformed> {
     let has = |bit| format.sample_type & bit != 0;
     if has(field::WEIGHT) {
-        s.weight = Some(Weight { total: body.u64("WEIGHT")?, parts: None });
+        s.details().weight = Some(Weight { total: body.u64("WEIGHT")?, parts: None });
     } else if has(field::WEIGHT_STRUCT) {
         let word = body.u64("WEIGHT_STRUCT")?;
         let parts = Some(((word >> 32) as u16, (word >> 48) as u16));
-        s.weight = Some(Weight { total: word & 0xffff_ffff, parts });
+        s.details().weight = Some(Weight { total: word & 0xffff_ffff, parts });
     }
     if has(field::DATA_SRC) {
-        s.data_source = Some(body.u64("DATA_SRC")?);
+        s.details().data_source = Some(body.u64("DATA_SRC")?);
     }
     if has(field::TRANSACTION) {
-        s.transaction = Some(body.u64("TRANSACTION")?);
+        s.details().transaction = Some(body.u64("TRANSACTION")?);
     }
     if has(field::REGS_INTR) {
-        s.interrupt_registers = registers::decode(body, format.regs_intr, "REGS_INTR")?;
+        s.details().interrupt_registers = registers::decode(body, format.regs_intr, "REGS_INTR")?;
     }
     if has(field::PHYS_ADDR) {
-        s.physical = Some(body.u64("PHYS_ADDR")?);
+        s.details().physical = Some(body.u64("PHYS_ADDR")?);
     }
     if has(field::CGROUP) {
-        s.cgroup = Some(body.u64("CGROUP")?);
+        s.details().cgroup = Some(body.u64("CGROUP")?);
     }
     if has(field::DATA_PAGE_SIZE) {
-        s.data_page = Some(body.u64("DATA_PAGE_SIZE")?);
+        s.details().data_page = Some(body.u64("DATA_PAGE_SIZE")?);
     }
     if has(field::CODE_PAGE_SIZE) {
-        s.code_page = Some(body.u64("CODE_PAGE_SIZE")?);
+        s.details().code_page = Some(body.u64("CODE_PAGE_SIZE")?);
     }
     if has(field::AUX) {
         let size = body.u64("AUX")?;

@@ -97,7 +97,9 @@ pub struct Registers {
     pub values: Vec<(u8, u64)>,
 }
 
-/// One sample; what its format does not have is `None` or empty.
+/// One sample; what its format does not have is `None` or empty. The fields that most samples lack
+/// are its [`Details`], and read as its own: recordings have hundreds of thousands of samples, and
+/// what they take in memory is most of the time that reading them takes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
     /// Instruction pointer.
@@ -112,20 +114,27 @@ pub struct Sample {
     pub tid: Option<u32>,
     /// Nanoseconds of the recording's clock.
     pub time: Option<u64>,
-    /// Data address.
-    pub addr: Option<u64>,
     /// Id of the event, by IDENTIFIER or ID.
     pub id: Option<u64>,
-    /// Id of the event itself.
-    pub stream_id: Option<u64>,
     /// CPU.
     pub cpu: Option<u32>,
     /// Events since the last sample.
     pub period: Option<u64>,
+    /// Call chain, innermost first, without context markers.
+    pub chain: Box<[Frame]>,
+    /// The other fields, where it has any of them.
+    details: Option<Box<Details>>,
+}
+
+/// The fields that most samples lack.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Details {
+    /// Data address.
+    pub addr: Option<u64>,
+    /// Id of the event itself.
+    pub stream_id: Option<u64>,
     /// Counts.
     pub readings: Option<Readings>,
-    /// Call chain, innermost first, without context markers.
-    pub chain: Vec<Frame>,
     /// Raw data.
     pub raw: Vec<u8>,
     /// Last branches, newest first.
@@ -150,6 +159,40 @@ pub struct Sample {
     pub code_page: Option<u64>,
     /// Bytes of the body behind the last field that this version knows.
     pub unread: usize,
+}
+
+/// Those of a sample that has none.
+static NONE: Details = Details {
+    addr: None,
+    stream_id: None,
+    readings: None,
+    raw: Vec::new(),
+    branches: Vec::new(),
+    registers: None,
+    interrupt_registers: None,
+    weight: None,
+    data_source: None,
+    transaction: None,
+    physical: None,
+    cgroup: None,
+    data_page: None,
+    code_page: None,
+    unread: 0,
+};
+
+impl Sample {
+    /// The fields that most samples lack, to be filled in.
+    fn details(&mut self) -> &mut Details {
+        self.details.get_or_insert_with(|| Box::new(NONE.clone()))
+    }
+}
+
+impl std::ops::Deref for Sample {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        self.details.as_deref().unwrap_or(&NONE)
+    }
 }
 
 /// Why a sample cannot be read.

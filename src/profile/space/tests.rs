@@ -4,7 +4,7 @@ use super::*;
 fn map(pid: u32, start: u64, length: u64, offset: u64, path: &str) -> Record {
     let mapping =
         Mapping { pid, tid: pid, start, length, offset, path: path.into(), ..Mapping::default() };
-    Record::Map { time: Some(1), mapping }
+    Record::Map { time: Some(1), mapping: mapping.into() }
 }
 
 fn fork(time: u64, child: (u32, u32), parent: (u32, u32)) -> Record {
@@ -133,8 +133,10 @@ fn the_kernel_is_apart_and_guests_are_ignored() {
     assert_eq!(kind(0xffffffffc0000010, None).unwrap().kind, Kind::KernelModule);
     assert_eq!(kind(0xffffffff81000010, Some(true)), None);
     assert_eq!(kind(0xffffffffff600010, Some(true)).unwrap().path, "[vsyscall]");
-    let unknown = kind(0xffff888000000000, None).unwrap();
-    assert_eq!((unknown.kind, unknown.reference), (Kind::Kernel, None));
+    // Outside of what was mapped: of the same kernel, not of another one beside it.
+    assert_eq!(kind(0xffff888000000000, None), Some(kernel));
+    let nowhere = Spaces::default().place(1, 0xffff888000000000, None);
+    assert!(nowhere.is_some(), "the kernel without any mapping");
 }
 
 #[test]

@@ -52,8 +52,8 @@ impl Kernel {
     ///
     /// # Errors
     /// It lay elsewhere, and nothing tells where.
-    pub fn table(&self, module: &Module, root: &Root, live: bool) -> Result<Table, Gap> {
-        let shift = self.shift(module, root, live)?;
+    pub fn table(&self, module: &Module, root: &Root, this_boot: bool) -> Result<Table, Gap> {
+        let shift = self.shift(module, root, this_boot)?;
         let name = module_name(&module.path);
         let belongs = |owner: Option<&str>| match (module.kind, owner) {
             (Kind::Kernel, None) => true,
@@ -90,7 +90,7 @@ impl Kernel {
     }
 
     /// How far the module lies now above where it was recorded.
-    fn shift(&self, module: &Module, root: &Root, live: bool) -> Result<u64, Gap> {
+    fn shift(&self, module: &Module, root: &Root, this_boot: bool) -> Result<u64, Gap> {
         let moved = |recorded: u64, now: Option<u64>| match now {
             Some(now) => Ok(now.wrapping_sub(recorded)),
             None => Err(Gap::Unreadable("it does not lie in the running kernel".into())),
@@ -100,7 +100,7 @@ impl Kernel {
                 moved(*recorded, self.address_of(symbol))
             }
             Some((_, recorded)) => moved(*recorded, loaded_at(&module_name(&module.path), root)),
-            None if live => Ok(0),
+            None if this_boot => Ok(0),
             None => Err(Gap::Unreadable(
                 "the recording does not tell where the kernel lay in memory".into(),
             )),
@@ -152,7 +152,7 @@ pub(super) fn is_recorded(
     origin: &Origin,
     root: &Root,
 ) -> Result<(), Gap> {
-    if origin.live {
+    if origin.this_boot {
         return Ok(());
     }
     let running = if root.is_system() { running_id() } else { None };
@@ -165,7 +165,7 @@ pub(super) fn is_recorded(
     }
     let release = root.text("proc/sys/kernel/osrelease").unwrap_or_default();
     let recorded = origin.kernel.clone().unwrap_or_else(|| "unknown".into());
-    Err(Gap::Changed(recorded, release))
+    Err(Gap::OtherKernel(recorded, release))
 }
 
 /// Whether the recording is of this host and kernel release.

@@ -46,6 +46,9 @@ use table::Table;
 pub struct Function {
     /// Demangled name; of stripped code its section and range (`.text+0x1a0`).
     pub name: String,
+    /// The same without parameters and return type, as `perf report` has it: what a person looks
+    /// for, where there is little room.
+    pub short: String,
     /// Name as in the symbol table, where there is one.
     pub linkage: Option<String>,
     /// First address, p_vaddr.
@@ -81,8 +84,10 @@ pub struct Search {
 /// have anything to do with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// It was made here since the last boot.
+    /// It was made on this host, with the kernel release that runs now.
     pub live: bool,
+    /// It is known to be made since the last boot: the kernel lies where it lay then.
+    pub this_boot: bool,
     /// Kernel release (`uname -r`), where it is known.
     pub kernel: Option<String>,
     /// Host, where it is known.
@@ -98,6 +103,8 @@ pub enum Gap {
     NoFile(String),
     /// The file has changed since: build-ids (recorded, found).
     Changed(String, String),
+    /// Another kernel runs here (releases recorded, running).
+    OtherKernel(String, String),
     /// The file here is another processor's; recorded was this architecture.
     OtherProcessor(String),
     /// It cannot be read as an ELF file, for this reason.
@@ -113,6 +120,9 @@ impl fmt::Display for Gap {
             Self::Changed(recorded, found) => {
                 let (recorded, found) = (shortened(recorded), shortened(found));
                 write!(f, "it has changed since: build-id {recorded} recorded, {found} found")
+            }
+            Self::OtherKernel(recorded, found) => {
+                write!(f, "it is kernel {recorded}; {found} runs here")
             }
             Self::OtherProcessor(recorded) => {
                 write!(f, "the file here is for another processor than the recorded {recorded}")
@@ -300,7 +310,7 @@ impl Symbols {
         }
         let kernel = self.kernel.get_or_insert_with(|| Kernel::read(&self.root));
         let kernel = kernel.as_ref().map_err(Clone::clone);
-        match kernel.and_then(|k| k.table(module, &self.root, self.origin.live)) {
+        match kernel.and_then(|k| k.table(module, &self.root, self.origin.this_boot)) {
             Ok(table) => Loaded { table, ..Loaded::default() },
             Err(gap) => Loaded::without(gap),
         }

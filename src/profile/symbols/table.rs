@@ -1,7 +1,7 @@
 //! Symbols as disjoint ranges: from what a symbol table says to what lies at an address.
 
 use super::Function;
-use super::demangle::demangle;
+use super::demangle::{demangle, demangle_short};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -119,10 +119,13 @@ impl Table {
         match piece.owner {
             Owner::Symbol(index) => {
                 let symbol = self.symbols.get(index as usize)?;
-                let written: fn(&str) -> String =
-                    if self.verbatim { str::to_owned } else { written };
+                let (name, short) = match self.verbatim {
+                    true => (symbol.name.to_string(), symbol.name.to_string()),
+                    false => written(&symbol.name),
+                };
                 Some(Function {
-                    name: written(&symbol.name),
+                    name,
+                    short,
                     linkage: Some(symbol.name.to_string()),
                     start: symbol.start,
                     end: symbol.start.saturating_add(symbol.size),
@@ -133,19 +136,30 @@ impl Table {
                 let range = containing(&self.code, piece.start)?;
                 let name = format!("{}+{:#x}", range.name, piece.start - range.start);
                 let Piece { start, end, .. } = piece;
-                Some(Function { name, linkage: None, start, end, named: false })
+                Some(Function {
+                    short: name.clone(),
+                    name,
+                    linkage: None,
+                    start,
+                    end,
+                    named: false,
+                })
             }
         }
     }
 }
 
 /// A name as it was written: demangled, without the version that linkers append (`name@VERSION`,
-/// `name@@VERSION`).
-fn written(linkage: &str) -> String {
-    match linkage.find('@') {
-        Some(at) if at > 0 && !linkage.ends_with("@plt") => demangle(&linkage[..at]),
-        _ => demangle(linkage),
-    }
+/// `name@@VERSION`); and the same without parameters.
+fn written(linkage: &str) -> (String, String) {
+    let linkage = match linkage.find('@') {
+        Some(at) if at > 0 && !linkage.ends_with("@plt") => &linkage[..at],
+        _ => linkage,
+    };
+    let name = demangle(linkage);
+    // Only C++ has parameters in its names.
+    let short = if name.contains('(') { demangle_short(linkage) } else { name.clone() };
+    (name, short)
 }
 
 /// The first range that holds `address`.

@@ -8,6 +8,15 @@ use std::fmt::Write as _;
 const NAME: usize = 48;
 
 impl Renderer<'_> {
+    /// The name of a function as it is shown: whole where everything is, else without parameters
+    /// and not too long.
+    fn named(&self, name: &str, without: &str) -> String {
+        match self.style.verbose {
+            true => name.to_owned(),
+            false => short(if without.is_empty() { name } else { without }),
+        }
+    }
+
     /// Where the time goes; nothing where no samples were taken.
     pub(super) fn code(&mut self) -> std::fmt::Result {
         let report = self.report;
@@ -39,22 +48,22 @@ impl Renderer<'_> {
         if rows.is_empty() {
             return Ok(());
         }
-        let name = widest(rows.iter().map(|r| r.name.as_str()).chain(["function"]));
-        let module = widest(rows.iter().map(|r| r.module.as_str()).chain(["module"]));
+        let names: Vec<String> = rows.iter().map(|r| self.named(&r.name, &r.short)).collect();
+        let name = widest(names.iter().map(String::as_str).chain(["function"]));
+        let modules: Vec<String> = rows.iter().map(|r| short(&r.module)).collect();
+        let module = widest(modules.iter().map(String::as_str).chain(["module"]));
         writeln!(
             self.out,
             "   share  samples  {:<name$}  {:<module$}  line",
             "function", "module"
         )?;
-        for row in rows {
+        for ((row, shown), of) in rows.iter().zip(&names).zip(&modules) {
             let place = place(row.file.as_deref(), row.line);
             let place = row.gap.as_ref().map_or(place, |gap| format!("({gap})"));
             let line = format!(
-                "  {:>6}  {:>7}  {:<name$}  {:<module$}  {place}",
+                "  {:>6}  {:>7}  {shown:<name$}  {of:<module$}  {place}",
                 share(row.share),
-                row.samples,
-                short(&row.name),
-                short(&row.module)
+                row.samples
             );
             writeln!(self.out, "{}", line.trim_end())?;
         }
@@ -65,8 +74,10 @@ impl Renderer<'_> {
         if rows.is_empty() {
             return Ok(());
         }
-        let names: Vec<String> =
-            rows.iter().map(|r| format!("{}..{} {}", r.start, r.end, short(&r.function))).collect();
+        let named = |r: &BlockRow| {
+            format!("{}..{} {}", r.start, r.end, self.named(&r.function, &r.function_short))
+        };
+        let names: Vec<String> = rows.iter().map(named).collect();
         let name = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
         writeln!(self.out, "\n   share  samples  {:<name$}  loops  line", "block")?;
         for (row, block) in rows.iter().zip(&names) {
@@ -97,13 +108,14 @@ fn entered(row: &BlockRow) -> Option<String> {
         Some(error) if error > 0.0 => format!(" ± {:.1} %", 100.0 * error),
         _ => String::new(),
     };
+    let each_is = if row.entries_error.is_some() { "each" } else { "each at most" };
     let mut text = format!("{entries:.0}{error} entries ({how})");
     let cycles = row.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles"));
     let time = row.ns_per_entry.map(|ns| format!("{ns:.2} ns"));
     let each: Vec<String> = cycles.into_iter().chain(time).collect();
     if !each.is_empty() {
         let error = row.per_entry_error.map(|e| format!(" (± {:.0} %)", 100.0 * e));
-        text += &format!("; each {}{}", each.join(" = "), error.unwrap_or_default());
+        text += &format!("; {each_is} {}{}", each.join(" = "), error.unwrap_or_default());
     }
     Some(text)
 }
@@ -139,7 +151,7 @@ fn share(share: f64) -> String {
 }
 
 fn widest<'a>(names: impl Iterator<Item = &'a str>) -> usize {
-    names.map(|n| short(n).chars().count()).max().unwrap_or(0)
+    names.map(|n| n.chars().count()).max().unwrap_or(0)
 }
 
 /// A name, cut in the middle where it is long: both ends tell C++ and Rust names apart.

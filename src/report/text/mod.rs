@@ -3,7 +3,7 @@
 mod code;
 mod tree;
 
-use super::document::{Finding, FindingKind, InfoRow, NodeRow, Place, Report};
+use super::document::{Finding, FindingKind, InfoRow, NodeRow, Place, Report, Source};
 use super::format;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -159,7 +159,10 @@ impl Renderer<'_> {
             parts.push(self.paint("1", &r.uarch));
             parts.push(r.title.clone());
         }
-        parts.push(r.source.label().to_owned());
+        // "Imported counts" would be of the tree that there is none of.
+        if !(r.uarch.is_empty() && r.sampled.is_some() && r.source == Source::Imported) {
+            parts.push(r.source.label().to_owned());
+        }
         parts.extend(r.subject.iter().cloned());
         if let Some(seconds) = r.duration {
             parts.push(format::seconds(seconds));

@@ -4,7 +4,7 @@ use super::explain::explain;
 use super::{Queue, Samples, Wanted, caught, told};
 use crate::tui::action::Action;
 use crate::tui::events::Message;
-use crate::tui::state::{Texts, Which};
+use crate::tui::state::{Texts, WITH_LINES, Which};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
@@ -21,9 +21,6 @@ use tdtool::tables::Library;
 /// Longest line of source that is shown, and most lines that a file is searched for it.
 const LONGEST_LINE: u64 = 4096;
 const MOST_LINES: u32 = 1_000_000;
-
-/// Functions whose source lines are looked up beforehand.
-const WITH_LINES: usize = 100;
 
 /// Reads the file, then answers requests for the code of functions.
 pub fn serve(

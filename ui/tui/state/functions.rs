@@ -13,6 +13,9 @@ pub struct Which {
     pub threads: Vec<String>,
 }
 
+/// Functions whose source lines are looked up beforehand, hottest first.
+pub const WITH_LINES: usize = 100;
+
 /// Orders of the rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {

@@ -8,7 +8,7 @@ mod tree;
 
 pub use block::{BlockScreen, Job};
 pub use blocks::{BlockRow, Blocks, Texts};
-pub use functions::{Functions, Which};
+pub use functions::{Functions, Order, WITH_LINES, Which};
 pub use list::List;
 pub use tree::{Explanation, Explanations, Progress, Tree, TreeRow, part_name};
 

@@ -36,6 +36,18 @@ fn of_several_events_each_function_says_which_it_has_most_of() {
 }
 
 #[test]
+fn sorting_by_line_says_which_functions_have_one() {
+    let mut state = measured();
+    types(&mut state, "Enter");
+    let mut many = hot();
+    many.functions = many.functions.iter().cycle().take(101).cloned().collect();
+    update(&mut state, Action::Functions(Box::new(many)));
+    assert!(!picture(&state).contains("of the 100 hottest"));
+    types(&mut state, "s s s");
+    assert!(picture(&state).contains("source lines of the 100 hottest"), "{}", picture(&state));
+}
+
+#[test]
 fn samples_of_one_thread_alone() {
     let mut state = measured();
     let thread = |tid, name: &str, samples| Thread { tid, name: name.into(), samples };

@@ -75,6 +75,7 @@ pub fn report() -> Report {
 pub fn hot() -> Summary {
     let function = |name: &str, module: &str, share: f64, line: Option<u32>| HotFunction {
         name: name.into(),
+        short: name.into(),
         module: module.into(),
         path: format!("/usr/bin/{module}"),
         share,

@@ -1,7 +1,7 @@
 //! Every screen at four sizes, against the pictures in `ui/tui/tests/pictures/`. After a change that
 //! is meant: `TDTOOL_PICTURES=write cargo test --bin tdtool pictures`, then look at the difference.
 
-use super::made_up::{block_report, measured, picture, types};
+use super::made_up::{annotated, block_report, measured, picture, types};
 use crate::tui::action::Action;
 use crate::tui::state::State;
 use crate::tui::update::update;
@@ -64,4 +64,17 @@ fn block() {
 #[test]
 fn help() {
     check("help", |state| drop(types(state, "?")));
+}
+
+#[test]
+fn a_jump_forward_to_the_head_of_its_loop_points_at_it() {
+    let mut state = measured();
+    types(&mut state, "Enter Enter");
+    let mut code = annotated();
+    code.blocks[0].back_to = Some(0x1953);
+    update(&mut state, Action::Annotated(0, Box::new(code), Default::default()));
+    let screen = picture(&state);
+    let row = |text: &str| screen.lines().find(|l| l.contains(text)).unwrap_or_default();
+    assert!(row("xor rax,rax").contains('┌'), "{screen}");
+    assert!(row("↺").contains('└') && !row("jne").contains("└└"), "{screen}");
 }

@@ -85,7 +85,8 @@ fn address(state: &State, at: u64) -> String {
     fit_right(&format!("{at:x}"), digits(f.end))
 }
 
-/// The loops beside a row, outermost first: from the head `┌▶` down to the jump back `└─`.
+/// The loops beside a row, outermost first: from the first row of the head `┌▶` down to the jump back
+/// `└─`; of a loop whose head lies behind the jump, from there down to it.
 fn gutter(blocks: &Blocks, row: usize, columns: usize) -> String {
     let deepest = blocks.loops.iter().map(|l| l.column + 1).max().unwrap_or(0);
     let width = deepest.min(columns / 12);
@@ -95,7 +96,14 @@ fn gutter(blocks: &Blocks, row: usize, columns: usize) -> String {
     let last = blocks.block_index(row + 1) != Some(block);
     let mut edge = ' ';
     for one in blocks.loops.iter().filter(|l| (l.from..=l.to).contains(&block)) {
-        let (top, bottom) = (first && block == one.from, last && block == one.to);
+        let (from, to) = (block == one.from, block == one.to);
+        let (top, bottom) = match one.head_first {
+            true => (first && from, last && to),
+            false => (last && from, first && to),
+        };
+        if !one.head_first && ((from && !last) || (to && !first)) {
+            continue;
+        }
         let Some(cell) = cells.get_mut(one.column) else { continue };
         *cell = match (top, bottom) {
             (true, _) => '┌',
@@ -133,7 +141,11 @@ fn block_line(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
         text += ", trips not measured";
     }
     for edge in &block.edges {
-        let arrow = if Some(*edge) == block.back_to { "↑" } else { "→" };
+        let arrow = match Some(*edge) == block.back_to {
+            true if *edge <= b.start => "↑",
+            true => "↓",
+            false => "→",
+        };
         text += &format!(" {arrow}{}", address(state, *edge).trim_start());
     }
     if block.unresolved {

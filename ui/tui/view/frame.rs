@@ -57,7 +57,7 @@ fn name(state: &State, screen: Screen) -> String {
         Screen::Blocks => {
             let index = state.blocks.index;
             let function = index.and_then(|i| state.functions.all().get(i));
-            function.map_or_else(|| "blocks".to_owned(), |f| f.name.clone())
+            function.map_or_else(|| "blocks".to_owned(), |f| super::functions::shown(f).to_owned())
         }
         Screen::Block => state.block.title.clone(),
     }

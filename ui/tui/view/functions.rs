@@ -2,7 +2,7 @@
 
 use super::Layout;
 use super::ink::{Tone, fit, fit_right, heat, put, put_row, wrap};
-use crate::tui::state::{Load, State};
+use crate::tui::state::{Load, Order, State, WITH_LINES};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -66,6 +66,9 @@ pub fn info(state: &State) -> String {
         parts.push(format!("{} lost", format::count(hot.lost as f64)));
     }
     parts.push(format!("{} of {} functions", functions.rows.len(), hot.functions.len()));
+    if functions.order == Order::Line && hot.functions.len() > WITH_LINES {
+        parts.push(format!("source lines of the {WITH_LINES} hottest alone"));
+    }
     if let Some(module) = &functions.module {
         parts.push(format!("{module} alone"));
     }
@@ -145,6 +148,11 @@ impl Columns {
     }
 }
 
+/// Without parameters: there is little room. Copies and exports have the whole name.
+pub(super) fn shown(f: &HotFunction) -> &str {
+    if f.short.is_empty() { &f.name } else { &f.short }
+}
+
 fn line(state: &State, f: &HotFunction, event: &str, columns: &Columns) -> Line<'static> {
     let look = state.look;
     let tone = heat(f.share);
@@ -156,7 +164,7 @@ fn line(state: &State, f: &HotFunction, event: &str, columns: &Columns) -> Line<
     if columns.bar > 0 {
         spans.push(look.span(look.bar(f.share, columns.bar) + " ", tone));
     }
-    spans.push(Span::raw(fit(&f.name, columns.name)));
+    spans.push(Span::raw(fit(shown(f), columns.name)));
     if columns.event > 0 {
         spans.push(look.span(format!(" {}", fit(event, columns.event)), Tone::Plain));
     }

@@ -83,13 +83,14 @@ fn another_kernel_is_not_taken_for_the_recorded_one() {
     let (_folder, root) = root(KALLSYMS);
     let origin = |kernel: &str, host: &str| Origin {
         live: false,
+        this_boot: false,
         kernel: Some(kernel.into()),
         host: Some(host.into()),
         architecture: None,
     };
     assert_eq!(is_recorded(None, &origin("6.1.0", "box"), &root), Ok(()));
     let other = is_recorded(None, &origin("5.10", "box"), &root);
-    assert_eq!(other, Err(Gap::Changed("5.10".into(), "6.1.0".into())));
+    assert_eq!(other, Err(Gap::OtherKernel("5.10".into(), "6.1.0".into())));
     assert!(is_recorded(None, &origin("6.1.0", "elsewhere"), &root).is_err());
     assert!(is_recorded(None, &Origin::default(), &root).is_err());
 }
