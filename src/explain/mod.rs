@@ -4,6 +4,8 @@
 //! | file | concern |
 //! |---|---|
 //! | `variants` | the block changed in one thing |
+//! | `apart` | the block with its memory kept apart |
+//! | `cut` | instructions that cut chains through registers |
 //! | `evidence` | measuring the variants |
 //! | `model` | which bound explains the time |
 //! | `nodes` | bounds under the names of the top-down tree |
@@ -11,6 +13,8 @@
 //!
 //! docs/block-profiler.md, "Why it takes so long", has the method and its figures.
 
+mod apart;
+mod cut;
 mod evidence;
 mod model;
 mod nodes;
@@ -20,7 +24,7 @@ mod what_if;
 pub use model::{Chain, Class, Cycles, Evidence, Judgement, judge};
 
 use crate::Result;
-use crate::block::{Options, Profiler, Report, Status};
+use crate::block::{Options, Profiler, Report, Status, Watch};
 use crate::code::Block;
 use crate::deps::latency::Latencies;
 use crate::deps::{Analyser, window};
@@ -33,6 +37,7 @@ pub struct Explainer {
     uarch: Option<String>,
     /// Slots a cycle, where the processor's table has them.
     width: Option<u32>,
+    watch: Watch,
 }
 
 /// What an explanation is made of besides the block.
@@ -50,11 +55,19 @@ impl Explainer {
         let measures = options.passes * options.placements * options.rounds;
         let settings = Settings { measures, total_insn: 0, ..Settings::default() };
         Self {
-            bench: Bench::new(options, settings, uarch.clone()),
+            bench: Bench::new(options.clone(), settings, uarch.clone()),
             analyser: Analyser::new(latencies),
             uarch,
             width: width(),
+            watch: options.watch,
         }
+    }
+
+    /// Whoever holds `watch` may look on from now, and call the next explanation off: what was not
+    /// measured by then is missing.
+    pub fn watched(&mut self, watch: Watch) {
+        self.bench.watched(watch.clone());
+        self.watch = watch;
     }
 
     /// Adds bounds, verdict and nodes to `report`, the report of `block` by `profiler`; with
@@ -70,8 +83,13 @@ impl Explainer {
         report: &mut Report,
         what_if: bool,
     ) -> Result<()> {
-        if report.status != Status::Ok || report.throughput.is_none() {
-            return Ok(());
+        match (report.status, &report.throughput) {
+            (Status::Ok, Some(_)) => {}
+            (_, Some(_)) => {
+                nodes::not_explained(report, "there is no single number to explain");
+                return Ok(());
+            }
+            _ => return Ok(()),
         }
         // The jump at the end is measured with the block; its bounds are those of the rest.
         let body = variants::body(block);
