@@ -14,7 +14,7 @@ use serde_json::Value;
 /// Documents of a block until one is good.
 fn settled(block: &str, options: &[&str], good: impl Fn(&Value) -> bool) -> Option<Value> {
     for _ in 0..4 {
-        let output = run(&[&["--asm", block, "--format", "json"], options].concat(), b"");
+        let output = run(&[&["--asm", block, "--format", "json"][..], options].concat(), b"");
         let document: Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|e| panic!("{block}: {e}: {}", stderr(&output)));
         if document["status"] == "ok" && good(&document) {

@@ -26,6 +26,11 @@ pub const WIDTH: &str = "issue-width";
 /// Random runs of the search for dependencies.
 const RUNS: u32 = 3;
 
+/// Nops in a variant, at most: op caches hold 4,000 operations and more (Golden Cove, Zen 3).
+const NOPS: usize = 2400;
+/// Sets that a kernel has to have for registers to be used in turn.
+const SETS: usize = 6;
+
 /// How often a variant is measured that is not `ok`.
 const TRIES: usize = 3;
 
@@ -49,6 +54,7 @@ pub struct Found {
 struct Free {
     cycles: Cycles,
     floor: Option<f64>,
+    multiset: Multiset,
     kernel: Kernel,
 }
 
@@ -131,9 +137,6 @@ impl Explainer {
                 (Some(throughput), Status::Ok) => return Ok(Ok(throughput)),
                 (_, status) => {
                     why = format!("{}: {}", status.word(), report.reason.unwrap_or_default());
-                    if status != Status::Unstable {
-                        break;
-                    }
                 }
             }
         }
@@ -154,7 +157,7 @@ impl Explainer {
         self.bench.settings = settings;
         let mut report = measure(&mut self.bench, &multiset)?;
         for _ in 1..TRIES {
-            if report.status != Status::Unstable {
+            if report.status == Status::Ok || self.watch.is_cancelled() {
                 break;
             }
             report = measure(&mut self.bench, &multiset)?;
@@ -176,7 +179,7 @@ impl Explainer {
             );
         }
         found.bounds.push(bound(PORTS, cycles, how));
-        Ok(Some(Free { cycles, floor, kernel }))
+        Ok(Some(Free { cycles, floor, multiset, kernel }))
     }
 
     fn settings(&self, block: &Block) -> Settings {
@@ -197,16 +200,16 @@ impl Explainer {
         let Some(width) = self.width else { return Ok(None) };
         let instructions = subject.block.instructions.len();
         let cycles = free.map_or(found.evidence.time, |f| f.cycles).best;
+        let Some(nops) = filling(cycles, width, instructions) else { return Ok(computed) };
         let (code, sets, values) = match (free, &subject.report.values) {
             (Some(free), _) => {
-                (Block::decode(&free.kernel.bytes)?, free.kernel.sets, free.kernel.values.clone())
+                let Some(kernel) = shortened(free, nops) else { return Ok(computed) };
+                (Block::decode(&kernel.bytes)?, kernel.sets, kernel.values)
             }
             (None, Some(values)) => (subject.block.clone(), 1, values.clone()),
             (None, None) => return Ok(computed),
         };
-        let nops = filling(cycles, width, instructions);
-        let padded = nops.and_then(|nops| Some((nops, padded(&code, nops * sets)?)));
-        let Some((nops, padded)) = padded else { return Ok(computed) };
+        let Some(padded) = padded(&code, nops * sets) else { return Ok(computed) };
         let t = match self.trusted(&padded.bytes, &values)? {
             Ok(throughput) => throughput,
             Err(why) => {
@@ -217,6 +220,11 @@ impl Explainer {
         let wide = f64::from(width);
         let of = |cycles: f64| ((cycles / sets as f64 * wide - nops as f64) / wide).max(0.0);
         let slots = Cycles { best: of(t.cycles), low: of(t.low), high: of(t.high) };
+        if slots.low > found.evidence.time.high.max(cycles) {
+            let why = "with nops it waits for something else than slots";
+            found.missing.push(format!("slots: {why}"));
+            return Ok(computed);
+        }
         let how = format!(
             "measured: with {nops} nops more it waits for slots alone; less those, it takes {:.2} slots \
              of {width} a cycle",
@@ -225,6 +233,20 @@ impl Explainer {
         found.bounds.push(bound(SLOTS, slots, how));
         Ok(Some(slots))
     }
+}
+
+/// The kernel, with fewer sets where so many nops in each would not fit an op cache; none where too
+/// few sets would be left for registers to be used in turn.
+fn shortened(free: &Free, nops: usize) -> Option<Kernel> {
+    if nops * free.kernel.sets <= NOPS {
+        return Some(free.kernel.clone());
+    }
+    // A kernel may have twice the sets asked for.
+    let sets = NOPS / nops / 2;
+    let unroll_size = sets * free.multiset.len();
+    let settings = Settings { unroll_size, ..Settings::default() };
+    let kernel = Kernel::of(&free.multiset, &settings).ok()?;
+    (sets >= SETS && nops * kernel.sets <= NOPS).then_some(kernel)
 }
 
 fn bound(name: &'static str, cycles: Cycles, how: String) -> Bound {

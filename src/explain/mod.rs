@@ -30,6 +30,9 @@ use crate::deps::latency::Latencies;
 use crate::deps::{Analyser, window};
 use crate::kernel::{Bench, Settings};
 
+/// How often a block that is unstable is measured again.
+const AGAIN: usize = 2;
+
 /// Explains blocks, one after the other; keeps a sandbox for the variants.
 pub struct Explainer {
     bench: Bench,
@@ -83,6 +86,7 @@ impl Explainer {
         report: &mut Report,
         what_if: bool,
     ) -> Result<()> {
+        let unstable = self.again(profiler, block, report)?;
         match (report.status, &report.throughput) {
             (Status::Ok, Some(_)) => {}
             (_, Some(_)) => {
@@ -112,7 +116,30 @@ impl Explainer {
             report.what_if = self.what_if(&subject, &found)?;
         }
         nodes::enter(report, &found, &judgement, body.is_some());
+        if let Some(why) = unstable {
+            report.hierarchy.verdict += &format!("; measured again, since at first {why}");
+        }
         Ok(())
+    }
+
+    /// Measures a block again that is unstable, which neighbours do, too; if that helps, why it was.
+    fn again(
+        &mut self,
+        profiler: &mut Profiler,
+        block: &Block,
+        report: &mut Report,
+    ) -> Result<Option<String>> {
+        for _ in 0..AGAIN {
+            if report.status != Status::Unstable || self.watch.is_cancelled() {
+                break;
+            }
+            let next = profiler.measure(block)?;
+            if next.status == Status::Ok {
+                let first = std::mem::replace(report, next);
+                return Ok(Some(first.reason.unwrap_or_default()));
+            }
+        }
+        Ok(None)
     }
 
     fn window(&self) -> u32 {

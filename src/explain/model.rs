@@ -181,15 +181,31 @@ impl Evidence {
         all.min_by(|a, b| a.best.total_cmp(&b.best))
     }
 
+    /// For people: what is left of the time where chains are broken, and what they should take.
+    fn left(&self) -> String {
+        let of = |variant: Option<Cycles>, how: &str| {
+            variant.map(|v| {
+                format!("{:.2} of {:.2} cycles are left with {how}", v.best, self.time.best)
+            })
+        };
+        let parts = [
+            of(self.apart, "memory kept apart"),
+            of(self.cut, "chains through registers cut"),
+            of(self.loose, "both"),
+            Some(self.chains()),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
     /// For people: the recurrences.
     fn chains(&self) -> String {
         let of = |chain: Option<Chain>| chain.map(|c| format!("{:.2}", c.cycles.best));
         match (of(self.registers), of(self.memory)) {
             (Some(r), Some(m)) => {
-                format!("its longest chain through registers {r}, through memory {m}")
+                format!("its longest chain through registers takes {r}, through memory {m}")
             }
-            (Some(r), None) => format!("its longest chain {r}"),
-            (None, Some(m)) => format!("its longest chain, through memory, {m}"),
+            (Some(r), None) => format!("its longest chain takes {r}"),
+            (None, Some(m)) => format!("its longest chain, through memory, takes {m}"),
             (None, None) => "no chain is known".to_owned(),
         }
     }
@@ -278,13 +294,7 @@ fn ports_bound(evidence: &Evidence) -> Judgement {
 fn waiting(evidence: &Evidence) -> Judgement {
     let falls = |variant: Option<Cycles>| variant.is_some_and(|v| evidence.falls(v));
     let wavers = |variant: Option<Cycles>| variant.is_some_and(|v| evidence.wavers(v));
-    let left = format!(
-        "of {:.2} cycles {} with memory apart, {} with chains through registers cut; {}",
-        evidence.time.best,
-        text(evidence.apart),
-        text(evidence.cut),
-        evidence.chains()
-    );
+    let left = evidence.left();
     match (falls(evidence.apart), falls(evidence.cut)) {
         // A chain through both, or loads that wait for stores: without the stores nothing waits.
         (true, _) => Judgement {

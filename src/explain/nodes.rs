@@ -106,12 +106,11 @@ pub fn enter(report: &mut Report, found: &Found, judgement: &Judgement, jumps: b
 
 /// Parents before their children, children behind their parent in the order that they came in.
 fn in_tree_order(nodes: &mut Vec<Node>) {
-    let mut left = std::mem::take(nodes);
-    let ids: Vec<String> = left.iter().map(|n| n.id.clone()).collect();
+    let ids: Vec<String> = nodes.iter().map(|n| n.id.clone()).collect();
     // Those without a known parent are roots.
     let mut waiting: Vec<Node> = Vec::new();
     let is_root = |n: &Node| n.parent.as_ref().is_none_or(|p| !ids.contains(p));
-    for node in left.drain(..) {
+    for node in std::mem::take(nodes) {
         match is_root(&node) {
             true => nodes.push(node),
             false => waiting.push(node),

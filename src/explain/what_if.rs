@@ -125,3 +125,42 @@ fn droppable(found: &Found) -> Vec<usize> {
         .filter(|_| count > 1)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deps::memory::Settings;
+    use crate::deps::{Analyser, Code};
+    use crate::explain::model::Evidence;
+
+    fn dropped(hex: &str) -> Vec<usize> {
+        let code = Code::of_bytes(&crate::code::parse_hex(hex).unwrap(), None).unwrap();
+        let search = Settings { window: 64, runs: 2, given: Vec::new() };
+        let analysis = Analyser::default().analyse(&code, &search);
+        droppable(&Found {
+            evidence: Evidence::default(),
+            bounds: Vec::new(),
+            analysis,
+            code,
+            form: "unrolled",
+            missing: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn what_addresses_are_made_of_stays() {
+        // add rbx,8; mov rax,[rbx]; add rcx,rdx
+        assert_eq!(dropped("4883c308 488b03 4801d1"), [1, 2]);
+        // mov rax,[rax]: its own address
+        assert_eq!(dropped("488b00 4801d1"), [1]);
+        // mov [rbx],rcx; mov rax,[rbx]; mov rdx,[rax]: through memory, too
+        assert_eq!(dropped("48890b 488b03 488b10"), [2]);
+    }
+
+    #[test]
+    fn the_stack_pointer_and_a_block_of_one_stay() {
+        // push rax; pop rcx; add rdx,rsi
+        assert_eq!(dropped("50 59 4801f2"), [2]);
+        assert!(dropped("4801f2").is_empty());
+    }
+}

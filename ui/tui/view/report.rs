@@ -312,3 +312,18 @@ fn form_text(form: &FormResult) -> String {
         _ => form.reason.clone().unwrap_or_else(|| "not measured".into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_stands_beside_the_share_and_the_verdict_is_marked() {
+        let bound = Node { bound: Some(3.0), is_verdict: true, ..Node::default() };
+        assert_eq!(node_text(&bound).0, "3.00 cycles <- explains the time");
+        let both = Node { share: Some(0.25), is_verdict: false, ..bound };
+        assert_eq!(node_text(&both).0, "25.0 % of slots, 3.00 cycles");
+        let none = Node { reason: Some("no PMU".to_owned()), ..Node::default() };
+        assert_eq!(node_text(&none).0, "not measured: no PMU");
+    }
+}
