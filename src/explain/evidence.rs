@@ -1,13 +1,16 @@
 //! Measuring what the verdict is found from.
 
+use super::apart::{Apart, apart};
+use super::cut::cuts;
 use super::model::{Chain, Cycles, Evidence};
-use super::variants::{filling, padded};
+use super::variants::{filling, padded, preceded};
 use super::{Explainer, Subject};
 use crate::Result;
-use crate::block::{Bound, Report, Status};
+use crate::block::{Bound, Report, Status, Throughput, Values};
 use crate::code::Block;
 use crate::deps::memory::{Given, Settings as Search};
-use crate::deps::{Analysis, Code, Kind, Overlap};
+use crate::deps::recurrence::Recurrence;
+use crate::deps::{Analysis, Code, Kind};
 use crate::kernel::{Kernel, Multiset, Settings, measure};
 
 /// Names of the bounds that are found here.
@@ -17,15 +20,25 @@ pub const DEPENDENCY: &str = "dependency";
 pub const FORWARDING: &str = "store-forwarding";
 /// The front end's bound, which comes with the block's report.
 pub const FRONT_END: &str = "front-end";
+/// Slots by arithmetic, which come with it, too.
+pub const WIDTH: &str = "issue-width";
 
 /// Random runs of the search for dependencies.
 const RUNS: u32 = 3;
+
+/// Nops in a variant, at most: op caches hold 4,000 operations and more (Golden Cove, Zen 3).
+const NOPS: usize = 2400;
+/// Sets that a kernel has to have for registers to be used in turn.
+const SETS: usize = 6;
+
+/// How often a variant is measured that is not `ok`.
+const TRIES: usize = 3;
 
 /// Everything that was found out.
 pub struct Found {
     /// For the verdict.
     pub evidence: Evidence,
-    /// The bounds that were measured here.
+    /// The bounds that were found here.
     pub bounds: Vec<Bound>,
     /// Dependencies and recurrences of the block as it was measured.
     pub analysis: Analysis,
@@ -33,12 +46,15 @@ pub struct Found {
     pub code: Code,
     /// Which form's time is explained.
     pub form: &'static str,
+    /// What could not be measured, and why.
+    pub missing: Vec<String>,
 }
 
 /// The block's instructions without dependencies, and what is left of them.
 struct Free {
     cycles: Cycles,
     floor: Option<f64>,
+    multiset: Multiset,
     kernel: Kernel,
 }
 
@@ -47,33 +63,110 @@ impl Explainer {
     pub(super) fn evidence(&mut self, subject: &Subject<'_>) -> Result<Found> {
         let code = Code::of_bytes(&subject.block.bytes, self.uarch.as_deref())?;
         let analysis = self.analyser.analyse(&code, &search(subject.report, self.window()));
-        let chain = chain(&analysis);
-        let (time, form) = time(subject.report, chain.is_some_and(|c| c.through_memory));
-        let mut bounds = Vec::new();
-        let free = self.free(subject.block, &mut bounds)?;
-        let slots = self.slots(subject, free.as_ref(), time, &mut bounds)?;
-        bounds.extend(chain.map(|c| dependency(c, &analysis, &code)));
-        let front_end = subject.report.bounds.iter().find(|b| b.name == FRONT_END);
+        let (time, form) = time(subject.report, !analysis.memory.carried.is_empty());
         let evidence = Evidence {
             time,
-            front_end: front_end.map(|b| Cycles { best: b.cycles, low: b.low, high: b.high }),
-            slots,
-            free: free.as_ref().map(|f| f.cycles),
-            floor: free.and_then(|f| f.floor),
-            chain,
-            blocked: analysis.memory.carried.iter().any(|c| c.overlap != Overlap::Full),
+            front_end: known(subject.report, FRONT_END),
+            registers: chain(&analysis, false).map(|r| Chain::of(r)),
+            memory: chain(&analysis, true).map(|r| Chain::of(r)),
+            ..Evidence::default()
         };
-        Ok(Found { evidence, bounds, analysis, code, form })
+        let (bounds, missing) = (Vec::new(), Vec::new());
+        let mut found = Found { evidence, bounds, analysis, code, form, missing };
+        let free = self.free(subject.block, &mut found)?;
+        found.evidence.free = free.as_ref().map(|f| f.cycles);
+        found.evidence.floor = free.as_ref().and_then(|f| f.floor);
+        found.evidence.slots = self.slots(subject, free.as_ref(), &mut found)?;
+        if found.evidence.waits() {
+            self.broken(subject, &mut found)?;
+        }
+        found.bounds.extend(chain(&found.analysis, false).map(|r| dependency(r, false, &found)));
+        let memory = chain(&found.analysis, true).map(|r| dependency(r, true, &found));
+        found.bounds.extend(memory.or_else(|| forwarding(&found)));
+        Ok(found)
+    }
+
+    /// Measures the block with its chains broken: through memory, through registers, and both.
+    fn broken(&mut self, subject: &Subject<'_>, found: &mut Found) -> Result<()> {
+        let Some(values) = subject.report.values.clone() else { return Ok(()) };
+        let effects = &found.code.effects;
+        let kept = apart(subject.block, effects, &values, &[]);
+        let cuts = cuts(&found.analysis, &values, subject.block);
+        let both = cuts.as_ref().and_then(|c| apart(subject.block, effects, &values, c).ok());
+        let cut = cuts.and_then(|c| preceded(&c, subject.block));
+        if let Ok(apart) = kept {
+            found.evidence.apart = self.variant(&apart, &values, "memory apart", found)?;
+        }
+        if let Some(block) = cut {
+            let cut = Apart { block, copies: 1 };
+            found.evidence.cut = self.variant(&cut, &values, "registers cut", found)?;
+        }
+        if let Some(both) = both {
+            let name = "memory apart and registers cut";
+            found.evidence.loose = self.variant(&both, &values, name, found)?;
+        }
+        Ok(())
+    }
+
+    /// Cycles for the block once, in a variant that holds it several times.
+    fn variant(
+        &mut self,
+        variant: &Apart,
+        values: &Values,
+        name: &str,
+        found: &mut Found,
+    ) -> Result<Option<Cycles>> {
+        let measured = self.trusted(&variant.block.bytes, values)?;
+        let measured = measured.map_err(|why| found.missing.push(format!("{name}: {why}")));
+        Ok(measured.ok().map(|t| Cycles::of(&t, variant.copies as f64)))
+    }
+
+    /// A variant's throughput, or why it is not trusted however often it is measured.
+    pub(super) fn trusted(
+        &mut self,
+        bytes: &[u8],
+        values: &Values,
+    ) -> Result<std::result::Result<Throughput, String>> {
+        let mut why = String::new();
+        for _ in 0..TRIES {
+            if self.watch.is_cancelled() {
+                return Ok(Err("cancelled".to_owned()));
+            }
+            let report = self.bench.block(bytes, values)?;
+            match (report.throughput, report.status) {
+                (Some(throughput), Status::Ok) => return Ok(Ok(throughput)),
+                (_, status) => {
+                    why = format!("{}: {}", status.word(), report.reason.unwrap_or_default());
+                }
+            }
+        }
+        Ok(Err(why))
     }
 
     /// Its instruction forms with registers and memory of their own.
-    fn free(&mut self, block: &Block, bounds: &mut Vec<Bound>) -> Result<Option<Free>> {
-        let made =
-            Multiset::of(block).and_then(|m| Ok((Kernel::of(&m, &self.settings(block))?, m)));
-        let Ok((kernel, multiset)) = made else { return Ok(None) };
-        self.bench.settings = self.settings(block);
-        let report = measure(&mut self.bench, &multiset)?;
-        let (Some(cycles), Status::Ok) = (report.cycles, report.status) else { return Ok(None) };
+    fn free(&mut self, block: &Block, found: &mut Found) -> Result<Option<Free>> {
+        let settings = self.settings(block);
+        let made = Multiset::of(block).and_then(|m| Ok((Kernel::of(&m, &settings)?, m)));
+        let (kernel, multiset) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                found.missing.push(format!("ports: {error}"));
+                return Ok(None);
+            }
+        };
+        self.bench.settings = settings;
+        let mut report = measure(&mut self.bench, &multiset)?;
+        for _ in 1..TRIES {
+            if report.status == Status::Ok || self.watch.is_cancelled() {
+                break;
+            }
+            report = measure(&mut self.bench, &multiset)?;
+        }
+        let (Some(cycles), Status::Ok) = (report.cycles, report.status) else {
+            let why = report.reason.unwrap_or_default();
+            found.missing.push(format!("ports: {}: {why}", report.status.word()));
+            return Ok(None);
+        };
         let cycles = Cycles { best: cycles.cycles, low: cycles.low, high: cycles.high };
         let floor = report.bounded_by.as_ref().filter(|b| b.binding).map(|b| b.high);
         let mut how =
@@ -85,8 +178,8 @@ impl Explainer {
                 bounded.high
             );
         }
-        bounds.push(bound(PORTS, cycles, how));
-        Ok(Some(Free { cycles, floor, kernel }))
+        found.bounds.push(bound(PORTS, cycles, how));
+        Ok(Some(Free { cycles, floor, multiset, kernel }))
     }
 
     fn settings(&self, block: &Block) -> Settings {
@@ -101,50 +194,69 @@ impl Explainer {
         &mut self,
         subject: &Subject<'_>,
         free: Option<&Free>,
-        time: Cycles,
-        bounds: &mut Vec<Bound>,
+        found: &mut Found,
     ) -> Result<Option<Cycles>> {
+        let computed = known(subject.report, WIDTH);
         let Some(width) = self.width else { return Ok(None) };
         let instructions = subject.block.instructions.len();
-        let cycles = free.map_or(time, |f| f.cycles).best;
-        let Some(nops) = filling(cycles, width, instructions) else {
-            return Ok(computed(subject.report));
-        };
+        let cycles = free.map_or(found.evidence.time, |f| f.cycles).best;
+        let Some(nops) = filling(cycles, width, instructions) else { return Ok(computed) };
         let (code, sets, values) = match (free, &subject.report.values) {
             (Some(free), _) => {
-                (Block::decode(&free.kernel.bytes)?, free.kernel.sets, free.kernel.values.clone())
+                let Some(kernel) = shortened(free, nops) else { return Ok(computed) };
+                (Block::decode(&kernel.bytes)?, kernel.sets, kernel.values)
             }
             (None, Some(values)) => (subject.block.clone(), 1, values.clone()),
-            (None, None) => return Ok(computed(subject.report)),
+            (None, None) => return Ok(computed),
         };
-        let Some(padded) = padded(&code, nops * sets) else {
-            return Ok(computed(subject.report));
-        };
-        let report = self.bench.block(&padded.bytes, &values)?;
-        let (Some(t), Status::Ok) = (&report.throughput, report.status) else {
-            return Ok(computed(subject.report));
+        let Some(padded) = padded(&code, nops * sets) else { return Ok(computed) };
+        let t = match self.trusted(&padded.bytes, &values)? {
+            Ok(throughput) => throughput,
+            Err(why) => {
+                found.missing.push(format!("slots: {why}"));
+                return Ok(computed);
+            }
         };
         let wide = f64::from(width);
         let of = |cycles: f64| ((cycles / sets as f64 * wide - nops as f64) / wide).max(0.0);
         let slots = Cycles { best: of(t.cycles), low: of(t.low), high: of(t.high) };
+        if slots.low > found.evidence.time.high.max(cycles) {
+            let why = "with nops it waits for something else than slots";
+            found.missing.push(format!("slots: {why}"));
+            return Ok(computed);
+        }
         let how = format!(
             "measured: with {nops} nops more it waits for slots alone; less those, it takes {:.2} slots \
              of {width} a cycle",
             slots.best * wide
         );
-        bounds.push(bound(SLOTS, slots, how));
+        found.bounds.push(bound(SLOTS, slots, how));
         Ok(Some(slots))
     }
+}
+
+/// The kernel, with fewer sets where so many nops in each would not fit an op cache; none where too
+/// few sets would be left for registers to be used in turn.
+fn shortened(free: &Free, nops: usize) -> Option<Kernel> {
+    if nops * free.kernel.sets <= NOPS {
+        return Some(free.kernel.clone());
+    }
+    // A kernel may have twice the sets asked for.
+    let sets = NOPS / nops / 2;
+    let unroll_size = sets * free.multiset.len();
+    let settings = Settings { unroll_size, ..Settings::default() };
+    let kernel = Kernel::of(&free.multiset, &settings).ok()?;
+    (sets >= SETS && nops * kernel.sets <= NOPS).then_some(kernel)
 }
 
 fn bound(name: &'static str, cycles: Cycles, how: String) -> Bound {
     Bound { name, cycles: cycles.best, low: cycles.low, high: cycles.high, how }
 }
 
-/// The bound of the pipeline's width as it was computed.
-fn computed(report: &Report) -> Option<Cycles> {
-    let width = report.bounds.iter().find(|b| b.name == "issue-width")?;
-    Some(Cycles::exact(width.cycles))
+/// A bound that came with the block's report.
+fn known(report: &Report, name: &str) -> Option<Cycles> {
+    let bound = report.bounds.iter().find(|b| b.name == name)?;
+    Some(Cycles { best: bound.cycles, low: bound.low, high: bound.high })
 }
 
 /// The search for dependencies in the block as it was measured.
@@ -157,41 +269,61 @@ fn search(report: &Report, window: u32) -> Search {
     Search { window, runs: RUNS, given: vec![given] }
 }
 
-/// Its slowest recurrence.
-fn chain(analysis: &Analysis) -> Option<Chain> {
-    let slowest = analysis.recurrences.first()?;
-    Some(Chain {
-        cycles: Cycles { best: slowest.cycles, low: slowest.low, high: slowest.high },
-        through_memory: slowest.path.iter().any(|way| way.kind == Kind::Memory),
-    })
+/// Its slowest recurrence that goes through memory, or the slowest that does not.
+fn chain(analysis: &Analysis, through_memory: bool) -> Option<&Recurrence> {
+    let passes = |r: &Recurrence| r.path.iter().any(|way| way.kind == Kind::Memory);
+    analysis.recurrences.iter().find(|r| passes(r) == through_memory)
 }
 
-/// The time to be explained: of the loop form where values go through memory, since store
-/// forwarding depends on how many pairs of store and load there are.
-fn time(report: &Report, through_memory: bool) -> (Cycles, &'static str) {
-    let looped = report.forms.as_ref().map(|f| &f.looped);
-    if let Some((form, cycles)) = looped.and_then(|f| Some((f, f.trusted()?)))
-        && through_memory
-    {
-        let (low, high) = (form.low.unwrap_or(cycles), form.high.unwrap_or(cycles));
-        return (Cycles { best: cycles, low, high }, "loop");
+impl Chain {
+    fn of(recurrence: &Recurrence) -> Self {
+        let Recurrence { cycles, low, high, .. } = *recurrence;
+        Self { cycles: Cycles { best: cycles, low, high } }
     }
-    let of = |t: &crate::block::Throughput| Cycles { best: t.cycles, low: t.low, high: t.high };
-    (report.throughput.as_ref().map_or(Cycles::exact(0.0), of), "unrolled")
 }
 
-/// The slowest recurrence as a bound.
-fn dependency(chain: Chain, analysis: &Analysis, code: &Code) -> Bound {
-    let slowest = analysis.recurrences.first();
-    let steps: Vec<String> = slowest
-        .map(|r| {
-            let step = |way: &crate::deps::recurrence::Way| code.text(way.reader);
-            r.path.iter().map(step).collect()
-        })
-        .unwrap_or_default();
-    let iterations = slowest.map_or(1, |r| r.iterations);
-    let per = if iterations > 1 { format!(" in {iterations} iterations") } else { String::new() };
-    let how = format!("computed from latencies: {} → again{per}", steps.join(" → "));
-    let name = if chain.through_memory { FORWARDING } else { DEPENDENCY };
-    bound(name, chain.cycles, how)
+/// The time to be explained. Store forwarding takes longer where there are many pairs of store and
+/// load, as in unrolled code: with values that go through memory it is the loop's time, if that is
+/// the lower one.
+fn time(report: &Report, through_memory: bool) -> (Cycles, &'static str) {
+    let unrolled = report.throughput.as_ref().map(|t| Cycles::of(t, 1.0)).unwrap_or_default();
+    let looped = report.forms.as_ref().map(|f| &f.looped);
+    match looped.and_then(|f| Some((f, f.trusted()?))) {
+        Some((form, best)) if through_memory && best < unrolled.best => {
+            let (low, high) = (form.low.unwrap_or(best), form.high.unwrap_or(best));
+            (Cycles { best, low, high }, "loop")
+        }
+        _ => (unrolled, "unrolled"),
+    }
+}
+
+/// A recurrence as a bound, and what is left if it is broken.
+fn dependency(recurrence: &Recurrence, through_memory: bool, found: &Found) -> Bound {
+    let steps: Vec<String> =
+        recurrence.path.iter().map(|way| found.code.text(way.reader)).collect();
+    let per = match recurrence.iterations {
+        0 | 1 => String::new(),
+        n => format!(" in {n} iterations"),
+    };
+    let mut how = format!("computed from latencies: {} → again{per}", steps.join(" → "));
+    let (name, broken, what) = match through_memory {
+        true => (FORWARDING, found.evidence.apart, "memory kept apart"),
+        false => (DEPENDENCY, found.evidence.cut, "chains through registers cut"),
+    };
+    if let Some(left) = broken {
+        how += &format!("; measured with {what}: {:.2}", left.best);
+    }
+    bound(name, Chain::of(recurrence).cycles, how)
+}
+
+/// What loads take that wait for stores, where they do and no recurrence says so.
+fn forwarding(found: &Found) -> Option<Bound> {
+    let (apart, time) = (found.evidence.apart?, found.evidence.time);
+    found.evidence.falls(apart).then(|| {
+        let how = format!(
+            "measured: with memory kept apart {:.2} cycles are left; its loads wait for its stores",
+            apart.best
+        );
+        bound(FORWARDING, time, how)
+    })
 }

@@ -4,6 +4,8 @@
 //! | file | concern |
 //! |---|---|
 //! | `variants` | the block changed in one thing |
+//! | `apart` | the block with its memory kept apart |
+//! | `cut` | instructions that cut chains through registers |
 //! | `evidence` | measuring the variants |
 //! | `model` | which bound explains the time |
 //! | `nodes` | bounds under the names of the top-down tree |
@@ -11,6 +13,8 @@
 //!
 //! docs/block-profiler.md, "Why it takes so long", has the method and its figures.
 
+mod apart;
+mod cut;
 mod evidence;
 mod model;
 mod nodes;
@@ -20,11 +24,14 @@ mod what_if;
 pub use model::{Chain, Class, Cycles, Evidence, Judgement, judge};
 
 use crate::Result;
-use crate::block::{Options, Profiler, Report, Status};
+use crate::block::{Options, Profiler, Report, Status, Watch};
 use crate::code::Block;
 use crate::deps::latency::Latencies;
 use crate::deps::{Analyser, window};
 use crate::kernel::{Bench, Settings};
+
+/// How often a block that is unstable is measured again.
+const AGAIN: usize = 2;
 
 /// Explains blocks, one after the other; keeps a sandbox for the variants.
 pub struct Explainer {
@@ -33,6 +40,7 @@ pub struct Explainer {
     uarch: Option<String>,
     /// Slots a cycle, where the processor's table has them.
     width: Option<u32>,
+    watch: Watch,
 }
 
 /// What an explanation is made of besides the block.
@@ -50,11 +58,19 @@ impl Explainer {
         let measures = options.passes * options.placements * options.rounds;
         let settings = Settings { measures, total_insn: 0, ..Settings::default() };
         Self {
-            bench: Bench::new(options, settings, uarch.clone()),
+            bench: Bench::new(options.clone(), settings, uarch.clone()),
             analyser: Analyser::new(latencies),
             uarch,
             width: width(),
+            watch: options.watch,
         }
+    }
+
+    /// Whoever holds `watch` may look on from now, and call the next explanation off: what was not
+    /// measured by then is missing.
+    pub fn watched(&mut self, watch: Watch) {
+        self.bench.watched(watch.clone());
+        self.watch = watch;
     }
 
     /// Adds bounds, verdict and nodes to `report`, the report of `block` by `profiler`; with
@@ -70,8 +86,14 @@ impl Explainer {
         report: &mut Report,
         what_if: bool,
     ) -> Result<()> {
-        if report.status != Status::Ok || report.throughput.is_none() {
-            return Ok(());
+        let unstable = self.again(profiler, block, report)?;
+        match (report.status, &report.throughput) {
+            (Status::Ok, Some(_)) => {}
+            (_, Some(_)) => {
+                nodes::not_explained(report, "there is no single number to explain");
+                return Ok(());
+            }
+            _ => return Ok(()),
         }
         // The jump at the end is measured with the block; its bounds are those of the rest.
         let body = variants::body(block);
@@ -94,7 +116,30 @@ impl Explainer {
             report.what_if = self.what_if(&subject, &found)?;
         }
         nodes::enter(report, &found, &judgement, body.is_some());
+        if let Some(why) = unstable {
+            report.hierarchy.verdict += &format!("; measured again, since at first {why}");
+        }
         Ok(())
+    }
+
+    /// Measures a block again that is unstable, which neighbours do, too; if that helps, why it was.
+    fn again(
+        &mut self,
+        profiler: &mut Profiler,
+        block: &Block,
+        report: &mut Report,
+    ) -> Result<Option<String>> {
+        for _ in 0..AGAIN {
+            if report.status != Status::Unstable || self.watch.is_cancelled() {
+                break;
+            }
+            let next = profiler.measure(block)?;
+            if next.status == Status::Ok {
+                let first = std::mem::replace(report, next);
+                return Ok(Some(first.reason.unwrap_or_default()));
+            }
+        }
+        Ok(None)
     }
 
     fn window(&self) -> u32 {

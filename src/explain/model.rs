@@ -4,8 +4,10 @@
 //! its own; the largest that comes up to the measured time explains it. Bounds overlap, so they
 //! are compared with the time and never added up.
 
+use crate::block::Throughput;
+
 /// A time in core cycles per iteration, with its error.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cycles {
     /// Best estimate.
     pub best: f64,
@@ -21,9 +23,15 @@ impl Cycles {
         Self { best: cycles, low: cycles, high: cycles }
     }
 
-    /// `low` to `high`, their middle the best.
-    pub fn range(low: f64, high: f64) -> Self {
-        Self { best: (low + high) / 2.0, low, high }
+    /// For the block once, where it was measured `copies` times over.
+    pub fn of(throughput: &Throughput, copies: f64) -> Self {
+        let Throughput { cycles, low, high, .. } = *throughput;
+        Self { best: cycles / copies, low: low / copies, high: high / copies }
+    }
+
+    /// The larger of two.
+    fn max(self, other: Self) -> Self {
+        if other.best > self.best { other } else { self }
     }
 }
 
@@ -61,17 +69,15 @@ impl Class {
     }
 }
 
-/// The recurrence that is known to take longest.
+/// A recurrence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Chain {
     /// What its latencies add up to.
     pub cycles: Cycles,
-    /// Whether it passes through memory.
-    pub through_memory: bool,
 }
 
 /// Everything the verdict is found from.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Evidence {
     /// The block's measured time.
     pub time: Cycles,
@@ -84,10 +90,16 @@ pub struct Evidence {
     /// What is left of dependencies in that: latency over registers taken in turn. Where `free` is
     /// no longer than this, the ports may be faster than it.
     pub floor: Option<f64>,
-    /// The longest recurrence.
-    pub chain: Option<Chain>,
-    /// Whether loads wait for stores that cannot be forwarded to them.
-    pub blocked: bool,
+    /// The longest recurrence through registers and flags alone.
+    pub registers: Option<Chain>,
+    /// The longest one that passes through memory.
+    pub memory: Option<Chain>,
+    /// The block with its memory kept apart, its registers as they are.
+    pub apart: Option<Cycles>,
+    /// The block with its chains through registers cut, its memory as it is.
+    pub cut: Option<Cycles>,
+    /// Both.
+    pub loose: Option<Cycles>,
 }
 
 /// What was found, and why.
@@ -107,6 +119,8 @@ const FAR: f64 = 0.08;
 /// The same for a chain's latencies, which are sums of rounded figures.
 const CHAIN_NEAR: f64 = 0.12;
 const CHAIN_FAR: f64 = 0.18;
+/// A variant that takes less than the block by this share shows that what was changed matters.
+const FALLS: f64 = 0.10;
 
 /// Whether a bound comes up to the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,152 +141,199 @@ fn reaches(bound: Cycles, time: Cycles, near: f64, far: f64) -> Reaches {
     }
 }
 
+impl Evidence {
+    /// Whether it is worth asking what the block waits for: nothing that its instructions need by
+    /// themselves explains the time.
+    pub fn waits(&self) -> bool {
+        let none = |bound: Option<Cycles>| bound.is_none_or(|b| self.reached(b) != Reaches::Yes);
+        none(self.free) && none(self.supply())
+    }
+
+    /// Whether a variant takes clearly less than the block.
+    pub fn falls(&self, variant: Cycles) -> bool {
+        variant.high < self.time.low * (1.0 - FALLS)
+    }
+
+    /// Whether a variant may take less, or more, or as long: nothing follows.
+    fn wavers(&self, variant: Cycles) -> bool {
+        !self.falls(variant) && variant.low < self.time.high * (1.0 - NEAR)
+    }
+
+    fn reached(&self, bound: Cycles) -> Reaches {
+        reaches(bound, self.time, NEAR, FAR)
+    }
+
+    fn chain(&self, chain: Option<Chain>) -> Reaches {
+        chain.map_or(Reaches::No, |c| reaches(c.cycles, self.time, CHAIN_NEAR, CHAIN_FAR))
+    }
+
+    /// What bringing the instructions to the ports takes: fetching, decoding, slots.
+    fn supply(&self) -> Option<Cycles> {
+        match (self.front_end, self.slots) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// What the ports take at most: the least that was measured without dependencies.
+    fn ports(&self) -> Option<Cycles> {
+        let all = [self.free, self.loose].into_iter().flatten();
+        all.min_by(|a, b| a.best.total_cmp(&b.best))
+    }
+
+    /// For people: what is left of the time where chains are broken, and what they should take.
+    fn left(&self) -> String {
+        let of = |variant: Option<Cycles>, how: &str| {
+            variant.map(|v| {
+                format!("{:.2} of {:.2} cycles are left with {how}", v.best, self.time.best)
+            })
+        };
+        let parts = [
+            of(self.apart, "memory kept apart"),
+            of(self.cut, "chains through registers cut"),
+            of(self.loose, "both"),
+            Some(self.chains()),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// For people: the recurrences.
+    fn chains(&self) -> String {
+        let of = |chain: Option<Chain>| chain.map(|c| format!("{:.2}", c.cycles.best));
+        match (of(self.registers), of(self.memory)) {
+            (Some(r), Some(m)) => {
+                format!("its longest chain through registers takes {r}, through memory {m}")
+            }
+            (Some(r), None) => format!("its longest chain takes {r}"),
+            (None, Some(m)) => format!("its longest chain, through memory, takes {m}"),
+            (None, None) => "no chain is known".to_owned(),
+        }
+    }
+}
+
 /// Finds the bound that explains the time.
 pub fn judge(evidence: &Evidence) -> Judgement {
-    let Some(free) = evidence.free else { return without_free(evidence) };
-    match reaches(free, evidence.time, NEAR, FAR) {
-        Reaches::Yes => throughput_bound(evidence, free),
-        Reaches::No if free.low > evidence.time.high => unexplained(format!(
-            "its instructions without dependencies take {:.2} cycles, longer than the block itself",
-            free.best
-        )),
-        Reaches::No => latency_bound(evidence, free),
-        Reaches::Perhaps => undecided(format!(
-            "without dependencies {:.2} cycles are left of {:.2}: too close to tell latency from \
-             throughput",
-            free.best, evidence.time.best
-        )),
+    if evidence.waits() {
+        return waiting(evidence);
     }
+    if [evidence.registers, evidence.memory].iter().any(|c| evidence.chain(*c) == Reaches::Yes) {
+        return undecided(format!(
+            "both its chains and its instructions without dependencies come up to {:.2}: {}",
+            evidence.time.best,
+            evidence.chains()
+        ));
+    }
+    match evidence.supply().map_or(Reaches::No, |s| evidence.reached(s)) {
+        Reaches::Yes => supply_bound(evidence),
+        Reaches::Perhaps => undecided(format!(
+            "ports ({}) and front end or slots ({}) come too close to each other",
+            text(evidence.ports()),
+            text(evidence.supply())
+        )),
+        Reaches::No => ports_bound(evidence),
+    }
+}
+
+fn text(cycles: Option<Cycles>) -> String {
+    cycles.map_or("not measured".to_owned(), |c| format!("{:.2} cycles", c.best))
 }
 
 fn undecided(why: String) -> Judgement {
     Judgement { class: Class::Undecided, why }
 }
 
-fn unexplained(why: String) -> Judgement {
-    Judgement { class: Class::Unexplained, why }
+/// Front end and slots need as long as the block takes: which of the two?
+fn supply_bound(evidence: &Evidence) -> Judgement {
+    let time = evidence.time.best;
+    let slots = evidence.slots.map_or(Reaches::No, |s| evidence.reached(s));
+    match slots {
+        Reaches::Yes => Judgement {
+            class: Class::IssueWidth,
+            why: format!("its slots alone take {} of {time:.2}", text(evidence.slots)),
+        },
+        Reaches::Perhaps => undecided(format!(
+            "front end ({}) and slots ({}) come too close to each other",
+            text(evidence.front_end),
+            text(evidence.slots)
+        )),
+        Reaches::No => Judgement {
+            class: Class::FrontEnd,
+            why: format!(
+                "fetching and decoding alone take {} of {time:.2}, its slots {}",
+                text(evidence.front_end),
+                text(evidence.slots)
+            ),
+        },
+    }
 }
 
-/// Without dependencies it takes as long: what its instructions need bounds it.
-fn throughput_bound(evidence: &Evidence, free: Cycles) -> Judgement {
-    let time = evidence.time;
-    let chain = evidence.chain.map(|c| reaches(c.cycles, time, CHAIN_NEAR, CHAIN_FAR));
-    if chain.is_some_and(|c| c != Reaches::No) {
-        return undecided(format!(
-            "both its longest chain ({:.2} cycles) and its instructions without dependencies \
-             ({:.2}) come up to {:.2}",
-            evidence.chain.map_or(0.0, |c| c.cycles.best),
-            free.best,
-            time.best
-        ));
-    }
+/// Its instructions without dependencies take as long, and bringing them there does not.
+fn ports_bound(evidence: &Evidence) -> Judgement {
+    let free = evidence.free.unwrap_or_default();
     if evidence.floor.is_some_and(|floor| floor > free.low * (1.0 - NEAR)) {
         return undecided(format!(
-            "registers taken in turn leave a chain of {:.2} cycles: the ports need no more than {:.2}",
+            "registers taken in turn leave a chain of {:.2} cycles: the ports need no more than \
+             {:.2}",
             evidence.floor.unwrap_or_default(),
             free.best
         ));
     }
-    let of = |bound: Option<Cycles>| bound.map_or(Reaches::No, |b| reaches(b, time, NEAR, FAR));
-    let cycles = |bound: Option<Cycles>| bound.map_or(0.0, |b| b.best);
-    let (front, slots) = (of(evidence.front_end), of(evidence.slots));
-    match (front, slots) {
-        (Reaches::Yes, Reaches::Yes | Reaches::Perhaps) | (_, Reaches::Yes) => Judgement {
-            class: Class::IssueWidth,
-            why: format!(
-                "its slots alone take {:.2} of {:.2} cycles",
-                cycles(evidence.slots.or(evidence.front_end)),
-                time.best
-            ),
-        },
-        (Reaches::Yes, Reaches::No) => Judgement {
-            class: Class::FrontEnd,
-            why: format!(
-                "fetching and decoding alone take {:.2} of {:.2} cycles, its slots {:.2}",
-                cycles(evidence.front_end),
-                time.best,
-                cycles(evidence.slots)
-            ),
-        },
-        (Reaches::No, Reaches::No) => Judgement {
-            class: Class::Ports,
-            why: format!(
-                "its instructions without dependencies take {:.2} of {:.2} cycles; front end and \
-                 slots need {:.2}",
-                free.best,
-                time.best,
-                cycles(evidence.front_end).max(cycles(evidence.slots))
-            ),
-        },
-        _ => undecided(format!(
-            "ports ({:.2} cycles) and front end or slots ({:.2}) come too close to each other",
+    Judgement {
+        class: Class::Ports,
+        why: format!(
+            "its instructions without dependencies take {:.2} of {:.2} cycles; front end and slots \
+             {}",
             free.best,
-            cycles(evidence.front_end).max(cycles(evidence.slots))
-        )),
+            evidence.time.best,
+            text(evidence.supply())
+        ),
     }
 }
 
-/// Without dependencies it is faster: they are what it waits for.
-fn latency_bound(evidence: &Evidence, free: Cycles) -> Judgement {
-    let time = evidence.time;
-    let Some(chain) = evidence.chain else { return no_chain(evidence, free) };
-    let class = match chain.through_memory {
-        true => Class::StoreForwarding,
-        false => Class::Dependency,
-    };
-    let measured = format!(
-        "its longest chain takes {:.2} of {:.2} cycles; without dependencies {:.2} are left",
-        chain.cycles.best, time.best, free.best
-    );
-    match reaches(chain.cycles, time, CHAIN_NEAR, CHAIN_FAR) {
-        Reaches::Yes => Judgement { class, why: measured },
-        Reaches::Perhaps => undecided(format!("{measured}: too far apart to be sure")),
-        Reaches::No => no_chain(evidence, free),
-    }
-}
-
-/// It waits for dependencies, of which none is known to take so long.
-fn no_chain(evidence: &Evidence, free: Cycles) -> Judgement {
-    let difference = format!(
-        "without dependencies {:.2} of {:.2} cycles are left, and its longest known chain takes {:.2}",
-        free.best,
-        evidence.time.best,
-        evidence.chain.map_or(0.0, |c| c.cycles.best)
-    );
-    match evidence.blocked {
-        true => Judgement {
+/// Nothing that it needs takes so long: it waits. What for, breaking chains tells.
+fn waiting(evidence: &Evidence) -> Judgement {
+    let falls = |variant: Option<Cycles>| variant.is_some_and(|v| evidence.falls(v));
+    let wavers = |variant: Option<Cycles>| variant.is_some_and(|v| evidence.wavers(v));
+    let left = evidence.left();
+    match (falls(evidence.apart), falls(evidence.cut)) {
+        // A chain through both, or loads that wait for stores: without the stores nothing waits.
+        (true, _) => Judgement {
             class: Class::StoreForwarding,
-            why: format!("loads wait for stores that cannot be forwarded: {difference}"),
+            why: format!("values come through memory: {left}"),
         },
-        false => unexplained(difference),
+        (false, _) if wavers(evidence.apart) => undecided(left),
+        (false, true) => Judgement {
+            class: Class::Dependency,
+            why: format!("values come through registers: {left}"),
+        },
+        (false, false) => by_latency(evidence, &left),
     }
 }
 
-/// The instructions could not be measured without dependencies.
-fn without_free(evidence: &Evidence) -> Judgement {
-    let time = evidence.time;
-    let near =
-        |bound: Option<Cycles>| bound.is_some_and(|b| reaches(b, time, NEAR, FAR) == Reaches::Yes);
-    let chain =
-        evidence.chain.filter(|c| reaches(c.cycles, time, CHAIN_NEAR, CHAIN_FAR) == Reaches::Yes);
-    let without = "they could not be measured without their dependencies";
-    match (chain, near(evidence.front_end) || near(evidence.slots)) {
-        (Some(chain), false) => Judgement {
-            class: match chain.through_memory {
-                true => Class::StoreForwarding,
-                false => Class::Dependency,
-            },
-            why: format!(
-                "its longest chain takes {:.2} of {:.2} cycles; {without}",
-                chain.cycles.best, time.best
-            ),
-        },
-        (None, true) => Judgement {
-            class: Class::IssueWidth,
-            why: format!("front end and slots alone take so long; {without}"),
-        },
-        (Some(_), true) => undecided(format!("chain, front end and slots take as long; {without}")),
-        (None, false) => unexplained(format!("no chain and no slots take so long; {without}")),
+/// Breaking chains one kind at a time did not help, or could not be done: what their latencies say.
+fn by_latency(evidence: &Evidence, left: &str) -> Judgement {
+    let (registers, memory) = (evidence.chain(evidence.registers), evidence.chain(evidence.memory));
+    // What was broken in vain is not the only one.
+    let free = evidence.ports();
+    if free.is_some_and(|f| !evidence.falls(f)) {
+        let class = if evidence.wavers(free.unwrap_or_default()) || registers != Reaches::No {
+            Class::Undecided
+        } else {
+            Class::Unexplained
+        };
+        return Judgement { class, why: format!("without dependencies {}; {left}", text(free)) };
+    }
+    match (registers, memory) {
+        (Reaches::Yes, Reaches::No) if evidence.cut.is_none() => {
+            Judgement { class: Class::Dependency, why: format!("by its latencies: {left}") }
+        }
+        (Reaches::No, Reaches::Yes) if evidence.apart.is_none() => {
+            Judgement { class: Class::StoreForwarding, why: format!("by its latencies: {left}") }
+        }
+        (Reaches::No, Reaches::No) => {
+            Judgement { class: Class::Unexplained, why: format!("no bound explains it: {left}") }
+        }
+        _ => undecided(left.to_owned()),
     }
 }
 
@@ -280,52 +341,80 @@ fn without_free(evidence: &Evidence) -> Judgement {
 mod tests {
     use super::*;
 
-    fn evidence(time: f64, free: f64, front: f64) -> Evidence {
+    fn evidence(time: f64, free: f64, supply: f64) -> Evidence {
         Evidence {
             time: Cycles::exact(time),
-            front_end: Some(Cycles::exact(front)),
-            slots: Some(Cycles::exact(front)),
+            front_end: Some(Cycles::exact(supply)),
+            slots: Some(Cycles::exact(supply)),
             free: Some(Cycles::exact(free)),
-            floor: None,
-            chain: None,
-            blocked: false,
+            ..Evidence::default()
         }
     }
 
-    fn chain(cycles: f64, through_memory: bool) -> Option<Chain> {
-        Some(Chain { cycles: Cycles::exact(cycles), through_memory })
+    fn chain(cycles: f64) -> Option<Chain> {
+        Some(Chain { cycles: Cycles::exact(cycles) })
+    }
+
+    fn left(cycles: f64) -> Option<Cycles> {
+        Some(Cycles::exact(cycles))
     }
 
     // The three blocks and their figures (block, dependencies broken, front end) are those that a
     // prototype measured on Zen 3: an imul chain with adds, three independent imuls, six nops.
     #[test]
     fn blocks_of_known_nature_get_their_bound() {
-        let imul_chain = Evidence { chain: chain(3.0, false), ..evidence(3.0, 1.0, 0.67) };
+        let imul_chain = Evidence {
+            registers: chain(3.0),
+            cut: left(1.0),
+            loose: left(1.0),
+            ..evidence(3.0, 1.0, 0.67)
+        };
         assert_eq!(judge(&imul_chain).class, Class::Dependency);
-        let imuls = Evidence { chain: chain(1.0, false), ..evidence(3.0, 3.0, 0.5) };
+        let imuls = Evidence { registers: chain(1.0), ..evidence(3.0, 3.0, 0.5) };
         assert_eq!(judge(&imuls).class, Class::Ports);
         assert_eq!(judge(&evidence(1.0, 1.0, 1.0)).class, Class::IssueWidth);
     }
 
     #[test]
     fn more_than_the_slots_ask_for_is_the_front_end() {
-        let wide = Evidence { slots: Some(Cycles::exact(0.67)), ..evidence(2.0, 2.0, 2.0) };
+        let wide = Evidence { slots: left(0.67), ..evidence(2.0, 2.0, 2.0) };
         assert_eq!(judge(&wide).class, Class::FrontEnd);
+        // What the front end takes it takes, whatever else could not be measured.
+        let alone = Evidence { free: None, ..wide };
+        assert_eq!(judge(&alone).class, Class::FrontEnd);
+    }
+
+    // The times: store forwarding in the table of docs/dependencies.md, blocked and not.
+    #[test]
+    fn memory_kept_apart_tells_store_forwarding() {
+        let counter = Evidence { memory: chain(5.9), apart: left(1.0), ..evidence(6.0, 1.0, 0.5) };
+        assert_eq!(judge(&counter).class, Class::StoreForwarding);
+        let blocked = Evidence { apart: left(1.0), cut: left(1.0), ..evidence(18.5, 1.0, 0.5) };
+        assert_eq!(judge(&blocked).class, Class::StoreForwarding);
+        // The chain of registers beside it is as long by its latencies, but not the cause.
+        let beside = Evidence { registers: chain(6.0), ..counter };
+        assert_eq!(judge(&beside).class, Class::StoreForwarding);
     }
 
     #[test]
-    fn a_chain_through_memory_is_store_forwarding() {
-        let counter = Evidence { chain: chain(5.9, true), ..evidence(6.0, 1.0, 0.5) };
-        assert_eq!(judge(&counter).class, Class::StoreForwarding);
-        let blocked = Evidence { blocked: true, ..evidence(18.5, 1.0, 0.5) };
-        assert_eq!(judge(&blocked).class, Class::StoreForwarding);
+    fn what_was_broken_in_vain_is_no_verdict() {
+        let vain = Evidence {
+            registers: chain(6.0),
+            memory: chain(6.0),
+            apart: left(6.0),
+            cut: left(6.0),
+            ..evidence(6.0, 1.0, 0.5)
+        };
+        assert_eq!(judge(&vain).class, Class::Undecided);
+        let memory_alone = Evidence { registers: None, memory: chain(6.0), ..vain };
+        assert_eq!(judge(&memory_alone).class, Class::Undecided);
     }
 
     #[test]
     fn two_that_come_close_are_not_decided() {
-        let both = Evidence { chain: chain(3.0, false), ..evidence(3.0, 3.0, 0.5) };
+        let both = Evidence { registers: chain(3.0), ..evidence(3.0, 3.0, 0.5) };
         assert_eq!(judge(&both).class, Class::Undecided);
-        let between = Evidence { chain: chain(3.0, false), ..evidence(3.0, 2.8, 0.5) };
+        let between = Evidence { slots: left(2.8), ..evidence(3.0, 3.0, 2.8) };
         assert_eq!(judge(&between).class, Class::Undecided);
         let floored = Evidence { floor: Some(3.0), ..evidence(3.0, 3.0, 0.5) };
         assert_eq!(judge(&floored).class, Class::Undecided);
@@ -333,17 +422,17 @@ mod tests {
 
     #[test]
     fn what_nothing_explains_is_said_so() {
-        let short = Evidence { chain: chain(4.0, false), ..evidence(9.0, 1.0, 0.5) };
+        let short = Evidence { registers: chain(4.0), cut: left(9.0), ..evidence(9.0, 1.0, 0.5) };
         let judged = judge(&short);
         assert_eq!(judged.class, Class::Unexplained);
         assert!(judged.why.contains("4.00"), "{}", judged.why);
-        let wrong = evidence(2.0, 3.0, 0.5);
-        assert_eq!(judge(&wrong).class, Class::Unexplained);
+        // Slower without dependencies than with them: something is wrong.
+        assert_eq!(judge(&evidence(2.0, 3.0, 0.5)).class, Class::Unexplained);
     }
 
     #[test]
-    fn a_chain_alone_is_enough_where_nothing_else_can_be_measured() {
-        let only = Evidence { free: None, chain: chain(3.0, false), ..evidence(3.0, 0.0, 0.5) };
+    fn latencies_are_enough_where_no_chain_can_be_broken() {
+        let only = Evidence { free: None, registers: chain(3.0), ..evidence(3.0, 0.0, 0.5) };
         assert_eq!(judge(&only).class, Class::Dependency);
     }
 }

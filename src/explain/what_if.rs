@@ -1,15 +1,16 @@
 //! What would lower a block's time: chains broken, instructions left out, each measured again.
 
+use super::apart::{Apart, apart};
+use super::cut::cut;
 use super::evidence::Found;
 use super::variants::{preceded, without};
 use super::{Explainer, Subject};
 use crate::Result;
-use crate::block::{Status, Values, WhatIf};
+use crate::block::{Values, WhatIf};
+use crate::code::Block;
 use crate::code::effects::{Place, Places, Role};
-use crate::code::{Block, Inst};
+use crate::deps::Kind;
 use crate::deps::recurrence::Recurrence;
-use crate::deps::{Code, Kind};
-use iced_x86::{Code as Asm, Encoder, EncodingKind, Instruction, Register};
 
 /// Chains that are tried, the slowest first.
 const CHAINS: usize = 4;
@@ -22,7 +23,7 @@ impl Explainer {
         let Some(values) = subject.report.values.clone() else { return Ok(Vec::new()) };
         let mut list = Vec::new();
         for chain in found.analysis.recurrences.iter().take(CHAINS) {
-            list.push(self.broken(subject.block, chain, &values, &found.code)?);
+            list.push(self.broken_chain(found, chain, subject.block, &values)?);
         }
         let droppable = droppable(found);
         for index in droppable.into_iter().take(INSTRUCTIONS) {
@@ -33,78 +34,59 @@ impl Explainer {
         Ok(list)
     }
 
-    /// The block with a chain cut where it comes back.
-    fn broken(
+    /// The block with a chain cut where it comes back; through memory, with all memory kept apart.
+    fn broken_chain(
         &mut self,
-        block: &Block,
+        found: &Found,
         chain: &Recurrence,
+        block: &Block,
         values: &Values,
-        code: &Code,
     ) -> Result<WhatIf> {
+        let code = &found.code;
+        let steps: Vec<String> = chain.path.iter().map(|way| code.text(way.reader)).collect();
+        let change = format!("chain of {:.2} cycles ({}) broken", chain.cycles, steps.join(" → "));
+        if chain.path.iter().any(|way| way.kind == Kind::Memory) {
+            let change = format!("{change}, all memory kept apart");
+            return match apart(block, &code.effects, values, &[]) {
+                Ok(Apart { block, copies }) => {
+                    let mut what = self.changed(change, &block, values)?;
+                    for cycles in [&mut what.cycles, &mut what.low, &mut what.high] {
+                        *cycles = cycles.map(|c| c / copies as f64);
+                    }
+                    Ok(what)
+                }
+                Err(why) => Ok(not_measured(change, why.to_owned())),
+            };
+        }
         let ends = chain.path.iter().filter(|way| way.delta > 0);
         let places: Option<Vec<Place>> = ends.map(|way| way.place).collect();
-        let steps: Vec<String> = chain.path.iter().map(|way| code.text(way.reader)).collect();
-        let named = format!("chain of {:.2} cycles ({})", chain.cycles, steps.join(" → "));
-        let cut = places.and_then(|all| {
-            let cuts: Option<Vec<_>> = all.iter().map(|p| cut(*p, values, block)).collect();
-            preceded(&cuts?.concat(), block)
-        });
-        match cut {
-            Some(variant) => self.changed(format!("{named} broken"), &variant, values),
-            None => Ok(WhatIf {
-                change: format!("{named} broken"),
-                cycles: None,
-                low: None,
-                high: None,
-                reason: Some(match chain.path.iter().any(|w| w.kind == Kind::Memory) {
-                    true => "it passes through memory: each copy would need addresses of its own"
-                        .to_owned(),
-                    false => "no instruction sets its register without reading it".to_owned(),
-                }),
-            }),
+        let cuts = places
+            .and_then(|all| all.iter().map(|p| cut(*p, values, block)).collect::<Option<Vec<_>>>());
+        match cuts.and_then(|cuts| preceded(&cuts.concat(), block)) {
+            Some(variant) => self.changed(change, &variant, values),
+            None => {
+                let why = "no instruction sets its register without reading it".to_owned();
+                Ok(not_measured(change, why))
+            }
         }
     }
 
     fn changed(&mut self, change: String, variant: &Block, values: &Values) -> Result<WhatIf> {
-        let report = self.bench.block(&variant.bytes, values)?;
-        let throughput = report.throughput.filter(|_| report.status == Status::Ok);
-        Ok(WhatIf {
-            change,
-            cycles: throughput.as_ref().map(|t| t.cycles),
-            low: throughput.as_ref().map(|t| t.low),
-            high: throughput.as_ref().map(|t| t.high),
-            reason: report.reason.filter(|_| throughput.is_none()),
+        Ok(match self.trusted(&variant.bytes, values)? {
+            Ok(t) => WhatIf {
+                change,
+                cycles: Some(t.cycles),
+                low: Some(t.low),
+                high: Some(t.high),
+                reason: None,
+            },
+            Err(why) => not_measured(change, why),
         })
     }
 }
 
-/// An instruction that gives `place` a value anew: a general-purpose register the one that it
-/// starts with, a vector 0, flags anything.
-fn cut(place: Place, values: &Values, block: &Block) -> Option<Vec<u8>> {
-    let made = if place.is_flag() {
-        Instruction::with2(Asm::Test_rm32_r32, Register::ESP, Register::ESP).ok()?
-    } else if let Some(number) = place.as_gpr() {
-        let (value, number) = (values.registers[usize::from(number)], u32::from(number));
-        match u32::try_from(value) {
-            Ok(short) => Instruction::with2(Asm::Mov_r32_imm32, Register::EAX + number, short),
-            Err(_) => Instruction::with2(Asm::Mov_r64_imm64, Register::RAX + number, value),
-        }
-        .ok()?
-    } else {
-        let number = place.index().checked_sub(Place::vector(0).index()).filter(|n| *n < 16)?;
-        let register = Register::XMM0 + u32::try_from(number).ok()?;
-        let is_legacy = |i: &Inst| i.decoded.op_code().encoding() == EncodingKind::Legacy;
-        match block.instructions.iter().all(is_legacy) {
-            true => Instruction::with2(Asm::Xorps_xmm_xmmm128, register, register).ok()?,
-            false => {
-                let code = Asm::VEX_Vxorps_xmm_xmm_xmmm128;
-                Instruction::with3(code, register, register, register).ok()?
-            }
-        }
-    };
-    let mut encoder = Encoder::new(64);
-    encoder.encode(&made, 0).ok()?;
-    Some(encoder.take_buffer())
+fn not_measured(change: String, why: String) -> WhatIf {
+    WhatIf { change, cycles: None, low: None, high: None, reason: Some(why) }
 }
 
 /// Instructions without which every access keeps its address: no address, and no value stored or
@@ -142,4 +124,43 @@ fn droppable(found: &Found) -> Vec<usize> {
         .filter(|i| !needed[*i] && code.effects[*i].written().and(stack).is_empty())
         .filter(|_| count > 1)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deps::memory::Settings;
+    use crate::deps::{Analyser, Code};
+    use crate::explain::model::Evidence;
+
+    fn dropped(hex: &str) -> Vec<usize> {
+        let code = Code::of_bytes(&crate::code::parse_hex(hex).unwrap(), None).unwrap();
+        let search = Settings { window: 64, runs: 2, given: Vec::new() };
+        let analysis = Analyser::default().analyse(&code, &search);
+        droppable(&Found {
+            evidence: Evidence::default(),
+            bounds: Vec::new(),
+            analysis,
+            code,
+            form: "unrolled",
+            missing: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn what_addresses_are_made_of_stays() {
+        // add rbx,8; mov rax,[rbx]; add rcx,rdx
+        assert_eq!(dropped("4883c308 488b03 4801d1"), [1, 2]);
+        // mov rax,[rax]: its own address
+        assert_eq!(dropped("488b00 4801d1"), [1]);
+        // mov [rbx],rcx; mov rax,[rbx]; mov rdx,[rax]: through memory, too
+        assert_eq!(dropped("48890b 488b03 488b10"), [2]);
+    }
+
+    #[test]
+    fn the_stack_pointer_and_a_block_of_one_stay() {
+        // push rax; pop rcx; add rdx,rsi
+        assert_eq!(dropped("50 59 4801f2"), [2]);
+        assert!(dropped("4801f2").is_empty());
+    }
 }

@@ -33,6 +33,11 @@ impl Bench {
         Self { profiler: Profiler::new(options), settings, uarch }
     }
 
+    /// Whoever holds `watch` may look on from now, and call the next measurement off.
+    pub fn watched(&mut self, watch: crate::block::Watch) {
+        self.profiler.watched(watch);
+    }
+
     /// Measures a block with these initial values.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use crate::cli::Global;
 use tdtool::Result;
 use tdtool::deps::latency::{Calibration, Identity, Latencies};
 use tdtool::machine::{self, Machine};
+use tdtool::tables::Library;
 
 /// The microarchitecture and its latencies.
 pub struct Known {
@@ -16,9 +17,13 @@ pub struct Known {
 impl Known {
     /// That of `--uarch`, else this machine's; `notes` tells of a calibration that is not used.
     pub fn find(global: &Global, notes: &mut Vec<String>) -> Result<Self> {
+        Self::of(&global.library()?, global.uarch.as_deref(), notes)
+    }
+
+    /// The same for the table `forced` of `library`, else this machine's.
+    pub fn of(library: &Library, forced: Option<&str>, notes: &mut Vec<String>) -> Result<Self> {
         let machine = Machine::detect();
-        let forced = global.uarch.as_deref();
-        let tables = machine::choose(&machine, &global.library()?, forced)?;
+        let tables = machine::choose(&machine, library, forced)?;
         let uarch = tables.into_iter().next().map(|t| t.table);
         let latencies = latencies(uarch.as_deref(), &machine, notes);
         Ok(Self { uarch, latencies })

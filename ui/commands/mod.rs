@@ -6,7 +6,7 @@ pub mod diff;
 pub mod doctor;
 pub mod drill;
 pub mod kernel;
-mod known;
+pub mod known;
 pub mod measure;
 pub mod record;
 pub mod report;

@@ -1,9 +1,8 @@
 //! The sections of a report behind its disassembly.
 
-use super::super::document::{FormResult, Holds, Report, Status, Throughput};
+use super::super::document::{FormResult, Holds, Node, Report, Status, Throughput};
 use super::super::values::Values;
 use super::layout::{labelled, paragraph};
-use std::fmt::Write as _;
 
 /// Relative difference of the forms that is worth a remark.
 const DIFFERS: f64 = 0.05;
@@ -198,46 +197,41 @@ pub fn tree(out: &mut String, report: &Report) {
     }
     out.push('\n');
     labelled(out, "top-down: ", &report.hierarchy.verdict);
-    if report.hierarchy.bound.is_some() {
-        bounded(out, report);
-    }
-    if !report.hierarchy.is_measured() {
-        return;
-    }
-    for node in &report.hierarchy.nodes {
-        let indent = if node.parent.is_some() { 4 } else { 2 };
-        let label = format!("{:indent$}{:width$}", "", node.label, width = 30 - indent);
-        let text = match (node.share, node.low, node.high) {
-            (Some(share), Some(low), Some(high)) => format!(
-                "{:.1} % of slots ({:.1} to {:.1})",
-                100.0 * share,
-                100.0 * low,
-                100.0 * high
-            ),
-            (Some(share), ..) => format!("{:.1} % of slots", 100.0 * share),
-            _ => format!("not measured: {}", node.reason.as_deref().unwrap_or("no reason")),
-        };
-        labelled(out, &label, &text);
+    let nodes = &report.hierarchy.nodes;
+    let measured = report.hierarchy.is_measured();
+    for node in nodes.iter().filter(|n| measured || n.bound.is_some() || n.is_verdict) {
+        let indent = 2 * (1 + depth(nodes, node));
+        let label = format!("{:indent$}{:width$}", "", node.label, width = 30 - indent.min(28));
+        labelled(out, &label, &node_text(node, measured));
     }
 }
 
-/// What each node needs by itself. Bounds overlap: they are cycles, not shares of a whole.
-fn bounded(out: &mut String, report: &Report) {
-    for node in report.hierarchy.nodes.iter().filter(|n| n.bound.is_some() || n.is_verdict) {
-        let mut depth = 1;
-        let mut at = node.parent.as_deref();
-        while let Some(parent) = at.filter(|_| depth < 8) {
-            depth += 1;
-            let above = report.hierarchy.nodes.iter().find(|n| n.id == parent);
-            at = above.and_then(|n| n.parent.as_deref());
+/// How many nodes are above it. No tree is deeper; a document that runs in circles ends.
+fn depth(nodes: &[Node], node: &Node) -> usize {
+    let above = |id: &str| nodes.iter().find(|n| n.id == id).and_then(|n| n.parent.as_deref());
+    std::iter::successors(node.parent.as_deref(), |id| above(id)).take(8).count()
+}
+
+/// A node's share of the slots where there is a PMU, and what it needs by itself. Bounds overlap: they
+/// are cycles, not shares of a whole.
+fn node_text(node: &Node, measured: bool) -> String {
+    let share = match (node.share, node.low, node.high) {
+        (Some(share), Some(low), Some(high)) => Some(format!(
+            "{:.1} % of slots ({:.1} to {:.1})",
+            100.0 * share,
+            100.0 * low,
+            100.0 * high
+        )),
+        (Some(share), ..) => Some(format!("{:.1} % of slots", 100.0 * share)),
+        _ if measured && node.bound.is_none() => {
+            Some(format!("not measured: {}", node.reason.as_deref().unwrap_or("no reason")))
         }
-        let cycles = node.bound.map_or("-".to_owned(), |b| format!("{b:.2}"));
-        let mark = if node.is_verdict { "  <- explains the time" } else { "" };
-        let indent = 2 * depth;
-        let width = 28 - indent;
-        let label = &node.label;
-        let _ = writeln!(out, "{:indent$}{label:width$}{cycles:>8} cycles{mark}", "");
-    }
+        _ => None,
+    };
+    let bound = node.bound.map(|b| format!("{b:.2} cycles"));
+    let parts: Vec<String> = share.into_iter().chain(bound).collect();
+    let mark = if node.is_verdict { " <- explains the time" } else { "" };
+    parts.join(", ") + mark
 }
 
 /// What would lower the time.

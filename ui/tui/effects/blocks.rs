@@ -1,10 +1,13 @@
 //! Blocks, measured one after the other in a sandbox that is kept; in a thread of its own.
 
 use super::{Queue, caught, told};
+use crate::commands::known::Known;
 use crate::tui::action::Action;
 use std::sync::mpsc::Receiver;
 use tdtool::block::{Options, Pmu, Profiler, Report, Watch};
 use tdtool::code::Block;
+use tdtool::deps::latency::Latencies;
+use tdtool::explain::Explainer;
 use tdtool::machine::Machine;
 use tdtool::tables::Library;
 
@@ -24,24 +27,20 @@ pub fn serve(
 ) {
     std::thread::spawn(move || {
         // A profiler belongs to its thread, and starts when the first block comes.
-        let mut profiler: Option<Profiler> = None;
+        let mut tools: Option<Tools> = None;
         while let Ok(job) = jobs.recv() {
             if job.watch.is_cancelled() {
                 continue;
             }
             let result = caught(|| {
-                let profiler = profiler.get_or_insert_with(|| {
-                    let options = options.clone();
-                    Profiler::new(options.unwrap_or_else(|| usual(&tables.0, tables.1.as_deref())))
-                });
-                profiler.watched(job.watch.clone());
-                measure(profiler, &job.bytes)
+                let tools = tools.get_or_insert_with(|| Tools::new(options.clone(), &tables));
+                tools.measure(&job)
             });
             let result = match result {
                 Ok(result) => result,
                 Err(why) => {
                     // Who knows what state it is in.
-                    profiler = None;
+                    tools = None;
                     Err(why)
                 }
             };
@@ -52,6 +51,41 @@ pub fn serve(
     });
 }
 
+/// What blocks are measured and explained with.
+struct Tools {
+    profiler: Profiler,
+    /// None where no explanation is asked for.
+    explainer: Option<Explainer>,
+}
+
+impl Tools {
+    fn new(options: Option<Options>, (library, uarch): &(Library, Option<String>)) -> Self {
+        let options = options.unwrap_or_else(|| usual(library, uarch.as_deref()));
+        let known = || {
+            let known = Known::of(library, uarch.as_deref(), &mut Vec::new()).ok();
+            known.map_or((Latencies::default(), None), |k| (k.latencies, k.uarch))
+        };
+        let explainer = options
+            .explain
+            .then(known)
+            .map(|(latencies, uarch)| Explainer::new(&options, latencies, uarch));
+        Self { profiler: Profiler::new(options), explainer }
+    }
+
+    /// Measures a block, and why it takes so long.
+    fn measure(&mut self, job: &Job) -> Result<Box<Report>, String> {
+        let block = Block::decode(&job.bytes).map_err(|e| told(&e))?;
+        self.profiler.watched(job.watch.clone());
+        let mut report = self.profiler.measure(&block).map_err(|e| told(&e))?;
+        if let Some(explainer) = &mut self.explainer {
+            explainer.watched(job.watch.clone());
+            let explained = explainer.explain(&mut self.profiler, &block, &mut report, false);
+            explained.map_err(|e| told(&e))?;
+        }
+        Ok(Box::new(report))
+    }
+}
+
 fn usual(library: &Library, uarch: Option<&str>) -> Options {
     let options = Options::default();
     let pmu = match Pmu::find(&Machine::detect(), library, uarch, options.cpu) {
@@ -60,9 +94,4 @@ fn usual(library: &Library, uarch: Option<&str>) -> Options {
         Err(error) => Pmu::Absent(error.to_string()),
     };
     Options { pmu, ..options }
-}
-
-fn measure(profiler: &mut Profiler, bytes: &[u8]) -> Result<Box<Report>, String> {
-    let block = Block::decode(bytes).map_err(|e| told(&e))?;
-    profiler.measure(&block).map(Box::new).map_err(|e| told(&e))
 }

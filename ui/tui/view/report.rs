@@ -199,12 +199,22 @@ impl Document {
         let nodes = &report.hierarchy.nodes;
         let measured = report.hierarchy.is_measured();
         // Where nothing was measured the verdict has said why.
-        for node in nodes.iter().filter(|_| measured) {
+        let says = |node: &&Node| measured || node.bound.is_some() || node.is_verdict;
+        for node in nodes.iter().filter(says) {
             let indent = 2 + 2 * depth(nodes, node);
             let label =
                 format!("{:indent$}{:<width$} ", "", node.label, width = 28 - indent.min(24));
             let (text, tone) = node_text(node);
             self.paragraph(&label, &text, tone);
+        }
+        for what in &report.what_if {
+            let text = match what.cycles {
+                Some(cycles) => format!("{cycles:.3} cycles"),
+                None => {
+                    format!("not measured: {}", what.reason.as_deref().unwrap_or("no reason"))
+                }
+            };
+            self.paragraph("  ", &format!("{}: {text}", what.change), Tone::Plain);
         }
         for miss in &report.misses {
             let text = format!("{:.4} per iteration; {}", miss.per_iteration, miss.how);
@@ -249,7 +259,24 @@ fn depth(nodes: &[Node], node: &Node) -> usize {
     depth
 }
 
+/// Its share of the slots where that was counted, its bound where one was found, and a mark where it
+/// explains the block's time.
 fn node_text(node: &Node) -> (String, Tone) {
+    let (share, tone) = match (node.share.or(node.low), node.bound) {
+        (None, Some(_)) => (None, Tone::Plain),
+        _ => {
+            let (text, tone) = share_text(node);
+            (Some(text), tone)
+        }
+    };
+    let bound = node.bound.map(|b| format!("{b:.2} cycles"));
+    let mark = node.is_verdict.then(|| "<- explains the time".to_owned());
+    let tone = if node.is_verdict { Tone::Bold } else { tone };
+    let parts: Vec<String> = [share, bound, mark].into_iter().flatten().collect();
+    (parts.join(", ").replace(", <-", " <-"), tone)
+}
+
+fn share_text(node: &Node) -> (String, Tone) {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     match (node.share, node.low, node.high) {
         (Some(share), Some(low), Some(high)) if low < high => {
@@ -283,5 +310,20 @@ fn form_text(form: &FormResult) -> String {
             format!("{cycles:.3} ({low:.3} to {high:.3}), {} copies{reason}", form.copies)
         }
         _ => form.reason.clone().unwrap_or_else(|| "not measured".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_stands_beside_the_share_and_the_verdict_is_marked() {
+        let bound = Node { bound: Some(3.0), is_verdict: true, ..Node::default() };
+        assert_eq!(node_text(&bound).0, "3.00 cycles <- explains the time");
+        let both = Node { share: Some(0.25), is_verdict: false, ..bound };
+        assert_eq!(node_text(&both).0, "25.0 % of slots, 3.00 cycles");
+        let none = Node { reason: Some("no PMU".to_owned()), ..Node::default() };
+        assert_eq!(node_text(&none).0, "not measured: no PMU");
     }
 }

@@ -1,0 +1,156 @@
+//! Why a block takes so long: verdicts on blocks whose nature follows from what is published of
+//! every x86-64 core of the last ten years.
+//!
+//! A wrong verdict fails. What is unstable, undecided or unexplained is tried again a bounded number
+//! of times, and left with a word: neighbours may do that.
+#![cfg(target_arch = "x86_64")]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod block_support;
+
+use block_support::{run, sandbox, stderr};
+use serde_json::Value;
+
+/// Documents of a block until one is good.
+fn settled(block: &str, options: &[&str], good: impl Fn(&Value) -> bool) -> Option<Value> {
+    for _ in 0..4 {
+        let output = run(&[&["--asm", block, "--format", "json"][..], options].concat(), b"");
+        let document: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|e| panic!("{block}: {e}: {}", stderr(&output)));
+        if document["status"] == "ok" && good(&document) {
+            return Some(document);
+        }
+    }
+    eprintln!("skipped: {block}: the core was never calm enough");
+    None
+}
+
+fn decided(document: &Value) -> bool {
+    let bound = document["hierarchy"]["bound"].as_str();
+    bound.is_some_and(|b| !["undecided", "unexplained"].contains(&b))
+}
+
+/// The bound of this name, in cycles.
+fn bound(document: &Value, name: &str) -> Option<f64> {
+    let bounds = document["bounds"].as_array().unwrap();
+    bounds.iter().find(|b| b["name"] == name).and_then(|b| b["cycles"].as_f64())
+}
+
+/// Latencies and throughputs: the table in docs/dependencies.md and uops.info. A multiplication takes 3
+/// cycles and one begins in a cycle; a load that leads to the next 4 or 5; scalar additions and
+/// multiplications of floating point 3 or 4; one division begins in 4 cycles or more. Stores to
+/// memory that the next iteration loads: xmm at least 5 cycles, blocked at least 10.
+const KNOWN: [(&str, &str); 10] = [
+    ("imul rax,rax", "dependency"),
+    ("imul rax,rax; add rax,rdx", "dependency"),
+    ("mov rax,[rax]", "dependency"),
+    ("addsd xmm0,xmm1; mulsd xmm0,xmm1", "dependency"),
+    ("imul rax,rbx,3; imul rcx,rbx,5; imul rdx,rbx,7", "ports"),
+    ("popcnt eax,ebx; imul ecx,ebx,3; imul edx,ebx,5; imul esi,ebx,7", "ports"),
+    ("movups [rbx],xmm0; movups xmm0,[rbx]", "store-forwarding"),
+    ("mov [rbx],eax; mov [rbx+4],eax; mov rax,[rbx]", "store-forwarding"),
+    ("mov [rbx],al; mov rax,[rbx]", "store-forwarding"),
+    ("mov rcx,rbx; mov rdx,rbx; mov rsi,rbx; mov rdi,rbx; mov r8,rbx; mov r9,rbx", "issue-width"),
+];
+
+#[test]
+fn no_verdict_is_wrong() {
+    if !sandbox() {
+        return;
+    }
+    for (block, expected) in KNOWN {
+        let Some(document) = settled(block, &[], decided) else { continue };
+        let verdict = &document["hierarchy"]["verdict"];
+        assert_eq!(document["hierarchy"]["bound"], expected, "{block}: {verdict}");
+        let explains: Vec<&Value> = document["hierarchy"]["nodes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|n| n["is_verdict"] == true)
+            .collect();
+        assert_eq!(explains.len(), 1, "{block}: {explains:?}");
+    }
+}
+
+#[test]
+fn bounds_are_those_of_the_block_and_not_above_its_time() {
+    if !sandbox() {
+        return;
+    }
+    let block = "imul rax,rax; add rcx,rdx; add rsi,rdx";
+    let Some(document) = settled(block, &[], decided) else { return };
+    let time = document["throughput"]["cycles"].as_f64().unwrap();
+    for name in ["ports", "slots", "front-end"] {
+        let Some(cycles) = bound(&document, name) else { continue };
+        assert!(cycles <= 1.1 * time, "{name}: {cycles} of {time}");
+    }
+    let chain = bound(&document, "dependency").expect("a chain");
+    assert!((chain - 3.0).abs() < 0.01, "{chain}");
+}
+
+#[test]
+fn nodes_stand_below_their_parents() {
+    if !sandbox() {
+        return;
+    }
+    let Some(document) = settled("imul rax,rax", &[], decided) else { return };
+    let nodes = document["hierarchy"]["nodes"].as_array().unwrap();
+    let mut open: Vec<&str> = Vec::new();
+    for node in nodes {
+        match node["parent"].as_str() {
+            None => open.clear(),
+            // The parent is the last one opened at its depth.
+            Some(parent) => {
+                let depth = open.iter().position(|id| *id == parent);
+                open.truncate(depth.unwrap_or_else(|| panic!("{node}")) + 1);
+            }
+        }
+        open.push(node["id"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn breaking_the_chain_that_binds_lowers_the_time() {
+    if !sandbox() {
+        return;
+    }
+    // A chain of 3 cycles, and one of 1 beside it.
+    let broken = |document: &Value| {
+        let list = document["what_if"].as_array().unwrap().clone();
+        list.into_iter().find(|w| w["change"].as_str().unwrap().contains("imul"))
+    };
+    let good = |d: &Value| decided(d) && broken(d).is_some_and(|w| w["cycles"].is_number());
+    let Some(document) = settled("imul rax,rbx; add rcx,rbx", &["--what-if"], good) else { return };
+    let time = document["throughput"]["cycles"].as_f64().unwrap();
+    let left = broken(&document).unwrap()["cycles"].as_f64().unwrap();
+    assert!(left < 0.6 * time, "{left} of {time}");
+}
+
+#[test]
+fn only_what_no_address_needs_is_left_out() {
+    if !sandbox() {
+        return;
+    }
+    // add rbx,8 makes the load's address; add rcx,rdx nothing.
+    let block = "add rbx,8; mov rax,[rbx]; add rcx,rdx";
+    let Some(document) = settled(block, &["--what-if"], |_| true) else { return };
+    let changes: Vec<String> = document["what_if"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|w| w["change"].as_str().unwrap().to_owned())
+        .collect();
+    let dropped = |text: &str| changes.iter().any(|c| c.starts_with("without") && c.contains(text));
+    assert!(dropped("add rcx,rdx"), "{changes:?}");
+    assert!(!dropped("add rbx,8"), "{changes:?}");
+}
+
+#[test]
+fn without_explanation_there_is_no_verdict() {
+    if !sandbox() {
+        return;
+    }
+    let output = run(&["480fafc0", "--quick", "--budget", "50", "--format", "json"], b"");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(document["hierarchy"]["bound"].is_null());
+}
