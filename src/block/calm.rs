@@ -7,6 +7,8 @@ use crate::Result;
 
 /// A search that may cost less is a short one.
 const SHORT: usize = 60;
+/// Pages that it is content with: each costs a run.
+const FEW: usize = 8;
 
 impl Seeker<'_> {
     /// Values with which the block touches no more lines than can lie in the L1 data cache, if
@@ -25,7 +27,8 @@ impl Seeker<'_> {
         'better: while budget > 0 && !found.is_calm(limit) {
             // More pages than now are no way to fewer; a short search is for what is calm at once.
             let short = whole_budget < SHORT;
-            self.pages = pages.min(if short { limit } else { found.pages.len().max(limit) });
+            let most = if short { limit.min(FEW) } else { found.pages.len().max(limit) };
+            self.pages = pages.min(most);
             let others =
                 if budget == whole_budget { self.options.candidates() } else { Vec::new() };
             for values in others.into_iter().chain(calmer(self.block, &found.values)) {

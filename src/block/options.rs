@@ -139,7 +139,7 @@ impl Options {
             loop_form: false,
             counts: false,
             page_limit: 64,
-            calming: 8,
+            calming: 16,
             ..Self::default()
         }
     }

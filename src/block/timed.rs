@@ -22,6 +22,9 @@ const JOINT: usize = 2;
 /// Share of the fastest rounds that must be in one state of a run.
 const WHOLE: f64 = 0.75;
 
+/// The states of the long and the short run, where there are any.
+pub(super) type Pair = Option<(State, State)>;
+
 /// The calm rounds of one placement in one pass.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
@@ -65,8 +68,8 @@ pub struct Timed {
     pub switches: Option<u64>,
     /// Why commands were void: the clock changed.
     pub void: Vec<String>,
-    /// The states that were found last, and what tells the batches they were found in from others.
-    pub(super) found: RefCell<Option<(u64, Option<(State, State)>)>>,
+    /// A hash of the batches in which states were found last, and these.
+    pub(super) found: RefCell<Option<(u64, Pair)>>,
 }
 
 /// Most reasons kept.
