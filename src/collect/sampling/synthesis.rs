@@ -5,6 +5,7 @@
 
 use super::build_id;
 use super::walk::{COMM, MISC_BUILD_ID, MMAP2};
+use crate::profile::symbols::build_id_in;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -92,7 +93,7 @@ impl Synthesis {
         for line in modules.lines() {
             if let Some((name, start, size)) = parse_module(line) {
                 let notes = format!("/sys/module/{name}/notes/.note.gnu.build-id");
-                let build_id = fs::read(notes).ok().and_then(|n| build_id::find_note(&n));
+                let build_id = fs::read(notes).ok().and_then(|n| build_id_in(&n));
                 let end = start.saturating_add(size);
                 self.kernel_map(start, end, 0, &format!("[{name}]"), build_id);
             }

@@ -182,15 +182,16 @@ fn running_id() -> Option<Vec<u8>> {
     build_id_in(&fs::read("/sys/kernel/notes").ok()?)
 }
 
-/// The build-id among ELF notes: sizes of name and content, type 3, `GNU`, then the content.
-fn build_id_in(mut notes: &[u8]) -> Option<Vec<u8>> {
+/// The build-id among ELF notes (elf(5)): sizes of name and content, type 3 (`NT_GNU_BUILD_ID`),
+/// name, content; both padded to four bytes. `None`: there is none, or a note is cut off before it.
+pub fn build_id_in(mut notes: &[u8]) -> Option<Vec<u8>> {
     while let Some((head, rest)) = notes.split_at_checked(12) {
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| head[at + i])) as usize;
         let (name_size, size, kind) = (word(0), word(4), word(8));
         let content = name_size.checked_next_multiple_of(4)?;
         let id = rest.get(content..content.checked_add(size)?)?;
         if kind == 3 && rest.starts_with(b"GNU\0") {
-            return Some(id.to_vec());
+            return (!id.is_empty()).then(|| id.to_vec());
         }
         notes = rest.get(content.checked_add(size.checked_next_multiple_of(4)?)?..)?;
     }

@@ -27,6 +27,8 @@ mod layout;
 mod program;
 mod table;
 
+pub use kernel::build_id_in;
+
 pub(super) use files::locate;
 pub(super) use layout::Layout;
 
