@@ -81,11 +81,12 @@ mod tests {
         (own.recurrences.len(), analyse(&[cuts, bytes].concat()).recurrences.len())
     }
 
+    // VEX alone: a legacy `xorps` keeps the upper half of its register, which the finder counts as one
+    // place.
     #[test]
     fn no_recurrence_survives_its_cuts() {
         for hex in [
             "480fafc0",            // imul rax,rax
-            "f20f58c1 f20f59c1",   // addsd, mulsd
             "c5fb58c1 c4e2f9b8c2", // vaddsd, vfmadd231pd
             "4811d8 4811cb",       // adc on the carry
         ] {
