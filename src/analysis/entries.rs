@@ -4,15 +4,17 @@
 //! live process. A block that is entered too often to be counted throughout follows from a colder
 //! one that was: the head of a loop around its own, or the start of its function.
 
+use super::plausible::contradiction;
+use super::ratio::scaled;
 use crate::block::{Options, Profiler};
 use crate::collect::breakpoints::{
     Counted, Known, Limits, Outcome, Site, cost, of_command, of_process,
 };
 use crate::collect::perf::{MOST_BREAKPOINTS, tsc_hz_here};
-use crate::collect::{Command, Target};
+use crate::collect::{Command, Exit as Ended, Target};
 use crate::error::{Error, Result};
 use crate::profile::hot::{HotBlock, Profile};
-use crate::report::Report;
+use crate::report::{Exit, Report};
 use std::time::{Duration, Instant};
 
 /// Whom to count.
@@ -31,7 +33,9 @@ const MOST_RUNS: u32 = 6;
 /// No further run is begun after this many times the time of the first one, and a minute.
 const MOST_TIMES: f64 = 10.0;
 const MOST_TIME: f64 = 60.0;
-/// Entries of the colder place that a ratio needs.
+/// Windows that a run as long as the first one has of a place that cannot be counted throughout.
+const WINDOWS: f64 = 60.0;
+/// Entries that a rate needs where something else was slowed down meanwhile.
 const LEAST: u64 = 8;
 
 /// What is to be counted of one block.
@@ -65,7 +69,7 @@ pub fn target(target: &Target, command: Option<&Command>) -> Result<CountAsk> {
     }
 }
 
-/// Enters how often the report's blocks run.
+/// Enters how often the report's blocks run. The signal that interrupted the counting, if one did.
 ///
 /// # Errors
 /// Breakpoints are refused; the command cannot be run again.
@@ -75,7 +79,7 @@ pub fn enter(
     blocks: &[HotBlock],
     ask: &CountAsk,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<()> {
+) -> Result<Option<i32>> {
     let cost = cost().map_err(|errno| {
         Error::not_possible("blocks cannot be counted here")
             .because(format!("execute breakpoints do not work ({})", errno.desc()))
@@ -88,7 +92,7 @@ pub fn enter(
             Err(why) => report.blocks[row].entries_how = Some(format!("not counted: {why}")),
         }
     }
-    let runs = count(report, &mut wanted, ask, cost, progress)?;
+    let (runs, interrupted) = count(report, &mut wanted, ask, cost, progress)?;
     report.notes.push(overhead(report, ask, &runs, cost));
     let clock = Clock::of(report, profile)?;
     if let (Some(note), true) = (clock.note(), wanted.iter().any(|w| w.done.is_some())) {
@@ -97,19 +101,29 @@ pub fn enter(
     for want in wanted {
         let row = &mut report.blocks[want.row];
         let Some(entries) = want.done else {
-            row.entries_how.get_or_insert_with(|| "not counted: the time was up".to_owned());
+            let why =
+                if interrupted.is_some() { INTERRUPTED } else { "not counted: the time was up" };
+            row.entries_how.get_or_insert_with(|| why.to_owned());
             continue;
         };
+        let cycles =
+            clock.cycles().filter(|_| entries.count > 0.0).map(|c| c * row.share / entries.count);
+        let sampling = 2.0 / (row.samples.max(1) as f64).sqrt();
+        let error = sampling.hypot(entries.error);
+        let bytes = profile.code(&blocks[want.row]).unwrap_or_default();
+        if let Some(why) = cycles.and_then(|cycles| contradiction(&bytes, cycles, error)) {
+            row.entries_how = Some(format!("not known: {why}"));
+            continue;
+        }
         if entries.count > 0.0 {
             row.ns_per_entry = clock.seconds.map(|s| s * row.share / entries.count * 1e9);
-            let sampling = 2.0 / (row.samples.max(1) as f64).sqrt();
-            row.per_entry_error = Some(sampling.hypot(entries.error));
-            row.cycles_per_entry = clock.cycles().map(|c| c * row.share / entries.count);
+            row.per_entry_error = Some(error);
+            row.cycles_per_entry = cycles;
         }
         (row.entries, row.entries_error) = (Some(entries.count), Some(entries.error));
         row.entries_how = Some(entries.how);
     }
-    Ok(())
+    Ok(interrupted)
 }
 
 /// The block's first instruction, then places around it.
@@ -121,19 +135,23 @@ fn sites(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Vec<Sit
     addresses.into_iter().map(site).collect()
 }
 
-/// Counts until all is known or the time is up. Wall times of the runs.
+/// Counts until all is known, the time is up, or a signal comes. Wall times of the runs.
 fn count(
     report: &mut Report,
     wanted: &mut [Wanted],
     ask: &CountAsk,
     cost: Duration,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<Vec<Duration>> {
+) -> Result<(Vec<Duration>, Option<i32>)> {
+    let mut limits = Limits::default();
+    if let (CountAsk::Command(_), Some(duration)) = (ask, report.duration) {
+        limits.pause = limits.pause.min(Duration::from_secs_f64(duration.max(0.0) / WINDOWS));
+    }
     let begin = Instant::now();
     let enough = MOST_TIMES * report.duration.unwrap_or(0.0) + MOST_TIME;
     let all = wanted.len();
     let mut pending: Vec<usize> = (0..all).collect();
-    let mut walls = Vec::new();
+    let (mut walls, mut interrupted) = (Vec::new(), None);
     for _ in 0..MOST_RUNS {
         if pending.is_empty() || begin.elapsed().as_secs_f64() > enough {
             break;
@@ -141,15 +159,18 @@ fn count(
         progress(all - pending.len(), all);
         let (taken, sites) = turn(wanted, &pending);
         let outcome = match ask {
-            CountAsk::Command(command) => of_command(command, &sites, Limits::default(), cost)?,
-            CountAsk::Process(pid) => of_process(*pid, &sites, (Limits::default(), cost), WINDOW)?,
+            CountAsk::Command(command) => of_command(command, &sites, limits, cost)?,
+            CountAsk::Process(pid) => of_process(*pid, &sites, (limits, cost), WINDOW)?,
         };
         walls.push(outcome.wall);
+        interrupted = outcome.interrupted;
+        let short = cut_short(report, &outcome);
         for &at in &taken {
             let want = &mut wanted[at];
             let place = |site: &Site| sites.iter().position(|s| s == site);
             let places: Vec<usize> = want.sites.iter().filter_map(place).collect();
             let found = match ask {
+                _ if short.is_some() => Err(short.clone().unwrap_or_default()),
                 CountAsk::Command(_) => whole(&outcome, &places),
                 CountAsk::Process(_) => rate(&outcome, &places),
             };
@@ -159,12 +180,31 @@ fn count(
             }
         }
         pending.retain(|at| !taken.contains(at));
-        if outcome.interrupted.is_some() {
+        if interrupted.is_some() {
             break;
         }
     }
     progress(all, all);
-    Ok(walls)
+    Ok((walls, interrupted))
+}
+
+const INTERRUPTED: &str = "not counted: interrupted";
+
+/// Why a run is not like the one that was sampled, so that its counts say nothing of that.
+fn cut_short(report: &Report, outcome: &Outcome) -> Option<String> {
+    if outcome.interrupted.is_some() {
+        return Some(INTERRUPTED.to_owned());
+    }
+    let (before, ended) = (report.exit?, outcome.exit?);
+    let same = match (before, ended) {
+        (Exit::Status(before), Ended::Status(now)) | (Exit::Signal(before), Ended::Signal(now)) => {
+            before == now
+        }
+        _ => false,
+    };
+    (!same).then(|| {
+        "not counted: a further run of the command ended otherwise than the first".to_owned()
+    })
 }
 
 /// The first of the pending blocks with all that is around it, and what else finds room.
@@ -200,7 +240,7 @@ fn whole(outcome: &Outcome, places: &[usize]) -> std::result::Result<Entries, St
         }
         Known::Whole | Known::Windows => {}
     }
-    chain(outcome, block, around, &known)
+    chain(outcome, block, around, &known, true)
         .map(|(count, error)| Entries {
             count,
             error,
@@ -214,33 +254,28 @@ fn whole(outcome: &Outcome, places: &[usize]) -> std::result::Result<Entries, St
 
 fn too_often(counted: Counted) -> String {
     format!(
-        "not known: {} entries were counted in {:.2} s, too many to count them all, and no colder \
-         place around it ran often enough beside them",
+        "not known: {} entries were counted in {:.2} s, too many to count them all, and beside them \
+         no colder place around it was entered often and evenly enough to scale by",
         counted.hits,
         counted.on.as_secs_f64()
     )
 }
 
 /// What is known of colder places, and how well, carried up to hotter ones: each time the ratio of
-/// two that were counted together.
+/// two that were counted together. `exact`: from the start of a run, whose entries are known.
 fn chain(
     outcome: &Outcome,
     block: usize,
     around: &[usize],
     known: &dyn Fn(usize) -> Option<(f64, f64)>,
+    exact: bool,
 ) -> Option<(f64, f64)> {
     let mut found: Vec<(usize, f64, f64)> = Vec::new();
     // From the coldest inwards, the block last.
     for &at in around.iter().rev().chain([&block]) {
         let direct = known(at);
         let through = |&(colder, count, error): &(usize, f64, f64)| {
-            let (hits, base, windows) = outcome.together[at][colder];
-            // A window begins and ends anywhere between two entries of the colder place: up to one
-            // entry more or less, in each window by chance (the difference of two evenly spread
-            // ends has a standard deviation of 0.41; twice that, rounded up, is 1).
-            let edge = (windows as f64).sqrt() / base as f64;
-            let ratio = hits as f64 / base as f64;
-            (base >= LEAST && hits > 0).then(|| (count * ratio, error.hypot(edge)))
+            scaled(&outcome.together[at][colder], (count, error), exact)
         };
         let best = found.iter().filter_map(through).min_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((count, error)) = direct.or(best) {
@@ -276,7 +311,7 @@ fn rate(outcome: &Outcome, places: &[usize]) -> std::result::Result<Entries, Str
     let around: Vec<usize> =
         around.iter().copied().filter(|a| outcome.counted[*a].known != Known::Windows).collect();
     let known = |at: usize| if at == block { None } else { known(at) };
-    chain(outcome, block, &around, &known)
+    chain(outcome, block, &around, &known, false)
         .map(|(count, error)| Entries {
             count,
             error,
@@ -357,6 +392,7 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::breakpoints::Together;
 
     /// Three loops, 1,000 times each within the other: the innermost in windows alone.
     #[test]
@@ -369,17 +405,16 @@ mod tests {
                 counted(1_000, Known::Whole),
                 counted(1, Known::Whole),
             ],
-            together: vec![vec![(0, 0, 0); 4]; 4],
+            together: vec![vec![Together::default(); 4]; 4],
             ..Outcome::default()
         };
-        outcome.together[0][1] = (60_000, 60, 3);
-        outcome.together[1][2] = (90_000, 90, 1);
-        outcome.together[0][3] = (60_000, 1, 1);
+        let even = |number| vec![(10_000, 10); number];
+        outcome.together[0][1].windows = even(6);
+        outcome.together[1][2] = Together { first: (10_000, 10), windows: even(8) };
+        outcome.together[0][3].windows = vec![(60_000, 1)];
         let entries = whole(&outcome, &[0, 1, 2, 3]).expect("known");
         assert!((entries.count - 1e9).abs() < 1.0, "{entries:?}");
-        // 3 windows of 60 entries, then 1 of 90, independent of one another.
-        let error = (3.0f64 / 3600.0 + 1.0 / 8100.0).sqrt();
-        assert!((entries.error - error).abs() < 1e-9, "{entries:?}");
+        assert!(entries.error < 1e-9, "windows that are all alike: {entries:?}");
         assert!(whole(&outcome, &[0, 3]).unwrap_err().starts_with("not known"));
         assert_eq!(whole(&outcome, &[2]).map(|e| (e.count, e.error)), Ok((1_000.0, 0.0)));
     }
