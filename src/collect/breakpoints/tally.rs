@@ -185,6 +185,7 @@ impl Tally {
             together: self.together,
             wall: self.begin.elapsed(),
             interrupted,
+            exit: None,
         }
     }
 }
