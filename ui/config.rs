@@ -37,7 +37,7 @@ enum Keys {
 /// Reads the file that was named, or the usual one if it is there.
 ///
 /// # Errors
-/// The named one cannot be read; what stands in it cannot be understood.
+/// The named one cannot be read (the usual one, out of reach, is a note); what stands in it cannot be understood.
 pub fn load(named: Option<&Path>) -> Result<Config> {
     let Some(path) = named.map(Path::to_owned).or_else(usual_place) else {
         return Ok(Config::default());
@@ -45,6 +45,11 @@ pub fn load(named: Option<&Path>) -> Result<Config> {
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(e) if named.is_none() && e.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(Config::default());
+        }
+        Err(e) if named.is_none() && e.kind() == std::io::ErrorKind::PermissionDenied => {
+            let what = format!("the config file {} cannot be read: {e}", path.display());
+            crate::failure::tell("note", &what, None, None);
             return Ok(Config::default());
         }
         Err(e) => {

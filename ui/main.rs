@@ -8,13 +8,17 @@ mod cli;
 mod commands;
 mod config;
 mod failure;
+mod slip;
 mod tui;
 
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => slip::exit(&error),
+    };
     match commands::run(cli) {
         Ok(code) => code,
         Err(error) => failure::report(&error),

@@ -3,7 +3,8 @@
 use super::entries::{self, CountAsk};
 use crate::block::{Options, Profiler, Status};
 use crate::code::Block;
-use crate::profile::hot::{Filter, HotBlock, Profile};
+use crate::profile::hot::{Filter, HotBlock, Profile, threads};
+use crate::profile::record::Record;
 use crate::profile::recording::Recording;
 use crate::profile::symbols::Search;
 use crate::report::Report;
@@ -11,6 +12,7 @@ use crate::report::code::{BlockRow, Callers, Clean, FunctionRow, Sampled};
 use crate::{Error, Result};
 use iced_x86::FlowControl;
 use std::fmt::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,7 +33,7 @@ pub struct CodeAsk {
     pub measure: bool,
     /// Whether it is counted how often the hottest blocks run, and where.
     pub count: Option<CountAsk>,
-    /// Where folded stacks go.
+    /// Where folded stacks go; `-` is standard output.
     pub folded: Option<PathBuf>,
 }
 
@@ -68,13 +70,64 @@ pub fn profile(recording: &Recording, ask: &CodeAsk) -> Result<Profile> {
             names.join(", ")
         )));
     }
+    known_threads(recording, &ask.filter)?;
     let mut profile = Profile::new(recording, &ask.filter, ask.search.clone());
     profile.find_lines(ask.functions);
     Ok(profile)
 }
 
+/// Refuses a thread that no sample is of, with those that there are.
+fn known_threads(recording: &Recording, filter: &Filter) -> Result<()> {
+    /// Names that are told.
+    const TOLD: usize = 12;
+    if filter.names.is_empty() && filter.threads.is_empty() {
+        return Ok(());
+    }
+    let threads = threads(recording);
+    let is_process = |number: u32| {
+        recording.records.iter().any(|record| match record {
+            Record::Sample { sample, .. } => sample.pid == Some(number),
+            _ => false,
+        })
+    };
+    let missing =
+        |number: &&u32| !threads.iter().any(|t| t.tid == **number) && !is_process(**number);
+    // A thread may have had the name before its last sample: only one that no thread record has.
+    let unnamed = |name: &&String| {
+        !threads.iter().any(|t| t.name == **name)
+            && !recording
+                .records
+                .iter()
+                .any(|r| matches!(r, Record::Name { name: n, .. } if n == *name))
+    };
+    let number = filter.threads.iter().find(missing).map(u32::to_string);
+    let Some(wanted) = number.or_else(|| filter.names.iter().find(unnamed).cloned()) else {
+        return Ok(());
+    };
+    let mut names: Vec<&str> = threads.iter().map(|t| t.name.as_str()).collect();
+    names.retain(|name| !name.is_empty());
+    let mut told: Vec<&str> = Vec::new();
+    for name in names.iter().copied() {
+        if !told.contains(&name) {
+            told.push(name);
+        }
+    }
+    let more =
+        if told.len() > TOLD { format!(" and {} more", told.len() - TOLD) } else { String::new() };
+    told.truncate(TOLD);
+    let error = Error::failed(format!("no sample is of a thread {wanted}"));
+    let error = match told.is_empty() {
+        true => error.because("no thread has a name in it"),
+        false => error.because(format!("it has samples of {}{more}", told.join(", "))),
+    };
+    Err(match crate::error::nearest(&wanted, names) {
+        Some(other) => error.hint(format!("did you mean `{other}`?")),
+        None => error,
+    })
+}
+
 /// Enters functions, blocks and callers into a report. `progress` is told how many blocks of how
-/// many were measured.
+/// many were measured. The signal that interrupted the counting of entries, if one did.
 ///
 /// # Errors
 /// The sandbox cannot be started; callers are asked for and there are no call chains, or no such
@@ -84,7 +137,8 @@ pub fn enter(
     profile: &mut Profile,
     ask: &CodeAsk,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<()> {
+) -> Result<Option<i32>> {
+    let mut interrupted = None;
     report.sampled = Some(Sampled {
         event: profile.event.clone(),
         skid: profile.skid.explain().to_owned(),
@@ -120,7 +174,7 @@ pub fn enter(
         progress(blocks.len(), blocks.len());
     }
     if let Some(count) = &ask.count {
-        entries::enter(report, profile, &blocks, count, progress)?;
+        interrupted = entries::enter(report, profile, &blocks, count, progress)?;
     }
     if let Some(path) = &ask.folded {
         write_folded(profile, path)?;
@@ -128,7 +182,7 @@ pub fn enter(
     if let Some(name) = &ask.callers {
         report.callers = Some(Callers { function: name.clone(), callers: callers(profile, name)? });
     }
-    Ok(())
+    Ok(interrupted)
 }
 
 fn write_folded(profile: &mut Profile, path: &Path) -> Result<()> {
@@ -136,7 +190,17 @@ fn write_folded(profile: &mut Profile, path: &Path) -> Result<()> {
     for (stack, samples) in profile.folded() {
         let _ = writeln!(text, "{stack} {samples}");
     }
-    std::fs::write(path, text).map_err(|e| {
+    let written = match path.as_os_str() == "-" {
+        // Not by its name in /dev: that would cut off what a file holds already.
+        true => std::io::stdout().lock().write_all(text.as_bytes()),
+        false => std::fs::write(path, text),
+    };
+    // A reader that went away (| head) has what it wanted.
+    let written = written.or_else(|e| match e.kind() == ErrorKind::BrokenPipe {
+        true => Ok(()),
+        false => Err(e),
+    });
+    written.map_err(|e| {
         Error::failed(format!("cannot write folded stacks to {}", path.display()))
             .because(e)
             .hint("choose another place with --folded")
@@ -150,15 +214,48 @@ fn callers(profile: &mut Profile, name: &str) -> Result<Vec<crate::profile::hot:
             .hint("record with -g"));
     }
     let found = profile.callers(name);
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    // C++ names come with parameters and template arguments, which nobody types.
+    let mut same: Vec<String> = profile.functions.iter().map(|f| f.name.clone()).collect();
+    same.retain(|whole| plain(whole) == name || last(plain(whole)) == name);
+    same.sort();
+    same.dedup();
+    let found = match same.as_slice() {
+        [only] => profile.callers(only),
+        [] => found,
+        _ => {
+            return Err(Error::usage(format!("several functions are called {name}"))
+                .because(same.join("\n"))
+                .hint("give one of these names whole"));
+        }
+    };
     if found.is_empty() {
         let error = Error::failed(format!("no sample is in a function {name}"));
-        let known = profile.functions.iter().map(|f| f.short.as_str());
+        let known = profile.functions.iter().map(|f| f.name.as_str());
+        let known = known.flat_map(|whole| [whole, plain(whole), last(plain(whole))]);
         return Err(match crate::error::nearest(name, known) {
             Some(other) => error.hint(format!("did you mean `{other}`?")),
             None => error,
         });
     }
     Ok(found)
+}
+
+/// A function's name up to its parameters and template arguments: `dot` of `dot(float const*, int)`.
+/// Those of `operator()` and `operator<` are part of its name, and it is left whole.
+fn plain(name: &str) -> &str {
+    match name.find(['(', '<']) {
+        Some(end) if end > 0 && !name.contains("operator") => &name[..end],
+        _ => name,
+    }
+}
+
+/// A name without its namespaces and result type.
+fn last(name: &str) -> &str {
+    let name = name.rsplit("::").next().unwrap_or(name);
+    name.rsplit(' ').next().unwrap_or(name)
 }
 
 /// The block by itself. A call, return or indirect jump at its end leaves it and is left out.
@@ -215,6 +312,15 @@ fn body(block: &Block) -> std::result::Result<(Block, Option<String>), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cpp_names_are_found_without_what_nobody_types() {
+        assert_eq!(plain("dot(float const*, float const*, int)"), "dot");
+        assert_eq!(plain("sum<int, std::vector<int> >(int)"), "sum");
+        assert_eq!(last(plain("void kernels::run<float>(int)")), "run");
+        assert_eq!(plain("S::operator()(int)"), "S::operator()(int)");
+        assert_eq!(plain("(anonymous namespace)::f"), "(anonymous namespace)::f");
+    }
 
     #[test]
     fn calls_and_returns_are_left_out_of_what_is_measured() {

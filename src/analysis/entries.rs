@@ -7,12 +7,13 @@
 mod clock;
 mod estimate;
 
-use crate::collect::breakpoints::{Limits, Site, cost, of_command, of_process};
+use super::plausible::contradiction;
+use crate::collect::breakpoints::{Limits, Outcome, Site, cost, of_command, of_process};
 use crate::collect::perf::MOST_BREAKPOINTS;
-use crate::collect::{Command, Target};
+use crate::collect::{Command, Exit as Ended, Target};
 use crate::error::{Error, Result};
 use crate::profile::hot::{HotBlock, Profile};
-use crate::report::Report;
+use crate::report::{Exit, Report};
 use clock::Clock;
 use estimate::{Entries, rate, whole};
 use std::time::{Duration, Instant};
@@ -33,6 +34,8 @@ const MOST_RUNS: u32 = 6;
 /// No further run is begun after this many times the time of the first one, and a minute.
 const MOST_TIMES: f64 = 10.0;
 const MOST_TIME: f64 = 60.0;
+/// Windows that a run as long as the first one has of a place that cannot be counted throughout.
+const WINDOWS: f64 = 60.0;
 
 /// What is to be counted of one block.
 struct Wanted {
@@ -56,7 +59,7 @@ pub fn target(target: &Target, command: Option<&Command>) -> Result<CountAsk> {
     }
 }
 
-/// Enters how often the report's blocks run.
+/// Enters how often the report's blocks run. The signal that interrupted the counting, if one did.
 ///
 /// # Errors
 /// Breakpoints are refused; the command cannot be run again.
@@ -66,7 +69,7 @@ pub fn enter(
     blocks: &[HotBlock],
     ask: &CountAsk,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<()> {
+) -> Result<Option<i32>> {
     let cost = cost().map_err(|errno| {
         Error::not_possible("blocks cannot be counted here")
             .because(format!("execute breakpoints do not work ({})", errno.desc()))
@@ -79,7 +82,7 @@ pub fn enter(
             Err(why) => report.blocks[row].entries_how = Some(format!("not counted: {why}")),
         }
     }
-    let runs = count(report, &mut wanted, ask, cost, progress)?;
+    let (runs, interrupted) = count(report, &mut wanted, ask, cost, progress)?;
     report.notes.push(overhead(report, ask, &runs, cost));
     let clock = Clock::of(report, profile)?;
     if let (Some(note), true) = (clock.note(), wanted.iter().any(|w| w.done.is_some())) {
@@ -88,19 +91,29 @@ pub fn enter(
     for want in wanted {
         let row = &mut report.blocks[want.row];
         let Some(entries) = want.done else {
-            row.entries_how.get_or_insert_with(|| "not counted: the time was up".to_owned());
+            let why =
+                if interrupted.is_some() { INTERRUPTED } else { "not counted: the time was up" };
+            row.entries_how.get_or_insert_with(|| why.to_owned());
             continue;
         };
+        let cycles =
+            clock.cycles().filter(|_| entries.count > 0.0).map(|c| c * row.share / entries.count);
+        let sampling = 2.0 / (row.samples.max(1) as f64).sqrt();
+        let error = sampling.hypot(entries.error.unwrap_or(0.0));
+        let bytes = profile.code(&blocks[want.row]).unwrap_or_default();
+        if let Some(why) = cycles.and_then(|cycles| contradiction(&bytes, cycles, error)) {
+            row.entries_how = Some(format!("not known: {why}"));
+            continue;
+        }
         if entries.count > 0.0 {
             row.ns_per_entry = clock.seconds.map(|s| s * row.share / entries.count * 1e9);
-            let sampling = 2.0 / (row.samples.max(1) as f64).sqrt();
-            row.per_entry_error = entries.error.map(|error| sampling.hypot(error));
-            row.cycles_per_entry = clock.cycles().map(|c| c * row.share / entries.count);
+            row.per_entry_error = entries.error.map(|_| error);
+            row.cycles_per_entry = cycles;
         }
         (row.entries, row.entries_error) = (Some(entries.count), entries.error);
         row.entries_how = Some(entries.how);
     }
-    Ok(())
+    Ok(interrupted)
 }
 
 /// The block's first instruction, then places around it.
@@ -112,19 +125,23 @@ fn sites(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Vec<Sit
     addresses.into_iter().map(site).collect()
 }
 
-/// Counts until all is known or the time is up. Wall times of the runs.
+/// Counts until all is known, the time is up, or a signal comes. Wall times of the runs.
 fn count(
     report: &mut Report,
     wanted: &mut [Wanted],
     ask: &CountAsk,
     cost: Duration,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<Vec<Duration>> {
+) -> Result<(Vec<Duration>, Option<i32>)> {
+    let mut limits = Limits::default();
+    if let (CountAsk::Command(_), Some(duration)) = (ask, report.duration) {
+        limits.pause = limits.pause.min(Duration::from_secs_f64(duration.max(0.0) / WINDOWS));
+    }
     let begin = Instant::now();
     let enough = MOST_TIMES * report.duration.unwrap_or(0.0) + MOST_TIME;
     let all = wanted.len();
     let mut pending: Vec<usize> = (0..all).collect();
-    let mut walls = Vec::new();
+    let (mut walls, mut interrupted) = (Vec::new(), None);
     for _ in 0..MOST_RUNS {
         if pending.is_empty() || begin.elapsed().as_secs_f64() > enough {
             break;
@@ -132,15 +149,18 @@ fn count(
         progress(all - pending.len(), all);
         let (taken, sites) = turn(wanted, &pending);
         let outcome = match ask {
-            CountAsk::Command(command) => of_command(command, &sites, Limits::default(), cost)?,
-            CountAsk::Process(pid) => of_process(*pid, &sites, (Limits::default(), cost), WINDOW)?,
+            CountAsk::Command(command) => of_command(command, &sites, limits, cost)?,
+            CountAsk::Process(pid) => of_process(*pid, &sites, (limits, cost), WINDOW)?,
         };
         walls.push(outcome.wall);
+        interrupted = outcome.interrupted;
+        let short = cut_short(report, &outcome);
         for &at in &taken {
             let want = &mut wanted[at];
             let place = |site: &Site| sites.iter().position(|s| s == site);
             let places: Vec<usize> = want.sites.iter().filter_map(place).collect();
             let found = match ask {
+                _ if short.is_some() => Err(short.clone().unwrap_or_default()),
                 CountAsk::Command(_) => whole(&outcome, &places),
                 CountAsk::Process(_) => rate(&outcome, &places),
             };
@@ -150,12 +170,31 @@ fn count(
             }
         }
         pending.retain(|at| !taken.contains(at));
-        if outcome.interrupted.is_some() {
+        if interrupted.is_some() {
             break;
         }
     }
     progress(all, all);
-    Ok(walls)
+    Ok((walls, interrupted))
+}
+
+const INTERRUPTED: &str = "not counted: interrupted";
+
+/// Why a run is not like the one that was sampled, so that its counts say nothing of that.
+fn cut_short(report: &Report, outcome: &Outcome) -> Option<String> {
+    if outcome.interrupted.is_some() {
+        return Some(INTERRUPTED.to_owned());
+    }
+    let (before, ended) = (report.exit?, outcome.exit?);
+    let same = match (before, ended) {
+        (Exit::Status(before), Ended::Status(now)) | (Exit::Signal(before), Ended::Signal(now)) => {
+            before == now
+        }
+        _ => false,
+    };
+    (!same).then(|| {
+        "not counted: a further run of the command ended otherwise than the first".to_owned()
+    })
 }
 
 /// The first of the pending blocks with all that is around it, and what else finds room.

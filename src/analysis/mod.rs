@@ -13,6 +13,8 @@ mod fill;
 pub mod given;
 mod imported;
 mod live;
+mod plausible;
+mod ratio;
 mod record;
 pub mod recording;
 mod repeats;

@@ -106,7 +106,16 @@ fn into(
     (cores, blocked, chosen): (&[Core], Option<Finding>, Chosen),
     update: &mut dyn FnMut(Update),
 ) -> Result<Recorded> {
-    let writer = begin(machine, library, ask, path, cores)?;
+    let writer = begin(machine, library, ask, path, cores).map_err(|error| {
+        // What little was written says nothing that anybody could report on.
+        let _ = path.is_file().then(|| fs::remove_file(path));
+        let why = error.cause().unwrap_or("it cannot be written").to_owned();
+        let why = match ask.command {
+            Some(_) => format!("{why}; the command was not started"),
+            None => why,
+        };
+        error.because(why).hint("free some space, or choose another place with --output")
+    })?;
     let mut keeper = Keeper { file: writer.clone(), cores };
     let Chosen { plan, mut notes } = chosen;
     let sampled = plan.as_ref().map(names);
@@ -149,7 +158,11 @@ fn begin(
         let table = StoredTable { name: core.table.name.clone(), text: text.into_owned() };
         writer.append(&Chunk::Table(table))?;
     }
-    Ok(SharedFile(Arc::new(Mutex::new(Written { writer: Some(writer), failed: None }))))
+    Ok(SharedFile(Arc::new(Mutex::new(Written {
+        writer: Some(writer),
+        failed: None,
+        has_counts: false,
+    }))))
 }
 
 /// Kernel, architecture and host, by uname(2), and the processor.
@@ -250,6 +263,8 @@ struct SharedFile(Arc<Mutex<Written>>);
 struct Written {
     writer: Option<SessionWriter>,
     failed: Option<Error>,
+    /// Something that was measured is in the file.
+    has_counts: bool,
 }
 
 impl SharedFile {
@@ -260,7 +275,16 @@ impl SharedFile {
     fn keep(&self, chunk: &Chunk) {
         let written = &mut *self.lock();
         if let (None, Some(writer)) = (&written.failed, &mut written.writer) {
-            written.failed = writer.append(chunk).err();
+            let measured =
+                matches!(chunk, Chunk::Counts(_) | Chunk::Records(_) | Chunk::Software(_));
+            written.failed = writer.append(chunk).err().map(|error| match written.has_counts {
+                true => error.hint("what was recorded before is kept and readable"),
+                false => error.hint(
+                    "free some space, or choose another place with --output: neither a sample nor a \
+                     count is in the file",
+                ),
+            });
+            written.has_counts |= measured && written.failed.is_none();
         }
     }
 

@@ -78,7 +78,7 @@ fn enter(
     recording: &Recording,
     ask: &CodeAsk,
     progress: Progress<'_>,
-) -> Result<()> {
+) -> Result<Option<i32>> {
     let mut profile = code::profile(recording, ask)?;
     // What the counts of the same file have told already.
     profile.keep_notes(|note| !report.notes.iter().any(|told| told.ends_with(note)));
@@ -121,7 +121,13 @@ pub fn of_live(
         return Ok(outcome);
     }
     let recording = session::load_recording(&path)?;
-    enter(&mut outcome.report, &recording, code, progress)?;
+    let mut code = code.clone();
+    // Whoever ended the measurement waits for its report, not for further runs.
+    if outcome.interrupted.is_some() && code.count.take().is_some() {
+        outcome.report.notes.push("entries were not counted: interrupted".to_owned());
+    }
+    let interrupted = enter(&mut outcome.report, &recording, &code, progress)?;
+    outcome.interrupted = outcome.interrupted.or(interrupted);
     Ok(outcome)
 }
 

@@ -61,6 +61,12 @@ fn source(text: &str, syntax: Syntax) -> Result<String> {
             .hint("write comments behind #"));
     }
     directives::never(text)?;
+    if let (Syntax::Intel, Some(sign)) = (syntax, att_sign(text)) {
+        // GNU as takes `%rax` in Intel syntax too, and then with the operands the other way round.
+        return Err(Error::usage("cannot assemble the block")
+            .because(format!("`{sign}` is AT&T syntax, and operands are read in Intel's order"))
+            .hint("did you mean --att?"));
+    }
     let mut source = String::from(syntax.directive());
     for line in text.split([';', '\n']) {
         let line = line.split('#').next().unwrap_or_default().trim();
@@ -72,6 +78,17 @@ fn source(text: &str, syntax: Syntax) -> Result<String> {
         source.push('\n');
     }
     Ok(source)
+}
+
+/// The first `%register` or `$immediate` outside comments.
+fn att_sign(text: &str) -> Option<&str> {
+    let code = text.split([';', '\n']).map(|line| line.split('#').next().unwrap_or_default());
+    code.flat_map(|line| line.split([' ', '\t', ',', '(', ')', '*', ':', '[', ']', '+'])).find(
+        |word| {
+            let rest = word.strip_prefix(['%', '$']);
+            rest.is_some_and(|r| r.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'))
+        },
+    )
 }
 
 /// Runs `as` on `source` in a folder of its own and returns the object file. Complaints name the
@@ -153,6 +170,15 @@ mod tests {
         let att = assemble("addq %rbx, %rax\nleaq 1(%rax), %rcx", Syntax::Att).unwrap();
         assert_eq!(intel, [0x48, 0x01, 0xd8, 0x48, 0x8d, 0x48, 0x01]);
         assert_eq!(att, intel);
+    }
+
+    #[test]
+    fn att_text_is_not_read_in_intels_order() {
+        for text in ["mov %rax,%rbx", "nop; add $1, %rax", "lea 8(%rsp), %rcx", "mov $-1, rax"] {
+            let error = assemble(text, Syntax::Intel).unwrap_err();
+            assert!(error.remedy().is_some_and(|r| r.contains("--att")), "{text}: {error:?}");
+        }
+        assert!(assemble("mov rax, rbx # %rax", Syntax::Intel).is_ok());
     }
 
     /// Once two assemblers at work at the same time could be given one output file.

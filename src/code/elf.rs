@@ -1,4 +1,5 @@
-//! Blocks out of ELF files: `FILE:START..END` and `FILE:FUNCTION[+N]`.
+//! Blocks out of ELF files: `FILE:START..END`, `FILE:0xADDRESS` (the block that holds it) and
+//! `FILE:FUNCTION[+N]`.
 //!
 //! Addresses are p_vaddr, END is exclusive. `+N` names the N-th basic block of a function, from 0,
 //! as [`flow`] cuts it.
@@ -16,6 +17,8 @@ use object::{
 pub enum Location {
     /// From the first address up to the second, exclusive.
     Range(u64, u64),
+    /// The basic block that holds the address.
+    At(u64),
     /// The N-th basic block of a function.
     Function(String, usize),
 }
@@ -26,6 +29,9 @@ impl Location {
         let (file, place) = text.rsplit_once(':')?;
         if let Some((start, end)) = place.split_once("..") {
             return Some((file, Self::Range(address(start)?, address(end)?)));
+        }
+        if let Some(at) = place.strip_prefix("0x") {
+            return (!file.is_empty()).then_some((file, Self::At(address(at)?)));
         }
         let (name, number) = match place.rsplit_once('+') {
             Some((name, number)) => (name, number.parse().ok()?),
@@ -67,6 +73,21 @@ pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
     let mut section = None;
     let ((start, end), name) = match location {
         Location::Range(start, end) => ((*start, *end), None),
+        Location::At(address) => {
+            let (name, start, size, home) = around(&file, *address)?;
+            section = home;
+            let code = bytes(&file, &image, start..start.saturating_add(size), section)?;
+            let blocks = flow::blocks(&code, start, &[], &image);
+            let holds = |b: &flow::BasicBlock| (b.start..b.end).contains(address);
+            let number = blocks.iter().position(holds).ok_or_else(|| {
+                Error::failed(format!("no basic block of {name} holds {address:#x}"))
+                    .because("the bytes there are no instructions")
+            })?;
+            let (start, end) = (blocks[number].start, blocks[number].end);
+            let of = blocks.len();
+            let name = format!("{name}+{number} of {of} blocks, {start:#x}..{end:#x}");
+            ((start, end), Some(name))
+        }
         Location::Function(name, number) => {
             let (start, size, home) = function(&file, name)?;
             section = home;
@@ -127,6 +148,23 @@ fn object_code(
     }
 }
 
+/// Name, start, size and section of a function.
+type Around = (String, u64, u64, Option<SectionIndex>);
+
+/// The function that holds an address.
+fn around(file: &object::File<'_>, address: u64) -> Result<Around> {
+    let holds = |s: &object::Symbol<'_, '_>| {
+        s.kind() == SymbolKind::Text && s.address() <= address && address - s.address() < s.size()
+    };
+    let found = file.symbols().chain(file.dynamic_symbols()).find(holds);
+    let named = found
+        .and_then(|s| Some((s.name().ok()?.to_owned(), s.address(), s.size(), s.section_index())));
+    named.ok_or_else(|| {
+        Error::failed(format!("no function with a size holds {address:#x}"))
+            .hint("give FILE:START..END, as objdump prints the addresses")
+    })
+}
+
 /// Start and size of the function `name`, and its section.
 fn function(file: &object::File<'_>, name: &str) -> Result<(u64, u64, Option<SectionIndex>)> {
     let symbols: Vec<_> = file
@@ -156,6 +194,17 @@ mod tests {
         let named = Location::Function("main".into(), 3);
         assert_eq!(Location::parse("./a.out:main+3"), Some(("./a.out", named)));
         assert_eq!(Location::parse("4801d8"), None);
+        assert_eq!(Location::parse("a.out:0x401004"), Some(("a.out", Location::At(0x40_1004))));
+    }
+
+    #[test]
+    fn an_address_names_the_block_that_holds_it() {
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let named = Location::Function("main".into(), 1);
+        // A test program of Rust has a C `main`; what it looks like is the compiler's affair.
+        let Ok(named) = read_location(&own, &named) else { return };
+        let inside = named.start + named.bytes.len() as u64 - 1;
+        assert_eq!(read_location(&own, &Location::At(inside)).unwrap(), named);
     }
 
     #[test]

@@ -38,8 +38,14 @@ fn head(out: &mut String, document: &Document) {
     let uarch = subject.uarch.as_deref().unwrap_or("processor unknown");
     let _ = writeln!(
         out,
-        "{uarch}; {} entries of reorder buffer ({}); {} iterations, {} runs",
-        subject.window, subject.window_source, document.iterations, document.runs
+        "{uarch}; {} entries of reorder buffer ({}){}",
+        subject.window,
+        subject.window_source,
+        match document.iterations {
+            // No memory is followed where there is none.
+            0 => String::new(),
+            number => format!("; {number} iterations, {} runs", document.runs),
+        }
     );
     if let Some(from) = &subject.seeded {
         let _ = writeln!(out, "initial values: {from}");

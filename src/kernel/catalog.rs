@@ -84,10 +84,17 @@ impl Catalog {
         let mnemonic = |n: &str| n.split('_').next().unwrap_or_default().to_uppercase();
         let wanted = mnemonic(name);
         let same: Vec<&str> = known.clone().filter(|n| mnemonic(n) == wanted).collect();
-        let alike = nearest(name, same.iter().copied()).or_else(|| same.first().copied());
+        let usual = || same.iter().copied().min_by_key(|name| unusual(name));
+        let alike = match name.to_uppercase() == wanted {
+            true => usual(),
+            false => nearest(name, same.iter().copied()).or_else(usual),
+        };
         Err(match alike.or_else(|| nearest(name, known.filter(|n| n.len() < 2 * name.len() + 8))) {
             Some(near) => {
-                error.hint(format!("did you mean {near}? `tdtool kernel list` has them all"))
+                let mnemonic = mnemonic(near);
+                error.hint(format!(
+                    "did you mean {near}? `tdtool kernel list {mnemonic}` has all of its kind"
+                ))
             }
             None => {
                 error.hint("`tdtool kernel list PATTERN` lists forms, for example `list 'IMUL*'`")
@@ -136,7 +143,13 @@ impl Catalog {
     /// be measured here too if `refused`, with the reason.
     pub fn list(&self, pattern: &str, refused: bool) -> Vec<Listed> {
         let pattern = pattern.to_lowercase();
-        let hit = |name: &str| matches(pattern.as_bytes(), name.to_lowercase().as_bytes());
+        // A word without stars is a mnemonic, too.
+        let word = !pattern.is_empty() && !pattern.contains(['*', '?', '_']);
+        let hit = |name: &str| {
+            let name = name.to_lowercase();
+            matches(pattern.as_bytes(), name.as_bytes())
+                || (word && name.split('_').next() == Some(pattern.as_str()))
+        };
         self.forms()
             .filter(|(name, form)| hit(name) || hit(&form.exact()))
             .map(|(name, form)| Listed {
@@ -148,6 +161,15 @@ impl Catalog {
             .filter(|listed| refused || listed.reason.is_none())
             .collect()
     }
+}
+
+/// How far a form is from what people mean by a mnemonic: 64-bit registers, then other registers,
+/// then memory; two operands before one or three.
+fn unusual(name: &str) -> (usize, usize, usize) {
+    let operands = name.split('_').skip(1);
+    let strange =
+        operands.clone().filter(|o| !o.starts_with("GPR64") && !o.starts_with("VR")).count();
+    (name.matches("MEM").count(), strange, operands.count().abs_diff(2))
 }
 
 /// Why a form cannot be measured here, if it cannot.
@@ -242,6 +264,12 @@ mod tests {
         let error = Catalog::all().find("VADDDP_VR256f64x4_VR256f64x4_VR256f64x4").err().unwrap();
         assert!(error.remedy().unwrap().contains("VADDPD_VR256"), "{error:?}");
         assert!(Catalog::all().find("").is_err());
+        let error = Catalog::all().find("imul").err().unwrap();
+        assert!(error.remedy().unwrap().contains("IMUL_GPR64i64"), "{error:?}");
+        let listed = Catalog::all().list("imul", true);
+        assert!(
+            listed.len() > 5 && listed.iter().all(|l| l.form.to_lowercase().starts_with("imul"))
+        );
     }
 
     #[test]

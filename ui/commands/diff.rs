@@ -47,9 +47,17 @@ fn read(path: &Path) -> Result<Report> {
             .because(e)
             .hint("write one with `tdtool report --format json --output FILE -- CMD`")
     };
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(|e| cannot(&e))?;
-    file.take(MAX_REPORT).read_to_string(&mut text).map_err(|e| cannot(&e))?;
+    file.take(MAX_REPORT).read_to_end(&mut bytes).map_err(|e| cannot(&e))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        let name = path.display();
+        Error::usage(format!("{name} is no report in JSON"))
+            .because("diff compares the documents of `tdtool report --format json`")
+            .hint(format!(
+                "of a session or perf.data: tdtool report {name} --format json --output {name}.json"
+            ))
+    })?;
     let mut documents = serde_json::Deserializer::from_str(&text).into_iter::<serde_json::Value>();
     let mut last = None;
     for document in &mut documents {

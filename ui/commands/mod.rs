@@ -22,7 +22,15 @@ use tdtool::{Error, Result};
 
 /// Runs the command that was asked for.
 pub fn run(cli: Cli) -> Result<ExitCode> {
-    let Some(command) = cli.command else { return drill::run(cli) };
+    let Some(command) = cli.command else {
+        if let (Some(file), false) = (&cli.file, cli.run.is_empty())
+            && let Some(command) = crate::slip::command_like(file)
+        {
+            return Err(Error::usage(format!("`{}` is no command of tdtool", file.display()))
+                .hint(format!("did you mean `tdtool {command} -- …`?")));
+        }
+        return drill::run(cli);
+    };
     let samples = &cli.samples;
     let given = !samples.thread.is_empty() || !samples.symfs.is_empty();
     if cli.file.is_some() || !cli.run.is_empty() || given {

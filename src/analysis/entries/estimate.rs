@@ -1,10 +1,8 @@
 //! From hits in a run or window to how often a block is entered, and how well that is known.
 
 use super::WINDOW;
+use crate::analysis::ratio::scaled;
 use crate::collect::breakpoints::{Counted, Known, Outcome};
-
-/// Entries of the colder place that a ratio needs.
-const LEAST: u64 = 8;
 
 /// How often a block is entered.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +35,7 @@ pub(super) fn whole(outcome: &Outcome, places: &[usize]) -> Result<Entries, Stri
         }
         Known::Whole | Known::Windows => {}
     }
-    chain(outcome, block, around, &known)
+    chain(outcome, block, around, &known, true)
         .map(|(count, error)| Entries {
             count,
             error: Some(error),
@@ -51,33 +49,28 @@ pub(super) fn whole(outcome: &Outcome, places: &[usize]) -> Result<Entries, Stri
 
 fn too_often(counted: Counted) -> String {
     format!(
-        "not known: {} entries were counted in {:.2} s, too many to count them all, and no colder \
-         place around it ran often enough beside them",
+        "not known: {} entries were counted in {:.2} s, too many to count them all, and beside them \
+         no colder place around it was entered often and evenly enough to scale by",
         counted.hits,
         counted.on.as_secs_f64()
     )
 }
 
 /// What is known of colder places, and how well, carried up to hotter ones: each time the ratio of
-/// two that were counted together.
+/// two that were counted together. `exact`: from the start of a run, whose entries are known.
 fn chain(
     outcome: &Outcome,
     block: usize,
     around: &[usize],
     known: &dyn Fn(usize) -> Option<(f64, f64)>,
+    exact: bool,
 ) -> Option<(f64, f64)> {
     let mut found: Vec<(usize, f64, f64)> = Vec::new();
     // From the coldest inwards, the block last.
     for &at in around.iter().rev().chain([&block]) {
         let direct = known(at);
         let through = |&(colder, count, error): &(usize, f64, f64)| {
-            let (hits, base, windows) = outcome.together[at][colder];
-            // A window begins and ends anywhere between two entries of the colder place: up to one
-            // entry more or less, in each window by chance (the difference of two evenly spread
-            // ends has a standard deviation of 0.41; twice that, rounded up, is 1).
-            let edge = (windows as f64).sqrt() / base as f64;
-            let ratio = hits as f64 / base as f64;
-            (base >= LEAST && hits > 0).then(|| (count * ratio, error.hypot(edge)))
+            scaled(&outcome.together[at][colder], (count, error), exact)
         };
         let best = found.iter().filter_map(through).min_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((count, error)) = direct.or(best) {
@@ -113,7 +106,7 @@ pub(super) fn rate(outcome: &Outcome, places: &[usize]) -> Result<Entries, Strin
     let around: Vec<usize> =
         around.iter().copied().filter(|a| outcome.counted[*a].known != Known::Windows).collect();
     let known = |at: usize| if at == block { None } else { known(at) };
-    chain(outcome, block, &around, &known)
+    chain(outcome, block, &around, &known, false)
         .map(|(count, error)| Entries {
             count,
             error: Some(error),
@@ -128,6 +121,7 @@ pub(super) fn rate(outcome: &Outcome, places: &[usize]) -> Result<Entries, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::breakpoints::Together;
     use std::time::Duration;
 
     /// 3,000 hits in 2 s, which took 0.4 s: 1,500 to 1,875 a second, whether they delayed the
@@ -155,18 +149,17 @@ mod tests {
                 counted(1_000, Known::Whole),
                 counted(1, Known::Whole),
             ],
-            together: vec![vec![(0, 0, 0); 4]; 4],
+            together: vec![vec![Together::default(); 4]; 4],
             ..Outcome::default()
         };
-        outcome.together[0][1] = (60_000, 60, 3);
-        outcome.together[1][2] = (90_000, 90, 1);
-        outcome.together[0][3] = (60_000, 1, 1);
+        let even = |number| vec![(10_000, 10); number];
+        outcome.together[0][1].windows = even(6);
+        outcome.together[1][2] = Together { first: (10_000, 10), windows: even(8) };
+        outcome.together[0][3].windows = vec![(60_000, 1)];
         let entries = whole(&outcome, &[0, 1, 2, 3]).expect("known");
         let found = entries.error.expect("known");
         assert!((entries.count - 1e9).abs() < 1.0, "{entries:?}");
-        // 3 windows of 60 entries, then 1 of 90, independent of one another.
-        let error = (3.0f64 / 3600.0 + 1.0 / 8100.0).sqrt();
-        assert!((found - error).abs() < 1e-9, "{entries:?}");
+        assert!(found < 1e-9, "windows that are all alike: {entries:?}");
         assert!(whole(&outcome, &[0, 3]).unwrap_err().starts_with("not known"));
         assert_eq!(whole(&outcome, &[2]).map(|e| (e.count, e.error)), Ok((1_000.0, Some(0.0))));
         // What a child did before it was found is unknown: no error can be told.

@@ -177,7 +177,10 @@ impl TscClock {
             let short: Vec<f64> = pairs.iter().map(|p| p.1).collect();
             let other = Self::multiply_cycles() / (trimmed_mean(&long) - trimmed_mean(&short));
             let apart = (other / ratio - 1.0).abs();
-            if apart.is_nan() || apart > 0.05 {
+            if !apart.is_finite() {
+                return Err("the multiply chain took no time: the clock changed".to_owned());
+            }
+            if apart > 0.05 {
                 return Err(format!(
                     "the two calibration chains disagree by {:.1} %: the clock changed",
                     apart * 100.0

@@ -9,9 +9,9 @@
 //! | `cost.rs` | what one hit costs here |
 //!
 //! Each hit costs a debug exception: microseconds. A place that is reached millions of times is
-//! therefore counted in short windows only, and how often it is reached in the whole run follows
-//! from a colder place that is counted throughout: entries of the hot one for each of the cold one,
-//! times the entries of the cold one.
+//! therefore counted at the start of a run, and then in short windows all over the rest of it; how
+//! often it is reached in that rest follows from a colder place that is counted throughout: entries
+//! of the hot one for each of the cold one in the windows, times the entries of the cold one.
 
 mod cost;
 mod place;
@@ -22,6 +22,7 @@ pub use cost::cost;
 pub use run::{of_command, of_process};
 pub use tally::{Counted, Known};
 
+use crate::collect::Exit;
 use std::time::Duration;
 
 /// A place in a file.
@@ -42,19 +43,20 @@ pub struct Limits {
     pub window: u64,
     /// Longest window.
     pub longest: Duration,
-    /// Time between windows.
+    /// Mean time between windows.
     pub pause: Duration,
 }
 
 /// At some 9 µs a hit (measured on a virtual machine; bare metal takes about one): half a second at
-/// the start, then a tenth of the time.
+/// the start, then a sixth of the time. Windows are short so that there are many of them: how much
+/// they differ is what the error comes from.
 impl Default for Limits {
     fn default() -> Self {
         Self {
             first: 50_000,
-            window: 5_000,
+            window: 3_000,
             longest: Duration::from_millis(100),
-            pause: Duration::from_millis(400),
+            pause: Duration::from_millis(150),
         }
     }
 }
@@ -64,10 +66,21 @@ impl Default for Limits {
 pub struct Outcome {
     /// For each site.
     pub counted: Vec<Counted>,
-    /// For sites `s` and `a`: hits of both while both were counted, and in how many windows.
-    pub together: Vec<Vec<(u64, u64, u64)>>,
+    /// For sites `s` and `a`: hits of both while both were counted.
+    pub together: Vec<Vec<Together>>,
     /// Wall time.
     pub wall: Duration,
     /// A signal ended it.
     pub interrupted: Option<i32>,
+    /// How the command ended; `None` of a live process, and where nobody can tell.
+    pub exit: Option<Exit>,
+}
+
+/// Hits of two places, the hotter one first, while both were counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Together {
+    /// From the start until one of them was counted in windows alone.
+    pub first: (u64, u64),
+    /// Each window after that, in order of time.
+    pub windows: Vec<(u64, u64)>,
 }

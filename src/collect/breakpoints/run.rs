@@ -130,8 +130,8 @@ pub fn of_command(
     }
     let interrupted = counting.interrupted;
     let outcome = counting.tally.finish(interrupted);
-    child.reap();
-    Ok(outcome)
+    let exit = child.reap().map(|(exit, _)| exit);
+    Ok(Outcome { exit, ..outcome })
 }
 
 /// Follows a traced command from its exec until all files are mapped, and lets it go.

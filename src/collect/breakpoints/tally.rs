@@ -1,6 +1,6 @@
 //! Counting in turns: who is counted when, and who beside whom.
 
-use super::{Limits, Outcome};
+use super::{Limits, Outcome, Together};
 use crate::collect::perf::Breakpoint;
 use std::time::{Duration, Instant};
 
@@ -39,15 +39,22 @@ struct Turn {
     last: u64,
     window_hits: u64,
     since: Option<Instant>,
+    /// How long it is off after a window.
+    pause: Duration,
     counted: Counted,
 }
+
+/// Most windows that are kept of two places; more are merged two by two.
+const MOST_WINDOWS: usize = 4096;
 
 /// Places being counted.
 pub struct Tally {
     turns: Vec<Turn>,
     limits: Limits,
     cost: Duration,
-    together: Vec<Vec<(u64, u64, u64)>>,
+    together: Vec<Vec<Together>>,
+    /// For a linear congruential generator: the pauses are not all alike.
+    chance: u32,
     ticked: Instant,
     begin: Instant,
 }
@@ -60,7 +67,8 @@ impl Tally {
             turns: (0..sites).map(|_| Turn::default()).collect(),
             limits,
             cost,
-            together: vec![vec![(0, 0, 0); sites]; sites],
+            together: vec![vec![Together::default(); sites]; sites],
+            chance: 1,
             ticked: now,
             begin: now,
         }
@@ -78,7 +86,9 @@ impl Tally {
             turn.counted.known = known;
             turn.on = true;
             turn.since = Some(Instant::now());
-            self.open_windows(at);
+            if self.ticked > self.begin {
+                self.open_windows(at);
+            }
         } else if known == Known::Late && turn.counted.known == Known::Whole {
             // Another process has the file, too; its first instructions went by.
             turn.counted.known = Known::Late;
@@ -110,35 +120,52 @@ impl Tally {
             for other in 0..self.turns.len() {
                 if other != at && self.turns[other].on {
                     let pair = &mut self.together[at][other];
-                    (pair.0, pair.1) = (pair.0 + hits[at], pair.1 + hits[other]);
+                    let sums = pair.windows.last_mut().unwrap_or(&mut pair.first);
+                    *sums = (sums.0 + hits[at], sums.1 + hits[other]);
                 }
             }
         }
         for at in 0..self.turns.len() {
-            self.turn(at, now);
+            self.end_window(at, now);
         }
+        self.begin_windows(now);
     }
 
-    /// Ends or begins the window of one place.
-    fn turn(&mut self, at: usize, now: Instant) {
-        let Limits { first, window, longest, pause } = self.limits;
+    /// Ends the window of a place that has had enough. It ends after a while even if the place was
+    /// not reached: else every window would be where the place is reached first after a time.
+    fn end_window(&mut self, at: usize, now: Instant) {
+        let Limits { first, window, longest, .. } = self.limits;
         let turn = &mut self.turns[at];
-        let Some(since) = turn.since else { return };
+        let Some(since) = turn.since.filter(|_| turn.on) else { return };
         let in_windows = turn.counted.known == Known::Windows;
         let most = if in_windows { window } else { first };
-        let too_long = in_windows && turn.window_hits > 0 && now - since > longest;
-        if turn.on && (turn.window_hits >= most || too_long) {
+        if turn.window_hits >= most || (in_windows && now - since > longest) {
             turn.breakpoints.iter_mut().for_each(Breakpoint::disable);
             // What came between the reading and the stop belongs to no window.
             turn.last = turn.sum();
             turn.counted.known = Known::Windows;
+            turn.pause = self.limits.pause.mul_f64(chance(&mut self.chance));
             (turn.on, turn.window_hits, turn.since) = (false, 0, Some(now));
-        } else if !turn.on && now - since >= pause {
-            // What one that was added meanwhile has counted belongs to no window either.
-            turn.last = turn.sum();
-            turn.breakpoints.iter_mut().for_each(Breakpoint::enable);
-            (turn.on, turn.since) = (true, Some(Instant::now()));
-            self.open_windows(at);
+        }
+    }
+
+    /// Begins the windows of all places that are off, together, as it is the ratio of two that
+    /// tells; when the last of them has paused long enough.
+    fn begin_windows(&mut self, now: Instant) {
+        let off = |t: &Turn| !t.on && t.since.is_some();
+        let rested = |t: &Turn| t.since.is_some_and(|since| now - since >= t.pause);
+        if !self.turns.iter().any(off) || !self.turns.iter().filter(|t| off(t)).all(rested) {
+            return;
+        }
+        for at in 0..self.turns.len() {
+            let turn = &mut self.turns[at];
+            if off(turn) {
+                // What one that was added meanwhile has counted belongs to no window either.
+                turn.last = turn.sum();
+                turn.breakpoints.iter_mut().for_each(Breakpoint::enable);
+                (turn.on, turn.since) = (true, Some(Instant::now()));
+                self.open_windows(at);
+            }
         }
     }
 
@@ -146,8 +173,8 @@ impl Tally {
     fn open_windows(&mut self, at: usize) {
         for other in 0..self.turns.len() {
             if other != at && self.turns[other].on {
-                self.together[at][other].2 += 1;
-                self.together[other][at].2 += 1;
+                open_window(&mut self.together[at][other].windows);
+                open_window(&mut self.together[other][at].windows);
             }
         }
     }
@@ -160,8 +187,27 @@ impl Tally {
             together: self.together,
             wall: self.begin.elapsed(),
             interrupted,
+            exit: None,
         }
     }
+}
+
+/// One more window.
+fn open_window(windows: &mut Vec<(u64, u64)>) {
+    if windows.len() == MOST_WINDOWS {
+        let merged = windows
+            .chunks(2)
+            .map(|two| two.iter().fold((0, 0), |sum, window| (sum.0 + window.0, sum.1 + window.1)));
+        *windows = merged.collect();
+    }
+    windows.push((0, 0));
+}
+
+/// The next of some numbers between 0.5 and 1.5, all over: windows that came at even times could
+/// be in step with the program (constants: Numerical Recipes, 2nd edition, section 7.1).
+fn chance(state: &mut u32) -> f64 {
+    *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    0.5 + f64::from(*state) / (f64::from(u32::MAX) + 1.0)
 }
 
 impl Turn {

@@ -102,6 +102,10 @@ impl Child {
             } else {
                 "no such program in PATH; give its path, as in ./program"
             }),
+            // execvp(3): some folder of PATH cannot be searched, and no other has it.
+            Errno::EACCES if !name.as_bytes().contains(&b'/') => failed(errno)
+                .because("no program of this name that may be run is in PATH")
+                .hint("give its path, as in ./program; some folders of PATH cannot be searched"),
             Errno::EACCES => failed(errno).hint("chmod +x makes a file executable"),
             Errno::ENOEXEC => failed(errno).hint("a script needs a first line such as #!/bin/sh"),
             other => failed(other),

@@ -19,7 +19,7 @@ const VALUES: &str = "Initial values and pages";
 #[group(skip)]
 #[command(group = clap::ArgGroup::new("input").required(true))]
 pub struct BlockArgs {
-    /// Hexadecimal bytes; FILE:START..END, FILE:FUNCTION[+N] or a FILE with IACA markers; `-`: code on standard input
+    /// Hexadecimal bytes; FILE:START..END, FILE:0xADDRESS, FILE:FUNCTION[+N] or a FILE with IACA markers; `-`: code on standard input
     #[arg(group = "input", help_heading = INPUT)]
     pub block: Option<String>,
     /// Assembly, Intel syntax, one instruction per line or `;` (needs `as`)

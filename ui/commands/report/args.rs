@@ -148,7 +148,8 @@ impl ReportArgs {
 
     /// The live measurement they ask for.
     pub fn live(&self, global: &Global) -> Result<LiveAsk> {
-        let to_stdout = self.output.is_none() && self.format != Format::Text;
+        let document = self.output.is_none() && self.format != Format::Text;
+        let to_stdout = document || self.code.folds_to_stdout();
         Ok(LiveAsk {
             multiplex: !self.no_multiplex,
             drilldown: self.drilldown,

@@ -38,7 +38,7 @@ pub struct CodeArgs {
     /// Look for the recorded programs below this folder first; repeatable
     #[arg(long, value_name = "DIR", help_heading = "Where the time goes")]
     pub symfs: Vec<PathBuf>,
-    /// Write folded stacks for flame graphs to FILE, and no report unless more is asked for
+    /// Write folded stacks for flame graphs to FILE (- is standard output), and no report unless more is asked for
     #[arg(long, value_name = "FILE", help_heading = "Where the time goes")]
     pub folded: Option<PathBuf>,
     /// Say nothing about code; a live measurement is not sampled
@@ -50,6 +50,11 @@ impl CodeArgs {
     /// Whether a live measurement needs call chains.
     pub fn wants_chains(&self) -> bool {
         self.callers.is_some() || self.folded.is_some()
+    }
+
+    /// Whether folded stacks go to standard output.
+    pub fn folds_to_stdout(&self) -> bool {
+        self.folded.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 
     /// What they ask of the engine; `None` with `--no-code`.

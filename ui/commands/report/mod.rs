@@ -73,7 +73,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
 /// Where the folded stacks are.
 #[allow(clippy::print_stderr)]
 fn tell_stacks(args: &ReportArgs) {
-    if let Some(path) = args.code.folded.as_ref().filter(|p| p.exists()) {
+    if let Some(path) = args.code.folded.as_ref().filter(|p| p.as_os_str() != "-" && p.exists()) {
         eprintln!("note:  the folded stacks are in {}", path.display());
     }
 }

@@ -1,0 +1,43 @@
+//! Slips on the command line: a command that is nearly one, an option that belongs to another.
+
+use crate::cli::Cli;
+use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::path::Path;
+
+/// The command of tdtool that a word is nearly, if no file has that name.
+pub fn command_like(word: &Path) -> Option<String> {
+    let word = word.to_str().filter(|_| !word.exists())?;
+    let cli = Cli::command();
+    let names: Vec<&str> =
+        cli.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name).collect();
+    tdtool::error::nearest(word, names).map(str::to_owned)
+}
+
+/// Ends as clap does; of an option that `tdtool report` has, that is told first.
+pub fn exit(error: &clap::Error) -> ! {
+    if let Some(option) = option_of_report(error) {
+        let what = format!("`{option}` is an option of a command, and none is named");
+        crate::failure::tell("error", &what, None, Some(&format!("tdtool report {option}")));
+        std::process::exit(2);
+    }
+    error.exit()
+}
+
+/// The unknown option, if nothing but options came before it and `tdtool report` has it.
+fn option_of_report(error: &clap::Error) -> Option<String> {
+    let first = std::env::args().nth(1)?;
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let cli = Cli::command();
+    let report = cli.find_subcommand("report")?;
+    let known = report.get_arguments().any(|argument| {
+        argument.get_short().is_some_and(|short| *option == format!("-{short}"))
+            || argument.get_long().is_some_and(|long| *option == format!("--{long}"))
+    });
+    (known && first == *option).then(|| option.clone())
+}
