@@ -1,5 +1,7 @@
 //! What people are told who mistype, or stand in the wrong place.
 
+#![allow(clippy::print_stderr)]
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

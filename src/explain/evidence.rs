@@ -67,8 +67,8 @@ impl Explainer {
         let evidence = Evidence {
             time,
             front_end: known(subject.report, FRONT_END),
-            registers: chain(&analysis, false).map(|r| Chain::of(r)),
-            memory: chain(&analysis, true).map(|r| Chain::of(r)),
+            registers: chain(&analysis, false).map(Chain::of),
+            memory: chain(&analysis, true).map(Chain::of),
             ..Evidence::default()
         };
         let (bounds, missing) = (Vec::new(), Vec::new());
