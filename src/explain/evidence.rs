@@ -168,7 +168,7 @@ impl Explainer {
             return Ok(None);
         };
         let cycles = Cycles { best: cycles.cycles, low: cycles.low, high: cycles.high };
-        let floor = report.bounded_by.as_ref().filter(|b| b.binding).map(|b| b.high);
+        let floor = report.bounded_by.as_ref().map(|b| b.high);
         let mut how =
             "measured: the same instructions with registers and memory of their own".to_owned();
         if let Some(bounded) = &report.bounded_by {

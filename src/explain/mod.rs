@@ -21,6 +21,7 @@ mod nodes;
 mod variants;
 mod what_if;
 
+use model::with_jump;
 pub use model::{Chain, Class, Cycles, Evidence, Judgement, judge};
 
 use crate::Result;
@@ -111,7 +112,11 @@ impl Explainer {
             return Ok(());
         }
         let found = self.evidence(&subject)?;
-        let judgement = judge(&found.evidence);
+        let mut judgement = judge(&found.evidence);
+        if let (Some(_), Some(whole), Some(rest)) = (&body, cycles(report), cycles(subject.report))
+        {
+            judgement = with_jump(judgement, whole, rest);
+        }
         if what_if {
             report.what_if = self.what_if(&subject, &found)?;
         }
@@ -145,6 +150,11 @@ impl Explainer {
     fn window(&self) -> u32 {
         window(self.uarch.as_deref()).entries
     }
+}
+
+/// The headline of a report.
+fn cycles(report: &Report) -> Option<Cycles> {
+    report.throughput.as_ref().map(|t| Cycles { best: t.cycles, low: t.low, high: t.high })
 }
 
 #[cfg(target_arch = "x86_64")]
