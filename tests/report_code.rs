@@ -300,11 +300,14 @@ fn every_entry_of_a_block_is_counted() {
 fn a_block_that_is_too_hot_to_be_counted_follows_from_its_loops() {
     let Some(report) = counted(["1", "40000"]) else { return };
     let block = block(&report, "nested").expect("the innermost loop");
-    let (entries, error) = (block["entries"].as_f64(), block["entries_error"].as_f64());
-    let (entries, error) = (entries.expect("known"), error.expect("known"));
-    // 40,000 times 3,000; the first 50,000 entries alone are of more than 16 turns of the outer loop.
-    assert!(error > 0.0 && error < 0.2, "{block}");
-    // The error is that of two standard deviations: half as much again is hardly ever exceeded.
+    let Some(entries) = block["entries"].as_f64() else {
+        // Windows that hold few turns of the outer loop tell nothing, and that is said.
+        let how = block["entries_how"].as_str().unwrap_or_default();
+        assert!(how.starts_with("not known"), "{block}");
+        return;
+    };
+    // 40,000 times 3,000. Half as much again as a 95 % interval is hardly ever exceeded.
+    let error = block["entries_error"].as_f64().expect("an error beside it");
     assert!((entries / 1.2e8 - 1.0).abs() <= 1.5 * error, "{block}");
 }
 
