@@ -12,7 +12,7 @@ use super::document::{Holds, Invariant};
 use super::engine::{BLOCK_CODE, Segment};
 use super::failure::explain;
 use super::profile::Profiler;
-use super::program::{self, Needs, Shape};
+use super::program::{self, Needs};
 use super::sandbox::Ended;
 use crate::Result;
 use crate::code::Block;
@@ -60,16 +60,7 @@ impl Profiler {
     ) -> Result<std::result::Result<Stopped, Failure>> {
         let (physical, pages) = (self.options.physical_pages, self.options.page_limit);
         self.engine.again(&found.values, &found.lines, physical, pages)?;
-        let shape = Shape {
-            block,
-            needs,
-            copies: found.copies,
-            lines: !found.lines.is_empty(),
-            reseeded: &found.reseeded,
-            taken: &found.taken,
-            start: BLOCK_CODE,
-            rip_area: found.rip_area,
-        };
+        let shape = found.shape(block, needs, found.copies, BLOCK_CODE);
         let program = program::checked(&shape);
         self.engine.worker()?.write(program.start, &program.bytes);
         let segment = Segment { entry: program.start, repeat: 1 };

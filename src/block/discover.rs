@@ -42,6 +42,26 @@ pub struct Found {
 }
 
 impl Found {
+    /// How `copies` of the block are built so that they run as these did, at `start` in the region.
+    pub fn shape<'a>(
+        &'a self,
+        block: &'a Block,
+        needs: &'a Needs,
+        copies: usize,
+        start: usize,
+    ) -> Shape<'a> {
+        Shape {
+            block,
+            needs,
+            copies,
+            lines: !self.lines.is_empty(),
+            reseeded: &self.reseeded,
+            taken: &self.taken,
+            start,
+            rip_area: self.rip_area,
+        }
+    }
+
     /// Whether every instruction accesses the same addresses in every copy but the first, and the
     /// final jump goes the same way in all of them, as far
     /// as the trace tells.
@@ -148,16 +168,7 @@ pub fn replay(
     found: &Found,
     options: &Options,
 ) -> Result<std::result::Result<(), Failure>> {
-    let shape = Shape {
-        block,
-        needs,
-        copies: found.copies,
-        lines: !found.lines.is_empty(),
-        reseeded: &found.reseeded,
-        taken: &found.taken,
-        start: BLOCK_CODE,
-        rip_area: found.rip_area,
-    };
+    let shape = found.shape(block, needs, found.copies, BLOCK_CODE);
     let program = program::replay(&shape);
     engine.worker()?.write(program.start, &program.bytes);
     let (ended, _) = engine.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)])?;

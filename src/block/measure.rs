@@ -7,7 +7,7 @@ use super::counter::Counter;
 use super::discover::{Failure, Found, explain};
 use super::engine::{BLOCK_CODE, Engine, Segment};
 use super::kept::{Round, keep};
-use super::program::{self, Needs, Program, Shape};
+use super::program::{self, Needs, Program};
 use super::sandbox::Ended;
 use super::sandbox::layout::{self as at};
 use super::timed::Timed;
@@ -87,7 +87,7 @@ pub fn unrolled(
         single: false,
     };
     let build = |copies, start| {
-        let shape = shape(block, needs, found, copies, start);
+        let shape = found.shape(block, needs, copies, start);
         match how {
             Repeat::Restored => program::unrolled(&shape),
             Repeat::Counted(counter) => program::looped(&shape, counter, COUNTED_WARM),
@@ -138,7 +138,7 @@ pub fn looped(
     };
     let mut start = BLOCK_CODE;
     for offset in [0, 32] {
-        let shape = shape(block, needs, found, copies, start + offset);
+        let shape = found.shape(block, needs, copies, start + offset);
         let program = program::looped(&shape, counter, LOOP_WARM.min(long));
         start = program.end().next_multiple_of(64) + 64;
         let segment = |repeat| Segment { entry: program.start, repeat };
@@ -146,25 +146,6 @@ pub fn looped(
         form.programs.push(program);
     }
     form
-}
-
-fn shape<'a>(
-    block: &'a Block,
-    needs: &'a Needs,
-    found: &'a Found,
-    copies: usize,
-    start: usize,
-) -> Shape<'a> {
-    Shape {
-        block,
-        needs,
-        copies,
-        lines: !found.lines.is_empty(),
-        reseeded: &found.reseeded,
-        taken: &found.taken,
-        start,
-        rip_area: found.rip_area,
-    }
 }
 
 impl Form {
