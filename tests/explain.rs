@@ -123,7 +123,9 @@ fn breaking_the_chain_that_binds_lowers_the_time() {
     let Some(document) = settled("imul rax,rbx; add rcx,rbx", &["--what-if"], good) else { return };
     let time = document["throughput"]["cycles"].as_f64().unwrap();
     let left = broken(&document).unwrap()["cycles"].as_f64().unwrap();
-    assert!(left < 0.6 * time, "{left} of {time}");
+    // One port multiplies: 1 cycle by hand; up to 1.8 are measured where the scheduler gives that port
+    // to the others, too. With the chain it would be 3.
+    assert!(left < 0.8 * time, "{left} of {time}");
 }
 
 #[test]
