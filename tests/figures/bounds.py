@@ -56,15 +56,18 @@ def main():
 
 
 def kept(loops, args):
-    """What was measured, or is measured now."""
+    """What was measured, or is measured now; what is kept is there for the next run if this one is ended."""
+    found = {}
     if args.kept and os.path.exists(args.kept):
         with open(args.kept) as file:
-            return json.load(file)
-    found = [measure(row, args) for row in loops]
-    if args.kept:
-        with open(args.kept, "w") as file:
-            json.dump(found, file)
-    return found
+            found = json.load(file)
+    for row in loops:
+        if row["name"] not in found:
+            found[row["name"]] = measure(row, args)
+            if args.kept:
+                with open(args.kept, "w") as file:
+                    json.dump(found, file)
+    return [found[row["name"]] for row in loops]
 
 
 def measure(row, args):

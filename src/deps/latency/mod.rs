@@ -170,6 +170,9 @@ pub enum Forward {
     Few,
     /// General-purpose registers, many such pairs.
     Many,
+    /// General-purpose registers, loaded two iterations later or more: several values are on
+    /// their way at once, and the loads ask before their stores have the data.
+    Far,
     /// 16 bytes of a vector register or fewer.
     Xmm,
     /// 32 bytes or more.
@@ -180,12 +183,13 @@ pub enum Forward {
 
 impl Forward {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Stack,
         Self::Slot,
         Self::Update,
         Self::Few,
         Self::Many,
+        Self::Far,
         Self::Xmm,
         Self::Ymm,
         Self::Blocked,
@@ -199,6 +203,7 @@ impl Forward {
             Self::Update => "update",
             Self::Few => "few",
             Self::Many => "many",
+            Self::Far => "far",
             Self::Xmm => "xmm",
             Self::Ymm => "ymm",
             Self::Blocked => "blocked",

@@ -86,6 +86,9 @@ fn class(
     } else if stack {
         return Class::one(Forward::Stack);
     }
+    if carried.delta >= 2 && latencies.tells(Forward::Far) {
+        return Class::one(Forward::Far);
+    }
     match pairs {
         ..=FEW => Class::one(Forward::Few),
         MANY.. => Class::one(Forward::Many),
