@@ -33,15 +33,29 @@ const FEW: usize = 12;
 /// From so many on it is slow.
 const MANY: usize = 32;
 
-/// The class of each dependency.
-pub fn classes(code: &Code, carried: &[Carried], latencies: &Latencies) -> Vec<Class> {
+/// The class of each dependency; `is_short` tells by its number whether there is little arithmetic
+/// between its load and the next store.
+pub fn classes(
+    code: &Code,
+    carried: &[Carried],
+    latencies: &Latencies,
+    mut is_short: impl FnMut(usize) -> bool,
+) -> Vec<Class> {
     if carried.is_empty() {
         return Vec::new();
     }
     let general = |c: &&Carried| access(code, c).is_some_and(|a| a.bytes <= 8);
     let pairs = carried.iter().filter(general).count();
     let frame = !writes(code, 5);
-    carried.iter().map(|c| class(code, c, pairs, frame, latencies)).collect()
+    let one = |(number, c)| {
+        let class = class(code, c, pairs, frame, latencies);
+        let buffered = matches!(class.least, Forward::Few | Forward::Many);
+        match buffered && latencies.tells(Forward::Short) && is_short(number) {
+            true => Class::one(Forward::Short),
+            false => class,
+        }
+    };
+    carried.iter().enumerate().map(one).collect()
 }
 
 fn access<'a>(code: &'a Code, carried: &Carried) -> Option<&'a Access> {
@@ -85,9 +99,6 @@ fn class(
         }
     } else if stack {
         return Class::one(Forward::Stack);
-    }
-    if carried.delta >= 2 && latencies.tells(Forward::Far) {
-        return Class::one(Forward::Far);
     }
     match pairs {
         ..=FEW => Class::one(Forward::Few),

@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `graph` | values, and how long one takes to the next |
 //! | `forward` | how stored values reach their loads |
+//! | `between` | how much arithmetic lies between a load and its store |
 //! | `components` | the parts of the graph in which values come back to themselves |
 //! | `ratio` | the slowest cycle: latencies over iterations |
 
+mod between;
 mod components;
 mod forward;
 mod graph;
