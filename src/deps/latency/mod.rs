@@ -172,8 +172,8 @@ pub enum Forward {
     Few,
     /// General-purpose registers, many such pairs.
     Many,
-    /// General-purpose registers, one or two cycles of arithmetic between the load and the store
-    /// that its value goes to.
+    /// General-purpose registers, a single cycle of arithmetic between the load and the store that
+    /// its value goes to.
     Short,
     /// 16 bytes of a vector register or fewer.
     Xmm,

@@ -3,8 +3,8 @@
 
 use super::graph::Way;
 
-/// Cycles of arithmetic that count as short, from one up to this.
-const SHORT: f64 = 2.0;
+/// What of two cycles and more is no longer short.
+const LONG: f64 = 2.0;
 
 /// The ways through registers and flags, by where they begin.
 pub struct Between {
@@ -26,13 +26,13 @@ impl Between {
     }
 
     /// Whether from one of these values, each computed so many cycles behind its load, the next
-    /// store is one or two cycles of arithmetic away from the load: neither none nor more.
+    /// store is one cycle of arithmetic away from the load: neither none nor two.
     pub fn is_short(&self, mut ahead: Vec<(usize, f64)>) -> bool {
         let mut least = f64::INFINITY;
         let mut seen: Vec<(usize, f64)> = Vec::new();
         while let Some((node, cycles)) = ahead.pop() {
             let known = seen.iter().position(|(other, _)| *other == node);
-            if cycles > SHORT || known.is_some_and(|at| seen[at].1 <= cycles) {
+            if cycles >= LONG || known.is_some_and(|at| seen[at].1 <= cycles) {
                 continue;
             }
             match known {
@@ -44,6 +44,6 @@ impl Between {
             }
             ahead.extend(self.ways[node].iter().map(|(to, latency)| (*to, cycles + latency)));
         }
-        (1.0..=SHORT).contains(&least)
+        (1.0..LONG).contains(&least)
     }
 }

@@ -33,8 +33,8 @@ const FEW: usize = 12;
 /// From so many on it is slow.
 const MANY: usize = 32;
 
-/// The class of each dependency; `is_short` tells by its number whether there is little arithmetic
-/// between its load and the next store.
+/// The class of each dependency; `is_short` tells by its number whether there is a single cycle of
+/// arithmetic between its load and the next store.
 pub fn classes(
     code: &Code,
     carried: &[Carried],
@@ -50,7 +50,8 @@ pub fn classes(
     let one = |(number, c)| {
         let class = class(code, c, pairs, frame, latencies);
         let buffered = matches!(class.least, Forward::Few | Forward::Many);
-        match buffered && latencies.tells(Forward::Short) && is_short(number) {
+        let even = access(code, c).is_none_or(|load| !drifts(code, load));
+        match buffered && even && latencies.tells(Forward::Short) && is_short(number) {
             true => Class::one(Forward::Short),
             false => class,
         }
@@ -141,6 +142,13 @@ fn is_slot(code: &Code, carried: &Carried, load: &Access) -> bool {
     };
     let near = carried.delta <= 1 && !relative(carried.reader) && !relative(carried.writer);
     near && known(load) && stores(code, carried).any(known)
+}
+
+/// Whether the base moves by a constant that is no multiple of the size: on Golden Cove a sum then
+/// takes no longer than a copy.
+fn drifts(code: &Code, load: &Access) -> bool {
+    let size = i64::from(load.bytes.max(1));
+    load.index == Register::None && step(code, load.base).is_some_and(|s| s % size != 0)
 }
 
 /// By how much an iteration moves a base register, if only by constants.
