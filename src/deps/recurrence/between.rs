@@ -5,10 +5,12 @@ use super::graph::Way;
 
 /// What of two cycles and more is no longer short.
 const LONG: f64 = 2.0;
+/// A path to the store may go round the loop once: iterations that it may touch.
+const ITERATIONS: usize = 2;
 
 /// The ways through registers and flags, by where they begin.
 pub struct Between {
-    ways: Vec<Vec<(usize, f64)>>,
+    ways: Vec<Vec<(usize, f64, u32)>>,
     stored: Vec<bool>,
 }
 
@@ -17,7 +19,7 @@ impl Between {
     pub fn of(nodes: usize, ways: &[Way], stored: impl Iterator<Item = usize>) -> Self {
         let mut between = Self { ways: vec![Vec::new(); nodes], stored: vec![false; nodes] };
         for way in ways {
-            between.ways[way.from].push((way.to, way.latency.low));
+            between.ways[way.from].push((way.to, way.latency.low, way.delta));
         }
         for node in stored {
             between.stored[node] = true;
@@ -25,25 +27,28 @@ impl Between {
         between
     }
 
-    /// Whether from one of these values, each computed so many cycles behind its load, the next
-    /// store is one cycle of arithmetic away from the load: neither none nor two.
-    pub fn is_short(&self, mut ahead: Vec<(usize, f64)>) -> bool {
-        let mut least = f64::INFINITY;
-        let mut seen: Vec<(usize, f64)> = Vec::new();
-        while let Some((node, cycles)) = ahead.pop() {
-            let known = seen.iter().position(|(other, _)| *other == node);
-            if cycles >= LONG || known.is_some_and(|at| seen[at].1 <= cycles) {
+    /// Whether from these values, each computed so many cycles behind its load, the longest path
+    /// to a store is one cycle: neither none nor two.
+    pub fn is_short(&self, loaded: Vec<(usize, f64)>) -> bool {
+        let mut most = vec![[None; ITERATIONS]; self.stored.len()];
+        let mut ahead: Vec<(usize, f64, usize)> =
+            loaded.into_iter().map(|(node, cycles)| (node, cycles, 0)).collect();
+        let mut longest = 0.0;
+        while let Some((node, cycles, iteration)) = ahead.pop() {
+            // Beyond `LONG` nothing is told apart, so each value is met a few times at most.
+            let cycles = f64::min(cycles, LONG);
+            if iteration >= ITERATIONS || most[node][iteration].is_some_and(|m| m >= cycles) {
                 continue;
             }
-            match known {
-                Some(at) => seen[at].1 = cycles,
-                None => seen.push((node, cycles)),
-            }
+            most[node][iteration] = Some(cycles);
             if self.stored[node] {
-                least = least.min(cycles);
+                longest = f64::max(longest, cycles);
             }
-            ahead.extend(self.ways[node].iter().map(|(to, latency)| (*to, cycles + latency)));
+            let next = self.ways[node].iter();
+            ahead.extend(next.map(|(to, latency, delta)| {
+                (*to, cycles + latency, iteration + usize::try_from(*delta).unwrap_or(ITERATIONS))
+            }));
         }
-        (1.0..LONG).contains(&least)
+        (1.0..LONG).contains(&longest)
     }
 }

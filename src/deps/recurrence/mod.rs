@@ -14,6 +14,8 @@ mod components;
 mod forward;
 mod graph;
 mod ratio;
+#[cfg(test)]
+mod tests;
 
 pub use graph::Way;
 
