@@ -2,8 +2,8 @@
 //! execution units and adds the constant where the value is used. Most instructions do that in no
 //! time; shifts and conditional moves do not, and a store needs the sum made first.
 //!
-//! Measured in chains of four (tests/figures/pending.csv); shifts by a count that was made by an
-//! immediate are slow by the same amount ("The Alder Lake SHLX anomaly", tavianator.com, 2025).
+//! Measured in chains of four (tests/figures/native_chains.py). That shifts are slow where their count was made
+//! so is known ("The Alder Lake SHLX anomaly", tavianator.com, 2025).
 
 use super::{Latency, Output, Source};
 use iced_x86::{ConditionCode, Instruction, Mnemonic};
