@@ -107,7 +107,8 @@ impl Catalog {
     /// # Errors
     /// No kernel is made with such operands.
     pub fn form_of(&self, instruction: &iced_x86::Instruction) -> Result<Form> {
-        use super::form::{Memory, is_address};
+        use super::form::{INDEXED, Memory, is_address};
+        use crate::deps::latency::Form as LatencyForm;
         let code = instruction.code();
         let is_memory = |i| instruction.op_kind(i) == iced_x86::OpKind::Memory;
         let memory = (0..instruction.op_count()).any(is_memory);
@@ -118,8 +119,14 @@ impl Catalog {
             (true, false) => Memory::Indexed(scale),
             (true, true) => Memory::Full(scale),
         };
-        let memory = if memory { shape } else { Memory::None };
-        let form = Form { code, memory, lock: instruction.has_lock_prefix() };
+        let lock = instruction.has_lock_prefix();
+        let memory = match memory {
+            true if !is_address(code) && indexed && !lock => INDEXED,
+            true => shape,
+            false => Memory::None,
+        };
+        let mask = LatencyForm::of(instruction).mask;
+        let form = Form { code, memory, lock, mask };
         match self.names.contains_key(&form) {
             true => Ok(form),
             false => Err(Error::failed(format!("no kernel is made of {code:?}"))

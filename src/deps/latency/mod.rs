@@ -32,7 +32,7 @@ mod shipped;
 mod tests;
 
 pub use calibration::{Calibration, Identity, Value};
-pub use form::Form;
+pub use form::{Address, Form, Mask};
 
 use crate::code::effects::{Effects, Read, Role, Write};
 use iced_x86::Instruction;
@@ -243,9 +243,8 @@ impl Latencies {
         input: Input,
         output: Output,
     ) -> Latency {
-        let form = Form::of(instruction);
-        if let Some(value) = self.measured.as_ref().and_then(|m| m.value(form, input, output)) {
-            return Latency::measured(value);
+        if let Some(measured) = self.measured(instruction, effects, input, output) {
+            return measured;
         }
         if effects.breaks_dependency && matches!(input, Input::Register | Input::Memory) {
             return Latency::table(0.0, "breaks the dependency");
@@ -286,19 +285,56 @@ impl Latencies {
         read: &Read,
         write: &Write,
     ) -> Latency {
-        let pair = self.shipped.and_then(|t| t.chained(producer, instruction));
-        let through = (Input::of(read), Output::of(write));
-        match pair {
-            Some((chained, apart)) if through == (Some(Input::Register), Output::Register) => {
-                let Some(own) = chained else { return apart };
-                let form = Form::of(instruction);
-                let measured = self.measured.as_ref();
-                measured
-                    .and_then(|m| m.value(form, Input::Register, Output::Register))
-                    .map_or(own, Latency::measured)
-            }
-            _ => self.along(instruction, effects, read, write),
+        if (Input::of(read), Output::of(write)) != (Some(Input::Register), Output::Register) {
+            return self.along(instruction, effects, read, write);
         }
+        let chained = self.measured_chained(producer, instruction, effects);
+        let known = || self.measured(instruction, effects, Input::Register, Output::Register);
+        if let Some(measured) = chained.or_else(known) {
+            return measured;
+        }
+        match self.shipped.and_then(|t| t.chained(producer, instruction)) {
+            Some((chained, apart)) => chained.unwrap_or(apart),
+            None => self.along(instruction, effects, read, write),
+        }
+    }
+
+    /// What this machine was measured to take.
+    fn measured(
+        &self,
+        instruction: &Instruction,
+        effects: &Effects,
+        input: Input,
+        output: Output,
+    ) -> Option<Latency> {
+        let measured = self.measured.as_ref()?;
+        let form = Form::of(instruction);
+        let (low, high) = measured.range(form, input, output)?;
+        if effects.breaks_dependency && matches!(input, Input::Register | Input::Memory) {
+            return None;
+        }
+        // Small constants were measured. What renaming does with them, it does not with others.
+        let renamed = measured.chained.get(&form).is_some_and(|c| *c < RENAMED) || high < RENAMED;
+        let register = input == Input::Register && output == Output::Register;
+        let kept = !register || !renamed || effects.may_be_eliminated;
+        kept.then_some(Latency { low, high, source: Source::Measured })
+    }
+
+    /// What it was measured to take behind `producer`, where both are quicker behind their kind.
+    fn measured_chained(
+        &self,
+        producer: &Instruction,
+        instruction: &Instruction,
+        effects: &Effects,
+    ) -> Option<Latency> {
+        self.measured(instruction, effects, Input::Register, Output::Register)?;
+        let chained = &self.measured.as_ref()?.chained;
+        let cycles = *chained.get(&Form::of(instruction))?;
+        chained.contains_key(&Form::of(producer)).then_some(Latency {
+            low: cycles,
+            high: cycles,
+            source: Source::Measured,
+        })
     }
 
     /// From a read to a write of `instruction`, by what they are; 0 for `rsp` moved by the stack
@@ -342,6 +378,9 @@ impl Latencies {
         self.shipped.is_some_and(|t| t.forwarding(forward).is_some())
     }
 }
+
+/// Nothing that is executed takes less than a cycle: what took less was done by renaming.
+const RENAMED: f64 = 0.9;
 
 /// What renaming may do: a move always where it can, an addition of a constant not without limit.
 fn renamed(instruction: &Instruction) -> Latency {
