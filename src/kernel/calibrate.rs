@@ -125,6 +125,10 @@ fn keep(
         if input == Input::Memory || output == Output::Memory {
             continue;
         }
+        // From a mask no connector leads that would tell it from the data.
+        if pair.from == MASK_NAME {
+            continue;
+        }
         // What is only computed with is no access.
         if is_address(form.code) {
             input = Input::Register;
@@ -159,6 +163,9 @@ fn keep(
     kept.chained.extend(found.chained);
     Ok(None)
 }
+
+/// As a latency's input the applied mask.
+const MASK_NAME: &str = "mask";
 
 /// A store and the load of the same bytes, again and again.
 struct Pair {

@@ -55,27 +55,26 @@ impl Parts {
 /// # Errors
 /// It cannot be encoded.
 pub fn behind(form: Form, input: &End, output: &End) -> Result<Option<(Chain, Chain)>> {
-    let (End::Operand(i, from), End::Operand(j, to)) = (*input, *output) else { return Ok(None) };
+    let End::Operand(j, to) = *output else { return Ok(None) };
+    let (from, a) = match *input {
+        End::Operand(i, from) => (from, number(form, i)),
+        // What `lea` adds to.
+        End::Address if is_address(form.code) => (Class::Gpr64, Register::R11.number() as u32),
+        _ => return Ok(None),
+    };
     if from.family() != to.family() {
         return Ok(None);
     }
-    let other = match from {
-        Class::Gpr32 | Class::Gpr64 => two(
-            Code::Imul_r64_rm64,
-            Class::Gpr64.register(number(form, i)),
-            Class::Gpr64.register(number(form, j)),
-        )?,
-        Class::Xmm | Class::Ymm | Class::Zmm => {
-            product(form, to, number(form, i), number(form, j))?
-        }
-        _ => return Ok(None),
-    };
-    let alone = match from {
+    let made = |a: u32, b: u32| match to {
         Class::Gpr32 | Class::Gpr64 => {
-            let register = Class::Gpr64.register(number(form, i));
-            two(Code::Imul_r64_rm64, register, register)?
+            let (a, b) = (Class::Gpr64.register(a), Class::Gpr64.register(b));
+            two(Code::Imul_r64_rm64, a, b).map(Some)
         }
-        _ => product(form, to, number(form, i), number(form, i))?,
+        Class::Xmm | Class::Ymm | Class::Zmm => product(form, to, a, b).map(Some),
+        _ => Ok(None),
+    };
+    let (Some(other), Some(alone)) = (made(a, number(form, j))?, made(a, a)?) else {
+        return Ok(None);
     };
     let mut parts = Parts::of(form);
     parts.note = "behind a product, whose latency is taken off";
@@ -91,10 +90,14 @@ pub fn behind(form: Form, input: &End, output: &End) -> Result<Option<(Chain, Ch
 fn product(form: Form, class: Class, a: u32, b: u32) -> Result<Vec<u8>> {
     let spelled = form.spelled();
     let legacy = form.code.op_code().encoding() == EncodingKind::Legacy;
-    let kind = if spelled.contains("f64x") { 64 } else { u32::from(spelled.contains("f32x")) * 32 };
+    let kinds = [("f64x", 64), ("f32x", 32), ("f16x", 16)];
+    let kind = kinds.into_iter().find(|(part, _)| spelled.contains(part)).map_or(0, |(_, k)| k);
     let code = match (class, kind, legacy) {
         (Class::Zmm, 64, _) => Code::EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er,
         (Class::Zmm, 32, _) => Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er,
+        (Class::Zmm, 16, _) => Code::EVEX_Vmulph_zmm_k1z_zmm_zmmm512b16_er,
+        (Class::Ymm, 16, _) => Code::EVEX_Vmulph_ymm_k1z_ymm_ymmm256b16,
+        (Class::Xmm, 16, _) => Code::EVEX_Vmulph_xmm_k1z_xmm_xmmm128b16,
         (Class::Zmm, ..) => Code::EVEX_Vpmuludq_zmm_k1z_zmm_zmmm512b64,
         (Class::Ymm, 64, _) => Code::VEX_Vmulpd_ymm_ymm_ymmm256,
         (Class::Ymm, 32, _) => Code::VEX_Vmulps_ymm_ymm_ymmm256,
