@@ -153,12 +153,12 @@ fn addresses_with_an_index_and_masks_are_forms_of_their_own() {
         ("62f1edc958cb", "VADDPD_VR512f64x8kz_VR512f64x8_VR512f64x8"),
     ] {
         let block = Block::decode(&tdtool::code::parse_hex(hex).unwrap()).unwrap();
-        let form = Catalog::all().form_of(&block.instructions[0].decoded).unwrap();
+        let form = Catalog::form_of(&block.instructions[0].decoded).unwrap();
         assert_eq!(Catalog::all().name(form), name, "{hex}");
         let kernel = Kernel::of(&Multiset { forms: vec![(form, 1)] }, &Settings::default());
         let kernel = kernel.unwrap();
         for inst in Block::decode(&kernel.bytes).unwrap().instructions {
-            assert_eq!(Catalog::all().form_of(&inst.decoded).unwrap(), form, "{hex}");
+            assert_eq!(Catalog::form_of(&inst.decoded).unwrap(), form, "{hex}");
         }
         let found = independence(&kernel, Some("spr")).unwrap();
         assert!(found.dependencies.iter().all(|d| d.unavoidable), "{hex}: {found:?}");

@@ -86,7 +86,7 @@ fn edges(code: &Code, analysis: &Analysis) -> BTreeSet<Edge> {
 /// An edge in words.
 fn touching(edge: &Edge, kernel: &Kernel) -> Result<Touching> {
     let (writer, reader) = (kernel.forms[edge.writer], kernel.forms[edge.reader]);
-    let name = |form| Catalog::all().name(form);
+    let name = |form| Catalog::name_of(form);
     let made = |through: String, in_turn, unavoidable| Touching {
         writer: name(writer),
         reader: name(reader),
