@@ -131,7 +131,6 @@ const USUAL: &[&str] = &[
     "SUBS?_VR*_VR*",
     "MULS?_VR*_VR*",
     "DIVS?_VR*_VR*",
-    "SQRTS?_VR*_VR*",
     "MAXS?_VR*_VR*",
     "UCOMIS?_VR*_VR*",
     "CVTSI2S?_VR*_GPR*",

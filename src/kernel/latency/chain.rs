@@ -7,7 +7,7 @@ use crate::code::Block;
 use crate::kernel::form::{Address, Form, MASK, is_address};
 use crate::kernel::operand::{Class, Family};
 use crate::kernel::pools::{BASE, HALF};
-use iced_x86::{Code, EncodingKind, Instruction, MemoryOperand, Register, RflagsBits};
+use iced_x86::{Code, EncodingKind, Instruction, MemoryOperand, Mnemonic, Register, RflagsBits};
 
 /// Holds 0 all the time.
 pub const ZERO: Register = Register::R13;
@@ -39,12 +39,29 @@ struct Parts {
     connectors: Vec<Connector>,
     note: &'static str,
     index: Register,
+    /// Before each instance: gives those halves of a dividend anew that the chain does not go through.
+    dividend: Vec<u8>,
 }
 
 impl Parts {
     fn of(form: Form) -> Self {
         let (bytes, connectors) = (Vec::new(), Vec::new());
-        Self { form, bytes, instances: 0, connectors, note: "", index: ZERO }
+        let dividend = Vec::new();
+        Self { form, bytes, instances: 0, connectors, note: "", index: ZERO, dividend }
+    }
+
+    /// A quotient and a remainder both go into the next division: one chain at a time.
+    fn divide_from(&mut self, input: &End) -> Result<()> {
+        if !matches!(self.form.code.mnemonic(), Mnemonic::Div | Mnemonic::Idiv) {
+            return Ok(());
+        }
+        if *input != End::Implicit(Register::RDX) {
+            self.dividend.extend(two(Code::Xor_rm32_r32, Register::EDX, Register::EDX)?);
+        }
+        if *input != End::Implicit(Register::RAX) {
+            self.dividend.extend(two(Code::Mov_rm64_r64, Register::RAX, SAME)?);
+        }
+        Ok(())
     }
 }
 
@@ -123,6 +140,7 @@ fn product(form: Form, class: Class, a: u32, b: u32) -> Result<Vec<u8>> {
 /// It cannot be encoded.
 pub fn chain(form: Form, input: &End, output: &End) -> Result<Option<Chain>> {
     let mut parts = Parts::of(form);
+    parts.divide_from(input)?;
     let there = match (*input, *output) {
         (End::Operand(i, a), End::Operand(j, b)) if a.family() == b.family() => {
             parts.same_family(i, j)?
@@ -171,6 +189,7 @@ impl Parts {
         let displacement = if computed { 8 } else { HALF };
         let address = Address { base, index: self.index, displacement };
         let made = self.form.instruction(|i, class| class.register(number(i)), address)?;
+        self.bytes.extend(&self.dividend);
         self.bytes.extend(self.form.encode(&made)?);
         self.instances += 1;
         Ok(())
