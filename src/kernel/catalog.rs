@@ -47,7 +47,7 @@ impl Catalog {
             let (spelled, exact) = (form.spelled(), form.exact());
             by_name.entry(exact.to_lowercase()).or_insert(form);
             let lower = spelled.to_lowercase();
-            let name = match by_name.contains_key(&lower) {
+            let name = match by_name.get(&lower).is_some_and(|known| *known != form) {
                 true => exact,
                 false => {
                     by_name.insert(lower, form);
