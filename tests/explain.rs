@@ -128,6 +128,63 @@ fn breaking_the_chain_that_binds_lowers_the_time() {
     assert!(left < 0.8 * time, "{left} of {time}");
 }
 
+/// Blocks with two chains or more: the instruction whose chain the block waits for, others whose chain it
+/// does not, by latencies that every x86-64 core of the last ten years has in this order: `divsd` longer than
+/// `mulsd`, that longer than `imul`, that longer than `add`; a load's address longer than any of
+/// them but the division.
+const CHAINS: [(&str, &str, &[&str]); 9] = [
+    ("imul rax,rbx; add rcx,rbx", "imul", &["add"]),
+    ("imul rax,rax; add rcx,rdx; add rsi,rdx", "imul", &["add rcx", "add rsi"]),
+    ("mov rax,[rax]; add rcx,rdx", "mov rax", &["add"]),
+    ("mulsd xmm0,xmm1; xor rax,rbx", "mulsd", &["xor"]),
+    ("divsd xmm0,xmm1; mulsd xmm2,xmm3; imul rax,rbx", "divsd", &["mulsd", "imul"]),
+    ("adc rax,rbx; imul rcx,rdx", "imul", &["adc"]),
+    ("movups [rbx],xmm0; movups xmm0,[rbx]; add rcx,rdx", "movups", &["add"]),
+    ("mov [rbx],eax; mov [rbx+4],eax; mov rax,[rbx]; add rcx,rdx", "mov rax", &["add"]),
+    ("mulsd xmm0,xmm1; mulsd xmm2,xmm3; add rdx,rbx", "all chains", &["xmm0", "xmm2", "add"]),
+];
+
+#[test]
+fn breaking_the_right_chain_gains_and_the_wrong_one_does_not() {
+    if !sandbox() {
+        return;
+    }
+    for (block, right, wrong) in CHAINS {
+        let left = |document: &Value, of: &str| {
+            let list = document["what_if"].as_array()?;
+            let is = |w: &&Value| {
+                let change = w["change"].as_str().unwrap_or_default();
+                change.contains("broken") && change.contains(of)
+            };
+            list.iter().find(is)?["cycles"].as_f64()
+        };
+        let all = || wrong.iter().chain([&right]);
+        let good = |d: &Value| decided(d) && all().all(|of| left(d, of).is_some());
+        let Some(document) = settled(block, &["--what-if"], good) else { continue };
+        let time = document["throughput"]["cycles"].as_f64().unwrap();
+        let gained = left(&document, right).unwrap();
+        assert!(gained < 0.9 * time, "{block}: {right}: {gained} of {time}");
+        for of in wrong {
+            let same = left(&document, of).unwrap();
+            assert!((same / time - 1.0).abs() < 0.1, "{block}: {of}: {same} of {time}");
+        }
+    }
+}
+
+#[test]
+fn push_and_pop_have_a_bound_of_the_ports() {
+    if !sandbox() {
+        return;
+    }
+    let good = |d: &Value| decided(d) && bound(d, "ports").is_some();
+    let block = "push rax; push rcx; pop rdx; pop rsi";
+    let Some(document) = settled(block, &[], good) else { return };
+    let time = document["throughput"]["cycles"].as_f64().unwrap();
+    // Two stores and two loads: a cycle of the store ports of any core, and no chain.
+    let ports = bound(&document, "ports").unwrap();
+    assert!(ports > 0.3 && ports < 1.1 * time, "{ports} of {time}");
+}
+
 #[test]
 fn only_what_no_address_needs_is_left_out() {
     if !sandbox() {

@@ -141,6 +141,86 @@ fn what_a_block_is_made_of_can_be_measured() {
     assert_eq!(names, ["IMUL_GPR64i64_GPR64i64", "ADD_GPR64i64_GPR64i64"]);
 }
 
+/// An index, a mask and zeroing are what a form is; names by hand.
+#[test]
+fn addresses_with_an_index_and_masks_are_forms_of_their_own() {
+    for (hex, name) in [
+        ("488b448b08", "MOV_GPR64i64_MEM64i64bisd"), // mov rax,[rbx+rcx*4+8]
+        ("488b040b", "MOV_GPR64i64_MEM64i64bisd"),   // mov rax,[rbx+rcx]
+        ("488b4308", "MOV_GPR64i64_MEM64i64"),       // mov rax,[rbx+8]
+        // vaddpd zmm1{k1},zmm2,zmm3 and the same zeroing
+        ("62f1ed4958cb", "VADDPD_VR512f64x8k_VR512f64x8_VR512f64x8"),
+        ("62f1edc958cb", "VADDPD_VR512f64x8kz_VR512f64x8_VR512f64x8"),
+    ] {
+        let block = Block::decode(&tdtool::code::parse_hex(hex).unwrap()).unwrap();
+        let form = Catalog::form_of(&block.instructions[0].decoded).unwrap();
+        assert_eq!(Catalog::all().name(form), name, "{hex}");
+        let kernel = Kernel::of(&Multiset { forms: vec![(form, 1)] }, &Settings::default());
+        let kernel = kernel.unwrap();
+        for inst in Block::decode(&kernel.bytes).unwrap().instructions {
+            assert_eq!(Catalog::form_of(&inst.decoded).unwrap(), form, "{hex}");
+        }
+        let found = independence(&kernel, Some("spr")).unwrap();
+        assert!(found.dependencies.iter().all(|d| d.unavoidable), "{hex}: {found:?}");
+    }
+}
+
+#[test]
+fn a_kernel_leaves_the_stack_pointer_where_it_found_it() {
+    for text in ["PUSH_GPR64i64*3, POP_GPR64i64", "POP_GPR64i64", "PUSH_GPR64i64, POP_GPR64i64"] {
+        let kernel = Kernel::of(&Multiset::parse(text).unwrap(), &Settings::default()).unwrap();
+        let block = Block::decode(&kernel.bytes).unwrap();
+        let moved: i64 = block
+            .instructions
+            .iter()
+            .map(|inst| match inst.decoded.is_stack_instruction() {
+                true => i64::from(inst.decoded.stack_pointer_increment()),
+                // lea rsp,[rsp+…]
+                false => inst.decoded.memory_displacement64() as i64,
+            })
+            .sum();
+        assert_eq!(moved, 0, "{text}");
+        let found = independence(&kernel, Some("spr")).unwrap();
+        assert!(found.dependencies.iter().all(|d| d.unavoidable), "{text}: {found:?}");
+    }
+}
+
+/// An interrupted calibration is whole, keeps what it has, and the next one goes on from there.
+#[test]
+fn an_interrupted_calibration_goes_on_where_it_stopped() {
+    use std::io::BufRead as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("latency.toml");
+    let path = path.to_str().unwrap();
+    let args = ["--calibrate", "--output", path, "--uarch", "emr", "--format", "json"];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tdtool"))
+        .arg("kernel")
+        .args(args)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
+    // The second: one is measured by then.
+    let second = lines.nth(1).and_then(Result::ok).unwrap_or_default();
+    if !second.contains("forwarding") {
+        eprintln!("skipped: {second}");
+        let _ = child.wait();
+        return;
+    }
+    let number = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &number]).status().unwrap().success());
+    let told: Vec<String> = lines.map_while(Result::ok).collect();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{told:?}");
+    let ended: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(ended["left"].as_u64().unwrap() > 100, "{ended}");
+    let kept = tdtool::deps::latency::Calibration::load(std::path::Path::new(path)).unwrap();
+    let more = tdtool(&[&args[..], &["--time-limit", "0"]].concat());
+    let ended: Value = serde_json::from_slice(&more.stdout).unwrap();
+    assert_eq!(ended["forwarding"].as_u64().unwrap() as usize, kept.forwarding.len());
+}
+
 #[test]
 fn unknown_forms_are_told_with_the_nearest_and_refused_ones_with_the_reason() {
     let output = tdtool(&["ADD_GPR64i64_IMM8"]);

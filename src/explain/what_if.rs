@@ -1,7 +1,7 @@
 //! What would lower a block's time: chains broken, instructions left out, each measured again.
 
 use super::apart::{Apart, apart};
-use super::cut::cut;
+use super::cut::{cut, cuts};
 use super::evidence::Found;
 use super::variants::{preceded, without};
 use super::{Explainer, Subject};
@@ -24,6 +24,15 @@ impl Explainer {
         let mut list = Vec::new();
         for chain in found.analysis.recurrences.iter().take(CHAINS) {
             list.push(self.broken_chain(found, chain, subject.block, &values)?);
+        }
+        // Chains of one length hide each other: breaking one of them gains nothing.
+        let memory = |r: &&Recurrence| r.path.iter().any(|way| way.kind == Kind::Memory);
+        if found.analysis.recurrences.iter().filter(|r| !memory(r)).count() > 1
+            && let Some(all) = cuts(&found.analysis, &values, subject.block)
+            && let Some(variant) = preceded(&all, subject.block)
+        {
+            let change = "all chains through registers broken".to_owned();
+            list.push(self.changed(change, &variant, &values)?);
         }
         let droppable = droppable(found);
         for index in droppable.into_iter().take(INSTRUCTIONS) {

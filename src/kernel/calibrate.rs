@@ -1,7 +1,7 @@
 //! Measuring the usual forms, for whoever needs latencies.
 
 use super::catalog::Catalog;
-use super::form::{Form as Asked, Memory};
+use super::form::{Form as Asked, is_address};
 use super::generate::ARENA;
 use super::latency::{Connectors, latencies};
 use super::measure::Bench;
@@ -11,7 +11,7 @@ use crate::code::{Syntax, assemble};
 use crate::deps::latency::{Calibration, Form, Forward, Identity, Input, Output, Value};
 use crate::machine::{Cpu, Root};
 use crate::{Error, Result};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -37,14 +37,12 @@ pub struct Calibrated {
     pub forwarding: usize,
     /// Forms that were tried now and did not reproduce, with the reason.
     pub failed: Vec<String>,
-    /// Forms not reached in time.
+    /// Forms not reached in time, or not before it was called off.
     pub left: usize,
 }
 
-/// Forms between two writes of the file.
-const STEP: usize = 8;
-
-/// Measures the usual forms that `path` does not hold yet, for `limit` at most, and keeps them there.
+/// Measures what `path` does not hold yet of the usual forms and the classes of forwarding, for `limit`
+/// at most or until `progress` says no, and keeps it there after each form.
 ///
 /// # Errors
 /// The processor has no event table, the sandbox cannot be started, or the file cannot be written.
@@ -52,7 +50,7 @@ pub fn calibrate(
     bench: &mut Bench,
     path: &Path,
     limit: Duration,
-    mut progress: impl FnMut(&Progress),
+    mut progress: impl FnMut(&Progress) -> bool,
 ) -> Result<Calibrated> {
     let start = Instant::now();
     let uarch = bench.uarch.clone().ok_or_else(|| {
@@ -62,31 +60,36 @@ pub fn calibrate(
     let machine = Identity::of(&uarch, &Cpu::read(&Root::system()));
     let mut kept = earlier(path, &machine);
     kept.date = now();
-    for (forward, value) in forwarding(bench)? {
-        kept.forwarding.insert(forward, value);
-    }
     let all = usual();
-    // As the file was: the ways in which `lea` adds are one key, and all of them are to be measured.
+    let mut at = Progress { form: String::new(), done: 0, all: all.len() };
+    let mut wanted = true;
+    let mut known_chains = HashMap::new();
+    for pair in &PAIRS {
+        at.form = format!("forwarding: {}", pair.forward.name());
+        wanted = wanted && start.elapsed() < limit && progress(&at);
+        if wanted && !kept.forwarding.contains_key(&pair.forward) {
+            let value = forwarding(bench, pair, &mut known_chains)?;
+            kept.forwarding.extend(value.map(|value| (pair.forward, value)));
+            kept.save(path)?;
+        }
+    }
     let known: BTreeSet<Form> = kept.values.keys().map(|(form, ..)| *form).collect();
     let mut ended = Calibrated::default();
     let mut connectors = Connectors::default();
-    let mut unsaved = 0;
-    for (at, (name, form)) in all.iter().enumerate() {
-        if known.contains(&key(*form)) {
+    for (done, (name, form)) in all.iter().enumerate() {
+        if known.contains(&form.key()) {
             continue;
         }
-        if start.elapsed() >= limit {
+        (at.form, at.done) = (name.clone(), done);
+        wanted = wanted && start.elapsed() < limit && progress(&at);
+        if !wanted {
             ended.left += 1;
             continue;
         }
-        progress(&Progress { form: name.clone(), done: at, all: all.len() });
         if let Some(reason) = keep(bench, &mut connectors, *form, &mut kept)? {
             ended.failed.push(format!("{name}: {reason}"));
         }
-        unsaved += 1;
-        if unsaved % STEP == 0 {
-            kept.save(path)?;
-        }
+        kept.save(path)?;
     }
     kept.save(path)?;
     let mut forms: Vec<Form> = kept.values.keys().map(|(form, ..)| *form).collect();
@@ -106,42 +109,63 @@ fn earlier(path: &Path, machine: &Identity) -> Calibration {
 }
 
 /// Keeps a form's latencies: of several operands of one kind, the longest. The reason if some did
-/// not reproduce.
+/// not reproduce; then nothing is kept, so that the next run tries again.
 fn keep(
     bench: &mut Bench,
     connectors: &mut Connectors,
     form: Asked,
     kept: &mut Calibration,
 ) -> Result<Option<String>> {
-    let mut reason = None;
+    let mut found = Calibration::default();
     for pair in latencies(bench, connectors, form)?.latencies {
         let input = Input::ALL.into_iter().find(|input| input.name() == pair.input);
         let output = Output::ALL.into_iter().find(|output| output.name() == pair.output);
-        let (Some(input), Some(output)) = (input, output) else { continue };
+        let (Some(mut input), Some(output)) = (input, output) else { continue };
         // Through memory it is forwarding, which is measured by itself.
         if input == Input::Memory || output == Output::Memory {
             continue;
         }
+        // From a mask no connector leads that would tell it from the data.
+        if pair.from == MASK_NAME {
+            continue;
+        }
+        // What is only computed with is no access.
+        if is_address(form.code) {
+            input = Input::Register;
+        }
         let (Some(cycles), Some(low), Some(high), Status::Ok) =
             (pair.cycles, pair.low, pair.high, pair.status)
         else {
-            reason = pair.reason.or(reason);
-            continue;
+            return Ok(Some(pair.reason.unwrap_or_else(|| "it was not measured".to_owned())));
         };
-        let (cycles, spread) = (cycles.max(0.0), (high - low).max(0.0) / 2.0);
-        let value = Value { cycles, spread };
-        let there = kept.values.entry((key(form), input, output)).or_insert(value);
-        if cycles > there.cycles {
-            *there = value;
+        let spread = match pair.least {
+            // The range is that of the values, not of the repetitions.
+            Some(_) => 0.0,
+            None => (high - low).max(0.0) / 2.0,
+        };
+        let key = (form.key(), input, output);
+        let value = Value { cycles: cycles.max(0.0), spread };
+        let there = *found.values.entry(key).or_insert(value);
+        if let Some(least) = pair.least {
+            let known = found.least.get(&key).copied().unwrap_or(least);
+            found.least.insert(key, known.min(least).max(0.0));
+        }
+        if cycles >= there.cycles {
+            found.values.insert(key, value);
+            if (input, output) == (Input::Register, Output::Register) {
+                found.chained.remove(&key.0);
+                found.chained.extend(pair.chained.map(|chained| (key.0, chained.max(0.0))));
+            }
         }
     }
-    Ok(reason)
+    kept.values.extend(found.values);
+    kept.least.extend(found.least);
+    kept.chained.extend(found.chained);
+    Ok(None)
 }
 
-fn key(form: Asked) -> Form {
-    let choice = form.exact().ends_with(":mem") || form.lock;
-    Form { code: form.code, memory: choice && form.memory != Memory::None }
-}
+/// As a latency's input the applied mask.
+const MASK_NAME: &str = "mask";
 
 /// A store and the load of the same bytes, again and again.
 struct Pair {
@@ -192,29 +216,41 @@ const PAIRS: [Pair; 8] = [
 
 const MULTIPLY: &str = "imul rax, rax";
 
-/// From a store's data register to what the load writes.
-fn forwarding(bench: &mut Bench) -> Result<Vec<(Forward, Value)>> {
+/// From a store's data register to what the load writes; `None` where it does not come out the same.
+fn forwarding(
+    bench: &mut Bench,
+    pair: &Pair,
+    known: &mut HashMap<&'static str, (f64, f64, f64)>,
+) -> Result<Option<Value>> {
+    const TRIES: usize = 3;
+    let Pair { forward, text, looped, rest } = *pair;
+    if forward == Forward::Ymm && Catalog::all().list("VADDPD_VR256*", false).is_empty() {
+        return Ok(None);
+    }
     let mut values = Values::default();
     (values.registers[14], values.registers[15], values.registers[1]) = (ARENA - 8, ARENA, 1);
-    let mut all = Vec::new();
-    for Pair { forward, text, looped, rest } in PAIRS {
-        if forward == Forward::Ymm && Catalog::all().list("VADDPD_VR256*", false).is_empty() {
-            continue;
-        }
-        let mut measured = |text: &str, looped: bool| -> Result<Option<(f64, f64, f64)>> {
+    let mut measured = |text: &str, looped: bool| -> Result<Option<(f64, f64, f64)>> {
+        for _ in 0..TRIES {
             let report = bench.block(&assemble(text, Syntax::Intel)?, &values)?;
-            let Some(forms) = report.forms else { return Ok(None) };
-            let form = if looped { forms.looped } else { forms.unrolled };
-            Ok(form.trusted().zip(form.low.zip(form.high)).map(|(c, (l, h))| (c, l, h)))
-        };
-        let (whole, rest) = (measured(text, looped)?, measured(rest, false)?);
-        if let (Some((cycles, low, high)), Some((off, ..))) = (whole, rest) {
-            let value =
-                Value { cycles: (cycles - off).max(0.0), spread: (high - low).max(0.0) / 2.0 };
-            all.push((forward, value));
+            let form = report.forms.map(|f| if looped { f.looped } else { f.unrolled });
+            let found = form.and_then(|f| f.trusted().zip(f.low.zip(f.high)));
+            if let (Some((cycles, (low, high))), Status::Ok) = (found, report.status) {
+                return Ok(Some((cycles, low, high)));
+            }
         }
-    }
-    Ok(all)
+        Ok(None)
+    };
+    let Some((cycles, low, high)) = measured(text, looped)? else { return Ok(None) };
+    let off = match known.get(rest) {
+        Some(off) => *off,
+        None => {
+            let Some(off) = measured(rest, false)? else { return Ok(None) };
+            known.insert(rest, off);
+            off
+        }
+    };
+    let spread = (high - low + off.2 - off.1).max(0.0) / 2.0;
+    Ok(Some(Value { cycles: (cycles - off.0).max(0.0), spread }))
 }
 
 /// Now, UTC, as RFC 3339 has it.

@@ -5,8 +5,8 @@ use super::host;
 use crate::error::nearest;
 use crate::{Error, Result};
 use iced_x86::{Code, EncodingKind};
-use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, OnceLock};
 
 /// Every form, with its name.
 pub struct Catalog {
@@ -47,7 +47,7 @@ impl Catalog {
             let (spelled, exact) = (form.spelled(), form.exact());
             by_name.entry(exact.to_lowercase()).or_insert(form);
             let lower = spelled.to_lowercase();
-            let name = match by_name.contains_key(&lower) {
+            let name = match by_name.get(&lower).is_some_and(|known| *known != form) {
                 true => exact,
                 false => {
                     by_name.insert(lower, form);
@@ -102,12 +102,41 @@ impl Catalog {
         })
     }
 
+    /// The same as [`Catalog::name`] without all the others: of forms spelled alike, which have one
+    /// mnemonic, the first has the spelling.
+    pub fn name_of(form: Form) -> String {
+        type Codes = HashMap<iced_x86::Mnemonic, Vec<Code>>;
+        static CODES: OnceLock<Codes> = OnceLock::new();
+        static NAMES: Mutex<BTreeMap<Form, String>> = Mutex::new(BTreeMap::new());
+        let mut names = NAMES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(known) = names.get(&form) {
+            return known.clone();
+        }
+        let codes = CODES.get_or_init(|| {
+            let mut codes = Codes::new();
+            for code in Code::values() {
+                codes.entry(code.mnemonic()).or_default().push(code);
+            }
+            codes
+        });
+        let spelled = form.spelled();
+        let alike = codes.get(&form.code.mnemonic()).into_iter().flatten().copied();
+        let first = alike
+            .flat_map(Form::all_of)
+            .filter(|other| other.spelled() == spelled)
+            .min_by_key(|other| (rank(other.code), other.code as usize));
+        let name = if first == Some(form) { spelled } else { form.exact() };
+        names.insert(form, name.clone());
+        name
+    }
+
     /// The form of an instruction.
     ///
     /// # Errors
     /// No kernel is made with such operands.
-    pub fn form_of(&self, instruction: &iced_x86::Instruction) -> Result<Form> {
-        use super::form::{Memory, is_address};
+    pub fn form_of(instruction: &iced_x86::Instruction) -> Result<Form> {
+        use super::form::{INDEXED, Memory, is_address};
+        use crate::deps::latency::Form as LatencyForm;
         let code = instruction.code();
         let is_memory = |i| instruction.op_kind(i) == iced_x86::OpKind::Memory;
         let memory = (0..instruction.op_count()).any(is_memory);
@@ -118,9 +147,15 @@ impl Catalog {
             (true, false) => Memory::Indexed(scale),
             (true, true) => Memory::Full(scale),
         };
-        let memory = if memory { shape } else { Memory::None };
-        let form = Form { code, memory, lock: instruction.has_lock_prefix() };
-        match self.names.contains_key(&form) {
+        let lock = instruction.has_lock_prefix();
+        let memory = match memory {
+            true if !is_address(code) && indexed && !lock => INDEXED,
+            true => shape,
+            false => Memory::None,
+        };
+        let mask = LatencyForm::of(instruction).mask;
+        let form = Form { code, memory, lock, mask };
+        match Form::all_of(code).contains(&form) {
             true => Ok(form),
             false => Err(Error::failed(format!("no kernel is made of {code:?}"))
                 .because("its operands are none that can be chosen freely")),
@@ -245,6 +280,13 @@ mod tests {
     }
 
     #[test]
+    fn a_name_by_itself_is_the_one_among_all() {
+        for (name, form) in Catalog::all().forms().step_by(97) {
+            assert_eq!(Catalog::name_of(form), name);
+        }
+    }
+
+    #[test]
     fn what_can_be_measured_here_decodes_to_what_it_was_asked_for() {
         let all = Catalog::all();
         let listed = all.list("*", false);
@@ -253,7 +295,11 @@ mod tests {
             let form = all.find(&listed.form).unwrap();
             let bytes = form.encode(&form.sample().unwrap()).unwrap();
             let block = crate::code::Block::decode(&bytes).unwrap();
-            assert_eq!(all.form_of(&block.instructions[0].decoded).unwrap(), form, "{listed:?}");
+            assert_eq!(
+                Catalog::form_of(&block.instructions[0].decoded).unwrap(),
+                form,
+                "{listed:?}"
+            );
         }
     }
 

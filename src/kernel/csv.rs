@@ -7,7 +7,8 @@ use crate::block::csv_field as field;
 pub const HEADER: &str =
     "multiset,instructions,cycles,low,high,ipc,loop_cycles,bound_low,bound_high,status,reason";
 /// The columns of [`latency_rows`].
-pub const LATENCY_HEADER: &str = "form,input,from,output,to,cycles,low,high,status,reason,chain";
+pub const LATENCY_HEADER: &str =
+    "form,input,from,output,to,cycles,low,high,least,chained,status,reason,chain";
 
 /// One row, without a line break.
 pub fn row(report: &Report) -> String {
@@ -50,6 +51,8 @@ pub fn latency_rows(document: &Latencies) -> String {
             number(l.cycles),
             number(l.low),
             number(l.high),
+            number(l.least),
+            number(l.chained),
             l.status.word().to_owned(),
             field(l.reason.as_deref().unwrap_or_default()),
             field(&l.chain),

@@ -118,6 +118,10 @@ pub struct LatencyResult {
     pub low: Option<f64>,
     /// Highest.
     pub high: Option<f64>,
+    /// Where it was measured with several values: the shortest, `cycles` being the longest.
+    pub least: Option<f64>,
+    /// Right behind another of its kind, where that is shorter than behind other instructions.
+    pub chained: Option<f64>,
     /// The chain, and what was subtracted.
     pub chain: String,
     /// How the measurement went.

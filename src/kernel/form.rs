@@ -2,10 +2,11 @@
 
 use super::operand::{Class, Operand};
 use crate::code::Block;
+pub use crate::deps::latency::Mask;
 use crate::{Error, Result};
 use iced_x86::{
-    Code, Encoder, EncodingKind, Instruction, InstructionInfoFactory, OpAccess, OpCodeOperandKind,
-    OpKind, Register, UsedRegister,
+    Code, Encoder, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
+    OpCodeOperandKind, OpKind, Register, UsedRegister,
 };
 
 /// What stands where an encoding takes memory.
@@ -17,7 +18,7 @@ pub enum Memory {
     Based,
     /// Only computed, by `lea`: base and index, scaled or not.
     Indexed(u8),
-    /// The same with a displacement.
+    /// The same with a displacement. Of loads and stores: whatever has an index.
     Full(u8),
 }
 
@@ -41,7 +42,12 @@ pub struct Form {
     pub memory: Memory,
     /// Whether it has a `lock` prefix.
     pub lock: bool,
+    /// Whether a mask is applied.
+    pub mask: Mask,
 }
+
+/// Where the applied mask stands among the operands: behind all of them.
+pub const MASK: usize = 8;
 
 /// Immediate of all forms that have one: it is a count, a comparison, a rounding mode, a choice of
 /// elements that all of them accept, and none of them is the same with it as with no operand.
@@ -55,7 +61,7 @@ impl Form {
         if !known || op.op_kinds().iter().any(|k| Operand::of(*k, true).is_none()) {
             return Vec::new();
         }
-        let based = Self { code, memory: Memory::Based, lock: false };
+        let based = Self { code, memory: Memory::Based, lock: false, mask: Mask::None };
         let registers = Self { memory: Memory::None, ..based };
         if is_address(code) {
             let shapes = [Memory::Based, Memory::Indexed(1), Memory::Indexed(4)];
@@ -69,11 +75,40 @@ impl Form {
         }
         if always || op.op_kinds().iter().any(|k| Operand::is_choice(*k)) {
             all.push(based);
+            if op.op_kinds().iter().any(|k| Operand::of(*k, true) == Some(Operand::Memory)) {
+                all.push(Self { memory: INDEXED, ..based });
+            }
             if op.can_use_lock_prefix() {
                 all.push(Self { lock: true, ..based });
             }
         }
+        let masks = [
+            (Mask::Merging, op.can_use_op_mask_register()),
+            (Mask::Zeroing, op.can_use_op_mask_register() && op.can_use_zeroing_masking()),
+        ];
+        let plain = all.clone();
+        for (mask, _) in masks.into_iter().filter(|(_, can)| *can) {
+            all.extend(plain.iter().map(|form| Self { mask, ..*form }));
+        }
         all
+    }
+
+    /// What calibrations and tables of latencies know it by.
+    pub fn key(&self) -> crate::deps::latency::Form {
+        use crate::deps::latency::Address as A;
+        let choice = self.code.op_code().op_kinds().iter().any(|k| Operand::is_choice(*k));
+        crate::deps::latency::Form {
+            code: self.code,
+            memory: choice && self.memory != Memory::None,
+            address: match self.memory {
+                Memory::None | Memory::Based => A::Based,
+                Memory::Indexed(1) => A::Index,
+                Memory::Indexed(_) => A::Scaled,
+                Memory::Full(1) => A::IndexDisplaced,
+                Memory::Full(_) => A::Indexed,
+            },
+            mask: self.mask,
+        }
     }
 
     /// Its operands, in the order of the instruction.
@@ -87,14 +122,31 @@ impl Form {
     pub fn spelled(&self) -> String {
         let mut name = if self.lock { "LOCK_".to_owned() } else { String::new() };
         name += &format!("{:?}", self.code.mnemonic()).to_uppercase();
-        for operand in self.operands() {
+        for (i, operand) in self.operands().into_iter().enumerate() {
             name.push('_');
             name += &match operand {
                 Operand::Memory if is_address(self.code) => self.address_name(),
+                Operand::Memory if self.is_indexed() => operand.name(self.code) + "bisd",
                 operand => operand.name(self.code),
             };
+            if i == 0 {
+                name += self.mask_name();
+            }
         }
         name
+    }
+
+    /// Whether it loads or stores with an index.
+    pub fn is_indexed(&self) -> bool {
+        self.memory == INDEXED && !is_address(self.code)
+    }
+
+    fn mask_name(&self) -> &'static str {
+        match self.mask {
+            Mask::None => "",
+            Mask::Merging => "k",
+            Mask::Zeroing => "kz",
+        }
     }
 
     fn address_name(&self) -> String {
@@ -112,7 +164,7 @@ impl Form {
     pub fn exact(&self) -> String {
         let name = format!("{:?}", self.code);
         let choice = self.code.op_code().op_kinds().iter().any(|k| Operand::is_choice(*k));
-        match (self.memory, self.lock) {
+        let mut name = match (self.memory, self.lock) {
             (_, true) => name + ":lock",
             (memory, _) if is_address(self.code) && memory != Memory::Based => {
                 format!("{name}:{}", self.address_name())
@@ -120,7 +172,12 @@ impl Form {
             (Memory::None, _) if choice => name + ":reg",
             (_, _) if choice => name + ":mem",
             _ => name,
+        };
+        let index = if self.is_indexed() { "bisd" } else { "" };
+        for unusual in [index, self.mask_name()].into_iter().filter(|part| !part.is_empty()) {
+            name = name + "+" + unusual;
         }
+        name
     }
 
     /// The instruction with these operands: `register` chooses for the operand at an index.
@@ -160,6 +217,10 @@ impl Form {
             }
         }
         made.set_has_lock_prefix(self.lock);
+        if self.mask != Mask::None {
+            made.set_op_mask(register(MASK, Class::Mask));
+            made.set_zeroing_masking(self.mask == Mask::Zeroing);
+        }
         Ok(made)
     }
 
@@ -198,7 +259,15 @@ impl Form {
     /// It cannot be encoded.
     pub fn sample(&self) -> Result<Instruction> {
         let address = Address { base: Register::R14, index: Register::R13, displacement: 8 };
-        self.instruction(|i, class| class.register(i as u32 + high(class)), address)
+        let number = |i, class| if i == MASK { 7 } else { i as u32 + high(class) };
+        self.instruction(|i, class| class.register(number(i, class)), address)
+    }
+
+    /// Whether it moves the stack pointer by 8 and does nothing else to it.
+    pub fn is_push_or_pop(&self) -> bool {
+        let known = matches!(self.code.mnemonic(), Mnemonic::Push | Mnemonic::Pop);
+        let moved = || self.sample().map_or(0, |sample| sample.stack_pointer_increment());
+        known && moved().abs() == 8
     }
 
     /// How each operand is used, and which registers besides the operands.
@@ -213,7 +282,7 @@ impl Form {
             .filter(|i| sample.op_kind(*i) == OpKind::Register)
             .map(|i| sample.op_register(i))
             .filter(|r| r.full_register().number() >= 8 || r.is_mm() || r.is_k())
-            .chain([sample.memory_base(), sample.memory_index()])
+            .chain([sample.memory_base(), sample.memory_index(), sample.op_mask()])
             .map(Register::full_register)
             .collect();
         let beside = |used: &&UsedRegister| !explicit.contains(&used.register().full_register());
@@ -243,7 +312,7 @@ impl Form {
         if let Some(refusal) = block.refusal() {
             return Some(refusal.reason);
         }
-        if inst.decoded.is_stack_instruction() {
+        if inst.decoded.is_stack_instruction() && !self.is_push_or_pop() {
             return Some("moves the stack pointer".to_owned());
         }
         if inst.decoded.is_string_instruction() {
@@ -257,7 +326,7 @@ impl Form {
         if beside.iter().any(stack) {
             return Some("works on the x87 stack".to_owned());
         }
-        (!inst.memory.is_empty() && self.memory == Memory::None)
+        (!inst.memory.is_empty() && self.memory == Memory::None && !self.is_push_or_pop())
             .then(|| "has memory beside its operands".to_owned())
     }
 }
@@ -270,6 +339,9 @@ pub struct Usage {
     /// Registers that are no operands that could be chosen.
     pub implicit: Vec<UsedRegister>,
 }
+
+/// Base, scaled index and displacement: one form for all loads and stores with an index.
+pub const INDEXED: Memory = Memory::Full(4);
 
 /// Whether it only computes its address.
 pub fn is_address(code: Code) -> bool {

@@ -3,14 +3,17 @@
 use super::form::{Address, Form, is_address};
 use super::multiset::{MOST, Multiset};
 use super::operand::Operand;
-use super::pools::{BASE, Pools, is_written};
+use super::pools::{BASE, INDEX, Pools, is_written};
 use crate::block::Values;
 use crate::{Error, Result};
-use iced_x86::{Instruction, Mnemonic, Register};
+use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Mnemonic, Register};
 
 /// Where the arena lies: a page that any process may map, below 4 GiB so that 32-bit addresses
 /// reach it.
 pub const ARENA: u64 = 0x1234_0000;
+/// Where the stack begins: what is pushed lies below, at offsets within a page that the arena stores
+/// to, what is popped first lies above, where it loads.
+const STACK: u64 = ARENA + 0x4000;
 
 /// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -38,7 +41,7 @@ pub struct Kernel {
     pub sets: usize,
     /// The form of each instruction.
     pub forms: Vec<Form>,
-    /// Its bytes.
+    /// Its bytes; behind these forms one `lea` that puts the stack pointer back, if they moved it.
     pub bytes: Vec<u8>,
     /// Registers of each family.
     pub pools: Pools,
@@ -67,13 +70,28 @@ impl Kernel {
             pools: pools.clone(),
             values: values(&one),
         };
+        let mut stack = 0;
         for form in one.iter().cycle().take(sets * one.len()) {
             let instruction = place(form, &mut pools)?;
+            stack += i64::from(instruction.stack_pointer_increment());
             made.bytes.extend(form.encode(&instruction)?);
             made.forms.push(*form);
         }
+        if stack != 0 {
+            made.bytes.extend(put_back(stack)?);
+        }
         Ok(made)
     }
+}
+
+/// `lea rsp, [rsp - moved]`, which leaves the flags alone.
+fn put_back(moved: i64) -> Result<Vec<u8>> {
+    let failed = |e: iced_x86::IcedError| Error::failed("the stack cannot be put back").because(e);
+    let place = MemoryOperand::with_base_displ(Register::RSP, -moved);
+    let made = Instruction::with2(Code::Lea_r64_m, Register::RSP, place).map_err(failed)?;
+    let mut encoder = Encoder::new(64);
+    encoder.encode(&made, 0).map_err(failed)?;
+    Ok(encoder.take_buffer())
 }
 
 /// How often the multiset is in the code: about as many instructions as wanted, and each pool of
@@ -109,7 +127,7 @@ fn place(form: &Form, pools: &mut Pools) -> Result<Instruction> {
         Some(i) => {
             let bytes = form.code.op_code().memory_size().size();
             let displacement = pools.place(bytes, is_written(access(i)));
-            Address { base: BASE, index: Register::None, displacement }
+            Address { base: BASE, index: INDEX, displacement }
         }
         None => Address { base: Register::None, index: Register::None, displacement: 0 },
     };
@@ -136,6 +154,10 @@ pub fn values(forms: &[Form]) -> Values {
         registers[2] = 0;
     }
     registers[BASE.number()] = ARENA;
+    registers[Register::RSP.number()] = STACK;
+    if forms.iter().any(Form::is_indexed) {
+        registers[INDEX.number()] = 0;
+    }
     let vector = floats(forms);
     let computes = forms.iter().any(|form| number(form).is_some());
     Values { registers, memory: if computes { vector } else { 1 }, vector }

@@ -99,7 +99,7 @@ fn blank(kernel: &Kernel, settings: &Settings) -> Result<Report> {
         text: inst.text.clone(),
     });
     let form = |(form, count): &(super::Form, usize)| FormCount {
-        form: Catalog::all().name(*form),
+        form: Catalog::name_of(*form),
         code: format!("{:?}", form.code),
         count: *count,
     };

@@ -55,7 +55,7 @@ impl Multiset {
                 let place = format!("`{}` at {:#x} has no form", inst.text, inst.offset);
                 Error::failed(place).because(error).hint("leave it out, or give the forms by name")
             };
-            let form = Catalog::all().form_of(&inst.decoded).map_err(failed)?;
+            let form = Catalog::form_of(&inst.decoded).map_err(failed)?;
             if let Some(reason) = unavailable(form) {
                 return Err(failed(Error::failed(reason)));
             }

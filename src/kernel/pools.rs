@@ -7,6 +7,8 @@ use iced_x86::{EncodingKind, OpAccess, Register};
 
 /// Base of the arena; no instruction uses it implicitly.
 pub const BASE: Register = Register::R15;
+/// Holds 0: the index of loads and stores that have one.
+pub const INDEX: Register = Register::R14;
 /// Bytes of each half of the arena. Both together are a page: a store never has the low twelve bits
 /// of a load's address.
 pub const HALF: i64 = 2048;
@@ -65,6 +67,12 @@ impl Pools {
             }
             if form.memory != super::form::Memory::None && super::form::is_address(form.code) {
                 own[Family::Gpr as usize] += 2;
+            }
+            if form.is_indexed() {
+                taken.push(INDEX);
+            }
+            if form.mask != super::form::Mask::None {
+                own[Family::Mask as usize] += 1;
             }
             for (most, own) in reads.iter_mut().zip(own) {
                 *most = own.max(*most);

@@ -103,6 +103,12 @@ pub fn render_latencies(document: &Latencies) -> String {
             _ => "not measured".to_owned(),
         };
         let _ = writeln!(out, "  {way:<44} {number}  {}", l.status.word());
+        if let Some(least) = l.least.filter(|least| l.cycles.is_some_and(|c| c - least > 0.1)) {
+            let _ = writeln!(out, "      from {least:.2}, depending on its values");
+        }
+        if let Some(chained) = l.chained {
+            let _ = writeln!(out, "      {chained:.2} right behind another of its kind");
+        }
         if let Some(reason) = &l.reason {
             let _ = writeln!(out, "      {reason}");
         }

@@ -1,7 +1,7 @@
 //! The forms that programs are mostly made of: what `--calibrate` measures.
 
 use super::catalog::{Catalog, unavailable};
-use super::form::Form;
+use super::form::{Form, Mask};
 
 /// Patterns of names. Of the 129,321 instructions of 20,000 basic blocks (BHive's suite) 300 forms
 /// make 98 %; these are the ones among them that compute, by that list, and a few of each extension
@@ -13,6 +13,8 @@ const USUAL: &[&str] = &[
     "MOV_GPR32i32_GPR32i32",
     "MOV_GPR64i64_MEM64i64",
     "MOV_GPR32i32_MEM32i32",
+    "MOV_GPR64i64_MEM64i64bisd",
+    "MOV_GPR32i32_MEM32i32bisd",
     "LEA_GPR64i64_*",
     "LEA_GPR32i32_*",
     "MOVZX_GPR32i32_*",
@@ -26,9 +28,14 @@ const USUAL: &[&str] = &[
     // Integer arithmetic.
     "ADD_GPR64i64_GPR64i64",
     "ADD_GPR64i64_IMMi8",
+    "ADD_GPR64i64_IMMi32",
     "ADD_GPR64i64_MEM64i64",
+    "ADD_GPR64i64_MEM64i64bisd",
     "ADD_GPR32i32_GPR32i32",
     "ADD_GPR32i32_IMMi8",
+    "ADD_GPR32i32_IMMi32",
+    "ADD_GPR16i16_IMMi8",
+    "ADD_GPR8i8_IMMi8",
     "ADD_GPR32i32_MEM32i32",
     "SUB_GPR64i64_GPR64i64",
     "SUB_GPR64i64_IMMi8",
@@ -124,7 +131,6 @@ const USUAL: &[&str] = &[
     "SUBS?_VR*_VR*",
     "MULS?_VR*_VR*",
     "DIVS?_VR*_VR*",
-    "SQRTS?_VR*_VR*",
     "MAXS?_VR*_VR*",
     "UCOMIS?_VR*_VR*",
     "CVTSI2S?_VR*_GPR*",
@@ -207,6 +213,26 @@ const USUAL: &[&str] = &[
     "VEXTRACTI128_VR*_VR*_IMMi8",
     "VINSERTI128_VR256*_VR*_VR128*_IMMi8",
     "VPTERNLOGD_VR512*_VR*_VR512*_IMMi8",
+    // Loads of vectors, with and without an index.
+    "MOVS?_VR128*_MEM*",
+    "MOVUPS_VR128*_MEM*",
+    "MOVDQU_VR128*_MEM*",
+    "VMOVUPS_VR256*_MEM*",
+    "VMOVDQU_VR256*_MEM*",
+    // Masked.
+    "VADDPD_VR512f64x8k_VR*_VR512*",
+    "VADDPD_VR512f64x8kz_VR*_VR512*",
+    "VADDPS_VR256f32x8k_VR*_VR256*",
+    "VFMADD231PD_VR512f64x8k_VR*_VR512*",
+    "VPADDD_VR512i32x16k_VR*_VR512*",
+    "VPADDD_VR512i32x16kz_VR*_VR512*",
+    "VMOVDQU32_VR512i32x16k_VR*",
+    "VMOVDQU32_VR512i32x16kz_VR*",
+    "VMOVDQU32_VR512i32x16kz_MEM*",
+    "VPCMPD_K_VR512*_VR512*_IMMi8",
+    "VPCMPD_Kk_VR512*_VR512*_IMMi8",
+    "VPBLENDMD_VR512i32x16k_VR*_VR512*",
+    "KANDW_K_K_K",
     "KMOVQ_GPR64i64_K",
     "KMOVQ_K_GPR64i64",
     "AESENC_VR128*_VR128*",
@@ -218,7 +244,9 @@ pub fn usual() -> Vec<(String, Form)> {
     let mut all: Vec<(String, Form)> = Vec::new();
     let mut seen = std::collections::HashSet::new();
     for pattern in USUAL {
-        for (name, form) in Catalog::all().spelled_like(pattern) {
+        let masked = pattern.contains("k_") || pattern.contains("kz_");
+        let wanted = |(_, form): &(String, Form)| masked || form.mask == Mask::None;
+        for (name, form) in Catalog::all().spelled_like(pattern).into_iter().filter(wanted) {
             if seen.insert(form) && unavailable(form).is_none() {
                 all.push((name, form));
             }

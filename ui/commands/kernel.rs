@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tdtool::block::{Options, Status};
+use tdtool::collect::perf::Signals;
 use tdtool::deps::latency::Calibration;
 use tdtool::kernel::{self, Bench, Catalog, Multiset, Settings};
 use tdtool::{Error, Result};
@@ -175,12 +176,25 @@ fn calibrate(global: &Global, args: &KernelArgs) -> Result<ExitCode> {
     let limit = Duration::from_secs(args.time_limit);
     let shown = std::io::stderr().is_terminal();
     let mut err = std::io::stderr().lock();
+    let mut signals = Some(Signals::catch()?);
+    let mut interrupted = None;
     let ended = kernel::calibrate(&mut bench, &path, limit, |at| {
-        if shown {
-            // Whoever closed the terminal does not want to know.
-            let _ = write!(err, "\r{}/{} {:<60.60}", at.done, at.all, at.form);
+        interrupted =
+            interrupted.or_else(|| signals.as_ref().and_then(Signals::next).map(|(n, _)| n));
+        if interrupted.is_some() {
+            // A second interrupt does not wait for the form at hand.
+            signals = None;
+            return false;
         }
+        // Whoever closed the terminal does not want to know.
+        let _ = match shown {
+            true => write!(err, "\r{}/{} {:<60.60}", at.done, at.all, at.form),
+            false if at.done % 32 == 0 => writeln!(err, "{}/{} {}", at.done, at.all, at.form),
+            false => Ok(()),
+        };
+        true
     })?;
+    drop(signals);
     if shown {
         let _ = write!(err, "\r{:<70}\r", "");
     }
@@ -198,7 +212,10 @@ fn calibrate(global: &Global, args: &KernelArgs) -> Result<ExitCode> {
         text += &format!("{} forms are left: run the same command again\n", ended.left);
     }
     print(&if args.effort.format == Format::Json { to_json(&ended)? } else { text })?;
-    Ok(ExitCode::SUCCESS)
+    let Some(signal) = interrupted else { return Ok(ExitCode::SUCCESS) };
+    let again = Some("the same command goes on from there");
+    crate::failure::tell("note", "interrupted: what was measured is kept", None, again);
+    Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)))
 }
 
 /// The user's cache directory, as the XDG base directory specification has it.

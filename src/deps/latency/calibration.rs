@@ -5,7 +5,7 @@
 //! directory, not the engine).
 //!
 //! ```toml
-//! schema = 1
+//! schema = 2
 //! tool = "tdtool 0.1.0"
 //! date = "2026-11-22T05:20:00Z"        # of the measurement, UTC
 //!
@@ -22,6 +22,8 @@
 //! to = "register"                      # register, flags, memory
 //! cycles = 3.001                       # core cycles
 //! spread = 0.004                       # half the range of the repetitions, in cycles
+//! least = 2.9                          # where it depends on values: of those tried the least
+//! chained = 1.0                        # behind another that takes less behind its own kind
 //!
 //! [[forwarding]]
 //! class = "stack"                      # stack, slot, update, few, many, short, xmm, ymm, blocked
@@ -32,7 +34,7 @@
 //! What cycles count between is said in [`super`]. An entry whose form this version does not know
 //! is an error, not silence.
 
-use super::{Form, Forward, Input, Output};
+use super::{Address, Form, Forward, Input, Output};
 use crate::machine::Cpu;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -41,7 +43,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 /// More than any machine's would be; larger files are no calibrations.
 const LARGEST: u64 = 16 << 20;
 
@@ -92,6 +94,11 @@ pub struct Calibration {
     pub date: String,
     /// Latencies.
     pub values: BTreeMap<(Form, Input, Output), Value>,
+    /// Of those that depend on values the least cycles; the others have none.
+    pub least: BTreeMap<(Form, Input, Output), f64>,
+    /// Cycles from register to register right behind another instruction that is here, too, where
+    /// that is less than behind other instructions.
+    pub chained: BTreeMap<Form, f64>,
     /// How long stored values take to their loads.
     pub forwarding: BTreeMap<Forward, Value>,
 }
@@ -102,9 +109,27 @@ impl Calibration {
         cache.join("tdtool").join(format!("latency-{uarch}.toml"))
     }
 
-    /// What was measured from `input` to `output` of `form`.
+    /// What was measured from `input` to `output` of `form`. What the address is made of is no
+    /// matter where the value does not come through it.
     pub fn value(&self, form: Form, input: Input, output: Output) -> Option<Value> {
-        self.values.get(&(form, input, output)).copied()
+        self.values.get(&self.key(form, input, output)?).copied()
+    }
+
+    /// The least and the most that it takes.
+    pub fn range(&self, form: Form, input: Input, output: Output) -> Option<(f64, f64)> {
+        let key = self.key(form, input, output)?;
+        let most = self.values.get(&key)?.cycles;
+        Some((self.least.get(&key).map_or(most, |least| least.min(most)), most))
+    }
+
+    fn key(&self, form: Form, input: Input, output: Output) -> Option<(Form, Input, Output)> {
+        let own = (form, input, output);
+        if self.values.contains_key(&own) {
+            return Some(own);
+        }
+        let through = input == Input::Address || form.code.mnemonic() == iced_x86::Mnemonic::Lea;
+        let based = (Form { address: Address::Based, ..form }, input, output);
+        (!through && self.values.contains_key(&based)).then_some(based)
     }
 
     /// Reads it.
@@ -168,6 +193,10 @@ struct Row {
     to: String,
     cycles: f64,
     spread: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    least: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    chained: Option<f64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -186,6 +215,12 @@ impl File {
             to: to.name().to_owned(),
             cycles: value.cycles,
             spread: value.spread,
+            least: calibration.least.get(&(*form, *from, *to)).copied(),
+            chained: calibration
+                .chained
+                .get(form)
+                .filter(|_| (*from, *to) == (Input::Register, Output::Register))
+                .copied(),
         });
         let forwarding = calibration.forwarding.iter().map(|(class, value)| ForwardRow {
             class: class.name().to_owned(),
@@ -219,6 +254,13 @@ impl File {
             let to = to.ok_or(format!("no output {}", row.to))?;
             let value = value(row.cycles, row.spread)?;
             calibration.values.insert((form, from, to), value);
+            let sound = |cycles: f64| self::value(cycles, 0.0).map(|value| value.cycles);
+            if let Some(least) = row.least {
+                calibration.least.insert((form, from, to), sound(least)?);
+            }
+            if let Some(chained) = row.chained {
+                calibration.chained.insert(form, sound(chained)?);
+            }
         }
         for row in self.forwarding {
             let class = Forward::ALL.into_iter().find(|f| f.name() == row.class);

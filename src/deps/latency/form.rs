@@ -1,21 +1,107 @@
 //! The key of a latency: an instruction form.
 
-use iced_x86::{Code, Instruction, OpCodeOperandKind, OpKind};
+use iced_x86::{Code, Instruction, Mnemonic, OpCodeOperandKind, OpKind, Register};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// An instruction form: iced-x86's [`Code`], and whether an operand that may be a register or
-/// memory is memory.
+/// An instruction form: iced-x86's [`Code`], whether an operand that may be a register or memory is
+/// memory, what its address is made of, and whether a mask is applied.
 ///
-/// Written as the code's name, with `_reg` or `_mem` behind it where there is such an operand:
-/// `Imul_r64_rm64_reg`, `Imul_r64_rm64_mem`, `Lea_r64_m`, `Mov_r64_imm64`.
+/// Written as the code's name, with `_reg` or `_mem` behind it where there is such an operand, and
+/// `+` and what is not usual: `Imul_r64_rm64_reg`, `Imul_r64_rm64_mem`, `Lea_r64_m+bis`,
+/// `EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b_er_reg+kz`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Form {
     /// The instruction with its operands' kinds.
     pub code: Code,
     /// Whether its operand that may be either is memory.
     pub memory: bool,
+    /// What its address is made of.
+    pub address: Address,
+    /// Whether a mask is applied.
+    pub mask: Mask,
+}
+
+/// What an address is made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Address {
+    /// There is none, or no index is added: base, displacement.
+    #[default]
+    Based,
+    /// `lea`: base and index.
+    Index,
+    /// `lea`: the index is scaled.
+    Scaled,
+    /// `lea`: base, index and displacement.
+    IndexDisplaced,
+    /// `lea`: the same scaled. Of loads and stores: whatever has an index.
+    Indexed,
+}
+
+impl Address {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Based, Self::Index, Self::Scaled, Self::IndexDisplaced, Self::Indexed];
+
+    fn of(instruction: &Instruction) -> Self {
+        if instruction.memory_index() == Register::None {
+            return Self::Based;
+        }
+        if instruction.mnemonic() != Mnemonic::Lea {
+            return Self::Indexed;
+        }
+        let displaced = instruction.memory_displacement64() != 0;
+        match (instruction.memory_index_scale() > 1, displaced) {
+            (false, false) => Self::Index,
+            (true, false) => Self::Scaled,
+            (false, true) => Self::IndexDisplaced,
+            (true, true) => Self::Indexed,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Based => "",
+            Self::Index => "bi",
+            Self::Scaled => "bis",
+            Self::IndexDisplaced => "bid",
+            Self::Indexed => "bisd",
+        }
+    }
+}
+
+/// Whether a mask is applied, and what is left where it has a 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mask {
+    /// None is.
+    #[default]
+    None,
+    /// What was there.
+    Merging,
+    /// 0.
+    Zeroing,
+}
+
+impl Mask {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::None, Self::Merging, Self::Zeroing];
+
+    fn of(instruction: &Instruction) -> Self {
+        match (instruction.has_op_mask(), instruction.zeroing_masking()) {
+            (false, _) => Self::None,
+            (true, false) => Self::Merging,
+            (true, true) => Self::Zeroing,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Merging => "k",
+            Self::Zeroing => "kz",
+        }
+    }
 }
 
 impl Form {
@@ -24,11 +110,25 @@ impl Form {
         let kinds = 0..instruction.op_count();
         let memory = kinds.into_iter().any(|at| instruction.op_kind(at) == OpKind::Memory);
         let code = instruction.code();
-        Self { code, memory: memory && has_choice(code) }
+        Self {
+            code,
+            memory: memory && has_choice(code),
+            address: if memory { Address::of(instruction) } else { Address::Based },
+            mask: Mask::of(instruction),
+        }
     }
 
     /// The form that is written so; `None` if there is none.
     pub fn parse(name: &str) -> Option<Self> {
+        let mut parts = name.split('+');
+        let name = parts.next()?;
+        let (mut address, mut mask) = (Address::Based, Mask::None);
+        for part in parts.filter(|part| !part.is_empty()) {
+            match Address::ALL.into_iter().find(|a| a.name() == part) {
+                Some(known) => address = known,
+                None => mask = Mask::ALL.into_iter().find(|m| m.name() == part)?,
+            }
+        }
         let (code, memory) = match name.strip_suffix("_reg") {
             Some(code) => (code, Some(false)),
             None => match name.strip_suffix("_mem") {
@@ -37,8 +137,12 @@ impl Form {
             },
         };
         let code = code_named(code)?;
-        (has_choice(code) == memory.is_some())
-            .then_some(Self { code, memory: memory.unwrap_or(false) })
+        (has_choice(code) == memory.is_some()).then_some(Self {
+            code,
+            memory: memory.unwrap_or(false),
+            address,
+            mask,
+        })
     }
 }
 
@@ -49,7 +153,13 @@ impl fmt::Display for Form {
             (true, false) => "_reg",
             (true, true) => "_mem",
         };
-        write!(f, "{:?}{suffix}", self.code)
+        write!(f, "{:?}{suffix}", self.code)?;
+        for unusual in [self.address.name(), self.mask.name()] {
+            if !unusual.is_empty() {
+                write!(f, "+{unusual}")?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -34,7 +34,7 @@ mod shipped;
 mod tests;
 
 pub use calibration::{Calibration, Identity, Value};
-pub use form::Form;
+pub use form::{Address, Form, Mask};
 
 use crate::code::effects::{Effects, Read, Role, Write};
 use iced_x86::Instruction;
@@ -250,9 +250,8 @@ impl Latencies {
         input: Input,
         output: Output,
     ) -> Latency {
-        let form = Form::of(instruction);
-        if let Some(value) = self.measured.as_ref().and_then(|m| m.value(form, input, output)) {
-            return Latency::measured(value);
+        if let Some(measured) = self.measured(instruction, effects, input, output) {
+            return measured;
         }
         if effects.breaks_dependency && matches!(input, Input::Register | Input::Memory) {
             return Latency::table(0.0, "breaks the dependency");
@@ -295,21 +294,72 @@ impl Latencies {
     ) -> Latency {
         let (instruction, effects) = reader;
         let Some(input) = Input::of(read) else { return Latency::table(0.0, "stack engine") };
-        let own = match self.shipped.and_then(|t| t.chained(producer.0, instruction)) {
-            Some((chained, apart)) if (input, output) == (Input::Register, Output::Register) => {
-                chained.map_or(apart, |own| {
-                    let form = Form::of(instruction);
-                    let measured = self.measured.as_ref();
-                    let found = measured.and_then(|m| m.value(form, input, output));
-                    found.map_or(own, Latency::measured)
-                })
-            }
+        let own = match (input, output) {
+            (Input::Register, Output::Register) => self.chained(producer.0, instruction, effects),
             _ => self.between(instruction, effects, input, output),
         };
         let pending = self.shipped.and_then(Table::pending).filter(|_| {
             input == Input::Register && producer.1.may_be_eliminated && pending::adds(producer.0)
         });
         pending.map_or(own, |p| p.behind(own, instruction, output))
+    }
+
+    /// From register to register behind `producer`.
+    fn chained(
+        &self,
+        producer: &Instruction,
+        instruction: &Instruction,
+        effects: &Effects,
+    ) -> Latency {
+        let (input, output) = (Input::Register, Output::Register);
+        let measured = self
+            .measured_chained(producer, instruction, effects)
+            .or_else(|| self.measured(instruction, effects, input, output));
+        if let Some(measured) = measured {
+            return measured;
+        }
+        match self.shipped.and_then(|t| t.chained(producer, instruction)) {
+            Some((chained, apart)) => chained.unwrap_or(apart),
+            None => self.between(instruction, effects, input, output),
+        }
+    }
+
+    /// What this machine was measured to take.
+    fn measured(
+        &self,
+        instruction: &Instruction,
+        effects: &Effects,
+        input: Input,
+        output: Output,
+    ) -> Option<Latency> {
+        let measured = self.measured.as_ref()?;
+        let form = Form::of(instruction);
+        let (low, high) = measured.range(form, input, output)?;
+        if effects.breaks_dependency && matches!(input, Input::Register | Input::Memory) {
+            return None;
+        }
+        // Small constants were measured. What renaming does with them, it does not with others.
+        let renamed = measured.chained.get(&form).is_some_and(|c| *c < RENAMED) || high < RENAMED;
+        let register = input == Input::Register && output == Output::Register;
+        let kept = !register || !renamed || effects.may_be_eliminated;
+        kept.then_some(Latency { low, high, source: Source::Measured })
+    }
+
+    /// What it was measured to take behind `producer`, where both are quicker behind their kind.
+    fn measured_chained(
+        &self,
+        producer: &Instruction,
+        instruction: &Instruction,
+        effects: &Effects,
+    ) -> Option<Latency> {
+        self.measured(instruction, effects, Input::Register, Output::Register)?;
+        let chained = &self.measured.as_ref()?.chained;
+        let cycles = *chained.get(&Form::of(instruction))?;
+        chained.contains_key(&Form::of(producer)).then_some(Latency {
+            low: cycles,
+            high: cycles,
+            source: Source::Measured,
+        })
     }
 
     /// From the address of a load to the loaded value, the cache having it.
@@ -338,3 +388,6 @@ impl Latencies {
         self.shipped.is_some_and(|t| t.forwarding(forward).is_some())
     }
 }
+
+/// Nothing that is executed takes less than a cycle: what took less was done by renaming.
+const RENAMED: f64 = 0.9;

@@ -50,7 +50,7 @@
 //! `imm`, `cl`.
 
 use super::pending::Pending;
-use super::{Form, Forward, Input, Latency, Output, Source};
+use super::{Forward, Input, Latency, Output, Source};
 use crate::code::effects::Effects;
 use iced_x86::{Code, Instruction, Mnemonic, Register};
 use serde::Deserialize;
@@ -113,7 +113,7 @@ impl Table {
     }
 
     fn entry(&self, instruction: &Instruction) -> Option<&Entry> {
-        let number = *self.by_code.get(Form::of(instruction).code as usize)?;
+        let number = *self.by_code.get(instruction.code() as usize)?;
         self.entries.get(usize::from(number).checked_sub(1)?)
     }
 

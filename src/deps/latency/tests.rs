@@ -67,3 +67,46 @@ fn a_calibration_survives_its_file_and_goes_before_the_table() {
     assert_eq!(latencies.forwarding(Forward::Stack).source, Source::Measured);
     assert!(Form::parse("Imul_r64_rm64").is_none());
 }
+
+/// Ranges, what is quicker behind its own kind, and addresses with an index come back from the file as
+/// they went in, and count where they hold alone.
+#[test]
+fn a_calibration_tells_ranges_kinds_and_addresses_apart() {
+    let mut calibration = Calibration::default();
+    calibration.machine.uarch = "emr".into();
+    let mut put = |name: &str, input, cycles, least: Option<f64>, chained: Option<f64>| {
+        let form = Form::parse(name).unwrap();
+        assert_eq!(form.to_string(), name);
+        let key = (form, input, Output::Register);
+        calibration.values.insert(key, Value { cycles, spread: 0.0 });
+        calibration.least.extend(least.map(|least| (key, least)));
+        calibration.chained.extend(chained.map(|chained| (form, chained)));
+    };
+    put("Div_rm64_reg", Input::Register, 18.0, Some(10.0), None);
+    put("VEX_Vaddpd_xmm_xmm_xmmm128_reg", Input::Register, 3.25, None, Some(2.25));
+    put("Mov_r64_rm64_mem", Input::Address, 4.75, None, None);
+    put("Lea_r64_m+bis", Input::Register, 2.25, None, None);
+    put("Add_rm64_imm8_reg", Input::Register, 0.0, None, None);
+    let folder = tempfile::tempdir().unwrap();
+    let path = Calibration::place(folder.path(), "emr");
+    calibration.save(&path).unwrap();
+    assert_eq!(Calibration::load(&path).unwrap(), calibration);
+    let latencies = Latencies::of(Some("emr")).with(calibration);
+    let found = |hex: &str, input| {
+        let bytes = crate::code::parse_hex(hex).unwrap();
+        let instruction = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
+        let effects = Effects::of(&instruction, Some("emr"));
+        latencies.between(&instruction, &effects, input, Output::Register)
+    };
+    let measured = |hex: &str, input| {
+        let found = found(hex, input);
+        (found.source == Source::Measured).then_some((found.low, found.high))
+    };
+    assert_eq!(measured("48f7f3", Input::Register), Some((10.0, 18.0))); // div rbx
+    assert_eq!(measured("c5f158c2", Input::Register), Some((3.25, 3.25))); // vaddpd xmm0,xmm1,xmm2
+    assert_eq!(measured("488b00", Input::Address), Some((4.75, 4.75))); // mov rax,[rax]
+    assert_eq!(measured("488b0418", Input::Address), None); // mov rax,[rax+rbx]
+    assert_eq!(measured("488d0498", Input::Register), Some((2.25, 2.25))); // lea rax,[rax+rbx*4]
+    assert_eq!(measured("488d449808", Input::Register), None); // lea rax,[rax+rbx*4+8]
+    assert_eq!(measured("4883c008", Input::Register), Some((0.0, 0.0))); // add rax,8
+}

@@ -4,15 +4,17 @@ use super::connect::{Connector, SCRATCH, encoded, from, to, two};
 use super::ends::End;
 use crate::Result;
 use crate::code::Block;
-use crate::kernel::form::{Address, Form, is_address};
+use crate::kernel::form::{Address, Form, MASK, is_address};
 use crate::kernel::operand::{Class, Family};
 use crate::kernel::pools::{BASE, HALF};
-use iced_x86::{Code, EncodingKind, Instruction, MemoryOperand, Register, RflagsBits};
+use iced_x86::{Code, EncodingKind, Instruction, MemoryOperand, Mnemonic, Register, RflagsBits};
 
 /// Holds 0 all the time.
 pub const ZERO: Register = Register::R13;
 /// Holds what the operands hold at first.
 const SAME: Register = Register::R12;
+/// Holds 0 at first, and whatever a chain through the index adds: 0.
+pub const INDEX: Register = Register::RSI;
 
 /// One link, to be repeated.
 #[derive(Debug, Clone)]
@@ -36,6 +38,100 @@ struct Parts {
     instances: usize,
     connectors: Vec<Connector>,
     note: &'static str,
+    index: Register,
+    /// Before each instance: gives those halves of a dividend anew that the chain does not go through.
+    dividend: Vec<u8>,
+}
+
+impl Parts {
+    fn of(form: Form) -> Self {
+        let (bytes, connectors) = (Vec::new(), Vec::new());
+        let dividend = Vec::new();
+        Self { form, bytes, instances: 0, connectors, note: "", index: ZERO, dividend }
+    }
+
+    /// A quotient and a remainder both go into the next division: one chain at a time.
+    fn divide_from(&mut self, input: &End) -> Result<()> {
+        if !matches!(self.form.code.mnemonic(), Mnemonic::Div | Mnemonic::Idiv) {
+            return Ok(());
+        }
+        if *input != End::Implicit(Register::RDX) {
+            self.dividend.extend(two(Code::Xor_rm32_r32, Register::EDX, Register::EDX)?);
+        }
+        if *input != End::Implicit(Register::RAX) {
+            self.dividend.extend(two(Code::Mov_rm64_r64, Register::RAX, SAME)?);
+        }
+        Ok(())
+    }
+}
+
+/// The form behind another instruction, and that by itself: a chain of nothing but the form may be
+/// shorter (renaming adds small constants and moves registers) or longer (slots) than what it
+/// adds to a chain of others. `None` where no other instruction fits its registers.
+///
+/// # Errors
+/// It cannot be encoded.
+pub fn behind(form: Form, input: &End, output: &End) -> Result<Option<(Chain, Chain)>> {
+    let End::Operand(j, to) = *output else { return Ok(None) };
+    let (from, a) = match *input {
+        End::Operand(i, from) => (from, number(form, i)),
+        // What `lea` adds to.
+        End::Address if is_address(form.code) => (Class::Gpr64, Register::R11.number() as u32),
+        _ => return Ok(None),
+    };
+    if from.family() != to.family() {
+        return Ok(None);
+    }
+    let made = |a: u32, b: u32| match to {
+        Class::Gpr32 | Class::Gpr64 => {
+            let (a, b) = (Class::Gpr64.register(a), Class::Gpr64.register(b));
+            two(Code::Imul_r64_rm64, a, b).map(Some)
+        }
+        Class::Xmm | Class::Ymm | Class::Zmm => product(form, to, a, b).map(Some),
+        _ => Ok(None),
+    };
+    let (Some(other), Some(alone)) = (made(a, number(form, j))?, made(a, a)?) else {
+        return Ok(None);
+    };
+    let mut parts = Parts::of(form);
+    parts.note = "behind a product, whose latency is taken off";
+    parts.instance(&|n| number(form, n))?;
+    parts.bytes.extend(other);
+    let whole = parts.done()?;
+    let mut parts = Parts::of(form);
+    parts.bytes = alone;
+    Ok(Some((whole, parts.done()?)))
+}
+
+/// A product of what vector register `b` holds into `a`, in the type and encoding of `form`.
+fn product(form: Form, class: Class, a: u32, b: u32) -> Result<Vec<u8>> {
+    let spelled = form.spelled();
+    let legacy = form.code.op_code().encoding() == EncodingKind::Legacy;
+    let kinds = [("f64x", 64), ("f32x", 32), ("f16x", 16)];
+    let kind = kinds.into_iter().find(|(part, _)| spelled.contains(part)).map_or(0, |(_, k)| k);
+    let code = match (class, kind, legacy) {
+        (Class::Zmm, 64, _) => Code::EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er,
+        (Class::Zmm, 32, _) => Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er,
+        (Class::Zmm, 16, _) => Code::EVEX_Vmulph_zmm_k1z_zmm_zmmm512b16_er,
+        (Class::Ymm, 16, _) => Code::EVEX_Vmulph_ymm_k1z_ymm_ymmm256b16,
+        (Class::Xmm, 16, _) => Code::EVEX_Vmulph_xmm_k1z_xmm_xmmm128b16,
+        (Class::Zmm, ..) => Code::EVEX_Vpmuludq_zmm_k1z_zmm_zmmm512b64,
+        (Class::Ymm, 64, _) => Code::VEX_Vmulpd_ymm_ymm_ymmm256,
+        (Class::Ymm, 32, _) => Code::VEX_Vmulps_ymm_ymm_ymmm256,
+        (Class::Ymm, ..) => Code::VEX_Vpmuludq_ymm_ymm_ymmm256,
+        (_, 64, false) => Code::VEX_Vmulpd_xmm_xmm_xmmm128,
+        (_, 32, false) => Code::VEX_Vmulps_xmm_xmm_xmmm128,
+        (_, _, false) => Code::VEX_Vpmuludq_xmm_xmm_xmmm128,
+        (_, 64, true) => Code::Mulpd_xmm_xmmm128,
+        (_, 32, true) => Code::Mulps_xmm_xmmm128,
+        (_, _, true) => Code::Pmuludq_xmm_xmmm128,
+    };
+    let (a, b) = (class.register(a), class.register(b));
+    if legacy {
+        return two(code, a, b);
+    }
+    let failed = |e: iced_x86::IcedError| crate::Error::failed("no such product").because(e);
+    encoded(&Instruction::with3(code, a, b, b).map_err(failed)?)
 }
 
 /// The chain from `input` to `output` and back; `None` where there is no such way.
@@ -43,8 +139,8 @@ struct Parts {
 /// # Errors
 /// It cannot be encoded.
 pub fn chain(form: Form, input: &End, output: &End) -> Result<Option<Chain>> {
-    let mut parts =
-        Parts { form, bytes: Vec::new(), instances: 0, connectors: Vec::new(), note: "" };
+    let mut parts = Parts::of(form);
+    parts.divide_from(input)?;
     let there = match (*input, *output) {
         (End::Operand(i, a), End::Operand(j, b)) if a.family() == b.family() => {
             parts.same_family(i, j)?
@@ -53,6 +149,7 @@ pub fn chain(form: Form, input: &End, output: &End) -> Result<Option<Chain>> {
             parts.registers(*input, *output)?
         }
         (End::Address, End::Operand(..) | End::Implicit(_)) => parts.address(*output)?,
+        (End::Index, End::Operand(..) | End::Implicit(_)) => parts.index(*output)?,
         (End::Address, End::Flags(bits)) => parts.address_to_flags(bits)?,
         (End::Flags(_), End::Flags(_)) => parts.flags()?,
         (End::Flags(_), End::Operand(_, class)) if class.family() == Family::Gpr => {
@@ -74,6 +171,9 @@ pub fn chain(form: Form, input: &End, output: &End) -> Result<Option<Chain>> {
 
 /// The register number of an operand unless the chain wants another.
 fn number(form: Form, i: usize) -> u32 {
+    if i == MASK {
+        return 7;
+    }
     let class = form.operands().get(i).and_then(|operand| match operand {
         crate::kernel::operand::Operand::Register(class) => Some(*class),
         _ => None,
@@ -87,8 +187,9 @@ impl Parts {
         let computed = is_address(self.form.code);
         let base = if computed { Register::R11 } else { BASE };
         let displacement = if computed { 8 } else { HALF };
-        let address = Address { base, index: ZERO, displacement };
+        let address = Address { base, index: self.index, displacement };
         let made = self.form.instruction(|i, class| class.register(number(i)), address)?;
+        self.bytes.extend(&self.dividend);
         self.bytes.extend(self.form.encode(&made)?);
         self.instances += 1;
         Ok(())
@@ -114,7 +215,7 @@ impl Parts {
                 self.alu(move_if(bits), SCRATCH, ZERO)?;
                 Ok(SCRATCH)
             }
-            End::Address | End::Memory => Ok(BASE),
+            End::Address | End::Index | End::Memory => Ok(BASE),
         }
     }
 
@@ -184,6 +285,28 @@ impl Parts {
         Ok(true)
     }
 
+    /// From the index of the address.
+    fn index(&mut self, output: End) -> Result<bool> {
+        let form = self.form;
+        if is_address(form.code) {
+            let End::Operand(j, _) = output else { return Ok(false) };
+            let own = number(form, j);
+            self.note = "the form feeds itself";
+            let index = Class::Gpr64.register(own);
+            let address = Address { base: ZERO, index, displacement: 8 };
+            let made = form.instruction(|_, class| class.register(own), address)?;
+            self.bytes.extend(form.encode(&made)?);
+            self.instances += 1;
+            return Ok(true);
+        }
+        self.index = INDEX;
+        self.instance(&|n| number(form, n))?;
+        let value = self.out(output)?;
+        self.alu(Code::And_rm64_r64, value, ZERO)?;
+        self.alu(Code::Add_rm64_r64, INDEX, value)?;
+        Ok(true)
+    }
+
     fn address_to_flags(&mut self, bits: u32) -> Result<bool> {
         let form = self.form;
         self.instance(&|n| number(form, n))?;
@@ -206,7 +329,8 @@ impl Parts {
         let form = self.form;
         self.instance(&|n| number(form, n))?;
         let value = self.out(output)?;
-        self.alu(Code::Test_rm64_r64, value, value)?;
+        // Not `test`: on Golden Cove the flags of logic take up to a cycle more than those of `cmp`.
+        self.alu(Code::Cmp_rm64_r64, value, SAME)?;
         Ok(true)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::code::Inst;
-use crate::kernel::form::{Form, Memory, is_address};
+use crate::kernel::form::{Form, MASK, Mask, Memory, is_address};
 use crate::kernel::operand::{Class, Operand};
 use iced_x86::{OpAccess, Register, RflagsBits};
 
@@ -17,6 +17,8 @@ pub enum End {
     Flags(u32),
     /// The base of its address.
     Address,
+    /// The index of its address.
+    Index,
     /// The memory operand's value.
     Memory,
 }
@@ -27,7 +29,7 @@ impl End {
         match self {
             Self::Operand(..) | Self::Implicit(_) => "register",
             Self::Flags(_) => "flags",
-            Self::Address => "address",
+            Self::Address | Self::Index => "address",
             Self::Memory => "memory",
         }
     }
@@ -35,10 +37,12 @@ impl End {
     /// Which one.
     pub fn name(&self) -> String {
         match self {
+            Self::Operand(MASK, _) => "mask".to_owned(),
             Self::Operand(i, _) => format!("operand {i}"),
             Self::Implicit(register) => format!("{register:?}").to_lowercase(),
             Self::Flags(bits) => flags(*bits),
             Self::Address => "base".to_owned(),
+            Self::Index => "index".to_owned(),
             Self::Memory => "memory".to_owned(),
         }
     }
@@ -89,6 +93,9 @@ impl Ends {
                 Operand::Memory => {
                     if form.memory != Memory::None && (reads || is_address(form.code)) {
                         ends.inputs.push(End::Address);
+                        if !matches!(form.memory, Memory::Based) {
+                            ends.inputs.push(End::Index);
+                        }
                     }
                     if is_address(form.code) {
                         continue;
@@ -104,7 +111,12 @@ impl Ends {
                 ends.outputs.push(end);
             }
         }
-        for used in usage.implicit.iter().filter(|used| used.register().is_gpr()) {
+        if form.mask != Mask::None {
+            ends.inputs.push(End::Operand(MASK, Class::Mask));
+        }
+        // The stack pointer is moved at renaming, and is no address that a chain could go through.
+        let chosen = |r: Register| r.is_gpr() && r.full_register() != Register::RSP;
+        for used in usage.implicit.iter().filter(|used| chosen(used.register())) {
             let end = End::Implicit(used.register().full_register());
             for (list, wanted) in [
                 (&mut ends.inputs, Inst::reads(used.access())),

@@ -60,6 +60,9 @@ pub struct BlockArgs {
     /// Tell, too, what lowers the time: chains broken, instructions left out, measured again
     #[arg(long, conflicts_with_all = ["batch", "quick"], help_heading = EFFORT)]
     pub what_if: bool,
+    /// Tell only how long it takes, not why
+    #[arg(long, conflicts_with = "what_if", help_heading = EFFORT)]
+    pub no_explain: bool,
     #[command(flatten)]
     pub knobs: Knobs,
 
@@ -211,7 +214,8 @@ impl BlockArgs {
             (_, true) => Options::thorough(),
             _ => Options::default(),
         };
-        Options { cpu: self.cpu, ..self.knobs.over(preset) }
+        let options = self.knobs.over(preset);
+        Options { cpu: self.cpu, explain: options.explain && !self.no_explain, ..options }
     }
 }
 
