@@ -139,7 +139,7 @@ impl Engine {
             self.at = (self.at + 1) % self.cpus.len();
             let cpu = self.cpus[self.at];
             // Another core may be of another kind.
-            self.sentinel = Sentinel::default();
+            self.sentinel = self.sentinel.elsewhere();
             self.worker()?.move_to(cpu);
             self.follow();
         }
@@ -214,6 +214,7 @@ impl Engine {
     pub fn calm_share(&mut self, rounds: usize) -> Result<f64> {
         let rounds = self.calibrations(rounds)?;
         let Ok(ratio) = TscClock::cycles_per_tick(&rounds) else { return Ok(0.0) };
+        self.sentinel.step(&rounds);
         self.sentinel.learn(&rounds, ratio);
         let calm = self.sentinel.calm(&rounds, ratio).into_iter().filter(|c| *c).count();
         Ok(calm as f64 / rounds.len() as f64)

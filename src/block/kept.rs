@@ -24,7 +24,13 @@ pub fn keep(
     mut sentinel: Option<&mut Sentinel>,
     timed: &mut Timed,
 ) -> Vec<usize> {
-    let steady: Vec<Vec<Calibration>> = tried.iter().map(|(_, rounds)| steady(rounds)).collect();
+    let own_step = |(_, rounds): &(usize, Vec<Round>)| {
+        let all = calibrations(rounds);
+        sentinel.as_deref_mut().map_or_else(|| step(&all), |sentinel| sentinel.step(&all))
+    };
+    let step = tried.iter().map(own_step).fold(f64::INFINITY, f64::min);
+    let steady: Vec<Vec<Calibration>> =
+        tried.iter().map(|(_, rounds)| steady(rounds, step)).collect();
     let ratios: Vec<Option<f64>> = (0..tried.len()).map(|i| ratio(i, &steady, timed)).collect();
     let mut waiting = Vec::new();
     for (((placement, rounds), steady), ratio) in tried.into_iter().zip(steady).zip(ratios) {
@@ -32,14 +38,14 @@ pub fn keep(
             waiting.push(placement);
             continue;
         };
-        let all: Vec<Calibration> = rounds.iter().map(|r| r.calibration).collect();
+        let all = calibrations(&rounds);
         let mut calm = vec![true; all.len()];
         if let Some(sentinel) = sentinel.as_deref_mut() {
             sentinel.learn(&steady, ratio);
             calm = sentinel.calm(&all, ratio);
         }
         let mut batch = timed.partial.remove(&placement).unwrap_or_default();
-        for ((round, calm), steady) in rounds.iter().zip(calm).zip(TscClock::steady(&all)) {
+        for ((round, calm), steady) in rounds.iter().zip(calm).zip(TscClock::steady(&all, step)) {
             match (calm, steady) {
                 // A slower clock makes the sentinel longer, too.
                 (_, false) => timed.changed += 1,
@@ -51,7 +57,7 @@ pub fn keep(
                 }
             }
         }
-        timed.step = timed.step.max(step(&all) * ratio);
+        timed.step = step * ratio;
         if 2 * batch.long.len() < rounds.len() {
             waiting.push(placement);
             timed.partial.insert(placement, batch);
@@ -62,10 +68,14 @@ pub fn keep(
     waiting
 }
 
+fn calibrations(rounds: &[Round]) -> Vec<Calibration> {
+    rounds.iter().map(|r| r.calibration).collect()
+}
+
 /// The calibration of the rounds in which the clock was steady.
-fn steady(rounds: &[Round]) -> Vec<Calibration> {
-    let all: Vec<Calibration> = rounds.iter().map(|r| r.calibration).collect();
-    let steady = TscClock::steady(&all);
+fn steady(rounds: &[Round], step: f64) -> Vec<Calibration> {
+    let all = calibrations(rounds);
+    let steady = TscClock::steady(&all, step);
     all.into_iter().zip(steady).filter(|(_, steady)| *steady).map(|(c, _)| c).collect()
 }
 

@@ -17,6 +17,8 @@ const RARE: f64 = 0.25;
 /// How far states met too seldom to be believed may put a result in doubt, as a share.
 const DOUBT: f64 = 0.1;
 
+/// A result that may lie further off than this, as a share, is worth more passes.
+const PRECISE: f64 = 0.015;
 /// Rounds in which both runs must have been in their states.
 const JOINT: usize = 2;
 /// Share of the fastest rounds that must be in one state of a run.
@@ -156,6 +158,13 @@ impl Timed {
     pub fn is_rare(&self) -> bool {
         let rare = |(long, short): (State, State)| long.share.min(short.share) < RARE;
         self.states().is_none_or(rare) || !self.is_reproduced()
+    }
+
+    /// Whether the result is not known well yet: it lies in a range wider than [`PRECISE`] to both
+    /// sides.
+    pub fn is_vague(&self) -> bool {
+        let (Some(cycles), Some((low, high))) = (self.cycles(), self.range()) else { return true };
+        high - low > 2.0 * PRECISE * cycles
     }
 
     /// How many batches met the fastest state: of the long run, of the short run.

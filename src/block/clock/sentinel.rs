@@ -1,6 +1,6 @@
 //! What the sentinel says: whether something else used the core.
 
-use super::tsc::{Calibration, TscClock, step};
+use super::tsc::{Calibration, TscClock, step, step_seen};
 
 /// How high the sentinel reads is taken for granted up to the first, and believed to be the core's
 /// own up to the second.
@@ -13,21 +13,38 @@ const MARGIN: f64 = 1.04;
 pub struct Sentinel {
     /// What it takes, of what it should.
     level: f64,
+    /// The least step of the counter seen, in ticks. A neighbour spreads readings, so that steps told
+    /// from few rounds come out several times too large: shared rounds then count as calm, and
+    /// states as one.
+    step: f64,
 }
 
 impl Default for Sentinel {
     fn default() -> Self {
-        Self { level: LEVELS.1 }
+        Self { level: LEVELS.1, step: f64::INFINITY }
     }
 }
 
 impl Sentinel {
+    /// For another core: it may be of another kind, but its counter steps alike.
+    pub fn elsewhere(self) -> Self {
+        Self { step: self.step, ..Self::default() }
+    }
+
+    /// How far the counter advances at once, in ticks, by these rounds and all before.
+    pub fn step(&mut self, rounds: &[Calibration]) -> f64 {
+        if let Some(seen) = step_seen(rounds) {
+            self.step = self.step.min(seen);
+        }
+        self.step.min(step(rounds))
+    }
+
     /// For each round, whether nothing else used the core in it.
     pub fn calm(self, rounds: &[Calibration], cycles_per_tick: f64) -> Vec<bool> {
         let overhead = TscClock::overhead(rounds, cycles_per_tick);
         // The counter's own step comes on top.
         let own = TscClock::sentinel_cycles() * self.level * MARGIN;
-        let limit = own + step(rounds) * cycles_per_tick;
+        let limit = own + self.step.min(step(rounds)) * cycles_per_tick;
         let calm = |ticks: f64| (ticks - overhead) * cycles_per_tick <= limit;
         rounds.iter().map(|r| calm(r.sentinel.0) && calm(r.sentinel.1)).collect()
     }
@@ -75,5 +92,21 @@ mod tests {
         let mut shared = Sentinel::default();
         shared.learn(&[round(1.9), round(1.8)], 1.0);
         assert!(!calm(shared, 1.2));
+    }
+
+    /// Calm rounds a step of 3 ticks apart, and rounds of a neighbour that come and goes, whose
+    /// sentinels lie 45 ticks and more apart though the counter steps as before.
+    #[test]
+    fn a_neighbour_does_not_make_the_counter_coarse() {
+        let calm: Vec<Calibration> = (0..8).map(|i| round(1.03 + 0.005 * f64::from(i))).collect();
+        let shared: Vec<Calibration> =
+            (0..8).map(|i| round(1.1 + 0.07 * f64::from(i) + 0.01 * f64::from(i * i))).collect();
+        assert!(step(&shared) > 40.0, "{}", step(&shared));
+        let mut sentinel = Sentinel::default();
+        let known = sentinel.step(&calm);
+        assert!(known < 4.0 && sentinel.step(&shared) <= known);
+        // 16 % above what a core to itself reads is a neighbour whatever the other rounds read.
+        assert!(!sentinel.calm(&[&[round(1.2)], &shared[1..]].concat(), 1.0)[0]);
+        assert!(sentinel.elsewhere().step(&shared) <= known);
     }
 }

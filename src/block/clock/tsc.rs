@@ -114,21 +114,34 @@ impl TscClock {
     }
 
     /// For each round, whether the clock ran as fast in it as in most: its long add chain took as
-    /// long, within 1 % and a step of the counter.
-    pub fn steady(rounds: &[Calibration]) -> Vec<bool> {
+    /// long, within 1 % and a `step` of the counter.
+    pub fn steady(rounds: &[Calibration], step: f64) -> Vec<bool> {
         let mut all: Vec<f64> = rounds.iter().map(|r| r.add.0).collect();
         all.sort_by(f64::total_cmp);
         // One of the two, where half of them are of another clock.
         let usual = all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN);
-        let near = 0.01 * usual + step(rounds);
+        let near = 0.01 * usual + step;
         rounds.iter().map(|r| (r.add.0 - usual).abs() <= near).collect()
     }
 }
 
 /// How far the counter advances at once: the smallest difference between readings, or where they
 /// lie in groups apart (about 25 ticks on some processors, 25 or 26 where they are scaled) the distance
-/// of these.
+/// of these. Readings that a neighbour spread far apart make it too large; [`super::Sentinel`] keeps
+/// the least.
 pub fn step(rounds: &[Calibration]) -> f64 {
+    let (smallest, groups) = gaps(rounds);
+    groups.filter(|gap| *gap > 10.0).map_or(smallest, |gap| gap.max(smallest))
+}
+
+/// The same, where there are readings enough to tell groups.
+pub(super) fn step_seen(rounds: &[Calibration]) -> Option<f64> {
+    gaps(rounds).1.map(|_| step(rounds))
+}
+
+/// The smallest difference between readings, and the lower quartile of those of more than two ticks,
+/// of four at least.
+fn gaps(rounds: &[Calibration]) -> (f64, Option<f64>) {
     let mut all: Vec<f64> =
         rounds.iter().flat_map(|r| [r.add.0, r.sentinel.0, r.sentinel.1]).collect();
     all.sort_by(f64::total_cmp);
@@ -136,8 +149,7 @@ pub fn step(rounds: &[Calibration]) -> f64 {
     let smallest = gaps.iter().copied().fold(26.0, f64::min);
     gaps.retain(|gap| *gap > 2.0);
     gaps.sort_by(f64::total_cmp);
-    let apart = gaps.get(gaps.len() / 4).filter(|_| gaps.len() >= 4).copied();
-    apart.filter(|gap| *gap > 10.0).map_or(smallest, |gap| gap.max(smallest))
+    (smallest, gaps.get(gaps.len() / 4).filter(|_| gaps.len() >= 4).copied())
 }
 
 /// One segment: dither, body, time stamp, repeat { body }, time stamp.
