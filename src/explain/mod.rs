@@ -7,15 +7,18 @@
 //! | `apart` | the block with its memory kept apart |
 //! | `cut` | instructions that cut chains through registers |
 //! | `evidence` | measuring the variants |
+//! | `meetings` | stores and loads that meet by their initial values alone |
 //! | `model` | which bound explains the time |
 //! | `nodes` | bounds under the names of the top-down tree |
-//! | `what_if` | chains broken and instructions left out, measured again |
+//! | `what_if`, `budget` | chains broken and instructions left out, measured again; how long that may wait |
 //!
 //! docs/block-profiler.md, "Why it takes so long", has the method and its figures.
 
 mod apart;
+mod budget;
 mod cut;
 mod evidence;
+mod meetings;
 mod model;
 mod nodes;
 mod variants;
@@ -30,6 +33,7 @@ use crate::code::Block;
 use crate::deps::latency::Latencies;
 use crate::deps::{Analyser, window};
 use crate::kernel::{Bench, Settings};
+use std::time::Duration;
 
 /// How often a block that is unstable is measured again.
 const AGAIN: usize = 2;
@@ -42,6 +46,8 @@ pub struct Explainer {
     /// Slots a cycle, where the processor's table has them.
     width: Option<u32>,
     watch: Watch,
+    /// What a measurement may wait for a calm core, and all of a list of changes together.
+    budget: Duration,
 }
 
 /// What an explanation is made of besides the block.
@@ -63,6 +69,7 @@ impl Explainer {
             analyser: Analyser::new(latencies),
             uarch,
             width: width(),
+            budget: options.budget,
             watch: options.watch,
         }
     }
@@ -111,7 +118,9 @@ impl Explainer {
             nodes::not_explained(report, &format!("without its jump it is not `ok`: {why}"));
             return Ok(());
         }
+        self.watch.begin("bounds".to_owned());
         let found = self.evidence(&subject)?;
+        let meetings = self.meetings(&subject, &found);
         let mut judgement = judge(&found.evidence);
         if let (Some(_), Some(whole), Some(rest)) = (&body, cycles(report), cycles(subject.report))
         {
@@ -120,6 +129,7 @@ impl Explainer {
         if what_if {
             report.what_if = self.what_if(&subject, &found)?;
         }
+        report.meetings = meetings;
         nodes::enter(report, &found, &judgement, body.is_some());
         if let Some(why) = unstable {
             report.hierarchy.verdict += &format!("; measured again, since at first {why}");
