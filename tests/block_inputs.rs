@@ -147,7 +147,7 @@ fn of_many_complaints_the_first_are_told_and_the_remedy_last() {
     }
     let text = "mov rax, qword ptr [rbx]\n".repeat(130);
     let told = stderr(&run(&["--asm-file", "-", "--att"], text.as_bytes()));
-    assert!(told.contains("line 1:") && told.contains("126 more"), "{told}");
+    assert!(told.contains("line 1:") && told.contains(" more like these"), "{told}");
     assert!(told.lines().count() < 10, "{told}");
     assert!(told.lines().last().unwrap().contains("leave out --att"), "{told}");
 }
@@ -532,4 +532,32 @@ fn words_that_are_no_block_get_cause_and_remedy() {
         let told = String::from_utf8_lossy(&run(&[given], b"").stderr).into_owned();
         assert!(told.contains(cause) && told.contains("\ntry:   "), "{told}");
     }
+}
+
+#[test]
+fn a_long_measurement_shows_on_a_terminal_what_it_is_at_and_leaves_no_trace() {
+    use std::io::Read as _;
+    if !sandbox() {
+        return;
+    }
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    // imul rax,rbx; add rcx,rax; and four more to leave out
+    let args = ["480fafc34801c14801d64801d74901d04901d1", "--what-if", "--budget", "500"];
+    let mut command = block_support::command(&args);
+    command.env("TERM", "xterm").stdin(std::process::Stdio::null());
+    command.stdout(std::process::Stdio::null()).stderr(terminal.slave);
+    let start = std::time::Instant::now();
+    let mut child = command.spawn().unwrap();
+    // The parent's end of the terminal goes with the command, so that reading ends.
+    drop(command);
+    let (mut shown, mut bytes) = (fs::File::from(terminal.master), Vec::new());
+    // A terminal without another end is an error to read from.
+    let _ = shown.read_to_end(&mut bytes);
+    child.wait().unwrap();
+    let took = start.elapsed();
+    let shown = String::from_utf8_lossy(&bytes).into_owned();
+    if took > std::time::Duration::from_secs(3) {
+        assert!(shown.contains(" passes; "), "{took:?}: {shown:?}");
+    }
+    assert!(shown.is_empty() || shown.ends_with("\r\x1b[K"), "{shown:?}");
 }

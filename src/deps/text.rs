@@ -232,15 +232,16 @@ fn rest(out: &mut String, document: &Document) {
         );
     }
     left_out(out, others.len());
-    if !others.is_empty() {
-        out.push('\n');
-    }
     if !stack.is_empty() {
         let _ = writeln!(
             out,
             "{} more pairs have the stack on one side: they meet only where a local variable's address is passed on",
             stack.len()
         );
+    }
+    let more = !document.unmodelled.is_empty() || !document.unknown_results.is_empty();
+    if more && !document.may_alias.is_empty() {
+        out.push('\n');
     }
     for (title, list) in [
         ("not wholly modelled:", &document.unmodelled),

@@ -144,11 +144,12 @@ impl Explainer {
             if self.watch.is_cancelled() {
                 return Ok(Err("cancelled".to_owned()));
             }
-            let left = waiting.as_ref().map_or(self.budget, |w| w.left());
-            if !why.is_empty() && left.is_zero() {
-                break;
+            if let Some(waiting) = &waiting {
+                if !why.is_empty() && waiting.left().is_zero() {
+                    break;
+                }
+                self.bench.allow(waiting.left());
             }
-            self.bench.allow(left);
             let start = Instant::now();
             let report = self.bench.block(bytes, values)?;
             if let Some(waiting) = &mut waiting {
@@ -161,7 +162,6 @@ impl Explainer {
                 }
             }
         }
-        self.bench.allow(self.budget);
         Ok(Err(why))
     }
 

@@ -1,7 +1,8 @@
 //! Stores and loads that meet in the sandbox only because registers and memory start alike there.
 //!
 //! The dependencies through memory are found twice: with the values that the block was measured
-//! with, and with random ones. What only the first finds hangs on the values.
+//! with, and with those that were asked for and random ones otherwise. What only the first finds
+//! hangs on the values.
 
 use super::evidence::Found;
 use super::{Explainer, Subject, evidence};
@@ -15,7 +16,11 @@ impl Explainer {
             return Vec::new();
         }
         let code = &found.code;
-        let unknown = Settings { window: self.window(), runs: evidence::RUNS, given: Vec::new() };
+        let unknown = Settings {
+            window: self.window(),
+            runs: evidence::RUNS,
+            given: vec![self.known.clone()],
+        };
         let by_itself = self.analyser.analyse(code, &unknown).memory.carried;
         let mut pairs: Vec<(usize, usize)> = carried.iter().map(|c| (c.writer, c.reader)).collect();
         pairs.sort_unstable();
@@ -36,15 +41,15 @@ impl Explainer {
 mod tests {
     use super::super::model::Evidence;
     use super::*;
-    use crate::block::{Options, Profiler};
+    use crate::block::{Init, Options, Profiler};
     use crate::code::Block;
     use crate::deps::latency::Latencies;
     use crate::deps::{Analyser, Code};
 
-    fn meetings(hex: &str) -> Vec<String> {
+    fn meetings(hex: &str, init: &[(Init, u64)]) -> Vec<String> {
         let bytes = crate::code::parse_hex(hex).unwrap();
         let block = Block::decode(&bytes).unwrap();
-        let options = Options { explain: false, ..Options::quick() };
+        let options = Options { init: init.to_vec(), ..Options::quick() };
         let report = Profiler::new(options.clone()).measure(&block).unwrap();
         if report.values.is_none() {
             return vec!["not measured".to_owned()];
@@ -67,15 +72,18 @@ mod tests {
     #[test]
     fn only_pairs_that_hang_on_the_values_are_named() {
         // mov [rdi],rax; mov rcx,[rsi]: two registers that start alike
-        let found = meetings("488907 488b0e");
+        let found = meetings("488907 488b0e", &[]);
         if found == ["not measured"] {
             return;
         }
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with("`mov rcx,[rsi]` reads what `mov [rdi],rax`"), "{found:?}");
+        // The same with both registers asked for: that they meet is what was said.
+        let asked = [(Init::Register(7), 0x2_0000), (Init::Register(6), 0x2_0000)];
+        assert!(meetings("488907 488b0e", &asked).is_empty());
         // mov [rdi],rax; mov rcx,[rdi]: one register
-        assert!(meetings("488907 488b0f").is_empty());
+        assert!(meetings("488907 488b0f", &[]).is_empty());
         // mov rax,[rdi]; mov rcx,[rsi]: nothing is stored
-        assert!(meetings("488b07 488b0e").is_empty());
+        assert!(meetings("488b07 488b0e", &[]).is_empty());
     }
 }

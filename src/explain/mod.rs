@@ -28,9 +28,10 @@ use model::with_jump;
 pub use model::{Chain, Class, Cycles, Evidence, Judgement, judge};
 
 use crate::Result;
-use crate::block::{Options, Profiler, Report, Status, Watch};
+use crate::block::{Init, Options, Profiler, Report, Status, Watch};
 use crate::code::Block;
 use crate::deps::latency::Latencies;
+use crate::deps::memory::Given;
 use crate::deps::{Analyser, window};
 use crate::kernel::{Bench, Settings};
 use std::time::Duration;
@@ -48,6 +49,8 @@ pub struct Explainer {
     watch: Watch,
     /// What a measurement may wait for a calm core, and all of a list of changes together.
     budget: Duration,
+    /// Initial values that were asked for.
+    known: Given,
 }
 
 /// What an explanation is made of besides the block.
@@ -70,6 +73,7 @@ impl Explainer {
             uarch,
             width: width(),
             budget: options.budget,
+            known: known(&options),
             watch: options.watch,
         }
     }
@@ -160,6 +164,19 @@ impl Explainer {
     fn window(&self) -> u32 {
         window(self.uarch.as_deref()).entries
     }
+}
+
+/// What was asked for of initial values.
+fn known(options: &Options) -> Given {
+    let mut known = Given::default();
+    for (place, value) in &options.init {
+        match place {
+            Init::Register(number) => known.registers[usize::from(*number) & 15] = Some(*value),
+            Init::Memory => known.fill = Some(*value),
+            Init::Vector => {}
+        }
+    }
+    known
 }
 
 /// The headline of a report.

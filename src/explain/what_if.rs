@@ -40,6 +40,7 @@ impl Explainer {
             self.watch.begin(format!("what if {step} of {all}: {change}"));
             list.push(self.changed(change, &rest, &values, &mut waiting)?);
         }
+        self.bench.allow(self.budget);
         Ok(list)
     }
 

@@ -45,7 +45,7 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
     for Asked { region, options: own, notes } in blocks {
         // Repeated blocks and sampled ones have options of their own; all others share a sandbox.
         if args.repeat.is_some() || args.registers.is_some() {
-            profiler = None;
+            (profiler, explainer) = (None, None);
         }
         let explainer = explainer.get_or_insert_with(|| explained(global, &own));
         let profiler = profiler.get_or_insert_with(|| Profiler::new(own));
