@@ -159,7 +159,7 @@ impl Catalog {
                 reason: unavailable(form),
             })
             .filter(|listed| refused || listed.reason.is_none())
-            .chain(if refused { super::unformed::unformed(&hit) } else { Vec::new() })
+            .chain(if refused { super::unformed::unformed(hit) } else { Vec::new() })
             .collect()
     }
 }
