@@ -16,6 +16,9 @@ pub struct Place<'a> {
     pub range: Range<u64>,
 }
 
+/// Initial values of a block: where, and which.
+pub type Chosen = Vec<(Init, u64)>;
+
 /// The values of `--registers`, a set for each sample of a snapshot, and where they come from.
 pub fn registers(named: Option<&str>, place: &Place) -> Result<(Vec<Given>, Vec<String>)> {
     let Some(named) = named else { return Ok((Vec::new(), Vec::new())) };
@@ -36,7 +39,7 @@ pub fn registers(named: Option<&str>, place: &Place) -> Result<(Vec<Given>, Vec<
 
 /// The same as initial values of a block: all its memory holds one value, and it starts once, with
 /// the middle one of the samples.
-pub fn of_block(named: Option<&str>, place: &Place) -> Result<(Vec<(Init, u64)>, Option<String>)> {
+pub fn of_block(named: Option<&str>, place: &Place) -> Result<(Chosen, Option<String>)> {
     let (mut all, from) = registers(named, place)?;
     let count = all.len();
     if count == 0 {
@@ -53,8 +56,7 @@ pub fn of_block(named: Option<&str>, place: &Place) -> Result<(Vec<(Init, u64)>,
         .iter()
         .zip(0u8..)
         .filter_map(|(value, number)| value.map(|value| (Init::Register(number), value)));
-    let init: Vec<(Init, u64)> =
-        registers.chain(chosen.fill.map(|fill| (Init::Memory, fill))).collect();
+    let init: Chosen = registers.chain(chosen.fill.map(|fill| (Init::Memory, fill))).collect();
     let which = if count > 1 { ", the middle one" } else { "" };
     let memory = if chosen.fill.is_some() { "" } else { "; memory is not the program's" };
     Ok((init, Some(format!("initial registers: {}{which}{memory}", from.join(", ")))))
