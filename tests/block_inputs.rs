@@ -116,8 +116,163 @@ fn a_compilers_assembly_gives_its_marked_loop() {
     assert_eq!(one["block"], outer["block"]);
     let none = run(&["--asm-file", text(&assembly), "--att", "--region", "the lop"], b"");
     assert!(stderr(&none).contains("did you mean `the loop`?"), "{}", stderr(&none));
-    let wrong = run(&["--asm-file", text(&assembly)], b"");
-    assert!(stderr(&wrong).contains("--att"), "{}", stderr(&wrong));
+    // Compilers write AT&T syntax without a word: the file tells, and the report says so.
+    let told = json(&["--asm-file", text(&assembly), "--region", "the loop"], b"");
+    assert_eq!(told["block"], inner["block"]);
+    assert!(told["notes"][0].as_str().unwrap().contains("AT&T syntax"), "{told}");
+    let args = ["-O1", "-g", "-S", "-masm=intel"];
+    let Some(intel) = gcc(folder.path(), source, &args, "intel.s") else { return };
+    let same = json(&["--asm-file", text(&intel), "--region", "the loop"], b"");
+    assert_eq!((hex(&same), &same["notes"]), (hex(inner), &serde_json::json!([])));
+}
+
+#[test]
+fn operands_are_in_the_order_of_the_files_syntax() {
+    if !assembler() || !sandbox() {
+        return;
+    }
+    // sub rbx,rax; cmovne rcx,rbx (Intel's manual, volume 2: 48 29 /r, 48 0F 45 /r)
+    let att = b"# LLVM-MCA-BEGIN\nsubq %rax,%rbx\ncmovneq %rbx,%rcx\n# LLVM-MCA-END\n";
+    let intel = b".intel_syntax noprefix\nsub rbx,rax\ncmovne rcx,rbx\n";
+    for (text, args) in [(&att[..], &[][..]), (att, &["--att"]), (intel, &[])] {
+        let args = [&["--asm-file", "-"], args].concat();
+        assert_eq!(hex(&json(&args, text)), "4829c3480f45cb", "{args:?}");
+    }
+}
+
+#[test]
+fn of_many_complaints_the_first_are_told_and_the_remedy_last() {
+    if !assembler() {
+        return;
+    }
+    let text = "mov rax, qword ptr [rbx]\n".repeat(130);
+    let told = stderr(&run(&["--asm-file", "-", "--att"], text.as_bytes()));
+    assert!(told.contains("line 1:") && told.contains(" more like these"), "{told}");
+    assert!(told.lines().count() < 10, "{told}");
+    assert!(told.lines().last().unwrap().contains("leave out --att"), "{told}");
+}
+
+#[test]
+fn digits_that_name_a_file_are_told_from_it() {
+    let folder = tempfile::tempdir().unwrap();
+    // b2 is `mov dl,imm8` without its operand; c390 is code: ret; nop.
+    for name in ["b2", "90"] {
+        fs::write(folder.path().join(name), "a program").unwrap();
+    }
+    for command in ["block", "deps"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_tdtool"))
+            .args([command, "b2"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let told = stderr(&output);
+        assert!(told.contains("a file of that name") && told.contains("b2:FUNCTION"), "{told}");
+    }
+    if !sandbox() {
+        return;
+    }
+    let mut measured = block_support::command(&["90", "--quick", "--budget", "50"]);
+    let output = measured.current_dir(folder.path()).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("note: `90` is read as hexadecimal digits"), "{told}");
+}
+
+/// Two functions whose blocks follow from the text: `tail` is `inc rax; ret`, `count` is as below.
+const BLOCKS: &str = r#"__asm__(".globl count\n.type count,@function\ncount:\n xor %eax,%eax\n"
+    "1: inc %rax\n add %rax,%rbx\n cmp $9,%rax\n jl 1b\n ret\n.size count,.-count\n"
+    ".globl tail\n.type tail,@function\ntail:\n inc %rax\n ret\n.size tail,.-tail\n");
+    int main(void) { return 0; }"#;
+
+#[test]
+fn the_blocks_of_a_function_are_listed_with_their_numbers_and_loops() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = gcc(folder.path(), BLOCKS, &["-O1"], "program") else { return };
+    let of = |place: &str| format!("{}:{place}", text(&program));
+    let output = run(&["--list", &of("count"), "--format", "json"], b"");
+    let listed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let columns = |key: &str| -> Vec<serde_json::Value> {
+        listed["blocks"].as_array().unwrap().iter().map(|b| b[key].clone()).collect()
+    };
+    assert_eq!(columns("instructions"), [1, 4, 1]);
+    assert_eq!(columns("loop_depth"), [0, 1, 0]);
+    assert_eq!(columns("first"), ["xor eax,eax", "inc rax", "ret"]);
+    let inside = columns("start")[1].as_str().unwrap().to_owned();
+    let same = run(&["--list", &of(&inside), "--format", "json"], b"");
+    assert_eq!(same.stdout, output.stdout, "an address names its function");
+    let lines = String::from_utf8(run(&["--list", &of("count"), "--ascii"], b"").stdout).unwrap();
+    assert!(lines.is_ascii() && lines.contains("+1") && lines.contains("jl "), "{lines}");
+    for wrong in ["4801d8", &of("cuont")] {
+        let output = run(&["--list", wrong], b"");
+        assert!(!output.status.success() && stderr(&output).contains("try:"), "{wrong}");
+    }
+    assert!(stderr(&run(&[&of("count+9")], b"")).contains("--list"));
+    if sandbox() {
+        let first = json(&[&of("count")], b"");
+        let note = first["notes"][0].as_str().unwrap();
+        assert!(note.contains("first of 3") && note.contains("--list"), "{first}");
+        assert_eq!(json(&[&of("count+0")], b"")["notes"], serde_json::json!([]));
+    }
+}
+
+#[test]
+fn a_programs_block_is_measured_without_what_leaves_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = gcc(folder.path(), BLOCKS, &["-O1"], "program") else { return };
+    if !sandbox() {
+        return;
+    }
+    let of = |place: &str| format!("{}:{place}", text(&program));
+    let tail = json(&[&of("tail")], b"");
+    assert_eq!(hex(&tail), "48ffc0");
+    assert!(tail["notes"][0].as_str().unwrap().starts_with("without `ret`"), "{tail}");
+    // Nothing else is in it; and bytes by themselves are what they are.
+    for place in [of("count+2"), "48ffc0c3".to_owned()] {
+        let refused = json(&[&place], b"");
+        assert_eq!(refused["status"], "rejected", "{refused}");
+    }
+    let reason = json(&["48ffc0c3"], b"")["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("leave it out"), "{reason}");
+}
+
+#[test]
+fn a_start_inside_of_an_instruction_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = gcc(folder.path(), BLOCKS, &["-O1"], "program") else { return };
+    let data = fs::read(&program).unwrap();
+    let file = object::File::parse(&*data).unwrap();
+    let start = file.symbol_by_name("count").unwrap().address();
+    let notes = |from: u64| {
+        let place = format!("{}:{from:#x}..{:#x}", text(&program), start + 8);
+        let mut deps = Command::new(env!("CARGO_BIN_EXE_tdtool"));
+        let output = deps.args(["deps", &place, "--format", "json"]).output().unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        document["notes"].as_array().unwrap().iter().map(ToString::to_string).collect::<String>()
+    };
+    // xor eax,eax has two bytes, inc rax three: 48 ff c0.
+    assert!(!notes(start + 2).contains("inside"));
+    let told = notes(start + 3);
+    assert!(told.contains("inside of `inc rax` of count"), "{told}");
+}
+
+#[test]
+fn registers_of_a_file_are_what_a_block_starts_with() {
+    if !sandbox() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("registers");
+    fs::write(&path, "rbx=0x25000\nrcx=0x26000 # the other\n").unwrap();
+    // mov rax,[rbx]; mov rdx,[rcx]
+    let args = ["488b03488b11", "--registers", text(&path)];
+    let document = json(&args, b"");
+    assert_eq!(document["pages"], serde_json::json!(["0x25000", "0x26000"]), "{document}");
+    assert!(document["notes"][0].as_str().unwrap().contains("initial registers"), "{document}");
+    // What is said by hand counts.
+    let document = json(&[&args[..], &["--init", "rbx=0x27000"]].concat(), b"");
+    assert_eq!(document["pages"], serde_json::json!(["0x27000", "0x26000"]), "{document}");
+    fs::write(&path, "[0x1000]=1\n").unwrap();
+    assert!(stderr(&run(&args, b"")).contains("mem=VALUE"));
 }
 
 #[test]
@@ -377,4 +532,32 @@ fn words_that_are_no_block_get_cause_and_remedy() {
         let told = String::from_utf8_lossy(&run(&[given], b"").stderr).into_owned();
         assert!(told.contains(cause) && told.contains("\ntry:   "), "{told}");
     }
+}
+
+#[test]
+fn a_long_measurement_shows_on_a_terminal_what_it_is_at_and_leaves_no_trace() {
+    use std::io::Read as _;
+    if !sandbox() {
+        return;
+    }
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    // imul rax,rbx; add rcx,rax; and four more to leave out
+    let args = ["480fafc34801c14801d64801d74901d04901d1", "--what-if", "--budget", "500"];
+    let mut command = block_support::command(&args);
+    command.env("TERM", "xterm").stdin(std::process::Stdio::null());
+    command.stdout(std::process::Stdio::null()).stderr(terminal.slave);
+    let start = std::time::Instant::now();
+    let mut child = command.spawn().unwrap();
+    // The parent's end of the terminal goes with the command, so that reading ends.
+    drop(command);
+    let (mut shown, mut bytes) = (fs::File::from(terminal.master), Vec::new());
+    // A terminal without another end is an error to read from.
+    let _ = shown.read_to_end(&mut bytes);
+    child.wait().unwrap();
+    let took = start.elapsed();
+    let shown = String::from_utf8_lossy(&bytes).into_owned();
+    if took > std::time::Duration::from_secs(3) {
+        assert!(shown.contains(" passes; "), "{took:?}: {shown:?}");
+    }
+    assert!(shown.is_empty() || shown.ends_with("\r\x1b[K"), "{shown:?}");
 }

@@ -158,3 +158,19 @@ fn text_and_graph_show_the_same_and_errors_say_what_to_do() {
     assert_eq!(wrong.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("try:"));
 }
+
+#[test]
+fn what_is_listed_and_what_is_said_of_it_agree() {
+    // push rax; pop rcx: rsp comes back, and whoever adds to it waits for nothing. mov [rdi],rax;
+    // mov rcx,[rsi]: nothing says whether they meet.
+    let said = |hex: &str| String::from_utf8(deps(&[hex, "--uarch", "zen3"]).stdout).unwrap();
+    for hex in ["50 59", "488907 488b0e", "4801d8"] {
+        let text = said(hex);
+        let waits = text.contains("iterations do not wait");
+        assert!(!(waits && text.contains("iteration later")), "{text}");
+    }
+    assert!(said("488907 488b0e").contains("iterations do not wait"));
+    // And fsin.
+    let apart = said("488907 488b0e d9fe");
+    assert!(apart.contains("may alias") && apart.contains("\n\nnot wholly modelled"), "{apart}");
+}

@@ -248,6 +248,26 @@ fn the_list_says_what_is_refused_only_if_asked() {
     assert!(forms.iter().all(|f| f["reason"].is_null()));
     let refused = listed(&["CPUID", "--refused"]);
     assert!(refused["forms"][0]["reason"].as_str().unwrap().contains("hypervisor"));
+    for (pattern, word) in
+        [("VGATHERDPD*", "vector register"), ("*STOS*", "string"), ("JNE*", "leave the kernel")]
+    {
+        let forms = listed(&[pattern, "--refused"])["forms"].as_array().unwrap().clone();
+        let told = |form: &Value| form["reason"].as_str().is_some_and(|r| r.contains(word));
+        assert!(!forms.is_empty() && forms.iter().all(told), "{pattern}: {forms:?}");
+        let output = tdtool(&["list", pattern]);
+        assert!(text(&output.stderr).contains("--refused"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn options_are_taken_before_and_behind_the_word() {
+    let before = tdtool(&["--format", "csv", "list", "IMUL*"]);
+    let behind = tdtool(&["list", "IMUL*", "--format", "csv"]);
+    assert!(before.status.success(), "{}", text(&before.stderr));
+    assert!(text(&before.stdout).starts_with("form,code"), "{}", text(&before.stdout));
+    assert_eq!(before.stdout, behind.stdout);
+    let both = tdtool(&["IMUL_GPR64i64_GPR64i64", "latency", "IMUL_GPR64i64_GPR64i64"]);
+    assert_eq!(both.status.code(), Some(2), "{}", text(&both.stderr));
 }
 
 /// Multiplication takes three cycles and one starts each cycle on every x86 core of Intel since

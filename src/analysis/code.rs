@@ -10,7 +10,6 @@ use crate::profile::symbols::Search;
 use crate::report::Report;
 use crate::report::code::{BlockRow, Callers, Clean, FunctionRow, Sampled};
 use crate::{Error, Result};
-use iced_x86::FlowControl;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -273,8 +272,8 @@ fn measured(sandbox: &mut Profiler, profile: &mut Profile, block: &HotBlock) -> 
         Ok(decoded) => decoded,
         Err(error) => return Ok(not(error.to_string())),
     };
-    let (decoded, without) = match body(&decoded) {
-        Ok(parts) => parts,
+    let (decoded, without) = match decoded.staying() {
+        Ok((rest, left)) => (rest, left.map(|last| last.text.clone())),
         Err(why) => return Ok(not(why)),
     };
     let result = sandbox.measure(&decoded)?;
@@ -291,24 +290,6 @@ fn measured(sandbox: &mut Profiler, profile: &mut Profile, block: &HotBlock) -> 
     })
 }
 
-/// What can be measured of a block, and the text of what cannot.
-fn body(block: &Block) -> std::result::Result<(Block, Option<String>), String> {
-    let Some(last) = block.instructions.last() else { return Err("it is empty".to_owned()) };
-    let leaves = matches!(
-        last.decoded.flow_control(),
-        FlowControl::Call
-            | FlowControl::IndirectCall
-            | FlowControl::Return
-            | FlowControl::IndirectBranch
-    );
-    if !leaves {
-        return Ok((block.clone(), None));
-    }
-    let rest = &block.bytes[..last.offset];
-    let rest = Block::decode(rest).map_err(|_| format!("it is nothing but `{}`", last.text))?;
-    Ok((rest, Some(last.text.clone())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -320,15 +301,5 @@ mod tests {
         assert_eq!(last(plain("void kernels::run<float>(int)")), "run");
         assert_eq!(plain("S::operator()(int)"), "S::operator()(int)");
         assert_eq!(plain("(anonymous namespace)::f"), "(anonymous namespace)::f");
-    }
-
-    #[test]
-    fn calls_and_returns_are_left_out_of_what_is_measured() {
-        let of = |hex: &str| body(&Block::decode(&crate::code::parse_hex(hex).unwrap()).unwrap());
-        let (rest, without) = of("4801d8 c3").unwrap();
-        assert_eq!((rest.hex().as_str(), without.as_deref()), ("4801d8", Some("ret")));
-        let (rest, without) = of("4801d8 75fb").unwrap();
-        assert_eq!((rest.hex().as_str(), without), ("4801d875fb", None));
-        assert!(of("c3").unwrap_err().contains("nothing but"));
     }
 }

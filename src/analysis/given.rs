@@ -3,12 +3,15 @@
 
 use super::recording;
 use crate::block::Init;
+use crate::code::function_around;
 use crate::deps::memory::Given;
 use crate::profile::record::Record;
 use crate::profile::sample::Sample;
 use crate::profile::space::Spaces;
 use crate::profile::symbols::Search;
 use crate::{Error, Result};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::path::Path;
 
 /// Longest file of values, in bytes.
@@ -88,36 +91,42 @@ const NUMBERS: [(u8, usize); 16] = [
     (23, 15),
 ];
 
-/// The user registers of the samples of the recording at `path` that were taken at `address`
-/// (p_vaddr) of `file`.
+/// The user registers of the samples of the recording at `path` that were taken at the start of
+/// `range` (p_vaddr) of `file`.
 ///
 /// # Errors
 /// No recording, none with registers, or no sample there: registers sampled elsewhere are not what
-/// the region starts with.
-pub fn snapshot(path: &Path, file: Option<&Path>, address: u64) -> Result<Vec<Given>> {
+/// the region starts with. Where in its function there are some, that is told.
+pub fn snapshot(path: &Path, file: Option<&Path>, range: &Range<u64>) -> Result<Vec<Given>> {
     let failed = || Error::failed(format!("no registers to start with in {}", path.display()));
     let recording = recording::open(path)?.ok_or_else(|| {
         failed().because("it has no samples").hint("tdtool record --registers -o FILE -- COMMAND")
     })?;
     let mut spaces = Spaces::new(Search::default(), &recording.build_ids);
     let (mut found, mut registers) = (Vec::new(), 0usize);
+    let (mut sampled, mut same) = (BTreeMap::<u64, usize>::new(), HashMap::new());
     for record in &recording.records {
         let Record::Sample { sample, .. } = record else {
             spaces.apply(record);
             continue;
         };
         registers += usize::from(sample.registers.is_some());
-        if is_at(sample, &mut spaces, file, address) {
+        let Some(address) = address(sample, &mut spaces, file, &mut same) else { continue };
+        if address == range.start {
             found.extend(values(sample));
+        }
+        if sample.registers.is_some() {
+            *sampled.entry(address).or_default() += 1;
         }
     }
     match (registers, found.is_empty()) {
         (0, _) => {
             Err(failed().because("its samples have no registers").hint("record with --registers"))
         }
-        (_, true) => Err(failed()
-            .because(format!("none of {registers} samples with registers is at {address:#x}"))
-            .hint("start the path at an instruction that was sampled; `report` lists them")),
+        (_, true) => {
+            let (cause, hint) = Nearest::of(&sampled, file, range).told(registers);
+            Err(failed().because(cause).hint(hint))
+        }
         _ => {
             let step = found.len().div_ceil(MOST_SAMPLES);
             Ok(found.into_iter().step_by(step).collect())
@@ -125,20 +134,82 @@ pub fn snapshot(path: &Path, file: Option<&Path>, address: u64) -> Result<Vec<Gi
     }
 }
 
-/// Whether a sample was taken at `address` of `file`, of whichever file if none is named.
-fn is_at(sample: &Sample, spaces: &mut Spaces, file: Option<&Path>, address: u64) -> bool {
-    let (Some(pid), Some(ip)) = (sample.pid, sample.ip) else { return false };
-    let Some(place) = spaces.place(pid, ip, sample.user) else { return false };
-    if place.address != address {
-        return false;
+/// The address in `file` (in whichever file if none is named) at which a sample was taken; `same`
+/// keeps which modules are that file.
+fn address(
+    sample: &Sample,
+    spaces: &mut Spaces,
+    file: Option<&Path>,
+    same: &mut HashMap<usize, bool>,
+) -> Option<u64> {
+    let place = spaces.place(sample.pid?, sample.ip?, sample.user)?;
+    let Some(file) = file else { return Some(place.address) };
+    let path = Path::new(&spaces.modules.all.get(place.module)?.path);
+    let is_same = || {
+        path.file_name() == file.file_name()
+            || path.canonicalize().ok().zip(file.canonicalize().ok()).is_some_and(|(a, b)| a == b)
+    };
+    same.entry(place.module).or_insert_with(is_same).then_some(place.address)
+}
+
+/// Longest program whose symbols are looked at for a message, in bytes.
+const LONGEST_PROGRAM: u64 = 2 << 30;
+/// So many addresses are named in a message.
+const NAMED: usize = 8;
+
+/// Where samples are that could be started with.
+struct Nearest<'a> {
+    /// The function around the place that was asked for.
+    function: Option<String>,
+    /// Addresses with their samples, the nearest first; of that function, if it is known.
+    places: Vec<(u64, usize)>,
+    file: Option<&'a Path>,
+    range: &'a Range<u64>,
+}
+
+impl<'a> Nearest<'a> {
+    fn of(sampled: &BTreeMap<u64, usize>, file: Option<&'a Path>, range: &'a Range<u64>) -> Self {
+        let short = |path: &&Path| path.metadata().is_ok_and(|m| m.len() <= LONGEST_PROGRAM);
+        let program = file.filter(short).and_then(|path| std::fs::read(path).ok());
+        let around = program.and_then(|data| function_around(&data, range.start));
+        let (function, whole) = around.unzip();
+        let whole = whole.unwrap_or(0..u64::MAX);
+        let mut places: Vec<(u64, usize)> = sampled.range(whole).map(|(a, n)| (*a, *n)).collect();
+        places.sort_by_key(|(address, _)| address.abs_diff(range.start));
+        Self { function, places, file, range }
     }
-    let Some(file) = file else { return true };
-    let module = spaces.modules.all.get(place.module);
-    module.is_some_and(|m| {
-        let same = |a: &Path, b: &Path| a.canonicalize().ok().zip(b.canonicalize().ok());
-        let path = Path::new(&m.path);
-        same(path, file).is_some_and(|(a, b)| a == b) || path.file_name() == file.file_name()
-    })
+
+    /// Cause and remedy; `registers` samples have any.
+    fn told(&self, registers: usize) -> (String, String) {
+        let start = self.range.start;
+        let mut cause = format!("none of {registers} samples with registers is at {start:#x}");
+        let within = self.function.as_ref().map(|f| format!(" in {f}")).unwrap_or_default();
+        let Some((nearest, _)) = self.places.first() else {
+            cause += &format!(", nor anywhere else{within}");
+            return (cause, "record longer or at a higher rate: --frequency".to_owned());
+        };
+        let named: Vec<String> =
+            self.places.iter().take(NAMED).map(|(a, n)| format!("{a:#x} ({n})")).collect();
+        cause += &format!("; the nearest{within} (with how many): {}", named.join(", "));
+        let left = self.places.len().saturating_sub(NAMED);
+        if left > 0 {
+            cause += &format!(" and {left} more");
+        }
+        let file = self.file.map_or("FILE".to_owned(), |f| f.display().to_string());
+        let inside = self.places.iter().find(|(a, _)| self.range.contains(a));
+        let hint = match inside {
+            Some((at, _)) => format!(
+                "registers hold only where they were sampled; if the block is a loop, begin it \
+                 there: tdtool deps --path {file}:{at:#x}..{:#x},{start:#x}..{at:#x}",
+                self.range.end
+            ),
+            None => format!(
+                "registers hold only where they were sampled: begin at one of these, \
+                 {file}:{nearest:#x}..END"
+            ),
+        };
+        (cause, hint)
+    }
 }
 
 fn values(sample: &Sample) -> Option<Given> {
@@ -162,6 +233,20 @@ mod tests {
         let given = given.unwrap();
         assert_eq!((given.registers[0], given.registers[15]), (Some(16), Some(u64::MAX)));
         assert_eq!((given.memory, given.fill), (vec![(0x1000, 0xff)], Some(0)));
+    }
+
+    #[test]
+    fn where_samples_are_is_told_with_a_bounded_list_and_what_to_type() {
+        let sampled: BTreeMap<u64, usize> = (0..100).map(|i| (0x1002 + 16 * i, 3)).collect();
+        let told = |range: Range<u64>| Nearest::of(&sampled, None, &range).told(300);
+        let (cause, hint) = told(0x1010..0x1018);
+        assert!(cause.contains("0x1012 (3), 0x1002 (3), 0x1022 (3)"), "{cause}");
+        assert!(cause.ends_with("and 92 more"), "{cause}");
+        assert!(hint.contains("--path FILE:0x1012..0x1018,0x1010..0x1012"), "{hint}");
+        let (_, hint) = told(0x1003..0x1008);
+        assert!(hint.contains("FILE:0x1002..END"), "{hint}");
+        let (cause, _) = Nearest::of(&BTreeMap::new(), None, &(1..2)).told(5);
+        assert!(cause.contains("nor anywhere else"), "{cause}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::discover::Failure;
 use super::document::{
-    Code, FormResult, Hierarchy, Line, Mode, Report, Samples, Status, Throughput, Where,
+    Code, FormResult, Hierarchy, Line, Mode, Report, SHARED, Samples, Status, Throughput, Where,
 };
 use super::processor::Processor;
 use super::profile::RARE_PASSES;
@@ -59,7 +59,7 @@ fn disturbed(timed: &Timed, when: &str) -> String {
     match timed.void.first() {
         Some(why) if timed.contended == 0 || timed.void.len() >= timed.batches.len() => why.clone(),
         _ if timed.changed > timed.contended => format!("the clock changed: {when}"),
-        _ => format!("something else used the core: {when}"),
+        _ => format!("{SHARED}: {when}"),
     }
 }
 

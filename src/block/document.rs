@@ -190,6 +190,11 @@ pub struct Samples {
     pub void: Vec<String>,
 }
 
+/// Start of the reason where samples were dropped since the core was shared.
+pub(super) const SHARED: &str = "something else used the core";
+/// The reason where the worker did not get to run.
+pub(super) const TAKEN: &str = "another process took the core";
+
 /// The document of one block.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
@@ -214,8 +219,13 @@ pub struct Report {
     pub ipc: Option<f64>,
     /// Both forms, if it ran.
     pub forms: Option<Forms>,
+    /// What the reader should know about where the block and its values come from.
+    pub notes: Vec<String>,
     /// The assumptions.
     pub invariants: Vec<Invariant>,
+    /// Stores and loads that meet because registers and memory start alike, in words; in the program
+    /// they may not.
+    pub meetings: Vec<String>,
     /// Bounds on the throughput.
     pub bounds: Vec<Bound>,
     /// The top-down tree of the block.
@@ -248,7 +258,9 @@ impl Report {
             throughput: None,
             ipc: None,
             forms: None,
+            notes: Vec::new(),
             invariants: Vec::new(),
+            meetings: Vec::new(),
             bounds: Vec::new(),
             hierarchy,
             what_if: Vec::new(),
@@ -265,6 +277,15 @@ impl Report {
     pub fn violated(&self) -> Vec<&'static str> {
         let matters = |i: &&Invariant| i.verdict == Holds::Violated && i.name != "alignment";
         self.invariants.iter().filter(matters).map(|i| i.name).collect()
+    }
+
+    /// Whether anything that was asked for is missing because something else used the core.
+    pub fn was_disturbed(&self) -> bool {
+        let failed = matches!(self.status, Status::Unstable | Status::Failed);
+        let own = self.reason.iter().filter(|_| failed);
+        let missing = self.what_if.iter().filter(|w| w.cycles.is_none());
+        own.chain(missing.filter_map(|w| w.reason.as_ref()))
+            .any(|why| why.contains(SHARED) || why.contains(TAKEN))
     }
 
     /// Whether it is unstable because something else used the core most of the time.

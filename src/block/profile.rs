@@ -4,7 +4,7 @@ pub use super::conclude::rejected;
 use super::conclude::{conclude, empty, fail, form_result};
 use super::counter::Counter;
 use super::discover::{Failure, Found, discover_staged, replay};
-use super::document::{FormResult, Forms, Report, Status, Where};
+use super::document::{FormResult, Forms, Report, Status, TAKEN, Where};
 use super::engine::{Engine, MXCSR_GRADUAL};
 use super::measure::{self, Form, Pass, Repeat};
 use super::pmu::Source;
@@ -334,7 +334,7 @@ impl Profiler {
                 Pass::Failed(failure) => return Ok(Some(failure)),
                 Pass::Contended if self.wait_for_calm()? => {}
                 Pass::Contended if self.engine.timeouts > before => {
-                    return Ok(Some(Failure::of_all("the worker was kept from running")));
+                    return Ok(Some(Failure::of_all(TAKEN)));
                 }
                 Pass::Contended => break,
             }

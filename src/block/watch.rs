@@ -1,7 +1,7 @@
 //! Looking on while a block is measured, and calling it off, from another thread.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Shared by whoever measures and whoever waits for it.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +11,7 @@ pub struct Watch(Arc<Inner>);
 struct Inner {
     cancelled: AtomicBool,
     passes: AtomicU32,
+    step: Mutex<String>,
 }
 
 impl Watch {
@@ -27,6 +28,16 @@ impl Watch {
     /// Timed passes so far, over all forms of the block and all loops that calibrate the clock.
     pub fn passes(&self) -> u32 {
         self.0.passes.load(Ordering::Relaxed)
+    }
+
+    /// Tells what is measured from now on, in words.
+    pub fn begin(&self, step: String) {
+        *self.0.step.lock().unwrap_or_else(PoisonError::into_inner) = step;
+    }
+
+    /// What is being measured; nothing where nobody told.
+    pub fn step(&self) -> String {
+        self.0.step.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is timed there"))]

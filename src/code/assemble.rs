@@ -83,12 +83,15 @@ fn source(text: &str, syntax: Syntax) -> Result<String> {
 /// The first `%register` or `$immediate` outside comments.
 fn att_sign(text: &str) -> Option<&str> {
     let code = text.split([';', '\n']).map(|line| line.split('#').next().unwrap_or_default());
-    code.flat_map(|line| line.split([' ', '\t', ',', '(', ')', '*', ':', '[', ']', '+'])).find(
-        |word| {
-            let rest = word.strip_prefix(['%', '$']);
-            rest.is_some_and(|r| r.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'))
-        },
-    )
+    code.filter_map(sign).next()
+}
+
+/// The first `%register` or `$immediate` of a statement without comments.
+pub(super) fn sign(statement: &str) -> Option<&str> {
+    statement.split([' ', '\t', ',', '(', ')', '*', ':', '[', ']', '+']).find(|word| {
+        let rest = word.strip_prefix(['%', '$']);
+        rest.is_some_and(|r| r.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'))
+    })
 }
 
 /// Runs `as` on `source` in a folder of its own and returns the object file. Complaints name the
@@ -120,7 +123,10 @@ pub(super) fn run(source: &str, each: &str) -> Result<Vec<u8>> {
     std::fs::read(&out).map_err(|e| failed(e.to_string()))
 }
 
-/// The assembler's messages without its name; its line 1 is the syntax line.
+/// So many of the assembler's messages are passed on: the rest mostly follows from the first.
+const SHOWN: usize = 4;
+
+/// The assembler's first messages without its name; its line 1 is the syntax line.
 fn complaints(text: &str, each: &str) -> String {
     let lines: Vec<String> = text
         .lines()
@@ -130,7 +136,11 @@ fn complaints(text: &str, each: &str) -> String {
             Some(format!("{each} {}: {message}", number.parse::<usize>().ok()? - 1))
         })
         .collect();
-    if lines.is_empty() { text.trim().to_owned() } else { lines.join("\n") }
+    match lines.len() {
+        0 => text.trim().to_owned(),
+        all if all <= SHOWN + 1 => lines.join("\n"),
+        all => format!("{}\nand {} more like these", lines[..SHOWN].join("\n"), all - SHOWN),
+    }
 }
 
 /// A folder of our own that is removed again. The assembler removes its output file before it

@@ -157,7 +157,7 @@ fn is_at_most(operands: &str, limit: u64) -> bool {
 }
 
 /// The statements of a line, without its comments; `None` if a comment goes on in the next line.
-fn statements(line: &str) -> Option<Vec<String>> {
+pub(super) fn statements(line: &str) -> Option<Vec<String>> {
     let mut all = vec![String::new()];
     let (mut quoted, mut escaped) = (false, false);
     let mut rest = line.chars();

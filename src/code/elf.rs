@@ -11,6 +11,7 @@ use crate::{Error, Result};
 use object::{
     Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _, SectionIndex, SymbolKind,
 };
+use std::ops::Range;
 
 /// Where in an ELF file a block lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +49,7 @@ fn address(text: &str) -> Option<u64> {
 }
 
 /// A block as it lies in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Located {
     /// Its address (p_vaddr).
     pub start: u64,
@@ -56,6 +57,10 @@ pub struct Located {
     pub bytes: Vec<u8>,
     /// Which block of which function it is, for people, where it was named by that.
     pub name: Option<String>,
+    /// How many blocks that function has.
+    pub of: Option<usize>,
+    /// What must be known about it.
+    pub notes: Vec<String>,
 }
 
 /// The block at `location` of the ELF file `data`.
@@ -63,67 +68,174 @@ pub struct Located {
 /// # Errors
 /// Not an x86-64 ELF file, no such function or block, or addresses outside its code.
 pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
-    let refused = || Error::failed("cannot take blocks from this file");
-    let file = object::File::parse(data).map_err(|e| {
-        refused()
-            .because(format!("it is no program: {e}"))
-            .hint("give an x86-64 ELF file (a program or a shared library), as FILE:FUNCTION[+N]")
-    })?;
-    let image = flow::Image::new(&data).map_err(|why| refused().because(why))?;
-    let mut section = None;
-    let ((start, end), name) = match location {
-        Location::Range(start, end) => ((*start, *end), None),
+    let program = Program::open(&data)?;
+    let mut found = Located::default();
+    let (section, start, end) = match location {
+        Location::Range(start, end) => {
+            found.notes.extend(program.inside_an_instruction(*start));
+            (None, *start, *end)
+        }
         Location::At(address) => {
-            let (name, start, size, home) = around(&file, *address)?;
-            section = home;
-            let code = bytes(&file, &image, start..start.saturating_add(size), section)?;
-            let blocks = flow::blocks(&code, start, &[], &image);
+            let function = program.around(*address)?;
             let holds = |b: &flow::BasicBlock| (b.start..b.end).contains(address);
-            let number = blocks.iter().position(holds).ok_or_else(|| {
-                Error::failed(format!("no basic block of {name} holds {address:#x}"))
-                    .because("the bytes there are no instructions")
+            let (start, end) = program.block(&function, &mut found, |all| {
+                all.iter().position(holds).ok_or_else(|| {
+                    let name = &function.name;
+                    Error::failed(format!("no basic block of {name} holds {address:#x}"))
+                        .because("the bytes there are no instructions")
+                })
             })?;
-            let (start, end) = (blocks[number].start, blocks[number].end);
-            let of = blocks.len();
-            let name = format!("{name}+{number} of {of} blocks, {start:#x}..{end:#x}");
-            ((start, end), Some(name))
+            (function.section, start, end)
         }
         Location::Function(name, number) => {
-            let (start, size, home) = function(&file, name)?;
-            section = home;
-            let code = bytes(&file, &image, start..start.saturating_add(size), section)?;
-            let blocks = flow::blocks(&code, start, &[], &image);
-            let (start, end) = blocks.get(*number).map(|b| (b.start, b.end)).ok_or_else(|| {
-                Error::usage(format!("{name} has no basic block +{number}"))
-                    .because(format!("it has {}, counted from 0", blocks.len()))
+            let function = program.function(name)?;
+            let (start, end) = program.block(&function, &mut found, |all| {
+                (*number < all.len()).then_some(*number).ok_or_else(|| {
+                    Error::usage(format!("{name} has no basic block +{number}"))
+                        .because(format!("it has {}, counted from 0", all.len()))
+                        .hint(format!("tdtool block --list FILE:{name} lists them"))
+                })
             })?;
-            let of = blocks.len();
-            let name = format!("{name}+{number} of {of} blocks, {start:#x}..{end:#x}");
-            ((start, end), Some(name))
+            (function.section, start, end)
         }
     };
     if end <= start || end - start > LONGEST as u64 {
         return Err(Error::usage(format!("{start:#x}..{end:#x} is no block"))
             .because(format!("a block has between 1 and {LONGEST} bytes, END exclusive")));
     }
-    Ok(Located { start, bytes: bytes(&file, &image, start..end, section)?, name })
+    Ok(Located { start, bytes: program.bytes(start..end, section)?, ..found })
 }
 
-/// Bytes of a segment that is loaded as code; of an object file, of its `section` or of `.text`.
-fn bytes(
-    file: &object::File<'_>,
-    image: &flow::Image<&&[u8]>,
-    range: std::ops::Range<u64>,
+/// Name and addresses of the function of the ELF file `data` that holds `address`, if its symbols
+/// tell.
+pub fn function_around(data: &[u8], address: u64) -> Option<(String, Range<u64>)> {
+    let function = Program::open(&data).ok()?.around(address).ok()?;
+    Some((function.name, function.start..function.start.saturating_add(function.size)))
+}
+
+/// A function as the symbols have it.
+pub(super) struct Function {
+    pub name: String,
+    pub start: u64,
+    size: u64,
     section: Option<SectionIndex>,
-) -> Result<Vec<u8>> {
-    if file.kind() == ObjectKind::Relocatable {
-        return object_code(file, range.start, range.end, section);
+}
+
+/// An ELF file whose code is looked at.
+pub(super) struct Program<'a> {
+    file: object::File<'a>,
+    pub image: flow::Image<&'a &'a [u8]>,
+}
+
+impl<'a> Program<'a> {
+    pub fn open(data: &'a &'a [u8]) -> Result<Self> {
+        let refused = || Error::failed("cannot take blocks from this file");
+        let file = object::File::parse(*data).map_err(|e| {
+            refused().because(format!("it is no program: {e}")).hint(
+                "give an x86-64 ELF file (a program or a shared library), as FILE:FUNCTION[+N]",
+            )
+        })?;
+        let image = flow::Image::new(data).map_err(|why| refused().because(why))?;
+        Ok(Self { file, image })
     }
-    image.code(range.start, range.end).map(<[u8]>::to_vec).ok_or_else(|| {
-        Error::failed(format!("no code at {:#x}..{:#x}", range.start, range.end))
-            .because("no segment that is loaded as code holds these addresses")
-            .hint("addresses are the file's own (p_vaddr), as objdump prints them")
-    })
+
+    /// The block of `function` that `choose` chooses, and its name.
+    fn block(
+        &self,
+        function: &Function,
+        found: &mut Located,
+        choose: impl Fn(&[flow::BasicBlock]) -> Result<usize>,
+    ) -> Result<(u64, u64)> {
+        let code = self.code(function)?;
+        let blocks = flow::blocks(&code, function.start, &[], &self.image);
+        let number = choose(&blocks)?;
+        let (start, end, of) = (blocks[number].start, blocks[number].end, blocks.len());
+        let name = &function.name;
+        found.name = Some(format!("{name}+{number} of {of} blocks, {start:#x}..{end:#x}"));
+        found.of = Some(of);
+        Ok((start, end))
+    }
+
+    /// What is to be said of a start that is not where an instruction of its function begins.
+    fn inside_an_instruction(&self, start: u64) -> Option<String> {
+        if self.file.kind() == ObjectKind::Relocatable {
+            // Functions of different sections share their addresses there.
+            return None;
+        }
+        let function = self.around(start).ok()?;
+        let flow = flow::flow(&self.code(&function).ok()?, function.start, &[], &self.image);
+        let after = flow.instructions.partition_point(|(at, _)| *at <= start);
+        let (at, inst) = flow.instructions.get(after.checked_sub(1)?)?;
+        let behind = at + inst.bytes.len() as u64;
+        (*at < start && start < behind).then(|| {
+            let (text, name) = (&inst.text, &function.name);
+            format!(
+                "{start:#x} lies inside of `{text}` of {name} ({at:#x}..{behind:#x}): what is \
+                 decoded from there on is not what the program runs"
+            )
+        })
+    }
+
+    /// All bytes of a function.
+    pub fn code(&self, function: &Function) -> Result<Vec<u8>> {
+        let end = function.start.saturating_add(function.size);
+        self.bytes(function.start..end, function.section)
+    }
+
+    /// Bytes of a segment that is loaded as code; of an object file, of its `section` or of `.text`.
+    fn bytes(&self, range: Range<u64>, section: Option<SectionIndex>) -> Result<Vec<u8>> {
+        if self.file.kind() == ObjectKind::Relocatable {
+            return object_code(&self.file, range.start, range.end, section);
+        }
+        self.image.code(range.start, range.end).map(<[u8]>::to_vec).ok_or_else(|| {
+            Error::failed(format!("no code at {:#x}..{:#x}", range.start, range.end))
+                .because("no segment that is loaded as code holds these addresses")
+                .hint("addresses are the file's own (p_vaddr), as objdump prints them")
+        })
+    }
+
+    /// The function that holds an address.
+    pub fn around(&self, address: u64) -> Result<Function> {
+        let holds = |s: &object::Symbol<'_, '_>| {
+            s.kind() == SymbolKind::Text
+                && s.address() <= address
+                && address - s.address() < s.size()
+        };
+        let found = self.file.symbols().chain(self.file.dynamic_symbols()).find(holds);
+        found.and_then(|s| Function::of(&s)).ok_or_else(|| {
+            Error::failed(format!("no function with a size holds {address:#x}"))
+                .hint("give FILE:START..END, as objdump prints the addresses")
+        })
+    }
+
+    /// The function `name`.
+    pub fn function(&self, name: &str) -> Result<Function> {
+        let symbols: Vec<_> = self
+            .file
+            .symbols()
+            .chain(self.file.dynamic_symbols())
+            .filter(|s| s.kind() == SymbolKind::Text && s.size() > 0)
+            .collect();
+        let found = symbols.iter().find(|s| s.name() == Ok(name));
+        found.and_then(Function::of).ok_or_else(|| {
+            let error = Error::failed(format!("no function `{name}` with a size in the file"));
+            match nearest(name, symbols.iter().filter_map(|s| s.name().ok())) {
+                Some(other) => error.hint(format!("did you mean `{other}`?")),
+                None => error.hint("give FILE:START..END, as objdump prints the addresses"),
+            }
+        })
+    }
+}
+
+impl Function {
+    fn of(symbol: &object::Symbol<'_, '_>) -> Option<Self> {
+        Some(Self {
+            name: symbol.name().ok()?.to_owned(),
+            start: symbol.address(),
+            size: symbol.size(),
+            section: symbol.section_index(),
+        })
+    }
 }
 
 /// Code of a file that is not linked: addresses are offsets in its section.
@@ -146,40 +258,6 @@ fn object_code(
         (Ok(start), Ok(end)) => super::region::cut(file, &section, start, end),
         _ => Err(Error::failed(format!("no code at {start:#x}..{end:#x}"))),
     }
-}
-
-/// Name, start, size and section of a function.
-type Around = (String, u64, u64, Option<SectionIndex>);
-
-/// The function that holds an address.
-fn around(file: &object::File<'_>, address: u64) -> Result<Around> {
-    let holds = |s: &object::Symbol<'_, '_>| {
-        s.kind() == SymbolKind::Text && s.address() <= address && address - s.address() < s.size()
-    };
-    let found = file.symbols().chain(file.dynamic_symbols()).find(holds);
-    let named = found
-        .and_then(|s| Some((s.name().ok()?.to_owned(), s.address(), s.size(), s.section_index())));
-    named.ok_or_else(|| {
-        Error::failed(format!("no function with a size holds {address:#x}"))
-            .hint("give FILE:START..END, as objdump prints the addresses")
-    })
-}
-
-/// Start and size of the function `name`, and its section.
-fn function(file: &object::File<'_>, name: &str) -> Result<(u64, u64, Option<SectionIndex>)> {
-    let symbols: Vec<_> = file
-        .symbols()
-        .chain(file.dynamic_symbols())
-        .filter(|s| s.kind() == SymbolKind::Text && s.size() > 0)
-        .collect();
-    let found = symbols.iter().find(|s| s.name() == Ok(name));
-    found.map(|s| (s.address(), s.size(), s.section_index())).ok_or_else(|| {
-        let error = Error::failed(format!("no function `{name}` with a size in the file"));
-        match nearest(name, symbols.iter().filter_map(|s| s.name().ok())) {
-            Some(other) => error.hint(format!("did you mean `{other}`?")),
-            None => error.hint("give FILE:START..END, as objdump prints the addresses"),
-        }
-    })
 }
 
 #[cfg(test)]

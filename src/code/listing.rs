@@ -3,7 +3,7 @@
 //! The whole file is assembled, so that jumps to labels anywhere get the length they have there;
 //! labels of our own in place of the comments say where the regions are.
 
-use super::assemble::{Syntax, run};
+use super::assemble::{Syntax, run, sign};
 use super::directives;
 use super::markers::{self, Marked};
 use super::region::{Region, cut};
@@ -12,6 +12,29 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
 
 /// Longest assembly file that is read, in bytes.
 pub const LONGEST_LISTING: usize = 16 << 20;
+
+/// The syntax of an assembly file where nobody says it, and how that is known: what GNU as and
+/// llvm-mca take it for. Compilers write AT&T's, without a word, unless `.intel_syntax` stands at the
+/// top; a file with neither a directive nor a `%register` or `$number` is taken as Intel's, as text on
+/// the command line is.
+pub fn listing_syntax(text: &str) -> (Syntax, Option<String>) {
+    for (number, line) in text.lines().enumerate() {
+        for statement in directives::statements(line).unwrap_or_default() {
+            match directives::directive(&statement) {
+                Some((name, _)) if name == ".intel_syntax" => return (Syntax::Intel, None),
+                Some((name, _)) if name == ".att_syntax" => return (Syntax::Att, None),
+                Some(_) => {}
+                None => {
+                    if let Some(sign) = sign(&statement) {
+                        let how = format!("`{sign}` in line {}, and no .intel_syntax", number + 1);
+                        return (Syntax::Att, Some(how));
+                    }
+                }
+            }
+        }
+    }
+    (Syntax::Intel, None)
+}
 
 /// The marked regions of an assembly file, such as a compiler writes with `-S`; without markers,
 /// all of its code is one.
@@ -116,10 +139,38 @@ fn whole(file: &object::File<'_>) -> Result<Vec<Region>> {
 
 /// A hint where the text looks like the other syntax.
 fn hinted(error: Error, text: &str, syntax: Syntax) -> Error {
-    let att =
-        ["%rax", "%eax", "%rsp", "%rdi", "%rbx", "%xmm0", "%ymm0"].iter().any(|r| text.contains(r));
-    match (syntax, att && !text.contains(".intel_syntax")) {
-        (Syntax::Intel, true) => error.hint("this looks like AT&T syntax: add --att"),
+    match (syntax, listing_syntax(text).0) {
+        (Syntax::Intel, Syntax::Att) => error.hint("this looks like AT&T syntax: add --att"),
+        (Syntax::Att, Syntax::Intel) => error
+            .hint("this looks like Intel syntax: leave out --att, or write .intel_syntax noprefix"),
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As GNU as reads them (its manual, "AT&T Syntax versus Intel Syntax"); the strings are those
+    /// of a program that prints.
+    #[test]
+    fn a_files_syntax_is_what_compilers_say_in_it() {
+        let att = "\t.text\nf:\n\tsubq\t%rax, %rbx\n";
+        let inline = format!("{att}#APP\n\t.intel_syntax noprefix; nop; .att_syntax\n#NO_APP\n");
+        for (text, syntax) in [
+            (att, Syntax::Att),
+            (&inline, Syntax::Att),
+            ("nop\npush $1\n", Syntax::Att),
+            ("\t.intel_syntax noprefix\n\tfld %st(0)\n", Syntax::Intel),
+            (".att_syntax\nnop\n", Syntax::Att),
+            (
+                ".section .rodata\n.string \"a; %d\\n\"\n.text\n.intel_syntax noprefix\n",
+                Syntax::Intel,
+            ),
+            ("add rax, rbx # %rax\n", Syntax::Intel),
+        ] {
+            assert_eq!(listing_syntax(text).0, syntax, "{text}");
+        }
+        assert!(listing_syntax(att).1.is_some_and(|how| how.contains("line 3")));
     }
 }

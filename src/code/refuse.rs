@@ -95,6 +95,9 @@ fn flow(decoded: &iced_x86::Instruction, last: bool) -> Option<&'static str> {
         FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
             Some("a jump inside the block: a basic block has one only at its end")
         }
+        FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return if last => {
+            Some("calls or returns: control would leave the block; leave it out, it comes last")
+        }
         FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return => {
             Some("calls or returns: control would leave the block")
         }

@@ -116,7 +116,7 @@ fn back(dependency: &Dependency) -> String {
 
 fn recurrences(out: &mut String, document: &Document, drawing: Drawing) {
     if document.recurrences.is_empty() {
-        out.push_str("no recurrence: iterations do not wait for each other\n\n");
+        out.push_str(&none(document));
         return;
     }
     for (number, cycle) in document.recurrences.iter().enumerate() {
@@ -143,6 +143,23 @@ fn recurrences(out: &mut String, document: &Document, drawing: Drawing) {
         }
     }
     out.push('\n');
+}
+
+/// What is true of iterations where no recurrence takes time.
+fn none(document: &Document) -> String {
+    let earlier = document.dependencies.iter().filter(|d| d.order == Order::Raw && d.delta > 0);
+    let mut through: Vec<&str> = earlier.map(|d| d.through.as_str()).collect();
+    through.sort_unstable();
+    through.dedup();
+    match through.as_slice() {
+        [] => "no recurrence: iterations do not wait for each other\n\n".to_owned(),
+        places => {
+            let places = places.join(", ");
+            format!(
+                "recurrences of 0 cycles at most: what an iteration takes from earlier ones ({places}) bounds nothing\n\n"
+            )
+        }
+    }
 }
 
 fn range(cycle: &Cycle) -> String {
@@ -221,6 +238,10 @@ fn rest(out: &mut String, document: &Document) {
             "{} more pairs have the stack on one side: they meet only where a local variable's address is passed on",
             stack.len()
         );
+    }
+    let more = !document.unmodelled.is_empty() || !document.unknown_results.is_empty();
+    if more && !document.may_alias.is_empty() {
+        out.push('\n');
     }
     for (title, list) in [
         ("not wholly modelled:", &document.unmodelled),

@@ -1,6 +1,7 @@
 //! Measuring what the verdict is found from.
 
 use super::apart::{Apart, apart};
+use super::budget::Waiting;
 use super::cut::cuts;
 use super::model::{Chain, Cycles, Evidence};
 use super::variants::{filling, padded, preceded};
@@ -12,6 +13,7 @@ use crate::deps::memory::{Given, Settings as Search};
 use crate::deps::recurrence::Recurrence;
 use crate::deps::{Analysis, Code, Kind};
 use crate::kernel::{Kernel, Multiset, Settings, measure};
+use std::time::Instant;
 
 /// Names of the bounds that are found here.
 pub const PORTS: &str = "ports";
@@ -24,7 +26,7 @@ pub const FRONT_END: &str = "front-end";
 pub const WIDTH: &str = "issue-width";
 
 /// Random runs of the search for dependencies.
-const RUNS: u32 = 3;
+pub(super) const RUNS: u32 = 3;
 
 /// Nops in a variant, at most: op caches hold 4,000 operations and more (Golden Cove, Zen 3).
 const NOPS: usize = 2400;
@@ -127,12 +129,32 @@ impl Explainer {
         bytes: &[u8],
         values: &Values,
     ) -> Result<std::result::Result<Throughput, String>> {
+        self.trusted_within(bytes, values, None)
+    }
+
+    /// The same, waiting no longer than is left.
+    pub(super) fn trusted_within(
+        &mut self,
+        bytes: &[u8],
+        values: &Values,
+        mut waiting: Option<&mut Waiting>,
+    ) -> Result<std::result::Result<Throughput, String>> {
         let mut why = String::new();
         for _ in 0..TRIES {
             if self.watch.is_cancelled() {
                 return Ok(Err("cancelled".to_owned()));
             }
+            if let Some(waiting) = &waiting {
+                if !why.is_empty() && waiting.left().is_zero() {
+                    break;
+                }
+                self.bench.allow(waiting.left());
+            }
+            let start = Instant::now();
             let report = self.bench.block(bytes, values)?;
+            if let Some(waiting) = &mut waiting {
+                waiting.spend(start, report.status == Status::Ok);
+            }
             match (report.throughput, report.status) {
                 (Some(throughput), Status::Ok) => return Ok(Ok(throughput)),
                 (_, status) => {
@@ -260,7 +282,7 @@ fn known(report: &Report, name: &str) -> Option<Cycles> {
 }
 
 /// The search for dependencies in the block as it was measured.
-fn search(report: &Report, window: u32) -> Search {
+pub(super) fn search(report: &Report, window: u32) -> Search {
     let mut given = Given::default();
     if let Some(values) = &report.values {
         given.registers = values.registers.map(Some);

@@ -7,15 +7,18 @@
 //! | `apart` | the block with its memory kept apart |
 //! | `cut` | instructions that cut chains through registers |
 //! | `evidence` | measuring the variants |
+//! | `meetings` | stores and loads that meet by their initial values alone |
 //! | `model` | which bound explains the time |
 //! | `nodes` | bounds under the names of the top-down tree |
-//! | `what_if` | chains broken and instructions left out, measured again |
+//! | `what_if`, `budget` | chains broken and instructions left out, measured again; how long that may wait |
 //!
 //! docs/block-profiler.md, "Why it takes so long", has the method and its figures.
 
 mod apart;
+mod budget;
 mod cut;
 mod evidence;
+mod meetings;
 mod model;
 mod nodes;
 mod variants;
@@ -25,11 +28,13 @@ use model::with_jump;
 pub use model::{Chain, Class, Cycles, Evidence, Judgement, judge};
 
 use crate::Result;
-use crate::block::{Options, Profiler, Report, Status, Watch};
+use crate::block::{Init, Options, Profiler, Report, Status, Watch};
 use crate::code::Block;
 use crate::deps::latency::Latencies;
+use crate::deps::memory::Given;
 use crate::deps::{Analyser, window};
 use crate::kernel::{Bench, Settings};
+use std::time::Duration;
 
 /// How often a block that is unstable is measured again.
 const AGAIN: usize = 2;
@@ -42,6 +47,10 @@ pub struct Explainer {
     /// Slots a cycle, where the processor's table has them.
     width: Option<u32>,
     watch: Watch,
+    /// What a measurement may wait for a calm core, and all of a list of changes together.
+    budget: Duration,
+    /// Initial values that were asked for.
+    known: Given,
 }
 
 /// What an explanation is made of besides the block.
@@ -70,6 +79,8 @@ impl Explainer {
             analyser: Analyser::new(latencies),
             uarch,
             width: width(),
+            budget: options.budget,
+            known: known(&options),
             watch: options.watch,
         }
     }
@@ -118,7 +129,9 @@ impl Explainer {
             nodes::not_explained(report, &format!("without its jump it is not `ok`: {why}"));
             return Ok(());
         }
+        self.watch.begin("bounds".to_owned());
         let found = self.evidence(&subject)?;
+        let meetings = self.meetings(&subject, &found);
         let mut judgement = judge(&found.evidence);
         if let (Some(_), Some(whole), Some(rest)) = (&body, cycles(report), cycles(subject.report))
         {
@@ -127,6 +140,7 @@ impl Explainer {
         if what_if {
             report.what_if = self.what_if(&subject, &found)?;
         }
+        report.meetings = meetings;
         nodes::enter(report, &found, &judgement, body.is_some());
         if let Some(why) = unstable {
             report.hierarchy.verdict += &format!("; measured again, since at first {why}");
@@ -157,6 +171,19 @@ impl Explainer {
     fn window(&self) -> u32 {
         window(self.uarch.as_deref()).entries
     }
+}
+
+/// What was asked for of initial values.
+fn known(options: &Options) -> Given {
+    let mut known = Given::default();
+    for (place, value) in &options.init {
+        match place {
+            Init::Register(number) => known.registers[usize::from(*number) & 15] = Some(*value),
+            Init::Memory => known.fill = Some(*value),
+            Init::Vector => {}
+        }
+    }
+    known
 }
 
 /// The headline of a report.

@@ -1,6 +1,7 @@
 //! What would lower a block's time: chains broken, instructions left out, each measured again.
 
 use super::apart::{Apart, apart};
+use super::budget::Waiting;
 use super::cut::{cut, cuts};
 use super::evidence::Found;
 use super::variants::{preceded, without};
@@ -22,8 +23,15 @@ impl Explainer {
     pub(super) fn what_if(&mut self, subject: &Subject<'_>, found: &Found) -> Result<Vec<WhatIf>> {
         let Some(values) = subject.report.values.clone() else { return Ok(Vec::new()) };
         let mut list = Vec::new();
-        for chain in found.analysis.recurrences.iter().take(CHAINS) {
-            list.push(self.broken_chain(found, chain, subject.block, &values)?);
+        let mut waiting = Waiting::of(self.budget);
+        let chains = found.analysis.recurrences.iter().take(CHAINS);
+        let droppable: Vec<usize> = droppable(found).into_iter().take(INSTRUCTIONS).collect();
+        let all = chains.len() + droppable.len();
+        let mut step = 0;
+        for chain in chains {
+            step += 1;
+            self.watch.begin(format!("what if {step} of {all}: a chain broken"));
+            list.push(self.broken_chain(found, chain, subject.block, &values, &mut waiting)?);
         }
         // Chains of one length hide each other: breaking one of them gains nothing.
         let memory = |r: &&Recurrence| r.path.iter().any(|way| way.kind == Kind::Memory);
@@ -32,14 +40,17 @@ impl Explainer {
             && let Some(variant) = preceded(&all, subject.block)
         {
             let change = "all chains through registers broken".to_owned();
-            list.push(self.changed(change, &variant, &values)?);
+            self.watch.begin(format!("what if: {change}"));
+            list.push(self.changed(change, &variant, &values, &mut waiting)?);
         }
-        let droppable = droppable(found);
-        for index in droppable.into_iter().take(INSTRUCTIONS) {
+        for index in droppable {
+            step += 1;
             let Some(rest) = without(subject.block, index) else { continue };
             let change = format!("without `{}`", subject.block.instructions[index].text);
-            list.push(self.changed(change, &rest, &values)?);
+            self.watch.begin(format!("what if {step} of {all}: {change}"));
+            list.push(self.changed(change, &rest, &values, &mut waiting)?);
         }
+        self.bench.allow(self.budget);
         Ok(list)
     }
 
@@ -50,6 +61,7 @@ impl Explainer {
         chain: &Recurrence,
         block: &Block,
         values: &Values,
+        waiting: &mut Waiting,
     ) -> Result<WhatIf> {
         let code = &found.code;
         let steps: Vec<String> = chain.path.iter().map(|way| code.text(way.reader)).collect();
@@ -58,7 +70,7 @@ impl Explainer {
             let change = format!("{change}, all memory kept apart");
             return match apart(block, &code.effects, values, &[]) {
                 Ok(Apart { block, copies }) => {
-                    let mut what = self.changed(change, &block, values)?;
+                    let mut what = self.changed(change, &block, values, waiting)?;
                     for cycles in [&mut what.cycles, &mut what.low, &mut what.high] {
                         *cycles = cycles.map(|c| c / copies as f64);
                     }
@@ -72,7 +84,7 @@ impl Explainer {
         let cuts = places
             .and_then(|all| all.iter().map(|p| cut(*p, values, block)).collect::<Option<Vec<_>>>());
         match cuts.and_then(|cuts| preceded(&cuts.concat(), block)) {
-            Some(variant) => self.changed(change, &variant, values),
+            Some(variant) => self.changed(change, &variant, values, waiting),
             None => {
                 let why = "no instruction sets its register without reading it".to_owned();
                 Ok(not_measured(change, why))
@@ -80,8 +92,14 @@ impl Explainer {
         }
     }
 
-    fn changed(&mut self, change: String, variant: &Block, values: &Values) -> Result<WhatIf> {
-        Ok(match self.trusted(&variant.bytes, values)? {
+    fn changed(
+        &mut self,
+        change: String,
+        variant: &Block,
+        values: &Values,
+        waiting: &mut Waiting,
+    ) -> Result<WhatIf> {
+        Ok(match self.trusted_within(&variant.bytes, values, Some(waiting))? {
             Ok(t) => WhatIf {
                 change,
                 cycles: Some(t.cycles),

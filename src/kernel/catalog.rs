@@ -194,6 +194,7 @@ impl Catalog {
                 reason: unavailable(form),
             })
             .filter(|listed| refused || listed.reason.is_none())
+            .chain(if refused { super::unformed::unformed(hit) } else { Vec::new() })
             .collect()
     }
 }

@@ -38,6 +38,11 @@ impl Bench {
         self.profiler.watched(watch);
     }
 
+    /// How long each measurement may wait from now on for a core that nothing else uses.
+    pub fn allow(&mut self, budget: std::time::Duration) {
+        self.profiler.allow(budget);
+    }
+
     /// Measures a block with these initial values.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 //! | `operand` | what an encoding allows at each operand, and how it is written in a form's name |
 //! | `form` | one fully-qualified instruction form: an iced-x86 `Code`, and register or memory |
 //! | `catalog` | all forms by name; suggestions; what the host supports |
+//! | `unformed` | encodings without a form, and why |
 //! | `host` | which extensions this processor has |
 //! | `multiset` | `FORM*COUNT, …`, and the multiset of a block |
 //! | `pools` | read and write pools of registers; the memory arena |
@@ -29,6 +30,7 @@ mod multiset;
 mod operand;
 mod pools;
 mod text;
+mod unformed;
 mod usual;
 
 pub use calibrate::{Calibrated, Progress, calibrate};

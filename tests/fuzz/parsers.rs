@@ -3,7 +3,8 @@
 
 use tdtool::block::{HEADER, Init, Repeat, batch, rows};
 use tdtool::code::{
-    Block, Location, Region, check_directives, marked, parse_hex, read_binary, read_location,
+    Block, Location, Region, check_directives, list_blocks, listing_syntax, marked, parse_hex,
+    read_binary, read_location,
 };
 use tdtool::{Error, Result};
 
@@ -38,6 +39,7 @@ fn decoded(bytes: &[u8]) {
 
 fn markers(data: &[u8], text: &str) {
     sensible(check_directives(text));
+    let _ = listing_syntax(text);
     for region in sensible(marked(text)).unwrap_or_default() {
         assert!(region.begin < region.end && region.end < text.lines().count());
     }
@@ -54,6 +56,9 @@ fn locations(data: &[u8], text: &str) {
         assert!(text.starts_with(file));
     }
     for place in [Location::Range(0x40_1000, 0x40_1008), Location::Function("main".into(), 1)] {
+        if let Some(listed) = sensible(list_blocks(data, &place)) {
+            assert!(listed.blocks.iter().all(|b| b.instructions > 0), "{listed:?}");
+        }
         if let Some(found) = sensible(read_location(data, &place)) {
             let bytes = found.bytes;
             assert!(!bytes.is_empty() && bytes.len() <= 4096);

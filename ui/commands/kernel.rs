@@ -16,7 +16,7 @@ use tdtool::{Error, Result};
 const EFFORT: &str = "How thoroughly";
 
 #[derive(Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(subcommand_negates_reqs = true)]
 pub struct KernelArgs {
     /// Instruction forms, `FORM*COUNT, …`
     #[arg(value_name = "FORMS", required_unless_present_any = ["from", "calibrate"])]
@@ -94,6 +94,15 @@ fn number(least: u64, most: u64) -> clap::builder::RangedU64ValueParser {
 
 pub fn run(global: &Global, args: KernelArgs) -> Result<ExitCode> {
     let effort = &args.effort;
+    // Not by clap: it would refuse `--format csv` before the word, too.
+    if args.command.is_some() && (args.forms.is_some() || args.from.is_some() || args.calibrate) {
+        return Err(Error::usage(
+            "one of these is too much: list, latency and throughput take no other forms",
+        )
+        .hint(
+            "tdtool kernel latency FORM, tdtool kernel throughput FORM, or tdtool kernel FORMS",
+        ));
+    }
     match &args.command {
         Some(What::List { pattern, refused }) => list(pattern, *refused, effort.format),
         Some(What::Latency { form }) => latency(global, form, effort),

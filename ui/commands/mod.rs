@@ -10,6 +10,7 @@ pub mod known;
 pub mod measure;
 pub mod record;
 pub mod report;
+pub mod seeds;
 pub mod shell;
 pub mod tables;
 pub mod workload;

@@ -21,6 +21,9 @@ pub fn render_in_full(report: &Report) -> String {
 fn whole(report: &Report, verbose: bool) -> String {
     let mut out = String::new();
     headline(&mut out, report);
+    for note in &report.notes {
+        labelled(&mut out, "note: ", note);
+    }
     code(&mut out, report);
     sections::forms(&mut out, report);
     sections::samples(&mut out, report);
@@ -61,6 +64,9 @@ fn headline(out: &mut String, report: &Report) {
             unstable(out, report);
         }
     }
+    if report.status == Status::Failed && report.was_disturbed() {
+        labelled(out, "  try: ", REMEDY);
+    }
     if let Some(place) = &report.place {
         let words = place.words();
         if !words.is_empty() {
@@ -70,7 +76,7 @@ fn headline(out: &mut String, report: &Report) {
 }
 
 /// What to do about a number that does not reproduce.
-const REMEDY: &str = "--budget 30000 waits half a minute for a core that nothing else uses (the \
+pub(super) const REMEDY: &str = "--budget 30000 waits half a minute for a core that nothing else uses (the \
      default is 5000 ms); --thorough takes more samples; `tdtool doctor` tells what keeps the \
      machine busy";
 

@@ -145,16 +145,29 @@ pub fn assumptions(out: &mut String, report: &Report, verbose: bool) {
             labelled(out, &format!("  {:17}", i.name), &format!("{word}: {}", i.how));
         }
     }
+    let held: Vec<&str> = of(Holds::Held).map(|i| i.name).collect();
     if verbose {
         for i in of(Holds::Held) {
             labelled(out, &format!("  {:17}", i.name), &format!("held: {}", i.how));
         }
-        return;
-    }
-    let held: Vec<&str> = of(Holds::Held).map(|i| i.name).collect();
-    if !held.is_empty() {
+    } else if !held.is_empty() {
         let names = held.join(", ");
         labelled(out, "  held: ", &format!("{names} (--verbose tells how each is known)"));
+    }
+    meetings(out, &report.meetings);
+}
+
+/// Pairs that are named; the document has all.
+const PAIRS: usize = 4;
+
+/// Accesses that meet because nothing says that they start apart.
+fn meetings(out: &mut String, meetings: &[String]) {
+    for meeting in meetings.iter().take(PAIRS) {
+        labelled(out, "  note: ", meeting);
+    }
+    if meetings.len() > PAIRS {
+        let more = meetings.len() - PAIRS;
+        labelled(out, "  note: ", &format!("{more} pairs more; --format json has all"));
     }
 }
 
@@ -248,6 +261,10 @@ pub fn what_if(out: &mut String, report: &Report) {
             _ => format!("not measured: {}", what.reason.as_deref().unwrap_or("no reason")),
         };
         labelled(out, &format!("  {}: ", what.change), &text);
+    }
+    let missing = report.what_if.iter().any(|w| w.cycles.is_none());
+    if missing && report.status == Status::Ok && report.was_disturbed() {
+        labelled(out, "  try: ", super::REMEDY);
     }
 }
 

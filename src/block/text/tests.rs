@@ -1,7 +1,8 @@
 //! Reports made by hand, and what a reader of them needs to see.
 
 use super::super::document::{
-    Bound, Code, FormResult, Forms, Hierarchy, Line, Miss, Mode, SCHEMA, Samples, Throughput, Where,
+    Bound, Code, FormResult, Forms, Hierarchy, Line, Miss, Mode, SCHEMA, Samples, Throughput,
+    WhatIf, Where,
 };
 use super::super::values::Values;
 use super::*;
@@ -50,7 +51,9 @@ fn report() -> Report {
         }),
         ipc: Some(0.5),
         forms: Some(Forms { unrolled: form(4.0, 192), looped: form(4.01, 24) }),
+        notes: Vec::new(),
         invariants: vec![invariant("l1-data", Holds::Held, "no memory")],
+        meetings: Vec::new(),
         bounds: Vec::new(),
         hierarchy: Hierarchy::not_measured("no PMU counts here", &level_1()),
         what_if: Vec::new(),
@@ -288,4 +291,34 @@ fn a_form_that_did_not_reproduce_says_so_and_is_compared_with_nothing() {
     let text = render(&report);
     assert!(text.contains(why), "{text}");
     assert!(!text.contains("The loop takes"), "{text}");
+}
+
+#[test]
+fn where_a_block_comes_from_and_which_accesses_meet_by_chance_is_said_in_its_place() {
+    let meeting = "`mov [rdi],rax` and `mov rcx,[rsi]` meet".to_owned();
+    let text = render(&Report {
+        notes: vec!["without `ret` at its end".to_owned()],
+        meetings: vec![meeting; 6],
+        ..report()
+    });
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[1], "note: without `ret` at its end");
+    let place = lines.iter().position(|l| l.starts_with("  held: ")).unwrap();
+    assert!(lines[place + 1].starts_with("  note: `mov [rdi],rax`"), "{text}");
+    assert!(lines[place + 5].contains("2 pairs more"), "{text}");
+}
+
+#[test]
+fn a_list_cut_short_by_neighbours_says_what_to_do_about_it() {
+    let what = |reason: &str| WhatIf {
+        change: "without `nop`".to_owned(),
+        cycles: None,
+        low: None,
+        high: None,
+        reason: Some(reason.to_owned()),
+    };
+    let with = |reason| render(&Report { what_if: vec![what(reason)], ..report() });
+    let text = with("failed: another process took the core");
+    assert!(text.contains("  try: --budget"), "{text}");
+    assert!(!with("no instruction sets its register without reading it").contains("try:"));
 }

@@ -28,7 +28,7 @@ pub struct BlockArgs {
     /// Assembly file (`-`: standard input), such as gcc -S writes; LLVM-MCA, OSACA or IACA markers choose regions
     #[arg(long, group = "input", value_name = "FILE", help_heading = INPUT)]
     pub asm_file: Option<PathBuf>,
-    /// The assembly is in AT&T syntax
+    /// The assembly is in AT&T syntax; of a file that is told from the file
     #[arg(long, conflicts_with_all = ["block", "batch", "repeat"], help_heading = INPUT)]
     pub att: bool,
     /// The block of a JSON report, with exactly its initial values and pages
@@ -37,6 +37,9 @@ pub struct BlockArgs {
     /// Of several regions, only this one: its name, or its number from 0
     #[arg(long, value_name = "NAME", conflicts_with_all = ["asm", "batch"], help_heading = INPUT)]
     pub region: Option<String>,
+    /// List the blocks of the function instead: FILE:FUNCTION, or FILE:0xADDRESS in it
+    #[arg(long, conflicts_with_all = ["asm", "asm_file", "repeat", "batch", "region", "tui", "what_if"], help_heading = INPUT)]
+    pub list: bool,
 
     /// Measure every block of FILE (`-`: standard input): first column of a CSV, or one per line
     #[arg(long, group = "input", value_name = "FILE", requires = "output", help_heading = BATCH)]
@@ -65,6 +68,9 @@ pub struct BlockArgs {
     pub no_explain: bool,
     #[command(flatten)]
     pub knobs: Knobs,
+    /// Start with the registers of FILE (lines `rax=0x1`), or those that samples have at the block's first instruction: snapshot:RECORDING
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "repeat"], help_heading = VALUES)]
+    pub registers: Option<String>,
 
     /// Look at the report interactively (on a terminal)
     #[arg(long, conflicts_with_all = ["batch", "format"])]

@@ -5,17 +5,20 @@ mod batch;
 pub mod input;
 mod output;
 mod progress;
+mod steps;
 
 pub use args::BlockArgs;
 
 use super::known::Known;
 use super::{print, to_json};
 use crate::cli::Global;
+use crate::failure;
 use crate::tui::{self, Source};
 use args::Format;
+use input::Asked;
 use std::process::ExitCode;
 use tdtool::block::{self, Options, Profiler, Report, Status, processors, rejected};
-use tdtool::code::{Block, Region};
+use tdtool::code::{Block, Location, Region};
 use tdtool::deps::latency::Latencies;
 use tdtool::explain::Explainer;
 use tdtool::{Error, Result};
@@ -28,6 +31,9 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
         let options = Options { counts: false, ..options };
         return batch::run(input, output, &args, &options, global.ascii);
     }
+    if args.list {
+        return list(&args, global.ascii);
+    }
     let blocks = input::blocks(&args, &options)?;
     if args.tui && super::drill::is_interactive() {
         return interactive(global, blocks);
@@ -35,15 +41,18 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
     let several = blocks.len() > 1;
     let mut reports = Vec::new();
     let (mut profiler, mut explainer) = (None, None);
-    for (region, own) in blocks {
-        // Repeated blocks have options of their own; all others share a sandbox.
-        if args.repeat.is_some() {
-            profiler = None;
+    let steps = steps::show(&options.watch);
+    for Asked { region, options: own, notes } in blocks {
+        // Repeated blocks and sampled ones have options of their own; all others share a sandbox.
+        if args.repeat.is_some() || args.registers.is_some() {
+            (profiler, explainer) = (None, None);
         }
         let explainer = explainer.get_or_insert_with(|| explained(global, &own));
         let profiler = profiler.get_or_insert_with(|| Profiler::new(own));
-        reports.push(measure(profiler, explainer.as_mut(), &args, region, several)?);
+        let report = measure(profiler, explainer.as_mut(), &args, region, several)?;
+        reports.push(Report { notes, ..report });
     }
+    drop(steps);
     print(&match args.format {
         Format::Text => text(&reports, args.verbose),
         Format::Json if several => to_json(&reports)?,
@@ -58,9 +67,9 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
 }
 
 /// One block on the terminal.
-fn interactive(global: &Global, mut blocks: Vec<(Region, Options)>) -> Result<ExitCode> {
+fn interactive(global: &Global, mut blocks: Vec<Asked>) -> Result<ExitCode> {
     match (blocks.pop(), blocks.is_empty()) {
-        (Some((region, options)), true) => {
+        (Some(Asked { region, options, .. }), true) => {
             Block::decode(&region.bytes)?;
             let name = region.name.map_or("block".to_owned(), |n| format!("block {n}"));
             tui::run(global, &Source::Block(name, region.bytes, Box::new(options)))
@@ -70,12 +79,31 @@ fn interactive(global: &Global, mut blocks: Vec<(Region, Options)>) -> Result<Ex
     }
 }
 
-/// The only block of an input as the first argument of `tdtool block` takes it.
+/// The blocks of a function.
+fn list(args: &BlockArgs, ascii: bool) -> Result<ExitCode> {
+    let listed = input::list(args.block.as_deref().unwrap_or_default())?;
+    print(&match args.format {
+        Format::Text => listed.render(ascii),
+        Format::Json => to_json(&listed)?,
+        Format::Csv => listed.csv(),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The only block of an input as the first argument of `tdtool block` takes it, as it is measured.
 pub fn one(given: &str) -> Result<Block> {
     let given_block = input::Given { block: Some(given), ..input::Given::default() };
     let mut all = input::located(&given_block)?;
     match (all.pop(), all.is_empty()) {
-        (Some(located), true) => Block::decode(&located.bytes),
+        (Some(mut located), true) => {
+            if Location::parse(given).is_some() {
+                input::stay(&mut located);
+            }
+            for note in &located.notes {
+                failure::tell("note", note, None, None);
+            }
+            Block::decode(&located.bytes)
+        }
         _ => Err(Error::usage(format!("{given} holds several blocks, and one is wanted"))
             .hint("give one of them by FILE:START..END")),
     }

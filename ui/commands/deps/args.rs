@@ -23,7 +23,7 @@ pub struct DepsArgs {
     /// Blocks that run one after the other, over and over: FILE:FUNCTION+3,4,6 or FILE:START..END,START..END
     #[arg(long, group = "code", value_name = "BLOCKS", help_heading = INPUT)]
     pub path: Option<String>,
-    /// The assembly is in AT&T syntax
+    /// The assembly is in AT&T syntax; of a file that is told from the file
     #[arg(long, conflicts_with_all = ["block", "batch", "path"], help_heading = INPUT)]
     pub att: bool,
     /// Of several regions, only this one: its name, or its number from 0

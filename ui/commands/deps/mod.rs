@@ -7,17 +7,19 @@ pub use args::DepsArgs;
 
 use super::block::input;
 use super::known::Known;
+use super::seeds::{self, Place};
 use super::{print, to_json};
 use crate::cli::Global;
 use args::Format;
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tdtool::analysis::given;
 use tdtool::code::Located;
 use tdtool::deps::latency::Latencies;
 use tdtool::deps::memory::{Given, Settings};
 use tdtool::deps::{Analyser, Code, Drawing, Subject, document, dot, text, window};
-use tdtool::{Error, Result};
+use tdtool::Result;
 
 pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
     let processor = Processor::find(global, args.rob)?;
@@ -32,10 +34,12 @@ pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
     let mut documents = Vec::new();
     for pieces in regions {
         let code = Code::of(&pieces, processor.uarch.as_deref())?;
-        let (given, seeded) = seeds(&args, code.address(0))?;
+        let (given, seeded) = seeds(&args, addresses(&pieces))?;
         let settings = settings(&args, &processor, given);
         let mut analyser = Analyser::new(processor.latencies.clone());
         let analysis = analyser.analyse(&code, &settings);
+        let of_code = pieces.iter().flat_map(|p| p.notes.iter().cloned());
+        let notes = processor.notes.iter().cloned().chain(of_code).collect();
         let names: Vec<String> = pieces.into_iter().filter_map(|p| p.name).collect();
         let subject = Subject {
             name: (!names.is_empty()).then(|| names.join("; ")),
@@ -43,7 +47,7 @@ pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
             window: settings.window,
             window_source: processor.window_source.clone(),
             seeded,
-            notes: processor.notes.clone(),
+            notes,
         };
         documents.push(document(&code, &analysis, &settings, subject, args.all));
     }
@@ -97,38 +101,15 @@ fn regions(args: &DepsArgs) -> Result<Vec<Vec<Located>>> {
         asm_file: args.asm_file.as_deref(),
         att: args.att,
     };
-    let mut all = input::located(&given)?;
-    if let Some(name) = &args.region {
-        let region =
-            |l: &Located| tdtool::code::Region { name: l.name.clone(), bytes: l.bytes.clone() };
-        let chosen = tdtool::code::Region::choose(all.iter().map(region).collect(), name)?;
-        all.retain(|l| region(l) == chosen);
-        all.truncate(1);
-    }
+    let all = input::chosen(input::located(&given)?, args.region.as_deref())?;
     Ok(all.into_iter().map(|one| vec![one]).collect())
 }
 
-/// Initial values, and where they come from. `first` is the address of the first instruction.
-fn seeds(args: &DepsArgs, first: u64) -> Result<(Vec<Given>, Option<String>)> {
-    let mut all = Vec::new();
-    let mut from = Vec::new();
-    match args.registers.as_deref() {
-        Some(named) if named.starts_with("snapshot:") => {
-            let path = Path::new(&named["snapshot:".len()..]);
-            all = given::snapshot(path, args.file().as_deref(), first)?;
-            from.push(format!("{} samples of {} at {first:#x}", all.len(), path.display()));
-        }
-        Some(path) => {
-            let text = input::text(Path::new(path), given::LONGEST)?;
-            let one = given::parse(&text).map_err(|e| {
-                let hint = e.remedy().unwrap_or_default().to_owned();
-                Error::usage(format!("cannot read {path}")).because(e).hint(hint)
-            })?;
-            all.push(one);
-            from.push(path.to_owned());
-        }
-        None => {}
-    }
+/// Initial values of the region at `range`, and where they come from.
+fn seeds(args: &DepsArgs, range: Range<u64>) -> Result<(Vec<Given>, Option<String>)> {
+    let file = args.file();
+    let place = Place { file: file.as_deref(), range };
+    let (mut all, mut from) = seeds::registers(args.registers.as_deref(), &place)?;
     if !args.init.is_empty() {
         if all.is_empty() {
             all.push(Given::default());
@@ -141,6 +122,15 @@ fn seeds(args: &DepsArgs, first: u64) -> Result<(Vec<Given>, Option<String>)> {
         from.push("--init".to_owned());
     }
     Ok((all, (!from.is_empty()).then(|| from.join(", "))))
+}
+
+/// The addresses of a region in one piece; of several pieces, where the first begins.
+fn addresses(pieces: &[Located]) -> Range<u64> {
+    let start = pieces.first().map_or(0, |p| p.start);
+    match pieces {
+        [one] => start..start.saturating_add(one.bytes.len() as u64),
+        _ => start..start,
+    }
 }
 
 impl DepsArgs {
