@@ -6,6 +6,7 @@
 
 use super::flow;
 use super::hex::LONGEST;
+use super::region::{Places, cut, cut_among};
 use crate::error::nearest;
 use crate::{Error, Result};
 use object::{
@@ -63,6 +64,21 @@ pub struct Located {
 /// # Errors
 /// Not an x86-64 ELF file, no such function or block, or addresses outside its code.
 pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
+    read(data, location, None)
+}
+
+/// The blocks at `locations` of one file, which run at their addresses: a variable of an object
+/// file has one address for all of them.
+///
+/// # Errors
+/// As [`read_location`].
+pub fn read_path(data: &[u8], locations: &[Location]) -> Result<Vec<Located>> {
+    let mut places = Places::default();
+    locations.iter().map(|location| read(data, location, Some(&mut places))).collect()
+}
+
+/// The block at a location, said to lie at 0, or at its address and among others.
+fn read(data: &[u8], location: &Location, among: Option<&mut Places>) -> Result<Located> {
     let refused = || Error::failed("cannot take blocks from this file");
     let file = object::File::parse(data).map_err(|e| {
         refused()
@@ -76,7 +92,7 @@ pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
         Location::At(address) => {
             let (name, start, size, home) = around(&file, *address)?;
             section = home;
-            let code = bytes(&file, &image, start..start.saturating_add(size), section)?;
+            let code = bytes(&file, &image, start..start.saturating_add(size), section, None)?;
             let blocks = flow::blocks(&code, start, &[], &image);
             let holds = |b: &flow::BasicBlock| (b.start..b.end).contains(address);
             let number = blocks.iter().position(holds).ok_or_else(|| {
@@ -91,7 +107,7 @@ pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
         Location::Function(name, number) => {
             let (start, size, home) = function(&file, name)?;
             section = home;
-            let code = bytes(&file, &image, start..start.saturating_add(size), section)?;
+            let code = bytes(&file, &image, start..start.saturating_add(size), section, None)?;
             let blocks = flow::blocks(&code, start, &[], &image);
             let (start, end) = blocks.get(*number).map(|b| (b.start, b.end)).ok_or_else(|| {
                 Error::usage(format!("{name} has no basic block +{number}"))
@@ -106,7 +122,7 @@ pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
         return Err(Error::usage(format!("{start:#x}..{end:#x} is no block"))
             .because(format!("a block has between 1 and {LONGEST} bytes, END exclusive")));
     }
-    Ok(Located { start, bytes: bytes(&file, &image, start..end, section)?, name })
+    Ok(Located { start, bytes: bytes(&file, &image, start..end, section, among)?, name })
 }
 
 /// Bytes of a segment that is loaded as code; of an object file, of its `section` or of `.text`.
@@ -115,9 +131,10 @@ fn bytes(
     image: &flow::Image<&&[u8]>,
     range: std::ops::Range<u64>,
     section: Option<SectionIndex>,
+    among: Option<&mut Places>,
 ) -> Result<Vec<u8>> {
     if file.kind() == ObjectKind::Relocatable {
-        return object_code(file, range.start, range.end, section);
+        return object_code(file, range.start, range.end, section, among);
     }
     image.code(range.start, range.end).map(<[u8]>::to_vec).ok_or_else(|| {
         Error::failed(format!("no code at {:#x}..{:#x}", range.start, range.end))
@@ -132,6 +149,7 @@ fn object_code(
     start: u64,
     end: u64,
     section: Option<SectionIndex>,
+    among: Option<&mut Places>,
 ) -> Result<Vec<u8>> {
     let found = match section {
         Some(index) => file.section_by_index(index).ok(),
@@ -143,7 +161,10 @@ fn object_code(
     })?;
     let offset = |address: u64| usize::try_from(address - section.address().min(address));
     match (offset(start), offset(end)) {
-        (Ok(start), Ok(end)) => super::region::cut(file, &section, start, end),
+        (Ok(from), Ok(to)) => match among {
+            Some(places) => cut_among(file, &section, from..to, start as i64, places),
+            None => cut(file, &section, from, to),
+        },
         _ => Err(Error::failed(format!("no code at {start:#x}..{end:#x}"))),
     }
 }

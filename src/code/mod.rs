@@ -33,7 +33,7 @@ pub use assemble::{Syntax, assemble};
 pub use binary::read_binary;
 pub use decode::{Block, Inst, text};
 pub use directives::check as check_directives;
-pub use elf::{Located, Location, read_location};
+pub use elf::{Located, Location, read_location, read_path};
 pub use hex::parse_hex;
 pub use listing::{LONGEST_LISTING, read_listing};
 pub use markers::{Marked, marked};
