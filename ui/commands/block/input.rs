@@ -6,7 +6,7 @@ use std::path::Path;
 use tdtool::block::{Options, Repeat};
 use tdtool::code::{
     LONGEST_LISTING, Located, Location, Region, Syntax, assemble, parse_hex, read_binary,
-    read_listing, read_location,
+    read_listing, read_location, read_path,
 };
 use tdtool::{Error, Result};
 
@@ -144,7 +144,7 @@ pub fn path(given: &str) -> Result<Vec<Located>> {
     let (file, places) = given.rsplit_once(':').ok_or_else(nothing)?;
     let data = program(Path::new(file))?;
     let mut function = None;
-    let mut blocks = Vec::new();
+    let mut locations = Vec::new();
     for place in places.split(',') {
         let numbered = function.as_ref().zip(place.parse().ok());
         let location = match numbered {
@@ -154,9 +154,9 @@ pub fn path(given: &str) -> Result<Vec<Located>> {
         if let Location::Function(name, _) = &location {
             function = Some(name.clone());
         }
-        blocks.push(read_location(&data, &location)?);
+        locations.push(location);
     }
-    Ok(blocks)
+    read_path(&data, &locations)
 }
 
 /// All of a file, or of standard input where it is `-`, at most `most` bytes.
