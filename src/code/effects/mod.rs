@@ -178,10 +178,11 @@ impl Effects {
                 read.place == write.place
             }
             Paths::String => true,
-            // `xchg al,ah` has both operands in one place.
-            Paths::Exchange if self.memory.is_empty() && self.writes.len() == 1 => true,
-            Paths::Exchange => read.place != write.place,
-            Paths::ExchangeAdd(second) => read.place != second || write.place != second,
+            // What a narrow operand leaves of its register, stays there.
+            Paths::Exchange => read.place != write.place || !write.whole,
+            Paths::ExchangeAdd(second) => {
+                read.place != second || write.place != second || !write.whole
+            }
             Paths::Leave => write.place == RSP,
         }
     }

@@ -113,7 +113,7 @@ fn instructions_read_and_write_what_the_manuals_say() {
         ("62f17c491100", "@rax k1 zmm0 > S64?"),        // vmovups [rax]{k1},zmm0
         ("62f17dc9efc0", "k1 zmm0 > zmm0"),             // vpxord zmm0{k1}{z},zmm0,zmm0
         ("62f17d4876c8", " > k1"),                      // vpcmpeqd k1,zmm0,zmm0
-        ("86c4", "rax ~rax > rax"),                     // xchg al,ah
+        ("86c4", "rax > rax"),                          // xchg al,ah
         ("480fc1d8", "rax rbx > CF OF SZAP rax rbx"),   // xadd rax,rbx
         ("54", "@rsp ^rsp rsp > rsp S8"),               // push rsp
         ("c5f877", " > "),                              // vzeroupper
