@@ -179,7 +179,10 @@ impl Effects {
             }
             Paths::String => true,
             // What a narrow operand leaves of its register, stays there.
-            Paths::Exchange => read.place != write.place || !write.whole,
+            Paths::Exchange => {
+                let alone = self.writes.len() == 1 && self.memory.is_empty();
+                read.place != write.place || !write.whole || alone
+            }
             Paths::ExchangeAdd(second) => {
                 read.place != second || write.place != second || !write.whole
             }
