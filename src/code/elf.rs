@@ -6,6 +6,7 @@
 
 use super::flow;
 use super::hex::LONGEST;
+use super::region::{Places, cut, cut_among};
 use crate::error::nearest;
 use crate::{Error, Result};
 use object::{
@@ -68,6 +69,21 @@ pub struct Located {
 /// # Errors
 /// Not an x86-64 ELF file, no such function or block, or addresses outside its code.
 pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
+    read(data, location, None)
+}
+
+/// The blocks at `locations` of one file, which run at their addresses: a variable of an object
+/// file has one address for all of them.
+///
+/// # Errors
+/// As [`read_location`].
+pub fn read_path(data: &[u8], locations: &[Location]) -> Result<Vec<Located>> {
+    let mut places = Places::default();
+    locations.iter().map(|location| read(data, location, Some(&mut places))).collect()
+}
+
+/// The block at a location, said to lie at 0, or at its address and among others.
+fn read(data: &[u8], location: &Location, among: Option<&mut Places>) -> Result<Located> {
     let program = Program::open(&data)?;
     let mut found = Located::default();
     let (section, start, end) = match location {
@@ -103,7 +119,7 @@ pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
         return Err(Error::usage(format!("{start:#x}..{end:#x} is no block"))
             .because(format!("a block has between 1 and {LONGEST} bytes, END exclusive")));
     }
-    Ok(Located { start, bytes: program.bytes(start..end, section)?, ..found })
+    Ok(Located { start, bytes: program.bytes(start..end, section, among)?, ..found })
 }
 
 /// Name and addresses of the function of the ELF file `data` that holds `address`, if its symbols
@@ -179,13 +195,18 @@ impl<'a> Program<'a> {
     /// All bytes of a function.
     pub fn code(&self, function: &Function) -> Result<Vec<u8>> {
         let end = function.start.saturating_add(function.size);
-        self.bytes(function.start..end, function.section)
+        self.bytes(function.start..end, function.section, None)
     }
 
     /// Bytes of a segment that is loaded as code; of an object file, of its `section` or of `.text`.
-    fn bytes(&self, range: Range<u64>, section: Option<SectionIndex>) -> Result<Vec<u8>> {
+    fn bytes(
+        &self,
+        range: Range<u64>,
+        section: Option<SectionIndex>,
+        among: Option<&mut Places>,
+    ) -> Result<Vec<u8>> {
         if self.file.kind() == ObjectKind::Relocatable {
-            return object_code(&self.file, range.start, range.end, section);
+            return object_code(&self.file, range.start, range.end, section, among);
         }
         self.image.code(range.start, range.end).map(<[u8]>::to_vec).ok_or_else(|| {
             Error::failed(format!("no code at {:#x}..{:#x}", range.start, range.end))
@@ -244,6 +265,7 @@ fn object_code(
     start: u64,
     end: u64,
     section: Option<SectionIndex>,
+    among: Option<&mut Places>,
 ) -> Result<Vec<u8>> {
     let found = match section {
         Some(index) => file.section_by_index(index).ok(),
@@ -255,7 +277,10 @@ fn object_code(
     })?;
     let offset = |address: u64| usize::try_from(address - section.address().min(address));
     match (offset(start), offset(end)) {
-        (Ok(start), Ok(end)) => super::region::cut(file, &section, start, end),
+        (Ok(from), Ok(to)) => match among {
+            Some(places) => cut_among(file, &section, from..to, start as i64, places),
+            None => cut(file, &section, from, to),
+        },
         _ => Err(Error::failed(format!("no code at {start:#x}..{end:#x}"))),
     }
 }

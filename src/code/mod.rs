@@ -36,7 +36,7 @@ pub use binary::read_binary;
 pub use contents::{BlockLine, FunctionBlocks, list_blocks};
 pub use decode::{Block, Inst, text};
 pub use directives::check as check_directives;
-pub use elf::{Located, Location, function_around, read_location};
+pub use elf::{Located, Location, function_around, read_location, read_path};
 pub use hex::parse_hex;
 pub use listing::{LONGEST_LISTING, listing_syntax, read_listing};
 pub use markers::{Marked, marked};

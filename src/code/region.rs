@@ -12,6 +12,7 @@ use object::{
     SectionIndex,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A stretch of code that an input marks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +52,7 @@ const APART: i64 = 0x1_0000;
 
 /// Made-up addresses: one for each section, and for each symbol of no section.
 #[derive(Default)]
-struct Places(BTreeMap<(bool, usize), i64>);
+pub(super) struct Places(BTreeMap<(bool, usize), i64>);
 
 impl Places {
     fn of(&mut self, key: (bool, usize)) -> i64 {
@@ -78,11 +79,24 @@ impl Places {
 }
 
 /// The bytes `start..end` of `section` (offsets), with made-up addresses in place of the missing.
+/// They mean these addresses where the first byte is at 0.
 pub fn cut(
     file: &object::File<'_>,
     section: &Section<'_, '_>,
     start: usize,
     end: usize,
+) -> Result<Vec<u8>> {
+    cut_among(file, section, start..end, 0, &mut Places::default())
+}
+
+/// The same where the first byte is at `home`, and one of several pieces that mean the same
+/// `places`.
+pub(super) fn cut_among(
+    file: &object::File<'_>,
+    section: &Section<'_, '_>,
+    Range { start, end }: Range<usize>,
+    home: i64,
+    places: &mut Places,
 ) -> Result<Vec<u8>> {
     let failed =
         |cause: String| Error::failed("cannot take the region from the code").because(cause);
@@ -94,7 +108,6 @@ pub fn cut(
         Some([]) | None => return Err(failed("it is empty".to_owned())),
         Some(bytes) => bytes.to_vec(),
     };
-    let mut places = Places::default();
     for (offset, relocation) in section.relocations() {
         let Some(offset) = usize::try_from(offset).ok().filter(|o| (start..end).contains(o)) else {
             continue;
@@ -107,7 +120,7 @@ pub fn cut(
         let sum = address.wrapping_add(relocation.addend());
         let value = match Kind::of(r_type) {
             Some(Kind::Absolute | Kind::Wide) => sum,
-            Some(Kind::Relative) => sum.wrapping_sub(at as i64),
+            Some(Kind::Relative) => sum.wrapping_sub(home.wrapping_add(at as i64)),
             Some(Kind::Thread) => (ordinal * 64).wrapping_add(relocation.addend()),
             None => {
                 return Err(failed(format!(

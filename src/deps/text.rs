@@ -19,6 +19,32 @@ const MOST_LANES: usize = 10;
 /// Most lines of a list.
 const MOST_LINES: usize = 60;
 
+/// Columns of a line of prose; the code with its arrows takes what it needs.
+const WIDTH: usize = 80;
+
+/// Writes `line`, broken between words where it is too long; what follows is `indent` columns in.
+fn wrapped(out: &mut String, indent: usize, line: &str) {
+    let text = line.trim_start();
+    let mut column = line.len() - text.len();
+    out.extend(std::iter::repeat_n(' ', column));
+    let mut first = true;
+    // Two spaces in a row, which divide columns, stay.
+    for word in text.split_inclusive(' ') {
+        let long = word.trim_end().chars().count();
+        if !first && column + long > WIDTH {
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            column = indent;
+        }
+        out.push_str(word);
+        column += word.chars().count();
+        first = false;
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+}
+
 /// Renders `document`.
 pub fn text(document: &Document, drawing: Drawing) -> String {
     let mut out = String::new();
@@ -36,22 +62,22 @@ fn head(out: &mut String, document: &Document) {
         let _ = writeln!(out, "{name}");
     }
     let uarch = subject.uarch.as_deref().unwrap_or("processor unknown");
-    let _ = writeln!(
+    let iterations = match document.iterations {
+        // No memory is followed where there is none.
+        0 => String::new(),
+        number => format!("; {number} iterations, {} runs", document.runs),
+    };
+    let (entries, source) = (subject.window, &subject.window_source);
+    wrapped(
         out,
-        "{uarch}; {} entries of reorder buffer ({}){}",
-        subject.window,
-        subject.window_source,
-        match document.iterations {
-            // No memory is followed where there is none.
-            0 => String::new(),
-            number => format!("; {number} iterations, {} runs", document.runs),
-        }
+        2,
+        &format!("{uarch}; {entries} entries of reorder buffer ({source}){iterations}"),
     );
     if let Some(from) = &subject.seeded {
-        let _ = writeln!(out, "initial values: {from}");
+        wrapped(out, 2, &format!("initial values: {from}"));
     }
     for note in &subject.notes {
-        let _ = writeln!(out, "note: {note}");
+        wrapped(out, 2, &format!("note: {note}"));
     }
     out.push('\n');
 }
@@ -119,28 +145,36 @@ fn recurrences(out: &mut String, document: &Document, drawing: Drawing) {
         out.push_str(&none(document));
         return;
     }
-    for (number, cycle) in document.recurrences.iter().enumerate() {
-        let name = if number == 0 { "recurrence bound" } else { "recurrence" };
+    let mut sources = Sources::default();
+    for (at, cycle) in document.recurrences.iter().enumerate() {
+        let name = if at == 0 { "recurrence bound" } else { "recurrence" };
         let over = match cycle.iterations {
             1 => String::new(),
             n => format!(", once around in {n} iterations"),
         };
-        let _ = writeln!(out, "{name}: {} cycles an iteration{over}", range(cycle));
+        let unit =
+            if cycle.low == cycle.high && number(cycle.cycles) == "1" { "cycle" } else { "cycles" };
+        let _ = writeln!(out, "{name}: {} {unit} an iteration{over}", range(cycle));
         let arrow = if drawing.ascii { "->" } else { "→" };
         for step in &cycle.path {
             let delta =
                 if step.delta > 0 { format!(" of {} before", step.delta) } else { String::new() };
-            let _ = writeln!(
-                out,
-                "  {} {arrow} {} {}: {} ({}{})",
-                step.through.clone() + &delta,
+            let forwarded =
+                step.forwarding.as_ref().map_or(String::new(), |f| format!(", forwarded ({f})"));
+            let line = format!(
+                "  {}{delta} {arrow} {} {}: {}{forwarded} [{}]",
+                step.through,
                 step.address,
                 step.text,
                 span(step.low, step.high),
-                step.forwarding.as_ref().map_or(String::new(), |f| format!("forwarded, {f}; ")),
-                step.source,
+                sources.number(&step.source),
             );
+            wrapped(out, 6, &line);
         }
+    }
+    out.push_str("latencies:\n");
+    for (at, source) in sources.0.iter().enumerate() {
+        wrapped(out, 6, &format!("  [{}] {source}", at + 1));
     }
     out.push('\n');
 }
@@ -159,6 +193,21 @@ fn none(document: &Document) -> String {
                 "recurrences of 0 cycles at most: what an iteration takes from earlier ones ({places}) bounds nothing\n\n"
             )
         }
+    }
+}
+
+/// Who says how long values take, each once.
+#[derive(Default)]
+struct Sources<'a>(Vec<&'a str>);
+
+impl<'a> Sources<'a> {
+    /// The number of `source`, from 1.
+    fn number(&mut self, source: &'a str) -> usize {
+        let at = self.0.iter().position(|s| *s == source).unwrap_or_else(|| {
+            self.0.push(source);
+            self.0.len() - 1
+        });
+        at + 1
     }
 }
 
@@ -200,11 +249,8 @@ fn dependencies(out: &mut String, document: &Document, drawing: Drawing) {
             n => format!(", {n} iterations later"),
         };
         let (writer, reader, through) = (&d.writer, &d.reader, &d.through);
-        let _ = writeln!(
-            out,
-            "  {:<4} {writer} {arrow} {reader}  {through}{delta}{overlap}{order}",
-            label(index)
-        );
+        let place = format!("{through}{delta}{overlap}{order}");
+        wrapped(out, 7, &format!("  {:<4} {writer} {arrow} {reader}  {place}", label(index)));
     }
     left_out(out, document.dependencies.len());
     out.push('\n');
@@ -222,22 +268,27 @@ fn rest(out: &mut String, document: &Document) {
         out.push_str("may alias outside (nothing here says whether they meet):\n");
     }
     for pair in others.iter().take(MOST_LINES) {
-        let _ = writeln!(
+        let (stores, others) = (pair.stores.join(" "), pair.others.join(" "));
+        let (from, others_from) = (&pair.stores_from, &pair.others_from);
+        wrapped(
             out,
-            "  stores at {} (address from {}) and {} (from {})",
-            pair.stores.join(" "),
-            pair.stores_from,
-            pair.others.join(" "),
-            pair.others_from
+            4,
+            &format!(
+                "  stores at {stores} (address from {from}) and {others} (from {others_from})"
+            ),
         );
     }
     left_out(out, others.len());
     if !stack.is_empty() {
-        let _ = writeln!(
-            out,
-            "{} more pairs have the stack on one side: they meet only where a local variable's address is passed on",
-            stack.len()
+        let pairs = match stack.len() {
+            1 => "1 pair has".to_owned(),
+            many => format!("{many} pairs have"),
+        };
+        let more = if others.is_empty() { "may alias outside: " } else { "" };
+        let line = format!(
+            "{more}{pairs} the stack on one side: they meet only where a local variable's address is passed on"
         );
+        wrapped(out, 2, &line);
     }
     let more = !document.unmodelled.is_empty() || !document.unknown_results.is_empty();
     if more && !document.may_alias.is_empty() {
@@ -251,7 +302,7 @@ fn rest(out: &mut String, document: &Document) {
             let _ = writeln!(out, "{title}");
         }
         for item in list.iter().take(MOST_LINES) {
-            let _ = writeln!(out, "  {} {}: {}", item.address, item.text, item.reason);
+            wrapped(out, 6, &format!("  {} {}: {}", item.address, item.text, item.reason));
         }
         left_out(out, list.len());
     }

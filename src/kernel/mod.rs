@@ -40,7 +40,7 @@ pub use document::{
     Bounded, Cycles, FormCount, Latencies, LatencyResult, List, Report, SCHEMA, Touching,
     list_document,
 };
-pub use form::{Form, Memory};
+pub use form::{Address, Form, Memory};
 pub use generate::{Kernel, Settings};
 pub use independence::{Independence, check as independence};
 pub use latency::{Connectors, latencies};

@@ -55,6 +55,8 @@ pub const CORRECTIONS: &[Correction] = &[
     row("pcmpeq* of one register", "reads it", "does not", "all known", MEASURED, Measured),
     row("pcmpgt* of one register", "reads it", "does not", "all known", MEASURED, Measured),
     row("psubs*, psubus* of one register", "reads it", "does not", "Haswell and later, Zen", MEASURED, Measured),
+    row("pcmpeq*, pcmpgt* of one register into a mask register", "reads it", "does not", "all known", MEASURED, Measured),
+    row("idioms under a mask", "xor and sub do not read it", "reads it", "Golden Cove", MEASURED, Measured),
     row("pandn, andnps, andnpd of one register", "reads it", "does not", "Zen", ZEN, Untested),
     row("pandn, andnps, andnpd of one register", "reads it", "reads it", "Intel", MEASURED, Measured),
     row("vpternlog with 0xff", "reads all three", "reads all three", "Golden Cove", MEASURED, Measured),
@@ -90,5 +92,9 @@ pub const CORRECTIONS: &[Correction] = &[
     row("add, sub of 8 bits, inc, dec, lea of a base; 64 bits", "", "may be done by renaming", "Golden Cove", MEASURED, Measured),
     row("push, pop, call, ret", "rsp read and written", "rsp moves in no cycles", "all", MEASURED, Measured),
     row("legacy SSE writes", "128 bits written", "the rest is kept, not waited for while it is zero", "all known", FOG, Untested),
+    row("xchg", "both read and written", "each one's value goes to the other alone", "all", SDM, Defined),
+    row("xadd", "both read and written", "the second operand becomes the old first one", "all", SDM, Defined),
+    row("pop rsp", "rsp read and written", "rsp is what is loaded", "all", SDM, Defined),
+    row("lods, stos, movs, scas, cmps", "rsi, rdi and DF read", "pointers move by a constant and DF", "all", SDM, Defined),
     row("ldmxcsr, stmxcsr", "no register", "MXCSR", "all", SDM, Defined),
 ];

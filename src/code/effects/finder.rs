@@ -46,9 +46,20 @@ fn paths(instruction: &Instruction) -> Paths {
     match instruction.mnemonic() {
         Mnemonic::Leave => Paths::Leave,
         Mnemonic::Xchg => Paths::Exchange,
+        Mnemonic::Xadd => exchange_add(instruction),
+        // What it loads is the new `rsp`.
+        Mnemonic::Pop if instruction.op0_register().full_register() == Register::RSP => Paths::Each,
         Mnemonic::Enter | Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Paths::Each,
         _ if instruction.is_stack_instruction() => Paths::Stack,
         _ if instruction.is_string_instruction() => Paths::String,
+        _ => Paths::Each,
+    }
+}
+
+fn exchange_add(instruction: &Instruction) -> Paths {
+    let (first, second) = (instruction.op0_register(), instruction.op1_register());
+    match Place::of(second) {
+        Some(place) if Place::of(first) != Some(place) => Paths::ExchangeAdd(place),
         _ => Paths::Each,
     }
 }

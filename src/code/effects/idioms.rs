@@ -145,6 +145,10 @@ fn kind(mnemonic: Mnemonic) -> Option<Idiom> {
 /// Whether this core knows that the result does not depend on the sources.
 fn breaks(instruction: &Instruction, core: Core) -> bool {
     let Some(idiom) = kind(instruction.mnemonic()) else { return false };
+    // Under a mask nothing is done at renaming.
+    if instruction.has_op_mask() {
+        return false;
+    }
     let register = instruction.op0_register();
     match idiom {
         Idiom::Integer => register.size() >= 4,

@@ -115,10 +115,13 @@ pub enum Paths {
     Each,
     /// `rsp` moves by a constant; the rest is each to each (`push`, `pop`, `call`, `ret`).
     Stack,
-    /// `rsi` and `rdi` move by constants; the rest is each to each (`lods`, `movs`).
+    /// `rsi` and `rdi` move by constants, up or down by the direction flag; the rest is each to each
+    /// (`lods`, `movs`).
     String,
-    /// Each register's new value is the other operand's old one (`xchg`).
+    /// Each operand's new value is the other one's old one (`xchg`).
     Exchange,
+    /// The sum goes to the first operand, whose old value is the new one of this register (`xadd`).
+    ExchangeAdd(Place),
     /// `rsp` from `rbp`, `rbp` from memory (`leave`).
     Leave,
 }
@@ -164,14 +167,25 @@ impl Effects {
             return self.memory.get(usize::from(at)).is_some_and(|m| m.load)
                 && self.loaded_flows(write);
         }
+        if read.role == Role::Kept && self.paths != Paths::Each {
+            return read.place == write.place;
+        }
         match self.paths {
             Paths::Each => true,
             Paths::Stack => write.place != RSP,
+            Paths::String if read.place == Place::DIRECTION => is_string_pointer(write.place),
             Paths::String if is_string_pointer(write.place) || is_string_pointer(read.place) => {
                 read.place == write.place
             }
             Paths::String => true,
-            Paths::Exchange => read.place != write.place,
+            // What a narrow operand leaves of its register, stays there.
+            Paths::Exchange => {
+                let alone = self.writes.len() == 1 && self.memory.is_empty();
+                read.place != write.place || !write.whole || alone
+            }
+            Paths::ExchangeAdd(second) => {
+                read.place != second || write.place != second || !write.whole
+            }
             Paths::Leave => write.place == RSP,
         }
     }
@@ -181,7 +195,7 @@ impl Effects {
         match self.paths {
             Paths::Stack | Paths::Leave => write.place != RSP,
             Paths::String => !is_string_pointer(write.place),
-            Paths::Each | Paths::Exchange => true,
+            Paths::Each | Paths::Exchange | Paths::ExchangeAdd(_) => true,
         }
     }
 

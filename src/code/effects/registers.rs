@@ -39,6 +39,11 @@ pub(super) fn add(
             add_write(effects, used.register(), access, place, core);
         }
     }
+    if instruction.mnemonic() == Mnemonic::Push
+        && instruction.op0_register().full_register() == Register::RSP
+    {
+        add_read(effects, Read { place: super::RSP, role: Role::Data });
+    }
     false_reads(effects, instruction, core);
     true_joins(effects, instruction, core);
     if memory_bit_offset(instruction)

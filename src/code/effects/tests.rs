@@ -111,6 +111,11 @@ fn instructions_read_and_write_what_the_manuals_say() {
         ("62f17549fec2", "k1 zmm1 zmm2 ~zmm0 > zmm0"),  // vpaddd zmm0{k1},zmm1,zmm2
         ("62f175c9fec2", "k1 zmm1 zmm2 > zmm0"),        // vpaddd zmm0{k1}{z},zmm1,zmm2
         ("62f17c491100", "@rax k1 zmm0 > S64?"),        // vmovups [rax]{k1},zmm0
+        ("62f17dc9efc0", "k1 zmm0 > zmm0"),             // vpxord zmm0{k1}{z},zmm0,zmm0
+        ("62f17d4876c8", " > k1"),                      // vpcmpeqd k1,zmm0,zmm0
+        ("86c4", "rax > rax"),                          // xchg al,ah
+        ("480fc1d8", "rax rbx > CF OF SZAP rax rbx"),   // xadd rax,rbx
+        ("54", "@rsp ^rsp rsp > rsp S8"),               // push rsp
         ("c5f877", " > "),                              // vzeroupper
     ];
     let mut wrong = Vec::new();
@@ -150,6 +155,27 @@ fn the_stack_pointer_leads_to_itself_alone() {
     assert!(pop.flows(stack, &to(Place::gpr(4))));
     assert!(!pop.flows(stack, &to(Place::gpr(0))));
     assert!(!pop.loaded_flows(&to(Place::gpr(4))));
+}
+
+/// Intel SDM vol. 2: what of an instruction's operands has a part in what.
+#[test]
+fn values_go_where_the_manual_sends_them() {
+    let leads = |hex: &str, from: Place, to: Place| {
+        let effects = effects(hex, Some("emr"));
+        let (reads, writes) = (effects.reads.iter(), &effects.writes);
+        reads
+            .filter(|r| r.place == from)
+            .any(|r| writes.iter().any(|w| w.place == to && effects.flows(r, w)))
+    };
+    let (rax, rbx, rsi) = (Place::gpr(0), Place::gpr(3), Place::gpr(6));
+    assert!(leads("86c4", rax, rax), "xchg al,ah: both in one register");
+    assert!(leads("86d8", rax, rax), "xchg al,bl: the rest of rax stays");
+    assert!(!leads("4893", rax, rax), "xchg rax,rbx");
+    assert!(leads("480fc1d8", rax, rbx) && leads("480fc1d8", rbx, rax), "xadd rax,rbx");
+    assert!(leads("480fc1d8", rax, rax) && !leads("480fc1d8", rbx, rbx), "xadd rax,rbx");
+    assert!(leads("ac", Place::DIRECTION, rsi) && !leads("ac", Place::DIRECTION, rax), "lodsb");
+    let pop = effects("5c", Some("emr")); // pop rsp
+    assert!(pop.writes.iter().any(|w| w.place == Place::gpr(4) && pop.loaded_flows(w)));
 }
 
 proptest! {

@@ -116,6 +116,16 @@ pub fn compute(action: Action, a: u64, b: u64, old: Flags, size: u8) -> Option<(
             logic(if length < 64 { shifted & !(u64::MAX << length) } else { shifted }, size)
         }
         Action::Popcnt => logic(u64::from(a.count_ones()), size),
+        Action::BitTest | Action::BitSet | Action::BitReset | Action::BitComplement => {
+            let bit = 1 << (b & (u64::from(size) * 8).saturating_sub(1));
+            let result = match action {
+                Action::BitSet => a | bit,
+                Action::BitReset => a & !bit,
+                Action::BitComplement => a ^ bit,
+                _ => a,
+            };
+            (result, Flags { carry: a & bit != 0, ..old })
+        }
         Action::Tzcnt | Action::Lzcnt | Action::Bsf | Action::Bsr => count(action, a, size),
         _ => return None,
     })
@@ -280,6 +290,10 @@ mod tests {
         assert_eq!(of(Action::Shl, 1, 32, 4), 1, "32 counts as 0");
         assert_eq!(of(Action::Shl, 0xff, 16, 2), 0);
         assert_eq!(of(Action::Bsr, 0x10, 0, 4), 4);
+        assert_eq!(of(Action::BitSet, 0x10, 33, 4), 0x12, "33 counts as 1");
+        assert_eq!(of(Action::BitReset, 0x10, 4, 8), 0);
+        assert_eq!(of(Action::BitComplement, 0x10, 63, 8), 1 << 63 | 0x10);
+        assert!(compute(Action::BitTest, 0x10, 20, none, 2).unwrap().1.carry);
         assert_eq!(of(Action::Lzcnt, 0, 0, 2), 16);
         assert_eq!(product(u64::MAX, 2, false, 8), (u64::MAX - 1, 1));
         assert_eq!(product(u64::MAX, 2, true, 8), (u64::MAX - 1, u64::MAX));

@@ -107,6 +107,17 @@ fn bits(instruction: &Instruction) -> Option<Action> {
         M::Blsi => Action::Blsi,
         M::Blsmsk => Action::Blsmsk,
         M::Bzhi => Action::Bzhi,
+        // Elsewhere than in a register, a register moves the address, too.
+        M::Bt | M::Bts | M::Btr | M::Btc
+            if instruction.op0_kind() == OpKind::Memory
+                && instruction.op1_kind() == OpKind::Register =>
+        {
+            return None;
+        }
+        M::Bt => Action::BitTest,
+        M::Bts => Action::BitSet,
+        M::Btr => Action::BitReset,
+        M::Btc => Action::BitComplement,
         M::Pdep => Action::Pdep,
         M::Pext => Action::Pext,
         _ => return None,

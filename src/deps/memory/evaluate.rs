@@ -162,8 +162,13 @@ fn arithmetic(m: &mut Machine, o: &Operation) {
     if matches!(o.action, Action::Adc | Action::Sbb) {
         origins |= m.flag_origins;
     }
-    set_flags(m, flags, origins);
-    if !matches!(o.action, Action::Cmp | Action::Test) {
+    // These leave all flags but the carry.
+    let one_bit = matches!(
+        o.action,
+        Action::BitTest | Action::BitSet | Action::BitReset | Action::BitComplement
+    );
+    set_flags(m, flags, if one_bit { origins | m.flag_origins } else { origins });
+    if !matches!(o.action, Action::Cmp | Action::Test | Action::BitTest) {
         m.write(first, o.size, Value { bits, origins });
     }
 }

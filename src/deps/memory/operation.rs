@@ -79,6 +79,11 @@ pub enum Action {
     Pdep,
     Pext,
     SetCarry(Option<bool>),
+    /// bt, bts, btr and btc of a register, or of memory by a constant.
+    BitTest,
+    BitSet,
+    BitReset,
+    BitComplement,
     Movs,
     Lods,
     Stos,

@@ -7,7 +7,7 @@ use std::path::Path;
 use tdtool::block::{Options, Repeat};
 use tdtool::code::{
     Block, FunctionBlocks, LONGEST_LISTING, Located, Location, Region, Syntax, assemble,
-    list_blocks, listing_syntax, parse_hex, read_binary, read_listing, read_location,
+    list_blocks, listing_syntax, parse_hex, read_binary, read_listing, read_location, read_path,
 };
 use tdtool::{Error, Result};
 
@@ -241,7 +241,7 @@ pub fn path(given: &str) -> Result<Vec<Located>> {
     let (file, places) = given.rsplit_once(':').ok_or_else(nothing)?;
     let data = program(Path::new(file))?;
     let mut function = None;
-    let mut blocks = Vec::new();
+    let mut locations = Vec::new();
     for place in places.split(',') {
         let numbered = function.as_ref().zip(place.parse().ok());
         let location = match numbered {
@@ -251,9 +251,10 @@ pub fn path(given: &str) -> Result<Vec<Located>> {
         if let Location::Function(name, _) = &location {
             function = Some(name.clone());
         }
-        blocks.push(read_location(&data, &location)?);
+        locations.push(location);
     }
-    Ok(blocks)
+    let blocks = read_path(&data, &locations)?;
+    Ok(blocks.into_iter().map(|located| numbered(located, given)).collect())
 }
 
 /// All of a file, or of standard input where it is `-`, at most `most` bytes.

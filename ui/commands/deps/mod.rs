@@ -14,12 +14,12 @@ use args::Format;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tdtool::Result;
 use tdtool::analysis::given;
-use tdtool::code::Located;
+use tdtool::code::{Located, Location};
 use tdtool::deps::latency::Latencies;
 use tdtool::deps::memory::{Given, Settings};
 use tdtool::deps::{Analyser, Code, Drawing, Subject, document, dot, text, window};
-use tdtool::Result;
 
 pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
     let processor = Processor::find(global, args.rob)?;
@@ -92,7 +92,9 @@ fn settings(args: &DepsArgs, processor: &Processor, given: Vec<Given>) -> Settin
 
 /// The regions, each of one or more blocks.
 fn regions(args: &DepsArgs) -> Result<Vec<Vec<Located>>> {
-    if let Some(path) = &args.path {
+    // A place in a file is a path of one block.
+    let place = args.block.as_deref().filter(|b| Location::parse(b).is_some());
+    if let Some(path) = args.path.as_deref().or(place.filter(|_| args.region.is_none())) {
         return Ok(vec![input::path(path)?]);
     }
     let given = input::Given {
