@@ -1,8 +1,8 @@
 //! From hits in a run or window to how often a block is entered, and how well that is known.
 
 use super::WINDOW;
-use crate::analysis::ratio::scaled;
-use crate::collect::breakpoints::{Counted, Known, Outcome};
+use crate::analysis::ratio::{carried, scaled};
+use crate::collect::breakpoints::{Counted, Known, Outcome, Sampled, Spoiled, turns_at_once};
 
 /// How often a block is entered.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +35,9 @@ pub(super) fn whole(outcome: &Outcome, places: &[usize]) -> Result<Entries, Stri
         }
         Known::Whole | Known::Windows => {}
     }
+    if let Some(sampled) = of_turns(outcome, block) {
+        return by_turns(outcome, block, sampled);
+    }
     chain(outcome, block, around, &known, true)
         .map(|(count, error)| Entries {
             count,
@@ -45,6 +48,100 @@ pub(super) fn whole(outcome: &Outcome, places: &[usize]) -> Result<Entries, Stri
             ),
         })
         .ok_or_else(|| too_often(counted))
+}
+
+fn of_turns(outcome: &Outcome, at: usize) -> Option<&Sampled> {
+    outcome.sampled.get(at)?.as_ref()
+}
+
+/// Entries of a place by the turns of its clock, and how well they are known; through the clock's
+/// own clock if need be.
+fn turned(outcome: &Outcome, at: usize) -> Option<(f64, f64)> {
+    let mut way = vec![at];
+    while let Some(sampled) = of_turns(outcome, *way.last()?) {
+        if way.len() > outcome.counted.len() {
+            return None;
+        }
+        way.push(sampled.clock);
+    }
+    let coldest = outcome.counted[way.pop()?];
+    let known = (coldest.known == Known::Whole).then_some((coldest.hits as f64, 0.0));
+    let up = |known, at: &usize| carried(of_turns(outcome, *at)?, known?);
+    way.iter().rev().fold(known, up)
+}
+
+fn by_turns(outcome: &Outcome, block: usize, sampled: &Sampled) -> Result<Entries, String> {
+    let Some((count, error)) = turned(outcome, block) else {
+        return Err(match sampled.spoiled {
+            Some(Spoiled::Long(hits)) => format!(
+                "not known: between two entries of the colder place around it there were more than \
+                 {hits} of its own, too many to count"
+            ),
+            Some(Spoiled::Alone) => {
+                "not known: too many entries to count them all, and no colder place around it to \
+                 tell the rest by"
+                    .to_owned()
+            }
+            None => format!(
+                "not known: too many entries to count them all, and {} windows of turns of a colder \
+                 place around it were too few or too unlike one another to tell the rest by",
+                sampled.windows.len()
+            ),
+        });
+    };
+    let turns: u64 = sampled.windows.iter().map(|w| w.turns).sum();
+    let how = format!(
+        "{} of them counted in a further run: its start and {turns} of {:.0} turns of a colder \
+         place around it, chosen by chance",
+        outcome.counted[block].hits,
+        turned(outcome, sampled.clock).map_or(0.0, |(count, _)| count)
+    );
+    Ok(Entries { count, error: Some(error), how })
+}
+
+/// Of how many entries of each place one window is to be, in a run whose windows may take `seconds`
+/// in all, each hit `cost` seconds; by what an earlier run told.
+pub(super) fn strides(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<u64>> {
+    /// More windows than these tell little more.
+    const MOST: f64 = 400.0;
+    /// Fewer tell nothing, and may cost some more to have.
+    const LEAST: f64 = 12.0;
+    const AT_LEAST: f64 = 4.0;
+    let all = outcome.sampled.len();
+    let members = |clock: usize| -> Vec<&Sampled> {
+        (0..all).filter_map(|at| of_turns(outcome, at)).filter(|s| s.clock == clock).collect()
+    };
+    let each = |s: &Sampled| {
+        let hits = s.first.0 + s.windows.iter().map(|w| w.hits).sum::<u64>();
+        let turns = s.first.1 + s.windows.iter().map(|w| w.turns).sum::<u64>();
+        hits as f64 / turns.max(1) as f64
+    };
+    let clocks = (0..all).filter(|at| !members(*at).is_empty()).count().max(1) as f64;
+    let mut found = vec![None; all];
+    // A clock's own clock comes before it.
+    for _ in 0..all {
+        for at in 0..all {
+            let of = members(at);
+            let Some(one) = of.first() else { continue };
+            let left = match of_turns(outcome, at) {
+                None => outcome.counted[at].hits.saturating_sub(one.first.1) as f64,
+                Some(own) => {
+                    let Some((windows, turns)) = found[own.clock].map(|(_, w, t)| (w, t)) else {
+                        continue;
+                    };
+                    windows * turns as f64 * each(own)
+                }
+            };
+            let hits: f64 = of.iter().map(|s| each(s)).sum();
+            let turns = turns_at_once(hits);
+            let window = turns as f64 * hits * cost + 1e-4;
+            let number = (seconds / clocks / window).max(LEAST.min(AT_LEAST / window));
+            let number = number.clamp(1.0, MOST);
+            let stride = ((left / number) as u64).max(turns);
+            found[at] = Some((stride, left / stride as f64, turns));
+        }
+    }
+    found.into_iter().map(|f| f.map(|(stride, ..)| stride)).collect()
 }
 
 fn too_often(counted: Counted) -> String {
@@ -70,7 +167,8 @@ fn chain(
     for &at in around.iter().rev().chain([&block]) {
         let direct = known(at);
         let through = |&(colder, count, error): &(usize, f64, f64)| {
-            scaled(&outcome.together[at][colder], (count, error), exact)
+            let together = outcome.together.get(at)?.get(colder)?;
+            scaled(together, (count, error), exact)
         };
         let best = found.iter().filter_map(through).min_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((count, error)) = direct.or(best) {
