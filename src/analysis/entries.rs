@@ -39,6 +39,8 @@ const GOOD: f64 = 0.03;
 /// What the windows of such a run may take, in times of the first run's time; and at least and at
 /// most, in seconds.
 const PLANNED: (f64, f64, f64) = (1.0, 2.0, 30.0);
+/// What hits of a place without a colder one around it may take, in times of the first run's time.
+const ALONE: f64 = 4.0;
 /// Windows that a run as long as the first one has of a place that cannot be counted throughout.
 const WINDOWS: f64 = 60.0;
 
@@ -142,6 +144,8 @@ fn count(
     if let (CountAsk::Command(_), Some(duration)) = (ask, report.duration) {
         limits.pause = limits.pause.min(Duration::from_secs_f64(duration.max(0.0) / WINDOWS));
     }
+    let alone = ALONE * report.duration.unwrap_or(0.0) / cost.as_secs_f64().max(1e-7);
+    limits.alone = limits.alone.max(alone.min(1e9) as u64);
     let begin = Instant::now();
     let enough = MOST_TIMES * report.duration.unwrap_or(0.0) + MOST_TIME;
     let all = wanted.len();

@@ -82,6 +82,11 @@ fn by_turns(outcome: &Outcome, block: usize, sampled: &Sampled) -> Result<Entrie
                  tell the rest by"
                     .to_owned()
             }
+            None if turned(outcome, sampled.clock).is_none() => {
+                "not known: too many entries to count them all, and the colder place around it was \
+                 entered too often to be counted, too"
+                    .to_owned()
+            }
             None => format!(
                 "not known: too many entries to count them all, and {} windows of turns of a colder \
                  place around it were too few or too unlike one another to tell the rest by",
@@ -219,7 +224,7 @@ pub(super) fn rate(outcome: &Outcome, places: &[usize]) -> Result<Entries, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collect::breakpoints::Together;
+    use crate::collect::breakpoints::{Together, Window};
     use std::time::Duration;
 
     /// 3,000 hits in 2 s, which took 0.4 s: 1,500 to 1,875 a second, whether they delayed the
@@ -264,5 +269,25 @@ mod tests {
         outcome.counted[2].known = Known::Late;
         let late = whole(&outcome, &[2]).expect("a lower bound");
         assert!(late.error.is_none() && late.how.starts_with("at least"), "{late:?}");
+    }
+
+    /// 200,000 entries of a loop of 500 turns, 10 µs each hit: 2 s are enough for 392 windows of one
+    /// turn (5.1 ms each).
+    #[test]
+    fn a_second_run_has_as_many_windows_as_its_time_allows() {
+        let counted = |hits, known| Counted { hits, known, ..Counted::default() };
+        let window = Window { hits: 500, turns: 1, size: 10_000, weight: 1.0 };
+        let sampled =
+            Sampled { clock: 1, first: (50_000, 100), windows: vec![window; 20], spoiled: None };
+        let outcome = Outcome {
+            counted: vec![counted(60_000, Known::Windows), counted(200_100, Known::Whole)],
+            sampled: vec![Some(sampled), None],
+            ..Outcome::default()
+        };
+        // By hand: 2 s / (500 × 10 µs + 0.1 ms) = 392.2; 200,000 / 392.2 = 510.
+        assert_eq!(strides(&outcome, 2.0, 1e-5), vec![None, Some(510)]);
+        // 50,000 + 200,000 × 500.
+        let entries = whole(&outcome, &[0, 1]).expect("known");
+        assert_eq!((entries.count, entries.error), (100_050_000.0, Some(0.0)));
     }
 }

@@ -216,7 +216,11 @@ impl<'a> Follow<'a> {
     fn read(&mut self) {
         let hits = self.hits();
         for at in 0..hits.len() {
-            if hits[at] >= self.ask.limits.first && self.turns.sampled[at].is_none() {
+            let most = match self.turns.is_alone(at, &hits) {
+                true => self.ask.limits.alone,
+                false => self.ask.limits.first,
+            };
+            if hits[at] >= most && self.turns.sampled[at].is_none() {
                 let threads = self.threads.values_mut().map(|t| &mut t.marks);
                 self.turns.leave(at, (&hits, &self.ended), threads);
             }

@@ -64,6 +64,8 @@ pub struct Ask<'a> {
 pub struct Limits {
     /// Hits at the start of a run after which a place is counted in windows alone.
     pub first: u64,
+    /// The same of a place without a colder one around it: it is counted throughout or not at all.
+    pub alone: u64,
     /// Hits in a window.
     pub window: u64,
     /// Longest window.
@@ -82,6 +84,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             first: 50_000,
+            alone: 500_000,
             window: 3_000,
             longest: Duration::from_millis(100),
             pause: Duration::from_millis(150),

@@ -181,6 +181,11 @@ impl Turns {
         }
     }
 
+    /// Whether no colder place is known around one, after so many `hits` of all.
+    pub fn is_alone(&self, at: usize, hits: &[u64]) -> bool {
+        self.clock_of(at, hits).is_none()
+    }
+
     /// The coldest place around whose turns can be afforded, or else the nearest.
     fn clock_of(&self, hot: usize, hits: &[u64]) -> Option<usize> {
         let colder = |at: &&usize| hits[**at] > 1 && hits[**at] < hits[hot];

@@ -62,7 +62,8 @@ impl Counters {
         let whole = |s: &Spot| s.cpu.filter(|_| s.subject == Subject::Everyone);
         let whole = places.spots.iter().filter_map(whole).collect();
         let (words, by_cpu, switched) = (Vec::new(), places.by_cpu, BTreeMap::new());
-        let mut all = Self { handles, words, by_cpu, whole, user_only, denied, switched, tasks: Vec::new() };
+        let mut all =
+            Self { handles, words, by_cpu, whole, user_only, denied, switched, tasks: Vec::new() };
         if (user_only || !any) && !by_cpu {
             let task = |s: &Spot| match s.subject {
                 Subject::Task(task) => Some(task),
