@@ -54,6 +54,8 @@ const STOPS: f64 = 100e-6;
 pub const LONGEST: Duration = Duration::from_secs(2);
 /// Hits of a turn beyond which a nearer clock is better, if there is one.
 const MOST_HITS: f64 = 5_000.0;
+/// Hits of a turn that cannot be counted in windows often enough to tell anything.
+const MOST_OF_TURN: u64 = 20_000;
 /// Part of the time that windows take where nothing is known of the run beforehand.
 const SHARE: f64 = 1.0 / 6.0;
 
@@ -181,9 +183,11 @@ impl Turns {
         }
     }
 
-    /// Whether no colder place is known around one, after so many `hits` of all.
+    /// Whether no colder place with turns that can be counted is around one, after so many `hits`
+    /// of all.
     pub fn is_alone(&self, at: usize, hits: &[u64]) -> bool {
-        self.clock_of(at, hits).is_none()
+        let helps = |c: &usize| hits[*c] > 1 && hits[at] / hits[*c] <= MOST_OF_TURN;
+        !self.around[at].iter().any(helps)
     }
 
     /// The coldest place around whose turns can be afforded, or else the nearest.
