@@ -30,7 +30,7 @@ pub(super) fn whole(outcome: &Outcome, places: &[usize]) -> Result<Entries, Stri
     match counted.known {
         Known::Never => return Err("not counted: its file was not mapped again".to_owned()),
         Known::Late => {
-            let how = "at least: every entry from when a child of the command was found to run";
+            let how = "at least: what was counted from when its file was found mapped";
             return Ok(Entries { count: counted.hits as f64, error: None, how: how.to_owned() });
         }
         Known::Whole | Known::Windows => {}

@@ -30,6 +30,8 @@ struct Thread {
     addresses: Vec<Option<u64>>,
     /// System calls that are still followed.
     calls: u32,
+    /// It has stood still before its first instruction, so that its breakpoints could be set.
+    begun: bool,
 }
 
 /// A traced command.
@@ -141,10 +143,16 @@ impl<'a> Follow<'a> {
                 let thread = Thread { addresses: places, calls, ..Thread::new(sites) };
                 self.threads.entry(child).or_insert(thread);
             }
-            Stop::Begun => self.set(tid, Known::Whole),
+            Stop::Begun => {
+                self.set(tid, Known::Whole);
+                if let Some(thread) = self.threads.get_mut(&tid) {
+                    thread.begun = true;
+                }
+            }
             Stop::Exec => {
                 self.retire(tid);
-                let thread = Thread { calls: MOST_CALLS, ..Thread::new(self.ask.sites.len()) };
+                let sites = self.ask.sites.len();
+                let thread = Thread { calls: MOST_CALLS, begun: true, ..Thread::new(sites) };
                 self.threads.insert(tid, thread);
                 self.find(tid, Known::Whole);
             }
@@ -230,7 +238,8 @@ impl<'a> Follow<'a> {
 
     /// Looks for files that were mapped since.
     fn look(&mut self) {
-        let open = |(tid, t): (&i32, &Thread)| (t.calls == 0 && !t.is_set()).then_some(*tid);
+        let is_open = |t: &Thread| t.begun && t.calls == 0 && !t.is_set();
+        let open = |(tid, t): (&i32, &Thread)| is_open(t).then_some(*tid);
         let some: Vec<i32> =
             self.threads.iter().filter_map(open).filter(|t| is_whole(*t)).collect();
         some.into_iter().for_each(|tid| self.find(tid, Known::Late));
@@ -266,7 +275,7 @@ impl<'a> Follow<'a> {
 impl Thread {
     fn new(sites: usize) -> Self {
         let marks = (0..sites).map(|_| None).collect();
-        Self { marks, addresses: vec![None; sites], calls: 0 }
+        Self { marks, addresses: vec![None; sites], calls: 0, begun: false }
     }
 
     fn is_set(&self) -> bool {
