@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """The bound of a loop's recurrences, as predicted, against the loop as measured; LLVM-MCA's predictions beside it.
 
-For every loop of tests/truth/bounds/*.csv: the largest of `recurrences` by `tdtool deps`, given the same initial
+For every loop of tests/truth/bounds/kernels.csv, or with `--fresh` of fresh.csv: the largest of `recurrences` by `tdtool deps`, given the same initial
 registers as the measurement; the issue width that `tdtool block` computes; the larger of these two, which is what is
 predicted; the loop form measured by `tdtool block` (where it is `ok` and is not void), and the predictions of LLVM-MCA
-that are stored with it, which know width and ports, too. Then the share of the loops that each predicted within 15 % of that, and of the real loop (tests/truth/bounds/native.csv: the
+that are stored with it, which know width and ports, too. Then the share of the loops that each predicted within 15 % of that, and of the real loop (native.csv and fresh_native.csv there: the
 compiled function itself, timed on an Emerald Rapids; of other processors it says nothing).
 
-    tests/figures/bounds.py [--runs 3] [--measured-only] [--kept FILE]
+    tests/figures/bounds.py [--fresh] [--runs 3] [--measured-only] [--kept FILE]
 """
 
 import argparse
@@ -17,8 +17,7 @@ import subprocess
 
 from common import TOOL, median, need, percent, rows, table
 
-TRUTH = "tests/truth/bounds/kernels.csv"
-NATIVE = "tests/truth/bounds/native.csv"
+TRUTH = "tests/truth/bounds"
 NEAR = 0.15
 
 
@@ -30,10 +29,12 @@ def main():
     parser.add_argument("--options", default="", metavar="TEXT", help="more options for `tdtool block`")
     parser.add_argument("--measured-only", action="store_true", help="leave out `tdtool deps`")
     parser.add_argument("--kept", metavar="FILE", help="keep what is measured there, or take it from there")
+    parser.add_argument("--fresh", action="store_true", help="the loops that were written to check the rules")
     args = parser.parse_args()
-    need(args.tool, TRUTH, NATIVE)
-    loops = rows(TRUTH)
-    native = {row["name"]: float(row["cycles"]) for row in rows(NATIVE)}
+    truth, times = (f"{TRUTH}/{name}.csv" for name in (("fresh", "fresh_native") if args.fresh else ("kernels", "native")))
+    need(args.tool, truth, times)
+    loops = rows(truth)
+    native = {row["name"]: float(row["cycles"]) for row in rows(times)}
     real = [native.get(row["name"]) for row in loops]
     others = [name for name in loops[0] if name.startswith("llvm-mca")]
     measured, widths = zip(*kept(loops, args))
@@ -55,15 +56,18 @@ def main():
 
 
 def kept(loops, args):
-    """What was measured, or is measured now."""
+    """What was measured, or is measured now; what is kept is there for the next run if this one is ended."""
+    found = {}
     if args.kept and os.path.exists(args.kept):
         with open(args.kept) as file:
-            return json.load(file)
-    found = [measure(row, args) for row in loops]
-    if args.kept:
-        with open(args.kept, "w") as file:
-            json.dump(found, file)
-    return found
+            found = json.load(file)
+    for row in loops:
+        if row["name"] not in found:
+            found[row["name"]] = measure(row, args)
+            if args.kept:
+                with open(args.kept, "w") as file:
+                    json.dump(found, file)
+    return [found[row["name"]] for row in loops]
 
 
 def measure(row, args):
@@ -109,9 +113,10 @@ def away(predicted, value):
 
 
 def verdict(loops, measured, predicted, others):
-    """Shares within 15 %, all loops and those of the notes; a loop that was not measured counts nowhere."""
+    """Shares within 15 %, by where the loops come from and of all; a loop that was not measured counts nowhere."""
     body = []
-    for which in ("notes", "own", "all"):
+    origins = list(dict.fromkeys(row["origin"] for row in loops))
+    for which in (*origins, *(["all"] if len(origins) > 1 else [])):
         chosen = [number for number, row in enumerate(loops)
                   if which in ("all", row["origin"]) and measured[number] is not None]
         cells = []

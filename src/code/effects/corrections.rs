@@ -87,7 +87,7 @@ pub const CORRECTIONS: &[Correction] = &[
     row("mov of registers, 32 or 64 bits", "", "is executed (switched off by microcode)", "Ice Lake", UOPS, Untested),
     row("movzx from a low byte", "", "may be done by renaming", "Intel but Ice Lake", MEASURED, Measured),
     row("vector moves of registers", "", "may be done by renaming", "all known", MEASURED, Measured),
-    row("add of 8 bits, inc, dec, lea of a base", "", "may be done by renaming", "Golden Cove", MEASURED, Measured),
+    row("add, sub of 8 bits, inc, dec, lea of a base; 64 bits", "", "may be done by renaming", "Golden Cove", MEASURED, Measured),
     row("push, pop, call, ret", "rsp read and written", "rsp moves in no cycles", "all", MEASURED, Measured),
     row("legacy SSE writes", "128 bits written", "the rest is kept, not waited for while it is zero", "all known", FOG, Untested),
     row("ldmxcsr, stmxcsr", "no register", "MXCSR", "all", SDM, Defined),

@@ -75,7 +75,12 @@ pub(super) fn load(instruction: &Instruction) -> Latency {
 /// From a store's data to its load's result.
 pub(super) fn forwarding(forward: Forward) -> Latency {
     match forward {
-        Forward::Stack | Forward::Slot | Forward::Update | Forward::Few | Forward::Many => {
+        Forward::Stack
+        | Forward::Slot
+        | Forward::Update
+        | Forward::Few
+        | Forward::Many
+        | Forward::Short => {
             assumed(0.0, 7.0, "forwarding takes 0 to 7 cycles on recent processors")
         }
         Forward::Xmm | Forward::Ymm => {

@@ -24,7 +24,7 @@
 //! spread = 0.004                       # half the range of the repetitions, in cycles
 //!
 //! [[forwarding]]
-//! class = "stack"                      # stack, few, many, xmm, ymm, blocked
+//! class = "stack"                      # stack, slot, update, few, many, short, xmm, ymm, blocked
 //! cycles = 0.6
 //! spread = 0.1
 //! ```

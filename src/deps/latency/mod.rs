@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `form` | the key of a latency: an instruction form |
 //! | `shipped` | the tables in `events/latency/` |
+//! | `pending` | what additions done by renaming leave to those that use the sum |
 //! | `assumed` | what instructions of a kind take where no table has them |
 //! | `calibration` | what was measured on a machine, as a file |
 //!
@@ -27,6 +28,7 @@
 mod assumed;
 mod calibration;
 mod form;
+mod pending;
 mod shipped;
 #[cfg(test)]
 mod tests;
@@ -170,6 +172,9 @@ pub enum Forward {
     Few,
     /// General-purpose registers, many such pairs.
     Many,
+    /// General-purpose registers, a single cycle of arithmetic between the load and the store that
+    /// its value goes to.
+    Short,
     /// 16 bytes of a vector register or fewer.
     Xmm,
     /// 32 bytes or more.
@@ -180,12 +185,13 @@ pub enum Forward {
 
 impl Forward {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Stack,
         Self::Slot,
         Self::Update,
         Self::Few,
         Self::Many,
+        Self::Short,
         Self::Xmm,
         Self::Ymm,
         Self::Blocked,
@@ -199,6 +205,7 @@ impl Forward {
             Self::Update => "update",
             Self::Few => "few",
             Self::Many => "many",
+            Self::Short => "short",
             Self::Xmm => "xmm",
             Self::Ymm => "ymm",
             Self::Blocked => "blocked",
@@ -251,7 +258,7 @@ impl Latencies {
             return Latency::table(0.0, "breaks the dependency");
         }
         if effects.may_be_eliminated && input == Input::Register && output == Output::Register {
-            return renamed(instruction);
+            return Latency::table(0.0, "done by renaming");
         }
         let execution = self.execution(instruction, effects, input, output);
         if input == Input::Address && effects.memory.iter().any(|m| m.load) {
@@ -276,44 +283,33 @@ impl Latencies {
             .unwrap_or_else(|| assumed::execution(instruction))
     }
 
-    /// The same where `producer` computed the value that is read: additions of numbers one after
-    /// the other take less than one behind another instruction on some processors.
+    /// The same of a register that `producer` wrote, from `read` to `output`: additions of numbers
+    /// one after the other take less than one behind another instruction on some processors, and
+    /// behind additions done by renaming some instructions take longer.
     pub fn following(
         &self,
-        producer: &Instruction,
-        instruction: &Instruction,
-        effects: &Effects,
+        producer: (&Instruction, &Effects),
+        reader: (&Instruction, &Effects),
         read: &Read,
-        write: &Write,
+        output: Output,
     ) -> Latency {
-        let pair = self.shipped.and_then(|t| t.chained(producer, instruction));
-        let through = (Input::of(read), Output::of(write));
-        match pair {
-            Some((chained, apart)) if through == (Some(Input::Register), Output::Register) => {
-                let Some(own) = chained else { return apart };
-                let form = Form::of(instruction);
-                let measured = self.measured.as_ref();
-                measured
-                    .and_then(|m| m.value(form, Input::Register, Output::Register))
-                    .map_or(own, Latency::measured)
+        let (instruction, effects) = reader;
+        let Some(input) = Input::of(read) else { return Latency::table(0.0, "stack engine") };
+        let own = match self.shipped.and_then(|t| t.chained(producer.0, instruction)) {
+            Some((chained, apart)) if (input, output) == (Input::Register, Output::Register) => {
+                chained.map_or(apart, |own| {
+                    let form = Form::of(instruction);
+                    let measured = self.measured.as_ref();
+                    let found = measured.and_then(|m| m.value(form, input, output));
+                    found.map_or(own, Latency::measured)
+                })
             }
-            _ => self.along(instruction, effects, read, write),
-        }
-    }
-
-    /// From a read to a write of `instruction`, by what they are; 0 for `rsp` moved by the stack
-    /// engine. Whether the one leads to the other, [`Effects::flows`] tells.
-    pub fn along(
-        &self,
-        instruction: &Instruction,
-        effects: &Effects,
-        read: &Read,
-        write: &Write,
-    ) -> Latency {
-        match Input::of(read) {
-            Some(input) => self.between(instruction, effects, input, Output::of(write)),
-            None => Latency::table(0.0, "stack engine"),
-        }
+            _ => self.between(instruction, effects, input, output),
+        };
+        let pending = self.shipped.and_then(Table::pending).filter(|_| {
+            input == Input::Register && producer.1.may_be_eliminated && pending::adds(producer.0)
+        });
+        pending.map_or(own, |p| p.behind(own, instruction, output))
     }
 
     /// From the address of a load to the loaded value, the cache having it.
@@ -341,12 +337,4 @@ impl Latencies {
     pub fn tells(&self, forward: Forward) -> bool {
         self.shipped.is_some_and(|t| t.forwarding(forward).is_some())
     }
-}
-
-/// What renaming may do: a move always where it can, an addition of a constant not without limit.
-fn renamed(instruction: &Instruction) -> Latency {
-    use iced_x86::Mnemonic::{Add, Dec, Inc, Lea};
-    let adds = matches!(instruction.mnemonic(), Add | Inc | Dec | Lea);
-    let high = if adds { 1.0 } else { 0.0 };
-    Latency { low: 0.0, high, source: Source::Table("done by renaming") }
 }

@@ -24,6 +24,12 @@
 //! cycles = 3
 //! source = "measured"
 //!
+//! [pending]                           # behind an addition done by renaming (`pending`); absent: 0
+//! store = 1
+//! shift = 2
+//! cmov = 1
+//! source = "measured"
+//!
 //! [forwarding]
 //! stack = [0, 1]                      # a range where it depends on circumstances
 //! source = "notes"
@@ -43,6 +49,7 @@
 //! Classes: `gpr` with `gpr8`, `gpr16`, `gpr32`, `gpr64`; `xmm`, `ymm`, `zmm`, `mm`, `k`, `x87`;
 //! `imm`, `cl`.
 
+use super::pending::Pending;
 use super::{Form, Forward, Input, Latency, Output, Source};
 use crate::code::effects::Effects;
 use iced_x86::{Code, Instruction, Mnemonic, Register};
@@ -65,6 +72,7 @@ pub(super) struct Table {
     load: Load,
     lea: Lea,
     high_byte: Option<Latency>,
+    pending: Option<Pending>,
     forwarding: BTreeMap<Forward, Latency>,
 }
 
@@ -122,6 +130,11 @@ impl Table {
         Some((behind.then_some(quick), entry.values.register.latency(entry.source)))
     }
 
+    /// What additions done by renaming leave to be done.
+    pub fn pending(&self) -> Option<&Pending> {
+        self.pending.as_ref()
+    }
+
     /// From an address to the loaded value.
     pub fn load(&self, instruction: &Instruction, effects: &Effects) -> Latency {
         let indexed = effects.memory.iter().any(|m| m.load && m.index != Register::None);
@@ -168,6 +181,7 @@ struct File {
     load: Load,
     lea: Lea,
     high_byte: Option<HighByte>,
+    pending: Option<Pending>,
     forwarding: ForwardingTable,
     latency: Vec<Row>,
 }
@@ -261,6 +275,11 @@ pub(super) fn parse(text: &str) -> Result<Table, String> {
         Some(high) => Some(high.cycles.latency(intern(&name(high.source.0)?))),
         None => None,
     };
+    if let Some(pending) = &mut file.pending {
+        let key = pending.source.0;
+        let source = file.sources.get(key).ok_or(format!("the source {key} is not named"))?;
+        pending.source = Name(intern(source));
+    }
     let entries = file
         .latency
         .iter()
@@ -283,6 +302,7 @@ pub(super) fn parse(text: &str) -> Result<Table, String> {
         load: file.load,
         lea: file.lea,
         high_byte,
+        pending: file.pending,
         forwarding: classes,
     })
 }
@@ -343,7 +363,7 @@ fn classes(code: Code) -> Vec<&'static str> {
 
 /// The key of a source; once the table is read, its name.
 #[derive(Debug, Clone, Copy)]
-struct Name(&'static str);
+pub(super) struct Name(pub(super) &'static str);
 
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {

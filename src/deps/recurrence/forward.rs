@@ -33,15 +33,30 @@ const FEW: usize = 12;
 /// From so many on it is slow.
 const MANY: usize = 32;
 
-/// The class of each dependency.
-pub fn classes(code: &Code, carried: &[Carried], latencies: &Latencies) -> Vec<Class> {
+/// The class of each dependency; `is_short` tells by its number whether there is a single cycle of
+/// arithmetic between its load and the next store.
+pub fn classes(
+    code: &Code,
+    carried: &[Carried],
+    latencies: &Latencies,
+    mut is_short: impl FnMut(usize) -> bool,
+) -> Vec<Class> {
     if carried.is_empty() {
         return Vec::new();
     }
     let general = |c: &&Carried| access(code, c).is_some_and(|a| a.bytes <= 8);
     let pairs = carried.iter().filter(general).count();
     let frame = !writes(code, 5);
-    carried.iter().map(|c| class(code, c, pairs, frame, latencies)).collect()
+    let one = |(number, c)| {
+        let class = class(code, c, pairs, frame, latencies);
+        let buffered = matches!(class.least, Forward::Few | Forward::Many);
+        let even = access(code, c).is_none_or(|load| !drifts(code, load));
+        match buffered && even && latencies.tells(Forward::Short) && is_short(number) {
+            true => Class::one(Forward::Short),
+            false => class,
+        }
+    };
+    carried.iter().enumerate().map(one).collect()
 }
 
 fn access<'a>(code: &'a Code, carried: &Carried) -> Option<&'a Access> {
@@ -127,6 +142,13 @@ fn is_slot(code: &Code, carried: &Carried, load: &Access) -> bool {
     };
     let near = carried.delta <= 1 && !relative(carried.reader) && !relative(carried.writer);
     near && known(load) && stores(code, carried).any(known)
+}
+
+/// Whether the base moves by a constant that is no multiple of the size: on Golden Cove a sum then
+/// takes no longer than a copy.
+fn drifts(code: &Code, load: &Access) -> bool {
+    let size = i64::from(load.bytes.max(1));
+    load.index == Register::None && step(code, load.base).is_some_and(|s| s % size != 0)
 }
 
 /// By how much an iteration moves a base register, if only by constants.

@@ -2,6 +2,7 @@
 //! flags, or in memory; an edge leads from a value to those computed from it and takes the latency
 //! between these two operands.
 
+use super::between::Between;
 use super::forward::{self, Class};
 use crate::code::effects::Paths;
 use crate::deps::Kind;
@@ -53,11 +54,48 @@ impl Graph {
         for link in links {
             graph.add_link(code, link, latencies);
         }
-        let forwards = forward::classes(code, carried, latencies);
+        let forwards = graph.classes(code, carried, latencies);
         for (dependency, forward) in carried.iter().zip(forwards) {
             graph.add_carried(code, dependency, forward, latencies);
         }
         graph
+    }
+
+    /// How each stored value reaches its load.
+    fn classes(&self, code: &Code, carried: &[Carried], latencies: &Latencies) -> Vec<Class> {
+        let mut between = None;
+        forward::classes(code, carried, latencies, |number| {
+            let between = between.get_or_insert_with(|| {
+                let stored = carried.iter().map(|c| self.stored(code, c.writer));
+                Between::of(self.nodes.len(), &self.ways, stored)
+            });
+            let (reader, outputs) = (carried[number].reader, self.loaded(code, &carried[number]));
+            let (instruction, effects) = (&code.instructions[reader], &code.effects[reader]);
+            let behind = |(node, output)| {
+                (node, latencies.between(instruction, effects, Input::Memory, output).low)
+            };
+            between.is_short(outputs.into_iter().map(behind).collect())
+        })
+    }
+
+    /// The node of what an instruction stores.
+    fn stored(&self, code: &Code, instruction: usize) -> usize {
+        self.first[instruction] + code.effects[instruction].writes.len()
+    }
+
+    /// The nodes that a loaded value leads to.
+    fn loaded(&self, code: &Code, dependency: &Carried) -> Vec<(usize, Output)> {
+        let effects = &code.effects[dependency.reader];
+        let first = self.first[dependency.reader];
+        let written = effects.writes.iter().enumerate();
+        let mut nodes: Vec<(usize, Output)> = written
+            .filter(|(_, write)| effects.loaded_flows(write))
+            .map(|(number, write)| (first + number, Output::of(write)))
+            .collect();
+        if effects.memory.iter().any(|m| m.store) && effects.paths != Paths::Exchange {
+            nodes.push((first + effects.writes.len(), Output::Memory));
+        }
+        nodes
     }
 
     fn add_link(&mut self, code: &Code, link: &Link, latencies: &Latencies) {
@@ -75,15 +113,16 @@ impl Graph {
             latency,
         };
         let mut ways = Vec::new();
+        let producer = (&code.instructions[link.writer], &code.effects[link.writer]);
+        let reader = (instruction, effects);
         for (number, write) in effects.writes.iter().enumerate() {
             if effects.flows(read, write) {
-                let producer = &code.instructions[link.writer];
-                let latency = latencies.following(producer, instruction, effects, read, write);
+                let latency = latencies.following(producer, reader, read, Output::of(write));
                 ways.push(way(self.first[link.reader] + number, latency));
             }
         }
-        if let Some(input) = Input::of(read).filter(|_| effects.stored(read)) {
-            let latency = latencies.between(instruction, effects, input, Output::Memory);
+        if Input::of(read).is_some() && effects.stored(read) {
+            let latency = latencies.following(producer, reader, read, Output::Memory);
             ways.push(way(self.first[link.reader] + effects.writes.len(), latency));
         }
         self.ways.extend(ways);
@@ -98,9 +137,9 @@ impl Graph {
     ) {
         let reader = dependency.reader;
         let (instruction, effects) = (&code.instructions[reader], &code.effects[reader]);
-        let from = self.first[dependency.writer] + code.effects[dependency.writer].writes.len();
+        let from = self.stored(code, dependency.writer);
         let forwarding = forward.latency(latencies);
-        let mut add = |to: usize, output: Output| {
+        for (to, output) in self.loaded(code, dependency) {
             let own = latencies.between(instruction, effects, Input::Memory, output);
             let source = match own.low == 0.0 && own.high == 0.0 {
                 true => forwarding.source,
@@ -120,16 +159,6 @@ impl Graph {
                     source,
                 },
             });
-        };
-        let first = self.first[reader];
-        for (number, write) in effects.writes.iter().enumerate() {
-            if effects.loaded_flows(write) {
-                add(first + number, Output::of(write));
-            }
-        }
-        let stores = effects.memory.iter().any(|m| m.store);
-        if stores && effects.paths != Paths::Exchange {
-            add(first + effects.writes.len(), Output::Memory);
         }
     }
 }

@@ -5,13 +5,17 @@
 //! |---|---|
 //! | `graph` | values, and how long one takes to the next |
 //! | `forward` | how stored values reach their loads |
+//! | `between` | how much arithmetic lies between a load and its store |
 //! | `components` | the parts of the graph in which values come back to themselves |
 //! | `ratio` | the slowest cycle: latencies over iterations |
 
+mod between;
 mod components;
 mod forward;
 mod graph;
 mod ratio;
+#[cfg(test)]
+mod tests;
 
 pub use graph::Way;
 
