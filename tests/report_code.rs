@@ -298,32 +298,116 @@ fn every_entry_of_a_block_is_counted() {
 
 #[test]
 fn a_block_that_is_too_hot_to_be_counted_follows_from_its_loops() {
-    let Some(report) = counted(["1", "40000"]) else { return };
-    let block = block(&report, "nested").expect("the innermost loop");
-    let Some(entries) = block["entries"].as_f64() else {
-        // Windows that hold few turns of the outer loop tell nothing, and that is said.
-        let how = block["entries_how"].as_str().unwrap_or_default();
-        assert!(how.starts_with("not known"), "{block}");
+    // Windows are too few where a neighbour leaves the program no time.
+    for _ in 0..3 {
+        let Some(report) = counted(["1", "40000"]) else { return };
+        let block = block(&report, "nested").expect("the innermost loop");
+        let Some(entries) = block["entries"].as_f64() else {
+            let how = block["entries_how"].as_str().unwrap_or_default();
+            assert!(how.starts_with("not known"), "{block}");
+            continue;
+        };
+        // 40,000 times 3,000: every turn of the outer loop is as any other.
+        assert!((entries / 1.2e8 - 1.0).abs() <= 0.001, "{block}");
+        assert!(block["entries_error"].as_f64().is_some_and(|e| e < 0.1), "{block}");
         return;
-    };
-    // 40,000 times 3,000. Half as much again as a 95 % interval is hardly ever exceeded.
-    let error = block["entries_error"].as_f64().expect("an error beside it");
-    assert!((entries / 1.2e8 - 1.0).abs() <= 1.5 * error, "{block}");
+    }
+    panic!("three runs, and none told how often the loop runs");
+}
+
+/// An inner loop of 1 to 6,000 turns by chance, or of 1 and 1,000 in turn, on as many threads as asked
+/// for. Says how often it has run.
+const UNEVEN: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static long outer;
+static int kind;
+__attribute__((noinline)) void *uneven(void *number) {
+    unsigned chance = 12345 + (unsigned)(long)number, x = chance;
+    long all = 0;
+    for (long i = 0; i < outer; i++) {
+        chance = chance * 1103515245u + 12345u;
+        long turns = kind ? (i % 2 ? 1000 : 1) : 1 + (chance >> 8) % 6000;
+        all += turns;
+        for (long j = 0; j < turns; j++) {
+            x = x * 1664525u + 1013904223u;
+            __asm__ volatile("" : "+r"(x));
+        }
+    }
+    return (void *)all;
+}
+int main(int argc, char **argv) {
+    pthread_t threads[8];
+    int number = atoi(argv[3]);
+    long all = 0;
+    kind = atoi(argv[1]);
+    outer = atol(argv[2]);
+    for (long i = 0; i < number; i++) pthread_create(&threads[i], 0, uneven, (void *)i);
+    for (long i = 0; i < number; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        all += (long)result;
+    }
+    FILE *told = fopen(argv[4], "w");
+    fprintf(told, "%ld\n", all);
+    fclose(told);
+}
+"#;
+
+/// How far [`UNEVEN`]'s count by tdtool is from its own, in times of the error beside it.
+fn uneven(arguments: [&str; 3]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = ["-O1", "-pthread"];
+    let Some(binary) = compiled(folder.path(), UNEVEN, &flags) else { return };
+    let (binary, told) = (binary.display().to_string(), folder.path().join("told"));
+    let mut seen = Vec::new();
+    // One interval of twenty does not hold the truth; three in a row do not one time in 8,000.
+    for _ in 0..3 {
+        let [kind, outer, threads] = arguments;
+        let path = told.to_str().expect("UTF-8");
+        let Some(report) = counts_of(&["--", &binary, kind, outer, threads, path]) else { return };
+        let truth: f64 =
+            std::fs::read_to_string(&told).expect("told").trim().parse().expect("a number");
+        let block = block(&report, "uneven").expect("the inner loop");
+        let (entries, error) = (block["entries"].as_f64(), block["entries_error"].as_f64());
+        if let (Some(entries), Some(error)) = (entries, error) {
+            let off = (entries / truth - 1.0).abs();
+            assert!(off <= 3.0 * error + 0.01, "{off} ± {error}: {block}");
+            if off <= error {
+                return;
+            }
+        }
+        seen.push((truth, entries, error));
+    }
+    panic!("{seen:?}");
 }
 
 #[test]
-fn a_child_of_the_command_is_counted_from_when_it_is_found() {
+fn loops_of_uneven_length_are_within_their_error() {
+    uneven(["0", "40000", "1"]);
+}
+
+#[test]
+fn long_and_short_loops_in_turn_are_within_their_error() {
+    uneven(["1", "200000", "1"]);
+}
+
+#[test]
+fn loops_of_two_threads_are_within_their_error() {
+    uneven(["0", "20000", "2"]);
+}
+
+#[test]
+fn a_child_of_the_command_is_counted_from_its_first_instruction() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(binary) = compiled(folder.path(), COUNTED, &[]) else { return };
     // The shell forks, since it has something left to do.
     let script = format!("{} 9000 1; true", binary.display());
     let Some(report) = counts_of(&["--", "sh", "-c", &script]) else { return };
     let block = block(&report, "fill").expect("the block that takes the time");
-    let entries = block["entries"].as_f64().expect("counted");
-    assert!(entries > 0.0 && entries <= 9000.0, "{block}");
-    // How many were missed is unknown, and so is the error.
-    assert!(block["entries_how"].as_str().is_some_and(|how| how.starts_with("at least")));
-    assert!(block["entries_error"].is_null() && block["per_entry_error"].is_null(), "{block}");
+    assert_eq!(block["entries"].as_f64(), Some(9000.0), "{block}");
+    assert_eq!(block["entries_error"].as_f64(), Some(0.0), "{block}");
 }
 
 /// Fills memory until it is told to end, and tells how often it has, a second.

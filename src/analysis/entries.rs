@@ -8,14 +8,14 @@ mod clock;
 mod estimate;
 
 use super::plausible::contradiction;
-use crate::collect::breakpoints::{Limits, Outcome, Site, cost, of_command, of_process};
+use crate::collect::breakpoints::{Ask, Limits, Outcome, Site, cost, of_command, of_process};
 use crate::collect::perf::MOST_BREAKPOINTS;
 use crate::collect::{Command, Exit as Ended, Target};
 use crate::error::{Error, Result};
 use crate::profile::hot::{HotBlock, Profile};
 use crate::report::{Exit, Report};
 use clock::Clock;
-use estimate::{Entries, rate, whole};
+use estimate::{Entries, rate, strides, whole};
 use std::time::{Duration, Instant};
 
 /// Whom to count.
@@ -30,10 +30,17 @@ pub enum CountAsk {
 /// Window of a live process, for each turn of at most four places.
 const WINDOW: Duration = Duration::from_secs(2);
 /// Most further runs of the command.
-const MOST_RUNS: u32 = 6;
+const MOST_RUNS: usize = 10;
 /// No further run is begun after this many times the time of the first one, and a minute.
 const MOST_TIMES: f64 = 10.0;
 const MOST_TIME: f64 = 60.0;
+/// A number that is known no better than this is worth another run, planned by what the first told.
+const GOOD: f64 = 0.03;
+/// What the windows of such a run may take, in times of the first run's time; and at least and at
+/// most, in seconds.
+const PLANNED: (f64, f64, f64) = (1.0, 2.0, 30.0);
+/// What hits of a place without a colder one around it may take, in times of the first run's time.
+const ALONE: f64 = 4.0;
 /// Windows that a run as long as the first one has of a place that cannot be counted throughout.
 const WINDOWS: f64 = 60.0;
 
@@ -137,24 +144,34 @@ fn count(
     if let (CountAsk::Command(_), Some(duration)) = (ask, report.duration) {
         limits.pause = limits.pause.min(Duration::from_secs_f64(duration.max(0.0) / WINDOWS));
     }
+    let alone = ALONE * report.duration.unwrap_or(0.0) / cost.as_secs_f64().max(1e-7);
+    limits.alone = limits.alone.max(alone.min(1e9) as u64);
     let begin = Instant::now();
     let enough = MOST_TIMES * report.duration.unwrap_or(0.0) + MOST_TIME;
     let all = wanted.len();
     let mut pending: Vec<usize> = (0..all).collect();
     let (mut walls, mut interrupted) = (Vec::new(), None);
+    let mut planned: Option<Vec<Option<u64>>> = None;
+    let planned_time = PLANNED.0 * report.duration.unwrap_or(0.0);
+    limits.turns = Duration::from_secs_f64(planned_time.clamp(PLANNED.1, PLANNED.2));
     for _ in 0..MOST_RUNS {
         if pending.is_empty() || begin.elapsed().as_secs_f64() > enough {
             break;
         }
         progress(all - pending.len(), all);
         let (taken, sites) = turn(wanted, &pending);
+        let around = around(wanted, &taken, &sites);
+        let again = planned.take();
+        let strides_now = again.clone().unwrap_or_default();
+        let ask_now = Ask { sites: &sites, around: &around, strides: &strides_now, limits, cost };
         let outcome = match ask {
-            CountAsk::Command(command) => of_command(command, &sites, limits, cost)?,
+            CountAsk::Command(command) => of_command(command, ask_now)?,
             CountAsk::Process(pid) => of_process(*pid, &sites, (limits, cost), WINDOW)?,
         };
         walls.push(outcome.wall);
         interrupted = outcome.interrupted;
         let short = cut_short(report, &outcome);
+        let mut good = true;
         for &at in &taken {
             let want = &mut wanted[at];
             let place = |site: &Site| sites.iter().position(|s| s == site);
@@ -164,14 +181,27 @@ fn count(
                 CountAsk::Command(_) => whole(&outcome, &places),
                 CountAsk::Process(_) => rate(&outcome, &places),
             };
+            let error = |e: &Entries| e.error.unwrap_or(0.0);
+            let block = places.first().and_then(|at| outcome.sampled.get(*at)?.as_ref());
+            good &= block.is_none() || found.as_ref().is_ok_and(|e| error(e) <= GOOD);
             match found {
-                Ok(entries) => want.done = Some(entries),
+                Ok(entries) => {
+                    let better = want.done.as_ref().is_none_or(|d| error(&entries) < error(d));
+                    if better {
+                        want.done = Some(entries);
+                    }
+                }
                 Err(why) => report.blocks[want.row].entries_how = Some(why),
             }
         }
-        pending.retain(|at| !taken.contains(at));
         if interrupted.is_some() {
             break;
+        }
+        if good || short.is_some() || again.is_some() {
+            pending.retain(|at| !taken.contains(at));
+        } else {
+            let (seconds, cost) = (limits.turns.as_secs_f64(), cost.as_secs_f64());
+            planned = Some(strides(&outcome, seconds, cost));
         }
     }
     progress(all, all);
@@ -209,6 +239,21 @@ fn turn(wanted: &[Wanted], pending: &[usize]) -> (Vec<usize>, Vec<Site>) {
         }
     }
     (taken, sites)
+}
+
+/// For each place, the colder ones around it.
+fn around(wanted: &[Wanted], taken: &[usize], sites: &[Site]) -> Vec<Vec<usize>> {
+    let mut around = vec![Vec::new(); sites.len()];
+    for &at in taken {
+        let place = |site: &Site| sites.iter().position(|s| s == site);
+        let places: Vec<usize> = wanted[at].sites.iter().filter_map(place).collect();
+        for (number, &place) in places.iter().enumerate() {
+            if around[place].len() < places.len() - number - 1 {
+                around[place] = places[number + 1..].to_vec();
+            }
+        }
+    }
+    around
 }
 
 /// What counting has cost.

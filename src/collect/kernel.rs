@@ -98,6 +98,10 @@ pub trait Kernel {
     fn raise_file_limit(&mut self) -> bool;
     /// The threads of a process.
     fn threads(&mut self, process: i32) -> std::result::Result<Vec<i32>, Errno>;
+    /// Context switches so far of each thread of the processes that `tasks` are of.
+    fn switches(&mut self, _tasks: &[i32]) -> Vec<(i32, u64)> {
+        Vec::new()
+    }
     /// Time that `cpus` have not idled, together, since some fixed moment. `None`: not known.
     fn busy(&mut self, cpus: &[u32]) -> Option<Duration>;
 

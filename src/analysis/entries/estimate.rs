@@ -1,8 +1,8 @@
 //! From hits in a run or window to how often a block is entered, and how well that is known.
 
 use super::WINDOW;
-use crate::analysis::ratio::scaled;
-use crate::collect::breakpoints::{Counted, Known, Outcome};
+use crate::analysis::ratio::{carried, scaled};
+use crate::collect::breakpoints::{Counted, Known, Outcome, Sampled, Spoiled, turns_at_once};
 
 /// How often a block is entered.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,10 +30,13 @@ pub(super) fn whole(outcome: &Outcome, places: &[usize]) -> Result<Entries, Stri
     match counted.known {
         Known::Never => return Err("not counted: its file was not mapped again".to_owned()),
         Known::Late => {
-            let how = "at least: every entry from when a child of the command was found to run";
+            let how = "at least: what was counted from when its file was found mapped";
             return Ok(Entries { count: counted.hits as f64, error: None, how: how.to_owned() });
         }
         Known::Whole | Known::Windows => {}
+    }
+    if let Some(sampled) = of_turns(outcome, block) {
+        return by_turns(outcome, block, sampled);
     }
     chain(outcome, block, around, &known, true)
         .map(|(count, error)| Entries {
@@ -45,6 +48,105 @@ pub(super) fn whole(outcome: &Outcome, places: &[usize]) -> Result<Entries, Stri
             ),
         })
         .ok_or_else(|| too_often(counted))
+}
+
+fn of_turns(outcome: &Outcome, at: usize) -> Option<&Sampled> {
+    outcome.sampled.get(at)?.as_ref()
+}
+
+/// Entries of a place by the turns of its clock, and how well they are known; through the clock's
+/// own clock if need be.
+fn turned(outcome: &Outcome, at: usize) -> Option<(f64, f64)> {
+    let mut way = vec![at];
+    while let Some(sampled) = of_turns(outcome, *way.last()?) {
+        if way.len() > outcome.counted.len() {
+            return None;
+        }
+        way.push(sampled.clock);
+    }
+    let coldest = outcome.counted[way.pop()?];
+    let known = (coldest.known == Known::Whole).then_some((coldest.hits as f64, 0.0));
+    let up = |known, at: &usize| carried(of_turns(outcome, *at)?, known?);
+    way.iter().rev().fold(known, up)
+}
+
+fn by_turns(outcome: &Outcome, block: usize, sampled: &Sampled) -> Result<Entries, String> {
+    let Some((count, error)) = turned(outcome, block) else {
+        return Err(match sampled.spoiled {
+            Some(Spoiled::Long(hits)) => format!(
+                "not known: between two entries of the colder place around it there were more than \
+                 {hits} of its own, too many to count"
+            ),
+            Some(Spoiled::Alone) => {
+                "not known: too many entries to count them all, and no colder place around it to \
+                 tell the rest by"
+                    .to_owned()
+            }
+            None if turned(outcome, sampled.clock).is_none() => {
+                "not known: too many entries to count them all, and the colder place around it was \
+                 entered too often to be counted, too"
+                    .to_owned()
+            }
+            None => format!(
+                "not known: too many entries to count them all, and {} windows of turns of a colder \
+                 place around it were too few or too unlike one another to tell the rest by",
+                sampled.windows.len()
+            ),
+        });
+    };
+    let turns: u64 = sampled.windows.iter().map(|w| w.turns).sum();
+    let how = format!(
+        "{} of them counted in a further run: its start and {turns} of {:.0} turns of a colder \
+         place around it, chosen by chance",
+        outcome.counted[block].hits,
+        turned(outcome, sampled.clock).map_or(0.0, |(count, _)| count)
+    );
+    Ok(Entries { count, error: Some(error), how })
+}
+
+/// Of how many entries of each place one window is to be, in a run whose windows may take `seconds`
+/// in all, each hit `cost` seconds; by what an earlier run told.
+pub(super) fn strides(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<u64>> {
+    /// More windows than these tell little more.
+    const MOST: f64 = 400.0;
+    /// Fewer tell nothing, and may cost some more to have.
+    const LEAST: f64 = 12.0;
+    const AT_LEAST: f64 = 4.0;
+    let all = outcome.sampled.len();
+    let members = |clock: usize| -> Vec<&Sampled> {
+        (0..all).filter_map(|at| of_turns(outcome, at)).filter(|s| s.clock == clock).collect()
+    };
+    let each = |s: &Sampled| {
+        let hits = s.first.0 + s.windows.iter().map(|w| w.hits).sum::<u64>();
+        let turns = s.first.1 + s.windows.iter().map(|w| w.turns).sum::<u64>();
+        hits as f64 / turns.max(1) as f64
+    };
+    let clocks = (0..all).filter(|at| !members(*at).is_empty()).count().max(1) as f64;
+    let mut found = vec![None; all];
+    // A clock's own clock comes before it.
+    for _ in 0..all {
+        for at in 0..all {
+            let of = members(at);
+            let Some(one) = of.first() else { continue };
+            let left = match of_turns(outcome, at) {
+                None => outcome.counted[at].hits.saturating_sub(one.first.1) as f64,
+                Some(own) => {
+                    let Some((windows, turns)) = found[own.clock].map(|(_, w, t)| (w, t)) else {
+                        continue;
+                    };
+                    windows * turns as f64 * each(own)
+                }
+            };
+            let hits: f64 = of.iter().map(|s| each(s)).sum();
+            let turns = turns_at_once(hits);
+            let window = turns as f64 * hits * cost + 1e-4;
+            let number = (seconds / clocks / window).max(LEAST.min(AT_LEAST / window));
+            let number = number.clamp(1.0, MOST);
+            let stride = ((left / number) as u64).max(turns);
+            found[at] = Some((stride, left / stride as f64, turns));
+        }
+    }
+    found.into_iter().map(|f| f.map(|(stride, ..)| stride)).collect()
 }
 
 fn too_often(counted: Counted) -> String {
@@ -70,7 +172,8 @@ fn chain(
     for &at in around.iter().rev().chain([&block]) {
         let direct = known(at);
         let through = |&(colder, count, error): &(usize, f64, f64)| {
-            scaled(&outcome.together[at][colder], (count, error), exact)
+            let together = outcome.together.get(at)?.get(colder)?;
+            scaled(together, (count, error), exact)
         };
         let best = found.iter().filter_map(through).min_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((count, error)) = direct.or(best) {
@@ -121,7 +224,7 @@ pub(super) fn rate(outcome: &Outcome, places: &[usize]) -> Result<Entries, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collect::breakpoints::Together;
+    use crate::collect::breakpoints::{Together, Window};
     use std::time::Duration;
 
     /// 3,000 hits in 2 s, which took 0.4 s: 1,500 to 1,875 a second, whether they delayed the
@@ -166,5 +269,25 @@ mod tests {
         outcome.counted[2].known = Known::Late;
         let late = whole(&outcome, &[2]).expect("a lower bound");
         assert!(late.error.is_none() && late.how.starts_with("at least"), "{late:?}");
+    }
+
+    /// 200,000 entries of a loop of 500 turns, 10 µs each hit: 2 s are enough for 392 windows of one
+    /// turn (5.1 ms each).
+    #[test]
+    fn a_second_run_has_as_many_windows_as_its_time_allows() {
+        let counted = |hits, known| Counted { hits, known, ..Counted::default() };
+        let window = Window { hits: 500, turns: 1, size: 10_000, weight: 1.0 };
+        let sampled =
+            Sampled { clock: 1, first: (50_000, 100), windows: vec![window; 20], spoiled: None };
+        let outcome = Outcome {
+            counted: vec![counted(60_000, Known::Windows), counted(200_100, Known::Whole)],
+            sampled: vec![Some(sampled), None],
+            ..Outcome::default()
+        };
+        // By hand: 2 s / (500 × 10 µs + 0.1 ms) = 392.2; 200,000 / 392.2 = 510.
+        assert_eq!(strides(&outcome, 2.0, 1e-5), vec![None, Some(510)]);
+        // 50,000 + 200,000 × 500.
+        let entries = whole(&outcome, &[0, 1]).expect("known");
+        assert_eq!((entries.count, entries.error), (100_050_000.0, Some(0.0)));
     }
 }

@@ -55,6 +55,11 @@ pub fn is_fork(pid: i32) -> bool {
     flags.is_some_and(|flags| flags & FORKED != 0)
 }
 
+/// Whether a process is more than the remains of one that has ended.
+pub fn is_whole(pid: i32) -> bool {
+    fs::read_link(format!("/proc/{pid}/exe")).is_ok()
+}
+
 /// The threads of a process.
 pub fn threads(pid: i32) -> Vec<i32> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };

@@ -1,51 +1,34 @@
 //! A run of a command that is counted from its first instruction, or a window of a live process.
 
+use super::follow::Follow;
 use super::place::{addresses, family, is_fork, threads};
 use super::tally::{Known, Tally};
-use super::{Limits, Outcome, Site};
+use super::{Ask, Limits, Outcome, Site};
 use crate::collect::Command;
-use crate::collect::perf::{Breakpoint, Child, Signals};
+use crate::collect::perf::{Breakpoint, Child, Signals, raise_file_limit, seize};
 use crate::error::{Error, Result};
 use nix::errno::Errno;
-use nix::libc::PTRACE_EVENT_EXEC;
-use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// Time between readings.
-const TICK: Duration = Duration::from_millis(1);
+pub(super) const TICK: Duration = Duration::from_millis(1);
 /// Time between looks at what has been mapped since.
 const LOOK: Duration = Duration::from_millis(20);
-/// System calls of the loader that are followed until the files are mapped; a dynamic program makes
-/// about ten for each library.
-const MOST_CALLS: u32 = 1_000;
-
 /// Who is counted already, and where.
 struct Counting<'a> {
     sites: &'a [Site],
     tally: Tally,
     known: HashSet<(i32, usize)>,
-    /// A signal that came meanwhile.
-    interrupted: Option<i32>,
     looked: Instant,
 }
 
 impl<'a> Counting<'a> {
     fn new(sites: &'a [Site], limits: Limits, cost: Duration) -> Self {
         let tally = Tally::new(sites.len(), limits, cost);
-        Self { sites, tally, known: HashSet::new(), interrupted: None, looked: Instant::now() }
-    }
-
-    /// Hands signals on to the command, but for those that it has got from the terminal itself.
-    fn hand_on(&mut self, pid: Pid, signals: &Signals) {
-        let Some((signal, from_terminal)) = signals.next() else { return };
-        self.interrupted = Some(signal);
-        if !from_terminal && let Ok(signal) = Signal::try_from(signal) {
-            let _ = kill(pid, signal);
-        }
+        Self { sites, tally, known: HashSet::new(), looked: Instant::now() }
     }
 
     /// Sets the breakpoints that can be set in `pid` now. Whether all are.
@@ -67,14 +50,13 @@ impl<'a> Counting<'a> {
         Ok((0..self.sites.len()).all(|at| self.tally.is_open(at)))
     }
 
-    /// Looks now and then for files that were mapped since, in descendants of the process and, if
-    /// it is `with` them, itself.
-    fn look(&mut self, pid: i32, with: bool) {
+    /// Looks now and then for files that were mapped since, in the process and its descendants.
+    fn look(&mut self, pid: i32) {
         if self.looked.elapsed() < LOOK {
             return;
         }
         self.looked = Instant::now();
-        let wanted = |member: &i32| if *member == pid { with } else { !is_fork(*member) };
+        let wanted = |member: &i32| *member == pid || !is_fork(*member);
         for member in family(pid).into_iter().filter(wanted) {
             // One that has gone meanwhile, or whose registers are taken, is not counted.
             let _ = self.set(member, Known::Late);
@@ -96,99 +78,52 @@ pub(super) fn refused(errno: Errno) -> Error {
     }
 }
 
-/// Runs `command` and counts how often each of at most four `sites` is reached. A hit takes `cost`.
+/// Hands a signal on to the command, but for those that it has got from the terminal itself. The
+/// signal, if one has come.
+pub(super) fn hand_on(pid: i32, signals: &Signals) -> Option<i32> {
+    let (signal, from_terminal) = signals.next()?;
+    if !from_terminal && let Ok(signal) = Signal::try_from(signal) {
+        let _ = kill(Pid::from_raw(pid), signal);
+    }
+    Some(signal)
+}
+
+/// Runs `command` and counts how often each place is reached.
 ///
 /// # Errors
 /// The command cannot be started; breakpoints are refused.
-pub fn of_command(
-    command: &Command,
-    sites: &[Site],
-    limits: Limits,
-    cost: Duration,
-) -> Result<Outcome> {
+pub fn of_command(command: &Command, ask: Ask<'_>) -> Result<Outcome> {
     let signals = Signals::catch()?;
     let mut child = Child::prepare(command)?;
-    let pid = Pid::from_raw(child.pid);
-    let traced = ptrace::seize(pid, ptrace::Options::PTRACE_O_TRACEEXEC).is_ok();
-    child.start()?;
-    let mut counting = Counting::new(sites, limits, cost);
-    let set = match traced {
-        true => load(pid, &signals, &mut counting),
-        // A kernel that lets nobody trace: counted from when it is seen to run.
-        false => counting.set(child.pid, Known::Late).map(|_| ()),
-    };
-    if let Err(error) = set {
-        let _ = kill(pid, Signal::SIGKILL);
-        child.reap();
-        return Err(error);
+    raise_file_limit();
+    // Needs a kernel that lets us trace our own children, and knows events that stop a thread.
+    let traced = seize(child.pid).is_ok();
+    if traced {
+        let follow = Follow::new(ask, child.pid);
+        let outcome = child.start().and_then(|()| follow.run(&mut child, &signals));
+        return ended(child, outcome);
     }
-    while !child.has_ended() {
+    child.start()?;
+    let mut counting = Counting::new(ask.sites, ask.limits, ask.cost);
+    let mut interrupted = None;
+    let mut outcome = counting.set(child.pid, Known::Late);
+    while outcome.is_ok() && !child.has_ended() {
         std::thread::sleep(TICK);
         counting.tally.tick();
-        counting.look(child.pid, true);
-        counting.hand_on(pid, &signals);
+        counting.look(child.pid);
+        interrupted = hand_on(child.pid, &signals).or(interrupted);
+        outcome = Ok(true);
     }
-    let interrupted = counting.interrupted;
-    let outcome = counting.tally.finish(interrupted);
+    ended(child, outcome.map(|_| counting.tally.finish(interrupted)))
+}
+
+/// Adds how the command ended; one that could not be counted is ended.
+fn ended(mut child: Child, outcome: Result<Outcome>) -> Result<Outcome> {
+    if outcome.is_err() {
+        let _ = kill(Pid::from_raw(child.pid), Signal::SIGKILL);
+    }
     let exit = child.reap().map(|(exit, _)| exit);
-    Ok(Outcome { exit, ..outcome })
-}
-
-/// Follows a traced command from its exec until all files are mapped, and lets it go.
-fn load(pid: Pid, signals: &Signals, counting: &mut Counting<'_>) -> Result<()> {
-    let mut set = Ok(false);
-    let mut executed = false;
-    for _ in 0..MOST_CALLS {
-        let signal = match stop_of(pid, signals, counting) {
-            Ok(WaitStatus::PtraceEvent(_, _, PTRACE_EVENT_EXEC)) => {
-                executed = true;
-                None
-            }
-            Ok(WaitStatus::Stopped(_, Signal::SIGTRAP)) => None,
-            Ok(WaitStatus::Stopped(_, signal)) => Some(signal),
-            Ok(WaitStatus::PtraceEvent(..) | WaitStatus::PtraceSyscall(_)) => None,
-            // It has ended; `reap` tells.
-            _ => return Ok(()),
-        };
-        if executed {
-            set = counting.set(pid.as_raw(), Known::Whole);
-        }
-        if executed && !matches!(set, Ok(false)) {
-            let _ = ptrace::detach(pid, signal);
-            return set.map(|_| ());
-        }
-        if ptrace::syscall(pid, signal).is_err() {
-            return Ok(());
-        }
-    }
-    // What is mapped by now is counted, the rest when it is found.
-    if stop_of(pid, signals, counting).is_ok() {
-        let _ = ptrace::detach(pid, None);
-    }
-    set.map(|_| ())
-}
-
-/// Waits for the next stop of a traced command. What is mapped already is counted meanwhile, in
-/// windows as ever, so are its children, and signals are handed on: a file may be mapped late or
-/// never, and then the command runs on between two system calls for as long as it likes.
-fn stop_of(pid: Pid, signals: &Signals, counting: &mut Counting<'_>) -> nix::Result<WaitStatus> {
-    /// Most system calls of the loader are over sooner.
-    const AT_ONCE: Duration = Duration::from_micros(200);
-    let begin = Instant::now();
-    loop {
-        match waitpid(pid, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => {}
-            other => return other,
-        }
-        if begin.elapsed() < AT_ONCE {
-            std::thread::yield_now();
-        } else {
-            std::thread::sleep(TICK);
-            counting.tally.tick();
-            counting.look(pid.as_raw(), false);
-            counting.hand_on(pid, signals);
-        }
-    }
+    outcome.map(|outcome| Outcome { exit, ..outcome })
 }
 
 /// Counts in process `pid` for `window`. A hit takes `cost`.

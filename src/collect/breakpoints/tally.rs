@@ -185,6 +185,7 @@ impl Tally {
         Outcome {
             counted: self.turns.iter().map(|t| t.counted).collect(),
             together: self.together,
+            sampled: Vec::new(),
             wall: self.begin.elapsed(),
             interrupted,
             exit: None,

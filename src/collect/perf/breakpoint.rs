@@ -8,6 +8,13 @@ use super::events::errno;
 use nix::errno::Errno;
 use perf_event::events::Breakpoint as Kind;
 use perf_event::{Builder, Counter};
+use std::os::fd::AsRawFd;
+
+// PERF_EVENT_IOC_PERIOD of linux/perf_event.h.
+nix::ioctl_write_ptr!(set_period, b'$', 4, u64);
+
+/// Hits that nobody lives to see: a period without stops.
+const NEVER: u64 = 1 << 62;
 
 /// Most breakpoints of a task at once.
 pub const MOST: usize = 4;
@@ -35,6 +42,31 @@ impl Breakpoint {
             }
             other => other.map(Self),
         }
+    }
+
+    /// Counts how often this thread alone reaches `address` in user mode, and stops the thread with
+    /// a SIGTRAP whenever [`Breakpoint::stop_after`] says so: whoever opens it must trace the thread
+    /// and keep that signal from it. A thread that becomes another program is left.
+    ///
+    /// # Errors
+    /// What the kernel answers: `ENOSPC` where the debug registers are in use, `EINVAL` before
+    /// Linux 5.13, which has no such signal.
+    pub fn open_stopping(thread: i32, address: u64) -> Result<Self, Errno> {
+        let mut builder = Builder::new(Kind::execute(address));
+        builder.attrs_mut().set_remove_on_exec(1);
+        builder.attrs_mut().set_sigtrap(1);
+        builder.observe_pid(thread).any_cpu().enabled(true).sample_period(NEVER);
+        builder.exclude_kernel(true).exclude_hv(true);
+        builder.build().map_err(errno).map(Self)
+    }
+
+    /// The thread stops after so many more hits, and again after each time as many. Exact of a
+    /// thread that is stopped now; of one that runs only for 1.
+    pub fn stop_after(&self, hits: u64) {
+        let hits = hits.clamp(1, NEVER);
+        // SAFETY: the kernel reads one word from where the pointer points. An event that has gone
+        // stops nobody.
+        let _ = unsafe { set_period(self.0.as_raw_fd(), &raw const hits) };
     }
 
     /// Starts it and those inherited from it. One that cannot start has gone.

@@ -124,6 +124,10 @@ impl Child {
         let ended = loop {
             // SAFETY: both pointers are valid for the call.
             let got = unsafe { libc::wait4(self.pid, &mut status, 0, &mut usage) };
+            if got == self.pid && libc::WIFSTOPPED(status) {
+                // One that is traced.
+                continue;
+            }
             if got == self.pid {
                 break Some((exit(status), used(&usage)));
             }
@@ -147,7 +151,10 @@ impl Child {
         // SAFETY: the pointer is valid for the call; WNOWAIT leaves the child to be reaped.
         let got = unsafe { libc::waitid(libc::P_PID, self.pid as libc::id_t, &mut info, options) };
         // SAFETY: waitid filled it, or left it zero.
-        got != 0 || unsafe { info.si_pid() } == self.pid
+        let told = unsafe { info.si_pid() } == self.pid;
+        // Of a child that is traced, stops are told whether asked for or not.
+        let ended = [libc::CLD_EXITED, libc::CLD_KILLED, libc::CLD_DUMPED];
+        got != 0 || (told && ended.contains(&info.si_code))
     }
 }
 

@@ -116,6 +116,21 @@ impl Kernel for Live {
         if all.is_empty() { Err(Errno::ESRCH) } else { Ok(all) }
     }
 
+    fn switches(&mut self, tasks: &[i32]) -> Vec<(i32, u64)> {
+        let mut found = std::collections::BTreeMap::new();
+        for task in tasks {
+            if found.contains_key(task) {
+                continue;
+            }
+            for thread in Kernel::threads(self, *task).unwrap_or_default() {
+                let path = format!("/proc/{task}/task/{thread}/status");
+                let status = std::fs::read_to_string(path).unwrap_or_default();
+                found.extend(super::software::switches(&status).map(|number| (thread, number)));
+            }
+        }
+        found.into_iter().collect()
+    }
+
     fn busy(&mut self, cpus: &[u32]) -> Option<Duration> {
         let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
         let stat = std::fs::read_to_string("/proc/stat").ok()?;

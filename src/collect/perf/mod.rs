@@ -13,6 +13,7 @@
 //! | `result.rs` | readings → [`crate::counts::Counts`] |
 //! | `software.rs` | software events and wait4 |
 //! | `breakpoint.rs` | execute breakpoints |
+//! | `trace.rs` | traced threads: their stops, and how they go on |
 //! | `sampled.rs`, `ring.rs` | events that write records, and the rings they write them into |
 //! | `events.rs`, `live.rs`, `child.rs`, `signals.rs`, `clock.rs` | the real kernel; with the two above the only `unsafe` |
 
@@ -34,6 +35,7 @@ mod run;
 mod sampled;
 mod signals;
 mod software;
+mod trace;
 
 pub use breakpoint::{Breakpoint, MOST as MOST_BREAKPOINTS};
 pub(crate) use child::Child;
@@ -47,6 +49,7 @@ pub(crate) use open::code;
 pub use ring::Ring;
 pub use sampled::{FORMAT_LOST, Opening, Rate, Sampled, Whose};
 pub use signals::Signals;
+pub use trace::{Go, Stop, go, release, seize, stop};
 
 use super::kernel::Kernel;
 use super::sampling::{Alone, Companion};

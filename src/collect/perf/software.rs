@@ -9,6 +9,7 @@ use crate::collect::Software;
 use crate::collect::kernel::{Event, Handle, Kernel, Subject, Usage};
 use crate::machine::Encoding;
 use crate::quantity::{Measured, Missing};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Our software events, by their numbers in linux/perf_event.h.
@@ -32,6 +33,10 @@ pub struct Counters {
     whole: Vec<u32>,
     user_only: bool,
     denied: Option<String>,
+    /// Whose context switches /proc tells instead.
+    tasks: Vec<i32>,
+    /// Context switches of each thread when it was last seen, where the event may not count them.
+    switched: BTreeMap<i32, u64>,
 }
 
 /// Totals since counting started; `None` where nothing could be opened.
@@ -56,7 +61,17 @@ impl Counters {
         let user_only = opened.exclude_kernel;
         let whole = |s: &Spot| s.cpu.filter(|_| s.subject == Subject::Everyone);
         let whole = places.spots.iter().filter_map(whole).collect();
-        Self { handles, words: Vec::new(), by_cpu: places.by_cpu, whole, user_only, denied }
+        let (words, by_cpu, switched) = (Vec::new(), places.by_cpu, BTreeMap::new());
+        let mut all =
+            Self { handles, words, by_cpu, whole, user_only, denied, switched, tasks: Vec::new() };
+        if (user_only || !any) && !by_cpu {
+            let task = |s: &Spot| match s.subject {
+                Subject::Task(task) => Some(task),
+                _ => None,
+            };
+            all.tasks = places.spots.iter().filter_map(task).collect();
+        }
+        all
     }
 
     /// Whether none of them could be opened for lack of permission.
@@ -88,7 +103,18 @@ impl Counters {
             let busy = kernel.busy(&self.whole);
             totals[0] = busy.and_then(|time| u64::try_from(time.as_nanos()).ok());
         }
+        if !self.tasks.is_empty() {
+            totals[1] = self.switches(kernel);
+        }
         totals
+    }
+
+    /// Switches so far of every thread seen; those that have ended as they were last seen.
+    fn switches(&mut self, kernel: &mut dyn Kernel) -> Option<u64> {
+        for (thread, switches) in kernel.switches(&self.tasks) {
+            self.switched.insert(thread, switches);
+        }
+        (!self.switched.is_empty()).then(|| self.switched.values().sum())
     }
 
     /// Closes them.
@@ -131,6 +157,12 @@ impl Counters {
                 delta(at)
             }
         };
+        // wait4 tells all of a command that has ended; /proc what its threads have had so far.
+        let switches = or(kernel_side(1), |u| u.context_switches as f64);
+        let switches = switches.or_else(|why| match (self.tasks.is_empty(), after[1]) {
+            (false, Some(_)) => delta(1),
+            _ => Err(why),
+        });
         let clock = match (self.whole.is_empty(), before[0], after[0]) {
             (true, ..) => delta(0),
             (false, Some(b), Some(a)) => Ok(a.saturating_sub(b) as f64),
@@ -144,12 +176,22 @@ impl Counters {
             wall,
             task_clock: or(clock, |u| u.cpu_seconds),
             task_clock_error: (!self.whole.is_empty()).then(|| tick_error(self.whole.len())),
-            context_switches: or(kernel_side(1), |u| u.context_switches as f64),
+            context_switches: switches,
             migrations: kernel_side(2),
             page_faults: or(delta(3), |u| u.page_faults as f64),
             major_faults: or(delta(4), |u| u.major_faults as f64),
         }
     }
+}
+
+/// Context switches of one thread, of its own will and not, by /proc/PID/task/TID/status
+/// (proc_pid_status(5)).
+pub fn switches(status: &str) -> Option<u64> {
+    let field = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?;
+        line.trim().parse().ok()
+    };
+    field("voluntary_ctxt_switches")?.checked_add(field("nonvoluntary_ctxt_switches")?)
 }
 
 fn open_at(kernel: &mut dyn Kernel, spot: &Spot, template: &Event) -> [Option<Handle>; COUNT] {
@@ -207,6 +249,13 @@ mod tests {
         assert_eq!(busy(stat, &[0, 10], 100), Some(Duration::from_millis(1400)));
         assert_eq!(busy(stat, &[2], 100), None);
         assert_eq!(busy("", &[0], 100), None);
+    }
+
+    #[test]
+    fn switches_of_both_kinds_are_told() {
+        let status = "Name:\ta\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
+        assert_eq!(switches(status), Some(695));
+        assert_eq!(switches("Name:\ta\n"), None);
     }
 
     #[test]
