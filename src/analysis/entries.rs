@@ -8,14 +8,16 @@ mod clock;
 mod estimate;
 
 use super::plausible::contradiction;
-use crate::collect::breakpoints::{Ask, Limits, Outcome, Site, cost, of_command, of_process};
-use crate::collect::perf::MOST_BREAKPOINTS;
+use crate::collect::breakpoints::{
+    Ask, Limits, Outcome, Site, Spoiled, cost, of_command, of_process,
+};
+use crate::collect::perf::{MOST_BREAKPOINTS, Signals};
 use crate::collect::{Command, Exit as Ended, Target};
 use crate::error::{Error, Result};
 use crate::profile::hot::{HotBlock, Profile};
 use crate::report::{Exit, Report};
 use clock::Clock;
-use estimate::{Entries, rate, strides, whole};
+use estimate::{Entries, Plan, TOO_HOT, gains, plans, rate, whole};
 use std::time::{Duration, Instant};
 
 /// Whom to count.
@@ -39,8 +41,9 @@ const GOOD: f64 = 0.03;
 /// What the windows of such a run may take, in times of the first run's time; and at least and at
 /// most, in seconds.
 const PLANNED: (f64, f64, f64) = (1.0, 2.0, 30.0);
-/// What hits of a place without a colder one around it may take, in times of the first run's time.
-const ALONE: f64 = 4.0;
+/// What hits of a place without a colder one around it may take, in times of the first run's time,
+/// and at most, in seconds. Generous: what is entered once a microsecond is told by it.
+const ALONE: (f64, f64) = (10.0, 60.0);
 /// Windows that a run as long as the first one has of a place that cannot be counted throughout.
 const WINDOWS: f64 = 60.0;
 
@@ -89,9 +92,12 @@ pub fn enter(
             Err(why) => report.blocks[row].entries_how = Some(format!("not counted: {why}")),
         }
     }
-    let (runs, interrupted) = count(report, &mut wanted, ask, cost, progress)?;
+    // To the end: what was found is not lost by a signal that comes between two runs.
+    let signals = Signals::catch()?;
+    let (runs, mut interrupted) = count(report, &mut wanted, (ask, cost), &signals, progress)?;
     report.notes.push(overhead(report, ask, &runs, cost));
     let clock = Clock::of(report, profile)?;
+    interrupted = interrupted.or(signals.next().map(|(signal, _)| signal));
     if let (Some(note), true) = (clock.note(), wanted.iter().any(|w| w.done.is_some())) {
         report.notes.push(note);
     }
@@ -136,22 +142,23 @@ fn sites(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Vec<Sit
 fn count(
     report: &mut Report,
     wanted: &mut [Wanted],
-    ask: &CountAsk,
-    cost: Duration,
+    (ask, cost): (&CountAsk, Duration),
+    signals: &Signals,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<(Vec<Duration>, Option<i32>)> {
     let mut limits = Limits::default();
     if let (CountAsk::Command(_), Some(duration)) = (ask, report.duration) {
         limits.pause = limits.pause.min(Duration::from_secs_f64(duration.max(0.0) / WINDOWS));
     }
-    let alone = ALONE * report.duration.unwrap_or(0.0) / cost.as_secs_f64().max(1e-7);
-    limits.alone = limits.alone.max(alone.min(1e9) as u64);
+    let alone = (ALONE.0 * report.duration.unwrap_or(0.0)).min(ALONE.1);
+    limits.alone = limits.alone.max((alone / cost.as_secs_f64().max(1e-7)) as u64);
     let begin = Instant::now();
     let enough = MOST_TIMES * report.duration.unwrap_or(0.0) + MOST_TIME;
     let all = wanted.len();
     let mut pending: Vec<usize> = (0..all).collect();
     let (mut walls, mut interrupted) = (Vec::new(), None);
-    let mut planned: Option<Vec<Option<u64>>> = None;
+    let mut planned: Option<Vec<(Site, u64)>> = None;
+    let mut too_hot = Vec::new();
     let planned_time = PLANNED.0 * report.duration.unwrap_or(0.0);
     limits.turns = Duration::from_secs_f64(planned_time.clamp(PLANNED.1, PLANNED.2));
     for _ in 0..MOST_RUNS {
@@ -162,16 +169,21 @@ fn count(
         let (taken, sites) = turn(wanted, &pending);
         let around = around(wanted, &taken, &sites);
         let again = planned.take();
-        let strides_now = again.clone().unwrap_or_default();
+        let stride = |site: &Site| {
+            let strides = again.as_ref()?;
+            strides.iter().find(|(of, _)| of == site).map(|(_, stride)| *stride)
+        };
+        let strides_now: Vec<Option<u64>> = sites.iter().map(stride).collect();
         let ask_now = Ask { sites: &sites, around: &around, strides: &strides_now, limits, cost };
         let outcome = match ask {
-            CountAsk::Command(command) => of_command(command, ask_now)?,
-            CountAsk::Process(pid) => of_process(*pid, &sites, (limits, cost), WINDOW)?,
+            CountAsk::Command(command) => of_command(command, ask_now, signals)?,
+            CountAsk::Process(pid) => of_process(*pid, &sites, (limits, cost), WINDOW, signals)?,
         };
         walls.push(outcome.wall);
         interrupted = outcome.interrupted;
         let short = cut_short(report, &outcome);
-        let mut good = true;
+        let next = plans(&outcome, limits.turns.as_secs_f64(), cost.as_secs_f64());
+        let mut worth_another = false;
         for &at in &taken {
             let want = &mut wanted[at];
             let place = |site: &Site| sites.iter().position(|s| s == site);
@@ -182,8 +194,11 @@ fn count(
                 CountAsk::Process(_) => rate(&outcome, &places),
             };
             let error = |e: &Entries| e.error.unwrap_or(0.0);
-            let block = places.first().and_then(|at| outcome.sampled.get(*at)?.as_ref());
-            good &= block.is_none() || found.as_ref().is_ok_and(|e| error(e) <= GOOD);
+            let is_sampled = |at: &&usize| outcome.sampled.get(**at).is_some_and(Option::is_some);
+            let is_good = found.as_ref().is_ok_and(|e| error(e) <= GOOD);
+            if let Some(block) = places.first().filter(is_sampled) {
+                worth_another |= !is_good && gains(&outcome, *block, &next);
+            }
             match found {
                 Ok(entries) => {
                     let better = want.done.as_ref().is_none_or(|d| error(&entries) < error(d));
@@ -197,12 +212,21 @@ fn count(
         if interrupted.is_some() {
             break;
         }
-        if good || short.is_some() || again.is_some() {
+        if !worth_another || short.is_some() || again.is_some() {
             pending.retain(|at| !taken.contains(at));
         } else {
-            let (seconds, cost) = (limits.turns.as_secs_f64(), cost.as_secs_f64());
-            planned = Some(strides(&outcome, seconds, cost));
+            let of_site =
+                |(site, plan): (&Site, &Option<Plan>)| Some((site.clone(), (*plan)?.stride));
+            planned = Some(sites.iter().zip(&next).filter_map(of_site).collect());
         }
+        too_hot.extend(lost(&outcome, &sites));
+        pending.retain(|&at| {
+            let helps = leave_out(&mut wanted[at].sites, &too_hot);
+            if !helps && wanted[at].done.is_none() {
+                report.blocks[wanted[at].row].entries_how = Some(TOO_HOT.to_owned());
+            }
+            helps
+        });
     }
     progress(all, all);
     Ok((walls, interrupted))
@@ -225,6 +249,23 @@ fn cut_short(report: &Report, outcome: &Outcome) -> Option<String> {
     (!same).then(|| {
         "not counted: a further run of the command ended otherwise than the first".to_owned()
     })
+}
+
+/// Places that were entered too often to be counted, and so are of no use to any block.
+fn lost(outcome: &Outcome, sites: &[Site]) -> Vec<Site> {
+    let spoiled = |at: usize| outcome.sampled.get(at)?.as_ref()?.spoiled;
+    let is_lost = |at: usize| matches!(spoiled(at), Some(Spoiled::Alone | Spoiled::Clock));
+    (0..sites.len()).filter(|at| is_lost(*at)).map(|at| sites[at].clone()).collect()
+}
+
+/// Leaves those places out of a block's. Whether it can still be counted.
+fn leave_out(sites: &mut Vec<Site>, lost: &[Site]) -> bool {
+    let before = sites.len();
+    let block = sites.first().cloned();
+    sites.retain(|site| Some(site) == block.as_ref() || !lost.contains(site));
+    let was_left_alone = sites.len() == 1 && before > 1;
+    let is_lost = sites.len() == 1 && block.is_some_and(|b| lost.contains(&b));
+    !was_left_alone && !is_lost
 }
 
 /// The first of the pending blocks with all that is around it, and what else finds room.

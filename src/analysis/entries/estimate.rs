@@ -4,6 +4,12 @@ use super::WINDOW;
 use crate::analysis::ratio::{carried, scaled};
 use crate::collect::breakpoints::{Counted, Known, Outcome, Sampled, Spoiled, turns_at_once};
 
+/// Of a block without a clock that can be counted.
+pub(super) const TOO_HOT: &str = "not known: too many entries to count them all, and the colder \
+    place around it was entered too often to be counted, too: counting was given up early";
+/// A further run is worth its time if the error is to be so many times smaller.
+const GAIN: f64 = 1.5;
+
 /// How often a block is entered.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entries {
@@ -82,9 +88,10 @@ fn by_turns(outcome: &Outcome, block: usize, sampled: &Sampled) -> Result<Entrie
                  tell the rest by"
                     .to_owned()
             }
+            Some(Spoiled::Clock) => TOO_HOT.to_owned(),
             None if turned(outcome, sampled.clock).is_none() => {
-                "not known: too many entries to count them all, and the colder place around it was \
-                 entered too often to be counted, too"
+                "not known: too many entries to count them all, and how often the colder place \
+                 around it was entered is not known either"
                     .to_owned()
             }
             None => format!(
@@ -104,9 +111,47 @@ fn by_turns(outcome: &Outcome, block: usize, sampled: &Sampled) -> Result<Entrie
     Ok(Entries { count, error: Some(error), how })
 }
 
-/// Of how many entries of each place one window is to be, in a run whose windows may take `seconds`
-/// in all, each hit `cost` seconds; by what an earlier run told.
-pub(super) fn strides(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<u64>> {
+/// What a run's windows of one clock are to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Plan {
+    /// Entries of the clock for each window.
+    pub stride: u64,
+    /// Windows.
+    pub number: f64,
+    /// Turns of a window.
+    turns: u64,
+}
+
+/// Whether a run as planned would tell much better how often a block is entered than the one whose
+/// outcome this is.
+///
+/// An error falls as the root of the number of turns that were looked into (strata are no wider than
+/// they were), for each clock on the way by itself.
+pub(super) fn gains(outcome: &Outcome, block: usize, plans: &[Option<Plan>]) -> bool {
+    /// Error of a place with too few windows to tell one.
+    const UNKNOWN: f64 = 1.0;
+    let (mut now, mut then) = (0.0, 0.0);
+    let mut at = block;
+    for _ in 0..outcome.counted.len() {
+        let Some(sampled) = of_turns(outcome, at) else { break };
+        let Some(plan) = plans.get(sampled.clock).copied().flatten() else { return false };
+        if sampled.spoiled.is_some() {
+            return false;
+        }
+        let clock = sampled.first.1 as f64 + plan.number * plan.stride as f64;
+        let error = carried(sampled, (clock, 0.0)).map_or(UNKNOWN, |(_, error)| error);
+        let looked: u64 = sampled.windows.iter().map(|w| w.turns).sum();
+        let square = error * error;
+        now += square;
+        then += square * looked.max(1) as f64 / (plan.number * plan.turns as f64).max(1.0);
+        at = sampled.clock;
+    }
+    outcome.counted[at].known == Known::Whole && now >= GAIN * GAIN * then
+}
+
+/// What a run is to be whose windows may take `seconds` in all, each hit `cost` seconds; by what an
+/// earlier run told.
+pub(super) fn plans(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<Plan>> {
     /// More windows than these tell little more.
     const MOST: f64 = 400.0;
     /// Fewer tell nothing, and may cost some more to have.
@@ -131,10 +176,8 @@ pub(super) fn strides(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<
             let left = match of_turns(outcome, at) {
                 None => outcome.counted[at].hits.saturating_sub(one.first.1) as f64,
                 Some(own) => {
-                    let Some((windows, turns)) = found[own.clock].map(|(_, w, t)| (w, t)) else {
-                        continue;
-                    };
-                    windows * turns as f64 * each(own)
+                    let Some::<Plan>(plan) = found[own.clock] else { continue };
+                    plan.number * plan.turns as f64 * each(own)
                 }
             };
             let hits: f64 = of.iter().map(|s| each(s)).sum();
@@ -143,10 +186,10 @@ pub(super) fn strides(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<
             let number = (seconds / clocks / window).max(LEAST.min(AT_LEAST / window));
             let number = number.clamp(1.0, MOST);
             let stride = ((left / number) as u64).max(turns);
-            found[at] = Some((stride, left / stride as f64, turns));
+            found[at] = Some(Plan { stride, number: left / stride as f64, turns });
         }
     }
-    found.into_iter().map(|f| f.map(|(stride, ..)| stride)).collect()
+    found
 }
 
 fn too_often(counted: Counted) -> String {
@@ -285,9 +328,37 @@ mod tests {
             ..Outcome::default()
         };
         // By hand: 2 s / (500 × 10 µs + 0.1 ms) = 392.2; 200,000 / 392.2 = 510.
-        assert_eq!(strides(&outcome, 2.0, 1e-5), vec![None, Some(510)]);
+        let planned = plans(&outcome, 2.0, 1e-5);
+        let strides: Vec<_> = planned.iter().map(|p| p.map(|p| p.stride)).collect();
+        assert_eq!(strides, vec![None, Some(510)]);
         // 50,000 + 200,000 × 500.
         let entries = whole(&outcome, &[0, 1]).expect("known");
         assert_eq!((entries.count, entries.error), (100_050_000.0, Some(0.0)));
+    }
+
+    /// 20 windows of one turn, 400 and 600 hits in turn. Twice the time is not worth another run
+    /// (the root of 2 is less than 1.5), nine times is.
+    #[test]
+    fn a_second_run_is_made_only_where_it_tells_much_more() {
+        let counted = |hits, known| Counted { hits, known, ..Counted::default() };
+        let window =
+            |at: u64| Window { hits: 400 + 200 * (at % 2), turns: 1, size: 500, weight: 1.0 };
+        let windows = (0..20).map(window).collect();
+        let sampled = Sampled { clock: 1, first: (0, 0), windows, spoiled: None };
+        let mut outcome = Outcome {
+            counted: vec![counted(10_000, Known::Windows), counted(10_000, Known::Whole)],
+            sampled: vec![Some(sampled), None],
+            ..Outcome::default()
+        };
+        let plan = |number: f64| {
+            let stride = (10_000.0 / number) as u64;
+            vec![None, Some(Plan { stride, number, turns: 1 })]
+        };
+        assert!(!gains(&outcome, 0, &plan(40.0)) && gains(&outcome, 0, &plan(180.0)));
+        // One that lost its clock is told no better by any number of windows.
+        if let Some(sampled) = &mut outcome.sampled[0] {
+            sampled.spoiled = Some(Spoiled::Clock);
+        }
+        assert!(!gains(&outcome, 0, &plan(180.0)));
     }
 }

@@ -88,19 +88,18 @@ pub(super) fn hand_on(pid: i32, signals: &Signals) -> Option<i32> {
     Some(signal)
 }
 
-/// Runs `command` and counts how often each place is reached.
+/// Runs `command` and counts how often each place is reached, until a signal ends it.
 ///
 /// # Errors
 /// The command cannot be started; breakpoints are refused.
-pub fn of_command(command: &Command, ask: Ask<'_>) -> Result<Outcome> {
-    let signals = Signals::catch()?;
+pub fn of_command(command: &Command, ask: Ask<'_>, signals: &Signals) -> Result<Outcome> {
     let mut child = Child::prepare(command)?;
     raise_file_limit();
     // Needs a kernel that lets us trace our own children, and knows events that stop a thread.
     let traced = seize(child.pid).is_ok();
     if traced {
         let follow = Follow::new(ask, child.pid);
-        let outcome = child.start().and_then(|()| follow.run(&mut child, &signals));
+        let outcome = child.start().and_then(|()| follow.run(&mut child, signals));
         return ended(child, outcome);
     }
     child.start()?;
@@ -111,7 +110,7 @@ pub fn of_command(command: &Command, ask: Ask<'_>) -> Result<Outcome> {
         std::thread::sleep(TICK);
         counting.tally.tick();
         counting.look(child.pid);
-        interrupted = hand_on(child.pid, &signals).or(interrupted);
+        interrupted = hand_on(child.pid, signals).or(interrupted);
         outcome = Ok(true);
     }
     ended(child, outcome.map(|_| counting.tally.finish(interrupted)))
@@ -135,8 +134,8 @@ pub fn of_process(
     sites: &[Site],
     (limits, cost): (Limits, Duration),
     window: Duration,
+    signals: &Signals,
 ) -> Result<Outcome> {
-    let signals = Signals::catch()?;
     let mut counting = Counting::new(sites, limits, cost);
     counting.set(pid, Known::Late)?;
     let begin = Instant::now();

@@ -31,6 +31,8 @@ pub enum Spoiled {
     Alone,
     /// One turn took too many hits to be counted to its end: so many.
     Long(u64),
+    /// The colder place is spoiled itself.
+    Clock,
 }
 
 /// A place in turns of a colder one.
@@ -56,8 +58,18 @@ pub const LONGEST: Duration = Duration::from_secs(2);
 const MOST_HITS: f64 = 5_000.0;
 /// Hits of a turn that cannot be counted in windows often enough to tell anything.
 const MOST_OF_TURN: u64 = 20_000;
-/// Part of the time that windows take where nothing is known of the run beforehand.
+/// Part of the program's own time that windows take where nothing is known of the run beforehand.
 const SHARE: f64 = 1.0 / 6.0;
+/// The same, of the time that counting the clock takes: where that is long, windows cost little more.
+const SHARE_OF_CLOCK: f64 = 1.0;
+/// Turns that the start of a run counts for, in windows, in what is expected of the next one: it is
+/// seldom like the rest.
+const START: f64 = 4.0;
+
+/// Seconds that windows may be over what they may take.
+const SLACK: f64 = 0.1;
+/// Most times that strata grow where windows took too long.
+const MOST_OVER: f64 = 8.0;
 
 /// Turns of a window, where each has so many hits.
 pub fn turns_at_once(hits_each: f64) -> u64 {
@@ -126,7 +138,8 @@ pub struct Turns {
     allowed: Duration,
     /// For each place that is too hot.
     pub sampled: Vec<Option<Sampled>>,
-    /// For each clock: hits of the places that it is the clock of, and turns with them.
+    /// For each clock: hits of the places that it is the clock of, and turns with them, in windows
+    /// and as if in a few at the start.
     seen: Vec<(f64, f64)>,
     seeds: u64,
 }
@@ -167,8 +180,12 @@ impl Turns {
         let first = (ended[hot], ended[at]);
         self.sampled[hot] = Some(Sampled { clock: at, first, windows: Vec::new(), spoiled });
         if clock.is_some() {
-            self.seen[at].0 += hits[hot] as f64;
-            self.seen[at].1 = hits[at] as f64;
+            // Places are left one by one, after unlike numbers of turns.
+            let turns = self.seen[at].1.max(START);
+            self.seen[at].0 += hits[hot] as f64 / hits[at].max(1) as f64 * turns;
+            self.seen[at].1 = turns;
+        } else {
+            self.spoil_with(hot);
         }
         for marks in threads {
             let Some(mark) = marks[hot].as_mut() else { continue };
@@ -293,9 +310,12 @@ impl Turns {
         let time = clock.since.elapsed().saturating_sub(clock.spent).as_secs_f64();
         let is_sampled = self.sampled[at].is_some();
         let per_turn = if outside == 0 || is_sampled { self.cost } else { time / outside as f64 };
-        let share = if is_sampled { 1.0 } else { SHARE };
+        let own = (per_turn - self.cost).max(0.0);
+        let may_take = (SHARE * own + SHARE_OF_CLOCK * per_turn.min(self.cost)).max(1e-7);
         let window = number as f64 * each * self.cost + STOPS;
-        let size = number as f64 + window / (share * per_turn.max(1e-6));
+        // What windows took more than they were to is saved on the next ones.
+        let over = clock.spent.as_secs_f64() / (may_take * outside.max(1) as f64 + SLACK);
+        let size = number as f64 + window / may_take * over.clamp(1.0, MOST_OVER);
         (size.min(1e15) as u64, number)
     }
 
@@ -355,11 +375,18 @@ impl Turns {
         counts
     }
 
-    /// Ends what takes too long. A thread that waits for something costs nothing meanwhile.
+    /// Ends what takes too long, or is in vain. A thread that waits for something costs nothing
+    /// meanwhile.
     pub fn look(&mut self, marks: &mut Marks) {
         let most = (0.5 * LONGEST.as_secs_f64() / self.cost) as u64;
         for at in 0..marks.len() {
             let Some(mark) = marks[at].as_mut() else { continue };
+            if self.sampled[at].as_ref().is_some_and(|s| s.spoiled.is_some()) {
+                mark.leaving = None;
+                mark.clock = None;
+                mark.set(false);
+                continue;
+            }
             if let Some((since, from)) = mark.leaving
                 && since.elapsed() > LONGEST
             {
@@ -389,6 +416,21 @@ impl Turns {
         if let Some(sampled) = &mut self.sampled[hot] {
             sampled.spoiled.get_or_insert(Spoiled::Long(hits));
         }
+        self.spoil_with(hot);
+    }
+
+    /// Place `lost` is of no use as a clock: nor is what is counted by it.
+    fn spoil_with(&mut self, lost: usize) {
+        let mut all = vec![lost];
+        while let Some(lost) = all.pop() {
+            for (at, sampled) in self.sampled.iter_mut().enumerate() {
+                let Some(sampled) = sampled else { continue };
+                if at != lost && sampled.clock == lost && sampled.spoiled.is_none() {
+                    sampled.spoiled = Some(Spoiled::Clock);
+                    all.push(at);
+                }
+            }
+        }
     }
 }
 
@@ -402,5 +444,32 @@ fn open(marks: &mut Marks, at: usize, members: &[usize], clock: &mut Clocked) {
         mark.closing = false;
         mark.set(true);
         clock.from.push((hot, mark.count()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::breakpoints::{Limits, Site};
+
+    /// A loop within a loop within a function: when the function itself was entered too often, no
+    /// windows are made for the loops any more.
+    #[test]
+    fn what_has_lost_its_clock_is_given_up() {
+        let sites = [0, 1, 2].map(|offset| Site { path: "/bin/true".to_owned(), offset });
+        let around = [vec![1, 2], vec![2], vec![]];
+        let cost = Duration::from_micros(5);
+        let ask =
+            Ask { sites: &sites, around: &around, strides: &[], limits: Limits::default(), cost };
+        let mut turns = Turns::new(&ask);
+        let (none, ended) = (std::iter::empty::<&mut Marks>, [0; 3]);
+        turns.leave(0, (&[50_000, 100, 1], &ended), none());
+        turns.leave(1, (&[60_000, 50_000, 30_000], &ended), none());
+        assert_eq!((turns.members(1), turns.members(2)), (vec![0], vec![1]));
+        turns.leave(2, (&[60_000, 50_000, 2_000_000], &ended), none());
+        let why: Vec<_> =
+            turns.sampled.iter().map(|s| s.as_ref().and_then(|s| s.spoiled)).collect();
+        assert_eq!(why, [Some(Spoiled::Clock), Some(Spoiled::Clock), Some(Spoiled::Alone)]);
+        assert!((0..3).all(|at| turns.members(at).is_empty()));
     }
 }
