@@ -6,7 +6,7 @@
 //! of several batches are in, for the long and the short run by itself; the others are told as
 //! modes.
 
-use super::state::{Nearness, Run, State, fastest};
+use super::state::{DOUBT, Nearness, Run, State, fastest};
 use super::stats::{median, modes};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,8 +14,6 @@ use std::hash::{DefaultHasher, Hasher};
 
 /// A state with less than this share of the rounds is rare.
 const RARE: f64 = 0.25;
-/// How far states met too seldom to be believed may put a result in doubt, as a share.
-const DOUBT: f64 = 0.1;
 
 /// A result that may lie further off than this, as a share, is worth more passes.
 const PRECISE: f64 = 0.015;
