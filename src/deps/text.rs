@@ -1,6 +1,6 @@
 //! The document as text: the code with arrows beside it, then everything by name.
 
-use super::document::{Cycle, Dependency, Document};
+use super::document::{Dependency, Document};
 use super::lanes::{Arrow, Signs, gutter, lanes};
 use super::{Kind, Order, Overlap};
 use std::fmt::Write as _;
