@@ -224,11 +224,9 @@ impl<'a> Follow<'a> {
     fn read(&mut self) {
         let hits = self.hits();
         for at in 0..hits.len() {
-            let most = match self.turns.is_alone(at, &hits) {
-                true => self.ask.limits.alone,
-                false => self.ask.limits.first,
-            };
-            if hits[at] >= most && self.turns.sampled[at].is_none() {
+            if hits[at] >= self.turns.most(at, &hits, &self.ask.limits)
+                && self.turns.sampled[at].is_none()
+            {
                 let threads = self.threads.values_mut().map(|t| &mut t.marks);
                 self.turns.leave(at, (&hits, &self.ended), threads);
             }

@@ -5,9 +5,9 @@
 //! [`Walk`] alone. A clock that becomes too hot itself is counted in windows of its own clock,
 //! and its walk goes through those of its entries that are counted.
 
-use super::Ask;
 use super::run::TICK;
 use super::walk::{Open, Step, Walk};
+use super::{Ask, Limits};
 use crate::collect::perf::Breakpoint;
 use std::time::{Duration, Instant};
 
@@ -58,6 +58,8 @@ pub const LONGEST: Duration = Duration::from_secs(2);
 const MOST_HITS: f64 = 5_000.0;
 /// Hits of a turn that cannot be counted in windows often enough to tell anything.
 const MOST_OF_TURN: u64 = 20_000;
+/// Part of what a place without a clock may cost that one may whose clock's turns are as long.
+const SHARE_OF_ALONE: f64 = 0.4;
 /// Part of the program's own time that windows take where nothing is known of the run beforehand.
 const SHARE: f64 = 1.0 / 6.0;
 /// The same, of the time that counting the clock takes: where that is long, windows cost little more.
@@ -200,11 +202,15 @@ impl Turns {
         }
     }
 
-    /// Whether no colder place with turns that can be counted is around one, after so many `hits`
-    /// of all.
-    pub fn is_alone(&self, at: usize, hits: &[u64]) -> bool {
-        let helps = |c: &usize| hits[*c] > 1 && hits[at] / hits[*c] <= MOST_OF_TURN;
-        !self.around[at].iter().any(helps)
+    /// Hits after which a place is too hot, after so many `hits` of all.
+    pub fn most(&self, at: usize, hits: &[u64], limits: &Limits) -> u64 {
+        let turns = |c: &usize| (hits[*c] > 1).then(|| hits[at] / hits[*c]);
+        match self.around[at].iter().filter_map(turns).min() {
+            Some(turns) if turns <= MOST_OF_TURN => limits.first,
+            // Few windows are better than none, and cost less than all of it.
+            Some(_) => ((limits.alone as f64 * SHARE_OF_ALONE) as u64).max(limits.first),
+            None => limits.alone,
+        }
     }
 
     /// The coldest place around whose turns can be afforded, or else the nearest.
@@ -450,7 +456,7 @@ fn open(marks: &mut Marks, at: usize, members: &[usize], clock: &mut Clocked) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collect::breakpoints::{Limits, Site};
+    use crate::collect::breakpoints::Site;
 
     /// A loop within a loop within a function: when the function itself was entered too often, no
     /// windows are made for the loops any more.
