@@ -28,6 +28,8 @@ const MEASURED: f64 = 1.03;
 /// The same of the pipeline's width, which has none: of 9 measurements of 3 blocks that fill it, the
 /// high end was never below 0.999 of it.
 const ARITHMETIC: f64 = 1.015;
+/// Passes that lie this far below the rest were in another state of the front end.
+const WIDE: f64 = 0.80;
 /// How close a bound must come to the throughput to explain it.
 const EXPLAINS: f64 = 0.95;
 
@@ -111,8 +113,8 @@ impl Profiler {
         Ok(None)
     }
 
-    /// The front end has slow states that last for a while. A skeleton slower than its block was in
-    /// one of them and is measured again; the lowest counts.
+    /// The front end has slow states that last for a while. A skeleton slower than its block, or much
+    /// slower at one time than at another, was in one of them and is measured again; the lowest counts.
     fn lowest_front_end(
         &mut self,
         block: &Block,
@@ -127,7 +129,9 @@ impl Profiler {
             if lowest.as_ref().is_none_or(|l| bound.cycles < l.cycles) {
                 lowest = Some(bound);
             }
-            if lowest.as_ref().is_some_and(|l| !is_above(l, throughput.high, ends(shape))) {
+            let settled =
+                |l: &Bound| !is_above(l, throughput.high, ends(shape)) && l.low >= WIDE * l.cycles;
+            if lowest.as_ref().is_some_and(settled) {
                 break;
             }
         }

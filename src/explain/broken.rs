@@ -2,13 +2,15 @@
 
 use super::apart::{Apart, apart};
 use super::cut::cuts;
-use super::evidence::Found;
+use super::evidence::{Found, search};
 use super::model::{Cut, Cycles, Evidence};
 use super::variants::preceded;
 use super::{Explainer, Subject};
 use crate::Result;
 use crate::block::Values;
 use crate::code::Block;
+use crate::code::effects::{Place, Role};
+use crate::deps::{Analysis, Code};
 
 /// Times that the block is there behind one cut, at most.
 const TIMES: usize = 8;
@@ -29,7 +31,7 @@ impl Explainer {
     /// Measures the block with its chains broken: through memory, through registers, and both.
     pub(super) fn broken(&mut self, subject: &Subject<'_>, found: &mut Found) -> Result<()> {
         let Some(values) = subject.report.values.clone() else { return Ok(()) };
-        let cuts = cuts(&found.analysis, &values, subject.block).and_then(Cuts::of);
+        let cuts = cuts(&found.analysis, &values, subject.block, &[]).and_then(Cuts::of);
         let effects = &found.code.effects;
         let kept = apart(subject.block, effects, &values, &[]);
         let before = cuts.as_ref().map(|cuts| &cuts.bytes);
@@ -37,8 +39,8 @@ impl Explainer {
         if let Ok(apart) = kept {
             found.evidence.apart = self.variant(&apart, &values, "memory apart", found)?;
         }
-        if let Some(cuts) = cuts {
-            self.cut(subject.block, &values, &cuts, found)?;
+        if let Some(cuts) = self.apart_still(subject, &values, cuts, found) {
+            self.cut(subject, &values, &cuts, found)?;
         }
         if let Some(both) = both {
             let name = "memory apart and registers cut";
@@ -47,22 +49,59 @@ impl Explainer {
         Ok(())
     }
 
+    /// The cuts, without those of addresses where a load would find what it does not in the block: a
+    /// counter that is cut has all iterations meet at one place.
+    fn apart_still(
+        &mut self,
+        subject: &Subject<'_>,
+        values: &Values,
+        cuts: Option<Cuts>,
+        found: &Found,
+    ) -> Option<Cuts> {
+        let cuts = cuts?;
+        let variant = preceded(&cuts.bytes, subject.block)?;
+        let own = &found.analysis.memory.carried;
+        let known = |writer: usize, reader: usize| {
+            own.iter().any(|c| c.writer == writer && c.reader == reader)
+        };
+        let behind = |i: usize| i.checked_sub(cuts.instructions);
+        let all_known = self
+            .analysed(&variant, subject)?
+            .memory
+            .carried
+            .iter()
+            .all(|c| behind(c.writer).zip(behind(c.reader)).is_some_and(|(w, r)| known(w, r)));
+        if all_known {
+            return Some(cuts);
+        }
+        let reads = found.code.effects.iter().flat_map(|effects| &effects.reads);
+        let addresses = reads.filter(|read| matches!(read.role, Role::Address(_)));
+        let keep: Vec<Place> = addresses.map(|read| read.place).collect();
+        self::cuts(&found.analysis, values, subject.block, &keep).and_then(Cuts::of)
+    }
+
+    /// Dependencies of a variant.
+    fn analysed(&mut self, variant: &Block, subject: &Subject<'_>) -> Option<Analysis> {
+        let code = Code::of_bytes(&variant.bytes, self.uarch.as_deref()).ok()?;
+        Some(self.analyser.analyse(&code, &search(subject.report, self.window())))
+    }
+
     /// Cuts the chains in each iteration and, where the cuts take as long as they gain, in each few.
     fn cut(
         &mut self,
-        block: &Block,
+        subject: &Subject<'_>,
         values: &Values,
         cuts: &Cuts,
         found: &mut Found,
     ) -> Result<()> {
-        found.evidence.cut = self.cut_each(1, block, values, cuts, found)?;
+        found.evidence.cut = self.cut_each(1, subject, values, cuts, found)?;
         let Some(first) = found.evidence.cut else { return Ok(()) };
         if found.evidence.tells(&first) {
             return Ok(());
         }
-        let instructions = block.instructions.len();
+        let instructions = subject.block.instructions.len();
         if let Some(times) = times(&found.evidence, &first, instructions)
-            && let Some(second) = self.cut_each(times, block, values, cuts, found)?
+            && let Some(second) = self.cut_each(times, subject, values, cuts, found)?
         {
             found.evidence.cut = Some(second);
         }
@@ -73,19 +112,22 @@ impl Explainer {
     fn cut_each(
         &mut self,
         times: usize,
-        block: &Block,
+        subject: &Subject<'_>,
         values: &Values,
         cuts: &Cuts,
         found: &mut Found,
     ) -> Result<Option<Cut>> {
-        let Some(variant) = repeated(block, times).and_then(|b| preceded(&cuts.bytes, &b)) else {
+        let Some(variant) = repeated(subject.block, times).and_then(|b| preceded(&cuts.bytes, &b))
+        else {
             return Ok(None);
         };
+        let chains = self.analysed(&variant, subject).map(|a| a.recurrences).unwrap_or_default();
+        let rest = chains.iter().map(|chain| chain.low).fold(0.0, f64::max) / times as f64;
         let variant = Apart { block: variant, copies: times };
         let left = self.variant(&variant, values, "registers cut", found)?;
         let instructions = cuts.instructions as f64 / times as f64;
         let cost = self.width.map_or(0.0, |width| instructions / f64::from(width));
-        Ok(left.map(|left| Cut { left, instructions, cost }))
+        Ok(left.map(|left| Cut { left, instructions, cost, rest }))
     }
 
     /// Cycles for the block once, in a variant that holds it several times.
@@ -140,7 +182,7 @@ mod tests {
     }
 
     fn cut(left: f64, cost: f64) -> Cut {
-        Cut { left: Cycles::exact(left), instructions: 6.0 * cost, cost }
+        Cut { left: Cycles::exact(left), instructions: 6.0 * cost, cost, rest: 0.0 }
     }
 
     #[test]
@@ -148,7 +190,7 @@ mod tests {
         // Four additions, four cuts: 80 waiting instructions are 12 blocks and more.
         assert_eq!(times(&evidence(1.05, 0.67), &cut(1.4, 0.67), 4), Some(TIMES));
         // Twenty instructions: three blocks fill the scheduler.
-        assert_eq!(times(&evidence(4.0, 3.3), &cut(4.1, 0.67), 20), Some(3));
+        assert_eq!(times(&evidence(4.0, 3.1), &cut(4.1, 0.67), 20), Some(3));
         // Without chains it would take as long; or fills the scheduler by itself.
         assert_eq!(times(&evidence(1.05, 1.0), &cut(1.4, 0.67), 4), None);
         assert_eq!(times(&evidence(20.0, 15.0), &cut(21.0, 2.0), 90), None);

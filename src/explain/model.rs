@@ -85,6 +85,8 @@ pub struct Cut {
     pub instructions: f64,
     /// The slots that they take, in cycles of the block once.
     pub cost: f64,
+    /// The longest chain that is left, at least.
+    pub rest: f64,
 }
 
 /// Everything the verdict is found from.
@@ -204,11 +206,11 @@ impl Evidence {
         }
     }
 
-    /// What the block takes with its cuts if it waits for no chain: less no cut can show.
+    /// What the block takes with its cuts if it waits for no chain that they cut: less no cut can show.
     pub fn least(&self, cut: &Cut) -> f64 {
         let slots = self.slots.map_or(0.0, |slots| slots.best) + cut.cost;
         let others = [self.ports(), self.front_end].into_iter().flatten();
-        others.fold(slots, |least, bound| least.max(bound.best))
+        others.fold(slots.max(cut.rest), |least, bound| least.max(bound.best))
     }
 
     /// Whether cutting chains says anything: the block takes less, or it could have taken less, or it
@@ -257,17 +259,17 @@ impl Evidence {
 
     /// For people: what a cut left, and what it costs by itself.
     fn left_by(&self, cut: &Cut) -> String {
-        let Cut { left, instructions, cost } = cut;
+        let Cut { left, instructions, cost, .. } = cut;
         let says = match self.tells(cut) {
             true => String::new(),
             false => format!(
-                "; without any chain it would take {:.2}, so that says nothing",
+                "; without the chains it would take {:.2}, so that says nothing",
                 self.least(cut)
             ),
         };
         format!(
-            "{:.2} of {:.2} cycles are left with chains through registers cut (which takes {} instructions \
-             and {cost:.2} cycles of slots an iteration{says})",
+            "{:.2} of {:.2} cycles are left with chains through registers cut ({} \
+             instructions an iteration cut, {cost:.2} cycles of slots{says})",
             left.best,
             self.time.best,
             (100.0 * instructions).round() / 100.0,

@@ -130,9 +130,12 @@ fn selects(instruction: &Instruction) -> bool {
 }
 
 /// Whether the destination's old value is there to be kept in part, not computed with: scalar
-/// results and inserted elements in a vector, and merge-masking.
+/// results and inserted elements in a vector, merge-masking, and elements that a gather leaves out.
 fn keeps_rest(instruction: &Instruction) -> bool {
     use Mnemonic as M;
+    if instruction.is_vsib() && instruction.op0_kind() == OpKind::Register {
+        return instruction.op0_register().is_vector_register();
+    }
     if instruction.has_op_mask() && instruction.merging_masking() {
         return instruction.op0_kind() == OpKind::Register && !accumulates(instruction);
     }

@@ -22,7 +22,7 @@ fn left(cycles: f64) -> Option<Cycles> {
 
 /// A cut that costs nothing.
 fn cut(cycles: f64) -> Option<Cut> {
-    Some(Cut { left: Cycles::exact(cycles), instructions: 1.0, cost: 0.0 })
+    Some(Cut { left: Cycles::exact(cycles), instructions: 1.0, ..Cut::default() })
 }
 
 // The three blocks and their figures (block, dependencies broken, front end) are those that a
@@ -114,16 +114,25 @@ fn latencies_are_enough_where_no_chain_can_be_broken() {
 // take 4 slots more, 8 of 6 together: with them it cannot take less than 1.33 cycles.
 #[test]
 fn a_cut_that_costs_what_it_could_gain_says_nothing() {
-    let dear = |cycles| Some(Cut { left: Cycles::exact(cycles), instructions: 4.0, cost: 0.67 });
+    let dear = |cycles| {
+        Some(Cut { left: Cycles::exact(cycles), instructions: 4.0, cost: 0.67, rest: 0.0 })
+    };
     let adds = Evidence { registers: chain(1.0), cut: dear(1.4), ..evidence(1.05, 0.67, 0.67) };
     let judged = judge(&adds);
     assert_eq!(judged.class, Class::Dependency, "{}", judged.why);
-    assert!(judged.why.contains("4 instructions and 0.67 cycles"), "{}", judged.why);
+    assert!(
+        judged.why.contains("4 instructions an iteration cut, 0.67 cycles of slots"),
+        "{}",
+        judged.why
+    );
     // What takes much longer than that waits for something else, and so does what a cheap cut leaves.
     let slower = Evidence { cut: dear(2.0), ..adds };
     assert_eq!(judge(&slower).class, Class::Undecided);
     let vain = Evidence { cut: cut(1.05), ..adds };
     assert_eq!(judge(&vain).class, Class::Undecided);
+    // A counter that addresses are made of is not cut: its chain is left.
+    let counter = Cut { left: Cycles::exact(1.05), rest: 1.0, ..Cut::default() };
+    assert_eq!(judge(&Evidence { cut: Some(counter), ..adds }).class, Class::Dependency);
 }
 
 // A block of 0.67 cycles of slots, and a chain that takes 0 or 1 cycle: its middle is below the time,
