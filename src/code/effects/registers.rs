@@ -27,8 +27,9 @@ pub(super) fn add(
         let writes = is_write(access);
         let role = match () {
             () if effects.paths == Paths::Stack && place == super::RSP => Role::Stack,
-            // Of the destination's two mentions the one that is written is the one kept.
-            () if writes && kept == Some(place) => Role::Kept,
+            // Of the destination's two mentions the one that is written is the one kept. A gather's
+            // is no other operand (Intel SDM).
+            () if kept == Some(place) && (writes || instruction.is_vsib()) => Role::Kept,
             () if access == OpAccess::CondWrite && !selects(instruction) => Role::Kept,
             () => Role::Data,
         };
