@@ -385,7 +385,9 @@ fn neutral(code: Code) -> i64 {
     if counts { COUNT } else { IMMEDIATE }
 }
 
-/// Immediates of an instruction, in the order of its operands; what is always 1 is none.
+/// Immediates of an instruction, in the order of its operands; what is always 1 is none. One of 64 bits
+/// is taken as the neutral one: only `mov` has it, which needs the same ports whatever it is, and
+/// a long one takes a second slot of an op cache, which is for the front end's bound to tell.
 pub fn immediates(instruction: &Instruction) -> Vec<i64> {
     let kinds = instruction.op_code();
     (0..instruction.op_count())
@@ -394,8 +396,8 @@ pub fn immediates(instruction: &Instruction) -> Vec<i64> {
             let operand = kind.and_then(|kind| Operand::of(*kind, false));
             matches!(operand, Some(Operand::Immediate(_)))
         })
-        .filter_map(|i| instruction.try_immediate(i).ok())
-        .map(|value| value as i64)
+        .filter_map(|i| Some((instruction.op_kind(i), instruction.try_immediate(i).ok()?)))
+        .map(|(kind, value)| if kind == OpKind::Immediate64 { IMMEDIATE } else { value as i64 })
         .collect()
 }
 

@@ -166,6 +166,10 @@ mod tests {
         assert_eq!(set.immediates(rol, 3), [7]);
         assert_eq!(set.immediates(set.forms[1].0, 1), [5]);
         assert!(Multiset::one(rol).immediates(rol, 0).is_empty());
+        // mov rax,0x123456789abcdef0: its length is the front end's
+        let bytes = crate::code::parse_hex("48b8f0debc9a78563412").unwrap();
+        let set = Multiset::of(&Block::decode(&bytes).unwrap()).unwrap();
+        assert_eq!(set.immediates(set.forms[0].0, 0), [1]);
     }
 
     #[test]
