@@ -1,6 +1,6 @@
 //! The document as text: the code with arrows beside it, then everything by name.
 
-use super::document::{Cycle, Dependency, Document};
+use super::document::{Dependency, Document};
 use super::lanes::{Arrow, Signs, gutter, lanes};
 use super::{Kind, Order, Overlap};
 use std::fmt::Write as _;
@@ -153,8 +153,8 @@ fn recurrences(out: &mut String, document: &Document, drawing: Drawing) {
             n => format!(", once around in {n} iterations"),
         };
         let unit =
-            if cycle.low == cycle.high && number(cycle.cycles) == "1" { "cycle" } else { "cycles" };
-        let _ = writeln!(out, "{name}: {} {unit} an iteration{over}", range(cycle));
+            if cycle.low == cycle.high && number(cycle.low) == "1" { "cycle" } else { "cycles" };
+        let _ = writeln!(out, "{name}: {} {unit} an iteration{over}", span(cycle.low, cycle.high));
         let arrow = if drawing.ascii { "->" } else { "→" };
         for step in &cycle.path {
             let delta =
@@ -208,15 +208,6 @@ impl<'a> Sources<'a> {
             self.0.len() - 1
         });
         at + 1
-    }
-}
-
-fn range(cycle: &Cycle) -> String {
-    match cycle.low == cycle.high {
-        true => number(cycle.cycles),
-        false => {
-            format!("{} ({} to {})", number(cycle.cycles), number(cycle.low), number(cycle.high))
-        }
     }
 }
 

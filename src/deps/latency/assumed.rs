@@ -95,6 +95,7 @@ pub(super) fn forwarding(forward: Forward) -> Latency {
             assumed(5.0, 10.0, "vector forwarding takes 5 to 10 cycles on recent processors")
         }
         Forward::Blocked => assumed(12.0, 20.0, "blocked forwarding takes 12 to 20 cycles"),
+        Forward::Locked => assumed(5.0, 25.0, "locked instructions take 5 to 25 cycles"),
     }
 }
 

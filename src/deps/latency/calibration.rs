@@ -26,7 +26,7 @@
 //! chained = 1.0                        # behind another that takes less behind its own kind
 //!
 //! [[forwarding]]
-//! class = "stack"                      # stack, slot, update, few, many, short, xmm, ymm, blocked
+//! class = "stack"                      # stack, slot, update, few, many, short, xmm, ymm, blocked, locked
 //! cycles = 0.6
 //! spread = 0.1
 //! ```

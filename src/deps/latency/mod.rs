@@ -181,11 +181,13 @@ pub enum Forward {
     Ymm,
     /// No forwarding: the load waits until the stores are in the cache.
     Blocked,
+    /// Loaded by a locked instruction, which waits until all stores before it are in the cache.
+    Locked,
 }
 
 impl Forward {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Stack,
         Self::Slot,
         Self::Update,
@@ -195,6 +197,7 @@ impl Forward {
         Self::Xmm,
         Self::Ymm,
         Self::Blocked,
+        Self::Locked,
     ];
 
     /// As files have it.
@@ -209,6 +212,7 @@ impl Forward {
             Self::Xmm => "xmm",
             Self::Ymm => "ymm",
             Self::Blocked => "blocked",
+            Self::Locked => "locked",
         }
     }
 }

@@ -71,6 +71,9 @@ fn class(
     latencies: &Latencies,
 ) -> Class {
     let Some(access) = access(code, carried) else { return Class::one(Forward::Many) };
+    if is_locked(&code.instructions[carried.reader], access) {
+        return Class::one(Forward::Locked);
+    }
     if carried.overlap != Overlap::Full {
         return Class::one(Forward::Blocked);
     }
@@ -106,6 +109,13 @@ fn class(
         MANY.. => Class::one(Forward::Many),
         _ => Class { least: Forward::Few, most: Forward::Many },
     }
+}
+
+/// Whether the processor locks the line: by a prefix, or, as `xchg` does, without (Intel 64 and IA-32
+/// Architectures Software Developer's Manual, volume 3, 9.1.2.1).
+fn is_locked(instruction: &Instruction, access: &Access) -> bool {
+    let exchange = instruction.mnemonic() == Mnemonic::Xchg;
+    access.load && access.store && (exchange || instruction.has_lock_prefix())
 }
 
 /// Whether what is computed with memory is a register, no constant.

@@ -50,6 +50,14 @@ fn additions_done_by_renaming_cost_those_that_cannot_add_for_themselves() {
     }
 }
 
+/// Measured by `tdtool block`.
+#[test]
+fn a_locked_instruction_waits_until_stores_are_in_the_cache() {
+    agrees("lock add dword ptr [rdi],1", 18.1);
+    agrees("lock add [rdi],rbx", 18.0);
+    agrees("lock xadd [rdi],rax", 18.0);
+}
+
 #[test]
 fn other_processors_know_neither() {
     let bytes = assemble("add rax,1; shl rax,3", Syntax::Intel).unwrap();
