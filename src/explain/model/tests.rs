@@ -121,7 +121,7 @@ fn a_cut_that_costs_what_it_could_gain_says_nothing() {
     let judged = judge(&adds);
     assert_eq!(judged.class, Class::Dependency, "{}", judged.why);
     assert!(
-        judged.why.contains("4 instructions an iteration cut, 0.67 cycles of slots"),
+        judged.why.contains("4 instructions to cut an iteration, 0.67 cycles of slots"),
         "{}",
         judged.why
     );
