@@ -268,8 +268,8 @@ impl Evidence {
             ),
         };
         format!(
-            "{:.2} of {:.2} cycles are left with chains through registers cut ({} \
-             instructions to cut an iteration, {cost:.2} cycles of slots{says})",
+            "{:.2} of {:.2} cycles are left with chains through registers cut (cuts: {} an \
+             iteration, {cost:.2} cycles of slots{says})",
             left.best,
             self.time.best,
             (100.0 * instructions).round() / 100.0,

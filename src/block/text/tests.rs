@@ -125,6 +125,10 @@ fn a_bound_is_never_said_to_be_more_than_the_whole() {
     let at = bound(4.16);
     assert!(at.contains("4.160 cycles, at the throughput, within error; measured"), "{at}");
     assert!(bound(2.0).contains("50 % of the throughput"), "{}", bound(2.0));
+    let how = "measured".to_owned();
+    let above = Bound { name: "ports", cycles: 5.0, low: 5.0, high: 5.0, how, refuted: true };
+    let text = render(&Report { bounds: vec![above], ..report() });
+    assert!(text.contains("125 % of the throughput: above the measurement, refuted"), "{text}");
 }
 
 #[test]
