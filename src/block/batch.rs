@@ -1,7 +1,8 @@
 //! Thousands of blocks: rows in, rows out, in order.
 
 use super::rows::{Row, read};
-use super::{HEADER, Options, Profiler, Report, rejected};
+use super::visits::settled;
+use super::{HEADER, Options, Profiler, Report, Status, rejected};
 use crate::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -124,26 +125,39 @@ struct Job<'a> {
     rows: &'a [Row],
     /// How far it may run ahead of the slowest row.
     ahead: usize,
-    /// Rows that found the core shared, and which row they are tried again before.
-    again: VecDeque<(usize, usize)>,
+    /// Rows whose first visit gave no number.
+    again: VecDeque<Again>,
+}
+
+/// A row that is visited once more.
+struct Again {
+    row: usize,
+    /// Which row it is tried again before.
+    before: usize,
+    /// What the first visit said.
+    first: Report,
 }
 
 impl Job<'_> {
-    /// Measures until no row is left. A block that finds the core shared is put back for a while
-    /// rather than waited for, and gets its full time when its turn comes again.
+    /// Measures until no row is left. A block that finds the core shared, or does not reproduce, is
+    /// put back for a while rather than waited for, and gets its full time when its turn comes again.
+    /// There is no third visit.
     fn work(
         &mut self,
         profiler: &mut Profiler,
         budget: Duration,
         sender: &mpsc::SyncSender<(usize, Result<Report>)>,
     ) {
-        while let Some((row, second)) = self.take() {
-            profiler.allow(if second { budget } else { budget.min(FIRST) });
-            let report = measure_row(profiler, &self.rows[row]);
-            if !second && report.as_ref().is_ok_and(Report::is_contended) {
-                self.again.push_back((row, row + self.ahead / 4));
-                continue;
-            }
+        while let Some((row, first)) = self.take() {
+            profiler.allow(if first.is_some() { budget } else { budget.min(FIRST) });
+            let report = match (measure_row(profiler, &self.rows[row]), first) {
+                (Ok(first), None) if first.status == Status::Unstable => {
+                    self.again.push_back(Again { row, before: row + self.ahead / 4, first });
+                    continue;
+                }
+                (Ok(second), Some(first)) => Ok(settled(&first, second)),
+                (report, _) => report,
+            };
             let failed = report.is_err();
             if sender.send((row, report)).is_err() || failed {
                 return;
@@ -151,9 +165,9 @@ impl Job<'_> {
         }
     }
 
-    /// The next row, and whether it was tried before. Waits while the slowest row is too far
-    /// behind and none of them is its own.
-    fn take(&mut self) -> Option<(usize, bool)> {
+    /// The next row, and what its first visit said if there was one. Waits while the slowest row is
+    /// too far behind and none of them is its own.
+    fn take(&mut self) -> Option<(usize, Option<Report>)> {
         let all = self.rows.len();
         loop {
             let (next, written) =
@@ -162,8 +176,8 @@ impl Job<'_> {
                 return None;
             }
             let full = next >= all || next > written.saturating_add(self.ahead);
-            if self.again.front().is_some_and(|(_, before)| full || *before <= next) {
-                return self.again.pop_front().map(|(row, _)| (row, true));
+            if self.again.front().is_some_and(|again| full || again.before <= next) {
+                return self.again.pop_front().map(|again| (again.row, Some(again.first)));
             }
             if next >= all {
                 return None;
@@ -171,7 +185,7 @@ impl Job<'_> {
             if full {
                 std::thread::sleep(Duration::from_millis(1));
             } else if self.exchange(next) {
-                return Some((next, false));
+                return Some((next, None));
             }
         }
     }

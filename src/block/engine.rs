@@ -1,9 +1,12 @@
 //! The worker as the profiler uses it: started when needed, replaced after any abnormal end,
 //! checked by a canary, and handed code, values and a schedule.
 
-use super::clock::{CHAINS, Calibration, Places, Sentinel, TscClock};
+mod clocked;
+mod memory;
+
+use super::clock::{Places, Sentinel, TscClock};
 use super::processor::Processor;
-use super::sandbox::layout::{self as at, PAGE, context, mail};
+use super::sandbox::layout::{self as at, mail};
 use super::sandbox::{Ended, Layers, Worker, patient, prompt, random, stay_on};
 use super::values::Values;
 use crate::Result;
@@ -161,141 +164,6 @@ impl Engine {
         Ok(self.worker()?.layers().clone())
     }
 
-    /// The clock's segments: add chain long and short, multiply chain long and short, sentinel.
-    pub fn clock_segments(&self) -> [Segment; 5] {
-        let places = self.clock;
-        let segment = |entry, repeat| Segment { entry, repeat };
-        let sentinel = if self.wide { places.wide } else { places.sentinel };
-        [
-            segment(places.add, CHAINS.add.0),
-            segment(places.add, CHAINS.add.1),
-            segment(places.multiply, CHAINS.multiply.0),
-            segment(places.multiply, CHAINS.multiply.1),
-            segment(sentinel, CHAINS.sentinel),
-        ]
-    }
-
-    /// Core cycles per tick of the time stamp counter just now; `None` where no calm rounds say.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
-    pub fn cycles_per_tick(&mut self) -> Result<Option<f64>> {
-        let rounds = self.calibrations(64)?;
-        Ok(TscClock::cycles_per_tick(&rounds).ok())
-    }
-
-    /// Rounds of the clock's segments by themselves; none where they did not run.
-    fn calibrations(&mut self, rounds: usize) -> Result<Vec<Calibration>> {
-        self.worker()?;
-        let segments = self.clock_segments();
-        let plan: Vec<_> = (0..rounds.max(4) + 1)
-            .flat_map(|_| [4, 0, 1, 4])
-            .map(|segment| (segment, 1 + (self.random() % 100) as u16))
-            .collect();
-        let (ended, ticks) = self.run(&segments, &plan)?;
-        if ended != Ended::Done {
-            return Ok(Vec::new());
-        }
-        let rounds =
-            ticks.chunks_exact(4).skip(1).map(|t| [t[0], t[1], t[2], t[3]].map(f64::from)).map(
-                |[before, long, short, behind]| Calibration {
-                    add: (long, short),
-                    multiply: None,
-                    sentinel: (before, behind),
-                },
-            );
-        Ok(rounds.collect())
-    }
-
-    /// Share of `rounds` calibration rounds in which nothing else used the core.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
-    pub fn calm_share(&mut self, rounds: usize) -> Result<f64> {
-        let rounds = self.calibrations(rounds)?;
-        let Ok(ratio) = TscClock::cycles_per_tick(&rounds) else { return Ok(0.0) };
-        self.sentinel.step(&rounds);
-        self.sentinel.learn(&rounds, ratio);
-        let calm = self.sentinel.calm(&rounds, ratio).into_iter().filter(|c| *c).count();
-        Ok(calm as f64 / rounds.len() as f64)
-    }
-
-    /// Uses the wide sentinel where the processor is known to sustain it, and on unknown ones once
-    /// it was seen to. A start in contention must not leave the narrow one in charge of a wide
-    /// core: neighbours that only load went unseen by it, and memory blocks read 16 % high.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
-    pub fn settle_sentinel(&mut self) -> Result<()> {
-        if self.wide || self.tries >= 200 {
-            return Ok(());
-        }
-        self.tries += 1;
-        self.wide = true;
-        if Processor::here().sustains_width() {
-            return Ok(());
-        }
-        let narrow = std::mem::take(&mut self.sentinel);
-        self.wide = self.calm_share(24)? >= 0.5;
-        if !self.wide {
-            self.sentinel = narrow;
-        }
-        Ok(())
-    }
-
-    /// Has the next run begin without the last block's pages, and sets initial values.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
-    pub fn prepare(&mut self, values: &Values, physical: usize, pages: usize) -> Result<()> {
-        // Not only if the worker says that there are pages: a block may have made it say so.
-        self.fresh |= std::mem::replace(&mut self.ran, false);
-        let fresh = self.fresh;
-        let worker = self.worker()?;
-        let count = physical.clamp(1, at::PHYSICAL_MAX) as u32;
-        if !fresh {
-            worker.put32(at::MAIL + mail::PAGE_COUNT, 0);
-        }
-        worker.put32(at::MAIL + mail::PAGE_LIMIT, pages.min(at::PAGES_MAX) as u32);
-        worker.put32(at::MAIL + mail::PHYSICAL_COUNT, count);
-        worker.put64(at::MAIL + mail::LOWEST, lowest());
-        self.values(values)
-    }
-
-    /// Writes initial values and the context of a run, all of it.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
-    pub fn values(&mut self, values: &Values) -> Result<()> {
-        let mxcsr = self.mxcsr;
-        let worker = self.worker()?;
-        worker.write(at::CONTEXT, &[0; 0x180]);
-        worker.put64(at::MAIL + mail::PATTERN, values.memory);
-        worker.put64(at::CONTEXT + context::PATTERN, values.memory);
-        worker.put32(at::CONTEXT + context::MXCSR, mxcsr);
-        for (i, value) in values.registers.iter().enumerate() {
-            worker.put64(at::CONTEXT + context::REGISTERS + 8 * i, *value);
-        }
-        for word in 0..8 {
-            worker.put64(at::CONTEXT + context::VECTOR + 8 * word, values.vector);
-        }
-        Ok(())
-    }
-
-    /// Writes the addresses of the lines that are restored between runs.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
-    pub fn lines(&mut self, lines: &[u64]) -> Result<()> {
-        let worker = self.worker()?;
-        let lines = &lines[..lines.len().min(at::LINES_MAX)];
-        worker.put32(at::CONTEXT + context::LINE_COUNT, lines.len() as u32);
-        for (i, line) in lines.iter().enumerate() {
-            worker.put64(at::LINES + 8 * i, *line);
-        }
-        Ok(())
-    }
-
     /// Runs `schedule`, pairs of segment and dither, and returns the ticks of each entry. The
     /// worker is discarded if it did not come to an orderly end.
     ///
@@ -337,98 +205,6 @@ impl Engine {
         Ok((ended, ticks))
     }
 
-    /// How the next runs treat floating-point numbers: the MXCSR that they start with.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
-    pub fn float_mode(&mut self, mxcsr: u32) -> Result<()> {
-        self.worker()?.put32(at::CONTEXT + context::MXCSR, mxcsr);
-        Ok(())
-    }
-
-    /// MXCSR and the x87 status word as the last run left them.
-    pub fn float_flags(&self) -> (u32, u32) {
-        let read = |field| self.worker.as_ref().map_or(0, |w| w.get32(at::CONTEXT + field));
-        (read(context::MXCSR_END), read(context::X87_END) & 0xffff)
-    }
-
-    /// Makes ready to run a block again that ran before, in a worker started since then, too.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
-    pub fn again(
-        &mut self,
-        values: &Values,
-        lines: &[u64],
-        physical: usize,
-        pages: usize,
-    ) -> Result<()> {
-        if self.worker()?.get32(at::MAIL + mail::PHYSICAL_COUNT) == 0 {
-            self.prepare(values, physical, pages)?;
-        } else {
-            self.values(values)?;
-        }
-        self.lines(lines)
-    }
-
-    /// Addresses of the pages mapped for the block, as the worker says; `None` if what it says
-    /// cannot be.
-    pub fn pages(&self) -> Option<Vec<u64>> {
-        let worker = self.worker.as_ref()?;
-        let count = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
-        let bytes = worker.read(at::PAGES, 8 * count.min(at::PAGES_MAX));
-        let pages: Vec<u64> = bytes.chunks_exact(8).map(word).collect();
-        let region = worker.base()..worker.base() + at::SIZE as u64;
-        let sound = |page: &u64| {
-            page.is_multiple_of(PAGE as u64)
-                && (lowest()..at::USER_TOP).contains(page)
-                && !region.contains(page)
-        };
-        (count <= at::PAGES_MAX && pages.iter().all(sound)).then_some(pages)
-    }
-
-    /// General-purpose registers at the end of the last run, as the worker says.
-    pub fn end_registers(&self) -> Vec<u64> {
-        let Some(worker) = &self.worker else { return Vec::new() };
-        worker.read(at::CONTEXT + context::END_REGISTERS, 128).chunks_exact(8).map(word).collect()
-    }
-
-    /// What the physical pages hold.
-    pub fn memory(&self) -> Vec<u8> {
-        let Some(worker) = &self.worker else { return Vec::new() };
-        let pages = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
-        worker.read(at::PHYSICAL, PAGE * pages.min(at::PHYSICAL_MAX))
-    }
-
-    /// Whether the physical pages hold this.
-    pub fn holds(&self, memory: &[u8]) -> bool {
-        let Some(worker) = &self.worker else { return memory.is_empty() };
-        let pages = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
-        let mut own = [0; PAGE];
-        memory.len() == PAGE * pages.min(at::PHYSICAL_MAX)
-            && memory.chunks_exact(PAGE).enumerate().all(|(i, page)| {
-                worker.copy(at::PHYSICAL + PAGE * i, &mut own);
-                own == *page
-            })
-    }
-
-    /// Lines (64 bytes) of the physical pages that differ from the pattern, by the address of the
-    /// first page mapped to each.
-    pub fn changed_lines(&self, pages: &[u64], pattern: u64, physical: usize) -> Vec<u64> {
-        let Some(worker) = &self.worker else { return Vec::new() };
-        let mut lines = Vec::new();
-        let mut bytes = [0; PAGE];
-        for (i, page) in pages.iter().take(physical.min(at::PHYSICAL_MAX)).enumerate() {
-            worker.copy(at::PHYSICAL + PAGE * i, &mut bytes);
-            for (line, content) in bytes.chunks_exact(64).enumerate() {
-                if content.chunks_exact(8).any(|c| word(c) != pattern) {
-                    lines.push(page + 64 * line as u64);
-                }
-            }
-        }
-        lines
-    }
-
     /// Runs a known block's stand-in, the clock's own segments; a worker that a block has damaged
     /// does not get through them in an orderly way or in a sensible time.
     ///
@@ -463,19 +239,4 @@ impl Drop for Engine {
     fn drop(&mut self) {
         prompt();
     }
-}
-
-fn word(bytes: &[u8]) -> u64 {
-    let mut all = [0; 8];
-    all.copy_from_slice(bytes);
-    u64::from_le_bytes(all)
-}
-
-/// The lowest address that an unprivileged program may map.
-fn lowest() -> u64 {
-    static LOWEST: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
-    *LOWEST.get_or_init(|| {
-        let text = std::fs::read_to_string("/proc/sys/vm/mmap_min_addr").unwrap_or_default();
-        text.trim().parse().unwrap_or(65536).max(PAGE as u64)
-    })
 }

@@ -3,7 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `sandbox` | the worker process and what protects the host from it |
-//! | `engine` | the worker as the profiler uses it |
+//! | `engine` | the worker as the profiler uses it: its life and its runs; `engine/clocked`, `engine/memory` |
 //! | `emit`, `counter`, `needs`, `builder`, `exchange`, `program` | the code around the block |
 //! | `options`, `init`, `settings`, `repeat` | what can be chosen, and giving a document back |
 //! | `values`, `discover`, `seek`, `attempt`, `climb`, `calm`, `search`, `trace` | initial values, pages, the address trace |
@@ -13,7 +13,7 @@
 //! | `processor`, `bounds`, `skeleton` | what the processor is, and what bounds the throughput |
 //! | `profile` | from a block to its report |
 //! | `document`, `text`, `csv` | what is said, and two ways to write it |
-//! | `batch`, `rows`, `processors` | thousands of blocks |
+//! | `batch`, `visits`, `rows`, `processors` | thousands of blocks |
 //! | `watch` | looking on while a block is measured, and calling it off |
 //! | `x86_absent` | what stands in for all this on other architectures |
 
@@ -55,6 +55,7 @@ mod hostile;
 mod init;
 #[cfg(target_arch = "x86_64")]
 mod invariants;
+#[cfg(target_arch = "x86_64")]
 mod kept;
 #[cfg(target_arch = "x86_64")]
 mod measure;
@@ -95,6 +96,7 @@ mod timed;
 #[cfg(target_arch = "x86_64")]
 mod trace;
 mod values;
+mod visits;
 mod watch;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod x86_absent;

@@ -1,5 +1,6 @@
 //! From a block to its report.
 
+use super::bounds::{ends, implausible};
 pub use super::conclude::rejected;
 use super::conclude::{conclude, empty, fail, form_result};
 use super::counter::Counter;
@@ -28,6 +29,9 @@ type Look = (usize, Repeat, f64);
 
 /// So many times as many passes are made where the fastest state is rare.
 pub(super) const RARE_PASSES: usize = 2;
+
+/// Passes over the loop form.
+const LOOP_PASSES: usize = 2;
 
 /// Most repetitions of the copies. Longer runs are disturbed more often, and agreed less.
 const REPEAT: u32 = 64;
@@ -158,7 +162,8 @@ impl Profiler {
             form.forget_short(repeat as usize * copies);
         }
         let mut timed = Timed::default();
-        if let Some(failure) = self.timed_plausibly(block, &form, shape, &mut timed)? {
+        let from_end_to_end = (ends(shape), self.options.passes);
+        if let Some(failure) = self.timed_plausibly(block, &form, from_end_to_end, &mut timed)? {
             return Ok(Err(failure));
         }
         if self.engine.pages().as_ref() != Some(&found.pages) {
@@ -397,6 +402,7 @@ impl Profiler {
         let traced = (found.copies / copies).max(2) as u32;
         let long = if found.is_stationary() { long } else { long.min(traced) };
         let form = measure::looped(block, needs, found, copies, counter, long & !1);
+        let iterations = copies * long as usize;
         let mut timed = Timed::default();
         // The loop runs further than the copies did; its pages are found and its lines recorded
         // by a run of its own.
@@ -409,12 +415,12 @@ impl Profiler {
             self.engine.lines(if lines.is_empty() { &found.lines } else { &lines })?;
         }
         let failure = match failure {
-            None => self.timed(&form, 2, self.options.rounds, &mut timed)?,
+            None => self.timed_plausibly(block, &form, (iterations, LOOP_PASSES), &mut timed)?,
             failure => failure,
         };
         Ok(match failure {
             Some(failure) => not(&format!("it fails as a loop: {}", failure.reason)),
-            None => form_result(&timed, copies, None),
+            None => form_result(&timed, copies, implausible(block, &timed, iterations)),
         })
     }
 }

@@ -2,6 +2,8 @@
 
 use super::stats::mean;
 
+/// How far states met too seldom to be believed may put a result in doubt, as a share.
+pub const DOUBT: f64 = 0.1;
 /// Batches that must have met it: so many, and of many batches one in so many.
 const AGREE: (usize, usize) = (2, 6);
 /// The least share of all rounds in it, as a divisor, and their least number, of few rounds half.

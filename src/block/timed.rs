@@ -6,7 +6,7 @@
 //! of several batches are in, for the long and the short run by itself; the others are told as
 //! modes.
 
-use super::state::{Nearness, Run, State, fastest};
+use super::state::{DOUBT, Nearness, Run, State, fastest};
 use super::stats::{median, modes};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use std::hash::{DefaultHasher, Hasher};
 
 /// A state with less than this share of the rounds is rare.
 const RARE: f64 = 0.25;
-/// How far states met too seldom to be believed may put a result in doubt, as a share.
-const DOUBT: f64 = 0.1;
 
 /// A result that may lie further off than this, as a share, is worth more passes.
 const PRECISE: f64 = 0.015;
+/// Batches that must lie close together where rounds do not.
+const NARROW: usize = 8;
 /// Rounds in which both runs must have been in their states.
 const JOINT: usize = 2;
 /// Share of the fastest rounds that must be in one state of a run.
@@ -134,13 +134,19 @@ impl Timed {
     }
 
     /// Whether both runs have a fastest state, and none faster, if seldom met, would change the
-    /// result by much.
+    /// result by much; or whether they have none and all batches lie close together nevertheless.
     pub fn is_reproduced(&self) -> bool {
-        let Some((long, short)) = self.states() else { return false };
+        let Some((long, short)) = self.states() else { return self.is_narrow() };
         let cycles = (long.mean - short.mean) / self.between;
         let (low, high) = self.doubt(&long, &short);
         let near = (DOUBT * cycles).max(self.near * long.mean / self.between);
         cycles > 0.0 && high - cycles <= near && cycles - low <= near
+    }
+
+    /// Whether there are batches enough and the highest is above the lowest by no more than a doubt.
+    fn is_narrow(&self) -> bool {
+        let range = self.batch_range().filter(|_| self.batches.len() >= NARROW);
+        range.is_some_and(|(low, high)| low > 0.0 && high <= (1.0 + DOUBT) * low)
     }
 
     /// Cycles per iteration of all rounds, as groups with their shares.
@@ -343,6 +349,26 @@ mod tests {
         let mixed =
             timed(&[(2000.0, 1200.0), (2200.0, 1000.0), (2001.0, 1201.0), (2201.0, 1001.0)]);
         assert!(!mixed.is_reproduced());
+    }
+
+    /// Medians of batches from 1 to 1.09, no two rounds of which are alike: all that is known is that
+    /// the block takes that.
+    #[test]
+    fn batches_close_together_are_a_result_with_a_wide_range() {
+        let apart = |between: f64| {
+            let long = |i: usize| 2000.0 + 1000.0 * between * i as f64 / 7.0;
+            timed(&(0..8).map(|i| (long(i), 1000.0 + 7.0 * (i % 2) as f64)).collect::<Vec<_>>())
+        };
+        let mut close = apart(0.09);
+        close.batches.iter_mut().for_each(|b| b.long.truncate(1));
+        close.batches.iter_mut().for_each(|b| b.short.truncate(1));
+        assert!(close.agreeing() == (0, 0) && close.is_reproduced());
+        let ((low, high), cycles) = (close.range().unwrap(), close.cycles().unwrap());
+        assert!(low < 1.0 + 1e-9 && high > 1.08 && low < cycles && cycles < high);
+        let mut wide = apart(0.2);
+        wide.batches.iter_mut().for_each(|b| b.long.truncate(1));
+        wide.batches.iter_mut().for_each(|b| b.short.truncate(1));
+        assert!(!wide.is_reproduced());
     }
 
     #[test]

@@ -73,6 +73,13 @@ pub fn reproducibility(timed: &Timed) -> Invariant {
             let (low, high) = timed.cycles().map_or((low, high), |c| (low.min(c), high.max(c)));
             invariant(name, verdict(high - low <= (0.04 * low).max(0.03)), how)
         }
+        passes if long == 0 => {
+            let how = format!(
+                "no state was met by several of {all} batches in {passes} passes, apart in time; \
+                 batches lie between {low:.3} and {high:.3} cycles"
+            );
+            invariant(name, verdict(timed.is_reproduced()), how)
+        }
         passes => {
             let how = format!(
                 "the fastest state was met by {long} (long run) and {short} (short run) of {all} \
