@@ -213,3 +213,88 @@ fn without_explanation_there_is_no_verdict() {
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(document["hierarchy"]["bound"].is_null());
 }
+
+/// Whether a bound is said to be refuted.
+fn refuted(document: &Value, name: &str) -> bool {
+    let bounds = document["bounds"].as_array().unwrap();
+    bounds.iter().any(|b| b["name"] == name && b["refuted"] == true)
+}
+
+// By hand: two ports shift and rotate on every Intel core since Haswell, four on Zen (uops.info), so
+// four rotates take 2 cycles or 1. By 1 a rotate is another instruction and takes longer on some.
+#[test]
+fn a_block_keeps_its_immediates_where_its_ports_are_measured() {
+    if !sandbox() {
+        return;
+    }
+    let block = "rol rax,13; rol rbx,13; rol rcx,13; rol rdx,13";
+    let good = |d: &Value| bound(d, "ports").is_some();
+    let Some(document) = settled(block, &[], good) else { return };
+    let time = document["throughput"]["cycles"].as_f64().unwrap();
+    let ports = bound(&document, "ports").unwrap();
+    assert!(ports <= 1.1 * time && !refuted(&document, "ports"), "{ports} of {time}");
+    assert!(ports > 0.6 && ports < 2.6, "{ports}");
+}
+
+// Quotient and remainder are where the dividend is: divisions of one kernel wait for each other, and in the
+// block the upper half is set anew.
+#[test]
+fn what_is_left_of_a_chain_is_no_bound_of_the_ports() {
+    if !sandbox() {
+        return;
+    }
+    let block = "xor edx,edx; div rsi; add rax,rdi";
+    let Some(document) = settled(block, &[], |_| true) else { return };
+    let verdict = &document["hierarchy"]["verdict"];
+    assert_eq!(bound(&document, "ports"), None, "{verdict}");
+    let said = verdict.as_str().unwrap();
+    assert!(said.contains("not measured: ports:") && said.contains("implicit"), "{verdict}");
+    let of = document["hierarchy"]["bound"].as_str().unwrap();
+    assert!(["dependency", "undecided", "unexplained"].contains(&of), "{verdict}");
+}
+
+#[test]
+fn no_bound_explains_what_it_is_above() {
+    if !sandbox() {
+        return;
+    }
+    let block = "vpgatherdd ymm0,[rdi+ymm1*4],ymm2; vpcmpeqd ymm2,ymm2,ymm2";
+    let output = run(&["--asm", block, "--format", "json"], b"");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let Some(time) = document["throughput"]["high"].as_f64() else { return };
+    for bound in document["bounds"].as_array().unwrap() {
+        // 5 % for what was measured, 12 % for sums of latencies (docs/block-profiler.md).
+        let low = bound["low"].as_f64().unwrap();
+        assert!(low <= 1.13 * time || bound["refuted"] == true, "{bound} of {time}");
+    }
+    let broken = document["bounds"].as_array().unwrap().iter().any(|b| b["refuted"] == true);
+    let judged = document["invariants"].as_array().unwrap().iter().find(|i| i["name"] == "bounds");
+    if broken {
+        assert_eq!(judged.unwrap()["verdict"], "violated");
+    }
+}
+
+/// Chains beside so many other instructions that cuts of all their registers fill the slots. By hand: one
+/// addition that feeds itself takes a cycle, two of them two; all others need less, four to six slots in
+/// a cycle. The prefix sum adds a load to what it stores: 5 slots.
+const NEARLY_FULL: [&str; 2] = [
+    "add rax,1; add rbx,r8; add rcx,r8; add rdx,r8",
+    "add rax,[rdi]; mov [rsi],rax; add rdi,8; add rsi,8",
+];
+
+#[test]
+fn what_a_cut_costs_hides_no_chain() {
+    if !sandbox() {
+        return;
+    }
+    for block in NEARLY_FULL {
+        let Some(document) = settled(block, &[], decided) else { continue };
+        let verdict = &document["hierarchy"]["verdict"];
+        // Where only four operations are issued in a cycle, slots take as long.
+        let slots = bound(&document, "slots").or_else(|| bound(&document, "issue-width"));
+        let time = document["throughput"]["cycles"].as_f64().unwrap();
+        if slots.is_none_or(|slots| slots < 0.85 * time) {
+            assert_eq!(document["hierarchy"]["bound"], "dependency", "{block}: {verdict}");
+        }
+    }
+}

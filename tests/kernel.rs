@@ -86,7 +86,7 @@ proptest! {
         unroll in 1..200usize,
     ) {
         let common = common();
-        let mut set = Multiset { forms: Vec::new() };
+        let mut set = Multiset::default();
         for (index, count) in picked {
             let form = common[index % common.len()];
             match set.forms.iter_mut().find(|(known, _)| *known == form) {
@@ -155,7 +155,7 @@ fn addresses_with_an_index_and_masks_are_forms_of_their_own() {
         let block = Block::decode(&tdtool::code::parse_hex(hex).unwrap()).unwrap();
         let form = Catalog::form_of(&block.instructions[0].decoded).unwrap();
         assert_eq!(Catalog::all().name(form), name, "{hex}");
-        let kernel = Kernel::of(&Multiset { forms: vec![(form, 1)] }, &Settings::default());
+        let kernel = Kernel::of(&Multiset::one(form), &Settings::default());
         let kernel = kernel.unwrap();
         for inst in Block::decode(&kernel.bytes).unwrap().instructions {
             assert_eq!(Catalog::form_of(&inst.decoded).unwrap(), form, "{hex}");

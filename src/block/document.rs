@@ -307,6 +307,20 @@ pub struct Bound {
     pub high: f64,
     /// How it was found.
     pub how: String,
+    /// Whether the block is measured to take clearly less: it is wrong, bounds nothing and explains
+    /// nothing.
+    pub refuted: bool,
+}
+
+impl Bound {
+    /// In words: it is above what was measured.
+    pub fn needs_more(&self, measured: f64) -> String {
+        let Self { name, cycles, low, high, .. } = self;
+        format!(
+            "{name} needs {cycles:.3} cycles ({low:.3} to {high:.3}), more than the {measured:.3} \
+             measured"
+        )
+    }
 }
 
 /// The top-down tree of the block.

@@ -9,15 +9,28 @@ use iced_x86::{Code, Encoder, EncodingKind, Instruction, Register};
 /// Registers and flags that are cut, at most: each costs a slot.
 const MOST: usize = 12;
 
-/// Instructions that cut every chain through registers and flags where it comes back; `None` if
-/// there is none, or none that can be cut. The stack pointer stays: addresses are made of it.
-pub fn cuts(analysis: &Analysis, values: &Values, block: &Block) -> Option<Vec<u8>> {
+/// Instructions that cut every chain through registers and flags where it comes back, but for the
+/// places to `keep`; `None` if there is none, or none that can be cut. The stack pointer stays:
+/// addresses are made of it.
+pub fn cuts(
+    analysis: &Analysis,
+    values: &Values,
+    block: &Block,
+    keep: &[Place],
+) -> Option<Vec<u8>> {
     let recurring = analysis.recurrences.iter().flat_map(|r| &r.path);
     let slowest = recurring.filter(|way| way.delta > 0).filter_map(|way| way.place);
-    let others = analysis.links.iter().filter(|link| link.delta > 0).map(|link| link.place);
+    // What reads nothing that the block computes ends a chain by itself: the mask of a gather that
+    // is set to ones anew would be another value.
+    let reads = |writer: usize| {
+        analysis.links.iter().any(|link| link.reader == writer)
+            || analysis.memory.carried.iter().any(|carried| carried.reader == writer)
+    };
+    let back = analysis.links.iter().filter(|link| link.delta > 0 && reads(link.writer));
+    let others = back.map(|link| link.place);
     let mut places: Vec<Place> = Vec::new();
     for place in slowest.chain(others) {
-        if !places.contains(&place) && place != Place::gpr(4) {
+        if !places.contains(&place) && place != Place::gpr(4) && !keep.contains(&place) {
             places.push(place);
         }
     }
@@ -77,7 +90,8 @@ mod tests {
             Analyser::default().analyse(&Analysed::of_bytes(b, None).unwrap(), &search())
         };
         let own = analyse(&bytes);
-        let cuts = cuts(&own, &Values::default(), &Block::decode(&bytes).unwrap()).unwrap();
+        let block = Block::decode(&bytes).unwrap();
+        let cuts = cuts(&own, &Values::default(), &block, &[]).unwrap();
         (own.recurrences.len(), analyse(&[cuts, bytes].concat()).recurrences.len())
     }
 

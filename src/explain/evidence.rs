@@ -1,10 +1,8 @@
 //! Measuring what the verdict is found from.
 
-use super::apart::{Apart, apart};
 use super::budget::Waiting;
-use super::cut::cuts;
-use super::model::{Chain, Cycles, Evidence};
-use super::variants::{filling, padded, preceded};
+use super::model::{Chain, Cycles, Evidence, hides};
+use super::variants::{filling, padded};
 use super::{Explainer, Subject};
 use crate::Result;
 use crate::block::{Bound, Report, Status, Throughput, Values};
@@ -24,6 +22,9 @@ pub const FORWARDING: &str = "store-forwarding";
 pub const FRONT_END: &str = "front-end";
 /// Slots by arithmetic, which come with it, too.
 pub const WIDTH: &str = "issue-width";
+
+/// What the reason of a bound begins with that is a sum of latencies.
+pub const COMPUTED: &str = "computed from latencies";
 
 /// Random runs of the search for dependencies.
 pub(super) const RUNS: u32 = 3;
@@ -86,41 +87,6 @@ impl Explainer {
         let memory = chain(&found.analysis, true).map(|r| dependency(r, true, &found));
         found.bounds.extend(memory.or_else(|| forwarding(&found)));
         Ok(found)
-    }
-
-    /// Measures the block with its chains broken: through memory, through registers, and both.
-    fn broken(&mut self, subject: &Subject<'_>, found: &mut Found) -> Result<()> {
-        let Some(values) = subject.report.values.clone() else { return Ok(()) };
-        let effects = &found.code.effects;
-        let kept = apart(subject.block, effects, &values, &[]);
-        let cuts = cuts(&found.analysis, &values, subject.block);
-        let both = cuts.as_ref().and_then(|c| apart(subject.block, effects, &values, c).ok());
-        let cut = cuts.and_then(|c| preceded(&c, subject.block));
-        if let Ok(apart) = kept {
-            found.evidence.apart = self.variant(&apart, &values, "memory apart", found)?;
-        }
-        if let Some(block) = cut {
-            let cut = Apart { block, copies: 1 };
-            found.evidence.cut = self.variant(&cut, &values, "registers cut", found)?;
-        }
-        if let Some(both) = both {
-            let name = "memory apart and registers cut";
-            found.evidence.loose = self.variant(&both, &values, name, found)?;
-        }
-        Ok(())
-    }
-
-    /// Cycles for the block once, in a variant that holds it several times.
-    fn variant(
-        &mut self,
-        variant: &Apart,
-        values: &Values,
-        name: &str,
-        found: &mut Found,
-    ) -> Result<Option<Cycles>> {
-        let measured = self.trusted(&variant.block.bytes, values)?;
-        let measured = measured.map_err(|why| found.missing.push(format!("{name}: {why}")));
-        Ok(measured.ok().map(|t| Cycles::of(&t, variant.copies as f64)))
     }
 
     /// A variant's throughput, or why it is not trusted however often it is measured.
@@ -191,16 +157,22 @@ impl Explainer {
         };
         let cycles = Cycles { best: cycles.cycles, low: cycles.low, high: cycles.high };
         let floor = report.bounded_by.as_ref().map(|b| b.high);
-        let mut how =
-            "measured: the same instructions with registers and memory of their own".to_owned();
-        if let Some(bounded) = &report.bounded_by {
-            how += &format!(
-                "; {} leave a chain of {:.2} cycles",
-                bounded.through.join(", "),
-                bounded.high
-            );
+        let left = report.bounded_by.as_ref().map_or(String::new(), |bounded| {
+            format!("{} leave a chain of {:.2} cycles", bounded.through.join(", "), bounded.high)
+        });
+        if hides(floor, cycles) {
+            // The block may be without that chain.
+            found.missing.push(format!("ports: {left}, which hides what they need by themselves"));
+        } else {
+            let mut how =
+                "measured: the same instructions, immediates included, with registers and \
+                           memory of their own"
+                    .to_owned();
+            if !left.is_empty() {
+                how += &format!("; {left}");
+            }
+            found.bounds.push(bound(PORTS, cycles, how));
         }
-        found.bounds.push(bound(PORTS, cycles, how));
         Ok(Some(Free { cycles, floor, multiset, kernel }))
     }
 
@@ -272,12 +244,12 @@ fn shortened(free: &Free, nops: usize) -> Option<Kernel> {
 }
 
 fn bound(name: &'static str, cycles: Cycles, how: String) -> Bound {
-    Bound { name, cycles: cycles.best, low: cycles.low, high: cycles.high, how }
+    Bound { name, cycles: cycles.best, low: cycles.low, high: cycles.high, how, refuted: false }
 }
 
-/// A bound that came with the block's report.
+/// A bound that came with the block's report, unless the block takes less.
 fn known(report: &Report, name: &str) -> Option<Cycles> {
-    let bound = report.bounds.iter().find(|b| b.name == name)?;
+    let bound = report.bounds.iter().find(|b| b.name == name && !b.refuted)?;
     Some(Cycles { best: bound.cycles, low: bound.low, high: bound.high })
 }
 
@@ -327,10 +299,12 @@ fn dependency(recurrence: &Recurrence, through_memory: bool, found: &Found) -> B
         0 | 1 => String::new(),
         n => format!(" in {n} iterations"),
     };
-    let mut how = format!("computed from latencies: {} → again{per}", steps.join(" → "));
+    let mut how = format!("{COMPUTED}: {} → again{per}", steps.join(" → "));
     let (name, broken, what) = match through_memory {
         true => (FORWARDING, found.evidence.apart, "memory kept apart"),
-        false => (DEPENDENCY, found.evidence.cut, "chains through registers cut"),
+        false => {
+            (DEPENDENCY, found.evidence.cut.map(|cut| cut.left), "chains through registers cut")
+        }
     };
     if let Some(left) = broken {
         how += &format!("; measured with {what}: {:.2}", left.best);

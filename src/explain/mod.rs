@@ -6,26 +6,29 @@
 //! | `variants` | the block changed in one thing |
 //! | `apart` | the block with its memory kept apart |
 //! | `cut` | instructions that cut chains through registers |
-//! | `evidence` | measuring the variants |
+//! | `evidence`, `broken` | measuring the variants; those with chains broken |
 //! | `meetings` | stores and loads that meet by their initial values alone |
 //! | `model` | which bound explains the time |
+//! | `refuted` | bounds above the time |
 //! | `nodes` | bounds under the names of the top-down tree |
 //! | `what_if`, `budget` | chains broken and instructions left out, measured again; how long that may wait |
 //!
 //! docs/block-profiler.md, "Why it takes so long", has the method and its figures.
 
 mod apart;
+mod broken;
 mod budget;
 mod cut;
 mod evidence;
 mod meetings;
 mod model;
 mod nodes;
+mod refuted;
 mod variants;
 mod what_if;
 
 use model::with_jump;
-pub use model::{Chain, Class, Cycles, Evidence, Judgement, judge};
+pub use model::{Chain, Class, Cut, Cycles, Evidence, Judgement, judge};
 
 use crate::Result;
 use crate::block::{Init, Options, Profiler, Report, Status, Watch};
@@ -130,7 +133,7 @@ impl Explainer {
             return Ok(());
         }
         self.watch.begin("bounds".to_owned());
-        let found = self.evidence(&subject)?;
+        let mut found = self.evidence(&subject)?;
         let meetings = self.meetings(&subject, &found);
         let mut judgement = judge(&found.evidence);
         if let (Some(_), Some(whole), Some(rest)) = (&body, cycles(report), cycles(subject.report))
@@ -141,6 +144,8 @@ impl Explainer {
             report.what_if = self.what_if(&subject, &found)?;
         }
         report.meetings = meetings;
+        refuted::mark(&mut found.bounds, found.evidence.time);
+        refuted::enter(report, &found.bounds, found.evidence.time);
         nodes::enter(report, &found, &judgement, body.is_some());
         if let Some(why) = unstable {
             report.hierarchy.verdict += &format!("; measured again, since at first {why}");

@@ -76,6 +76,19 @@ pub struct Chain {
     pub cycles: Cycles,
 }
 
+/// The block with its chains through registers cut.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cut {
+    /// What is left.
+    pub left: Cycles,
+    /// Instructions that cut, for each time that the block is there.
+    pub instructions: f64,
+    /// The slots that they take, in cycles of the block once.
+    pub cost: f64,
+    /// The longest chain that is left, at least.
+    pub rest: f64,
+}
+
 /// Everything the verdict is found from.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Evidence {
@@ -97,7 +110,7 @@ pub struct Evidence {
     /// The block with its memory kept apart, its registers as they are.
     pub apart: Option<Cycles>,
     /// The block with its chains through registers cut, its memory as it is.
-    pub cut: Option<Cycles>,
+    pub cut: Option<Cut>,
     /// Both.
     pub loose: Option<Cycles>,
 }
@@ -125,6 +138,9 @@ const LEFT: f64 = 0.60;
 /// The same for a chain's latencies, which are sums of rounded figures.
 const CHAIN_NEAR: f64 = 0.12;
 const CHAIN_FAR: f64 = 0.18;
+/// A chain whose latencies are a range that begins below this share of the time is no rival of what
+/// was measured: it may as well be nothing.
+const RIVAL: f64 = 0.50;
 /// A variant that takes less than the block by this share shows that what was changed matters.
 const FALLS: f64 = 0.10;
 
@@ -134,6 +150,12 @@ enum Reaches {
     Yes,
     Perhaps,
     No,
+}
+
+/// Whether the time refutes a bound: its low end is above it by more than the errors. What is
+/// `computed` is a sum of latencies.
+pub fn is_refuted(bound: Cycles, time: Cycles, computed: bool) -> bool {
+    bound.low > time.high * (1.0 + if computed { CHAIN_NEAR } else { NEAR })
 }
 
 /// A bound that is above the time by more than its error is wrong and explains nothing.
@@ -152,7 +174,14 @@ impl Evidence {
     /// themselves explains the time.
     pub fn waits(&self) -> bool {
         let none = |bound: Option<Cycles>| bound.is_none_or(|b| self.reached(b) != Reaches::Yes);
-        none(self.free) && none(self.supply())
+        none(self.free.filter(|_| !self.is_hidden())) && none(self.supply())
+    }
+
+    /// Whether the chain that taking registers in turn leaves hides what the ports need: it is no
+    /// more than `free`, and `free` says nothing unless it is well below the time.
+    fn is_hidden(&self) -> bool {
+        let of = |free: Cycles| hides(self.floor, free) && !self.falls(free);
+        self.free.is_some_and(of)
     }
 
     /// Whether a variant takes clearly less than the block.
@@ -170,7 +199,32 @@ impl Evidence {
     }
 
     fn chain(&self, chain: Option<Chain>) -> Reaches {
-        chain.map_or(Reaches::No, |c| reaches(c.cycles, self.time, CHAIN_NEAR, CHAIN_FAR))
+        let Some(Chain { cycles }) = chain else { return Reaches::No };
+        match reaches(cycles, self.time, CHAIN_NEAR, CHAIN_FAR) {
+            Reaches::Yes if cycles.low < RIVAL * self.time.low => Reaches::Perhaps,
+            found => found,
+        }
+    }
+
+    /// What the block takes with its cuts if it waits for no chain that they cut: less no cut can show.
+    pub fn least(&self, cut: &Cut) -> f64 {
+        let slots = self.slots.map_or(0.0, |slots| slots.best) + cut.cost;
+        let others = [self.ports(), self.front_end].into_iter().flatten();
+        others.fold(slots.max(cut.rest), |least, bound| least.max(bound.best))
+    }
+
+    /// Whether cutting chains says anything: the block takes less, or it could have taken less, or it
+    /// takes longer than its own slots, ports and the cuts explain.
+    pub fn tells(&self, cut: &Cut) -> bool {
+        let least = self.least(cut);
+        self.falls(cut.left)
+            || least < self.time.low * (1.0 - FALLS)
+            || cut.left.low > least * (1.0 + FAR)
+    }
+
+    /// Whether chains through registers were cut, and that says something.
+    fn is_cut(&self) -> bool {
+        self.cut.is_some_and(|cut| self.tells(&cut))
     }
 
     /// What bringing the instructions to the ports takes: fetching, decoding, slots.
@@ -196,16 +250,46 @@ impl Evidence {
         };
         let parts = [
             of(self.apart, "memory kept apart"),
-            of(self.cut, "chains through registers cut"),
+            self.cut.map(|cut| self.left_by(&cut)),
             of(self.loose, "both"),
             Some(self.chains()),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
+    /// For people: what a cut left, and what it costs by itself.
+    fn left_by(&self, cut: &Cut) -> String {
+        let Cut { left, instructions, cost, .. } = cut;
+        let says = match self.tells(cut) {
+            true => String::new(),
+            false => format!(
+                "; without the chains it would take {:.2}, so that says nothing",
+                self.least(cut)
+            ),
+        };
+        format!(
+            "{:.2} of {:.2} cycles are left with chains through registers cut (cuts: {} an \
+             iteration, {cost:.2} cycles of slots{says})",
+            left.best,
+            self.time.best,
+            (100.0 * instructions).round() / 100.0,
+        )
+    }
+
     /// For people: the recurrences.
     fn chains(&self) -> String {
-        let of = |chain: Option<Chain>| chain.map(|c| format!("{:.2}", c.cycles.best));
+        let of = |chain: Option<Chain>| {
+            let Chain { cycles } = chain?;
+            let range = match cycles.low < cycles.high {
+                true => format!(" ({:.2} to {:.2})", cycles.low, cycles.high),
+                false => String::new(),
+            };
+            let refuted = match is_refuted(cycles, self.time, true) {
+                true => ", above the measurement: refuted",
+                false => "",
+            };
+            Some(format!("{:.2}{range}{refuted}", cycles.best))
+        };
         match (of(self.registers), of(self.memory)) {
             (Some(r), Some(m)) => {
                 format!("its longest chain through registers takes {r}, through memory {m}")
@@ -215,6 +299,11 @@ impl Evidence {
             (None, None) => "no chain is known".to_owned(),
         }
     }
+}
+
+/// Whether a chain that is left of dependencies hides what `free`, measured with it, takes without.
+pub fn hides(floor: Option<f64>, free: Cycles) -> bool {
+    floor.is_some_and(|floor| floor > free.low * LEFT)
 }
 
 /// Finds the bound that explains the time.
@@ -309,14 +398,6 @@ fn supply_bound(evidence: &Evidence) -> Judgement {
 /// Its instructions without dependencies take as long, and bringing them there does not.
 fn ports_bound(evidence: &Evidence) -> Judgement {
     let free = evidence.free.unwrap_or_default();
-    if evidence.floor.is_some_and(|floor| floor > free.low * LEFT) {
-        return undecided(format!(
-            "registers taken in turn leave a chain of {:.2} cycles: the ports need no more than \
-             {:.2}",
-            evidence.floor.unwrap_or_default(),
-            free.best
-        ));
-    }
     Judgement {
         class: Class::Ports,
         why: format!(
@@ -334,7 +415,7 @@ fn waiting(evidence: &Evidence) -> Judgement {
     let falls = |variant: Option<Cycles>| variant.is_some_and(|v| evidence.falls(v));
     let wavers = |variant: Option<Cycles>| variant.is_some_and(|v| evidence.wavers(v));
     let left = evidence.left();
-    match (falls(evidence.apart), falls(evidence.cut)) {
+    match (falls(evidence.apart), falls(evidence.cut.map(|cut| cut.left))) {
         // A chain through both, or loads that wait for stores: without the stores nothing waits.
         (true, _) => Judgement {
             class: Class::StoreForwarding,
@@ -355,15 +436,22 @@ fn by_latency(evidence: &Evidence, left: &str) -> Judgement {
     // What was broken in vain is not the only one.
     let free = evidence.ports();
     if free.is_some_and(|f| !evidence.falls(f)) {
-        let class = if evidence.wavers(free.unwrap_or_default()) || registers != Reaches::No {
+        let wavers = evidence.wavers(free.unwrap_or_default());
+        let class = if evidence.is_hidden() || wavers || registers != Reaches::No {
             Class::Undecided
         } else {
             Class::Unexplained
         };
-        return Judgement { class, why: format!("without dependencies {}; {left}", text(free)) };
+        let chain =
+            evidence.floor.filter(|_| evidence.is_hidden()).map_or(String::new(), |floor| {
+                format!(" at most, of which registers taken in turn leave a chain of {floor:.2}")
+            });
+        let why = format!("without dependencies {}{chain}; {left}", text(free));
+        return Judgement { class, why };
     }
+    let supply = evidence.supply().map_or(Reaches::No, |s| evidence.reached(s));
     match (registers, memory) {
-        (Reaches::Yes, Reaches::No) if evidence.cut.is_none() => {
+        (Reaches::Yes, Reaches::No) if !evidence.is_cut() && supply == Reaches::No => {
             Judgement { class: Class::Dependency, why: format!("by its latencies: {left}") }
         }
         (Reaches::No, Reaches::Yes) if evidence.apart.is_none() => {
@@ -377,109 +465,4 @@ fn by_latency(evidence: &Evidence, left: &str) -> Judgement {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn evidence(time: f64, free: f64, supply: f64) -> Evidence {
-        Evidence {
-            time: Cycles::exact(time),
-            front_end: Some(Cycles::exact(supply)),
-            slots: Some(Cycles::exact(supply)),
-            free: Some(Cycles::exact(free)),
-            ..Evidence::default()
-        }
-    }
-
-    fn chain(cycles: f64) -> Option<Chain> {
-        Some(Chain { cycles: Cycles::exact(cycles) })
-    }
-
-    fn left(cycles: f64) -> Option<Cycles> {
-        Some(Cycles::exact(cycles))
-    }
-
-    // The three blocks and their figures (block, dependencies broken, front end) are those that a
-    // prototype measured on Zen 3: an imul chain with adds, three independent imuls, six nops.
-    #[test]
-    fn blocks_of_known_nature_get_their_bound() {
-        let imul_chain = Evidence {
-            registers: chain(3.0),
-            cut: left(1.0),
-            loose: left(1.0),
-            ..evidence(3.0, 1.0, 0.67)
-        };
-        assert_eq!(judge(&imul_chain).class, Class::Dependency);
-        let imuls = Evidence { registers: chain(1.0), ..evidence(3.0, 3.0, 0.5) };
-        assert_eq!(judge(&imuls).class, Class::Ports);
-        assert_eq!(judge(&evidence(1.0, 1.0, 1.0)).class, Class::IssueWidth);
-    }
-
-    #[test]
-    fn more_than_the_slots_ask_for_is_the_front_end() {
-        let wide = Evidence { slots: left(0.67), ..evidence(2.0, 2.0, 2.0) };
-        assert_eq!(judge(&wide).class, Class::FrontEnd);
-        // What the front end takes it takes, whatever else could not be measured.
-        let alone = Evidence { free: None, ..wide };
-        assert_eq!(judge(&alone).class, Class::FrontEnd);
-    }
-
-    // The times: store forwarding in the table of docs/dependencies.md, blocked and not.
-    #[test]
-    fn memory_kept_apart_tells_store_forwarding() {
-        let counter = Evidence { memory: chain(5.9), apart: left(1.0), ..evidence(6.0, 1.0, 0.5) };
-        assert_eq!(judge(&counter).class, Class::StoreForwarding);
-        let blocked = Evidence { apart: left(1.0), cut: left(1.0), ..evidence(18.5, 1.0, 0.5) };
-        assert_eq!(judge(&blocked).class, Class::StoreForwarding);
-        // The chain of registers beside it is as long by its latencies, but not the cause.
-        let beside = Evidence { registers: chain(6.0), ..counter };
-        assert_eq!(judge(&beside).class, Class::StoreForwarding);
-    }
-
-    #[test]
-    fn what_was_broken_in_vain_is_no_verdict() {
-        let vain = Evidence {
-            registers: chain(6.0),
-            memory: chain(6.0),
-            apart: left(6.0),
-            cut: left(6.0),
-            ..evidence(6.0, 1.0, 0.5)
-        };
-        assert_eq!(judge(&vain).class, Class::Undecided);
-        let memory_alone = Evidence { registers: None, memory: chain(6.0), ..vain };
-        assert_eq!(judge(&memory_alone).class, Class::Undecided);
-    }
-
-    #[test]
-    fn two_that_come_close_are_not_decided() {
-        let both = Evidence { registers: chain(3.0), ..evidence(3.0, 3.0, 0.5) };
-        assert_eq!(judge(&both).class, Class::Undecided);
-        let between = Evidence { slots: left(2.8), ..evidence(3.0, 3.0, 2.8) };
-        assert_eq!(judge(&between).class, Class::Undecided);
-        let floored = Evidence { floor: Some(3.0), ..evidence(3.0, 3.0, 0.5) };
-        assert_eq!(judge(&floored).class, Class::Undecided);
-    }
-
-    #[test]
-    fn a_jump_that_costs_more_than_its_block_is_not_explained_by_the_rest() {
-        let judged = judge(&evidence(1.0, 1.0, 1.0));
-        let with = |cycles| with_jump(judged.clone(), Cycles::exact(cycles), Cycles::exact(1.0));
-        assert_eq!(with(1.05).class, Class::IssueWidth);
-        assert_eq!(with(7.0).class, Class::Unexplained);
-    }
-
-    #[test]
-    fn what_nothing_explains_is_said_so() {
-        let short = Evidence { registers: chain(4.0), cut: left(9.0), ..evidence(9.0, 1.0, 0.5) };
-        let judged = judge(&short);
-        assert_eq!(judged.class, Class::Unexplained);
-        assert!(judged.why.contains("4.00"), "{}", judged.why);
-        // Slower without dependencies than with them: something is wrong.
-        assert_eq!(judge(&evidence(2.0, 3.0, 0.5)).class, Class::Unexplained);
-    }
-
-    #[test]
-    fn latencies_are_enough_where_no_chain_can_be_broken() {
-        let only = Evidence { free: None, registers: chain(3.0), ..evidence(3.0, 0.0, 0.5) };
-        assert_eq!(judge(&only).class, Class::Dependency);
-    }
-}
+mod tests;

@@ -55,7 +55,7 @@ pub fn enter(report: &mut Report, found: &Found, judgement: &Judgement, jumps: b
     let bounds: Vec<Option<f64>> = {
         let all = || found.bounds.iter().chain(&report.bounds);
         let largest = |place: &Place| {
-            let own = all().filter(|b| place.bounds.contains(&b.name));
+            let own = all().filter(|b| place.bounds.contains(&b.name) && !b.refuted);
             own.map(|b| b.cycles).reduce(f64::max)
         };
         PLACES.iter().map(largest).collect()
@@ -171,7 +171,7 @@ mod tests {
     fn found(bounds: &[(&'static str, f64)]) -> Found {
         let bound = |(name, cycles): &(&'static str, f64)| {
             let how = "measured".to_owned();
-            Bound { name, cycles: *cycles, low: *cycles, high: *cycles, how }
+            Bound { name, cycles: *cycles, low: *cycles, high: *cycles, how, refuted: false }
         };
         Found {
             evidence: Evidence { time: Cycles::exact(3.0), ..Evidence::default() },
@@ -181,6 +181,18 @@ mod tests {
             form: "unrolled",
             missing: vec!["slots: unstable".to_owned()],
         }
+    }
+
+    #[test]
+    fn a_refuted_bound_stands_in_no_node() {
+        let mut report = report();
+        let mut found = found(&[(PORTS, 2.0), (DEPENDENCY, 22.0)]);
+        found.bounds[1].refuted = true;
+        enter(&mut report, &found, &judged(Class::Unexplained), false);
+        let of = |label: &str| report.hierarchy.nodes.iter().find(|n| n.label == label).unwrap();
+        assert_eq!(of("Dependency").bound, None);
+        assert_eq!(of("Core Bound").bound, Some(2.0));
+        assert_eq!(report.bounds.len(), 2);
     }
 
     fn judged(class: Class) -> Judgement {

@@ -36,7 +36,7 @@ impl Explainer {
         // Chains of one length hide each other: breaking one of them gains nothing.
         let memory = |r: &&Recurrence| r.path.iter().any(|way| way.kind == Kind::Memory);
         if found.analysis.recurrences.iter().filter(|r| !memory(r)).count() > 1
-            && let Some(all) = cuts(&found.analysis, &values, subject.block)
+            && let Some(all) = cuts(&found.analysis, &values, subject.block, &[])
             && let Some(variant) = preceded(&all, subject.block)
         {
             let change = "all chains through registers broken".to_owned();

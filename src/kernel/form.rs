@@ -49,9 +49,14 @@ pub struct Form {
 /// Where the applied mask stands among the operands: behind all of them.
 pub const MASK: usize = 8;
 
-/// Immediate of all forms that have one: it is a count, a comparison, a rounding mode, a choice of
-/// elements that all of them accept, and none of them is the same with it as with no operand.
+/// Immediate of forms that have one, unless a block's own is given: it is a comparison, a rounding
+/// mode, a choice of elements that all of them accept, and none of them is the same with it as with
+/// no operand.
 const IMMEDIATE: i64 = 1;
+/// The same of shifts and rotates, which are another instruction by 1: that one has an encoding of
+/// its own and defines the overflow flag (Intel SDM, RCL/RCR/ROL/ROR and SAL/SAR/SHL/SHR), and
+/// rotates by it take longer on some cores. Below 8, so that no width wraps it to 0.
+const COUNT: i64 = 5;
 
 impl Form {
     /// All forms of an encoding, none where no kernel can be made of it.
@@ -181,14 +186,30 @@ impl Form {
     }
 
     /// The instruction with these operands: `register` chooses for the operand at an index.
+    /// Immediates are neutral ones.
     ///
     /// # Errors
     /// No such instruction can be encoded.
     pub fn instruction(
         &self,
-        mut register: impl FnMut(usize, Class) -> Register,
+        register: impl FnMut(usize, Class) -> Register,
         address: Address,
     ) -> Result<Instruction> {
+        self.instruction_with(register, address, &[])
+    }
+
+    /// The same with these immediates, in the order of its operands; neutral ones where there are
+    /// none.
+    ///
+    /// # Errors
+    /// No such instruction can be encoded.
+    pub fn instruction_with(
+        &self,
+        mut register: impl FnMut(usize, Class) -> Register,
+        address: Address,
+        immediates: &[i64],
+    ) -> Result<Instruction> {
+        let mut immediates = immediates.iter().copied();
         let mut made = Instruction::default();
         made.set_code(self.code);
         for (i, operand) in self.operands().into_iter().enumerate() {
@@ -208,7 +229,8 @@ impl Form {
                 }
                 Operand::Immediate(kind) => {
                     set_kind(&mut made, at, kind)?;
-                    made.try_set_immediate_i64(at, IMMEDIATE).map_err(|e| self.impossible(e))?;
+                    let value = immediates.next().unwrap_or_else(|| neutral(self.code));
+                    made.try_set_immediate_i64(at, value).map_err(|e| self.impossible(e))?;
                 }
                 Operand::One => {
                     set_kind(&mut made, at, OpKind::Immediate8)?;
@@ -342,6 +364,42 @@ pub struct Usage {
 
 /// Base, scaled index and displacement: one form for all loads and stores with an index.
 pub const INDEXED: Memory = Memory::Full(4);
+
+/// The immediate of a form that nobody gave one.
+fn neutral(code: Code) -> i64 {
+    use Mnemonic as M;
+    let counts = matches!(
+        code.mnemonic(),
+        M::Rol
+            | M::Ror
+            | M::Rcl
+            | M::Rcr
+            | M::Rorx
+            | M::Shl
+            | M::Sal
+            | M::Shr
+            | M::Sar
+            | M::Shld
+            | M::Shrd
+    );
+    if counts { COUNT } else { IMMEDIATE }
+}
+
+/// Immediates of an instruction, in the order of its operands; what is always 1 is none. One of 64 bits
+/// is taken as the neutral one: only `mov` has it, which needs the same ports whatever it is, and
+/// a long one takes a second slot of an op cache, which is for the front end's bound to tell.
+pub fn immediates(instruction: &Instruction) -> Vec<i64> {
+    let kinds = instruction.op_code();
+    (0..instruction.op_count())
+        .filter(|i| {
+            let kind = kinds.op_kinds().get(*i as usize);
+            let operand = kind.and_then(|kind| Operand::of(*kind, false));
+            matches!(operand, Some(Operand::Immediate(_)))
+        })
+        .filter_map(|i| Some((instruction.op_kind(i), instruction.try_immediate(i).ok()?)))
+        .map(|(kind, value)| if kind == OpKind::Immediate64 { IMMEDIATE } else { value as i64 })
+        .collect()
+}
 
 /// Whether it only computes its address.
 pub fn is_address(code: Code) -> bool {

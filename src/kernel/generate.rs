@@ -7,6 +7,7 @@ use super::pools::{BASE, INDEX, Pools, is_written};
 use crate::block::Values;
 use crate::{Error, Result};
 use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Mnemonic, Register};
+use std::collections::HashMap;
 
 /// Where the arena lies: a page that any process may map, below 4 GiB so that 32-bit addresses
 /// reach it.
@@ -71,8 +72,11 @@ impl Kernel {
             values: values(&one),
         };
         let mut stack = 0;
+        let mut turns: HashMap<Form, usize> = HashMap::new();
         for form in one.iter().cycle().take(sets * one.len()) {
-            let instruction = place(form, &mut pools)?;
+            let turn = turns.entry(*form).or_default();
+            let instruction = place(form, multiset.immediates(*form, *turn), &mut pools)?;
+            *turn += 1;
             stack += i64::from(instruction.stack_pointer_increment());
             made.bytes.extend(form.encode(&instruction)?);
             made.forms.push(*form);
@@ -111,8 +115,8 @@ fn sets(instructions: usize, pools: &Pools, wanted: usize) -> usize {
     (least..=most).min_by_key(uneven).unwrap_or(least)
 }
 
-/// The next instruction of a form.
-fn place(form: &Form, pools: &mut Pools) -> Result<Instruction> {
+/// The next instruction of a form, with these immediates.
+fn place(form: &Form, immediates: &[i64], pools: &mut Pools) -> Result<Instruction> {
     let usage = form.usage()?;
     let access = |i: usize| usage.access.get(i).copied().unwrap_or(iced_x86::OpAccess::None);
     let operands = form.operands();
@@ -131,8 +135,8 @@ fn place(form: &Form, pools: &mut Pools) -> Result<Instruction> {
         }
         None => Address { base: Register::None, index: Register::None, displacement: 0 },
     };
-    let mut sources = std::collections::HashMap::new();
-    form.instruction(
+    let mut sources = HashMap::new();
+    form.instruction_with(
         |i, class| match is_written(access(i)) {
             true => pools.written(class),
             false => {
@@ -142,6 +146,7 @@ fn place(form: &Form, pools: &mut Pools) -> Result<Instruction> {
             }
         },
         address,
+        immediates,
     )
 }
 
@@ -203,5 +208,33 @@ mod tests {
         // Written registers are gone round a whole number of times.
         let pool = &kernel.pools.all[0];
         assert_eq!((kernel.sets * pool.writes) % pool.write.len(), 0);
+    }
+
+    #[test]
+    fn a_kernel_of_a_block_has_its_immediates() {
+        // rol rax,13; imul rcx,rdx,-7; add rbx,0x12345678
+        let bytes = crate::code::parse_hex("48c1c00d 486bcaf9 4881c378563412").unwrap();
+        let set = Multiset::of(&Block::decode(&bytes).unwrap()).unwrap();
+        let kernel = Kernel::of(&set, &Settings::default()).unwrap();
+        let block = Block::decode(&kernel.bytes).unwrap();
+        assert_eq!(block.instructions.len(), 3 * kernel.sets);
+        for inst in &block.instructions {
+            let expected = match inst.decoded.mnemonic() {
+                Mnemonic::Rol => 13,
+                Mnemonic::Imul => -7,
+                _ => 0x1234_5678,
+            };
+            assert_eq!(super::super::form::immediates(&inst.decoded), [expected], "{}", inst.text);
+        }
+    }
+
+    #[test]
+    fn shifts_and_rotates_by_name_are_not_by_one() {
+        let set = Multiset::parse("ROL_GPR64i64_IMMi8, SHL_GPR8i8_IMMi8").unwrap();
+        let kernel = Kernel::of(&set, &Settings::default()).unwrap();
+        for inst in &Block::decode(&kernel.bytes).unwrap().instructions {
+            let count = super::super::form::immediates(&inst.decoded)[0];
+            assert!(count > 1 && count < 8, "{}", inst.text);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! `FORM*COUNT, …`: what is asked for.
 
 use super::catalog::{Catalog, unavailable};
-use super::form::Form;
+use super::form::{Form, immediates};
 use crate::code::Block;
 use crate::{Error, Result};
 
@@ -9,16 +9,19 @@ use crate::{Error, Result};
 pub const MOST: usize = 480;
 
 /// Forms with how often each is there, in the order given.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Multiset {
     /// Each form once.
     pub forms: Vec<(Form, usize)>,
+    /// Immediates of a block's instructions: for each form, those of each time that it is there.
+    /// None where forms were given by name.
+    pub immediates: Vec<Vec<Vec<i64>>>,
 }
 
 impl Multiset {
     /// One form, once.
     pub fn one(form: Form) -> Self {
-        Self { forms: vec![(form, 1)] }
+        Self { forms: vec![(form, 1)], immediates: Vec::new() }
     }
 
     /// Reads `ADD_GPR64i64_IMMi8*2, IMUL_GPR64i64_GPR64i64`.
@@ -26,7 +29,7 @@ impl Multiset {
     /// # Errors
     /// An unknown form, one that cannot be measured here, no count, or too many instructions.
     pub fn parse(text: &str) -> Result<Self> {
-        let mut made = Self { forms: Vec::new() };
+        let mut made = Self { forms: Vec::new(), immediates: Vec::new() };
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, count) = match part.split_once('*') {
                 Some((name, count)) => (name.trim(), self::count(count.trim(), part)?),
@@ -43,12 +46,12 @@ impl Multiset {
         made.checked()
     }
 
-    /// The forms of a block; without the jump at its end.
+    /// The forms of a block, with their immediates; without the jump at its end.
     ///
     /// # Errors
     /// Nothing is left, or one of its instructions has no form.
     pub fn of(block: &Block) -> Result<Self> {
-        let mut made = Self { forms: Vec::new() };
+        let mut made = Self { forms: Vec::new(), immediates: Vec::new() };
         let jump = block.final_branch().map(|inst| inst.offset);
         for inst in block.instructions.iter().filter(|inst| Some(inst.offset) != jump) {
             let failed = |error: Error| {
@@ -60,8 +63,26 @@ impl Multiset {
                 return Err(failed(Error::failed(reason)));
             }
             made.add(form, 1);
+            made.keep(form, immediates(&inst.decoded));
         }
         made.checked()
+    }
+
+    /// Immediates of one more instruction of `form`, which is there already.
+    fn keep(&mut self, form: Form, own: Vec<i64>) {
+        self.immediates.resize(self.forms.len(), Vec::new());
+        let at = self.forms.iter().position(|(known, _)| *known == form);
+        if let Some(all) = at.and_then(|at| self.immediates.get_mut(at)) {
+            all.push(own);
+        }
+    }
+
+    /// Immediates of the instruction of `form` that comes as number `turn` of its kind, the block's
+    /// own in turn; none where forms were given by name.
+    pub fn immediates(&self, form: Form, turn: usize) -> &[i64] {
+        let at = self.forms.iter().position(|(known, _)| *known == form);
+        let all = at.and_then(|at| self.immediates.get(at)).filter(|all| !all.is_empty());
+        all.and_then(|all| all.get(turn % all.len())).map_or(&[], Vec::as_slice)
     }
 
     fn add(&mut self, form: Form, count: usize) {
@@ -129,9 +150,26 @@ mod tests {
         let imul = |f: &&Form| **f == set.forms[1].0;
         assert_eq!(all.iter().filter(imul).count(), 1);
         // Six of one and three of the other: never two of the rarer one side by side.
-        let set = Multiset { forms: vec![(set.forms[0].0, 6), (set.forms[1].0, 3)] };
+        let forms = vec![(set.forms[0].0, 6), (set.forms[1].0, 3)];
+        let set = Multiset { forms, immediates: Vec::new() };
         let all = set.interleaved();
         assert!(all.windows(2).all(|w| !(imul(&&w[0]) && imul(&&w[1]))), "{all:?}");
+    }
+
+    #[test]
+    fn a_block_keeps_its_immediates_in_turn() {
+        // rol rax,13; add rbx,5; rol rcx,7
+        let bytes = crate::code::parse_hex("48c1c00d 4883c305 48c1c107").unwrap();
+        let set = Multiset::of(&Block::decode(&bytes).unwrap()).unwrap();
+        let rol = set.forms[0].0;
+        assert_eq!(set.immediates(rol, 0), [13]);
+        assert_eq!(set.immediates(rol, 3), [7]);
+        assert_eq!(set.immediates(set.forms[1].0, 1), [5]);
+        assert!(Multiset::one(rol).immediates(rol, 0).is_empty());
+        // mov rax,0x123456789abcdef0: its length is the front end's
+        let bytes = crate::code::parse_hex("48b8f0debc9a78563412").unwrap();
+        let set = Multiset::of(&Block::decode(&bytes).unwrap()).unwrap();
+        assert_eq!(set.immediates(set.forms[0].0, 0), [1]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The sections of a report behind its disassembly.
 
-use super::super::document::{FormResult, Holds, Node, Report, Status, Throughput};
+use super::super::document::{Bound, FormResult, Holds, Node, Report, Status, Throughput};
 use super::super::values::Values;
 use super::layout::{labelled, paragraph};
 
@@ -183,7 +183,7 @@ pub fn bounds(out: &mut String, report: &Report) {
             false => String::new(),
         };
         let share = match &report.throughput {
-            Some(t) if t.cycles > 0.0 => format!(", {}", share(report, bound.cycles / t.cycles)),
+            Some(t) if t.cycles > 0.0 => format!(", {}", share(bound, bound.cycles / t.cycles)),
             _ => String::new(),
         };
         let text = format!("{:.3} cycles{range}{share}; {}", bound.cycles, bound.how);
@@ -192,13 +192,13 @@ pub fn bounds(out: &mut String, report: &Report) {
 }
 
 /// A bound's share of the throughput. It cannot be more than all of it: what looks so is the error
-/// of either, unless the invariant `bounds` says otherwise.
-fn share(report: &Report, share: f64) -> String {
-    let broken =
-        report.invariants.iter().any(|i| i.name == "bounds" && i.verdict == Holds::Violated);
+/// of either, unless it is refuted.
+fn share(bound: &Bound, share: f64) -> String {
     match share {
+        _ if bound.refuted => {
+            format!("{:.0} % of the throughput: above the measurement, refuted", 100.0 * share)
+        }
         _ if share < 0.995 => format!("{:.0} % of the throughput", 100.0 * share),
-        _ if broken => format!("{:.0} % of the throughput: one of the two is wrong", 100.0 * share),
         _ => "at the throughput, within error".to_owned(),
     }
 }

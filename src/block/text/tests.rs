@@ -118,12 +118,17 @@ fn assumptions_that_held_are_names_and_violated_ones_come_first() {
 fn a_bound_is_never_said_to_be_more_than_the_whole() {
     let bound = |cycles: f64| {
         let how = "measured".to_owned();
-        let bound = Bound { name: "front-end", cycles, low: cycles, high: cycles, how };
+        let bound =
+            Bound { name: "front-end", cycles, low: cycles, high: cycles, how, refuted: false };
         render(&Report { bounds: vec![bound], ..report() })
     };
     let at = bound(4.16);
     assert!(at.contains("4.160 cycles, at the throughput, within error; measured"), "{at}");
     assert!(bound(2.0).contains("50 % of the throughput"), "{}", bound(2.0));
+    let how = "measured".to_owned();
+    let above = Bound { name: "ports", cycles: 5.0, low: 5.0, high: 5.0, how, refuted: true };
+    let text = render(&Report { bounds: vec![above], ..report() });
+    assert!(text.contains("125 % of the throughput: above the measurement, refuted"), "{text}");
 }
 
 #[test]
@@ -235,8 +240,14 @@ fn registers_that_differ_from_the_rest_are_named() {
 
 #[test]
 fn bounds_and_measured_nodes_are_shown_with_what_they_are_of() {
-    let bound =
-        Bound { name: "front-end", cycles: 1.0, low: 0.99, high: 1.01, how: "measured".into() };
+    let bound = Bound {
+        name: "front-end",
+        cycles: 1.0,
+        low: 0.99,
+        high: 1.01,
+        how: "measured".into(),
+        refuted: false,
+    };
     let mut hierarchy = Hierarchy::not_measured("not in this group", &level_1());
     hierarchy.verdict = "latency".into();
     hierarchy.nodes[0].share = Some(0.25);
@@ -267,6 +278,7 @@ fn no_line_is_wider_than_a_page() {
             low: 1.0,
             high: 1.0,
             how: long.clone(),
+            refuted: false,
         }],
         samples: Samples { kept: 1, contended: 0, clock_changed: 0, void: vec![long.clone()] },
         pages: (0..256).map(|i| format!("{:#x}", 0x7fff_0000_0000_u64 + (i << 12))).collect(),

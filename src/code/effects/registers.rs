@@ -27,8 +27,9 @@ pub(super) fn add(
         let writes = is_write(access);
         let role = match () {
             () if effects.paths == Paths::Stack && place == super::RSP => Role::Stack,
-            // Of the destination's two mentions the one that is written is the one kept.
-            () if writes && kept == Some(place) => Role::Kept,
+            // Of the destination's two mentions the one that is written is the one kept. A gather's
+            // is no other operand (Intel SDM).
+            () if kept == Some(place) && (writes || instruction.is_vsib()) => Role::Kept,
             () if access == OpAccess::CondWrite && !selects(instruction) => Role::Kept,
             () => Role::Data,
         };
@@ -130,9 +131,12 @@ fn selects(instruction: &Instruction) -> bool {
 }
 
 /// Whether the destination's old value is there to be kept in part, not computed with: scalar
-/// results and inserted elements in a vector, and merge-masking.
+/// results and inserted elements in a vector, merge-masking, and elements that a gather leaves out.
 fn keeps_rest(instruction: &Instruction) -> bool {
     use Mnemonic as M;
+    if instruction.is_vsib() && instruction.op0_kind() == OpKind::Register {
+        return instruction.op0_register().is_vector_register();
+    }
     if instruction.has_op_mask() && instruction.merging_masking() {
         return instruction.op0_kind() == OpKind::Register && !accumulates(instruction);
     }

@@ -145,6 +145,9 @@ fn a_gather_is_a_load_for_each_lane() {
     let gather = effects("c4e26d90040a", Some("zen3")); // vpgatherdd ymm0,[rdx+ymm1],ymm2
     assert_eq!(gather.memory.len(), 8);
     assert!(gather.memory.iter().all(|m| m.bytes == 4 && m.conditional && m.load));
+    // What the mask leaves out is kept (Intel SDM, VPGATHERDD).
+    let kept = gather.reads.iter().find(|r| r.place == Place::vector(0)).unwrap();
+    assert_eq!(kept.role, Role::Kept);
 }
 
 #[test]

@@ -283,7 +283,7 @@ impl Latencies {
         }
         self.shipped
             .and_then(|t| t.execution(instruction, input, output))
-            .unwrap_or_else(|| assumed::execution(instruction))
+            .unwrap_or_else(|| assumed::execution(instruction, input))
     }
 
     /// The same of a register that `producer` wrote, from `read` to `output`: additions of numbers
