@@ -71,7 +71,11 @@ pub fn carried(sampled: &Sampled, (colder, error): (f64, f64)) -> Option<(f64, f
     }
     let (ratio, own) = hits_of_a_turn(&sampled.windows)?;
     let total = hits + rest * ratio;
-    let error = (error * colder * ratio).hypot(own * rest * ratio) / total;
+    // Windows that are all alike do not say that no other turn is unlike them: one turn is the least.
+    let looked: u64 = sampled.windows.iter().map(|w| w.turns).sum();
+    let least = if rest > looked as f64 { ratio } else { 0.0 };
+    let own = (own * rest * ratio).max(least);
+    let error = (error * colder * ratio).hypot(own) / total;
     (total > 0.0 && error <= MOST).then_some((total, error))
 }
 
@@ -140,6 +144,14 @@ mod tests {
         let windows = (1..=8).map(|n| window(100 * n, 10, 10)).collect();
         let found = carried(&sampled((0, 0), windows), (80.0, 0.0)).expect("known");
         assert_eq!(found, (3_600.0, 0.0));
+    }
+
+    /// gzip's longest_match, 153 turns: ten that were all alike told 0.3 % too many.
+    #[test]
+    fn windows_all_alike_leave_a_turn_in_doubt() {
+        let windows = vec![window(32_768, 1, 15); 10];
+        let (total, error) = carried(&sampled((98_304, 3), windows), (153.0, 0.0)).expect("known");
+        assert!((error * total - 32_768.0).abs() < 1e-3, "{error} of {total}");
     }
 
     #[test]

@@ -105,6 +105,7 @@ fn entered(row: &BlockRow) -> Option<String> {
     let how = row.entries_how.as_deref()?;
     let Some(entries) = row.entries else { return Some(format!("entries {how}")) };
     let error = match row.entries_error {
+        Some(error) if error > 0.0 && error < 5e-4 => " ± <0.1 %".to_owned(),
         Some(error) if error > 0.0 => format!(" ± {:.1} %", 100.0 * error),
         _ => String::new(),
     };
