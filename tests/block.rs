@@ -59,6 +59,21 @@ fn an_ok_is_right_on_blocks_whose_throughput_is_known() {
     eprintln!("{judged} of {} judged", known.len());
 }
 
+/// The report of a block that runs. What else runs may keep the worker from running for so long that
+/// it is given up: then it is tried again.
+fn ran(profiler: &mut Profiler, hex: &str) -> Report {
+    let mut report = measure(profiler, hex);
+    for _ in 0..4 {
+        if report.reason.as_deref() != Some("another process took the core") {
+            break;
+        }
+        report = measure(profiler, hex);
+    }
+    let ran = matches!(report.status, Status::Ok | Status::Unstable);
+    assert!(ran, "{hex}: {:?} {:?}", report.reason, report.place);
+    report
+}
+
 #[test]
 fn every_address_a_block_touches_becomes_legal() {
     let Some(mut profiler) = profiler() else { return };
@@ -71,16 +86,7 @@ fn every_address_a_block_touches_becomes_legal() {
         "c5fc5806",                      // vaddps ymm0,ymm0,[rsi]
         "4883c701 89d0 48c1ea08 3247ff 0fb6c0 483314c50a110400 4839cf", // gzip's updcrc
     ] {
-        let ran = |r: &Report| matches!(r.status, Status::Ok | Status::Unstable);
-        let mut report = measure(&mut profiler, hex);
-        for _ in 0..4 {
-            // What else runs may keep the worker from running for so long that it is given up.
-            if ran(&report) || report.reason.as_deref() != Some("another process took the core") {
-                break;
-            }
-            report = measure(&mut profiler, hex);
-        }
-        assert!(ran(&report), "{hex}: {:?} {:?}", report.reason, report.place);
+        let report = ran(&mut profiler, hex);
         assert!(!report.pages.is_empty(), "{hex}");
     }
 }
@@ -104,16 +110,7 @@ fn a_block_runs_with_values_that_suit_it_and_registers_are_set_again_only_if_the
         "678b03",                      // mov eax,[ebx]
         "c8100000 c9",                 // enter 16,0; leave
     ] {
-        let ran = |r: &Report| matches!(r.status, Status::Ok | Status::Unstable);
-        let mut report = measure(&mut profiler, hex);
-        for _ in 0..4 {
-            // What else runs may keep the worker from running for so long that it is given up.
-            if ran(&report) || report.reason.as_deref() != Some("another process took the core") {
-                break;
-            }
-            report = measure(&mut profiler, hex);
-        }
-        assert!(ran(&report), "{hex}: {:?} {:?}", report.reason, report.place);
+        let report = ran(&mut profiler, hex);
         assert_eq!(own(&report), Some(Holds::Held), "{hex}");
     }
     // mov rcx,[rax]; xor eax,eax: the next copy finds a null pointer whatever rax was.

@@ -53,6 +53,21 @@ pub struct Found {
     pub missing: Vec<String>,
 }
 
+#[cfg(test)]
+impl Found {
+    /// Of a block that nothing was measured of.
+    pub fn without_evidence(analysis: Analysis, code: Code) -> Self {
+        Self {
+            evidence: Evidence::default(),
+            bounds: Vec::new(),
+            analysis,
+            code,
+            form: "unrolled",
+            missing: Vec::new(),
+        }
+    }
+}
+
 /// The block's instructions without dependencies, and what is left of them.
 struct Free {
     cycles: Cycles,

@@ -39,7 +39,6 @@ impl Explainer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::Evidence;
     use super::*;
     use crate::block::{Init, Options, Profiler};
     use crate::code::Block;
@@ -57,14 +56,7 @@ mod tests {
         let code = Code::of_bytes(&bytes, None).unwrap();
         let search = evidence::search(&report, 64);
         let analysis = Analyser::default().analyse(&code, &search);
-        let found = Found {
-            evidence: Evidence::default(),
-            bounds: Vec::new(),
-            analysis,
-            code,
-            form: "unrolled",
-            missing: Vec::new(),
-        };
+        let found = Found::without_evidence(analysis, code);
         let subject = Subject { block: &block, report: &report };
         Explainer::new(&options, Latencies::default(), None).meetings(&subject, &found)
     }

@@ -158,20 +158,12 @@ mod tests {
     use super::*;
     use crate::deps::memory::Settings;
     use crate::deps::{Analyser, Code};
-    use crate::explain::model::Evidence;
 
     fn dropped(hex: &str) -> Vec<usize> {
         let code = Code::of_bytes(&crate::code::parse_hex(hex).unwrap(), None).unwrap();
         let search = Settings { window: 64, runs: 2, given: Vec::new() };
         let analysis = Analyser::default().analyse(&code, &search);
-        droppable(&Found {
-            evidence: Evidence::default(),
-            bounds: Vec::new(),
-            analysis,
-            code,
-            form: "unrolled",
-            missing: Vec::new(),
-        })
+        droppable(&Found::without_evidence(analysis, code))
     }
 
     #[test]
