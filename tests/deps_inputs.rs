@@ -294,11 +294,15 @@ fn a_batch_has_a_row_for_each_block_and_ends_on_ctrl_c() {
     if interrupts_are_ignored() {
         return eprintln!("skipped: SIGINT is ignored here, as a shell has it for background jobs");
     }
+    std::fs::remove_file(&out).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_tdtool"))
         .args(["deps", "--seeds", "1024", "--batch", &rows, "-o", &out])
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    // It has read its input by when it makes the file that it writes.
+    while !std::path::Path::new(&out).exists() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
     assert!(child.try_wait().unwrap().is_none(), "it was to be at work");
     let asked = Instant::now();
     let id = child.id().to_string();
