@@ -1,6 +1,4 @@
-//! Lists every table under `events/` as `(name, text)` pairs for embedding.
-//!
-//! A new TOML there is a new microarchitecture on the next build; no Rust changes.
+//! Lists every table as `(name, text)` pairs for embedding.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,32 +6,29 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
-    let events = root.join("events");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
+    embed(&root, &["intel", "amd", "abstract"], &out.join("tables.rs"))?;
+    embed(&root, &["latency"], &out.join("latencies.rs"))
+}
+
+/// Writes the list of the TOML files in `folders`. Each folder must exist: cargo would take a
+/// missing one for changed at every build.
+fn embed(root: &Path, folders: &[&str], list: &Path) -> io::Result<()> {
     let mut files = Vec::new();
-    for folder in ["intel", "amd", "arm", "abstract"] {
-        let folder = events.join(folder);
+    for folder in folders.iter().map(|folder| root.join(folder)) {
         println!("cargo::rerun-if-changed={}", folder.display());
-        collect(&folder, &mut files)?;
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            files.extend(path.extension().is_some_and(|e| e == "toml").then_some(path));
+        }
     }
     files.sort();
     let mut code = String::from("&[\n");
     for file in &files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let path = file.display().to_string();
-        writeln!(code, "    ({name:?}, include_str!({path:?})),").expect("writing to a string");
+        writeln!(code, "    ({name:?}, include_str!({path:?})),").map_err(io::Error::other)?;
     }
     code.push_str("]\n");
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
-    fs::write(out.join("tables.rs"), code)
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "toml") {
-            files.push(path);
-        }
-    }
-    Ok(())
+    fs::write(list, code)
 }

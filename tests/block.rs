@@ -5,9 +5,9 @@
 #![cfg(target_arch = "x86_64")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+use bench::{Holds, Options, Profiler, Report, Status};
+use isa::code::{Block, parse_hex};
 use std::process::{Command, Output};
-use tdtool::block::{Holds, Options, Profiler, Report, Status};
-use tdtool::code::{Block, parse_hex};
 
 fn tool(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tdtool")).args(args).output().unwrap()

@@ -443,7 +443,7 @@ const OBJECT: &[u8] = include_bytes!("fixtures/block/marked.o");
 fn iaca_markers_in_programs_and_object_files_are_found() {
     // inc eax; add eax,[rip+variable]; cmp eax,9; jl; as objdump -d prints the program.
     let code = "ffc00305761f000083f8097cf3";
-    let region = |data| tdtool::code::read_binary(data).unwrap().remove(0).bytes;
+    let region = |data| isa::code::read_binary(data).unwrap().remove(0).bytes;
     let hex = |bytes: Vec<u8>| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
     assert_eq!(hex(region(PROGRAM)), code);
     // Before linking the variable has no address: it gets one, and the rest is as it was.

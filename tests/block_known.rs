@@ -3,10 +3,10 @@
 #![cfg(target_arch = "x86_64")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+use bench::{Options, Profiler, Report, Status};
+use isa::code::{Block, Syntax, assemble, parse_hex};
+use pmu::machine::{Root, read_cpu};
 use std::collections::HashSet;
-use tdtool::block::{Options, Profiler, Report, Status};
-use tdtool::code::{Block, Syntax, assemble, parse_hex};
-use tdtool::machine::{Cpu, Root};
 
 /// Blocks that the test measures; the figure script measures all.
 const SAMPLE: usize = 40;
@@ -91,7 +91,7 @@ fn corrected(column: usize) -> Vec<Known> {
 
 /// The column of this machine's core.
 fn column() -> Option<usize> {
-    let cpu = Cpu::read(&Root::system());
+    let cpu = read_cpu(&Root::system());
     match (cpu.vendor.as_str(), cpu.family, cpu.model) {
         ("AuthenticAMD", 0x19, 0x00..=0x0f | 0x20..=0x5f) => Some(0),
         ("AuthenticAMD", 0x19, 0x10..=0x1f | 0x60..=0xaf) => Some(1),
@@ -181,7 +181,7 @@ fn an_ok_is_within_five_percent_of_the_known_throughput() {
 }
 
 /// The first `ok`; `None` if there is none. A failure is a failure of the test: all these run.
-fn settled(profiler: &mut Profiler, block: &Block) -> tdtool::Result<Option<Report>> {
+fn settled(profiler: &mut Profiler, block: &Block) -> tma::Result<Option<Report>> {
     for _ in 0..ATTEMPTS {
         let report = profiler.measure(block)?;
         match report.status {

@@ -4,8 +4,8 @@
 #![cfg(target_arch = "x86_64")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+use pmu::machine::Machine;
 use std::process::{Command, Output};
-use tdtool::machine::Machine;
 
 fn tool(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tdtool")).arg("block").args(args).output().unwrap()

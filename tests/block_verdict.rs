@@ -5,11 +5,11 @@
 #![cfg(target_arch = "x86_64")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+use bench::{Holds, Invariant, Options, Profiler, Report, Status, Values};
+use isa::code::{Block, parse_hex};
 use serde_json::Value;
 use std::process::Command;
 use std::time::Duration;
-use tdtool::block::{Holds, Invariant, Options, Profiler, Report, Status, Values};
-use tdtool::code::{Block, parse_hex};
 
 /// `None` if the sandbox cannot run here at all.
 fn measure(options: &Options, hex: &str) -> Option<Report> {

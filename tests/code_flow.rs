@@ -3,14 +3,14 @@
 #![cfg(target_arch = "x86_64")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+use isa::code::{Location, read_location};
+use isa::flow::{Edge, Flow, Image, Memory, flow};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tdtool::code::flow::{Edge, Flow, Image, Memory, flow};
-use tdtool::code::{Location, read_location};
 
 /// A function of the ELF file `data`: its control flow and where it lies.
 fn function(data: &[u8], name: &str) -> (Flow, u64, u64) {

@@ -7,14 +7,14 @@ mod collect_support;
 use collect_support::script::{SECOND, command, count, group, kernel, near, request, run};
 use collect_support::{intel, table};
 use nix::errno::Errno;
+use pmu::kernel::Subject;
+use pmu::scripted::Scripted;
+use pmu::{Aggregate, CorePlan, Exit, Request, Target, perf};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tdtool::collect::kernel::Subject;
-use tdtool::collect::scripted::Scripted;
-use tdtool::collect::{Aggregate, CorePlan, Exit, Request, Target, perf};
-use tdtool::counts::GroupCounts;
-use tdtool::quantity::Missing;
-use tdtool::{Error, ErrorKind};
+use tma::counts::GroupCounts;
+use tma::quantity::Missing;
+use tma::{Error, ErrorKind};
 
 #[test]
 fn one_group_counts_exactly_and_gives_enough_readings() {

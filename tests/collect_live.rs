@@ -1,11 +1,11 @@
 //! The live collector on the machine at hand, whatever it can count: commands start, end and fail
 //! as they would without us, and what the kernel counts by itself is there.
 
+use pmu::machine::Machine;
+use pmu::{Command, Exit, Measurement, Progress, Request, Target, perf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
-use tdtool::collect::{Command, Exit, Measurement, Progress, Request, Target, perf};
-use tdtool::machine::Machine;
-use tdtool::{ErrorKind, Result};
+use tma::{ErrorKind, Result};
 
 /// One measurement at a time in a process: signals are the process's.
 fn alone() -> MutexGuard<'static, ()> {

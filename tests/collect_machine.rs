@@ -3,10 +3,10 @@
 mod collect_support;
 
 use collect_support::{intel, machine};
-use tdtool::machine::{
+use pmu::machine::{
     Finding, Level, Machine, Probe, TableMatch, Topology, choose, encode, findings,
 };
-use tdtool::tables::{EventSpec, Library};
+use tma::tables::{EventSpec, Library};
 
 const DEVICES: &str = "sys/bus/event_source/devices";
 const FINE: Probe = Probe { software: Ok(()), core: Some(Ok(())), inherit_groups: true };

@@ -6,11 +6,11 @@ mod collect_support;
 
 use collect_support::script::{SECOND, count, group, kernel, near, request, run};
 use collect_support::{intel, table};
+use pmu::scripted::Scripted;
+use pmu::{Exit, Progress, Target, perf};
 use std::time::Duration;
-use tdtool::collect::scripted::Scripted;
-use tdtool::collect::{Exit, Progress, Target, perf};
-use tdtool::counts::GroupCounts;
-use tdtool::quantity::Missing;
+use tma::counts::GroupCounts;
+use tma::quantity::Missing;
 
 #[test]
 fn intervals_partition_the_measurement() {

@@ -4,13 +4,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+use isa::deps::memory::Settings;
+use isa::deps::{Analyser, Analysis, Code, Overlap};
+use isa::latency::{Calibration, Form, Input, Latencies, Output, Value};
 use std::process::Command;
-use tdtool::deps::latency::{Calibration, Form, Input, Latencies, Output, Value};
-use tdtool::deps::memory::Settings;
-use tdtool::deps::{Analyser, Analysis, Code, Overlap};
 
 fn analyse(hex: &str) -> (Code, Analysis) {
-    let code = Code::of_bytes(&tdtool::code::parse_hex(hex).unwrap(), Some("zen3")).unwrap();
+    let code = Code::of_bytes(&isa::code::parse_hex(hex).unwrap(), Some("zen3")).unwrap();
     let settings = Settings { window: 256, runs: 3, given: Vec::new() };
     let analysis = Analyser::new(Latencies::of(Some("zen3"))).analyse(&code, &settings);
     (code, analysis)
@@ -77,7 +77,7 @@ fn the_bound_is_the_sum_of_latencies_over_iterations() {
         ("488b00 480fafc0", 8.0),   // both
         ("31c0 480fafc0", 0.0),     // xor eax,eax begins anew
     ] {
-        let code = Code::of_bytes(&tdtool::code::parse_hex(hex).unwrap(), Some("zen3")).unwrap();
+        let code = Code::of_bytes(&isa::code::parse_hex(hex).unwrap(), Some("zen3")).unwrap();
         let mut made_up = Calibration::default();
         made_up.machine.uarch = "zen3".to_owned();
         for instruction in &code.instructions {

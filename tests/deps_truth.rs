@@ -4,11 +4,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+use engine::analysis::given;
+use isa::deps::memory::{Given, Settings};
+use isa::deps::{Analyser, Code};
+use isa::latency::Latencies;
 use std::collections::{BTreeSet, HashMap};
-use tdtool::analysis::given;
-use tdtool::deps::latency::Latencies;
-use tdtool::deps::memory::{Given, Settings};
-use tdtool::deps::{Analyser, Code};
 
 /// Entries of Golden Cove's reorder buffer, for which `triples` were counted.
 const WINDOW: u32 = 512;
@@ -98,11 +98,11 @@ struct Score {
 
 impl Score {
     fn add(&mut self, analyser: &mut Analyser, one: &Loop, given: Vec<Given>) {
-        let bytes = tdtool::code::parse_hex(&one.hex).unwrap();
+        let bytes = isa::code::parse_hex(&one.hex).unwrap();
         let code = Code::of_bytes(&bytes, Some("emr")).unwrap();
         let settings = Settings { window: WINDOW, runs: 3, given };
         let carried = analyser.analyse(&code, &settings).memory.carried;
-        let triple = |c: &tdtool::deps::memory::Carried| {
+        let triple = |c: &isa::deps::memory::Carried| {
             (code.address(c.writer), code.address(c.reader), c.delta)
         };
         let found: BTreeSet<Triple> = carried.iter().map(triple).collect();

@@ -15,9 +15,9 @@ mod runner;
 
 use forms::{Forms, Random};
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register};
+use isa::effects::{Access, Effects, Place, Role};
 use runner::{Answer, INSIDE, OUTSIDE, Runner, State, UPPER};
 use std::collections::BTreeMap;
-use tdtool::code::effects::{Access, Effects, Place, Role};
 
 /// Cores of which something else is said than of others.
 const CORES: [Option<&str>; 5] = [None, Some("emr"), Some("skl"), Some("hsw"), Some("zen3")];

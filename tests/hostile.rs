@@ -5,10 +5,10 @@
 #![cfg(target_arch = "x86_64")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+use bench::{Options, Profiler, Report, Status};
+use isa::code::{Block, parse_hex};
 use proptest::prelude::*;
 use std::process::Command;
-use tdtool::block::{Options, Profiler, Report, Status};
-use tdtool::code::{Block, parse_hex};
 
 const HEALTHY: &str = "488b03 4801c1 48890b"; // mov rax,[rbx]; add rcx,rax; mov [rbx],rcx
 

@@ -2,20 +2,20 @@
 //! line; never a panic, a hang or a file read by half in silence.
 #![allow(clippy::print_stderr, clippy::unwrap_used)]
 
+use profile::counts::{Options, Over, aggregate, counts, read};
 use proptest::prelude::*;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tdtool::collect::recorded::{Options, Over, aggregate, counts, read};
-use tdtool::tables::Library;
+use tma::tables::Library;
 
-fn of(bytes: &[u8]) -> tdtool::Result<tdtool::collect::recorded::Recording> {
+fn of(bytes: &[u8]) -> tma::Result<profile::counts::Recording> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
     read(&[file.path()])
 }
 
-fn error(bytes: &[u8]) -> tdtool::Error {
+fn error(bytes: &[u8]) -> tma::Error {
     of(bytes).expect_err("must be refused")
 }
 
@@ -117,7 +117,7 @@ fn many_lines_of_nonsense_are_counted_when_they_are_no_longer_listed() {
 /// Reads and imports; only panics and hangs are failures.
 fn survive(bytes: &[u8]) {
     thread_local! {
-        static TABLE: tdtool::tables::Table = Library::embedded().load("zen4").unwrap();
+        static TABLE: tma::tables::Table = Library::embedded().load("zen4").unwrap();
     }
     if let Ok(recording) = of(bytes) {
         TABLE.with(|table| {

@@ -4,15 +4,15 @@
 //! there, hardware events do not); `zen4-*` come from KeithJH/kinematics-demo (MIT).
 #![allow(clippy::print_stderr, clippy::unwrap_used)]
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use tdtool::collect::recorded::{
+use profile::counts::{
     Count, Format, Imported, Match, Options, Over, Recording, ScopeKind, SoftwareKind, aggregate,
     best_tables, counts, read, resolve,
 };
-use tdtool::counts::{Counts, GroupCounts};
-use tdtool::quantity::Missing;
-use tdtool::tables::{Const, Library, Ring, Table};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use tma::counts::{Counts, GroupCounts};
+use tma::quantity::Missing;
+use tma::tables::{Const, Library, Ring, Table};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/import").join(name)
@@ -22,11 +22,11 @@ fn recording(name: &str) -> Recording {
     read(&[fixture(name)]).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-fn of_text(text: &str) -> tdtool::Result<Recording> {
+fn of_text(text: &str) -> tma::Result<Recording> {
     of_bytes(text.as_bytes())
 }
 
-fn of_bytes(bytes: &[u8]) -> tdtool::Result<Recording> {
+fn of_bytes(bytes: &[u8]) -> tma::Result<Recording> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
     read(&[file.path()])

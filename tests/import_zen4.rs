@@ -5,12 +5,12 @@
 //! use by hand.
 #![allow(clippy::print_stderr, clippy::unwrap_used)]
 
+use profile::counts::{Options, counts, read};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tdtool::collect::recorded::{Options, counts, read};
-use tdtool::tables::{Library, Table};
-use tdtool::topdown::Evaluator;
+use tma::tables::{Library, Table};
+use tma::tree::Evaluator;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -98,7 +98,6 @@ fn check_all_ways(recording: &Path) {
 }
 
 /// The program on the same files: one report, a tree for each block.
-#[cfg(feature = "ui")]
 fn check_program(files: &[PathBuf], blocks: &BTreeMap<u32, Block>) {
     let run = Command::new(env!("CARGO_BIN_EXE_tdtool"))
         .args(["report", "--uarch", "zen4", "--level", "2", "--format", "json", "--import"])
@@ -123,11 +122,6 @@ fn check_program(files: &[PathBuf], blocks: &BTreeMap<u32, Block>) {
             assert!((value * 100.0 - printed).abs() <= 0.05 + 1e-6, "{scope}: {metric} {value}");
         }
     }
-}
-
-#[cfg(not(feature = "ui"))]
-fn check_program(_: &[PathBuf], _: &BTreeMap<u32, Block>) {
-    eprintln!("skipped: the program is not built without the feature ui");
 }
 
 /// The script for people makes the same lines.

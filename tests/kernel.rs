@@ -3,11 +3,11 @@
 #![cfg(target_arch = "x86_64")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+use bench::microbench::{Catalog, Form, Kernel, Multiset, Settings, independence};
+use isa::code::Block;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::process::{Command, Output};
-use tdtool::code::Block;
-use tdtool::kernel::{Catalog, Form, Kernel, Multiset, Settings, independence};
 
 fn tdtool(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tdtool")).arg("kernel").args(args).output().unwrap()
@@ -152,7 +152,7 @@ fn addresses_with_an_index_and_masks_are_forms_of_their_own() {
         ("62f1ed4958cb", "VADDPD_VR512f64x8k_VR512f64x8_VR512f64x8"),
         ("62f1edc958cb", "VADDPD_VR512f64x8kz_VR512f64x8_VR512f64x8"),
     ] {
-        let block = Block::decode(&tdtool::code::parse_hex(hex).unwrap()).unwrap();
+        let block = Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap();
         let form = Catalog::form_of(&block.instructions[0].decoded).unwrap();
         assert_eq!(Catalog::all().name(form), name, "{hex}");
         let kernel = Kernel::of(&Multiset::one(form), &Settings::default());
@@ -215,7 +215,7 @@ fn an_interrupted_calibration_goes_on_where_it_stopped() {
     assert_eq!(output.status.code(), Some(130), "{told:?}");
     let ended: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(ended["left"].as_u64().unwrap() > 100, "{ended}");
-    let kept = tdtool::deps::latency::Calibration::load(std::path::Path::new(path)).unwrap();
+    let kept = isa::latency::Calibration::load(std::path::Path::new(path)).unwrap();
     let more = tdtool(&[&args[..], &["--time-limit", "0"]].concat());
     let ended: Value = serde_json::from_slice(&more.stdout).unwrap();
     assert_eq!(ended["forwarding"].as_u64().unwrap() as usize, kept.forwarding.len());

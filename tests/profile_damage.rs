@@ -3,12 +3,12 @@
 //! Real recordings of `../shared` where it exists (skipped aloud where not), and made ones.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+use profile::hot::{Filter, Profile};
+use profile::perfdata::parse;
+use profile::symbols::Search;
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::LazyLock;
-use tdtool::profile::hot::{Filter, Profile};
-use tdtool::profile::perfdata::parse;
-use tdtool::profile::symbols::Search;
 
 #[path = "profile_support/made.rs"]
 mod made;

@@ -4,12 +4,12 @@
 #![cfg(target_arch = "x86_64")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+use profile::perfdata::{parse, read};
+use profile::record::Record;
+use profile::recording::Recording;
+use profile::sample::Sample;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tdtool::profile::perfdata::{parse, read};
-use tdtool::profile::record::Record;
-use tdtool::profile::recording::Recording;
-use tdtool::profile::sample::Sample;
 
 /// Something to sample for a moment, with calls in it.
 const WORK: &str = "for i in $(seq 20000); do x=$(($i * $i)); done; seq 300000 | sort >/dev/null";

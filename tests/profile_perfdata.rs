@@ -5,11 +5,11 @@
 //! the project: tests on them are skipped, aloud, where `../shared` is absent.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+use profile::perfdata::{parse, read};
+use profile::record::Record;
+use profile::recording::Recording;
+use profile::sample::{Branch, Sample};
 use std::path::{Path, PathBuf};
-use tdtool::profile::perfdata::{parse, read};
-use tdtool::profile::record::Record;
-use tdtool::profile::recording::Recording;
-use tdtool::profile::sample::{Branch, Sample};
 
 #[path = "profile_support/made.rs"]
 mod made;

@@ -4,14 +4,14 @@
 #[path = "profile_symbols/tools.rs"]
 mod tools;
 
+use isa::flow::Memory as _;
+use profile::module::{Kind, Module};
+use profile::record::{Mapping, Record};
+use profile::space::Spaces;
+use profile::symbols::{Gap, Origin, Search, Symbols};
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tdtool::code::flow::Memory as _;
-use tdtool::profile::module::{Kind, Module};
-use tdtool::profile::record::{Mapping, Record};
-use tdtool::profile::space::Spaces;
-use tdtool::profile::symbols::{Gap, Origin, Search, Symbols};
 use tools::{C, CPP, RUST, addr2line, at, build, functions, hex, instructions, module, text, tool};
 
 /// The program in all its forms.
@@ -132,7 +132,7 @@ fn check_lines(
     let mut exact = 0;
     for (&address, frames) in addresses.iter().zip(expected) {
         let lines = symbols.lines(module, at(address));
-        let place = |line: &tdtool::profile::symbols::Line| {
+        let place = |line: &profile::symbols::Line| {
             let file = line.file.as_deref().unwrap_or("??").rsplit('/').next().unwrap().to_owned();
             format!("{file}:{}", line.line.map_or("?".into(), |line| line.to_string()))
         };

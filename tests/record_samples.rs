@@ -4,15 +4,15 @@
 //! Expected numbers follow from what is counted beside the samples: CPU time × frequency. On a
 //! busy machine a recording may be unlucky, so what is compared with a number may be tried again.
 
+use profile::record::Record;
+use profile::recording::Recording;
+use profile::sample::Sample;
+use profile::session::{has_samples, load, load_recording};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use tdtool::profile::record::Record;
-use tdtool::profile::recording::Recording;
-use tdtool::profile::sample::Sample;
-use tdtool::session::{has_samples, load, load_recording};
 
 /// How often what depends on chance is tried.
 const TRIES: usize = 4;
@@ -31,7 +31,7 @@ macro_rules! need {
 
 /// Whether the kernel opens perf events for us.
 fn sampling() -> bool {
-    tdtool::collect::sampling::ability().is_ok()
+    pmu::sampling::ability().is_ok()
 }
 
 /// Our own busy program: this one, doing what the variable says (see `busy_program`).
@@ -169,7 +169,7 @@ fn every_sample_falls_into_a_mapping_of_its_process() {
     assert!(found * 100 >= user.len() * 95 && found > 10, "{found} of {}: {told}", user.len());
     let us = std::env::current_exe().expect("a path");
     let ours = maps.iter().find(|m| Path::new(&m.path) == us).expect("our program is mapped");
-    let id = tdtool::collect::sampling::build_id_of_file(&us);
+    let id = pmu::build_id::of_file(&us);
     if let (Some(id), Some(recorded)) = (&id, &ours.build_id) {
         assert_eq!(id, recorded);
     }
@@ -464,7 +464,7 @@ fn what_cannot_be_sampled_is_told() {
     assert!(told.contains("Memory_Bound"), "{told}");
     let (output, told) = record(&session, &["-e", "cpu-clock:u"], &shell("./no-such-program"));
     assert_eq!(output.status.code(), Some(127), "{told}");
-    let has_pmu = tdtool::machine::Machine::detect().core_pmus().next().is_some();
+    let has_pmu = pmu::machine::Machine::detect().core_pmus().next().is_some();
     need!(!has_pmu, "this machine has a core PMU; the rest is about those without");
     let (output, told) = record(&session, &["-e", "cycles"], &shell("true"));
     assert_eq!(output.status.code(), Some(3), "{told}");

@@ -2,12 +2,12 @@
 
 #![allow(clippy::print_stderr)]
 
+use isa::code::{Location, read_location};
+use profile::hot::{Filter, Profile};
+use profile::session::load_recording;
+use profile::symbols::Search;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use tdtool::code::{Location, read_location};
-use tdtool::profile::hot::{Filter, Profile};
-use tdtool::profile::symbols::Search;
-use tdtool::session::load_recording;
 
 /// Two functions: one does three times the work of the other.
 const PROGRAM: &str = r#"

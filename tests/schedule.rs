@@ -14,11 +14,11 @@ use checker::{Judge, Machine};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use tdtool::schedule::{
+use tma::schedule::{
     Budget, Counter, Group, Plan, assign, deepest_without_multiplexing, plan, plan_with, split,
     to_level,
 };
-use tdtool::tables::{EventId, Library, NodeId, Table};
+use tma::tables::{EventId, Library, NodeId, Table};
 
 /// All combinations of SMT and watchdog.
 fn machines() -> impl Iterator<Item = Machine> {

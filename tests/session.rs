@@ -1,19 +1,19 @@
 //! The session file: what is written comes back, and a broken file says what is broken where.
 #![allow(clippy::print_stderr, clippy::unwrap_used)]
 
+use pmu::records::format::SampleFormat;
+use profile::counts::{Format, Options, counts, read};
+use profile::session::{
+    BuildId, Chunk, Reader, RecordBatch, SampledEvent, SampledEvents, SessionWriter,
+    SoftwareCounts, StoredCounts, StoredTable, has_samples, load, load_recording, recording_from,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
-use tdtool::collect::recorded::{Format, Options, counts, read};
-use tdtool::counts::{Counts, GroupCounts, Reading};
-use tdtool::profile::format::SampleFormat;
-use tdtool::quantity::Missing;
-use tdtool::session::{
-    BuildId, Chunk, Reader, RecordBatch, SampledEvent, SampledEvents, SessionWriter,
-    SoftwareCounts, StoredCounts, StoredTable, has_samples, load, load_recording, recording_from,
-};
-use tdtool::tables::Library;
+use tma::counts::{Counts, GroupCounts, Reading};
+use tma::quantity::Missing;
+use tma::tables::Library;
 
 fn some_counts(interval: u64) -> Counts {
     let second = |s| Duration::from_secs(s);
@@ -130,7 +130,7 @@ fn bytes_of(chunks: &[Chunk]) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-fn read_all(bytes: &[u8]) -> (Vec<Chunk>, Option<tdtool::Error>, u64) {
+fn read_all(bytes: &[u8]) -> (Vec<Chunk>, Option<tma::Error>, u64) {
     let mut reader = match Reader::new(bytes, "s") {
         Ok(reader) => reader,
         Err(e) => return (Vec::new(), Some(e), 0),
@@ -154,7 +154,7 @@ fn what_is_written_comes_back() {
 
 #[test]
 fn samples_of_all_rings_come_back_in_order_of_time() {
-    use tdtool::profile::record::Record;
+    use profile::record::Record;
     let bytes = bytes_of(&sampled_chunks());
     assert_eq!(read_all(&bytes).0, sampled_chunks());
     let recording = recording_from(&bytes[..], "s").unwrap();
@@ -192,9 +192,8 @@ fn records_that_make_no_sense_are_told_and_the_others_kept() {
     chunks.insert(3, batch(0, &[short, raw_sample(5, 0, 5), cut]));
     let recording = recording_from(&bytes_of(&chunks)[..], "s").unwrap();
     let samples = recording.records.iter();
-    let is_sample = |r: &&tdtool::profile::record::Record| {
-        matches!(r, tdtool::profile::record::Record::Sample { .. })
-    };
+    let is_sample =
+        |r: &&profile::record::Record| matches!(r, profile::record::Record::Sample { .. });
     assert_eq!(samples.filter(is_sample).count(), 6);
     let notes = recording.notes.join("\n");
     assert!(notes.contains("1 records not understood"), "{notes}");

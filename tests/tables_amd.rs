@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
-use tdtool::counts::{Counts, GroupCounts};
-use tdtool::quantity::Missing;
-use tdtool::tables::{Const, EventSpec, Library, Table};
-use tdtool::topdown::{Evaluation, Evaluator};
+use tma::counts::{Counts, GroupCounts};
+use tma::quantity::Missing;
+use tma::tables::{Const, EventSpec, Library, Table};
+use tma::tree::{Evaluation, Evaluator};
 
 fn table(name: &str) -> Table {
     Library::embedded().load(name).unwrap()

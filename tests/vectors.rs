@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tdtool::tables::formula::{Inputs, Leaf};
-use tdtool::tables::{Const, Library, NodeKind, Table};
+use tma::formula::{Inputs, Leaf};
+use tma::tables::{Const, Library, NodeKind, Table};
 
 const TABLES: [&str; 4] = ["skl", "icl", "spr", "srf"];
 

@@ -3,8 +3,7 @@
 
 use serde_json::Value;
 use std::process::{Command, Output};
-use tdtool::tables::{Library, NodeKind};
-use tdtool::workload;
+use tma::tables::{Library, NodeKind};
 
 fn tdtool(args: &[&str]) -> Output {
     let binary = env!("CARGO_BIN_EXE_tdtool");
@@ -133,7 +132,7 @@ fn a_closed_pipe_is_no_error() {
 #[test]
 fn a_bottleneck_costs_time() {
     let measure = |name: &str, control: bool| -> f64 {
-        use tdtool::workload::Options;
+        use workload::Options;
         let size = matches!(name, "pointer-chase" | "tlb-walk").then_some(32 << 20);
         let options = Options { seconds: Some(0.02), size, control, ..Options::default() };
         workload::run(name, &options).expect("it runs").ns_per_iteration

@@ -4,7 +4,7 @@ use crate::commands::{block, deps, diff, doctor, kernel, record, report, shell, 
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use tdtool::tables::Library;
+use tma::tables::Library;
 
 /// Top-down microarchitecture analysis, with or without a PMU.
 #[derive(Parser)]
@@ -54,7 +54,7 @@ pub struct Global {
 
 impl Global {
     /// The tables this run knows.
-    pub fn library(&self) -> tdtool::Result<Library> {
+    pub fn library(&self) -> tma::Result<Library> {
         match &self.tables {
             Some(folder) => Library::embedded().with_folder(folder),
             None => Ok(Library::embedded()),

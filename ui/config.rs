@@ -5,7 +5,7 @@ use crate::tui::theme::Theme;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// What was chosen.
 #[derive(Debug, Clone, Default)]

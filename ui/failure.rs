@@ -1,7 +1,7 @@
 //! Errors as people meet them, on standard error, and the exit status they mean.
 
 use std::process::ExitCode;
-use tdtool::{Error, ErrorKind};
+use tma::{Error, ErrorKind};
 
 /// Prints `error:` / `cause:` / `try:` and returns the exit status: 1 failed, 2 wrong usage, 3 not
 /// possible, 126 and 127 as a shell has them for a command that cannot be started.

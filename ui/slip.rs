@@ -11,7 +11,7 @@ pub fn command_like(word: &Path) -> Option<String> {
     let cli = Cli::command();
     let names: Vec<&str> =
         cli.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name).collect();
-    tdtool::error::nearest(word, names).map(str::to_owned)
+    tma::error::nearest(word, names).map(str::to_owned)
 }
 
 /// Ends as clap does; of an option that `tdtool report` has, that is told first.

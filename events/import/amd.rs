@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::{fs, iter};
-use tdtool::tables::formula::{BinOp, Expr, parse};
-use tdtool::tables::schema::{Counters, EventSpec, MatchRule, NodeSpec, Pipeline, TableFile};
+use tma::formula::{BinOp, Expr, parse};
+use tma::tables::schema::{Counters, EventSpec, MatchRule, NodeSpec, Pipeline, TableFile};
 
 /// One generation: everything that its JSON does not say.
 pub struct Generation {

@@ -5,8 +5,8 @@
 use crate::Generated;
 use anyhow::{Error, Result, ensure};
 use std::fmt::Write as _;
-use tdtool::tables::schema::{EventSpec, MatchRule, NodeSpec, TableFile};
-use tdtool::tables::{PmuKind, Table};
+use tma::tables::schema::{EventSpec, MatchRule, NodeSpec, TableFile};
+use tma::tables::{PmuKind, Table};
 
 /// The whole file.
 ///

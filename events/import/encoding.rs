@@ -3,8 +3,8 @@
 use crate::perfmon::{EventRecord, Events};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
-use tdtool::tables::schema::EventSpec;
-use tdtool::tables::{ExtraRegister, PmuKind, Ring};
+use tma::tables::schema::EventSpec;
+use tma::tables::{ExtraRegister, PmuKind, Ring};
 
 /// What one core's events resolve against.
 pub struct Core<'a> {

@@ -3,7 +3,7 @@
 use crate::encoding::normal_name;
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
-use tdtool::tables::formula::{BinOp, Expr, parse, parse_up_to};
+use tma::formula::{BinOp, Expr, parse, parse_up_to};
 
 /// What the names of one vendor file stand for.
 pub struct Names {

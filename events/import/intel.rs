@@ -10,9 +10,9 @@ use crate::{Generated, names};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use tdtool::tables::formula::Expr;
-use tdtool::tables::schema::{Counters, EventSpec, NodeSpec, Pipeline, TableFile};
-use tdtool::tables::{CoreKind, PmuKind};
+use tma::formula::Expr;
+use tma::tables::schema::{Counters, EventSpec, NodeSpec, Pipeline, TableFile};
+use tma::tables::{CoreKind, PmuKind};
 
 /// All Intel tables.
 pub fn tables(vendor: &Path) -> Result<Vec<Generated>> {

@@ -3,7 +3,7 @@
 //! Widths, reorder buffers and counters: Intel's optimization reference manual and the "Counter"
 //! columns of the event files. Models come from `mapfile.csv`.
 
-use tdtool::tables::CoreKind;
+use tma::tables::CoreKind;
 
 /// Where a table's metrics come from.
 pub enum Metrics {

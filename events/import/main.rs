@@ -24,7 +24,7 @@ mod verify;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
-use tdtool::tables::schema::TableFile;
+use tma::tables::schema::TableFile;
 
 /// A table to write: the folder below EVENTS, the comment at its head, and the table itself.
 pub struct Generated {

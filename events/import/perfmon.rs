@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use tdtool::tables::schema::MatchRule;
+use tma::tables::schema::MatchRule;
 
 /// What every perfmon file says of itself.
 #[derive(Debug, Clone, Deserialize)]

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use tdtool::tables::formula::{BinOp, Expr, parse};
+use tma::formula::{BinOp, Expr, parse};
 
 /// A row with something to compute.
 struct Row {

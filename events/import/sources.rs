@@ -10,7 +10,7 @@ use crate::sheet::Sheet;
 use anyhow::{Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use tdtool::tables::schema::MatchRule;
+use tma::tables::schema::MatchRule;
 
 /// What the vendor's files say of one machine.
 pub struct Read<'a> {

@@ -12,8 +12,8 @@ use crate::sources::read;
 use anyhow::{Context, Result, bail};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use tdtool::tables::formula::{Inputs, Leaf, Program, Resolve};
-use tdtool::tables::{Const, Table};
+use tma::formula::{Inputs, Leaf, Program, Resolve};
+use tma::tables::{Const, Table};
 
 /// Rounds of random counts for each table, half of them with SMT on.
 const ROUNDS: u64 = 4;

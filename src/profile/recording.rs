@@ -1,7 +1,7 @@
 //! A whole recording, from whatever it was read.
 
-use super::format::SampleFormat;
 use super::record::Record;
+use pmu::records::format::SampleFormat;
 
 /// An event that was sampled.
 #[derive(Debug, Clone, Default, PartialEq)]

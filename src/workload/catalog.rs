@@ -1,7 +1,8 @@
 //! The programs as data. What each one measures on a real machine: docs/workloads.md.
 
-use super::{DefaultSize, Expected, Setup, SizeParameter, Workload};
-use super::{chase, idle, matmul, stream, x86};
+use super::{
+    DefaultSize, Expected, Setup, SizeParameter, Workload, chase, idle, matmul, stream, x86,
+};
 
 /// All programs, in the order they are listed.
 pub fn list() -> &'static [Workload] {

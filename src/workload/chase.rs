@@ -6,7 +6,7 @@
 use super::memory::{Pages, Region};
 use super::random::cycle;
 use super::{Program, Setup};
-use crate::{Error, Result};
+use tma::{Error, Result};
 
 /// Bytes between links that share no cache line (64 on x86; where lines are longer, links share).
 const LINE: u64 = 64;

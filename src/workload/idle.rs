@@ -1,9 +1,9 @@
 //! `idle`: sleeps. What a top-down analysis cannot show: time in which nothing runs.
 
 use super::{Program, Setup};
-use crate::Result;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
+use tma::Result;
 
 /// One nap.
 const NAP: Duration = Duration::from_millis(1);

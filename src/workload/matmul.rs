@@ -5,7 +5,7 @@
 
 use super::memory::{Pages, Region};
 use super::{Program, Setup};
-use crate::Result;
+use tma::Result;
 
 /// Edge of a block, in elements: 8 × 8 doubles are eight cache lines.
 const BLOCK: usize = 8;

@@ -1,10 +1,10 @@
 //! Memory of the programs: mapped regions with a choice of pages, and how much may be asked for.
 
 use super::size::human;
-use crate::{Error, Result};
 use std::fs;
 use std::path::Path;
 use std::ptr::{self, NonNull};
+use tma::{Error, Result};
 
 /// Which pages should back a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

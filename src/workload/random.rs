@@ -1,6 +1,6 @@
 //! Repeatable random numbers: a program does the same work every time it runs.
 
-use crate::{Error, Result};
+use tma::{Error, Result};
 
 /// Marsaglia's xorshift64 (shifts 13, 7, 17): period 2^64 − 1.
 pub(super) struct Random(u64);

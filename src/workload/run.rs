@@ -1,13 +1,12 @@
 //! Running a program: options are checked, the kernel is set up, then run in slices until the
 //! time is over or the repeats are done.
 
-use super::memory;
 use super::size::human;
-use super::{DefaultSize, Setup, SizeParameter, Workload, list};
-use crate::error::nearest;
-use crate::{Error, Result};
+use super::{DefaultSize, Setup, SizeParameter, Workload, list, memory};
 use serde::{Serialize, Serializer};
 use std::time::{Duration, Instant};
+use tma::error::nearest;
+use tma::{Error, Result};
 
 /// Seconds a program runs if neither seconds nor repeats are asked for.
 pub(super) const DEFAULT_SECONDS: f64 = 2.0;
@@ -224,7 +223,7 @@ fn default_size(parameter: &SizeParameter, cache: u64, allowance: Option<u64>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use tma::ErrorKind;
 
     fn refused(name: &str, options: Options) -> Error {
         let error = run(name, &options).expect_err(name);

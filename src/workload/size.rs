@@ -1,6 +1,6 @@
 //! Sizes as people write them: `4096`, `64K`, `256MiB`, `1G`.
 
-use crate::{Error, Result};
+use tma::{Error, Result};
 
 /// Parses a size: a whole number, optionally followed by K, M, G or T (powers of 1024; `KiB` and
 /// `KB` mean the same).
@@ -38,7 +38,7 @@ pub(super) fn human(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use tma::ErrorKind;
 
     #[test]
     fn sizes_are_powers_of_1024() {

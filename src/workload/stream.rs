@@ -3,7 +3,7 @@
 
 use super::memory::{Pages, Region};
 use super::{Program, Setup};
-use crate::Result;
+use tma::Result;
 
 /// Elements of a group: 64 bytes.
 const GROUP: u64 = 8;

@@ -1,7 +1,7 @@
 //! Stands in for the x86-64 kernels on other architectures: says that they are not there.
 
 use super::{Program, Setup};
-use crate::{Error, Result};
+use tma::{Error, Result};
 
 macro_rules! absent {
     ($($name:ident)*) => { $(

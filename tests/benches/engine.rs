@@ -5,10 +5,10 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
-use tdtool::counts::{Counts, GroupCounts, Reading};
-use tdtool::schedule::{Budget, plan};
-use tdtool::tables::{Library, Table};
-use tdtool::topdown::{Evaluator, Verdict};
+use tma::counts::{Counts, GroupCounts, Reading};
+use tma::schedule::{Budget, plan};
+use tma::tables::{Library, Table};
+use tma::tree::{Evaluator, Verdict};
 
 /// Live counts of level 6 in the planner's groups, with `readings` readings each.
 fn counts(table: &Table, readings: usize) -> Counts {
@@ -46,7 +46,7 @@ fn tables(c: &mut Criterion) {
             library
                 .names()
                 .map(|n| library.load(n).map(|t| t.nodes.len()))
-                .sum::<tdtool::Result<usize>>()
+                .sum::<tma::Result<usize>>()
         })
     });
 }

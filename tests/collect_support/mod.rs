@@ -5,10 +5,10 @@
 
 pub mod script;
 
+use pmu::machine::{Machine, Root};
 use std::fs;
 use std::path::Path;
-use tdtool::machine::{Machine, Root};
-use tdtool::tables::Table;
+use tma::tables::Table;
 
 /// A folder of `/proc` and `/sys` files, and the machine it describes.
 pub fn machine(files: &[(&str, &str)]) -> Machine {

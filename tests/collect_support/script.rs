@@ -1,11 +1,11 @@
 //! Requests, and a scripted kernel whose counts are known: rate × time, nothing else.
 
+use pmu::machine::Machine;
+use pmu::scripted::Scripted;
+use pmu::{Command, CorePlan, Measurement, Request, Target, perf};
 use std::collections::BTreeMap;
-use tdtool::collect::scripted::Scripted;
-use tdtool::collect::{Command, CorePlan, Measurement, Request, Target, perf};
-use tdtool::machine::Machine;
-use tdtool::quantity::Missing;
-use tdtool::tables::{EventId, Table};
+use tma::quantity::Missing;
+use tma::tables::{EventId, Table};
 
 /// Event n counts n per nanosecond.
 pub fn kernel() -> Scripted {

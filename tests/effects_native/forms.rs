@@ -1,9 +1,9 @@
 //! Instructions to be tried: those of the catalog of forms, of random bytes, and of real code.
 
+use bench::microbench::{Address, Catalog};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
+use isa::code::Block;
 use std::collections::HashMap;
-use tdtool::code::Block;
-use tdtool::kernel::{Address, Catalog};
 
 /// Numbers that look random, the same each time.
 pub struct Random(pub u64);
@@ -104,7 +104,7 @@ impl Forms {
 
     /// Those of blocks in hexadecimal.
     pub fn blocks<'a>(&mut self, all: impl Iterator<Item = &'a str>) {
-        for bytes in all.filter_map(|hex| tdtool::code::parse_hex(hex).ok()) {
+        for bytes in all.filter_map(|hex| isa::code::parse_hex(hex).ok()) {
             let mut decoder = Decoder::new(64, &bytes, DecoderOptions::NONE);
             while decoder.can_decode() {
                 let at = decoder.position();

@@ -1,12 +1,14 @@
 //! Every parser that reads block inputs from outside, fed with the same bytes: shared by the fuzz
 //! target and by the ordinary tests. Nothing here runs an assembler or a block.
 
-use tdtool::block::{HEADER, Init, Repeat, batch, rows};
-use tdtool::code::{
+use bench::batch::rows;
+use bench::{Init, Repeat};
+use engine::render::block::HEADER;
+use isa::code::{
     Block, Location, Region, check_directives, list_blocks, listing_syntax, marked, parse_hex,
     read_binary, read_location,
 };
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// Feeds `data` to all of them.
 ///
@@ -76,7 +78,8 @@ fn batches(data: &[u8]) {
     assert!(read.rows.len() <= lines);
     let output = [HEADER.as_bytes(), b"\n", data].concat();
     for output in [data, &output] {
-        if let Some((count, bytes)) = sensible(batch::finished(output, &read.rows)) {
+        if let Some((count, bytes)) = sensible(engine::render::block::finished(output, &read.rows))
+        {
             assert!(count <= read.rows.len() && bytes <= output.len() as u64);
             assert!(bytes == 0 || output[bytes as usize - 1] == b'\n', "no torn line is kept");
         }

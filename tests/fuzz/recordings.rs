@@ -1,10 +1,10 @@
 //! Everything that reads recordings from outside, fed with the same bytes: shared by the fuzz
 //! target and by the ordinary tests.
 
-use tdtool::profile::format::SampleFormat;
-use tdtool::profile::record::{self, Record};
-use tdtool::profile::recording::Event;
-use tdtool::profile::{perfdata, sample};
+use pmu::records::format::SampleFormat;
+use profile::record::{self, Record};
+use profile::recording::Event;
+use profile::{perfdata, sample};
 
 /// Feeds `data` to all of them.
 ///

@@ -1,11 +1,11 @@
 //! Programs made at test time, and what binutils say of them.
 
+use profile::module::{Kind, Module};
+use profile::space::Place;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tdtool::profile::module::{Kind, Module};
-use tdtool::profile::space::Place;
 
 pub const C: &str = r#"
 #include <stdio.h>

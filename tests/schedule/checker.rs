@@ -5,8 +5,8 @@
 //! lists of counters, no ordering tricks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tdtool::schedule::Plan;
-use tdtool::tables::{EventId, ExtraRegister, NodeId, NodeKind, PmuKind, Table};
+use tma::schedule::Plan;
+use tma::tables::{EventId, ExtraRegister, NodeId, NodeKind, PmuKind, Table};
 
 /// The machine as a person would state it.
 #[derive(Debug, Clone, Copy)]

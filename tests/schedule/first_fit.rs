@@ -5,8 +5,8 @@
 
 use crate::checker::Judge;
 use std::collections::BTreeSet;
-use tdtool::tables::formula::Leaf;
-use tdtool::tables::{Const, EventId, NodeId, NodeKind, PmuKind};
+use tma::formula::Leaf;
+use tma::tables::{Const, EventId, NodeId, NodeKind, PmuKind};
 
 /// Number of groups.
 pub fn groups(judge: &Judge, nodes: &[NodeId]) -> usize {

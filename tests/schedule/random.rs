@@ -2,7 +2,7 @@
 //! that read events and other nodes.
 
 use std::fmt::Write as _;
-use tdtool::tables::Table;
+use tma::tables::Table;
 
 /// xorshift64*: enough to vary tables, the same everywhere.
 struct Random(u64);

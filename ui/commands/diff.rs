@@ -2,11 +2,11 @@
 
 use crate::cli::Global;
 use clap::{Args, ValueEnum};
+use engine::documents::{Report, SCHEMA, diff};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tdtool::report::{Report, SCHEMA, diff};
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// Largest report read, in bytes.
 const MAX_REPORT: u64 = 256 << 20;

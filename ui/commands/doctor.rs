@@ -5,11 +5,11 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use tdtool::Result;
+use tma::Result;
 
-use tdtool::collect::perf;
-use tdtool::machine::{Finding, Level, Machine, SeccompMode, TableMatch, choose, findings};
-use tdtool::tables::Table;
+use pmu::machine::{Finding, Level, Machine, SeccompMode, TableMatch, choose, findings};
+use pmu::perf;
+use tma::tables::Table;
 
 #[derive(Args)]
 pub struct DoctorArgs {
@@ -82,7 +82,7 @@ fn examine(global: &Global) -> Result<Document> {
     let infos = tables.iter().map(|t| Ok(table_info(&library.load(&t.table)?, t, &machine)));
     let infos: Result<Vec<TableInfo>> = infos.collect();
     let mut findings = findings(&machine, &tables, &perf::probe(&machine));
-    findings.extend(tdtool::analysis::examine(&machine, &tables));
+    findings.extend(engine::analysis::examine(&machine, &tables));
     let kernel = &machine.kernel;
     let pmus = machine.pmus.iter().map(|p| PmuInfo {
         name: p.name.clone(),
@@ -135,7 +135,7 @@ fn table_info(table: &Table, chosen: &TableMatch, machine: &Machine) -> TableInf
 fn json(document: &Document) -> Result<String> {
     let text = serde_json::to_string_pretty(document);
     text.map(|t| t + "\n")
-        .map_err(|e| tdtool::Error::failed("cannot write the findings as JSON").because(e))
+        .map_err(|e| tma::Error::failed("cannot write the findings as JSON").because(e))
 }
 
 fn text(d: &Document) -> String {

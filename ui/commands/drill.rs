@@ -4,12 +4,12 @@
 use crate::cli::Cli;
 use crate::tui::{self, Samples, Source};
 use clap::Parser;
+use profile::symbols::Search;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
-use tdtool::profile::symbols::Search;
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// Shows it, or reports.
 pub fn run(cli: Cli) -> Result<ExitCode> {

@@ -2,16 +2,17 @@
 
 use super::{print, to_json};
 use crate::cli::Global;
+use bench::microbench::{self, Bench, Catalog, Multiset, Settings};
+use bench::{Options, Status};
 use clap::{Args, Subcommand, ValueEnum};
+use engine::render::microbench as render;
+use isa::latency::Calibration;
+use pmu::perf::Signals;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tdtool::block::{Options, Status};
-use tdtool::collect::perf::Signals;
-use tdtool::deps::latency::Calibration;
-use tdtool::kernel::{self, Bench, Catalog, Multiset, Settings};
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 const EFFORT: &str = "How thoroughly";
 
@@ -127,27 +128,27 @@ fn bench(global: &Global, effort: &Effort) -> Bench {
         measures: effort.measures as usize,
     };
     let options = Options { explain: false, counts: false, cpu: effort.cpu, ..Options::default() };
-    Bench::new(options, settings, global.uarch.clone().or_else(kernel::detected))
+    Bench::new(options, settings, global.uarch.clone().or_else(microbench::detected))
 }
 
 fn throughput(global: &Global, multiset: Multiset, effort: &Effort) -> Result<ExitCode> {
-    let report = kernel::measure(&mut bench(global, effort), &multiset)?;
+    let report = microbench::measure(&mut bench(global, effort), &multiset)?;
     print(&match effort.format {
-        Format::Text => kernel::render(&report),
+        Format::Text => render::render(&report),
         Format::Json => to_json(&report)?,
-        Format::Csv => format!("{}\n{}\n", kernel::HEADER, kernel::row(&report)),
+        Format::Csv => format!("{}\n{}\n", render::HEADER, render::row(&report)),
     })?;
     Ok(code([report.status].into_iter()))
 }
 
 fn latency(global: &Global, form: &str, effort: &Effort) -> Result<ExitCode> {
     let form = Catalog::all().find(form)?;
-    let mut connectors = kernel::Connectors::default();
-    let found = kernel::latencies(&mut bench(global, effort), &mut connectors, form)?;
+    let mut connectors = microbench::Connectors::default();
+    let found = microbench::latencies(&mut bench(global, effort), &mut connectors, form)?;
     print(&match effort.format {
-        Format::Text => kernel::render_latencies(&found),
+        Format::Text => render::render_latencies(&found),
         Format::Json => to_json(&found)?,
-        Format::Csv => format!("{}\n{}", kernel::LATENCY_HEADER, kernel::latency_rows(&found)),
+        Format::Csv => format!("{}\n{}", render::LATENCY_HEADER, render::latency_rows(&found)),
     })?;
     Ok(code(found.latencies.iter().map(|l| l.status)))
 }
@@ -161,9 +162,9 @@ fn list(pattern: &str, refused: bool, format: Format) -> Result<ExitCode> {
             .hint(format!("write a pattern with stars, for example 'VADDPD_*'{refused}")));
     }
     print(&match format {
-        Format::Text => kernel::render_list(&listed),
-        Format::Json => to_json(&kernel::list_document(&listed))?,
-        Format::Csv => kernel::list_rows(&listed),
+        Format::Text => render::render_list(&listed),
+        Format::Json => to_json(&microbench::list_document(&listed))?,
+        Format::Csv => render::list_rows(&listed),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -187,7 +188,7 @@ fn calibrate(global: &Global, args: &KernelArgs) -> Result<ExitCode> {
     let mut err = std::io::stderr().lock();
     let mut signals = Some(Signals::catch()?);
     let mut interrupted = None;
-    let ended = kernel::calibrate(&mut bench, &path, limit, |at| {
+    let ended = microbench::calibrate(&mut bench, &path, limit, |at| {
         interrupted =
             interrupted.or_else(|| signals.as_ref().and_then(Signals::next).map(|(n, _)| n));
         if interrupted.is_some() {

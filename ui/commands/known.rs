@@ -1,10 +1,10 @@
 //! What is known of a processor's latencies: shipped, and measured on this machine.
 
 use crate::cli::Global;
-use tdtool::Result;
-use tdtool::deps::latency::{Calibration, Identity, Latencies};
-use tdtool::machine::{self, Machine};
-use tdtool::tables::Library;
+use isa::latency::{Calibration, Identity, Latencies};
+use pmu::machine::{self, Machine};
+use tma::Result;
+use tma::tables::Library;
 
 /// The microarchitecture and its latencies.
 pub struct Known {

@@ -2,13 +2,13 @@
 
 use crate::cli::Global;
 use clap::Args;
+use engine::analysis::{Ask, LiveAsk};
+use pmu::machine::parse_cpu_list;
+use pmu::{Aggregate, Command, Target};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use tdtool::analysis::{Ask, LiveAsk};
-use tdtool::collect::{Aggregate, Command, Target};
-use tdtool::machine::parse_cpu_list;
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 #[derive(Args)]
 pub struct MeasureArgs {
@@ -154,7 +154,7 @@ impl MeasureArgs {
             (.., true) => Aggregate::Socket,
             _ => Aggregate::All,
         };
-        let run = || Command { argv: tdtool::workload::resolve(command), stdout_to_stderr };
+        let run = || Command { argv: workload::resolve(command), stdout_to_stderr };
         Ok(LiveAsk {
             ask: self.ask(),
             uarch: global.uarch.clone(),
@@ -181,7 +181,7 @@ pub fn usage(what: &str, hint: &str) -> Error {
 }
 
 /// That there is no tree and what to do, once and shortly, on standard error; `doctor` has the rest.
-pub fn tell_blocked(outcome: &tdtool::analysis::Outcome) {
+pub fn tell_blocked(outcome: &engine::analysis::Outcome) {
     if let Some(finding) = &outcome.blocked {
         let remedy = finding.remedy.as_deref().map(shortly);
         crate::failure::tell("note", &finding.what, None, remedy.as_deref());
@@ -200,7 +200,7 @@ fn shortly(remedy: &str) -> String {
 }
 
 /// The command's own status; 128 + its number where a signal ended the measurement.
-pub fn status(outcome: &tdtool::analysis::Outcome) -> u8 {
+pub fn status(outcome: &engine::analysis::Outcome) -> u8 {
     let code = match outcome.interrupted {
         Some(signal) => 128 + signal,
         None => outcome.exit.map_or(0, |e| e.code()),

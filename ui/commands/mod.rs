@@ -19,7 +19,7 @@ use crate::cli::{Cli, Command};
 use crate::tui::keymap;
 use std::io::Write as _;
 use std::process::ExitCode;
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// Runs the command that was asked for.
 pub fn run(cli: Cli) -> Result<ExitCode> {

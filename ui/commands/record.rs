@@ -3,14 +3,14 @@
 use crate::cli::Global;
 use crate::commands::measure::{MeasureArgs, status, tell_blocked, usage};
 use clap::Args;
+use engine::analysis::{LiveAsk, SampleAsk, Sampled, Update, record};
+use engine::render::report::text::{Style, render};
+use pmu::machine::Machine;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tdtool::Result;
-use tdtool::analysis::{LiveAsk, SampleAsk, Sampled, Update, record};
-use tdtool::machine::Machine;
-use tdtool::report::text::{Style, render};
+use tma::Result;
 
 #[derive(Args)]
 pub struct RecordArgs {

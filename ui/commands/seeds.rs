@@ -1,12 +1,12 @@
 //! Initial values that `--registers` and `--init` name, for the commands that take them.
 
 use super::block::input;
+use bench::Init;
+use engine::analysis::given;
+use isa::deps::memory::Given;
 use std::ops::Range;
 use std::path::Path;
-use tdtool::analysis::given;
-use tdtool::block::Init;
-use tdtool::deps::memory::Given;
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// Where a region lies: in which file, if in one, and at which addresses.
 pub struct Place<'a> {

@@ -4,7 +4,7 @@ use crate::cli::Cli;
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 use std::process::ExitCode;
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 #[derive(Args)]
 pub struct CompletionsArgs {

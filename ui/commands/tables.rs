@@ -10,7 +10,7 @@ use crate::cli::Global;
 use clap::{Args, Subcommand};
 use std::io::{self, Write};
 use std::process::ExitCode;
-use tdtool::Result;
+use tma::Result;
 
 #[derive(Args)]
 pub struct TablesArgs {
@@ -45,7 +45,7 @@ pub fn run(global: &Global, args: TablesArgs) -> Result<ExitCode> {
 fn print(text: &str) -> Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(tdtool::Error::failed("cannot write to standard output").because(e))
+            Err(tma::Error::failed("cannot write to standard output").because(e))
         }
         _ => Ok(()),
     }

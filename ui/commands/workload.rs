@@ -6,8 +6,8 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
-use tdtool::workload::{self, DefaultSize, Options, SizeParameter, Summary, Workload};
-use tdtool::{Error, Result};
+use tma::{Error, Result};
+use workload::{self, DefaultSize, Options, SizeParameter, Summary, Workload};
 
 #[derive(Args)]
 pub struct WorkloadArgs {

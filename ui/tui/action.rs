@@ -1,9 +1,8 @@
 //! What can happen to the state, and what the state asks of the world in return.
 
+use engine::documents::Report;
+use profile::hot::{Annotated, Summary, Thread};
 use std::path::PathBuf;
-use tdtool::block;
-use tdtool::profile::hot::{Annotated, Summary, Thread};
-use tdtool::report::Report;
 
 use super::state::{Explanations, Texts, Which};
 
@@ -100,7 +99,7 @@ pub enum Action {
     /// How far the block measurement is: its id, seconds, passes.
     Progress(u64, f64, u32),
     /// The block measurement with this id has ended.
-    Measured(u64, Result<Box<block::Report>, String>),
+    Measured(u64, Result<Box<bench::Report>, String>),
     /// The file was written; or not, for this reason.
     Saved(PathBuf, Result<(), String>),
 }

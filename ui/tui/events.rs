@@ -6,7 +6,7 @@ use super::state::State;
 use crossterm::event::{Event, KeyEventKind};
 use nix::sys::signal::{SigSet, Signal};
 use std::sync::mpsc::Sender;
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// Something to be dealt with.
 pub enum Message {

@@ -32,14 +32,14 @@ use crate::config;
 use action::{Action, Effect};
 use effects::World;
 use events::Message;
+use isa::code::Block;
 use state::{Look, State};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use tdtool::code::Block;
-use tdtool::{Error, Result};
 use terminal::Screen;
 use theme::Theme;
+use tma::{Error, Result};
 use update::{show_block, update};
 
 /// How often progress is shown while there is any.

@@ -20,7 +20,7 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// The terminal and what was moved out of the way, for whoever has to put it back.
 static KEPT: OnceLock<Kept> = OnceLock::new();

@@ -6,7 +6,7 @@
 
 use super::{Generation, Vendor};
 use anyhow::{Result, ensure};
-use tdtool::tables::schema::NodeSpec;
+use tma::tables::schema::NodeSpec;
 
 /// A resource whose lack of tokens holds up dispatch.
 struct Resource {

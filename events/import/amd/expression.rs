@@ -1,7 +1,7 @@
 //! perf's metric expressions → the formula language of the tables.
 
 use anyhow::{Context, Result, bail};
-use tdtool::tables::formula::parse;
+use tma::formula::parse;
 
 /// `d_ratio(a, b)` → `a / b`; `cpu@name\,cmask\=0x6@` → `name:c6`; `instructions` →
 /// `ex_ret_instr`, which is what the kernel counts for it on AMD.

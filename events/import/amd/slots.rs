@@ -5,7 +5,7 @@
 
 use super::{Generation, Metric, Vendor, expression};
 use anyhow::{Result, bail};
-use tdtool::tables::schema::NodeSpec;
+use tma::tables::schema::NodeSpec;
 
 /// What the JSON does not say of a node: label, threshold, sampling events.
 struct Ours {

@@ -2,9 +2,9 @@
 
 use super::gather::Tally;
 use super::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Profile};
-use crate::code::flow::{BasicBlock, Edge, Flow, flow};
-use crate::profile::module::Kind;
-use crate::profile::space::Place;
+use crate::module::Kind;
+use crate::space::Place;
+use isa::flow::{BasicBlock, Edge, Flow, flow};
 
 /// Functions longer than this are not cut into blocks: no compiler makes one, but a damaged symbol
 /// table does.

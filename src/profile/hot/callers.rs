@@ -2,7 +2,7 @@
 
 use super::gather::Tally;
 use super::{HashMap, Profile};
-use crate::profile::space::Place;
+use crate::space::Place;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use super::gather::Tally;
 use super::{HotFunction, Key, Profile};
-use crate::profile::space::Place;
+use crate::space::Place;
 use std::collections::{BTreeMap, HashMap};
 
 /// What the samples of one function add up to.

@@ -1,10 +1,10 @@
 //! Samples → places, with the address spaces as they were when each was taken.
 
 use super::{Filter, HashMap};
-use crate::profile::record::Record;
-use crate::profile::recording::Recording;
-use crate::profile::sample::{Context, Frame, Sample};
-use crate::profile::space::{Place, Spaces};
+use crate::record::Record;
+use crate::recording::Recording;
+use crate::sample::{Context, Frame, Sample};
+use crate::space::{Place, Spaces};
 use std::collections::BTreeSet;
 
 /// Samples and what they weigh.
@@ -155,8 +155,8 @@ fn callers(sample: &Sample) -> &[Frame] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::format::{SampleFormat, field, misc};
-    use crate::profile::sample::decode;
+    use crate::sample::decode;
+    use pmu::records::format::{SampleFormat, field, misc};
 
     #[test]
     fn a_kernel_sample_with_a_chain_of_user_mode_keeps_its_innermost_caller() {

@@ -232,7 +232,7 @@ impl Profile {
     pub fn new(recording: &Recording, filter: &Filter, search: Search) -> Self {
         let origin = Origin {
             live: is_of_this_system(recording),
-            this_boot: recording.boot.is_some() && recording.boot == crate::machine::boot_id(),
+            this_boot: recording.boot.is_some() && recording.boot == pmu::machine::boot_id(),
             kernel: recording.kernel.clone(),
             host: recording.host.clone(),
             architecture: recording.architecture.clone(),

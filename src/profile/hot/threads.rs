@@ -1,9 +1,9 @@
 //! Which threads have samples: what a filter by thread can choose from.
 
-use crate::profile::record::Record;
-use crate::profile::recording::Recording;
-use crate::profile::space::Spaces;
-use crate::profile::symbols::Search;
+use crate::record::Record;
+use crate::recording::Recording;
+use crate::space::Spaces;
+use crate::symbols::Search;
 use std::collections::HashMap;
 
 /// A thread with samples.

@@ -1,8 +1,8 @@
 //! `struct perf_event_attr` as it stands in a file, bit by bit: linux-perf-data drops the bits that
 //! it does not know, and with them the layout of samples of a newer perf.
 
-use crate::profile::format::SampleFormat;
-use crate::profile::recording::Event;
+use crate::recording::Event;
+use pmu::records::format::SampleFormat;
 
 /// `PERF_ATTR_SIZE_VER0`: no attribute is shorter.
 pub const SMALLEST: usize = 64;

@@ -5,10 +5,10 @@
 //! claims (and the process dies of it), and gives up records already read when the file breaks off.
 
 use super::attribute;
-use crate::profile::format::field;
-use crate::profile::recording::Event;
+use crate::recording::Event;
 use linux_perf_data::linux_perf_event_reader::RawData;
 use linux_perf_data::{Error, PerfFileReader, PerfFileRecord};
+use pmu::records::format::field;
 use std::cell::Cell;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -2,8 +2,8 @@
 //! allocates as much as a section claims before looking whether it is there.
 
 use super::attribute::{self, half, word};
-use crate::profile::format::misc;
-use crate::profile::recording::Event;
+use crate::recording::Event;
+use pmu::records::format::misc;
 
 /// `HEADER_*` of perf's util/header.h.
 pub mod number {

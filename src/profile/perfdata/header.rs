@@ -2,7 +2,7 @@
 
 use super::attribute::{self, word};
 use super::features::Features;
-use crate::profile::recording::Event;
+use crate::recording::Event;
 use std::ops::Range;
 
 /// Bytes of `struct perf_pipe_file_header`, which a stream begins with: magic and this size.

@@ -20,11 +20,11 @@ mod stream;
 use super::record::{Decoder, Record};
 use super::recording::{Event, Recording};
 use super::sample::Malformed;
-use crate::{Error, Result};
 use features::Features;
 use header::Header;
 use std::path::Path;
 use stream::Stream;
+use tma::{Error, Result};
 
 /// Whether these first bytes of a file are those of perf.data, so that [`read`] can say more.
 pub fn recognise(start: &[u8]) -> bool {

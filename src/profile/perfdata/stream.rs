@@ -3,8 +3,8 @@
 use super::attribute::{self, half, word};
 use super::expansion::Expansion;
 use super::features::{Features, until_zero};
-use crate::profile::record::kind::USER_TYPE_START;
-use crate::profile::recording::Event;
+use crate::recording::Event;
+use pmu::records::kind::USER_TYPE_START;
 use std::ops::Range;
 
 /// Bytes of `struct perf_event_header`.

@@ -1,11 +1,12 @@
 //! A record's body, by its kind; the same for live rings and files.
 
 use super::ids::Ids;
-use super::{Mapping, Record, kind};
-use crate::profile::format::{SampleFormat, misc as header};
-use crate::profile::recording::Event;
-use crate::profile::sample::cursor::Cursor;
-use crate::profile::sample::{self, Malformed};
+use super::{Mapping, Record};
+use crate::recording::Event;
+use crate::sample::cursor::Cursor;
+use crate::sample::{self, Malformed};
+use pmu::records::format::{SampleFormat, misc as header};
+use pmu::records::kind;
 
 /// `PROT_EXEC` of mmap(2).
 const PROT_EXEC: u32 = 4;

@@ -1,7 +1,7 @@
 //! Which event a record is of, and what ids stand at the end of records that are no samples.
 
-use crate::profile::format::{SampleFormat, field};
-use crate::profile::recording::Event;
+use crate::recording::Event;
+use pmu::records::format::{SampleFormat, field};
 
 /// Fields of `struct sample_id`, all 8 bytes, in their order.
 const TRAILER: [u64; 6] =

@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::profile::format::{SampleFormat, field, misc};
-use crate::profile::recording::Event;
+use crate::recording::Event;
+use pmu::records::format::{SampleFormat, field, misc};
+use pmu::records::kind;
 
 fn event(sample_type: u64, ids: &[u64]) -> Event {
     let format = SampleFormat { sample_type, sample_id_all: true, ..SampleFormat::default() };

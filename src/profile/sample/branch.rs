@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::{Branch, Malformed};
-use crate::profile::format::{SampleFormat, branch, field};
+use pmu::records::format::{SampleFormat, branch, field};
 
 /// `PERF_BR_EXTEND_ABI`: the kind stands in `new_type`.
 const EXTENDED: u8 = 15;

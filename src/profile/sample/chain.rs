@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::{Context, Frame, Malformed};
-use crate::profile::format::misc;
+use pmu::records::format::misc;
 
 // `enum perf_callchain_context`, negative numbers there.
 const KERNEL: u64 = 128_u64.wrapping_neg();

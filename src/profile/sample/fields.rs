@@ -5,7 +5,7 @@
 use super::branch::Layout;
 use super::cursor::Cursor;
 use super::{Malformed, Sample, Weight, branch, chain, readings, registers};
-use crate::profile::format::{SampleFormat, field, misc as header};
+use pmu::records::format::{SampleFormat, field, misc as header};
 
 /// Decodes a body whose branch stack is laid out as given.
 pub fn decode(

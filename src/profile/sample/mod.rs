@@ -15,7 +15,7 @@ mod registers;
 #[cfg(test)]
 mod tests;
 
-use super::format::SampleFormat;
+use pmu::records::format::SampleFormat;
 
 /// Contexts in call chains: what follows ran there (`PERF_CONTEXT_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

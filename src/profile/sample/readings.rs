@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::{Malformed, Reading, Readings};
-use crate::profile::format::read;
+use pmu::records::format::read;
 
 const KNOWN: u64 =
     read::TOTAL_TIME_ENABLED | read::TOTAL_TIME_RUNNING | read::ID | read::GROUP | read::LOST;

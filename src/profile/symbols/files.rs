@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::{Gap, Search};
-use crate::profile::module::Module;
+use crate::module::Module;
 use object::ReadCache;
 use std::fs::File;
 use std::io::{self, Read as _};

@@ -2,7 +2,7 @@
 //! (tools/perf/Documentation/jit-interface.txt).
 
 use super::table::{Binding, Symbol, Table};
-use crate::profile::ranges::RangeMap;
+use crate::ranges::RangeMap;
 
 /// The functions in `text`. JITs reuse memory: what a later line says of an address holds. Lines
 /// that are none are skipped.

@@ -3,8 +3,8 @@
 use super::files::{hexadecimal, same_id};
 use super::table::{Binding, CodeRange, Symbol, Table};
 use super::{Gap, Origin};
-use crate::machine::Root;
-use crate::profile::module::{Kind, Module};
+use crate::module::{Kind, Module};
+use pmu::machine::Root;
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
@@ -155,7 +155,7 @@ pub(super) fn is_recorded(
     if origin.this_boot {
         return Ok(());
     }
-    let running = if root.is_system() { running_id() } else { None };
+    let running = if root.is_system() { pmu::build_id::of_kernel() } else { None };
     if let (Some(recorded), Some(running)) = (build_id, running) {
         let differs = || Gap::Changed(hexadecimal(recorded), hexadecimal(&running));
         return same_id(recorded, &running).then_some(()).ok_or_else(differs);
@@ -175,27 +175,6 @@ pub(super) fn is_this_machine(origin: &Origin, root: &Root) -> bool {
     origin.live
         || (same("proc/sys/kernel/osrelease", &origin.kernel)
             && same("proc/sys/kernel/hostname", &origin.host))
-}
-
-/// The running kernel's build-id: `/sys/kernel/notes` is a list of ELF notes.
-fn running_id() -> Option<Vec<u8>> {
-    build_id_in(&fs::read("/sys/kernel/notes").ok()?)
-}
-
-/// The build-id among ELF notes (elf(5)): sizes of name and content, type 3 (`NT_GNU_BUILD_ID`),
-/// name, content; both padded to four bytes. `None`: there is none, or a note is cut off before it.
-pub fn build_id_in(mut notes: &[u8]) -> Option<Vec<u8>> {
-    while let Some((head, rest)) = notes.split_at_checked(12) {
-        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| head[at + i])) as usize;
-        let (name_size, size, kind) = (word(0), word(4), word(8));
-        let content = name_size.checked_next_multiple_of(4)?;
-        let id = rest.get(content..content.checked_add(size)?)?;
-        if kind == 3 && rest.starts_with(b"GNU\0") {
-            return (!id.is_empty()).then(|| id.to_vec());
-        }
-        notes = rest.get(content.checked_add(size.checked_next_multiple_of(4)?)?..)?;
-    }
-    None
 }
 
 /// The kernel's page in user space as it lies in our own process.

@@ -27,15 +27,13 @@ mod layout;
 mod program;
 mod table;
 
-pub use kernel::build_id_in;
-
 pub(super) use files::locate;
 pub(super) use layout::Layout;
 
 use super::module::{Kind, Module};
 use super::space::Place;
-use crate::machine::Root;
 use kernel::Kernel;
+use pmu::machine::Root;
 use program::Program;
 use std::collections::HashMap;
 use std::fmt;

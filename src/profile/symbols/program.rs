@@ -4,7 +4,7 @@ use super::dwarf::Lines;
 use super::layout::Layout;
 use super::table::Table;
 use super::{Search, debug_file, elf};
-use crate::code::flow::Image;
+use isa::flow::Image;
 use object::Object as _;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use super::super::{Program, Setup};
 use super::Rounds;
-use crate::Result;
 use std::arch::asm;
+use tma::Result;
 
 /// Branches per round: one on each of the lowest bits of the generator.
 const BRANCHES: u64 = 8;

@@ -4,8 +4,8 @@
 use super::super::memory::{Executable, Pages, Region};
 use super::super::random::cycle;
 use super::super::{Program, Setup};
-use crate::{Error, Result};
 use std::arch::asm;
+use tma::{Error, Result};
 
 /// Bytes of a block.
 const BLOCK: u64 = 64;

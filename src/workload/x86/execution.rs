@@ -2,8 +2,8 @@
 
 use super::super::{Program, Setup};
 use super::Rounds;
-use crate::Result;
 use std::arch::asm;
+use tma::Result;
 
 /// `dependent-adds`: each addition needs the one before; control: eight chains side by side.
 ///

@@ -3,8 +3,8 @@
 use super::super::memory::{Pages, Region};
 use super::super::{Program, Setup};
 use super::Rounds;
-use crate::Result;
 use std::arch::asm;
+use tma::Result;
 
 /// `store-forward-block`: a load of eight bytes that two four-byte stores wrote, which no store
 /// buffer entry holds alone; control: a load of the second store's four bytes.

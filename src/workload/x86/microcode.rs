@@ -3,8 +3,8 @@
 use super::super::memory::{Pages, Region};
 use super::super::{Program, Setup};
 use super::Rounds;
-use crate::Result;
 use std::arch::asm;
+use tma::Result;
 
 /// `microcoded`: 64 bytes read by `rep lodsb`, which no processor turns into wide moves; control:
 /// by 64 plain loads.

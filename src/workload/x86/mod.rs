@@ -15,7 +15,7 @@ pub(super) use hazards::{four_k_aliasing, store_forward_block};
 pub(super) use microcode::{denormals, microcoded};
 
 use super::Program;
-use crate::Result;
+use tma::Result;
 
 /// A kernel without structure of its own: a slice runs a fixed number of rounds of a loop, and a
 /// repeat is one slice.

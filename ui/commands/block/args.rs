@@ -1,13 +1,13 @@
 //! The options of `tdtool block`.
 
 use crate::cli::Global;
+use bench::{ClockSource, Init, Options, Pmu};
 use clap::{Args, ValueEnum};
+use engine::analysis::required as required_pmu;
+use pmu::machine::Machine;
 use std::path::PathBuf;
 use std::time::Duration;
-use tdtool::analysis::required as required_pmu;
-use tdtool::block::{ClockSource, Init, Options, Pmu};
-use tdtool::machine::Machine;
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 const INPUT: &str = "Which block";
 const BATCH: &str = "Many blocks";

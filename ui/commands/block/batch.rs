@@ -5,12 +5,13 @@ use super::input;
 use super::output::Output;
 use super::progress::Progress;
 use crate::failure;
+use bench::batch::{self, Step, rows};
+use bench::{Options, processors};
+use engine::render::block::row;
+use pmu::perf::Signals;
 use std::path::Path;
 use std::process::ExitCode;
-use tdtool::block::batch::{self, Step};
-use tdtool::block::{Options, processors, row, rows};
-use tdtool::collect::perf::Signals;
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// Measures all rows of `path`. An interrupt ends it behind the rows that are written.
 pub fn run(

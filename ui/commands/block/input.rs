@@ -2,14 +2,14 @@
 
 use super::args::BlockArgs;
 use crate::commands::seeds::{self, Place};
-use std::io::{IsTerminal as _, Read as _};
-use std::path::Path;
-use tdtool::block::{Options, Repeat};
-use tdtool::code::{
+use bench::{Options, Repeat};
+use isa::code::{
     Block, FunctionBlocks, LONGEST_LISTING, Located, Location, Region, Syntax, assemble,
     list_blocks, listing_syntax, parse_hex, read_binary, read_listing, read_location, read_path,
 };
-use tdtool::{Error, Result};
+use std::io::{IsTerminal as _, Read as _};
+use std::path::Path;
+use tma::{Error, Result};
 
 /// Most bytes of a program, and of a file of rows.
 const LONGEST_FILE: usize = 2 << 30;

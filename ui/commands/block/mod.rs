@@ -15,13 +15,14 @@ use crate::cli::Global;
 use crate::failure;
 use crate::tui::{self, Source};
 use args::Format;
+use bench::explain::Explainer;
+use bench::{self, Options, Profiler, Report, Status, processors, rejected};
+use engine::render::block as render;
 use input::Asked;
+use isa::code::{Block, Location, Region};
+use isa::latency::Latencies;
 use std::process::ExitCode;
-use tdtool::block::{self, Options, Profiler, Report, Status, processors, rejected};
-use tdtool::code::{Block, Location, Region};
-use tdtool::deps::latency::Latencies;
-use tdtool::explain::Explainer;
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
     let options = args.options(global)?;
@@ -58,8 +59,8 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
         Format::Json if several => to_json(&reports)?,
         Format::Json => reports.iter().map(to_json).collect::<Result<_>>()?,
         Format::Csv => {
-            let rows: Vec<_> = reports.iter().map(|r| block::row(r) + "\n").collect();
-            format!("{}\n{}", block::HEADER, rows.concat())
+            let rows: Vec<_> = reports.iter().map(|r| render::row(r) + "\n").collect();
+            format!("{}\n{}", render::HEADER, rows.concat())
         }
     })?;
     let ran = |r: &Report| matches!(r.status, Status::Ok | Status::Unstable);
@@ -146,7 +147,7 @@ fn measure(
 
 /// Reports one below the other; a heading where there are several, or names.
 fn text(reports: &[Report], verbose: bool) -> String {
-    let render = if verbose { block::render_in_full } else { block::render };
+    let render = if verbose { render::render_in_full } else { render::render };
     let mut all = Vec::new();
     for (number, report) in reports.iter().enumerate() {
         let heading = match &report.block.name {

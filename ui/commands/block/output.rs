@@ -1,12 +1,12 @@
 //! The file that a batch writes: whole lines, whatever happens.
 
+use bench::batch::rows::Row;
+use engine::render::block::HEADER;
 use nix::sys::resource::{Resource, getrlimit};
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use tdtool::block::rows::Row;
-use tdtool::block::{HEADER, batch};
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// The rows written.
 pub struct Output {
@@ -85,5 +85,5 @@ fn written(path: &Path, rows: &[Row]) -> Result<(usize, u64)> {
         }
         _ => {}
     }
-    batch::finished(&super::input::file(path)?, rows)
+    engine::render::block::finished(&super::input::file(path)?, rows)
 }

@@ -1,9 +1,9 @@
 //! How far a batch is, on standard error: a bar on a terminal, else a line every ten seconds.
 
+use bench::Status;
 use crossterm::terminal;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
-use tdtool::block::Status;
 
 /// Time between two pictures on a terminal, and between two lines elsewhere.
 const PICTURE: Duration = Duration::from_millis(200);

@@ -1,12 +1,12 @@
 //! What a single block's measurement is at, on standard error, where that is a terminal.
 
+use bench::Watch;
 use crossterm::terminal;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tdtool::block::Watch;
 
 /// Most measurements are over by then: nothing flickers.
 const SILENT: Duration = Duration::from_secs(1);

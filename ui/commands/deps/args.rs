@@ -1,8 +1,8 @@
 //! The options of `tdtool deps`.
 
+use bench::Init;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-use tdtool::block::Init;
 
 const INPUT: &str = "Which block";
 const HOW: &str = "How";

@@ -2,14 +2,16 @@
 
 use super::Processor;
 use crate::commands::block::input;
+use bench::batch::rows;
+use engine::documents::census::Census;
+use engine::render::deps::{HEADER, rejected, row};
+use isa::code::parse_hex;
+use isa::deps::memory::Settings;
+use isa::deps::{Analyser, Code};
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
-use tdtool::block::rows;
-use tdtool::code::parse_hex;
-use tdtool::deps::memory::Settings;
-use tdtool::deps::{Analyser, Census, Code, HEADER, rejected, row};
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// Analyses all rows of `path`, on one core.
 pub fn run(

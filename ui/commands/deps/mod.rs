@@ -11,15 +11,18 @@ use super::seeds::{self, Place};
 use super::{print, to_json};
 use crate::cli::Global;
 use args::Format;
+use engine::analysis::given;
+use engine::documents::deps::Subject;
+use engine::documents::deps::document;
+use engine::render::deps::{Drawing, dot, text};
+use isa::code::{Located, Location};
+use isa::deps::memory::{Given, Settings};
+use isa::deps::{Analyser, Code, window};
+use isa::latency::Latencies;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tdtool::Result;
-use tdtool::analysis::given;
-use tdtool::code::{Located, Location};
-use tdtool::deps::latency::Latencies;
-use tdtool::deps::memory::{Given, Settings};
-use tdtool::deps::{Analyser, Code, Drawing, Subject, document, dot, text, window};
+use tma::Result;
 
 pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
     let processor = Processor::find(global, args.rob)?;

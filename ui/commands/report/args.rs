@@ -4,11 +4,11 @@ use super::code::CodeArgs;
 use crate::cli::Global;
 use crate::commands::measure::{MeasureArgs, usage};
 use clap::{Args, ValueEnum};
+use engine::analysis::LiveAsk;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use tdtool::Result;
-use tdtool::analysis::LiveAsk;
+use tma::Result;
 
 #[derive(Args)]
 #[command(after_help = "\

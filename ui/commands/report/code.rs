@@ -2,11 +2,11 @@
 
 use crate::commands::measure::usage;
 use clap::Args;
+use engine::analysis::code::CodeAsk;
+use profile::hot::Filter;
+use profile::symbols::Search;
 use std::path::PathBuf;
-use tdtool::Result;
-use tdtool::analysis::code::CodeAsk;
-use tdtool::profile::hot::Filter;
-use tdtool::profile::symbols::Search;
+use tma::Result;
 
 #[derive(Args)]
 pub struct CodeArgs {

@@ -8,14 +8,14 @@ pub use args::ReportArgs;
 
 use crate::cli::Global;
 use crate::commands::measure::{status, tell_blocked};
+use engine::analysis::entries::target as count_target;
+use engine::analysis::sampled::{of_files, of_live};
+use engine::analysis::{ImportAsk, SampleAsk, Update};
 use output::Output;
+use pmu::machine::Machine;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
-use tdtool::Result;
-use tdtool::analysis::entries::target as count_target;
-use tdtool::analysis::sampled::{of_files, of_live};
-use tdtool::analysis::{ImportAsk, SampleAsk, Update};
-use tdtool::machine::Machine;
+use tma::Result;
 
 pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     args.check()?;

@@ -2,12 +2,13 @@
 
 use super::args::{Format, ReportArgs};
 use crate::cli::Global;
+use engine::documents::Report;
+use engine::render::report::csv;
+use engine::render::report::text::{Style, render};
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use tdtool::report::text::{Style, render};
-use tdtool::report::{Report, csv};
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// Columns of text where the output is no terminal.
 const PLAIN_WIDTH: usize = 100;

@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::num::NonZero;
 use std::process::ExitCode;
 use std::thread;
-use tdtool::Result;
-use tdtool::tables::Library;
-use tdtool::tables::validate::{Finding, Report, Severity, report};
+use tma::Result;
+use tma::tables::Library;
+use tma::tables::validate::{Finding, Report, Severity, report};
 
 #[derive(Args)]
 pub struct CheckArgs {

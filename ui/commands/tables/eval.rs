@@ -8,19 +8,19 @@
 use super::print;
 use crate::cli::Global;
 use clap::Args;
+use profile::counts::{Match, Names};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tdtool::collect::recorded::{Match, Names};
-use tdtool::counts::{Counts, GroupCounts};
-use tdtool::error::nearest;
-use tdtool::quantity::Missing;
-use tdtool::tables::formula::Leaf;
-use tdtool::tables::{Const, EventId, Node, Table};
-use tdtool::topdown::{Evaluation, Evaluator};
-use tdtool::{Error, Result};
+use tma::counts::{Counts, GroupCounts};
+use tma::error::nearest;
+use tma::formula::Leaf;
+use tma::quantity::Missing;
+use tma::tables::{Const, EventId, Node, Table};
+use tma::tree::{Evaluation, Evaluator};
+use tma::{Error, Result};
 
 /// Reasons that are listed before the rest is only counted.
 const LISTED: usize = 12;

@@ -2,10 +2,10 @@
 
 use super::print;
 use crate::cli::Global;
+use pmu::machine::{Machine, choose};
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use tdtool::Result;
-use tdtool::machine::{Machine, choose};
+use tma::Result;
 
 /// One line a table; `*` marks those of this processor.
 pub fn run(global: &Global) -> Result<ExitCode> {

@@ -4,10 +4,10 @@ use crate::cli::Global;
 use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use tdtool::schedule::{Budget, Counter, Group, Plan, assign, plan, to_level};
-use tdtool::tables::select::select_from;
-use tdtool::tables::{NodeId, NodeKind, Table};
-use tdtool::{Error, Result};
+use tma::schedule::{Budget, Counter, Group, Plan, assign, plan, to_level};
+use tma::tables::select::select_from;
+use tma::tables::{NodeId, NodeKind, Table};
+use tma::{Error, Result};
 
 /// Which events are counted together, which nodes each group serves, which nodes are split
 #[derive(Args)]

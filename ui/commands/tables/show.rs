@@ -5,8 +5,8 @@ use crate::cli::Global;
 use clap::Args;
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use tdtool::Result;
-use tdtool::tables::{
+use tma::Result;
+use tma::tables::{
     Event, EventSpec, ExtraRegister, Node, NodeKind, PmuKind, Ring, Table, select, texts,
 };
 

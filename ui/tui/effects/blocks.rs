@@ -3,13 +3,13 @@
 use super::{Queue, caught, told};
 use crate::commands::known::Known;
 use crate::tui::action::Action;
+use bench::explain::Explainer;
+use bench::{Options, Pmu, Profiler, Report, Watch};
+use isa::code::Block;
+use isa::latency::Latencies;
+use pmu::machine::Machine;
 use std::sync::mpsc::Receiver;
-use tdtool::block::{Options, Pmu, Profiler, Report, Watch};
-use tdtool::code::Block;
-use tdtool::deps::latency::Latencies;
-use tdtool::explain::Explainer;
-use tdtool::machine::Machine;
-use tdtool::tables::Library;
+use tma::tables::Library;
 
 /// A block to measure.
 pub struct Job {

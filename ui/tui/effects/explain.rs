@@ -1,10 +1,10 @@
 //! What the tables say of the nodes of a report.
 
 use crate::tui::state::{Explanation, Explanations};
+use engine::documents::Report;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tdtool::report::Report;
-use tdtool::tables::{Library, texts};
+use tma::tables::{Library, texts};
 
 /// The explanations of all nodes of the tables that the report uses.
 pub fn explain(library: &Library, report: &Report) -> Explanations {

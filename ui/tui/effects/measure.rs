@@ -5,21 +5,21 @@ use super::profile::serve_recording;
 use super::{Queue, Samples, Wanted, caught, told};
 use crate::tui::action::Action;
 use crate::tui::events::{Message, ending};
+use engine::analysis::{Ask, LiveAsk, Outcome, SampleAsk, Update, live, record, recording};
+use engine::documents::Report;
 use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::Signal;
+use pmu::machine::Machine;
+use pmu::{Aggregate, Command, Target};
+use profile::recording::Recording;
 use std::ffi::OsString;
 use std::os::unix::thread::JoinHandleExt;
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tdtool::Error;
-use tdtool::analysis::{Ask, LiveAsk, Outcome, SampleAsk, Update, live, record, recording};
-use tdtool::collect::{Aggregate, Command, Target};
-use tdtool::machine::Machine;
-use tdtool::profile::recording::Recording;
-use tdtool::report::Report;
-use tdtool::tables::Library;
+use tma::Error;
+use tma::tables::Library;
 
 /// Length of an interval.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -91,7 +91,7 @@ fn measure(
     command: Option<Vec<OsString>>,
     (library, uarch): (Library, Option<String>),
     queue: &Queue,
-) -> tdtool::Result<Measured> {
+) -> tma::Result<Measured> {
     let machine = Machine::detect();
     let is_command = command.is_some();
     let ask = ask(command, uarch);
@@ -135,7 +135,7 @@ fn sampled(
     ask: &LiveAsk,
     queue: &Queue,
     told: &mut dyn FnMut(Update),
-) -> tdtool::Result<Measured> {
+) -> tma::Result<Measured> {
     let folder = Temporary::new()?;
     let path = folder.0.join("session");
     let recorded = record(machine, library, ask, Some(&SampleAsk::default()), &path, told)?;
@@ -154,7 +154,7 @@ fn sampled(
 struct Temporary(PathBuf);
 
 impl Temporary {
-    fn new() -> tdtool::Result<Self> {
+    fn new() -> tma::Result<Self> {
         let template = std::env::temp_dir().join("tdtool-XXXXXX");
         nix::unistd::mkdtemp(&template).map(Self).map_err(|e| {
             Error::failed(format!("cannot make a folder in {}", std::env::temp_dir().display()))
@@ -171,7 +171,7 @@ impl Drop for Temporary {
 }
 
 fn ask(command: Option<Vec<OsString>>, uarch: Option<String>) -> LiveAsk {
-    let argv = command.as_deref().map(tdtool::workload::resolve);
+    let argv = command.as_deref().map(workload::resolve);
     LiveAsk {
         ask: Ask { level: None, nodes: None, bottlenecks: false },
         uarch,

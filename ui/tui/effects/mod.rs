@@ -9,6 +9,8 @@ mod profile;
 use super::action::Action;
 use super::events::Message;
 use super::state::Which;
+use ::profile::symbols::Search;
+use bench::{Options, Watch};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,9 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
-use tdtool::block::{Options, Watch};
-use tdtool::profile::symbols::Search;
-use tdtool::tables::Library;
+use tma::tables::Library;
 
 /// What is looked at.
 #[derive(Debug, Clone)]
@@ -177,7 +177,7 @@ fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 /// What failed, why, and what to do, in one paragraph.
-fn told(error: &tdtool::Error) -> String {
+fn told(error: &tma::Error) -> String {
     match error.remedy() {
         Some(remedy) => format!("{error}. Try: {remedy}"),
         None => error.to_string(),

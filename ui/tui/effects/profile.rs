@@ -5,18 +5,18 @@ use super::{Queue, Samples, Wanted, caught, told};
 use crate::tui::action::Action;
 use crate::tui::events::Message;
 use crate::tui::state::{Texts, WITH_LINES, Which};
+use engine::analysis::recording::{self, FileKind};
+use engine::analysis::{ImportAsk, imported};
+use engine::documents::{Report, Source};
+use pmu::machine::Machine;
+use profile::hot::{Annotated, Filter, Profile, threads};
+use profile::recording::Recording;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
-use tdtool::analysis::recording::{self, FileKind};
-use tdtool::analysis::{ImportAsk, imported};
-use tdtool::machine::Machine;
-use tdtool::profile::hot::{Annotated, Filter, Profile, threads};
-use tdtool::profile::recording::Recording;
-use tdtool::report::{Report, Source};
-use tdtool::tables::Library;
+use tma::tables::Library;
 
 /// Longest line of source that is shown, and most lines that a file is searched for it.
 const LONGEST_LINE: u64 = 4096;
@@ -49,7 +49,7 @@ pub fn serve_recording(
 
 /// The recording. A file of which nothing can be shown ends the program, as it ends `report`.
 fn told_of(
-    read: Result<tdtool::Result<Option<Recording>>, String>,
+    read: Result<tma::Result<Option<Recording>>, String>,
     queue: &Queue,
 ) -> Option<Recording> {
     match read {
@@ -124,7 +124,7 @@ fn read(
     path: &Path,
     tables: (Library, Option<String>),
     queue: &Queue,
-) -> tdtool::Result<Option<Recording>> {
+) -> tma::Result<Option<Recording>> {
     if recording::kind(path)? == FileKind::PerfData {
         let mut report = Report::new(Source::Imported);
         report.subject = vec![path.display().to_string()];
@@ -154,7 +154,7 @@ fn counts(
     path: &Path,
     (library, uarch): (Library, Option<String>),
     queue: &Queue,
-) -> tdtool::Result<()> {
+) -> tma::Result<()> {
     let machine = Machine::detect();
     let ask = |intervals| ImportAsk {
         files: vec![path.to_owned()],

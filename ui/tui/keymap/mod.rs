@@ -13,7 +13,7 @@ use super::action::{Command, Edit};
 use super::state::Screen;
 use crossterm::event::{KeyCode, KeyEvent};
 use std::collections::BTreeMap;
-use tdtool::{Error, Result};
+use tma::{Error, Result};
 
 /// A row of the table with the keys that it has now.
 #[derive(Debug, Clone)]

@@ -2,8 +2,8 @@
 
 use super::List;
 use crate::tui::view::report::{Line, document};
+use bench::Report;
 use std::collections::HashMap;
-use tdtool::block::Report;
 
 /// Reports that are kept, so that coming back costs nothing.
 const KEPT: usize = 64;

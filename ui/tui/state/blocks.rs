@@ -1,8 +1,8 @@
 //! The blocks of one function, its instructions, and what is folded away.
 
 use super::{List, Load, matches};
+use profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine};
 use std::collections::{HashMap, HashSet};
-use tdtool::profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine};
 
 /// A row: a block's head, a line of source, an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

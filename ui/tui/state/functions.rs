@@ -1,8 +1,8 @@
 //! The functions with samples: order, filter, cursor.
 
 use super::{List, Load, matches};
+use profile::hot::{HotFunction, Summary, Thread};
 use std::cmp::Ordering;
-use tdtool::profile::hot::{HotFunction, Summary, Thread};
 
 /// Which samples are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! The top-down tree: which rows are open, what was measured before, and what the tables say.
 
 use super::{List, matches};
+use engine::documents::report::Place;
+use engine::documents::{NodeRow, Report};
+use engine::render::format;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use tdtool::report::document::Place;
-use tdtool::report::{NodeRow, Report, format};
 
 /// Intervals whose values are kept.
 const REMEMBERED: usize = 240;

@@ -5,9 +5,9 @@ use crate::tui::action::{Action, Effect};
 use crate::tui::keymap::Keymap;
 use crate::tui::state::{State, Which};
 use crate::tui::update::update;
+use profile::hot::Thread;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use tdtool::profile::hot::Thread;
 
 /// Two events, of which `memset` has most of the second.
 fn with_events(state: &mut State) {

@@ -207,7 +207,7 @@ fn code_that_comes_too_late_is_not_shown_under_another_name() {
 #[test]
 fn a_recording_of_samples_alone_opens_with_its_functions() {
     let mut state = State::new(Screen::Tree, Look::default());
-    let empty = tdtool::report::Report::new(tdtool::report::Source::Imported);
+    let empty = engine::documents::Report::new(engine::documents::Source::Imported);
     update(&mut state, Action::Report(Box::new(empty)));
     update(&mut state, Action::Functions(Box::new(hot())));
     assert_eq!(state.path, [Screen::Tree, Screen::Functions]);
@@ -217,7 +217,7 @@ fn a_recording_of_samples_alone_opens_with_its_functions() {
 fn without_a_pmu_every_node_is_not_measured_with_the_reason_and_software_counts_stand_instead() {
     let mut state = State::new(Screen::Tree, Look::default());
     let mut bare = report();
-    bare.source = tdtool::report::Source::NoPmu;
+    bare.source = engine::documents::Source::NoPmu;
     for node in &mut bare.nodes {
         node.value = None;
         node.error = None;

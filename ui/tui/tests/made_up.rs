@@ -7,15 +7,15 @@ use crate::tui::state::{Look, Screen, State};
 use crate::tui::update::update;
 use crate::tui::view::view;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use engine::documents::report::{CountRow, Place};
+use engine::documents::{NodeRow, Report, Source};
+use profile::hot::{
+    Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Skid, Summary,
+};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tdtool::profile::hot::{
-    Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Skid, Summary,
-};
-use tdtool::report::document::{CountRow, Place};
-use tdtool::report::{NodeRow, Report, Source};
 
 /// A node with everything that is not said.
 pub fn node(id: &str, parent: Option<&str>, level: u32, value: f64, flagged: bool) -> NodeRow {
@@ -236,10 +236,8 @@ pub fn picture(state: &State) -> String {
 }
 
 /// A block's report, from the profiler's document for something that could not be run.
-pub fn block_report() -> tdtool::block::Report {
-    use tdtool::block::{
-        Bound, FormResult, Forms, Holds, Invariant, Line, Mode, Status, Throughput,
-    };
+pub fn block_report() -> bench::Report {
+    use bench::{Bound, FormResult, Forms, Holds, Invariant, Line, Mode, Status, Throughput};
     let form = |cycles: f64, copies| FormResult {
         cycles: Some(cycles),
         low: Some(cycles - 0.01),
@@ -247,7 +245,7 @@ pub fn block_report() -> tdtool::block::Report {
         copies,
         reason: None,
     };
-    let mut report = tdtool::block::rejected("f20f5906", String::new());
+    let mut report = bench::rejected("f20f5906", String::new());
     report.status = Status::Ok;
     report.reason = None;
     report.block.instructions = vec![Line {

@@ -5,8 +5,8 @@ use super::made_up::{annotated, block_report, hot, measured, picture, report};
 use crate::tui::action::{Action, Command, Edit};
 use crate::tui::state::State;
 use crate::tui::update::update;
+use profile::hot::Thread;
 use proptest::prelude::*;
-use tdtool::profile::hot::Thread;
 
 const COMMANDS: [Command; 42] = [
     Command::Help,

@@ -2,7 +2,7 @@
 
 use crate::tui::action::Effect;
 use crate::tui::state::{State, Which, matches};
-use tdtool::profile::hot::Thread;
+use profile::hot::Thread;
 
 /// Functions of the row's module alone, or of all.
 pub fn only_module(state: &mut State) {

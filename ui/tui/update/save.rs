@@ -3,9 +3,9 @@
 use crate::tui::action::{Command, Effect};
 use crate::tui::state::{Ask, BlockRow, Prompt, Screen, State};
 use crate::tui::view;
+use engine::documents::report_code::{BlockRow as BlockDocument, FunctionRow, Sampled};
+use engine::documents::{Report, Source};
 use std::path::PathBuf;
-use tdtool::report::code::{BlockRow as BlockDocument, FunctionRow, Sampled};
-use tdtool::report::{Report, Source};
 
 /// What is copied at most: terminals take no more (xterm, kitty and tmux differ; this is below all).
 const LONGEST: usize = 64 << 10;

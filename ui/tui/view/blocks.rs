@@ -3,10 +3,10 @@
 use super::Layout;
 use super::ink::{Tone, fit, fit_right, heat, put, put_row, put_wrapped, wrap};
 use crate::tui::state::{BlockRow, Blocks, Load, State};
+use engine::render::format;
+use profile::hot::{AnnotatedBlock, AnnotatedLine};
 use ratatui::buffer::Buffer;
 use ratatui::text::{Line, Span};
-use tdtool::profile::hot::{AnnotatedBlock, AnnotatedLine};
-use tdtool::report::format;
 
 /// Draws the screen.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {

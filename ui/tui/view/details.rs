@@ -3,10 +3,11 @@
 
 use super::ink::{Tone, fit, put, width, wrap};
 use crate::tui::state::{Explanation, State};
+use engine::documents::{NodeRow, Report};
+use engine::render::format;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use tdtool::report::{NodeRow, Report, format};
 
 /// Columns of the labels.
 const LABEL: usize = 9;

@@ -3,11 +3,11 @@
 use super::Layout;
 use super::ink::{Tone, fit, fit_right, heat, put, put_row, wrap};
 use crate::tui::state::{Load, Order, State, WITH_LINES};
+use engine::render::format;
+use profile::hot::{HotFunction, Skid, Summary};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use tdtool::profile::hot::{HotFunction, Skid, Summary};
-use tdtool::report::format;
 
 /// Draws the screen.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {

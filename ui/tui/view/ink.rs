@@ -2,12 +2,12 @@
 
 use crate::tui::state::Look;
 pub use crate::tui::theme::Tone;
+use engine::render::format;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use std::borrow::Cow;
-use tdtool::report::format;
 
 /// Eighths of a cell, from the left and from below.
 const LEFT: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];

@@ -2,7 +2,7 @@
 
 use super::ink::{Tone, fit, wrap};
 use crate::tui::state::{BlockScreen, Job};
-use tdtool::block::{FormResult, Holds, Node, Report, Status, Throughput};
+use bench::{FormResult, Holds, Node, Report, Status, Throughput};
 
 /// A line of text, all of one tone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -153,8 +153,7 @@ impl Document {
             self.paragraph(&format!("  {name:<9}"), &text, Tone::Plain);
         }
         if let Some(t) = report.throughput.as_ref().filter(|t| t.modes.len() > 1) {
-            let mode =
-                |m: &tdtool::block::Mode| format!("{:.3} ({:.0} %)", m.cycles, 100.0 * m.share);
+            let mode = |m: &bench::Mode| format!("{:.3} ({:.0} %)", m.cycles, 100.0 * m.share);
             let modes: Vec<_> = t.modes.iter().map(mode).collect();
             self.paragraph("  modes    ", &modes.join(", "), Tone::Plain);
         }

@@ -3,11 +3,12 @@
 use super::Layout;
 use super::ink::{Tone, fit, fit_right, put_row, width};
 use crate::tui::state::{Progress, State, TreeRow, part_name};
+use engine::documents::{NodeRow, Report, Source};
+use engine::render::format;
+use engine::render::report::text::{SHORT_INFOS, short_label};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use tdtool::report::text::{SHORT_INFOS, short_label};
-use tdtool::report::{NodeRow, Report, Source, format};
 
 /// Widest bar.
 const BAR: usize = 20;

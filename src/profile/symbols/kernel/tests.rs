@@ -94,22 +94,3 @@ fn another_kernel_is_not_taken_for_the_recorded_one() {
     assert!(is_recorded(None, &origin("6.1.0", "elsewhere"), &root).is_err());
     assert!(is_recorded(None, &Origin::default(), &root).is_err());
 }
-
-#[test]
-fn the_build_id_is_found_among_notes() {
-    let note = |kind: u32, name: &[u8], content: &[u8]| {
-        let mut bytes = Vec::new();
-        for word in [name.len() as u32, content.len() as u32, kind] {
-            bytes.extend(word.to_le_bytes());
-        }
-        for part in [name, content] {
-            bytes.extend(part);
-            bytes.resize(bytes.len().next_multiple_of(4), 0);
-        }
-        bytes
-    };
-    let notes = [note(6, b"Linux\0", &[1, 2]), note(3, b"GNU\0", &[9, 8, 7])].concat();
-    assert_eq!(build_id_in(&notes), Some(vec![9, 8, 7]));
-    assert_eq!(build_id_in(&notes[..20]), None);
-    assert_eq!(build_id_in(&[0xff; 40]), None);
-}

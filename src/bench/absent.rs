@@ -1,0 +1,78 @@
+//! Stands in for the profiler on other architectures: says that blocks cannot be measured there.
+//!
+//! Tests on x86-64 compile it too, so that it keeps up with the document.
+
+use super::Options;
+use crate::report::{Code, Hierarchy, Report, Status};
+use isa::code::Block;
+use tma::{Error, Result};
+
+const WHERE: &str = "not possible here: blocks are measured on x86-64 only";
+
+/// Measures nothing on this architecture.
+pub struct Profiler;
+
+impl Profiler {
+    /// A profiler that will refuse.
+    pub fn new(_: Options) -> Self {
+        Self
+    }
+
+    /// Of no consequence here.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
+    pub fn allow(&mut self, _: std::time::Duration) {}
+
+    /// Of no consequence here.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "nobody looks on"))]
+    pub fn watched(&mut self, _: super::Watch) {}
+
+    /// Of no consequence here.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only kernels call it"))]
+    pub fn start_with(&mut self, _: super::Values) {}
+
+    /// Of no consequence here.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
+    pub fn stay_beside(&mut self) {}
+
+    /// Not known.
+    ///
+    /// # Errors
+    /// None.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only reports call it"))]
+    pub fn cycles_per_tick(&mut self) -> Result<Option<f64>> {
+        Ok(None)
+    }
+
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn measure(&mut self, _: &Block) -> Result<Report> {
+        Err(Error::not_possible(WHERE)
+            .because("a block's instructions are run as they are")
+            .hint("run tdtool on an x86-64 machine"))
+    }
+}
+
+/// The report of something that is no block at all.
+pub fn rejected(input: &str, reason: String) -> Report {
+    let block = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
+    let hierarchy =
+        Hierarchy { verdict: format!("not measured: {WHERE}"), bound: None, nodes: Vec::new() };
+    Report { status: Status::Rejected, reason: Some(reason), ..Report::blank(block, hierarchy) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tma::ErrorKind;
+
+    #[test]
+    fn it_says_where_blocks_can_be_measured() {
+        let block = Block::decode(&[0x90]).unwrap();
+        let error = Profiler::new(Options::default()).measure(&block).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotPossible);
+        assert!(error.what().contains("x86-64 only"));
+        assert_eq!(rejected("zz", "no hex".into()).status, Status::Rejected);
+    }
+}

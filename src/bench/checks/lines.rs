@@ -1,0 +1,179 @@
+//! Cache lines that a block touches: whether they fit the first level, and which accesses straddle
+//! them.
+
+use super::super::processor::Cache;
+use super::super::sandbox::layout::{self as at, PAGE, context};
+use super::{GAPS, NO_MEMORY, invariant, is_whole, listed, verdict};
+use crate::initial::discover::{Access, Found};
+use crate::report::{Holds, Invariant};
+use isa::code::Block;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lines in each set of the L1 data cache, the harness's own among them.
+pub fn l1_data(block: &Block, found: &Found, physical: usize, cache: Cache) -> Invariant {
+    if !is_whole(found) {
+        return invariant("l1-data", Holds::Unchecked, GAPS);
+    }
+    if found.accesses.is_empty() {
+        return invariant("l1-data", Holds::Held, NO_MEMORY);
+    }
+    let around = ["movnt", "vmovnt", "maskmov", "vmaskmovdqu"];
+    let past = |text: &str| around.iter().any(|a| text.starts_with(a)) && !text.contains("ntdqa");
+    if let Some(inst) = block.instructions.iter().find(|i| past(&i.text) && i.writes_memory()) {
+        let how = format!("`{}` writes around the cache", inst.text);
+        return invariant("l1-data", Holds::Violated, how);
+    }
+    let mut sets: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+    let mut linear: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+    let set = |line: u64| (line % cache.sets as u64) as usize;
+    // Copies touch the same few lines again and again.
+    let mut lines: Vec<u64> = found.accesses.iter().flat_map(touched).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    for line in lines {
+        sets.entry(set(line)).or_default().insert(physical_line(found, physical, line));
+        linear.entry(set(line)).or_default().insert(line);
+    }
+    let total: usize = sets.values().map(BTreeSet::len).sum();
+    let own = harness(block, found, cache);
+    let fullest = sets.iter().map(|(set, lines)| (lines.len(), own.get(set).copied().unwrap_or(0)));
+    let (lines, own) = fullest.max_by_key(|(lines, own)| lines + own).unwrap_or((0, 0));
+    let mut how = format!(
+        "address trace, lines: {total}, in the fullest set {lines} and {own} of the harness, in a \
+         cache of {} ways; each is touched in every run before the one that counts",
+        cache.ways
+    );
+    let offsets = linear.values().map(BTreeSet::len).max().unwrap_or(0);
+    if offsets > cache.ways {
+        how += &format!("; {offsets} pages at one offset, more than there are ways");
+    }
+    invariant("l1-data", verdict(lines + own <= cache.ways), how)
+}
+
+/// Lines of 64 bytes that an access touches.
+pub fn touched(access: &Access) -> std::ops::RangeInclusive<u64> {
+    access.address / 64..=access.address.saturating_add(access.size.max(1) - 1) / 64
+}
+
+/// A line as the cache tags it: pages beyond the physical ones share them, in order of discovery.
+pub fn physical_line(found: &Found, physical: usize, line: u64) -> u64 {
+    let lines_of_page = PAGE as u64 / 64;
+    let page = line / lines_of_page * PAGE as u64;
+    match found.pages.iter().position(|p| *p == page) {
+        Some(i) => (i % physical.max(1)) as u64 * lines_of_page + line % lines_of_page,
+        // Not mapped for the block: a page of its own.
+        None => line,
+    }
+}
+
+/// Lines of the harness in each set while copies run: what registers and vectors are set from, the
+/// counters, and the list of lines to restore.
+fn harness(block: &Block, found: &Found, cache: Cache) -> BTreeMap<usize, usize> {
+    let mut fields = vec![context::START, context::REGISTERS, context::REGISTERS + 64];
+    if block.uses(iced_x86::Register::is_vector_register) {
+        fields.push(context::VECTOR);
+    }
+    let context = fields.into_iter().map(|field| (at::CONTEXT + field) / 64);
+    let list = (0..found.lines.len().div_ceil(8)).map(|i| at::LINES / 64 + i);
+    let mut lines: Vec<usize> = context.chain(list).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let mut sets = BTreeMap::new();
+    for line in lines {
+        *sets.entry(line % cache.sets).or_default() += 1;
+    }
+    sets
+}
+
+/// Accesses at addresses that are no multiple of their size, inside of a line.
+pub fn alignment(block: &Block, found: &Found) -> Invariant {
+    let unaligned = |a: &Access| a.size > 1 && !a.address.is_multiple_of(a.size.min(64));
+    let note = "; inside of a line this costs nothing or little";
+    straddling("alignment", block, found, note, |a| unaligned(a) && touched(a).count() == 1)
+}
+
+/// Accesses across the border of two lines.
+pub fn line_crossing(block: &Block, found: &Found) -> Invariant {
+    straddling("line-crossing", block, found, "", |a| touched(a).count() > 1)
+}
+
+/// Accesses across the border of two pages.
+pub fn page_crossing(block: &Block, found: &Found) -> Invariant {
+    let page = PAGE as u64;
+    let crosses =
+        |a: &Access| a.address / page != a.address.saturating_add(a.size.max(1) - 1) / page;
+    straddling("page-crossing", block, found, "", crosses)
+}
+
+fn straddling(
+    name: &'static str,
+    block: &Block,
+    found: &Found,
+    note: &str,
+    is: impl Fn(&Access) -> bool,
+) -> Invariant {
+    let hits = || found.accesses.iter().filter(|a| a.size > 0 && is(a));
+    if hits().next().is_some() {
+        let list = listed(block, found.copies, hits().map(|a| (a.instruction, a.copy)));
+        return invariant(
+            name,
+            Holds::Violated,
+            format!("address trace: instruction {list}{note}"),
+        );
+    }
+    match (is_whole(found), found.accesses.is_empty()) {
+        (false, _) => invariant(name, Holds::Unchecked, GAPS),
+        (true, true) => invariant(name, Holds::Held, NO_MEMORY),
+        (true, false) => invariant(name, Holds::Held, "address trace of every copy"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{block, found};
+    use super::*;
+
+    const CACHE: Cache = Cache { ways: 8, sets: 64 };
+
+    /// One load from each of `pages` pages, all at `offset`.
+    fn spread(pages: u64, offset: u64) -> Found {
+        let all: Vec<u64> = (0..pages).map(|i| 0x10_0000 + 0x1000 * i).collect();
+        let accesses: Vec<_> = all.iter().map(|p| (0, 0, p + offset, 8, false)).collect();
+        found(&all, &accesses)
+    }
+
+    #[test]
+    fn lines_of_a_set_count_by_physical_page_and_with_the_harness() {
+        let load = block("488b03");
+        assert_eq!(l1_data(&load, &spread(8, 0x200), 16, CACHE).verdict, Holds::Held);
+        // Register values lie at offsets 0xc40 to 0xcbf of their page.
+        let shared = l1_data(&load, &spread(8, 0xc40), 16, CACHE);
+        assert_eq!(shared.verdict, Holds::Violated, "{}", shared.how);
+        assert!(shared.how.contains("8 and 1 of the harness"), "{}", shared.how);
+        assert_eq!(l1_data(&load, &spread(9, 0x200), 16, CACHE).verdict, Holds::Violated);
+        // Nine pages on one physical page are one line, though the offset is crowded.
+        let one = l1_data(&load, &spread(9, 0x200), 1, CACHE);
+        assert_eq!(one.verdict, Holds::Held);
+        assert!(one.how.contains("9 pages at one offset"), "{}", one.how);
+    }
+
+    #[test]
+    fn an_access_is_unaligned_or_crosses_a_line_or_a_page_and_its_instruction_is_named() {
+        let loads = block("488b03 488b07");
+        let trace = found(
+            &[0x1000, 0x2000],
+            &[(0, 0, 0x1004, 8, false), (1, 1, 0x103c, 8, false), (2, 1, 0x1ffc, 8, false)],
+        );
+        let alignment = alignment(&loads, &trace);
+        assert_eq!(alignment.verdict, Holds::Violated);
+        assert!(alignment.how.contains("0 `mov rax,[rbx]` (1 of 4 copies)"), "{}", alignment.how);
+        let lines = line_crossing(&loads, &trace);
+        assert!(lines.how.contains("1 `mov rax,[rdi]` (2 of 4 copies)"), "{}", lines.how);
+        let pages = page_crossing(&loads, &trace);
+        assert!(pages.how.contains("1 `mov rax,[rdi]` (1 of 4 copies)"), "{}", pages.how);
+        let none = found(&[0x1000], &[(0, 0, 0x1038, 8, false)]);
+        assert_eq!(line_crossing(&loads, &none).verdict, Holds::Held);
+        let gaps = Found { complete: false, ..none };
+        assert_eq!(line_crossing(&loads, &gaps).verdict, Holds::Unchecked);
+    }
+}

@@ -1,0 +1,72 @@
+//! The first-level data TLB: whether the translations of all pages stay in it.
+
+use super::super::processor::DataTlb;
+use super::{GAPS, NO_MEMORY, invariant, is_whole, verdict};
+use crate::initial::discover::Found;
+use crate::report::{Holds, Invariant};
+use std::collections::BTreeSet;
+
+/// Pages that the harness itself reads and writes between runs: its context and its mail.
+const HARNESS: usize = 2;
+
+/// Pages read and written against the entries for them. The pages behind the block's are few, but
+/// each address has a translation of its own.
+pub fn data_tlb(found: &Found, tlb: Option<DataTlb>) -> Invariant {
+    const NAME: &str = "data-tlb";
+    if found.accesses.is_empty() && found.complete {
+        return invariant(NAME, Holds::Held, NO_MEMORY);
+    }
+    if !is_whole(found) {
+        return invariant(NAME, Holds::Unchecked, GAPS);
+    }
+    let pages = |wanted: fn(&crate::initial::trace::Access) -> bool| {
+        let touched = found.accesses.iter().filter(|a| wanted(a));
+        let pages: BTreeSet<u64> =
+            touched.flat_map(|a| a.lines()).map(|line| line / (4096 / 64)).collect();
+        pages.len()
+    };
+    let (loads, stores) = (pages(|a| a.reads), pages(|a| a.writes));
+    let about = format!("{loads} pages read, {stores} written");
+    let Some(tlb) = tlb else {
+        let how = format!("{about}; the data TLB of this processor is not known");
+        return invariant(NAME, Holds::Unchecked, how);
+    };
+    let held = match tlb.stores {
+        Some(own) => loads + HARNESS <= tlb.loads && stores + HARNESS <= own,
+        None => pages(|_| true) + HARNESS <= tlb.loads,
+    };
+    let entries = match tlb.stores {
+        Some(own) => format!("{} entries for loads and {own} for stores", tlb.loads),
+        None => format!("{} entries", tlb.loads),
+    };
+    let beyond = if held { "" } else { "; beyond them each access asks the second level" };
+    let how = format!("{about}; the first-level data TLB has {entries} ({}){beyond}", tlb.source);
+    invariant(NAME, verdict(held), how)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::found;
+    use super::*;
+
+    const SPLIT: DataTlb = DataTlb { loads: 96, stores: Some(16), source: "test" };
+
+    #[test]
+    fn a_page_for_each_copy_leaves_the_tlb() {
+        // `mov rax,[rbx]; add rbx,4160` in 240 copies.
+        let walk: Vec<_> =
+            (0..240).map(|copy| (copy, 0, 0x1000_0000 + 4160 * copy as u64, 8, false)).collect();
+        assert_eq!(data_tlb(&found(&[], &walk), Some(SPLIT)).verdict, Holds::Violated);
+        assert_eq!(data_tlb(&found(&[], &walk[..64]), Some(SPLIT)).verdict, Holds::Held);
+        assert_eq!(data_tlb(&found(&[], &walk[..64]), None).verdict, Holds::Unchecked);
+    }
+
+    #[test]
+    fn stores_have_fewer_entries() {
+        let walk: Vec<_> =
+            (0..40).map(|copy| (copy, 0, 0x1000_0000 + 4096 * copy as u64, 8, true)).collect();
+        assert_eq!(data_tlb(&found(&[], &walk), Some(SPLIT)).verdict, Holds::Violated);
+        let shared = DataTlb { stores: None, ..SPLIT };
+        assert_eq!(data_tlb(&found(&[], &walk), Some(shared)).verdict, Holds::Held);
+    }
+}

@@ -1,0 +1,166 @@
+//! Which clock and which counters a profiler uses, settled when it has a worker to try them on.
+
+use super::{Counted, Effort, FormRuns, PerfCounting, Watch, Watched, count, witness};
+use crate::counters::{Core, Pmu};
+use crate::options::{ClockSource, Options};
+use crate::processor::Processor;
+use crate::report::{Hierarchy, Holds, Report};
+use crate::runner::Engine;
+use crate::timing::clock::{Clock, PmuClock, TscClock};
+use crate::timing::measure::Form;
+use std::sync::Arc;
+use tma::{Error, Result};
+
+/// Differences of each group; more where many passes are made.
+const REPETITIONS: (usize, usize) = (8, 16);
+
+/// See the file's head.
+pub struct Source {
+    clock: Box<dyn Clock>,
+    core: Option<Arc<Core>>,
+    why_not: String,
+    settled: bool,
+    watch: Option<Watch>,
+    watched: Watched,
+}
+
+impl Source {
+    /// What `options` ask for, not tried yet.
+    pub fn new(options: &Options) -> Self {
+        let (core, why_not) = match &options.pmu {
+            Pmu::Present(core) => (Some(core.clone()), String::new()),
+            Pmu::Absent(why) => (None, why.clone()),
+        };
+        let (watch, watched) = (None, Watched::default());
+        Self { clock: Box::new(TscClock), core, why_not, settled: false, watch, watched }
+    }
+
+    /// The processor to keep to, where there are several kinds of core.
+    pub fn cpu(options: &Options) -> Option<usize> {
+        match &options.pmu {
+            Pmu::Present(core) => options.cpu.or(core.cpu),
+            Pmu::Absent(_) => options.cpu,
+        }
+    }
+
+    /// Whether the worker has to let itself be counted by a process without the capability.
+    pub fn inspect(options: &Options) -> bool {
+        matches!(&options.pmu, Pmu::Present(core) if core.inspect)
+    }
+
+    /// Tries the PMU on the worker, once.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started; the PMU was asked for and does not count the worker.
+    pub fn settle(&mut self, engine: &mut Engine, options: &Options) -> Result<()> {
+        if self.settled {
+            return Ok(());
+        }
+        self.settled = true;
+        // Counts are differences of runs.
+        let wanted = options.clock != ClockSource::Tsc && options.two_factors;
+        if let Some(core) = &self.core {
+            let mut clock = PmuClock::new(Box::new(PerfCounting::default()), core.cycles);
+            match clock.try_on(engine.worker()?.process()) {
+                Ok(()) if wanted => self.clock = Box::new(clock),
+                Ok(()) => {}
+                Err(why) => {
+                    self.core = None;
+                    self.why_not = format!("the core PMU does not count the worker: {why}");
+                }
+            }
+        }
+        if options.clock == ClockSource::Pmu && self.core.is_none() {
+            self.settled = false;
+            return Err(Error::not_possible("core cycles cannot be counted by a PMU here")
+                .because(&self.why_not)
+                .hint("tdtool doctor says more; --clock tsc measures without a PMU"));
+        }
+        Ok(())
+    }
+
+    /// The clock.
+    pub fn clock(&mut self) -> &mut dyn Clock {
+        self.clock.as_mut()
+    }
+
+    /// The clock's name.
+    pub fn clock_name(&self) -> &'static str {
+        self.clock.name()
+    }
+
+    /// Starts to watch the worker for what the kernel counts of any process.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn watch(&mut self, engine: &mut Engine, options: &Options) -> Result<()> {
+        self.watch = match options.counts {
+            true => Some(Watch::start(engine.worker()?.process())),
+            false => None,
+        };
+        Ok(())
+    }
+
+    /// Ends that.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn unwatch(&mut self, engine: &mut Engine) -> Result<()> {
+        self.watched = match self.watch.take() {
+            Some(watch) => watch.stop(engine.worker()?.process()),
+            None => Watched::default(),
+        };
+        Ok(())
+    }
+
+    /// Enters what the kernel and the PMU count of `form`, whose code is installed and whose
+    /// assumptions are in the report.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn enter(
+        &self,
+        engine: &mut Engine,
+        form: &Form,
+        options: &Options,
+        report: &mut Report,
+    ) -> Result<()> {
+        self.watched.enter(&mut report.invariants);
+        let neighbour = report.invariants.iter_mut().find(|i| i.name == "neighbour");
+        if let (false, Some(neighbour)) = (options.sentinel, neighbour) {
+            neighbour.verdict = Holds::Unchecked;
+            neighbour.how = "not looked for".to_owned();
+        }
+        let counted = match (&self.core, options.counts) {
+            (Some(core), true) => Self::count(core, engine, form, options)?,
+            (Some(_), false) => Err("not asked for".to_owned()),
+            (None, _) => Err(self.why_not.clone()),
+        };
+        match counted {
+            Ok(counted) => {
+                witness(&mut report.invariants, &counted.misses, report.block.instructions.len());
+                report.hierarchy = counted.hierarchy;
+                report.misses = counted.misses;
+            }
+            Err(why) => {
+                report.hierarchy = Hierarchy::not_measured(&why, &Processor::here().level_1)
+            }
+        }
+        Ok(())
+    }
+
+    fn count(
+        core: &Core,
+        engine: &mut Engine,
+        form: &Form,
+        options: &Options,
+    ) -> Result<std::result::Result<Counted, String>> {
+        let thorough = options.passes > Options::default().passes;
+        let repetitions = if thorough { REPETITIONS.1 } else { REPETITIONS.0 };
+        let effort = Effort { repetitions, sentinel: options.sentinel };
+        Ok(match FormRuns::new(engine, form, options.sentinel)? {
+            Ok(mut runs) => Ok(count(core, &mut runs, &mut PerfCounting::default(), effort)?),
+            Err(_) => Err("the block did not come to its end while it was counted".to_owned()),
+        })
+    }
+}

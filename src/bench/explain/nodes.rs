@@ -1,0 +1,287 @@
+//! Bounds and verdict under the names of the top-down tree.
+
+use super::evidence::{DEPENDENCY, FORWARDING, FRONT_END, Found, PORTS, SLOTS, WIDTH};
+use super::model::{Class, Judgement};
+use crate::{Hierarchy, Node, Report};
+
+/// A node that tables may have, and the bound that it stands for.
+struct Place {
+    id: &'static str,
+    label: &'static str,
+    /// Label of its parent.
+    parent: Option<&'static str>,
+    class: Option<Class>,
+    /// The largest of these bounds.
+    bounds: &'static [&'static str],
+}
+
+/// The tree's nodes that bounds speak of; level 1 has the ids of the processor's table.
+const PLACES: [Place; 9] = [
+    place("Retiring", "Retiring", None, Some(Class::IssueWidth), &[SLOTS, WIDTH]),
+    place("Frontend_Bound", "Frontend Bound", None, None, &[FRONT_END]),
+    place(
+        "Fetch_Bandwidth",
+        "Fetch Bandwidth",
+        Some("Frontend Bound"),
+        Some(Class::FrontEnd),
+        &[FRONT_END],
+    ),
+    place("Backend_Bound", "Backend Bound", None, None, &[PORTS, DEPENDENCY]),
+    place("Core_Bound", "Core Bound", Some("Backend Bound"), None, &[PORTS, DEPENDENCY]),
+    place("Ports_Utilization", "Ports", Some("Core Bound"), Some(Class::Ports), &[PORTS]),
+    place("Dependency", "Dependency", Some("Core Bound"), Some(Class::Dependency), &[DEPENDENCY]),
+    place("L1_Bound", "L1 Bound", Some("Backend Bound"), None, &[FORWARDING]),
+    place(
+        "Store_Fwd_Blk",
+        "Store Forward",
+        Some("L1 Bound"),
+        Some(Class::StoreForwarding),
+        &[FORWARDING],
+    ),
+];
+
+const fn place(
+    id: &'static str,
+    label: &'static str,
+    parent: Option<&'static str>,
+    class: Option<Class>,
+    bounds: &'static [&'static str],
+) -> Place {
+    Place { id, label, parent, class, bounds }
+}
+
+/// Puts what was found into the report.
+pub fn enter(report: &mut Report, found: &Found, judgement: &Judgement, jumps: bool) {
+    let bounds: Vec<Option<f64>> = {
+        let all = || found.bounds.iter().chain(&report.bounds);
+        let largest = |place: &Place| {
+            let own = all().filter(|b| place.bounds.contains(&b.name) && !b.refuted);
+            own.map(|b| b.cycles).reduce(f64::max)
+        };
+        PLACES.iter().map(largest).collect()
+    };
+    let measured = report.hierarchy.is_measured();
+    let disagreement = disagreement(&report.hierarchy, judgement.class);
+    for (place, bound) in PLACES.iter().zip(bounds) {
+        let known = report.hierarchy.nodes.iter_mut().find(|n| n.label == place.label);
+        match known {
+            Some(node) => {
+                node.bound = bound;
+                node.is_verdict = place.class == Some(judgement.class);
+            }
+            None if !measured || bound.is_some() => {
+                let parent = place.parent.map(|label| id_of(&report.hierarchy, label));
+                let node = Node {
+                    id: place.id.to_owned(),
+                    label: place.label.to_owned(),
+                    parent,
+                    reason: Some("a bound is no share of the slots".to_owned()),
+                    bound,
+                    is_verdict: place.class == Some(judgement.class),
+                    ..Node::default()
+                };
+                report.hierarchy.nodes.push(node);
+            }
+            None => {}
+        }
+    }
+    in_tree_order(&mut report.hierarchy.nodes);
+    let form = match found.form {
+        "loop" => " of the loop form",
+        _ => "",
+    };
+    let jump = if jumps { ", without its jump" } else { "" };
+    let missing = match found.missing.is_empty() {
+        true => String::new(),
+        false => format!("; not measured: {}", found.missing.join("; ")),
+    };
+    let verdict = format!("{}{form}{jump}: {}{missing}", judgement.class.name(), judgement.why);
+    report.hierarchy.bound = Some(judgement.class.name());
+    report.hierarchy.verdict = match (measured, disagreement) {
+        (true, Some(differs)) => format!("{verdict}; {differs}"),
+        _ => verdict,
+    };
+    report.bounds.extend(found.bounds.iter().cloned());
+}
+
+/// Parents before their children, children behind their parent in the order that they came in.
+fn in_tree_order(nodes: &mut Vec<Node>) {
+    let ids: Vec<String> = nodes.iter().map(|n| n.id.clone()).collect();
+    // Those without a known parent are roots.
+    let mut waiting: Vec<Node> = Vec::new();
+    let is_root = |n: &Node| n.parent.as_ref().is_none_or(|p| !ids.contains(p));
+    for node in std::mem::take(nodes) {
+        match is_root(&node) {
+            true => nodes.push(node),
+            false => waiting.push(node),
+        }
+    }
+    let mut at = 0;
+    while at < nodes.len() {
+        let id = Some(nodes[at].id.clone());
+        let (children, others): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|n| n.parent == id);
+        nodes.splice(at + 1..at + 1, children);
+        waiting = others;
+        at += 1;
+    }
+    // A circle of parents hangs on no root; it stays as it came.
+    nodes.extend(waiting);
+}
+
+/// Says why there is no verdict.
+pub fn not_explained(report: &mut Report, why: &str) {
+    report.hierarchy.verdict += &format!("; no verdict: {why}");
+}
+
+fn id_of(hierarchy: &Hierarchy, label: &str) -> String {
+    let known = hierarchy.nodes.iter().find(|n| n.label == label).map(|n| n.id.clone());
+    let usual = || PLACES.iter().find(|p| p.label == label).map(|p| p.id.to_owned());
+    known.or_else(usual).unwrap_or_else(|| label.to_owned())
+}
+
+/// Where counters have the block's slots go, if that contradicts the verdict.
+fn disagreement(hierarchy: &Hierarchy, class: Class) -> Option<String> {
+    let expected = match class {
+        Class::FrontEnd => "Frontend Bound",
+        Class::IssueWidth => "Retiring",
+        Class::Ports | Class::Dependency | Class::StoreForwarding => "Backend Bound",
+        Class::Undecided | Class::Unexplained => return None,
+    };
+    let level_1 = hierarchy.nodes.iter().filter(|n| n.parent.is_none());
+    let largest = level_1
+        .filter_map(|n| Some((n.label.as_str(), n.share?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (largest.0 != expected).then(|| {
+        format!(
+            "the counters disagree: {} has most of the slots, {:.0} %",
+            largest.0,
+            100.0 * largest.1
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::model::{Cycles, Evidence};
+    use crate::{Bound, Report, rejected};
+    use isa::deps::{Analysis, Code};
+
+    fn found(bounds: &[(&'static str, f64)]) -> Found {
+        let bound = |(name, cycles): &(&'static str, f64)| {
+            let how = "measured".to_owned();
+            Bound { name, cycles: *cycles, low: *cycles, high: *cycles, how, refuted: false }
+        };
+        Found {
+            evidence: Evidence { time: Cycles::exact(3.0), ..Evidence::default() },
+            bounds: bounds.iter().map(bound).collect(),
+            analysis: Analysis::default(),
+            code: Code::of_bytes(&[0x90], None).unwrap(),
+            form: "unrolled",
+            missing: vec!["slots: unstable".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_refuted_bound_stands_in_no_node() {
+        let mut report = report();
+        let mut found = found(&[(PORTS, 2.0), (DEPENDENCY, 22.0)]);
+        found.bounds[1].refuted = true;
+        enter(&mut report, &found, &judged(Class::Unexplained), false);
+        let of = |label: &str| report.hierarchy.nodes.iter().find(|n| n.label == label).unwrap();
+        assert_eq!(of("Dependency").bound, None);
+        assert_eq!(of("Core Bound").bound, Some(2.0));
+        assert_eq!(report.bounds.len(), 2);
+    }
+
+    fn judged(class: Class) -> Judgement {
+        Judgement { class, why: "so it is".to_owned() }
+    }
+
+    /// A document with level 1 as the abstract tree has it, without counts.
+    fn report() -> Report {
+        let mut report = rejected("90", "made up".to_owned());
+        let level_1 = ["Frontend_Bound", "Bad_Speculation", "Backend_Bound", "Retiring"];
+        let named: Vec<_> = level_1.map(|id| (id.to_owned(), id.replace('_', " "))).into();
+        report.hierarchy = Hierarchy::not_measured("no PMU counts here", &named);
+        report
+    }
+
+    #[test]
+    fn children_stand_below_their_parents() {
+        let mut report = report();
+        enter(
+            &mut report,
+            &found(&[(PORTS, 1.0), (DEPENDENCY, 3.0)]),
+            &judged(Class::Dependency),
+            false,
+        );
+        let labels: Vec<_> = report.hierarchy.nodes.iter().map(|n| n.label.as_str()).collect();
+        assert_eq!(
+            labels,
+            [
+                "Frontend Bound",
+                "Fetch Bandwidth",
+                "Bad Speculation",
+                "Backend Bound",
+                "Core Bound",
+                "Ports",
+                "Dependency",
+                "L1 Bound",
+                "Store Forward",
+                "Retiring"
+            ]
+        );
+        let of = |label: &str| report.hierarchy.nodes.iter().find(|n| n.label == label).unwrap();
+        assert!(of("Dependency").is_verdict && !of("Ports").is_verdict);
+        assert_eq!(of("Core Bound").bound, Some(3.0));
+        assert_eq!(of("Store Forward").bound, None);
+        assert_eq!(report.hierarchy.bound, Some("dependency"));
+        assert!(report.hierarchy.verdict.ends_with("not measured: slots: unstable"));
+    }
+
+    #[test]
+    fn counters_stand_beside_the_bounds_and_may_disagree() {
+        let counted = |backend: f64| {
+            let mut report = report();
+            let shares = [0.1, 0.0, backend, 0.9 - backend];
+            for (node, share) in report.hierarchy.nodes.iter_mut().zip(shares) {
+                (node.share, node.reason) = (Some(share), None);
+            }
+            report.hierarchy.nodes.push(Node {
+                id: "Core_Bound".to_owned(),
+                label: "Core Bound".to_owned(),
+                parent: Some("Backend_Bound".to_owned()),
+                share: Some(backend),
+                ..Node::default()
+            });
+            enter(&mut report, &found(&[(DEPENDENCY, 3.0)]), &judged(Class::Dependency), false);
+            report.hierarchy
+        };
+        let agrees = counted(0.8);
+        assert!(!agrees.verdict.contains("disagree"), "{}", agrees.verdict);
+        let core = agrees.nodes.iter().find(|n| n.label == "Core Bound").unwrap();
+        assert_eq!((core.share, core.bound), (Some(0.8), Some(3.0)));
+        let position = |label: &str| agrees.nodes.iter().position(|n| n.label == label);
+        assert_eq!(position("Dependency"), position("Core Bound").map(|at| at + 1));
+        let differs = counted(0.2);
+        assert!(
+            differs.verdict.contains("Retiring has most of the slots, 70 %"),
+            "{}",
+            differs.verdict
+        );
+    }
+
+    #[test]
+    fn a_circle_of_parents_ends() {
+        let node = |id: &str, parent: &str| Node {
+            id: id.to_owned(),
+            parent: Some(parent.to_owned()),
+            ..Node::default()
+        };
+        let mut nodes = vec![node("a", "b"), node("b", "a")];
+        in_tree_order(&mut nodes);
+        assert_eq!(nodes.len(), 2);
+    }
+}

@@ -1,0 +1,76 @@
+//! Variants of a block that differ from it in one thing.
+
+use isa::code::Block;
+
+/// A nop of five bytes, as both vendors recommend it: long enough that 64 bytes of code hold no
+/// more operations than any op cache takes for them.
+const NOP: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
+
+/// The block with `count` nops spread evenly among its instructions, and nowhere between the last
+/// two, which may be one operation (an arithmetic instruction and the jump that reads its flags).
+pub fn padded(block: &Block, count: usize) -> Option<Block> {
+    let instructions = &block.instructions;
+    let tail = if block.final_branch().is_some() { 2 } else { 0 };
+    let places = instructions.len().saturating_sub(tail).max(1);
+    let mut bytes = Vec::with_capacity(block.bytes.len() + NOP.len() * count);
+    for (i, inst) in instructions.iter().enumerate() {
+        if i < places {
+            let nops = (i + 1) * count / places - i * count / places;
+            bytes.extend(std::iter::repeat_n(NOP, nops).flatten());
+        }
+        bytes.extend(&inst.bytes);
+    }
+    Block::decode(&bytes).ok().filter(|b| b.instructions.len() == instructions.len() + count)
+}
+
+/// The block without the jump at its end; `None` if there is none, or nothing else.
+pub fn body(block: &Block) -> Option<Block> {
+    let jump = block.final_branch()?;
+    Block::decode(&block.bytes[..jump.offset]).ok()
+}
+
+/// The block with `bytes` before it.
+pub fn preceded(bytes: &[u8], block: &Block) -> Option<Block> {
+    Block::decode(&[bytes, &block.bytes].concat()).ok()
+}
+
+/// The block without its instruction `index`; `None` if it is the only one.
+pub fn without(block: &Block, index: usize) -> Option<Block> {
+    let inst = block.instructions.get(index)?;
+    let behind = inst.offset + inst.bytes.len();
+    let bytes = [&block.bytes[..inst.offset], &block.bytes[behind..]].concat();
+    Block::decode(&bytes).ok()
+}
+
+/// How many nops make it surely wait for slots and nothing else: half as long again as `cycles`,
+/// at `width` slots a cycle. `None` where that would leave an op cache.
+pub fn filling(cycles: f64, width: u32, instructions: usize) -> Option<usize> {
+    const MOST: usize = 400;
+    let slots = (1.5 * cycles * f64::from(width)).ceil();
+    (slots.is_finite() && slots <= MOST as f64)
+        .then(|| (slots as usize).saturating_sub(instructions).max(instructions / 2).max(4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nops_are_spread_and_leave_a_fused_pair_alone() {
+        let block = Block::decode(&isa::code::parse_hex("4801d8 4801d9 4839cf 72f5").unwrap());
+        let padded = padded(&block.unwrap(), 4).unwrap();
+        let texts: Vec<_> = padded
+            .instructions
+            .iter()
+            .map(|i| i.text.split(' ').next().unwrap().to_owned())
+            .collect();
+        assert_eq!(texts, ["nop", "nop", "add", "nop", "nop", "add", "cmp", "jb"]);
+    }
+
+    #[test]
+    fn as_many_nops_as_the_time_asks_for() {
+        assert_eq!(filling(3.0, 6, 3), Some(24));
+        assert_eq!(filling(0.25, 4, 1), Some(4));
+        assert_eq!(filling(100.0, 6, 3), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! The parts that all forms are built of: set-up, restoring, the copies, what a trace stores.
+
+use super::emit::{Emitter, R8, RCX, RDX, condition};
+use super::exchange::unlocked_exchange;
+use super::needs::Width;
+use super::program::{Program, Shape};
+use crate::initial::trace::{self, Slot};
+use crate::sandbox::layout::{self as at, context};
+use crate::sandbox::return_offset;
+use iced_x86::Register;
+use isa::code::Inst;
+
+/// Code under construction.
+pub(super) struct Builder<'a> {
+    shape: &'a Shape<'a>,
+    pub(super) code: Emitter,
+    origins: Vec<(usize, usize, usize)>,
+    slots: Vec<Slot>,
+    /// Bytes of the trace in use.
+    traced: usize,
+    /// Whether another copy runs before the first.
+    pub(super) looping: bool,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(shape: &'a Shape<'a>) -> Self {
+        // A trace's copies are longer: it grows then.
+        let code = Emitter::with_room(shape.start, shape.block.bytes.len() * shape.copies + 1024);
+        Self { shape, code, origins: Vec::new(), slots: Vec::new(), traced: 0, looping: false }
+    }
+
+    /// Dither, and state that is set once.
+    pub(super) fn prologue(&mut self) {
+        let code = &mut self.code;
+        code.dither();
+        code.load_mxcsr(at::CONTEXT + context::MXCSR);
+        match self.shape.needs.vectors {
+            None => {}
+            Some(Width::Xmm) => {
+                // Dirty upper halves would slow legacy SSE down on some processors.
+                if std::arch::is_x86_feature_detected!("avx") {
+                    code.raw(&[0xc5, 0xf8, 0x77]); // vzeroupper
+                }
+                (0..16).for_each(|r| code.load_xmm(r, at::CONTEXT + context::VECTOR));
+            }
+            Some(Width::Ymm) => {
+                (0..16).for_each(|r| code.load_ymm(r, at::CONTEXT + context::VECTOR))
+            }
+            Some(Width::Zmm) => {
+                (0..32).for_each(|r| code.load_zmm(r, at::CONTEXT + context::VECTOR))
+            }
+        }
+    }
+
+    /// Memory lines, then vector, x87 and mask state, flags, and the general-purpose registers.
+    pub(super) fn restore(&mut self) {
+        let (code, needs) = (&mut self.code, self.shape.needs);
+        if self.shape.lines {
+            restore_lines(code);
+        }
+        for register in &needs.vector_inputs {
+            match needs.vectors {
+                Some(Width::Zmm) => code.load_zmm(*register, at::CONTEXT + context::VECTOR),
+                Some(Width::Ymm) => code.load_ymm(*register, at::CONTEXT + context::VECTOR),
+                _ => code.load_xmm(*register, at::CONTEXT + context::VECTOR),
+            }
+        }
+        if needs.x87 {
+            code.raw(&[0xdb, 0xe3]); // fninit
+            (0..4).for_each(|_| code.raw(&[0xd9, 0xe8])); // fld1
+        }
+        for register in &needs.mmx_inputs {
+            code.load_mm(*register, at::CONTEXT + context::VECTOR);
+        }
+        if needs.masks {
+            (1..8).for_each(|k| code.set_mask(k));
+        }
+        if needs.direction {
+            code.raw(&[0xfc]); // cld
+        }
+        if needs.mxcsr {
+            code.load_mxcsr(at::CONTEXT + context::MXCSR);
+        }
+        code.raw(&[0x31, 0xc0]); // xor eax, eax: the flags every run starts with
+        (0..16).for_each(|r| load_initial(code, r));
+    }
+
+    pub(super) fn copies(&mut self, copies: std::ops::Range<usize>, traced: bool) {
+        let instructions = &self.shape.block.instructions;
+        let needed: Vec<_> = instructions
+            .iter()
+            .map(|i| if traced { trace::needed(i) } else { Default::default() })
+            .collect();
+        self.origins.reserve(copies.len() * instructions.len());
+        for copy in copies {
+            if copy > 0 || self.looping {
+                self.shape.reseeded.iter().for_each(|r| load_initial(&mut self.code, *r));
+            }
+            for (i, (inst, (before, behind))) in instructions.iter().zip(&needed).enumerate() {
+                self.store(copy, i, before, false);
+                self.origins.push((self.code.here(), copy, i));
+                self.one(copy, inst, traced);
+                self.store(copy, i, behind, true);
+            }
+        }
+    }
+
+    pub(super) fn one(&mut self, copy: usize, inst: &Inst, traced: bool) {
+        let decoded = &inst.decoded;
+        let conditional = decoded.is_jcc_short_or_near();
+        if conditional || decoded.is_jmp_short_or_near() {
+            match condition(inst) {
+                Some(condition) if traced => {
+                    self.code.set_condition(condition, self.conditions() + copy);
+                }
+                _ => {
+                    let taken = self.shape.taken.get(copy).copied().unwrap_or(false);
+                    self.code.final_jump(inst, taken);
+                }
+            }
+        } else if traced && let Some(steps) = unlocked_exchange(inst) {
+            let kept = self.conditions() - 8;
+            self.code.store(steps.scratch, kept);
+            self.code.raw(&steps.copy);
+            self.code.instruction(&steps.load, true, self.shape.rip_area);
+            self.code.instruction(&steps.store, true, self.shape.rip_area);
+            self.code.load(steps.scratch, kept);
+        } else {
+            self.code.instruction(inst, traced, self.shape.rip_area);
+        }
+    }
+
+    pub(super) fn conditions(&self) -> usize {
+        at::TRACE + at::TRACE_SIZE - 4096
+    }
+
+    /// Stores registers of an address in the trace, as far as there is room.
+    pub(super) fn store(
+        &mut self,
+        copy: usize,
+        instruction: usize,
+        registers: &[Register],
+        behind: bool,
+    ) {
+        for &register in registers {
+            let at = self.traced;
+            let target = at::TRACE + at;
+            self.traced += Slot::size(register);
+            if at::TRACE + self.traced > self.conditions() - 8 {
+                self.traced = at;
+                return;
+            }
+            let number = register.number() as u8;
+            match register {
+                r if r.is_k() => self.code.store_mask(number, target),
+                r if r.is_zmm() => self.code.store_zmm(number, target),
+                r if r.is_ymm() => self.code.store_ymm(number, target),
+                _ => self.code.store(number, target),
+            }
+            self.slots.push(Slot { copy, instruction, register, behind, at });
+        }
+    }
+
+    /// The registers at the end tell whether two runs did the same.
+    pub(super) fn keep_registers(&mut self) {
+        for register in 0..16 {
+            let place = context::END_REGISTERS + 8 * usize::from(register);
+            self.code.store(register, at::CONTEXT + place);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Program {
+        self.code.jump(return_offset());
+        Program {
+            start: self.shape.start,
+            conditions: self.conditions(),
+            bytes: self.code.into_bytes(),
+            origins: self.origins,
+            slots: self.slots,
+            traced: self.traced,
+        }
+    }
+}
+
+/// Sets a register to its initial value.
+fn load_initial(code: &mut Emitter, register: u8) {
+    code.load(register, at::CONTEXT + context::REGISTERS + 8 * usize::from(register));
+}
+
+/// Fills the lines that the block writes with the pattern again, through the block's own
+/// addresses, and lets the stores drain.
+fn restore_lines(code: &mut Emitter) {
+    code.load32(RCX, at::CONTEXT + context::LINE_COUNT);
+    code.address(R8, at::LINES);
+    code.load(RDX, at::CONTEXT + context::PATTERN);
+    let head = code.here();
+    code.raw(&[0x49, 0x8b, 0x00]); // mov rax, [r8]
+    for word in 0..8u8 {
+        code.raw(&[0x48, 0x89, 0x50, 8 * word]); // mov [rax + 8·word], rdx
+    }
+    code.raw(&[0x49, 0x83, 0xc0, 0x08]); // add r8, 8
+    code.decrement_register(RCX);
+    code.jump_if_not_zero(head);
+    code.raw(&[0x0f, 0xae, 0xf0]); // mfence
+}

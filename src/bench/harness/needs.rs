@@ -1,0 +1,73 @@
+//! What the set-up around a block must restore.
+
+use iced_x86::Register;
+use isa::code::{Block, Inst};
+
+/// What the set-up must restore for a block.
+#[derive(Debug, Clone, Default)]
+pub struct Needs {
+    pub(super) vectors: Option<Width>,
+    pub(super) vector_inputs: Vec<u8>,
+    pub(super) mmx_inputs: Vec<u8>,
+    pub(super) masks: bool,
+    pub(super) x87: bool,
+    pub(super) direction: bool,
+    pub(super) mxcsr: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    Xmm,
+    Ymm,
+    Zmm,
+}
+
+impl Needs {
+    /// Reads it off the block's instructions.
+    pub fn of(block: &Block) -> Self {
+        let texts = |word: &str| block.instructions.iter().any(|i| i.text.starts_with(word));
+        let vector = block.uses(Register::is_vector_register);
+        let evex = block
+            .instructions
+            .iter()
+            .any(|i| i.decoded.op_code().encoding() == iced_x86::EncodingKind::EVEX);
+        let vex = block.instructions.iter().any(|i| {
+            i.decoded.op_code().encoding() != iced_x86::EncodingKind::Legacy
+                && i.registers.iter().any(|r| r.register().is_vector_register())
+        });
+        let x87 = block.uses(Register::is_st) || texts("f");
+        Self {
+            vectors: vector.then_some(match (evex, vex) {
+                (true, _) => Width::Zmm,
+                (_, true) => Width::Ymm,
+                _ => Width::Xmm,
+            }),
+            vector_inputs: inputs(block, Register::is_vector_register),
+            // Both share their registers; x87 code finds its own stack.
+            mmx_inputs: if x87 { Vec::new() } else { inputs(block, Register::is_mm) },
+            masks: block.uses(Register::is_k),
+            x87,
+            direction: texts("std"),
+            mxcsr: texts("ldmxcsr") || texts("vldmxcsr"),
+        }
+    }
+}
+
+/// Numbers of the registers of a kind that are read before they are written.
+fn inputs(block: &Block, kind: impl Fn(Register) -> bool) -> Vec<u8> {
+    let (mut written, mut inputs) = (Vec::new(), Vec::new());
+    for inst in &block.instructions {
+        let own = || inst.registers.iter().filter(|r| kind(r.register()));
+        for used in own() {
+            let number = used.register().number() as u8;
+            let fresh = !written.contains(&number) && !inputs.contains(&number);
+            if fresh && Inst::reads(used.access()) {
+                inputs.push(number);
+            }
+        }
+        written.extend(
+            own().filter(|r| !Inst::reads(r.access())).map(|r| r.register().number() as u8),
+        );
+    }
+    inputs
+}

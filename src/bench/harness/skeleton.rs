@@ -1,0 +1,175 @@
+//! The front-end skeleton of a block: nops of the same lengths, so that only fetching, decoding and
+//! issuing are left to do. What a nop does not stand for and what waits for nothing stays itself: a
+//! 64-bit immediate takes two slots of an op cache, and `mov` of one has no input.
+
+use iced_x86::Mnemonic;
+use isa::code::{Block, Inst};
+
+/// Prefixes beyond this many decode slowly on some cores.
+const PREFIXES: usize = 3;
+/// Bytes of the longest nop without a prefix.
+const LONGEST: usize = 8;
+
+/// How the front-end bound was found, and what is known to bias it for this block.
+pub fn how(block: &Block) -> String {
+    let mut how = "measured: each instruction replaced by a nop of the same length".to_owned();
+    if block.final_branch().is_some() {
+        how += ", the final jump kept";
+    }
+    if fuses(block) {
+        how += " with a `test` that may fuse with it";
+    } else if flags(block).is_some() {
+        how += " with a `test` for its flags";
+    }
+    how += "; an instruction of several operations counts as one";
+    let long = block.instructions.iter().filter(|i| i.bytes.len() > LONGEST + PREFIXES).count();
+    if long > 0 {
+        how += &format!(
+            "; {long} nops need more than {PREFIXES} prefixes, which some cores decode slowly"
+        );
+    }
+    let wide = block.instructions.iter().filter(|i| has_wide_immediate(i)).count();
+    if wide > 0 {
+        how += &format!(
+            "; {wide} `mov` of a 64-bit immediate kept: it takes more room in an op cache than a nop \
+             and waits for nothing"
+        );
+    }
+    how
+}
+
+/// Whether it carries an immediate of 64 bits, which is only ever moved to a register.
+pub fn has_wide_immediate(inst: &Inst) -> bool {
+    inst.decoded.code() == iced_x86::Code::Mov_r64_imm64
+}
+
+/// Whether the last two instructions may be one operation: an arithmetic instruction and the
+/// conditional jump that reads its flags.
+pub fn fuses(block: &Block) -> bool {
+    let [.., first, last] = block.instructions.as_slice() else { return false };
+    last.decoded.is_jcc_short_or_near() && may_fuse(first)
+}
+
+/// Those that fuse with a conditional jump on some processor (Intel's optimization reference
+/// manual; AMD's guides for Zen 1 to 5).
+fn may_fuse(inst: &Inst) -> bool {
+    use Mnemonic::{Add, And, Cmp, Dec, Inc, Or, Sub, Test, Xor};
+    matches!(inst.decoded.mnemonic(), Cmp | Test | Add | Sub | And | Or | Xor | Inc | Dec)
+}
+
+/// The block with nops of the same lengths in place of its instructions. The final jump stays; a
+/// pair that may fuse stays one: else the skeleton could be slower than the block.
+pub fn skeleton(block: &Block) -> Option<Block> {
+    let last = block.instructions.len() - 1;
+    let flags = flags(block);
+    let mut bytes = Vec::with_capacity(block.bytes.len());
+    for (i, inst) in block.instructions.iter().enumerate() {
+        match i {
+            _ if i == last && block.final_branch().is_some() => bytes.extend(&inst.bytes),
+            _ if has_wide_immediate(inst) => bytes.extend(&inst.bytes),
+            _ if flags == Some(i) => bytes.extend(test(inst.bytes.len())),
+            _ => bytes.extend(nop(inst.bytes.len())),
+        }
+    }
+    Block::decode(&bytes).ok().filter(|s| s.instructions.len() == block.instructions.len())
+}
+
+/// The instruction that gives the final jump its flags in a skeleton: the one that may fuse with it,
+/// else one that does not stand beside it. The flags must not be those that a loop counts with.
+fn flags(block: &Block) -> Option<usize> {
+    let last = block.instructions.len() - 1;
+    if !block.instructions[last].decoded.is_jcc_short_or_near() {
+        return None;
+    }
+    if fuses(block) {
+        return Some(last - 1);
+    }
+    let could = |i: &usize| {
+        let inst = &block.instructions[*i];
+        inst.bytes.len() > 1 && !has_wide_immediate(inst)
+    };
+    (0..last.saturating_sub(1)).rev().find(could)
+}
+
+/// A nop of 1 to 15 bytes: the forms both vendors recommend, then more prefixes.
+fn nop(length: usize) -> Vec<u8> {
+    const FORMS: [&[u8]; LONGEST] = [
+        &[0x90],
+        &[0x66, 0x90],
+        &[0x0f, 0x1f, 0x00],
+        &[0x0f, 0x1f, 0x40, 0],
+        &[0x0f, 0x1f, 0x44, 0, 0],
+        &[0x66, 0x0f, 0x1f, 0x44, 0, 0],
+        &[0x0f, 0x1f, 0x80, 0, 0, 0, 0],
+        &[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0],
+    ];
+    let form = FORMS[length.clamp(1, FORMS.len()) - 1];
+    let mut bytes = vec![0x66; length.saturating_sub(form.len())];
+    bytes.extend(form);
+    bytes
+}
+
+/// A `test` of 2 to 15 bytes on the stack pointer, which nothing changes: no loop counts in it.
+fn test(length: usize) -> Vec<u8> {
+    let form: &[u8] = match length {
+        2 => &[0x85, 0xe4],
+        3..=5 => &[0x48, 0x85, 0xe4],
+        6 => &[0xf7, 0xc4, 0xff, 0, 0, 0],
+        _ => &[0x48, 0xf7, 0xc4, 0xff, 0, 0, 0],
+    };
+    // A segment override in 64-bit mode means nothing here.
+    let mut bytes = vec![0x3e; length.saturating_sub(form.len())];
+    bytes.extend(form);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(hex: &str) -> Block {
+        Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_length_has_a_nop_and_a_test_that_decode_as_one() {
+        for length in 1..=15 {
+            let one = Block::decode(&nop(length)).unwrap();
+            assert_eq!(one.instructions.len(), 1, "{length}");
+            assert_eq!(one.instructions[0].decoded.mnemonic(), Mnemonic::Nop, "{length}");
+        }
+        for length in 2..=15 {
+            let one = Block::decode(&test(length)).unwrap();
+            assert_eq!(one.instructions.len(), 1, "{length}");
+            assert_eq!(one.instructions[0].decoded.mnemonic(), Mnemonic::Test, "{length}");
+            assert!(!one.instructions[0].touches_memory());
+        }
+    }
+
+    #[test]
+    fn a_skeleton_keeps_lengths_and_the_fused_pair_at_the_end() {
+        // gzip's updcrc, which ends in cmp rdi,rcx; jb
+        let updcrc = block("4883c701 89d0 48c1ea08 3247ff 0fb6c0 483314c50a110400 4839cf 72f8");
+        let bones = skeleton(&updcrc).unwrap();
+        let lengths = |b: &Block| b.instructions.iter().map(|i| i.bytes.len()).collect::<Vec<_>>();
+        assert_eq!(lengths(&bones), lengths(&updcrc));
+        let names: Vec<_> = bones.instructions.iter().map(|i| i.decoded.mnemonic()).collect();
+        assert_eq!(names[..6], [Mnemonic::Nop; 6]);
+        assert_eq!(names[6..], [Mnemonic::Test, Mnemonic::Jb]);
+        // add rax,rbx; mov rcx,rdx; jb: the flags come from where nothing fuses
+        let apart = skeleton(&block("4801d8 4889d1 7200")).unwrap();
+        let names: Vec<_> = apart.instructions.iter().map(|i| i.decoded.mnemonic()).collect();
+        assert_eq!(names, [Mnemonic::Test, Mnemonic::Nop, Mnemonic::Jb]);
+        assert!(how(&updcrc).contains("`test`"), "{}", how(&updcrc));
+    }
+
+    #[test]
+    fn a_wide_immediate_stays_itself() {
+        // mov rax, imm64; add rbx,[rax]
+        let wide = block("48b80102030405060708 480318");
+        let bones = skeleton(&wide).unwrap();
+        assert_eq!(bones.instructions[0].bytes, wide.instructions[0].bytes);
+        assert_eq!(bones.instructions[1].decoded.mnemonic(), Mnemonic::Nop);
+        assert!(how(&wide).contains("64-bit"), "{}", how(&wide));
+    }
+}

@@ -1,0 +1,273 @@
+//! Making a block runnable: which initial values, which pages, which lines it writes, which way
+//! its final jump goes, and every address it touches.
+
+pub use super::failure::{Failure, explain};
+use super::seek::Seeker;
+pub use super::trace::Access;
+use super::values::Values;
+use crate::Options;
+use crate::harness::program::{self, Needs, Shape};
+use crate::runner::{BLOCK_CODE, Engine, Segment};
+use crate::sandbox::Ended;
+use iced_x86::Mnemonic;
+use isa::code::{Block, Inst};
+use tma::Result;
+
+/// Lines in one set of the smallest L1 data cache that leave a way to the harness.
+const WAYS: usize = 7;
+
+/// A block that runs.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Initial values.
+    pub values: Values,
+    /// Copies that are known to run.
+    pub copies: usize,
+    /// Pages mapped, in the order of discovery.
+    pub pages: Vec<u64>,
+    /// Lines that it writes.
+    pub lines: Vec<u64>,
+    /// For each copy, whether the final jump is taken.
+    pub taken: Vec<bool>,
+    /// Registers set again before every copy.
+    pub reseeded: Vec<u8>,
+    /// Accesses of all copies.
+    pub accesses: Vec<Access>,
+    /// Whether the trace holds every access.
+    pub complete: bool,
+    /// General-purpose registers and memory at the end.
+    pub end: End,
+    /// Where `[rip+x]` points, from the start of the region.
+    pub rip_area: usize,
+}
+
+impl Found {
+    /// How `copies` of the block are built so that they run as these did, at `start` in the region.
+    pub fn shape<'a>(
+        &'a self,
+        block: &'a Block,
+        needs: &'a Needs,
+        copies: usize,
+        start: usize,
+    ) -> Shape<'a> {
+        Shape {
+            block,
+            needs,
+            copies,
+            lines: !self.lines.is_empty(),
+            reseeded: &self.reseeded,
+            taken: &self.taken,
+            start,
+            rip_area: self.rip_area,
+        }
+    }
+
+    /// Whether every instruction accesses the same addresses in every copy but the first, and the
+    /// final jump goes the same way in all of them, as far
+    /// as the trace tells.
+    pub fn is_stationary(&self) -> bool {
+        let same = |a: &[Access], b: &[Access]| {
+            let what = |a: &Access| (a.instruction, a.address, a.size);
+            a.iter().map(what).eq(b.iter().map(what))
+        };
+        // Accesses are in the order of the copies.
+        let mut rest = &self.accesses[..];
+        let mut own = |copy: usize| {
+            let (own, behind) = rest.split_at(rest.iter().take_while(|a| a.copy <= copy).count());
+            rest = behind;
+            own
+        };
+        own(0);
+        let usual = own(1);
+        let jumps = self.taken.get(1..).unwrap_or_default();
+        self.complete
+            && jumps.windows(2).all(|pair| pair[0] == pair[1])
+            && (2..self.copies).all(|copy| same(own(copy), usual))
+    }
+
+    /// Lines in the fullest set of an L1 data cache of 64 sets, and pages.
+    pub fn unrest(&self) -> (usize, usize) {
+        let mut sets = vec![Vec::new(); 64];
+        for line in self.accesses.iter().flat_map(Access::lines) {
+            let set = &mut sets[(line % 64) as usize];
+            if !set.contains(&line) {
+                set.push(line);
+            }
+        }
+        let fullest = sets.iter().map(Vec::len).max().unwrap_or(0);
+        (fullest.max(WAYS), self.pages.len())
+    }
+
+    /// Whether all it touches can stay in the L1 data cache, each page with one of its own.
+    pub fn is_calm(&self, physical: usize) -> bool {
+        self.pages.len() <= WAYS.min(physical)
+            || self.unrest().0 <= WAYS && self.pages.len() <= physical
+    }
+}
+
+/// What a run left behind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct End {
+    /// General-purpose registers, in encoding order.
+    pub registers: Vec<u64>,
+    /// The physical pages in use.
+    pub memory: Vec<u8>,
+}
+
+/// Finds values and pages with which `copies` copies of the block run, or fewer if need be.
+///
+/// In this order: the prepared sets of values; values changed one by one where they reach the
+/// failing instruction; fewer copies; last, registers set again before every copy.
+///
+/// # Errors
+/// The sandbox cannot be started. A block that does not run is a [`Failure`].
+pub fn discover(
+    engine: &mut Engine,
+    block: &Block,
+    needs: &Needs,
+    copies: usize,
+    options: &Options,
+) -> Result<std::result::Result<Found, Failure>> {
+    Seeker::new(engine, block, needs, copies, options).run()
+}
+
+/// One of two stages: first few copies, which are enough if addresses stay the same. If they do not,
+/// all copies follow, and begin with what was found `before`: sets of values tried before those
+/// failed with few copies and would again.
+///
+/// # Errors
+/// As [`discover`].
+pub fn discover_staged(
+    engine: &mut Engine,
+    block: &Block,
+    needs: &Needs,
+    (copies, last): (usize, bool),
+    before: Option<&Found>,
+    options: &Options,
+) -> Result<std::result::Result<Found, Failure>> {
+    let mut seeker = Seeker::new(engine, block, needs, copies, options);
+    seeker.last_stage = last;
+    if let Some(before) = before.filter(|before| before.reseeded.is_empty()) {
+        let sets = options.candidates();
+        seeker.failed = sets.iter().position(|set| *set == before.values).unwrap_or_default();
+        seeker.pages_a_copy = before.pages.len() as f64 / before.copies as f64;
+    }
+    seeker.run()
+}
+
+/// Runs the copies as they are measured, and compares what that leaves behind with what the
+/// traced run left: the same pages, the same registers, the same memory. Both hold the same
+/// instructions, so that the addresses in between were the same too.
+///
+/// # Errors
+/// The sandbox cannot be started.
+pub fn replay(
+    engine: &mut Engine,
+    block: &Block,
+    needs: &Needs,
+    found: &Found,
+    options: &Options,
+) -> Result<std::result::Result<(), Failure>> {
+    let shape = found.shape(block, needs, found.copies, BLOCK_CODE);
+    let program = program::replay(&shape);
+    engine.worker()?.write(program.start, &program.bytes);
+    let (ended, _) = engine.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)])?;
+    if ended != Ended::Done {
+        return Ok(Err(explain(&ended, &program, options.pages_allowed())));
+    }
+    Ok(same_end(engine, block, found))
+}
+
+fn same_end(engine: &Engine, block: &Block, found: &Found) -> std::result::Result<(), Failure> {
+    let differs = |what: &str| {
+        Err(Failure::of_all(format!(
+            "{what} than the run that found its pages: the block depends on something outside its \
+             registers and memory"
+        )))
+    };
+    if engine.pages().as_ref() != Some(&found.pages) {
+        return differs("the measured run touches other pages");
+    }
+    let moody = |inst: &Inst| {
+        use Mnemonic as M;
+        matches!(
+            inst.decoded.mnemonic(),
+            M::Rdtsc | M::Rdtscp | M::Rdpid | M::Fnstenv | M::Fstenv | M::Fnsave | M::Fsave
+        )
+    };
+    if block.instructions.iter().any(moody) {
+        return Ok(());
+    }
+    if engine.end_registers() != found.end.registers {
+        return differs("the measured run ends with other registers");
+    }
+    if !engine.holds(&found.end.memory) {
+        return differs("the measured run leaves other memory");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isa::code::parse_hex;
+
+    /// A block whose jump is taken in every other copy: where the measured code would take one,
+    /// it is sent to an instruction that traps.
+    #[test]
+    fn no_copy_of_the_measured_run_takes_its_final_jump() {
+        // xor rax,1; test al,1; jnz (near)
+        let block = Block::decode(&parse_hex("4883f001 a801 0f8500000000").unwrap()).unwrap();
+        let (needs, options, copies) = (Needs::of(&block), Options::default(), 20);
+        let mut engine = Engine::new(None, false);
+        let found = discover(&mut engine, &block, &needs, copies, &options).unwrap().unwrap();
+        let alternating: Vec<bool> = (0..copies).map(|copy| copy % 2 == 0).collect();
+        assert_eq!(found.taken, alternating);
+        let run = |engine: &mut Engine, taken: &[bool]| {
+            let shape = Shape {
+                block: &block,
+                needs: &needs,
+                copies,
+                lines: false,
+                reseeded: &[],
+                taken,
+                start: BLOCK_CODE,
+                rip_area: found.rip_area,
+            };
+            let mut program = program::replay(&shape);
+            let trap = program.end();
+            for (offset, _, instruction) in &program.origins {
+                if *instruction == 2 {
+                    let field = offset + 2 - program.start;
+                    let distance = (trap - (offset + 6)) as i32;
+                    program.bytes[field..field + 4].copy_from_slice(&distance.to_le_bytes());
+                }
+            }
+            program.bytes.extend([0x0f, 0x0b]); // ud2
+            engine.worker().unwrap().write(program.start, &program.bytes);
+            engine.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)]).unwrap().0
+        };
+        assert_eq!(run(&mut engine, &found.taken), Ended::Done);
+        let trapped = run(&mut engine, &vec![false; copies]);
+        assert!(matches!(trapped, Ended::Fault(fault) if fault.signal == libc::SIGILL));
+    }
+
+    #[test]
+    fn a_block_that_reads_what_is_never_set_up_is_not_passed_as_repeatable() {
+        // add rax,rbx; mov rcx,[rax]
+        let block = Block::decode(&parse_hex("4801d8 488b08").unwrap()).unwrap();
+        let (needs, options) = (Needs::of(&block), Options::default());
+        let mut engine = Engine::new(None, false);
+        let mut found = discover(&mut engine, &block, &needs, 4, &options).unwrap().unwrap();
+        engine.lines(&found.lines).unwrap();
+        let again = replay(&mut engine, &block, &needs, &found, &options).unwrap();
+        assert_eq!(again, Ok(()));
+        // As if the traced run had ended elsewhere.
+        found.end.registers[1] ^= 1;
+        let again = replay(&mut engine, &block, &needs, &found, &options).unwrap();
+        assert!(again.unwrap_err().reason.contains("registers"));
+        found.pages.pop();
+        let again = replay(&mut engine, &block, &needs, &found, &options).unwrap();
+        assert!(again.unwrap_err().reason.contains("pages"));
+    }
+}

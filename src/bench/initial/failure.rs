@@ -1,0 +1,84 @@
+//! Why a block cannot be run, in words.
+
+use crate::harness::program::Program;
+use crate::sandbox::layout as at;
+use crate::sandbox::{Ended, Fault};
+
+/// Why a block cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The reason, without a full stop.
+    pub reason: String,
+    /// In which copy, from 0.
+    pub copy: Option<usize>,
+    /// At which instruction, from 0.
+    pub instruction: Option<usize>,
+    /// The address it touched, where there is one.
+    pub address: Option<u64>,
+}
+
+impl Failure {
+    /// A failure of the block as a whole.
+    pub fn of_all(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), copy: None, instruction: None, address: None }
+    }
+
+    /// Before anything was tried.
+    pub fn nothing() -> Self {
+        Self::of_all("nothing was tried")
+    }
+
+    /// How far it got.
+    pub fn place(&self) -> Option<(usize, usize)> {
+        self.copy.zip(self.instruction)
+    }
+}
+
+/// Start of the reason when the processor lacks an instruction: no value helps.
+pub const ILLEGAL: &str = "illegal instruction";
+
+/// Puts the end of a command into words.
+pub fn explain(ended: &Ended, program: &Program, page_limit: usize) -> Failure {
+    let (reason, fault) = match ended {
+        Ended::TooManyPages(fault) if page_limit == 0 => {
+            ("a page fault, and no pages are mapped on request".to_owned(), Some(fault))
+        }
+        Ended::Done => ("it ran".to_owned(), None),
+        Ended::Fault(fault) => (fault_reason(fault), Some(fault)),
+        Ended::MapRefused(fault) => ("the kernel refuses to map the page".to_owned(), Some(fault)),
+        Ended::TooManyPages(fault) => (format!("more than {page_limit} pages"), Some(fault)),
+        Ended::TimedOut => ("the watchdog stopped it after 100 ms".to_owned(), None),
+        Ended::Died(how) => (format!("the worker died: {how}"), None),
+    };
+    let origin = fault.and_then(|f| f.offset).and_then(|offset| program.origin(offset));
+    let page_fault = fault.filter(|f| f.trap == 14);
+    Failure {
+        reason,
+        copy: origin.map(|o| o.0),
+        instruction: origin.map(|o| o.1),
+        address: page_fault.map(|f| f.cr2),
+    }
+}
+
+fn fault_reason(fault: &Fault) -> String {
+    match (fault.signal, fault.trap) {
+        (libc::SIGSEGV, 14) if fault.cr2 < 0x1_0000 => {
+            "an address below the lowest that may be mapped".to_owned()
+        }
+        (libc::SIGSEGV, 14) if fault.cr2 >= at::USER_TOP => {
+            "an address of the kernel's half".to_owned()
+        }
+        (libc::SIGSEGV, 14) => "an address of the harness itself".to_owned(),
+        (libc::SIGSEGV, _) => {
+            "a general protection fault: non-canonical address or misaligned vector".to_owned()
+        }
+        (libc::SIGBUS, 12) => "a stack fault: non-canonical address".to_owned(),
+        (libc::SIGBUS, 17) => "an alignment check".to_owned(),
+        (libc::SIGBUS, _) => "a bus error".to_owned(),
+        (libc::SIGFPE, 0) => "a division error".to_owned(),
+        (libc::SIGFPE, _) => "an unmasked floating-point exception".to_owned(),
+        (libc::SIGILL, _) => format!("{ILLEGAL}: this processor does not have it"),
+        (libc::SIGTRAP, _) => "a trap".to_owned(),
+        (signal, trap) => format!("signal {signal}, trap {trap}"),
+    }
+}

@@ -1,0 +1,330 @@
+//! All forms by name.
+
+use super::form::Form;
+use super::host;
+use iced_x86::{Code, EncodingKind};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, OnceLock};
+use tma::error::nearest;
+use tma::{Error, Result};
+
+/// Every form, with its name.
+pub struct Catalog {
+    /// Each with its name, in the order of names.
+    forms: Vec<(String, Form)>,
+    /// Names in lower case, those of iced-x86 too.
+    by_name: HashMap<String, Form>,
+    names: HashMap<Form, String>,
+}
+
+/// A form as it is listed.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Listed {
+    /// Its name.
+    pub form: String,
+    /// iced-x86's name of its encoding, with the choice of its operand.
+    pub code: String,
+    /// Extensions that it needs.
+    pub extensions: Vec<String>,
+    /// Why no kernel is made of it here, if none is.
+    pub reason: Option<String>,
+}
+
+impl Catalog {
+    /// The forms of this build of the decoder; built once.
+    pub fn all() -> &'static Self {
+        static ALL: OnceLock<Catalog> = OnceLock::new();
+        ALL.get_or_init(Self::build)
+    }
+
+    /// Of several encodings with one spelling, the one that an assembler would choose has it; the
+    /// others go by iced-x86's name.
+    fn build() -> Self {
+        let mut all: Vec<Form> = Code::values().flat_map(Form::all_of).collect();
+        all.sort_by_key(|form| (rank(form.code), form.code as usize));
+        let (mut by_name, mut names) = (HashMap::new(), HashMap::new());
+        for form in all {
+            let (spelled, exact) = (form.spelled(), form.exact());
+            by_name.entry(exact.to_lowercase()).or_insert(form);
+            let lower = spelled.to_lowercase();
+            let name = match by_name.get(&lower).is_some_and(|known| *known != form) {
+                true => exact,
+                false => {
+                    by_name.insert(lower, form);
+                    spelled
+                }
+            };
+            names.insert(form, name);
+        }
+        let mut forms: Vec<(String, Form)> = names.iter().map(|(f, n)| (n.clone(), *f)).collect();
+        forms.sort();
+        Self { forms, by_name, names }
+    }
+
+    /// Every form with its name, in the order of names.
+    pub fn forms(&self) -> impl Iterator<Item = (&str, Form)> {
+        self.forms.iter().map(|(name, form)| (name.as_str(), *form))
+    }
+
+    /// The name of a form; iced-x86's where it has no other.
+    pub fn name(&self, form: Form) -> String {
+        self.names.get(&form).cloned().unwrap_or_else(|| form.exact())
+    }
+
+    /// The form of this name, in any case; either kind of name.
+    ///
+    /// # Errors
+    /// There is none; the nearest is told.
+    pub fn find(&self, name: &str) -> Result<Form> {
+        if let Some(form) = self.by_name.get(&name.to_lowercase()) {
+            return Ok(*form);
+        }
+        let error = Error::usage(format!("`{name}` is no instruction form"));
+        let known = self.forms.iter().map(|(name, _)| name.as_str());
+        let mnemonic = |n: &str| n.split('_').next().unwrap_or_default().to_uppercase();
+        let wanted = mnemonic(name);
+        let same: Vec<&str> = known.clone().filter(|n| mnemonic(n) == wanted).collect();
+        let usual = || same.iter().copied().min_by_key(|name| unusual(name));
+        let alike = match name.to_uppercase() == wanted {
+            true => usual(),
+            false => nearest(name, same.iter().copied()).or_else(usual),
+        };
+        Err(match alike.or_else(|| nearest(name, known.filter(|n| n.len() < 2 * name.len() + 8))) {
+            Some(near) => {
+                let mnemonic = mnemonic(near);
+                error.hint(format!(
+                    "did you mean {near}? `tdtool kernel list {mnemonic}` has all of its kind"
+                ))
+            }
+            None => {
+                error.hint("`tdtool kernel list PATTERN` lists forms, for example `list 'IMUL*'`")
+            }
+        })
+    }
+
+    /// The same as [`Catalog::name`] without all the others: of forms spelled alike, which have one
+    /// mnemonic, the first has the spelling.
+    pub fn name_of(form: Form) -> String {
+        type Codes = HashMap<iced_x86::Mnemonic, Vec<Code>>;
+        static CODES: OnceLock<Codes> = OnceLock::new();
+        static NAMES: Mutex<BTreeMap<Form, String>> = Mutex::new(BTreeMap::new());
+        let mut names = NAMES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(known) = names.get(&form) {
+            return known.clone();
+        }
+        let codes = CODES.get_or_init(|| {
+            let mut codes = Codes::new();
+            for code in Code::values() {
+                codes.entry(code.mnemonic()).or_default().push(code);
+            }
+            codes
+        });
+        let spelled = form.spelled();
+        let alike = codes.get(&form.code.mnemonic()).into_iter().flatten().copied();
+        let first = alike
+            .flat_map(Form::all_of)
+            .filter(|other| other.spelled() == spelled)
+            .min_by_key(|other| (rank(other.code), other.code as usize));
+        let name = if first == Some(form) { spelled } else { form.exact() };
+        names.insert(form, name.clone());
+        name
+    }
+
+    /// The form of an instruction.
+    ///
+    /// # Errors
+    /// No kernel is made with such operands.
+    pub fn form_of(instruction: &iced_x86::Instruction) -> Result<Form> {
+        use super::form::{INDEXED, Memory, is_address};
+        use isa::latency::Form as LatencyForm;
+        let code = instruction.code();
+        let is_memory = |i| instruction.op_kind(i) == iced_x86::OpKind::Memory;
+        let memory = (0..instruction.op_count()).any(is_memory);
+        let scale = if instruction.memory_index_scale() > 1 { 4 } else { 1 };
+        let indexed = instruction.memory_index() != iced_x86::Register::None;
+        let shape = match (is_address(code) && indexed, instruction.memory_displacement64() != 0) {
+            (false, _) => Memory::Based,
+            (true, false) => Memory::Indexed(scale),
+            (true, true) => Memory::Full(scale),
+        };
+        let lock = instruction.has_lock_prefix();
+        let memory = match memory {
+            true if !is_address(code) && indexed && !lock => INDEXED,
+            true => shape,
+            false => Memory::None,
+        };
+        let mask = LatencyForm::of(instruction).mask;
+        let form = Form { code, memory, lock, mask };
+        match Form::all_of(code).contains(&form) {
+            true => Ok(form),
+            false => Err(Error::failed(format!("no kernel is made of {code:?}"))
+                .because("its operands are none that can be chosen freely")),
+        }
+    }
+
+    /// Forms by mnemonic and operands (not those that go by iced-x86's name) that `pattern` matches.
+    pub fn spelled_like(&self, pattern: &str) -> Vec<(String, Form)> {
+        let pattern = pattern.to_lowercase();
+        self.forms()
+            .filter(|(name, form)| {
+                **name == form.spelled()
+                    && matches(pattern.as_bytes(), name.to_lowercase().as_bytes())
+            })
+            .map(|(name, form)| (name.to_owned(), form))
+            .collect()
+    }
+
+    /// Forms that `pattern` (`*` and `?`, any case, either kind of name) matches; those that cannot
+    /// be measured here too if `refused`, with the reason.
+    pub fn list(&self, pattern: &str, refused: bool) -> Vec<Listed> {
+        let pattern = pattern.to_lowercase();
+        // A word without stars is a mnemonic, too.
+        let word = !pattern.is_empty() && !pattern.contains(['*', '?', '_']);
+        let hit = |name: &str| {
+            let name = name.to_lowercase();
+            matches(pattern.as_bytes(), name.as_bytes())
+                || (word && name.split('_').next() == Some(pattern.as_str()))
+        };
+        self.forms()
+            .filter(|(name, form)| hit(name) || hit(&form.exact()))
+            .map(|(name, form)| Listed {
+                form: name.to_owned(),
+                code: form.exact(),
+                extensions: form.code.cpuid_features().iter().map(|f| format!("{f:?}")).collect(),
+                reason: unavailable(form),
+            })
+            .filter(|listed| refused || listed.reason.is_none())
+            .chain(if refused { super::unformed::unformed(hit) } else { Vec::new() })
+            .collect()
+    }
+}
+
+/// How far a form is from what people mean by a mnemonic: 64-bit registers, then other registers,
+/// then memory; two operands before one or three.
+fn unusual(name: &str) -> (usize, usize, usize) {
+    let operands = name.split('_').skip(1);
+    let strange =
+        operands.clone().filter(|o| !o.starts_with("GPR64") && !o.starts_with("VR")).count();
+    (name.matches("MEM").count(), strange, operands.count().abs_diff(2))
+}
+
+/// Why a form cannot be measured here, if it cannot.
+pub fn unavailable(form: Form) -> Option<String> {
+    form.refusal().or_else(|| host::lacks(form.code))
+}
+
+/// Assemblers prefer the shorter encoding, and `nop` without a prefix.
+fn rank(code: Code) -> u8 {
+    match code {
+        Code::Nopw | Code::Nopq => 3,
+        _ => match code.op_code().encoding() {
+            EncodingKind::Legacy => 0,
+            EncodingKind::VEX | EncodingKind::XOP => 1,
+            _ => 2,
+        },
+    }
+}
+
+/// Whether `name` is what `pattern` says; linear but for the last star.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    let mut star = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(c) if *c == b'?' || *c == name[n] => (p, n) = (p + 1, n + 1),
+            _ => match star {
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    (p, n) = (at + 1, from + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|c| *c == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_pipedreams_and_each_is_one_encoding() {
+        // Names as in Pipedream's papers and its instruction lists.
+        for (name, code) in [
+            ("ADD_GPR64i64_IMMi8", Code::Add_rm64_imm8),
+            ("ADD_GPR64i64_GPR64i64", Code::Add_rm64_r64),
+            ("IMUL_GPR64i64_GPR64i64", Code::Imul_r64_rm64),
+            ("MOV_GPR64i64_MEM64i64", Code::Mov_r64_rm64),
+            ("MOV_MEM64i64_GPR64i64", Code::Mov_rm64_r64),
+            ("VADDPD_VR256f64x4_VR256f64x4_VR256f64x4", Code::VEX_Vaddpd_ymm_ymm_ymmm256),
+            ("SHL_GPR64i64_CL", Code::Shl_rm64_CL),
+            ("VADDSD_VR128f64x1_VR128f64x1_MEM64f64", Code::VEX_Vaddsd_xmm_xmm_xmmm64),
+        ] {
+            assert_eq!(Catalog::all().find(name).unwrap().code, code, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_form_is_found_by_both_of_its_names() {
+        let all = Catalog::all();
+        assert!(all.forms().count() > 4000);
+        for (name, form) in all.forms() {
+            assert_eq!(all.find(name).unwrap(), form, "{name}");
+            assert_eq!(all.find(&form.exact()).unwrap(), form, "{name}");
+            assert_eq!(all.name(form), name);
+        }
+    }
+
+    #[test]
+    fn a_name_by_itself_is_the_one_among_all() {
+        for (name, form) in Catalog::all().forms().step_by(97) {
+            assert_eq!(Catalog::name_of(form), name);
+        }
+    }
+
+    #[test]
+    fn what_can_be_measured_here_decodes_to_what_it_was_asked_for() {
+        let all = Catalog::all();
+        let listed = all.list("*", false);
+        assert!(listed.len() > 500 || cfg!(not(target_arch = "x86_64")));
+        for listed in listed {
+            let form = all.find(&listed.form).unwrap();
+            let bytes = form.encode(&form.sample().unwrap()).unwrap();
+            let block = isa::code::Block::decode(&bytes).unwrap();
+            assert_eq!(
+                Catalog::form_of(&block.instructions[0].decoded).unwrap(),
+                form,
+                "{listed:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_its_nearest() {
+        let error = Catalog::all().find("ADD_GPR64i64_IMM8").err().unwrap();
+        assert!(error.remedy().unwrap().contains("ADD_GPR64i64_IMMi8"), "{error:?}");
+        let error = Catalog::all().find("VADDDP_VR256f64x4_VR256f64x4_VR256f64x4").err().unwrap();
+        assert!(error.remedy().unwrap().contains("VADDPD_VR256"), "{error:?}");
+        assert!(Catalog::all().find("").is_err());
+        let error = Catalog::all().find("imul").err().unwrap();
+        assert!(error.remedy().unwrap().contains("IMUL_GPR64i64"), "{error:?}");
+        let listed = Catalog::all().list("imul", true);
+        assert!(
+            listed.len() > 5 && listed.iter().all(|l| l.form.to_lowercase().starts_with("imul"))
+        );
+    }
+
+    #[test]
+    fn patterns_have_stars_and_question_marks() {
+        assert!(matches(b"add_*_immi8", b"add_gpr64i64_immi8"));
+        assert!(matches(b"*", b""));
+        assert!(!matches(b"add", b"addx"));
+        assert!(matches(b"a?d*", b"add_x"));
+        assert!(matches(b"*a*b*c", b"aabbbcxc"));
+    }
+}

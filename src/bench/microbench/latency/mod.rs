@@ -1,0 +1,205 @@
+//! How long a value takes from an operand of a form to a result, measured by chains.
+//!
+//! A chain is straight code in which each instance of the form waits for the one before: its result
+//! is the next one's operand, through connectors of known latency where a result cannot be an
+//! operand directly. Integer ALU connectors take one cycle: that is the clock's own assumption.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `ends` | where values enter and leave a form |
+//! | `chain` | the instructions of a chain |
+//! | `connect` | connectors and what they cost |
+
+mod chain;
+mod connect;
+mod ends;
+
+use super::catalog::{Catalog, unavailable};
+use super::document::{Latencies, LatencyResult, SCHEMA};
+use super::form::Form;
+use super::generate::values;
+use super::measure::Bench;
+use crate::{Report, Status, Values};
+use chain::{Chain, chain};
+pub use connect::Connectors;
+use ends::{End, Ends};
+use tma::{Error, Result};
+
+/// Instructions of a chain's straight code.
+const LENGTH: usize = 48;
+
+/// All latencies of `form` on this processor; `connectors` are measured where a chain needs them.
+///
+/// # Errors
+/// The form cannot be measured here, or the sandbox cannot be started.
+pub fn latencies(bench: &mut Bench, connectors: &mut Connectors, form: Form) -> Result<Latencies> {
+    let name = Catalog::all().name(form);
+    if let Some(reason) = unavailable(form) {
+        return Err(
+            Error::not_possible(format!("`{name}` cannot be measured here")).because(reason)
+        );
+    }
+    let ends = Ends::of(form)?;
+    let mut all = Vec::new();
+    for input in &ends.inputs {
+        for output in &ends.outputs {
+            if let Some(made) = chain(form, input, output)? {
+                all.push(pair(bench, connectors, form, (input, output), &made)?);
+            }
+        }
+    }
+    let code = form.exact();
+    Ok(Latencies { schema: SCHEMA, what: "latency", form: name, code, latencies: all })
+}
+
+/// One pair, with every set of values.
+fn pair(
+    bench: &mut Bench,
+    connectors: &mut Connectors,
+    form: Form,
+    (input, output): (&End, &End),
+    chain: &Chain,
+) -> Result<LatencyResult> {
+    let mut result = LatencyResult {
+        input: input.kind(),
+        from: input.name(),
+        output: output.kind(),
+        to: output.name(),
+        cycles: None,
+        low: None,
+        high: None,
+        least: None,
+        chained: None,
+        chain: chain.text.clone(),
+        status: Status::Failed,
+        reason: None,
+    };
+    let Some((least, usual, most)) = connectors.cost(bench, &chain.connectors)? else {
+        result.status = Status::Unstable;
+        result.reason = Some("the connector of its chain did not come out the same".to_owned());
+        return Ok(result);
+    };
+    let copies = LENGTH.div_ceil(chain.instructions).max(2);
+    let code = chain.bytes.repeat(copies);
+    let sets = sets(form);
+    for set in &sets {
+        let measured = steady(bench, &code, set)?;
+        let Some((cycles, low, high)) = number(&measured) else {
+            result.reason = result.reason.or(measured.reason);
+            continue;
+        };
+        let each = |total: f64, off: f64| (total / copies as f64 - off) / chain.instances as f64;
+        let (low, high) = (each(low, most), each(high, least));
+        let cycles = each(cycles, usual);
+        // The longest of several values is what a bound must reckon with; the range says the rest.
+        result.cycles = Some(result.cycles.map_or(cycles, |known: f64| known.max(cycles)));
+        result.least = Some(result.least.map_or(cycles, |known: f64| known.min(cycles)));
+        result.low = Some(result.low.map_or(low, |known: f64| known.min(low)));
+        result.high = Some(result.high.map_or(high, |known: f64| known.max(high)));
+        let worse = result.status == Status::Failed || measured.status != Status::Ok;
+        if worse {
+            result.status = measured.status;
+            result.reason = measured.reason;
+        }
+    }
+    result.least = result.least.filter(|_| sets.len() > 1);
+    if let Some(cycles) = result.cycles.filter(|c| *c < RENAMED || adds_floats(form)) {
+        behind_another(bench, form, (input, output), cycles, &sets[0], &mut result)?;
+    }
+    // No value arrives before it is sent.
+    for cycles in [&mut result.cycles, &mut result.low] {
+        *cycles = cycles.map(|c| c.max(0.0));
+    }
+    Ok(result)
+}
+
+/// Nothing that is executed takes less: such a chain waits for slots.
+const RENAMED: f64 = 0.9;
+/// Cycles that chains of one instruction and of two have to differ by for both to be told.
+const DIFFERS: f64 = 0.1;
+
+/// Additions are quicker behind one another than behind other instructions on Golden Cove.
+fn adds_floats(form: Form) -> bool {
+    let name = format!("{:?}", form.code.mnemonic()).to_lowercase();
+    let plain = name.strip_prefix('v').unwrap_or(&name);
+    let kind = ["ps", "pd", "ss", "sd", "ph", "sh"].iter().any(|end| plain.ends_with(end));
+    kind && plain.len() == 5 && (plain.starts_with("add") || plain.starts_with("sub"))
+}
+
+/// What it takes behind another instruction; `alone`, what it takes behind itself, is kept where it is
+/// less.
+fn behind_another(
+    bench: &mut Bench,
+    form: Form,
+    (input, output): (&End, &End),
+    alone: f64,
+    values: &Values,
+    result: &mut LatencyResult,
+) -> Result<()> {
+    let Some((whole, other)) = chain::behind(form, input, output)? else { return Ok(()) };
+    let mut measured = |chain: &Chain| -> Result<Option<(f64, f64, f64)>> {
+        let copies = LENGTH.div_ceil(chain.instructions).max(2);
+        let report = steady(bench, &chain.bytes.repeat(copies), values)?;
+        let each = |cycles: f64| cycles / copies as f64;
+        let ok = report.status == Status::Ok;
+        Ok(number(&report).filter(|_| ok).map(|(c, l, h)| (each(c), each(l), each(h))))
+    };
+    let (Some(whole_cycles), Some(other)) = (measured(&whole)?, measured(&other)?) else {
+        result.status = Status::Unstable;
+        result.reason = Some("behind another instruction it did not come out the same".to_owned());
+        return Ok(());
+    };
+    let cycles = whole_cycles.0 - other.0;
+    result.chained = (alone < cycles - DIFFERS).then_some(alone);
+    result.cycles = Some(cycles);
+    result.low = Some(whole_cycles.1 - other.2);
+    result.high = Some(whole_cycles.2 - other.1);
+    result.chain = format!("{}; behind itself {alone:.2}: {}", whole.text, result.chain);
+    Ok(())
+}
+
+/// Measured again where something else used the core, three times at most.
+fn steady(bench: &mut Bench, code: &[u8], values: &Values) -> Result<Report> {
+    const TRIES: usize = 3;
+    let mut report = bench.block(code, values)?;
+    for _ in 1..TRIES {
+        if report.status != Status::Unstable {
+            break;
+        }
+        report = bench.block(code, values)?;
+    }
+    Ok(report)
+}
+
+fn number(report: &Report) -> Option<(f64, f64, f64)> {
+    let t = report.throughput.as_ref()?;
+    Some((t.cycles, t.low, t.high))
+}
+
+/// Initial values: ones, and for division others that take longer and never raise an exception
+/// (the remainder is always less than the divisor, so the next quotient fits).
+fn sets(form: Form) -> Vec<Values> {
+    use iced_x86::Mnemonic;
+    let mut usual = values(&[form]);
+    usual.registers[chain::ZERO.number()] = 0;
+    usual.registers[chain::INDEX.number()] = 0;
+    let mut all = vec![usual.clone()];
+    let mut with = |dividend: u64, upper: u64, divisor: u64| {
+        let mut more = usual.clone();
+        (more.registers[0], more.registers[2]) = (dividend, upper);
+        for number in [8, 9, 10, 11, 12] {
+            more.registers[number] = divisor;
+        }
+        more.memory = divisor;
+        all.push(more);
+    };
+    match form.code.mnemonic() {
+        Mnemonic::Div => {
+            with(0x7f7f_7f7f_7f7f_7f7f, 0, 1);
+            with(0x4141_4141_4141_4141, 0x4141_4141_4141_4141, 0xc1c1_c1c1_c1c1_c1c1);
+        }
+        Mnemonic::Idiv => with(0x7f7f_7f7f_7f7f_7f7f, 0, 1),
+        _ => {}
+    }
+    all
+}

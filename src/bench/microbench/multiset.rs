@@ -1,0 +1,189 @@
+//! `FORM*COUNT, …`: what is asked for.
+
+use super::catalog::{Catalog, unavailable};
+use super::form::{Form, immediates};
+use isa::code::Block;
+use tma::{Error, Result};
+
+/// Most instructions in a multiset: more do not fit the straight code of a kernel.
+pub const MOST: usize = 480;
+
+/// Forms with how often each is there, in the order given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Multiset {
+    /// Each form once.
+    pub forms: Vec<(Form, usize)>,
+    /// Immediates of a block's instructions: for each form, those of each time that it is there.
+    /// None where forms were given by name.
+    pub immediates: Vec<Vec<Vec<i64>>>,
+}
+
+impl Multiset {
+    /// One form, once.
+    pub fn one(form: Form) -> Self {
+        Self { forms: vec![(form, 1)], immediates: Vec::new() }
+    }
+
+    /// Reads `ADD_GPR64i64_IMMi8*2, IMUL_GPR64i64_GPR64i64`.
+    ///
+    /// # Errors
+    /// An unknown form, one that cannot be measured here, no count, or too many instructions.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut made = Self { forms: Vec::new(), immediates: Vec::new() };
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (name, count) = match part.split_once('*') {
+                Some((name, count)) => (name.trim(), self::count(count.trim(), part)?),
+                None => (part, 1),
+            };
+            let form = Catalog::all().find(name)?;
+            if let Some(reason) = unavailable(form) {
+                return Err(Error::not_possible(format!("`{name}` cannot be measured here"))
+                    .because(reason)
+                    .hint("`tdtool kernel list --refused PATTERN` tells for each form"));
+            }
+            made.add(form, count);
+        }
+        made.checked()
+    }
+
+    /// The forms of a block, with their immediates; without the jump at its end.
+    ///
+    /// # Errors
+    /// Nothing is left, or one of its instructions has no form.
+    pub fn of(block: &Block) -> Result<Self> {
+        let mut made = Self { forms: Vec::new(), immediates: Vec::new() };
+        let jump = block.final_branch().map(|inst| inst.offset);
+        for inst in block.instructions.iter().filter(|inst| Some(inst.offset) != jump) {
+            let failed = |error: Error| {
+                let place = format!("`{}` at {:#x} has no form", inst.text, inst.offset);
+                Error::failed(place).because(error).hint("leave it out, or give the forms by name")
+            };
+            let form = Catalog::form_of(&inst.decoded).map_err(failed)?;
+            if let Some(reason) = unavailable(form) {
+                return Err(failed(Error::failed(reason)));
+            }
+            made.add(form, 1);
+            made.keep(form, immediates(&inst.decoded));
+        }
+        made.checked()
+    }
+
+    /// Immediates of one more instruction of `form`, which is there already.
+    fn keep(&mut self, form: Form, own: Vec<i64>) {
+        self.immediates.resize(self.forms.len(), Vec::new());
+        let at = self.forms.iter().position(|(known, _)| *known == form);
+        if let Some(all) = at.and_then(|at| self.immediates.get_mut(at)) {
+            all.push(own);
+        }
+    }
+
+    /// Immediates of the instruction of `form` that comes as number `turn` of its kind, the block's
+    /// own in turn; none where forms were given by name.
+    pub fn immediates(&self, form: Form, turn: usize) -> &[i64] {
+        let at = self.forms.iter().position(|(known, _)| *known == form);
+        let all = at.and_then(|at| self.immediates.get(at)).filter(|all| !all.is_empty());
+        all.and_then(|all| all.get(turn % all.len())).map_or(&[], Vec::as_slice)
+    }
+
+    fn add(&mut self, form: Form, count: usize) {
+        match self.forms.iter_mut().find(|(known, _)| *known == form) {
+            Some((_, there)) => *there = there.saturating_add(count),
+            None => self.forms.push((form, count)),
+        }
+    }
+
+    fn checked(self) -> Result<Self> {
+        let example = "for example `ADD_GPR64i64_IMMi8*2, IMUL_GPR64i64_GPR64i64`";
+        match self.len() {
+            0 => Err(Error::usage("no instruction form is given").hint(example)),
+            n if n > MOST => Err(Error::usage(format!("{n} instructions are too many"))
+                .because(format!("a kernel has room for {MOST}"))),
+            _ => Ok(self),
+        }
+    }
+
+    /// How many instructions it has.
+    pub fn len(&self) -> usize {
+        self.forms.iter().fold(0, |sum: usize, (_, count)| sum.saturating_add(*count))
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.forms.is_empty()
+    }
+
+    /// Its instructions, each form spread evenly: the next is the one furthest behind its share.
+    pub fn interleaved(&self) -> Vec<Form> {
+        let total = self.len();
+        let mut placed = vec![0; self.forms.len()];
+        let mut all = Vec::with_capacity(total);
+        for step in 1..=total {
+            let behind = |i: &usize| {
+                let owed = (self.forms[*i].1 * step) as i64 - (placed[*i] * total) as i64;
+                (owed, std::cmp::Reverse(*i))
+            };
+            let Some(next) = (0..placed.len()).max_by_key(behind) else { break };
+            placed[next] += 1;
+            all.push(self.forms[next].0);
+        }
+        all
+    }
+}
+
+fn count(text: &str, part: &str) -> Result<usize> {
+    match text.parse::<usize>() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(Error::usage(format!("`{text}` is no count, in `{part}`"))
+            .hint("write FORM*COUNT with a whole number from 1")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_spread_evenly_and_all_are_there() {
+        let set = Multiset::parse("ADD_GPR64i64_GPR64i64*3, IMUL_GPR64i64_GPR64i64").unwrap();
+        let all = set.interleaved();
+        assert_eq!(all.len(), 4);
+        let imul = |f: &&Form| **f == set.forms[1].0;
+        assert_eq!(all.iter().filter(imul).count(), 1);
+        // Six of one and three of the other: never two of the rarer one side by side.
+        let forms = vec![(set.forms[0].0, 6), (set.forms[1].0, 3)];
+        let set = Multiset { forms, immediates: Vec::new() };
+        let all = set.interleaved();
+        assert!(all.windows(2).all(|w| !(imul(&&w[0]) && imul(&&w[1]))), "{all:?}");
+    }
+
+    #[test]
+    fn a_block_keeps_its_immediates_in_turn() {
+        // rol rax,13; add rbx,5; rol rcx,7
+        let bytes = isa::code::parse_hex("48c1c00d 4883c305 48c1c107").unwrap();
+        let set = Multiset::of(&Block::decode(&bytes).unwrap()).unwrap();
+        let rol = set.forms[0].0;
+        assert_eq!(set.immediates(rol, 0), [13]);
+        assert_eq!(set.immediates(rol, 3), [7]);
+        assert_eq!(set.immediates(set.forms[1].0, 1), [5]);
+        assert!(Multiset::one(rol).immediates(rol, 0).is_empty());
+        // mov rax,0x123456789abcdef0: its length is the front end's
+        let bytes = isa::code::parse_hex("48b8f0debc9a78563412").unwrap();
+        let set = Multiset::of(&Block::decode(&bytes).unwrap()).unwrap();
+        assert_eq!(set.immediates(set.forms[0].0, 0), [1]);
+    }
+
+    #[test]
+    fn what_is_not_a_multiset_is_an_error_with_a_remedy() {
+        for text in [
+            "",
+            ",",
+            "ADD_GPR64i64_GPR64i64*0",
+            "ADD_GPR64i64_GPR64i64*x",
+            "BOGUS",
+            "ADD_GPR64i64_GPR64i64*481",
+            "ADD_GPR64i64_GPR64i64*18446744073709551615, MULX",
+        ] {
+            assert!(Multiset::parse(text).is_err(), "{text}");
+        }
+    }
+}

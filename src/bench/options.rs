@@ -1,0 +1,201 @@
+//! How thoroughly to measure.
+
+use super::watch::Watch;
+use crate::counters::Pmu;
+use crate::initial::init::Init;
+use crate::initial::values::{Values, sets};
+use std::time::Duration;
+
+/// Where core cycles come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClockSource {
+    /// The PMU where there is one, else the time-stamp counter.
+    #[default]
+    Auto,
+    /// The time-stamp counter, calibrated by chains of known latency.
+    Tsc,
+    /// The PMU; without one nothing is measured.
+    Pmu,
+}
+
+/// Everything that can be chosen about a measurement.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Passes over all placements, apart in time.
+    pub passes: usize,
+    /// Placements of the code.
+    pub placements: usize,
+    /// Rounds (samples) for each placement and pass.
+    pub rounds: usize,
+    /// Cycles that a long run takes, about.
+    pub cycles: f64,
+    /// How far batches that agree may lie apart, as a share.
+    pub near: f64,
+    /// How often a pass may be repeated because the core was shared.
+    pub retries: usize,
+    /// How long a block may wait for a core that nothing else uses.
+    pub budget: Duration,
+    /// Whether to measure, too, what explains the number: bounds, and what subnormals would cost.
+    pub explain: bool,
+    /// Whether to judge the assumptions of the measurement. Rows of a batch have no place for them.
+    pub assumptions: bool,
+    /// Most copies in the unrolled form; as many as fit the op cache otherwise.
+    pub copies: Option<usize>,
+    /// Instructions that a long run has at least, as far as its copies may be repeated.
+    pub least_instructions: usize,
+    /// Offset of the code's start from a line of 64 bytes, instead of one for each placement.
+    pub align: Option<usize>,
+    /// Whether the throughput is the difference of two unroll factors; `cycles(u)/u` otherwise.
+    pub two_factors: bool,
+    /// Whether subnormals are computed with; they count as 0 otherwise (FTZ and DAZ).
+    pub gradual_underflow: bool,
+    /// Whether the unrolled form is straight code always: registers and memory restored between
+    /// repetitions, also where addresses stay the same.
+    pub straight: bool,
+    /// Whether the loop form is measured too.
+    pub loop_form: bool,
+    /// Where core cycles come from.
+    pub clock: ClockSource,
+    /// Whether misses and the top-down tree are counted, where there is a PMU.
+    pub counts: bool,
+    /// Whether samples count only if nothing else used the core, as far as the sentinel sees.
+    pub sentinel: bool,
+    /// This machine's PMU, or why it has none.
+    pub pmu: Pmu,
+    /// Whether pages are mapped where the block touches them; a page fault fails it otherwise.
+    pub mapping: bool,
+    /// Distinct physical pages.
+    pub physical_pages: usize,
+    /// Pages that a block may touch.
+    pub page_limit: usize,
+    /// How many sets of initial values are tried.
+    pub value_sets: usize,
+    /// What the search for values with fewer pages may cost: in runs, those with many pages counted
+    /// more.
+    pub calming: usize,
+    /// Whether address registers that a copy overwrites may be set again before the next.
+    pub reseed: bool,
+    /// These initial values and no others.
+    pub values: Option<Values>,
+    /// Put into every set of initial values that is tried.
+    pub init: Vec<(Init, u64)>,
+    /// These pages and no others: a block that touches others fails.
+    pub pages: Option<Vec<u64>>,
+    /// Processor to measure on; otherwise the one at hand, and under contention any that may be used.
+    pub cpu: Option<usize>,
+    /// Tells how far it is, and calls it off.
+    pub watch: Watch,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            passes: 3,
+            placements: 4,
+            rounds: 16,
+            cycles: 5000.0,
+            near: 0.008,
+            retries: 3,
+            budget: Duration::from_secs(5),
+            explain: true,
+            assumptions: true,
+            copies: None,
+            least_instructions: 0,
+            align: None,
+            two_factors: true,
+            gradual_underflow: false,
+            straight: false,
+            loop_form: true,
+            clock: ClockSource::Auto,
+            counts: true,
+            sentinel: true,
+            pmu: Pmu::default(),
+            mapping: true,
+            physical_pages: 16,
+            page_limit: 256,
+            value_sets: 16,
+            calming: 120,
+            reseed: true,
+            values: None,
+            init: Vec::new(),
+            pages: None,
+            cpu: None,
+            watch: Watch::default(),
+        }
+    }
+}
+
+impl Options {
+    /// Screening: one pass, 16 samples, no loop form.
+    pub fn quick() -> Self {
+        Self {
+            passes: 1,
+            placements: 2,
+            rounds: 8,
+            cycles: 3000.0,
+            near: 0.04,
+            retries: 1,
+            explain: false,
+            loop_form: false,
+            counts: false,
+            page_limit: 64,
+            calming: 16,
+            ..Self::default()
+        }
+    }
+
+    /// 5 passes over 6 placements.
+    pub fn thorough() -> Self {
+        Self { passes: 5, placements: 6, rounds: 40, retries: 6, ..Self::default() }
+    }
+
+    /// The configuration of the BHive paper: one physical page, one value set, plain unrolling.
+    #[must_use]
+    pub fn bhive(self) -> Self {
+        let method = Self { physical_pages: 1, value_sets: 1, ..self };
+        Self { reseed: false, straight: true, loop_form: false, ..method }
+    }
+
+    /// The sets of initial values to try, in order.
+    pub fn candidates(&self) -> Vec<Values> {
+        let mut all = match &self.values {
+            Some(values) => vec![values.clone()],
+            None => sets(),
+        };
+        all.truncate(self.value_sets.max(1));
+        for values in &mut all {
+            for (place, value) in &self.init {
+                place.set(values, *value);
+            }
+        }
+        let mut distinct: Vec<Values> = Vec::new();
+        for values in all {
+            if !distinct.contains(&values) {
+                distinct.push(values);
+            }
+        }
+        distinct
+    }
+
+    /// How many pages a block may have mapped.
+    pub fn pages_allowed(&self) -> usize {
+        if self.mapping { self.page_limit } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chosen_values_are_in_every_set_and_equal_sets_are_tried_once() {
+        let init = vec![(Init::Register(3), 7), (Init::Memory, 9), (Init::Register(3), 8)];
+        let options = Options { init, ..Options::default() };
+        let all = options.candidates();
+        assert!(all.iter().all(|v| v.registers[3] == 8 && v.memory == 9));
+        assert!(all.len() < sets().len(), "sets that differ in memory only are the same now");
+        let few = Options { value_sets: 2, ..Options::default() };
+        assert_eq!(few.candidates(), sets()[..2]);
+        assert_eq!(Options { mapping: false, ..few }.pages_allowed(), 0);
+    }
+}

@@ -1,0 +1,91 @@
+//! The clock's segments run by themselves: how fast the clock goes, and whether the core is calm.
+
+use super::{Engine, Segment};
+use crate::processor::Processor;
+use crate::sandbox::Ended;
+use crate::timing::clock::{CHAINS, Calibration, TscClock};
+use tma::Result;
+
+impl Engine {
+    /// The clock's segments: add chain long and short, multiply chain long and short, sentinel.
+    pub fn clock_segments(&self) -> [Segment; 5] {
+        let places = self.clock;
+        let segment = |entry, repeat| Segment { entry, repeat };
+        let sentinel = if self.wide { places.wide } else { places.sentinel };
+        [
+            segment(places.add, CHAINS.add.0),
+            segment(places.add, CHAINS.add.1),
+            segment(places.multiply, CHAINS.multiply.0),
+            segment(places.multiply, CHAINS.multiply.1),
+            segment(sentinel, CHAINS.sentinel),
+        ]
+    }
+
+    /// Core cycles per tick of the time stamp counter just now; `None` where no calm rounds say.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn cycles_per_tick(&mut self) -> Result<Option<f64>> {
+        let rounds = self.calibrations(64)?;
+        Ok(TscClock::cycles_per_tick(&rounds).ok())
+    }
+
+    /// Rounds of the clock's segments by themselves; none where they did not run.
+    fn calibrations(&mut self, rounds: usize) -> Result<Vec<Calibration>> {
+        self.worker()?;
+        let segments = self.clock_segments();
+        let plan: Vec<_> = (0..rounds.max(4) + 1)
+            .flat_map(|_| [4, 0, 1, 4])
+            .map(|segment| (segment, 1 + (self.random() % 100) as u16))
+            .collect();
+        let (ended, ticks) = self.run(&segments, &plan)?;
+        if ended != Ended::Done {
+            return Ok(Vec::new());
+        }
+        let rounds =
+            ticks.chunks_exact(4).skip(1).map(|t| [t[0], t[1], t[2], t[3]].map(f64::from)).map(
+                |[before, long, short, behind]| Calibration {
+                    add: (long, short),
+                    multiply: None,
+                    sentinel: (before, behind),
+                },
+            );
+        Ok(rounds.collect())
+    }
+
+    /// Share of `rounds` calibration rounds in which nothing else used the core.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn calm_share(&mut self, rounds: usize) -> Result<f64> {
+        let rounds = self.calibrations(rounds)?;
+        let Ok(ratio) = TscClock::cycles_per_tick(&rounds) else { return Ok(0.0) };
+        self.sentinel.step(&rounds);
+        self.sentinel.learn(&rounds, ratio);
+        let calm = self.sentinel.calm(&rounds, ratio).into_iter().filter(|c| *c).count();
+        Ok(calm as f64 / rounds.len() as f64)
+    }
+
+    /// Uses the wide sentinel where the processor is known to sustain it, and on unknown ones once
+    /// it was seen to. A start in contention must not leave the narrow one in charge of a wide
+    /// core: neighbours that only load went unseen by it, and memory blocks read 16 % high.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn settle_sentinel(&mut self) -> Result<()> {
+        if self.wide || self.tries >= 200 {
+            return Ok(());
+        }
+        self.tries += 1;
+        self.wide = true;
+        if Processor::here().sustains_width() {
+            return Ok(());
+        }
+        let narrow = std::mem::take(&mut self.sentinel);
+        self.wide = self.calm_share(24)? >= 0.5;
+        if !self.wide {
+            self.sentinel = narrow;
+        }
+        Ok(())
+    }
+}

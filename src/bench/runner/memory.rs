@@ -1,0 +1,168 @@
+//! What a run starts with and what it leaves behind: values, lines, pages, registers.
+
+use super::Engine;
+use crate::initial::values::Values;
+use crate::sandbox::layout::{self as at, PAGE, context, mail};
+use tma::Result;
+
+impl Engine {
+    /// Has the next run begin without the last block's pages, and sets initial values.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn prepare(&mut self, values: &Values, physical: usize, pages: usize) -> Result<()> {
+        // Not only if the worker says that there are pages: a block may have made it say so.
+        self.fresh |= std::mem::replace(&mut self.ran, false);
+        let fresh = self.fresh;
+        let worker = self.worker()?;
+        let count = physical.clamp(1, at::PHYSICAL_MAX) as u32;
+        if !fresh {
+            worker.put32(at::MAIL + mail::PAGE_COUNT, 0);
+        }
+        worker.put32(at::MAIL + mail::PAGE_LIMIT, pages.min(at::PAGES_MAX) as u32);
+        worker.put32(at::MAIL + mail::PHYSICAL_COUNT, count);
+        worker.put64(at::MAIL + mail::LOWEST, lowest());
+        self.values(values)
+    }
+
+    /// Writes initial values and the context of a run, all of it.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn values(&mut self, values: &Values) -> Result<()> {
+        let mxcsr = self.mxcsr;
+        let worker = self.worker()?;
+        worker.write(at::CONTEXT, &[0; 0x180]);
+        worker.put64(at::MAIL + mail::PATTERN, values.memory);
+        worker.put64(at::CONTEXT + context::PATTERN, values.memory);
+        worker.put32(at::CONTEXT + context::MXCSR, mxcsr);
+        for (i, value) in values.registers.iter().enumerate() {
+            worker.put64(at::CONTEXT + context::REGISTERS + 8 * i, *value);
+        }
+        for word in 0..8 {
+            worker.put64(at::CONTEXT + context::VECTOR + 8 * word, values.vector);
+        }
+        Ok(())
+    }
+
+    /// Writes the addresses of the lines that are restored between runs.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn lines(&mut self, lines: &[u64]) -> Result<()> {
+        let worker = self.worker()?;
+        let lines = &lines[..lines.len().min(at::LINES_MAX)];
+        worker.put32(at::CONTEXT + context::LINE_COUNT, lines.len() as u32);
+        for (i, line) in lines.iter().enumerate() {
+            worker.put64(at::LINES + 8 * i, *line);
+        }
+        Ok(())
+    }
+
+    /// How the next runs treat floating-point numbers: the MXCSR that they start with.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn float_mode(&mut self, mxcsr: u32) -> Result<()> {
+        self.worker()?.put32(at::CONTEXT + context::MXCSR, mxcsr);
+        Ok(())
+    }
+
+    /// MXCSR and the x87 status word as the last run left them.
+    pub fn float_flags(&self) -> (u32, u32) {
+        let read = |field| self.worker.as_ref().map_or(0, |w| w.get32(at::CONTEXT + field));
+        (read(context::MXCSR_END), read(context::X87_END) & 0xffff)
+    }
+
+    /// Makes ready to run a block again that ran before, in a worker started since then, too.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn again(
+        &mut self,
+        values: &Values,
+        lines: &[u64],
+        physical: usize,
+        pages: usize,
+    ) -> Result<()> {
+        if self.worker()?.get32(at::MAIL + mail::PHYSICAL_COUNT) == 0 {
+            self.prepare(values, physical, pages)?;
+        } else {
+            self.values(values)?;
+        }
+        self.lines(lines)
+    }
+
+    /// Addresses of the pages mapped for the block, as the worker says; `None` if what it says
+    /// cannot be.
+    pub fn pages(&self) -> Option<Vec<u64>> {
+        let worker = self.worker.as_ref()?;
+        let count = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
+        let bytes = worker.read(at::PAGES, 8 * count.min(at::PAGES_MAX));
+        let pages: Vec<u64> = bytes.chunks_exact(8).map(word).collect();
+        let region = worker.base()..worker.base() + at::SIZE as u64;
+        let sound = |page: &u64| {
+            page.is_multiple_of(PAGE as u64)
+                && (lowest()..at::USER_TOP).contains(page)
+                && !region.contains(page)
+        };
+        (count <= at::PAGES_MAX && pages.iter().all(sound)).then_some(pages)
+    }
+
+    /// General-purpose registers at the end of the last run, as the worker says.
+    pub fn end_registers(&self) -> Vec<u64> {
+        let Some(worker) = &self.worker else { return Vec::new() };
+        worker.read(at::CONTEXT + context::END_REGISTERS, 128).chunks_exact(8).map(word).collect()
+    }
+
+    /// What the physical pages hold.
+    pub fn memory(&self) -> Vec<u8> {
+        let Some(worker) = &self.worker else { return Vec::new() };
+        let pages = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
+        worker.read(at::PHYSICAL, PAGE * pages.min(at::PHYSICAL_MAX))
+    }
+
+    /// Whether the physical pages hold this.
+    pub fn holds(&self, memory: &[u8]) -> bool {
+        let Some(worker) = &self.worker else { return memory.is_empty() };
+        let pages = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
+        let mut own = [0; PAGE];
+        memory.len() == PAGE * pages.min(at::PHYSICAL_MAX)
+            && memory.chunks_exact(PAGE).enumerate().all(|(i, page)| {
+                worker.copy(at::PHYSICAL + PAGE * i, &mut own);
+                own == *page
+            })
+    }
+
+    /// Lines (64 bytes) of the physical pages that differ from the pattern, by the address of the
+    /// first page mapped to each.
+    pub fn changed_lines(&self, pages: &[u64], pattern: u64, physical: usize) -> Vec<u64> {
+        let Some(worker) = &self.worker else { return Vec::new() };
+        let mut lines = Vec::new();
+        let mut bytes = [0; PAGE];
+        for (i, page) in pages.iter().take(physical.min(at::PHYSICAL_MAX)).enumerate() {
+            worker.copy(at::PHYSICAL + PAGE * i, &mut bytes);
+            for (line, content) in bytes.chunks_exact(64).enumerate() {
+                if content.chunks_exact(8).any(|c| word(c) != pattern) {
+                    lines.push(page + 64 * line as u64);
+                }
+            }
+        }
+        lines
+    }
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    let mut all = [0; 8];
+    all.copy_from_slice(bytes);
+    u64::from_le_bytes(all)
+}
+
+/// The lowest address that an unprivileged program may map.
+fn lowest() -> u64 {
+    static LOWEST: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    *LOWEST.get_or_init(|| {
+        let text = std::fs::read_to_string("/proc/sys/vm/mmap_min_addr").unwrap_or_default();
+        text.trim().parse().unwrap_or(65536).max(PAGE as u64)
+    })
+}

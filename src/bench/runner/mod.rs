@@ -1,0 +1,242 @@
+//! The worker as the profiler uses it: started when needed, replaced after any abnormal end,
+//! checked by a canary, and handed code, values and a schedule.
+
+mod clocked;
+mod memory;
+
+use super::processor::Processor;
+use super::sandbox::layout::{self as at, mail};
+use super::sandbox::{Ended, Layers, Worker, patient, prompt, random, stay_on};
+use crate::initial::values::Values;
+use crate::timing::clock::{Places, Sentinel, TscClock};
+use pmu::machine::{Root, same_kind};
+use std::time::Duration;
+use tma::Result;
+
+/// Offset of the block's code in the region, behind the clock's.
+pub const BLOCK_CODE: usize = at::CODE + 0x3000;
+/// The watchdog: no command takes longer.
+const WATCHDOG: Duration = Duration::from_millis(100);
+/// Masked exceptions, flush to zero, subnormals are zero.
+pub const MXCSR_FAST: u32 = 0x9fc0;
+/// Masked exceptions, gradual underflow.
+pub const MXCSR_GRADUAL: u32 = 0x1f80;
+
+/// A piece of code that ends in a time stamp.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment {
+    /// Where it starts, in the region.
+    pub entry: usize,
+    /// How often it repeats.
+    pub repeat: u32,
+}
+
+/// The worker and what was last set up in it.
+pub struct Engine {
+    worker: Option<Worker>,
+    /// How often the watchdog ended a worker.
+    pub timeouts: u32,
+    /// How floating-point instructions treat subnormals, unless a run wants it otherwise.
+    pub mxcsr: u32,
+    inspect: bool,
+    /// Processors that may be used, and which one is.
+    cpus: Vec<usize>,
+    at: usize,
+    random: u64,
+    clock: Places,
+    /// What is known of neighbours.
+    pub sentinel: Sentinel,
+    /// Whether this core was seen to sustain the wide sentinel; how often that was tried.
+    wide: bool,
+    tries: u32,
+    /// Whether anything ran since the last pages were unmapped.
+    ran: bool,
+    /// Whether the next run begins with unmapping them.
+    fresh: bool,
+    /// Whether the thread keeps to the worker's processor.
+    beside: bool,
+    /// Workers started so far.
+    pub started: u32,
+}
+
+impl Engine {
+    /// An engine whose workers stay on `cpu`, or on one of this thread's processors at a time, and
+    /// may be inspected (which counting them may take) if `inspect`.
+    pub fn new(cpu: Option<usize>, inspect: bool) -> Self {
+        let here = nix::sched::sched_getcpu().ok();
+        let cpus = cpu.map_or_else(|| allowed(here), |cpu| vec![cpu]);
+        let at = cpus.iter().position(|c| Some(*c) == here).unwrap_or(0);
+        Self {
+            worker: None,
+            mxcsr: MXCSR_FAST,
+            timeouts: 0,
+            inspect,
+            cpus,
+            at,
+            random: random() | 1,
+            clock: Places::default(),
+            sentinel: Sentinel::default(),
+            wide: false,
+            tries: 0,
+            ran: false,
+            fresh: false,
+            beside: false,
+            started: 0,
+        }
+    }
+
+    /// Keeps the calling thread, which is the engine's alone from now on, on the worker's
+    /// processor: a command is then two switches of one processor, instead of waking another one
+    /// and being woken by it, and no thread of ours runs beside a worker that is timing.
+    pub fn stay_beside(&mut self) {
+        self.beside = true;
+    }
+
+    /// A pseudo-random number (xorshift); for dithers and places, not for secrets.
+    pub fn random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+
+    /// The worker, started if there is none.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn worker(&mut self) -> Result<&mut Worker> {
+        if self.worker.as_ref().is_none_or(Worker::is_gone) {
+            self.worker = None;
+            let cpu = self.cpus.get(self.at).copied();
+            prompt();
+            let started = Worker::start(cpu, self.inspect, random());
+            patient();
+            self.follow();
+            let mut worker = started?;
+            let (code, places) = TscClock::code(at::CODE, Processor::here().instructions_a_cycle());
+            worker.write(at::CODE, &code);
+            self.clock = places;
+            self.started += 1;
+            (self.ran, self.fresh) = (false, false);
+            self.worker = Some(worker);
+        }
+        self.worker.as_mut().ok_or_else(|| tma::Error::failed("no sandbox worker"))
+    }
+
+    /// The processor that the worker is kept on.
+    pub fn cpu(&self) -> Option<usize> {
+        self.cpus.get(self.at).copied()
+    }
+
+    /// Ends the worker; the next command starts a fresh one.
+    pub fn discard(&mut self) {
+        self.worker = None;
+    }
+
+    /// Goes on to the next processor that may be used.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn move_on(&mut self) -> Result<()> {
+        if self.cpus.len() > 1 {
+            self.at = (self.at + 1) % self.cpus.len();
+            let cpu = self.cpus[self.at];
+            // Another core may be of another kind.
+            self.sentinel = self.sentinel.elsewhere();
+            self.worker()?.move_to(cpu);
+            self.follow();
+        }
+        Ok(())
+    }
+
+    /// Goes where the worker is, if the thread is to be there.
+    fn follow(&self) {
+        if let Some(cpu) = self.cpus.get(self.at).filter(|_| self.beside) {
+            stay_on(*cpu);
+        }
+    }
+
+    /// What protects the host.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn layers(&mut self) -> Result<Layers> {
+        Ok(self.worker()?.layers().clone())
+    }
+
+    /// Runs `schedule`, pairs of segment and dither, and returns the ticks of each entry. The
+    /// worker is discarded if it did not come to an orderly end.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn run(
+        &mut self,
+        segments: &[Segment],
+        schedule: &[(usize, u16)],
+    ) -> Result<(Ended, Vec<u32>)> {
+        let count = schedule.len().min(at::SCHEDULE_MAX);
+        self.worker()?;
+        self.ran = true;
+        let unmap = std::mem::replace(&mut self.fresh, false);
+        let operation = if unmap { mail::UNMAP_AND_RUN } else { mail::RUN };
+        let worker = self.worker()?;
+        let base = worker.base();
+        for (i, segment) in segments.iter().enumerate().take(mail::SEGMENTS_MAX) {
+            let place = at::MAIL + mail::SEGMENTS + 32 * i;
+            worker.put64(place, base + segment.entry as u64);
+            worker.put32(place + 8, segment.repeat.max(1));
+        }
+        let mut words = Vec::with_capacity(4 * count);
+        for (segment, dither) in &schedule[..count] {
+            let word = (*segment as u32 & 31) | u32::from((*dither).max(1)) << 16;
+            words.extend(word.to_le_bytes());
+        }
+        worker.write(at::SCHEDULE, &words);
+        worker.put32(at::MAIL + mail::COUNT, count as u32);
+        let ended = worker.command(operation, WATCHDOG);
+        let ticks = match ended {
+            Ended::Done => worker.words(at::TICKS, count),
+            _ => Vec::new(),
+        };
+        self.timeouts += u32::from(ended == Ended::TimedOut);
+        if matches!(ended, Ended::TimedOut | Ended::Died(_)) {
+            self.discard();
+        }
+        Ok((ended, ticks))
+    }
+
+    /// Runs a known block's stand-in, the clock's own segments; a worker that a block has damaged
+    /// does not get through them in an orderly way or in a sensible time.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn canary(&mut self) -> Result<bool> {
+        self.values(&Values::default())?;
+        let segments = self.clock_segments();
+        let (ended, ticks) = self.run(&segments, &[(0, 1), (1, 1), (4, 1)])?;
+        let sound = ended == Ended::Done && ticks.len() == 3 && ticks[0] > ticks[1];
+        if !sound {
+            self.discard();
+        }
+        Ok(sound)
+    }
+}
+
+/// The processors that this thread may run on, of hybrids those of the kind it runs on now: the
+/// same block takes other times on another kind.
+fn allowed(here: Option<usize>) -> Vec<usize> {
+    let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).unwrap_or_default();
+    let may = (0..nix::sched::CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false));
+    let here = here.and_then(|cpu| u32::try_from(cpu).ok());
+    match here.and_then(|cpu| same_kind(&Root::system(), cpu)) {
+        Some(kind) => may.filter(|cpu| kind.iter().any(|k| *k as usize == *cpu)).collect(),
+        None => may.collect(),
+    }
+}
+
+impl Drop for Engine {
+    /// The thread may have other things to do now.
+    fn drop(&mut self) {
+        prompt();
+    }
+}

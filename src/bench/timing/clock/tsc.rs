@@ -1,0 +1,204 @@
+//! The time-stamp counter as a clock for core cycles.
+//!
+//! | segment | what it does | known cycles |
+//! |---|---|---|
+//! | add chain | dependent `add rax, rbx` | 1 each |
+//! | multiply chain | dependent `imul rax, rbx` | 3 each |
+//! | sentinel | independent instructions, four a cycle | a cycle a group |
+//! | wide sentinel | as many as the core issues, two of them loads | a cycle a group |
+//!
+//! Latencies: 1 and 3 on every AMD Zen and every Intel core since Nehalem (uops.info; AMD software
+//! optimization guides, instruction latency tables). Register-register forms: some processors fold
+//! additions of constants.
+//!
+//! A neighbour on the other hyper-thread leaves chains alone but not a sentinel that needs every issue
+//! slot. One that leaves a slot free misses neighbours that take no more than that: with five of
+//! six slots, blocks of six instructions a cycle were read 22 % high on Golden Cove and called calm.
+//! It needs few ports of each kind: with four chains of additions, ports are assigned so unevenly
+//! there that the sentinel reads 10 to 17 % high on a calm core; two chains, two loads and two `nop`
+//! read 2 % high. How high it reads on a core to itself is learned, within limits ([`super::Sentinel`]).
+
+use crate::harness::emit::{Emitter, RCX};
+use crate::sandbox::layout::{self as at, context};
+use crate::sandbox::return_offset;
+use crate::timing::stats::trimmed_mean;
+
+/// Instructions in the body of a chain.
+const ADDS: u32 = 128;
+const MULTIPLIES: u32 = 64;
+/// Groups in the sentinel's body, each of which takes a cycle.
+const GROUPS: u32 = 120;
+/// Most instructions of a group.
+const WIDEST: usize = 8;
+
+/// How long each chain runs, long and short, in repetitions of its body.
+#[derive(Debug, Clone, Copy)]
+pub struct Chains {
+    /// Add chain.
+    pub add: (u32, u32),
+    /// Multiply chain.
+    pub multiply: (u32, u32),
+    /// Sentinel.
+    pub sentinel: u32,
+}
+
+/// 2,048 and 768 cycles between long and short; a sentinel of 600.
+pub const CHAINS: Chains = Chains { add: (18, 2), multiply: (6, 2), sentinel: 5 };
+
+/// Ticks of one round's calibration segments.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Calibration {
+    /// Long and short add chain.
+    pub add: (f64, f64),
+    /// Long and short multiply chain, in the rounds that ran it.
+    pub multiply: Option<(f64, f64)>,
+    /// Sentinel before and behind the block.
+    pub sentinel: (f64, f64),
+}
+
+/// Where the segments start.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Places {
+    /// Add chain.
+    pub add: usize,
+    /// Multiply chain.
+    pub multiply: usize,
+    /// Sentinel of four instructions a cycle.
+    pub sentinel: usize,
+    /// Sentinel of as many as the core issues.
+    pub wide: usize,
+}
+
+/// See the file's head.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TscClock;
+
+impl TscClock {
+    /// The code of all segments, for `start` in the region and a core that issues `width`
+    /// instructions a cycle, and where each segment starts.
+    pub fn code(start: usize, width: usize) -> (Vec<u8>, Places) {
+        let mut code = Emitter::at(start);
+        let chain = code.here();
+        segment(&mut code, ADDS, |_| vec![0x48, 0x01, 0xd8]); // add rax, rbx
+        let multiply = code.here();
+        segment(&mut code, MULTIPLIES, |_| vec![0x48, 0x0f, 0xaf, 0xc3]); // imul rax, rbx
+        // add r8..r10, rbx in turn, and nops between them
+        let add = |i: u32| vec![0x49, 0x01, 0xd8 | i as u8];
+        let (nop, load) = (|| vec![0x90], || vec![0x48, 0x8b, 0x04, 0x24]); // mov rax, [rsp]
+        let sentinel = code.here();
+        segment(&mut code, GROUPS, |_| [add(0), add(1), add(2), nop()].concat());
+        let wide = code.here();
+        let fill = nop().repeat(width.clamp(4, WIDEST) - 4);
+        segment(&mut code, GROUPS, |_| [add(0), load(), add(1), load(), fill.clone()].concat());
+        (code.into_bytes(), Places { add: chain, multiply, sentinel, wide })
+    }
+
+    /// Cycles between the long and the short add chain.
+    fn add_cycles() -> f64 {
+        f64::from((CHAINS.add.0 - CHAINS.add.1) * ADDS)
+    }
+
+    fn multiply_cycles() -> f64 {
+        f64::from((CHAINS.multiply.0 - CHAINS.multiply.1) * MULTIPLIES * 3)
+    }
+
+    /// What the sentinel takes when nothing shares the core.
+    pub(super) fn sentinel_cycles() -> f64 {
+        f64::from(CHAINS.sentinel * GROUPS)
+    }
+
+    /// Ticks that reading the clock twice takes, from the short chain of the same rounds.
+    pub fn overhead(rounds: &[Calibration], cycles_per_tick: f64) -> f64 {
+        let short: Vec<f64> = rounds.iter().map(|r| r.add.1).collect();
+        trimmed_mean(&short) - f64::from(CHAINS.add.1 * ADDS) / cycles_per_tick
+    }
+
+    /// For each round, whether the clock ran as fast in it as in most: its long add chain took as
+    /// long, within 1 % and a `step` of the counter.
+    pub fn steady(rounds: &[Calibration], step: f64) -> Vec<bool> {
+        let mut all: Vec<f64> = rounds.iter().map(|r| r.add.0).collect();
+        all.sort_by(f64::total_cmp);
+        // One of the two, where half of them are of another clock.
+        let usual = all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN);
+        let near = 0.01 * usual + step;
+        rounds.iter().map(|r| (r.add.0 - usual).abs() <= near).collect()
+    }
+}
+
+/// How far the counter advances at once: the smallest difference between readings, or where they
+/// lie in groups apart (about 25 ticks on some processors, 25 or 26 where they are scaled) the distance
+/// of these. Readings that a neighbour spread far apart make it too large; [`super::Sentinel`] keeps
+/// the least.
+pub fn step(rounds: &[Calibration]) -> f64 {
+    let (smallest, groups) = gaps(rounds);
+    groups.filter(|gap| *gap > 10.0).map_or(smallest, |gap| gap.max(smallest))
+}
+
+/// The same, where there are readings enough to tell groups.
+pub(super) fn step_seen(rounds: &[Calibration]) -> Option<f64> {
+    gaps(rounds).1.map(|_| step(rounds))
+}
+
+/// The smallest difference between readings, and the lower quartile of those of more than two ticks,
+/// of four at least.
+fn gaps(rounds: &[Calibration]) -> (f64, Option<f64>) {
+    let mut all: Vec<f64> =
+        rounds.iter().flat_map(|r| [r.add.0, r.sentinel.0, r.sentinel.1]).collect();
+    all.sort_by(f64::total_cmp);
+    let mut gaps: Vec<f64> = all.windows(2).map(|w| w[1] - w[0]).filter(|d| *d > 0.0).collect();
+    let smallest = gaps.iter().copied().fold(26.0, f64::min);
+    gaps.retain(|gap| *gap > 2.0);
+    gaps.sort_by(f64::total_cmp);
+    (smallest, gaps.get(gaps.len() / 4).filter(|_| gaps.len() >= 4).copied())
+}
+
+/// One segment: dither, body, time stamp, repeat { body }, time stamp.
+fn segment(code: &mut Emitter, count: u32, body: impl Fn(u32) -> Vec<u8>) {
+    code.dither();
+    code.warm_up(1);
+    let again = code.here();
+    code.load32(RCX, at::CONTEXT + context::LEFT);
+    let head = code.here();
+    (0..count).for_each(|i| code.raw(&body(i)));
+    code.decrement_register(RCX);
+    code.jump_if_not_zero(head);
+    code.timed_again(again);
+    code.jump(return_offset());
+}
+
+impl TscClock {
+    /// Core cycles per tick while the rounds ran, or why that is not known.
+    ///
+    /// # Errors
+    /// A reason, without a full stop.
+    pub fn cycles_per_tick(rounds: &[Calibration]) -> Result<f64, String> {
+        if rounds.is_empty() {
+            return Err("the clock changed all the time".to_owned());
+        }
+        let mean = |get: &dyn Fn(&Calibration) -> f64| {
+            trimmed_mean(&rounds.iter().map(get).collect::<Vec<_>>())
+        };
+        let ticks = mean(&|r| r.add.0) - mean(&|r| r.add.1);
+        if !(ticks.is_finite() && ticks > 0.0) {
+            return Err("the time-stamp counter did not advance".to_owned());
+        }
+        let ratio = Self::add_cycles() / ticks;
+        let pairs: Vec<(f64, f64)> = rounds.iter().filter_map(|r| r.multiply).collect();
+        if pairs.len() >= 2 {
+            let long: Vec<f64> = pairs.iter().map(|p| p.0).collect();
+            let short: Vec<f64> = pairs.iter().map(|p| p.1).collect();
+            let other = Self::multiply_cycles() / (trimmed_mean(&long) - trimmed_mean(&short));
+            let apart = (other / ratio - 1.0).abs();
+            if !apart.is_finite() {
+                return Err("the multiply chain took no time: the clock changed".to_owned());
+            }
+            if apart > 0.05 {
+                return Err(format!(
+                    "the two calibration chains disagree by {:.1} %: the clock changed",
+                    apart * 100.0
+                ));
+            }
+        }
+        Ok(ratio)
+    }
+}

@@ -1,0 +1,58 @@
+//! What a share of the samples means in time and cycles.
+
+use crate::documents::Report;
+use bench::{Options, Profiler};
+use pmu::perf::tsc_hz_here;
+use profile::hot::Profile;
+use tma::error::Result;
+
+/// What share of time means in seconds and cycles.
+pub(super) struct Clock {
+    /// CPU time of the samples, in a run or a second.
+    pub seconds: Option<f64>,
+    /// Cycles, where samples are of them.
+    counted: Option<f64>,
+    /// Hertz, estimated.
+    hertz: Option<f64>,
+}
+
+impl Clock {
+    /// Of the samples of a report.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn of(report: &Report, profile: &Profile) -> Result<Self> {
+        let per = if report.command.is_some() || report.exit.is_some() {
+            1.0
+        } else {
+            report.duration.unwrap_or(1.0)
+        };
+        let base = profile.event.split(':').next().unwrap_or_default();
+        if base.contains("cycles") {
+            return Ok(Self { seconds: None, counted: Some(profile.weight() / per), hertz: None });
+        }
+        if !matches!(base, "cpu-clock" | "task-clock") {
+            return Ok(Self { seconds: None, counted: None, hertz: None });
+        }
+        let clock = report.software.get("task_clock_ms").copied().flatten();
+        let ratio = Profiler::new(Options::default()).cycles_per_tick()?;
+        let hertz = ratio.zip(tsc_hz_here()).map(|(ratio, hertz)| ratio * hertz);
+        Ok(Self { seconds: clock.map(|ms| ms / 1e3 / per), counted: None, hertz })
+    }
+
+    /// Cycles of the samples, in a run or a second.
+    pub fn cycles(&self) -> Option<f64> {
+        self.counted.or(self.seconds.zip(self.hertz).map(|(s, h)| s * h))
+    }
+
+    /// What must be told of the cycles.
+    pub fn note(&self) -> Option<String> {
+        self.hertz.map(|hertz| {
+            format!(
+                "cycles per entry are an estimate: time by samples at {:.2} GHz, the core clock that \
+                 the block profiler's add chain showed afterwards",
+                hertz / 1e9
+            )
+        })
+    }
+}

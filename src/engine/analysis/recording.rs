@@ -1,0 +1,81 @@
+//! A recording with samples, from whatever file it is in.
+
+use profile::counts::is_folder;
+use profile::recording::Recording;
+use profile::{perfdata, session};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use tma::error::{Error, Result};
+
+/// What a file is, by its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A session of tdtool with samples in it.
+    Session,
+    /// perf.data.
+    PerfData,
+    /// Counts alone, or something else.
+    Other,
+}
+
+/// What the file is.
+///
+/// # Errors
+/// It cannot be read.
+pub fn kind(path: &Path) -> Result<FileKind> {
+    let cannot = |e: std::io::Error| {
+        let error = Error::failed(format!("cannot read {}", path.display()));
+        match e.kind() {
+            std::io::ErrorKind::NotFound => error.because("there is no such file").hint(format!(
+                "to measure a command of that name: `tdtool report -- {}`",
+                path.display()
+            )),
+            _ => error.because(e),
+        }
+    };
+    if path.is_dir() {
+        // What `perf record --threads` writes; its reader says what to do.
+        if path.join("data").is_file() {
+            return Ok(FileKind::PerfData);
+        }
+        return Err(is_folder(path));
+    }
+    let mut start = [0; 16];
+    let mut n = 0;
+    let mut file = File::open(path).map_err(cannot)?;
+    while n < start.len() {
+        match file.read(&mut start[n..]).map_err(cannot)? {
+            0 => break,
+            more => n += more,
+        }
+    }
+    let start = &start[..n];
+    if perfdata::recognise(start) {
+        Ok(FileKind::PerfData)
+    } else if start.starts_with(&session::MAGIC) && session::has_samples(path)? {
+        Ok(FileKind::Session)
+    } else {
+        Ok(FileKind::Other)
+    }
+}
+
+/// The samples of a file; `None` where it has none.
+///
+/// # Errors
+/// It cannot be read, or is damaged before its first record.
+pub fn open(path: &Path) -> Result<Option<Recording>> {
+    open_with(path, true)
+}
+
+/// As [`open`]; without `chains`, call chains may be left out.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(path: &Path, chains: bool) -> Result<Option<Recording>> {
+    match kind(path)? {
+        FileKind::Session => session::load_recording(path).map(Some),
+        FileKind::PerfData => perfdata::read_with(path, chains).map(Some),
+        FileKind::Other => Ok(None),
+    }
+}

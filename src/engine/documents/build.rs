@@ -1,0 +1,254 @@
+//! Evaluation and verdict → rows and findings of the document.
+
+use crate::documents::report::{CountRow, Finding, FindingKind, InfoRow, NodeRow, Place};
+use tma::counts::Counts;
+use tma::quantity::{Measured, Missing};
+use tma::tables::{EventId, Node, NodeId, NodeKind, Table};
+use tma::tree::{Evaluation, Evaluator, Verdict};
+
+/// Which nodes a report shows.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    /// Tree nodes, sorted.
+    pub tree: Vec<NodeId>,
+    /// Info metrics and bottlenecks, sorted.
+    pub beside: Vec<NodeId>,
+}
+
+impl Selection {
+    /// The tree down to `level`, all infos, and the bottlenecks view if `bottlenecks`.
+    pub fn level(table: &Table, level: u32, bottlenecks: bool) -> Self {
+        let tree = table.tree().filter(|(_, n)| n.level <= level).map(|(i, _)| i).collect();
+        let shown = |kind| kind == NodeKind::Info || (bottlenecks && kind == NodeKind::Bottleneck);
+        let beside = (0..).zip(&table.nodes).filter(|(_, n)| shown(n.kind)).map(|(i, _)| i);
+        Self { tree, beside: beside.collect() }
+    }
+}
+
+impl Selection {
+    /// The tree's nodes and what leads to them: the bottleneck's path begins at level 1 even
+    /// where only deeper nodes are shown.
+    fn with_ancestors(&self, table: &Table) -> Vec<NodeId> {
+        let up =
+            |n: NodeId| std::iter::successors(Some(n), |&n| table.nodes[usize::from(n)].parent);
+        self.tree.iter().flat_map(|&n| up(n)).collect()
+    }
+}
+
+/// The rows of one [`Counts`].
+#[derive(Debug, Clone, Default)]
+pub struct Part {
+    /// Nodes of the tree.
+    pub nodes: Vec<NodeRow>,
+    /// The bottlenecks view.
+    pub bottlenecks: Vec<InfoRow>,
+    /// Info metrics.
+    pub info: Vec<InfoRow>,
+    /// What it means.
+    pub findings: Vec<Finding>,
+}
+
+/// Evaluates `counts` and renders the selected nodes into rows. `over_runs` has, by node, the
+/// errors of repeated runs, which then take the place of this run's: verdict and rows use the same.
+pub fn parts(
+    evaluator: &mut Evaluator,
+    table: &Table,
+    counts: &Counts,
+    sel: &Selection,
+    over_runs: Option<&[Option<f64>]>,
+) -> Part {
+    let mut evaluation = evaluator.evaluate(counts);
+    for (node, error) in evaluation.nodes.iter_mut().zip(over_runs.unwrap_or_default()) {
+        node.quantity.error = error.ok_or_else(|| "not measured in every run".to_owned());
+    }
+    let shown = sel.with_ancestors(table);
+    let verdict = Verdict::among(table, &evaluation, |n| shown.contains(&n));
+    let sources = |n: NodeId| evaluator.sources(n);
+    let place = Place {
+        core: counts.core.clone(),
+        scope: counts.scope.clone(),
+        interval: counts.interval.map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64())),
+    };
+    let mut part = Part::default();
+    for &n in &sel.tree {
+        part.nodes.push(node_row(table, &evaluation, &verdict, counts, (n, &sources(n)), &place));
+    }
+    for &n in &sel.beside {
+        let row = info_row(&table.nodes[usize::from(n)], &evaluation, n, &place);
+        match table.nodes[usize::from(n)].kind {
+            NodeKind::Bottleneck => part.bottlenecks.push(row),
+            _ => part.info.push(row),
+        }
+    }
+    part.findings = findings(table, &evaluation, &verdict, sel, &place);
+    part
+}
+
+fn text_of(value: &Measured) -> Option<String> {
+    value.as_ref().err().map(Missing::to_string)
+}
+
+fn node_row(
+    table: &Table,
+    evaluation: &Evaluation,
+    verdict: &Verdict,
+    counts: &Counts,
+    (n, sources): (NodeId, &[(EventId, usize)]),
+    place: &Place,
+) -> NodeRow {
+    let node = &table.nodes[usize::from(n)];
+    let result = &evaluation.nodes[usize::from(n)];
+    let error = &result.quantity.error;
+    NodeRow {
+        id: node.id.clone(),
+        label: node.label.clone(),
+        parent: node.parent.map(|p| table.nodes[usize::from(p)].id.clone()),
+        level: node.level,
+        value: result.quantity.get(),
+        error: error.as_ref().ok().copied(),
+        no_error: error.as_ref().err().filter(|_| result.quantity.value.is_ok()).cloned(),
+        running: result.quantity.running,
+        over: result.over,
+        flagged: verdict.flagged[usize::from(n)],
+        bottleneck: verdict.bottleneck() == Some(n),
+        mismeasured: verdict.mismeasured[usize::from(n)],
+        split: result.split,
+        missing: text_of(&result.quantity.value),
+        estimate: node.spec.estimate.clone(),
+        domain: node.spec.domain.clone(),
+        related: if verdict.flagged[usize::from(n)] {
+            related(table, evaluation, n)
+        } else {
+            Vec::new()
+        },
+        locate: node.spec.locate.clone(),
+        counts: sources.iter().map(|&(e, group)| count_row(table, counts, e, group)).collect(),
+        place: place.clone(),
+    }
+}
+
+/// Other nodes with an issue tag in common that are over their threshold, too.
+fn related(table: &Table, evaluation: &Evaluation, n: NodeId) -> Vec<String> {
+    let issues = &table.nodes[usize::from(n)].spec.issues;
+    let shares = |node: &Node| node.spec.issues.iter().any(|i| issues.contains(i));
+    let others = (0u16..).zip(&table.nodes).filter(|(m, node)| *m != n && shares(node));
+    others
+        .filter(|(m, _)| evaluation.nodes[usize::from(*m)].over == Some(true))
+        .map(|(_, node)| node.id.clone())
+        .collect()
+}
+
+/// The count of `event` in `group`; without such a group, that it is missing.
+fn count_row(table: &Table, counts: &Counts, event: EventId, group: usize) -> CountRow {
+    let name = table.events[usize::from(event)].name.clone();
+    let group = counts.groups.get(group);
+    let at = group.and_then(|g| Some((g, g.events().iter().position(|&e| e == event)?)));
+    let Some((group, at)) = at else {
+        let missing = Some("not among the counts".to_owned());
+        return CountRow { event: name, value: None, running: None, missing };
+    };
+    let total = group.total(at);
+    CountRow {
+        event: name,
+        running: group.running_share().filter(|_| total.is_ok()),
+        missing: text_of(&total),
+        value: total.ok(),
+    }
+}
+
+fn info_row(node: &Node, evaluation: &Evaluation, n: NodeId, place: &Place) -> InfoRow {
+    let result = &evaluation.nodes[usize::from(n)];
+    InfoRow {
+        id: node.id.clone(),
+        label: node.label.clone(),
+        value: result.quantity.get(),
+        unit: node.spec.unit.clone().unwrap_or_else(|| "ratio".into()),
+        error: result.quantity.error.as_ref().ok().copied(),
+        running: result.quantity.running,
+        over: result.over,
+        missing: text_of(&result.quantity.value),
+        place: place.clone(),
+    }
+}
+
+/// What the verdict means, in words.
+pub fn findings(
+    table: &Table,
+    evaluation: &Evaluation,
+    verdict: &Verdict,
+    sel: &Selection,
+    place: &Place,
+) -> Vec<Finding> {
+    let label = |n: NodeId| table.nodes[usize::from(n)].label.as_str();
+    let percent = |n: NodeId| {
+        let quantity = &evaluation.nodes[usize::from(n)].quantity;
+        crate::render::format::share(quantity.get(), quantity.error.as_ref().ok().copied())
+    };
+    let mut found = Vec::new();
+    if sel.tree.iter().all(|&n| evaluation.nodes[usize::from(n)].quantity.value.is_err()) {
+        return found;
+    }
+    if let Some(n) = verdict.bottleneck() {
+        let path: Vec<&str> = verdict.path.iter().map(|&p| label(p)).collect();
+        let text = format!("The bottleneck is {}, {}.", path.join(" > "), percent(n));
+        found.push(about(table, FindingKind::Bottleneck, n, text, place));
+    }
+    if let Some(undecided) = verdict.undecided {
+        let (a, b) = (undecided.first, undecided.second);
+        let text = format!(
+            "Undecided between {} ({}) and {} ({}): they differ by less than {:.1} points.",
+            label(a),
+            percent(a),
+            label(b),
+            percent(b),
+            100.0 * undecided.margin
+        );
+        found.push(about(table, FindingKind::Undecided, a, text, place));
+        found.extend([b].map(|n| {
+            let text = format!("{}, {}.", label(n), percent(n));
+            about(table, FindingKind::Undecided, n, text, place)
+        }));
+    }
+    if verdict.path.is_empty() && verdict.undecided.is_none() {
+        found.push(Finding {
+            kind: FindingKind::Nothing,
+            node: None,
+            text: "No node is over its threshold: no single bottleneck stands out.".into(),
+            meaning: None,
+            causes: None,
+            next: None,
+            place: place.clone(),
+        });
+    }
+    for &n in sel.tree.iter().filter(|&&n| verdict.mismeasured[usize::from(n)]) {
+        let text = format!(
+            "{} is mismeasured: {} is outside -5..105 %. Its counts do not belong together \
+             (multiplexing, a short run, or an event that misbehaves here).",
+            label(n),
+            percent(n)
+        );
+        found.push(Finding {
+            kind: FindingKind::Mismeasured,
+            node: Some(table.nodes[usize::from(n)].id.clone()),
+            text,
+            meaning: None,
+            causes: None,
+            next: Some("Measure longer, restrict --nodes, or use --no-multiplex.".into()),
+            place: place.clone(),
+        });
+    }
+    found
+}
+
+fn about(table: &Table, kind: FindingKind, n: NodeId, text: String, place: &Place) -> Finding {
+    let node = &table.nodes[usize::from(n)];
+    Finding {
+        kind,
+        node: Some(node.id.clone()),
+        text,
+        meaning: None,
+        causes: None,
+        next: None,
+        place: place.clone(),
+    }
+}

@@ -1,0 +1,62 @@
+//! What a batch holds that is not modelled, counted by instruction.
+
+use iced_x86::Mnemonic;
+use isa::deps::{Analysis, Code};
+use std::collections::BTreeMap;
+
+/// Why an integer result is unknown whose instruction's effects are complete.
+const UNKNOWN: &str = "its integer result is not computed";
+
+/// Instructions with incomplete effects, and those whose integer results are not computed.
+#[derive(Debug, Clone, Default)]
+pub struct Census {
+    instructions: usize,
+    counts: BTreeMap<(String, &'static str), usize>,
+}
+
+impl Census {
+    /// The columns of [`Census::rows`].
+    pub const HEADER: &'static str = "instruction,reason,count";
+
+    /// Adds a block.
+    pub fn add(&mut self, code: &Code, analysis: &Analysis) {
+        self.instructions += code.instructions.len();
+        for (number, effects) in code.effects.iter().enumerate() {
+            if let Some(reason) = effects.unmodelled {
+                self.count(code, number, reason);
+            }
+        }
+        for number in &analysis.memory.opaque {
+            if code.effects[*number].unmodelled.is_none() {
+                self.count(code, *number, UNKNOWN);
+            }
+        }
+    }
+
+    fn count(&mut self, code: &Code, number: usize, reason: &'static str) {
+        let instruction = &code.instructions[number];
+        let mut name = match instruction.mnemonic() {
+            Mnemonic::INVALID => String::new(),
+            mnemonic => format!("{mnemonic:?}").to_lowercase(),
+        };
+        if instruction.has_rep_prefix() || instruction.has_repne_prefix() {
+            name.insert_str(0, "rep ");
+        }
+        *self.counts.entry((name, reason)).or_default() += 1;
+    }
+
+    /// Instructions looked at.
+    pub fn instructions(&self) -> usize {
+        self.instructions
+    }
+
+    /// A CSV row each, the most frequent first.
+    pub fn rows(&self) -> Vec<String> {
+        let mut all: Vec<_> = self.counts.iter().collect();
+        all.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+        let row = |((name, reason), count): &(&(String, &str), &usize)| {
+            format!("{name},\"{reason}\",{count}")
+        };
+        all.iter().map(row).collect()
+    }
+}

@@ -1,0 +1,297 @@
+//! `tdtool.deps/1`: everything that is known about a region's dependencies, as one document. Text
+//! and graphs are views of it.
+
+use isa::deps::memory::{Class, Origin, Settings};
+use isa::deps::recurrence::{Recurrence, Way};
+use isa::deps::{Analysis, Code, Kind, Order, Overlap};
+use isa::effects::Place;
+use isa::latency::Source;
+use serde::Serialize;
+
+/// What was looked at, and how.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Subject {
+    /// Name of the block, if it has one.
+    pub name: Option<String>,
+    /// Table of the microarchitecture whose processors are meant.
+    pub uarch: Option<String>,
+    /// Entries of the reorder buffer, and who says so.
+    pub window: u32,
+    /// Who says so.
+    pub window_source: String,
+    /// Where initial values come from, if any are given.
+    pub seeded: Option<String>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// An instruction.
+#[derive(Debug, Clone, Serialize)]
+pub struct Instruction {
+    /// As in the input.
+    pub address: String,
+    /// Intel syntax.
+    pub text: String,
+}
+
+/// A dependency; addresses name instructions.
+#[derive(Debug, Clone, Serialize)]
+pub struct Dependency {
+    /// Who writes; who comes first.
+    pub writer: String,
+    /// Who reads; of a false dependency, who writes later.
+    pub reader: String,
+    /// Iterations between.
+    pub delta: u32,
+    /// What carries it.
+    pub kind: Kind,
+    /// The place.
+    pub through: String,
+    /// For memory.
+    pub overlap: Option<Overlap>,
+    /// True (`raw`) or false (`war`, `waw`).
+    pub order: Order,
+    /// Positions in `instructions`: on a path an address may come twice.
+    pub indices: [usize; 2],
+}
+
+/// A step of a recurrence.
+#[derive(Debug, Clone, Serialize)]
+pub struct Step {
+    /// The instruction that reads a value and computes the next one.
+    pub address: String,
+    /// Its text.
+    pub text: String,
+    /// Its position in `instructions`.
+    pub index: usize,
+    /// Where it finds the value.
+    pub through: String,
+    /// What carries it.
+    pub kind: Kind,
+    /// Iterations since it was written.
+    pub delta: u32,
+    /// How the store reaches the load, for memory.
+    pub forwarding: Option<String>,
+    /// Cycles until the next value is there, at least.
+    pub low: f64,
+    /// At most.
+    pub high: f64,
+    /// Who says so.
+    pub source: String,
+}
+
+/// Values that come back to themselves.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cycle {
+    /// Cycles an iteration takes at least.
+    pub cycles: f64,
+    /// With the least latencies.
+    pub low: f64,
+    /// With the greatest.
+    pub high: f64,
+    /// Iterations that once around takes.
+    pub iterations: u64,
+    /// Once around.
+    pub path: Vec<Step>,
+}
+
+/// Accesses that might meet although nothing in the region says so.
+#[derive(Debug, Clone, Serialize)]
+pub struct MayAlias {
+    /// Those that store.
+    pub stores: Vec<String>,
+    /// Those that load or store elsewhere.
+    pub others: Vec<String>,
+    /// Where the addresses of the stores come from.
+    pub stores_from: String,
+    /// Where those of the others come from.
+    pub others_from: String,
+    /// Whether one of the two is the stack: code that compilers make keeps the others off it, unless
+    /// a local variable's address is passed on.
+    pub stack: bool,
+}
+
+/// An instruction that is not wholly followed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Unmodelled {
+    /// The instruction.
+    pub address: String,
+    /// Its text.
+    pub text: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// The document.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    /// `tdtool.deps/1`.
+    pub schema: &'static str,
+    /// What was looked at.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// Runs with random values of their own.
+    pub runs: u32,
+    /// Iterations of each.
+    pub iterations: u32,
+    /// In order.
+    pub instructions: Vec<Instruction>,
+    /// In order of reader.
+    pub dependencies: Vec<Dependency>,
+    /// The slowest first.
+    pub recurrences: Vec<Cycle>,
+    /// Pairs of groups of accesses.
+    pub may_alias: Vec<MayAlias>,
+    /// Effects that are incomplete.
+    pub unmodelled: Vec<Unmodelled>,
+    /// Results that nothing is known of: an address computed from one equals no other.
+    pub unknown_results: Vec<Unmodelled>,
+}
+
+/// Most pairs of groups that are listed.
+const MOST_PAIRS: usize = 4096;
+/// Recurrences that are listed.
+const MOST_RECURRENCES: usize = 8;
+
+/// The document of an analysis; `all`: false dependencies, too.
+pub fn document(
+    code: &Code,
+    analysis: &Analysis,
+    settings: &Settings,
+    subject: Subject,
+    all: bool,
+) -> Document {
+    let writer = Writer { code };
+    let instructions = (0..code.instructions.len())
+        .map(|i| Instruction { address: writer.address(i), text: code.text(i) })
+        .collect();
+    let incomplete = (code.effects.iter().enumerate())
+        .filter_map(|(i, effects)| effects.unmodelled.map(|why| writer.unmodelled(i, why)));
+    let unknown =
+        "its result is not computed: what depends on it counts as another value each time";
+    let unknown_results =
+        analysis.memory.opaque.iter().map(|i| writer.unmodelled(*i, unknown)).collect();
+    Document {
+        schema: "tdtool.deps/1",
+        subject,
+        runs: settings.runs,
+        iterations: analysis.memory.iterations,
+        instructions,
+        dependencies: writer.dependencies(analysis, all),
+        recurrences: (analysis.recurrences.iter())
+            .take(MOST_RECURRENCES)
+            .map(|r| writer.recurrence(r))
+            .collect(),
+        may_alias: writer.may_alias(&analysis.memory.classes),
+        unmodelled: incomplete.collect(),
+        unknown_results,
+    }
+}
+
+struct Writer<'a> {
+    code: &'a Code,
+}
+
+impl Writer<'_> {
+    fn address(&self, index: usize) -> String {
+        format!("{:#x}", self.code.address(index))
+    }
+
+    fn unmodelled(&self, index: usize, reason: &str) -> Unmodelled {
+        let (address, text) = (self.address(index), self.code.text(index));
+        Unmodelled { address, text, reason: reason.to_owned() }
+    }
+
+    fn dependencies(&self, analysis: &Analysis, all: bool) -> Vec<Dependency> {
+        let found = analysis.dependencies(self.code).into_iter().map(|d| Dependency {
+            writer: self.address(d.writer),
+            reader: self.address(d.reader),
+            delta: d.delta,
+            kind: d.kind,
+            through: d.through,
+            overlap: d.overlap,
+            order: Order::Raw,
+            indices: [d.writer, d.reader],
+        });
+        let overwritten = if all { Analysis::overwritten(self.code) } else { Vec::new() };
+        let kind = |place: Place| if place.is_flag() { Kind::Flag } else { Kind::Register };
+        let others = overwritten.into_iter().map(|d| Dependency {
+            writer: self.address(d.first),
+            reader: self.address(d.second),
+            delta: d.delta,
+            kind: kind(d.place),
+            through: d.place.name(),
+            overlap: None,
+            order: d.order,
+            indices: [d.first, d.second],
+        });
+        found.chain(others).collect()
+    }
+
+    fn recurrence(&self, found: &Recurrence) -> Cycle {
+        Cycle {
+            cycles: found.cycles,
+            low: found.low,
+            high: found.high,
+            iterations: found.iterations,
+            path: found.path.iter().map(|way| self.step(way)).collect(),
+        }
+    }
+
+    fn step(&self, way: &Way) -> Step {
+        let through = match (way.place, way.forward) {
+            (Some(place), _) => place.name(),
+            (None, Some((access, _))) => self.code.memory_text(way.reader, access),
+            (None, None) => String::new(),
+        };
+        Step {
+            address: self.address(way.reader),
+            text: self.code.text(way.reader),
+            index: way.reader,
+            through,
+            kind: way.kind,
+            delta: way.delta,
+            forwarding: way.forward.map(|(_, forward)| format!("{forward:?}").to_lowercase()),
+            low: way.latency.low,
+            high: way.latency.high,
+            source: match way.latency.source {
+                Source::Measured => "measured on this machine".to_owned(),
+                Source::Table(name) => name.to_owned(),
+                Source::Assumed(why) => format!("assumed: {why}"),
+            },
+        }
+    }
+
+    fn may_alias(&self, classes: &[Class]) -> Vec<MayAlias> {
+        let addresses = |all: &[usize]| all.iter().map(|i| self.address(*i)).collect();
+        let pairs = isa::deps::memory::pairs(classes).take(MOST_PAIRS);
+        pairs
+            .map(|(a, b)| {
+                let mut others: Vec<usize> = b.loads.clone();
+                others.extend(&b.stores);
+                others.sort_unstable();
+                others.dedup();
+                MayAlias {
+                    stores: addresses(&a.stores),
+                    others: addresses(&others),
+                    stores_from: self.origins(a),
+                    others_from: self.origins(b),
+                    stack: a.is_stack() != b.is_stack(),
+                }
+            })
+            .collect()
+    }
+
+    fn origins(&self, class: &Class) -> String {
+        let name = |origin: &Origin| match origin {
+            Origin::Register(number) => Place::gpr(*number).name(),
+            Origin::Load(index) => format!("what {} loads", self.address(*index)),
+            Origin::SomeLoad => "a load".to_owned(),
+            Origin::Opaque => "a result that is not computed".to_owned(),
+        };
+        match class.origins.len() {
+            0 => "a constant".to_owned(),
+            _ => class.origins.iter().map(name).collect::<Vec<_>>().join(", "),
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Two reports side by side: each difference judged against both errors.
+
+use crate::documents::report::{InfoRow, NodeRow, Place, Report};
+use crate::render::format;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// What can be said of a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// Larger in B by more than both errors together.
+    More,
+    /// Smaller in B by more than both errors together.
+    Less,
+    /// Within the errors.
+    Same,
+    /// Both values are there, but not both errors: the size is given, no judgement.
+    Unjudged,
+    /// Absent on one side, or on both.
+    Absent,
+}
+
+/// One row: a node or info in both reports.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DiffRow {
+    /// Id.
+    pub id: String,
+    /// What we show.
+    pub label: String,
+    /// Level in the tree; 0 for infos.
+    pub level: u32,
+    /// Value and error in A.
+    pub a: Option<f64>,
+    /// Half width of A's 95 % interval.
+    pub a_error: Option<f64>,
+    /// Value in B.
+    pub b: Option<f64>,
+    /// Half width of B's 95 % interval.
+    pub b_error: Option<f64>,
+    /// B − A where both are there.
+    pub difference: Option<f64>,
+    /// Both errors, as independent ones: √(ea² + eb²).
+    pub margin: Option<f64>,
+    /// The judgement.
+    pub judgement: Judgement,
+    /// Which part of the measurement.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// The comparison, `tdtool.diff/1`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Diff {
+    /// `tdtool.diff/1`.
+    pub schema: String,
+    /// What A and B are, for people: file, what was measured, how long.
+    pub reports: [String; 2],
+    /// Microarchitectures of A and B.
+    pub uarch: [String; 2],
+    /// Nodes, in A's order, then those of B alone.
+    pub nodes: Vec<DiffRow>,
+    /// Infos likewise.
+    pub info: Vec<DiffRow>,
+    /// Software counts likewise.
+    pub software: Vec<DiffRow>,
+    /// What makes the comparison doubtful.
+    pub notes: Vec<String>,
+}
+
+/// A value of either report, with what identifies it.
+#[derive(Clone)]
+struct Side {
+    id: String,
+    label: String,
+    level: u32,
+    value: Option<f64>,
+    error: Option<f64>,
+    place: Place,
+}
+
+impl From<&NodeRow> for Side {
+    fn from(n: &NodeRow) -> Self {
+        let (id, label, place) = (n.id.clone(), n.label.clone(), n.place.clone());
+        Self { id, label, level: n.level, value: n.value, error: n.error, place }
+    }
+}
+
+impl From<&InfoRow> for Side {
+    fn from(i: &InfoRow) -> Self {
+        let (id, label, place) = (i.id.clone(), i.label.clone(), i.place.clone());
+        Self { id, label, level: 0, value: i.value, error: i.error, place }
+    }
+}
+
+/// `FILE: what was measured, how long`.
+fn title(file: &str, report: &Report) -> String {
+    let mut parts = report.subject.clone();
+    parts.extend(report.duration.map(format::seconds));
+    if parts.is_empty() { file.to_owned() } else { format!("{file}: {}", parts.join(", ")) }
+}
+
+/// Compares `a` with `b`, which are in these files.
+pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff {
+    let mut notes = Vec::new();
+    if a.uarch != b.uarch {
+        notes.push(format!(
+            "different tables ({} and {}): the same name may be counted in different ways",
+            a.uarch, b.uarch
+        ));
+    }
+    if a.repeats.min(b.repeats) < 2 {
+        notes.push(
+            "these are errors of single runs: they say how well each run is known, not how much \
+             runs of the same program differ (-r N measures that)"
+                .into(),
+        );
+    }
+    Diff {
+        schema: "tdtool.diff/1".into(),
+        reports: [title(file_a, a), title(file_b, b)],
+        uarch: [a.uarch.clone(), b.uarch.clone()],
+        nodes: pair(
+            a.nodes.iter().map(Side::from).collect(),
+            b.nodes.iter().map(Side::from).collect(),
+        ),
+        info: pair(
+            a.info.iter().map(Side::from).collect(),
+            b.info.iter().map(Side::from).collect(),
+        ),
+        software: pair(software(a), software(b)),
+        notes,
+    }
+}
+
+fn software(report: &Report) -> Vec<Side> {
+    let side = |(name, value): (&String, &Option<f64>)| Side {
+        id: name.clone(),
+        label: name.clone(),
+        level: 0,
+        value: *value,
+        error: report.software_error.get(name).copied(),
+        place: Place::default(),
+    };
+    report.software.iter().map(side).collect()
+}
+
+fn pair(a: Vec<Side>, b: Vec<Side>) -> Vec<DiffRow> {
+    let mut rest: HashMap<String, Vec<Side>> = HashMap::new();
+    for side in &b {
+        rest.entry(side.id.clone()).or_default().push(side.clone());
+    }
+    let mut rows = Vec::new();
+    for left in a {
+        let others = rest.entry(left.id.clone()).or_default();
+        let at = others.iter().position(|o| o.place == left.place);
+        let right = at.map(|i| others.remove(i));
+        rows.push(row(&left, Some(&left), right.as_ref()));
+    }
+    // What only B has, in B's order.
+    for right in &b {
+        let unpaired =
+            rest.get(&right.id).is_some_and(|o| o.iter().any(|s| s.place == right.place));
+        if unpaired {
+            rows.push(row(right, None, Some(right)));
+        }
+    }
+    rows
+}
+
+fn row(named: &Side, a: Option<&Side>, b: Option<&Side>) -> DiffRow {
+    let value = |s: Option<&Side>| s.and_then(|s| s.value);
+    let error = |s: Option<&Side>| s.and_then(|s| s.error);
+    let difference = value(a).zip(value(b)).map(|(a, b)| b - a);
+    let margin = error(a).zip(error(b)).map(|(a, b)| a.hypot(b));
+    let judgement = match (difference, margin) {
+        (None, _) => Judgement::Absent,
+        (Some(_), None) => Judgement::Unjudged,
+        (Some(d), Some(m)) if d > m => Judgement::More,
+        (Some(d), Some(m)) if d < -m => Judgement::Less,
+        _ => Judgement::Same,
+    };
+    DiffRow {
+        id: named.id.clone(),
+        label: named.label.clone(),
+        level: named.level,
+        a: value(a),
+        a_error: error(a),
+        b: value(b),
+        b_error: error(b),
+        difference,
+        margin,
+        judgement,
+        place: named.place.clone(),
+    }
+}
+
+/// The comparison as text.
+pub fn render(diff: &Diff, ascii: bool) -> String {
+    let mut out = String::new();
+    for (name, report) in ["A", "B"].iter().zip(&diff.reports) {
+        let _ = writeln!(out, "{name}: {report}");
+    }
+    for note in &diff.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    let _ = writeln!(out);
+    let plus_minus = if ascii { "+-" } else { "±" };
+    let indent = |r: &DiffRow| 2 * r.level.saturating_sub(1) as usize;
+    let all = || diff.nodes.iter().chain(&diff.info).chain(&diff.software);
+    let rows = || all().filter(|r| r.a.is_some() || r.b.is_some());
+    let name = |r: &DiffRow| {
+        let place = format::place(&r.place);
+        let place = if place.is_empty() { place } else { format!(" ({place})") };
+        format!("{:i$}{}{place}", "", r.label, i = indent(r))
+    };
+    let width = rows().map(|r| name(r).chars().count()).max().unwrap_or(4).max(4);
+    let _ = writeln!(out, "{:width$}  {:>16}  {:>16}  {:>10}", "", "A", "B", "B - A");
+    for r in rows() {
+        let ratio = r.level > 0;
+        let cell = |value: Option<f64>, error: Option<f64>| match (value, ratio) {
+            (None, _) => "absent".to_owned(),
+            (Some(_), true) => format::share(value, error).replace('±', plus_minus),
+            (Some(v), false) => format::number(v),
+        };
+        let difference = match (r.difference, ratio) {
+            (None, _) => String::new(),
+            (Some(d), true) => format!("{:+.1} points", 100.0 * d),
+            (Some(d), false) => format!("{}{}", if d >= 0.0 { "+" } else { "" }, format::number(d)),
+        };
+        let verdict = match r.judgement {
+            Judgement::More => "more in B",
+            Judgement::Less => "less in B",
+            Judgement::Same => "same within the errors",
+            Judgement::Unjudged => "not judged: no errors",
+            Judgement::Absent => "",
+        };
+        let line = format!(
+            "{:width$}  {:>16}  {:>16}  {difference:>12}  {verdict}",
+            name(r),
+            cell(r.a, r.a_error),
+            cell(r.b, r.b_error)
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(value: Option<f64>, error: Option<f64>) -> Side {
+        let place = Place::default();
+        Side { id: "X".into(), label: "X".into(), level: 1, value, error, place }
+    }
+
+    #[test]
+    fn a_difference_counts_only_beyond_both_errors() {
+        // Hand calculation: errors 0.03 and 0.04 make a margin of 0.05.
+        let judged = |d: f64| {
+            let (a, b) = (side(Some(0.3), Some(0.03)), side(Some(0.3 + d), Some(0.04)));
+            row(&a, Some(&a), Some(&b)).judgement
+        };
+        assert_eq!(judged(0.06), Judgement::More);
+        assert_eq!(judged(0.04), Judgement::Same);
+        assert_eq!(judged(-0.06), Judgement::Less);
+    }
+
+    #[test]
+    fn absent_is_absent_and_never_zero() {
+        let (a, b) = (side(Some(0.3), None), side(None, None));
+        let r = row(&a, Some(&a), Some(&b));
+        assert_eq!((r.b, r.difference, r.judgement), (None, None, Judgement::Absent));
+        let text = render(
+            &Diff {
+                schema: String::new(),
+                reports: ["a.json: true".into(), "b.json: false".into()],
+                uarch: Default::default(),
+                nodes: vec![r],
+                info: vec![],
+                software: vec![],
+                notes: vec![],
+            },
+            true,
+        );
+        assert!(text.contains("absent"), "{text}");
+        assert!(text.starts_with("A: a.json: true\nB: b.json: false\n"), "{text}");
+    }
+
+    #[test]
+    fn a_node_of_b_alone_is_kept() {
+        let rows = pair(vec![], vec![side(Some(0.1), None)]);
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows[0].a, None);
+    }
+}

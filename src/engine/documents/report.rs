@@ -1,0 +1,304 @@
+//! What a report says: the document `tdtool.report/1`. Later versions only add keys.
+
+use crate::documents::report_code::{BlockRow, Callers, FunctionRow, Sampled};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
+
+/// Name and version of this document's shape.
+pub const SCHEMA: &str = "tdtool.report/1";
+
+/// Where the numbers come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Counted live by the core PMU.
+    Pmu,
+    /// Counted by somebody else and imported.
+    Imported,
+    /// From a session recorded by tdtool.
+    Session,
+    /// The machine has no usable core PMU: software counts alone.
+    NoPmu,
+}
+
+impl Source {
+    /// For people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Source::Pmu => "core PMU",
+            Source::Imported => "imported counts",
+            Source::Session => "recorded session",
+            Source::NoPmu => "no core PMU",
+        }
+    }
+}
+
+/// How the measured command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// With this status.
+    Status(i32),
+    /// Killed by this signal.
+    Signal(i32),
+}
+
+/// The whole report.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Version of tdtool that wrote it.
+    pub tool: String,
+    /// Table, or tables joined by `+` on hybrids; empty if the processor has none.
+    pub uarch: String,
+    /// What people call the processor.
+    pub title: String,
+    /// Where the numbers come from.
+    pub source: Source,
+    /// Files, for imports and sessions; what was measured, for live reports.
+    pub subject: Vec<String>,
+    /// The measured command, where there was one.
+    pub command: Option<Vec<String>>,
+    /// How it ended.
+    pub exit: Option<Exit>,
+    /// Wall time in seconds, where it is known.
+    pub duration: Option<f64>,
+    /// Level of the tree that was asked for or chosen.
+    pub level: u32,
+    /// Nodes of the tree, parents first; several times with several cores, scopes, intervals.
+    pub nodes: Vec<NodeRow>,
+    /// The bottlenecks view, if asked for.
+    pub bottlenecks: Vec<InfoRow>,
+    /// Metrics beside the tree.
+    pub info: Vec<InfoRow>,
+    /// Runs of the command whose spread the errors are; 1: the errors say how well one run is
+    /// known.
+    #[serde(default = "one")]
+    pub repeats: u32,
+    /// Begin and end in seconds, where this document is about one interval.
+    #[serde(default)]
+    pub interval: Option<(f64, f64)>,
+    /// Software counts; null where they could not be had.
+    pub software: BTreeMap<String, Option<f64>>,
+    /// Half width of their 95 % interval over repeated runs, or of one reading; those without are
+    /// exact.
+    #[serde(default)]
+    pub software_error: BTreeMap<String, f64>,
+    /// Why software counts are null.
+    #[serde(default)]
+    pub software_missing: BTreeMap<String, String>,
+    /// What the samples behind `functions` and `blocks` are; absent where none were taken.
+    #[serde(default)]
+    pub sampled: Option<Sampled>,
+    /// Hot functions, hottest first.
+    #[serde(default)]
+    pub functions: Vec<FunctionRow>,
+    /// Hot blocks, hottest first.
+    #[serde(default)]
+    pub blocks: Vec<BlockRow>,
+    /// Callers of a function, if asked for.
+    #[serde(default)]
+    pub callers: Option<Callers>,
+    /// What it means and what to do.
+    pub findings: Vec<Finding>,
+    /// What must be known to read the numbers (user mode only, weak groups, …).
+    pub notes: Vec<String>,
+    /// Input that was not understood.
+    pub unread: Vec<Unread>,
+}
+
+/// A line of input that was not understood.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// File name as given.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Its text, shortened.
+    pub text: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Which part of the measurement a row belongs to; all null when there is one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// Kind of core on hybrids: the table's name.
+    pub core: Option<String>,
+    /// `cpu3`, `core0`, `socket1`, `tid 4711`, a cgroup.
+    pub scope: Option<String>,
+    /// Begin and end in seconds.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A count behind a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CountRow {
+    /// Event.
+    pub event: String,
+    /// Scaled count, or null.
+    pub value: Option<f64>,
+    /// Share of the time it ran.
+    pub running: Option<f64>,
+    /// Why there is no value.
+    pub missing: Option<String>,
+}
+
+/// A node of the tree. An id is unique only together with its place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeRow {
+    /// The vendor's name.
+    pub id: String,
+    /// What we show.
+    pub label: String,
+    /// Parent's id.
+    pub parent: Option<String>,
+    /// Level from 1.
+    pub level: u32,
+    /// The share, as a ratio.
+    pub value: Option<f64>,
+    /// Half width of the 95 % interval, as a ratio.
+    pub error: Option<f64>,
+    /// Why there is no error.
+    pub no_error: Option<String>,
+    /// Smallest running share of its counters (0..=1).
+    pub running: Option<f64>,
+    /// The vendor's threshold holds.
+    pub over: Option<bool>,
+    /// Over, as are all its ancestors, and believable.
+    pub flagged: bool,
+    /// The bottleneck.
+    pub bottleneck: bool,
+    /// Outside −5…105 %.
+    pub mismeasured: bool,
+    /// Its terms come from groups that ran at different times.
+    pub split: bool,
+    /// Why there is no value.
+    pub missing: Option<String>,
+    /// Why it is an estimate.
+    pub estimate: Option<String>,
+    /// What it is a share of.
+    pub domain: Option<String>,
+    /// Nodes that the vendor links to this one when both stand out.
+    pub related: Vec<String>,
+    /// Events to sample to find where it happens.
+    pub locate: Vec<String>,
+    /// The counts behind it.
+    pub counts: Vec<CountRow>,
+    /// Which part of the measurement.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// A metric beside the tree, or a row of the bottlenecks view.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InfoRow {
+    /// The vendor's name.
+    pub id: String,
+    /// What we show.
+    pub label: String,
+    /// Value in `unit`.
+    pub value: Option<f64>,
+    /// Its unit; `ratio` for shares (0.15 is 15 %), empty for plain numbers.
+    pub unit: String,
+    /// Half width of the 95 % interval.
+    pub error: Option<f64>,
+    /// Smallest running share of its counters.
+    pub running: Option<f64>,
+    /// The vendor's threshold holds.
+    pub over: Option<bool>,
+    /// Why there is no value.
+    pub missing: Option<String>,
+    /// Which part of the measurement.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// What kind of finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// The bottleneck, with its meaning.
+    Bottleneck,
+    /// Two siblings too close to call.
+    Undecided,
+    /// Nothing is over its threshold.
+    Nothing,
+    /// A value that cannot be right.
+    Mismeasured,
+    /// Why there is no tree.
+    NotMeasured,
+}
+
+/// A finding in words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Which kind.
+    pub kind: FindingKind,
+    /// The node it is about.
+    pub node: Option<String>,
+    /// One sentence.
+    pub text: String,
+    /// What the node means.
+    pub meaning: Option<String>,
+    /// Usual causes.
+    pub causes: Option<String>,
+    /// What to do next.
+    pub next: Option<String>,
+    /// Which part of the measurement.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Report {
+    /// An empty report about `subject`.
+    pub fn new(source: Source) -> Self {
+        Self {
+            schema: SCHEMA.into(),
+            tool: env!("CARGO_PKG_VERSION").into(),
+            uarch: String::new(),
+            title: String::new(),
+            source,
+            subject: Vec::new(),
+            command: None,
+            exit: None,
+            duration: None,
+            level: 0,
+            nodes: Vec::new(),
+            bottlenecks: Vec::new(),
+            info: Vec::new(),
+            repeats: 1,
+            interval: None,
+            software: BTreeMap::new(),
+            software_error: BTreeMap::new(),
+            software_missing: BTreeMap::new(),
+            sampled: None,
+            functions: Vec::new(),
+            blocks: Vec::new(),
+            callers: None,
+            findings: Vec::new(),
+            notes: Vec::new(),
+            unread: Vec::new(),
+        }
+    }
+
+    /// The places of its rows, in order of appearance.
+    pub fn places(&self) -> Vec<&Place> {
+        let mut seen = HashSet::new();
+        let rows = self.nodes.iter().map(|n| &n.place).chain(self.info.iter().map(|i| &i.place));
+        rows.filter(|place| seen.insert(place.key())).collect()
+    }
+}
+
+impl Place {
+    /// The same for equal places, and hashable.
+    pub fn key(&self) -> (Option<&str>, Option<&str>, Option<(u64, u64)>) {
+        let interval = self.interval.map(|(a, b)| (a.to_bits(), b.to_bits()));
+        (self.core.as_deref(), self.scope.as_deref(), interval)
+    }
+}

@@ -1,0 +1,158 @@
+//! What a report says about the code: the hottest functions and blocks.
+
+use profile::hot::{Caller, HotBlock, HotFunction};
+use serde::{Deserialize, Serialize};
+
+/// What the samples are, and what must be known to read them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sampled {
+    /// Event, as perf names it.
+    pub event: String,
+    /// How exact the addresses are, in words.
+    pub skid: String,
+    /// Samples that count.
+    pub samples: u64,
+    /// Records lost because a ring was full.
+    pub lost: u64,
+    /// What else must be known.
+    pub notes: Vec<String>,
+}
+
+/// A hot function.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FunctionRow {
+    /// Demangled name.
+    pub name: String,
+    /// The same without parameters and return type of C++; older documents have none.
+    #[serde(default)]
+    pub short: String,
+    /// File name of its module.
+    pub module: String,
+    /// Share of the samples, 0 to 1.
+    pub share: f64,
+    /// Samples.
+    pub samples: u64,
+    /// Source file, where it is known.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+    /// Why its code cannot be shown.
+    pub gap: Option<String>,
+}
+
+/// A hot block.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockRow {
+    /// Its function.
+    pub function: String,
+    /// The same without parameters and return type of C++; older documents have none.
+    #[serde(default)]
+    pub function_short: String,
+    /// File name of its module.
+    pub module: String,
+    /// Path of its module.
+    pub path: String,
+    /// First address, as in the ELF file.
+    pub start: String,
+    /// Behind its last instruction.
+    pub end: String,
+    /// Share of the samples, 0 to 1.
+    pub share: f64,
+    /// Samples.
+    pub samples: u64,
+    /// How many loops are around it.
+    pub loop_depth: u32,
+    /// Source file of its hottest instruction.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+    /// The block by itself, where that was asked for.
+    #[serde(default)]
+    pub measured: Option<Clean>,
+    /// How often it was entered: in a run of the command, or a second of a live process.
+    #[serde(default)]
+    pub entries: Option<f64>,
+    /// Half width of what is known of `entries`, as a ratio; 0 where every entry was counted,
+    /// absent where `entries` are the least that there were.
+    #[serde(default)]
+    pub entries_error: Option<f64>,
+    /// How `entries` are known, or why they are not; absent where they were not asked for.
+    #[serde(default)]
+    pub entries_how: Option<String>,
+    /// Half width of what is known of the time and cycles of an entry, as a ratio: two standard
+    /// deviations of the number of samples, and the error of `entries`.
+    #[serde(default)]
+    pub per_entry_error: Option<f64>,
+    /// Time of the block for each entry, nanoseconds; the most it can be where `entries` are the
+    /// least.
+    #[serde(default)]
+    pub ns_per_entry: Option<f64>,
+    /// The same in core cycles, where those are known or can be estimated.
+    #[serde(default)]
+    pub cycles_per_entry: Option<f64>,
+}
+
+/// A block by itself, in the block profiler's sandbox.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Clean {
+    /// `ok`, `unstable`, `failed` or `rejected`.
+    pub status: String,
+    /// Why it is not `ok`.
+    pub reason: Option<String>,
+    /// Cycles per iteration in straight copies.
+    pub cycles: Option<f64>,
+    /// Lowest and highest.
+    pub range: Option<(f64, f64)>,
+    /// Cycles per iteration as a loop.
+    pub looped: Option<f64>,
+    /// Source of the cycles.
+    pub clock: Option<String>,
+    /// Names of the assumptions that were violated.
+    pub violated: Vec<String>,
+    /// What was left out: a call or return at its end.
+    pub without: Option<String>,
+}
+
+impl From<&HotFunction> for FunctionRow {
+    fn from(function: &HotFunction) -> Self {
+        Self {
+            name: function.name.clone(),
+            short: function.short.clone(),
+            module: function.module.clone(),
+            share: function.share,
+            samples: function.samples,
+            file: function.file.clone(),
+            line: function.line,
+            gap: function.gap.clone(),
+        }
+    }
+}
+
+impl BlockRow {
+    /// The row of a block of `function`.
+    pub fn new(block: &HotBlock, function: &HotFunction) -> Self {
+        Self {
+            function: function.name.clone(),
+            function_short: function.short.clone(),
+            module: function.module.clone(),
+            path: function.path.clone(),
+            start: format!("{:#x}", block.start),
+            end: format!("{:#x}", block.end),
+            share: block.share,
+            samples: block.samples,
+            loop_depth: block.loop_depth,
+            file: block.file.clone(),
+            line: block.line,
+            ..Self::default()
+        }
+    }
+}
+
+/// The callers of one function.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Callers {
+    /// Function asked for.
+    pub function: String,
+    /// Who calls it, by share of its samples.
+    pub callers: Vec<Caller>,
+}

@@ -1,0 +1,52 @@
+//! One row a block, for batches.
+
+use isa::deps::memory::pairs;
+use isa::deps::{Analysis, Code};
+use isa::effects::Place;
+
+/// The columns.
+pub const HEADER: &str = "hex,status,reason,instructions,register,flag,memory,may_alias,unmodelled,unknown_results,recurrence,low,high";
+
+/// The row of a block, without a line break. Without a recurrence its columns are empty.
+pub fn row(hex: &str, code: &Code, analysis: &Analysis) -> String {
+    let mut links: Vec<(usize, usize, u32, Place)> =
+        analysis.links.iter().map(|l| (l.writer, l.reader, l.delta, l.place)).collect();
+    links.sort_unstable();
+    links.dedup();
+    let flags = links.iter().filter(|(.., place)| place.is_flag()).count();
+    let mut memory: Vec<(usize, usize, u32)> =
+        analysis.memory.carried.iter().map(|c| (c.writer, c.reader, c.delta)).collect();
+    memory.sort_unstable();
+    memory.dedup();
+    let incomplete = code.effects.iter().filter(|e| e.unmodelled.is_some()).count();
+    let bound = analysis.recurrences.first();
+    let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
+    [
+        hex.to_owned(),
+        "ok".to_owned(),
+        String::new(),
+        code.instructions.len().to_string(),
+        (links.len() - flags).to_string(),
+        flags.to_string(),
+        memory.len().to_string(),
+        pairs(&analysis.memory.classes).count().to_string(),
+        incomplete.to_string(),
+        analysis.memory.opaque.len().to_string(),
+        number(bound.map(|r| r.cycles)),
+        number(bound.map(|r| r.low)),
+        number(bound.map(|r| r.high)),
+    ]
+    .join(",")
+}
+
+/// The row of a block that is no code.
+pub fn rejected(hex: &str, reason: &str) -> String {
+    let quoted = |text: &str| {
+        let text = text.replace(['\n', '\r'], " ");
+        match text.contains([',', '"']) {
+            true => format!("\"{}\"", text.replace('"', "\"\"")),
+            false => text,
+        }
+    };
+    format!("{},rejected,{},,,,,,,,,,", quoted(hex), quoted(reason))
+}

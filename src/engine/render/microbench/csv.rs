@@ -1,0 +1,82 @@
+//! Kernels as CSV rows.
+
+use crate::render::block::csv::field;
+use bench::microbench::{Cycles, Latencies, Report};
+
+/// The columns of [`row`].
+pub const HEADER: &str =
+    "multiset,instructions,cycles,low,high,ipc,loop_cycles,bound_low,bound_high,status,reason";
+/// The columns of [`latency_rows`].
+pub const LATENCY_HEADER: &str =
+    "form,input,from,output,to,cycles,low,high,least,chained,status,reason,chain";
+
+/// One row, without a line break.
+pub fn row(report: &Report) -> String {
+    let of = |cycles: &Option<Cycles>, get: fn(&Cycles) -> f64| number(cycles.as_ref().map(get));
+    let bound = report.bounded_by.as_ref();
+    [
+        field(&name(report)),
+        report.instructions.to_string(),
+        of(&report.cycles, |c| c.cycles),
+        of(&report.cycles, |c| c.low),
+        of(&report.cycles, |c| c.high),
+        number(report.ipc),
+        of(&report.looped, |c| c.cycles),
+        number(bound.map(|b| b.low)),
+        number(bound.map(|b| b.high)),
+        report.status.word().to_owned(),
+        field(report.reason.as_deref().unwrap_or_default()),
+    ]
+    .join(",")
+}
+
+/// The multiset as it is given.
+pub fn name(report: &Report) -> String {
+    let one = |f: &bench::microbench::FormCount| match f.count {
+        1 => f.form.clone(),
+        n => format!("{}*{n}", f.form),
+    };
+    report.multiset.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// One row for each pair, with a line break each.
+pub fn latency_rows(document: &Latencies) -> String {
+    let one = |l: &bench::microbench::LatencyResult| {
+        let cells = [
+            field(&document.form),
+            l.input.to_owned(),
+            field(&l.from),
+            l.output.to_owned(),
+            field(&l.to),
+            number(l.cycles),
+            number(l.low),
+            number(l.high),
+            number(l.least),
+            number(l.chained),
+            l.status.word().to_owned(),
+            field(l.reason.as_deref().unwrap_or_default()),
+            field(&l.chain),
+        ];
+        cells.join(",") + "\n"
+    };
+    document.latencies.iter().map(one).collect()
+}
+
+/// Nothing where there is no number.
+fn number(value: Option<f64>) -> String {
+    value.map_or(String::new(), |v| v.to_string())
+}
+
+/// A list of forms, with its columns.
+pub fn list_rows(listed: &[bench::microbench::Listed]) -> String {
+    let one = |l: &bench::microbench::Listed| {
+        let cells = [
+            field(&l.form),
+            field(&l.code),
+            field(&l.extensions.join(" ")),
+            field(l.reason.as_deref().unwrap_or_default()),
+        ];
+        cells.join(",") + "\n"
+    };
+    format!("form,code,extensions,reason\n{}", listed.iter().map(one).collect::<String>())
+}

@@ -1,0 +1,194 @@
+//! Hot functions and blocks, below the tree.
+
+use super::Renderer;
+use crate::documents::report_code::{BlockRow, Clean, FunctionRow};
+use std::fmt::Write as _;
+
+/// Longest name of a function that is shown whole.
+const NAME: usize = 48;
+
+impl Renderer<'_> {
+    /// The name of a function as it is shown: whole where everything is, else without parameters
+    /// and not too long.
+    fn named(&self, name: &str, without: &str) -> String {
+        match self.style.verbose {
+            true => name.to_owned(),
+            false => short(if without.is_empty() { name } else { without }),
+        }
+    }
+
+    /// Where the time goes; nothing where no samples were taken.
+    pub(super) fn code(&mut self) -> std::fmt::Result {
+        let report = self.report;
+        let Some(sampled) = &report.sampled else { return Ok(()) };
+        let title = self.paint("1", "Where the time goes");
+        let lost = match sampled.lost {
+            0 => String::new(),
+            lost => format!(", {lost} records lost"),
+        };
+        writeln!(self.out, "\n{title}: {} samples of {}{lost}", sampled.samples, sampled.event)?;
+        self.functions(&report.functions)?;
+        self.blocks(&report.blocks)?;
+        if let Some(callers) = &report.callers {
+            writeln!(self.out, "\nCallers of {}", callers.function)?;
+            for c in &callers.callers {
+                writeln!(self.out, "  {:>6}  {:>7}  {}", share(c.share), c.samples, c.name)?;
+            }
+        }
+        if sampled.samples > 0 {
+            self.paragraph("note: ", &sampled.skid)?;
+        }
+        for note in &sampled.notes {
+            self.paragraph("note: ", note)?;
+        }
+        Ok(())
+    }
+
+    fn functions(&mut self, rows: &[FunctionRow]) -> std::fmt::Result {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = rows.iter().map(|r| self.named(&r.name, &r.short)).collect();
+        let name = widest(names.iter().map(String::as_str).chain(["function"]));
+        let modules: Vec<String> = rows.iter().map(|r| short(&r.module)).collect();
+        let module = widest(modules.iter().map(String::as_str).chain(["module"]));
+        writeln!(
+            self.out,
+            "   share  samples  {:<name$}  {:<module$}  line",
+            "function", "module"
+        )?;
+        for ((row, shown), of) in rows.iter().zip(&names).zip(&modules) {
+            let place = place(row.file.as_deref(), row.line);
+            let place = row.gap.as_ref().map_or(place, |gap| format!("({gap})"));
+            let line = format!(
+                "  {:>6}  {:>7}  {shown:<name$}  {of:<module$}  {place}",
+                share(row.share),
+                row.samples
+            );
+            writeln!(self.out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn blocks(&mut self, rows: &[BlockRow]) -> std::fmt::Result {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let named = |r: &BlockRow| {
+            format!("{}..{} {}", r.start, r.end, self.named(&r.function, &r.function_short))
+        };
+        let names: Vec<String> = rows.iter().map(named).collect();
+        let name = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
+        writeln!(self.out, "\n   share  samples  {:<name$}  loops  line", "block")?;
+        for (row, block) in rows.iter().zip(&names) {
+            let place = place(row.file.as_deref(), row.line);
+            let line = format!(
+                "  {:>6}  {:>7}  {block:<name$}  {:>5}  {place}",
+                share(row.share),
+                row.samples,
+                row.loop_depth
+            );
+            writeln!(self.out, "{}", line.trim_end())?;
+            if let Some(text) = entered(row) {
+                self.paragraph("                   in the program: ", &text)?;
+            }
+            if let Some(clean) = &row.measured {
+                self.paragraph("                   by itself: ", &by_itself(clean))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How often the block is entered and what an entry costs; nothing where that was not asked for.
+fn entered(row: &BlockRow) -> Option<String> {
+    let how = row.entries_how.as_deref()?;
+    let Some(entries) = row.entries else { return Some(format!("entries {how}")) };
+    let error = match row.entries_error {
+        Some(error) if error > 0.0 && error < 5e-4 => " ± <0.1 %".to_owned(),
+        Some(error) if error > 0.0 => format!(" ± {:.1} %", 100.0 * error),
+        _ => String::new(),
+    };
+    let each_is = if row.entries_error.is_some() { "each" } else { "each at most" };
+    let mut text = format!("{entries:.0}{error} entries ({how})");
+    let cycles = row.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles"));
+    let time = row.ns_per_entry.map(|ns| format!("{ns:.2} ns"));
+    let each: Vec<String> = cycles.into_iter().chain(time).collect();
+    if !each.is_empty() {
+        let error = row.per_entry_error.map(|e| format!(" (± {:.0} %)", 100.0 * e));
+        text += &format!("; {each_is} {}{}", each.join(" = "), error.unwrap_or_default());
+    }
+    Some(text)
+}
+
+/// What the block costs by itself.
+fn by_itself(clean: &Clean) -> String {
+    let mut text = match (clean.cycles, clean.range) {
+        (Some(cycles), Some((low, high))) => {
+            let clock = clean.clock.as_deref().unwrap_or("?");
+            format!("{cycles:.2} cycles ({low:.2} to {high:.2}, {clock})")
+        }
+        _ => String::new(),
+    };
+    if let Some(looped) = clean.looped {
+        text += &format!(", as a loop {looped:.2}");
+    }
+    if clean.status != "ok" {
+        let colon = if text.is_empty() { "" } else { "; " };
+        text += &format!("{colon}{}", clean.status);
+        text += &clean.reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default();
+    }
+    if let Some(without) = &clean.without {
+        text += &format!("; without its `{without}`");
+    }
+    if !clean.violated.is_empty() {
+        text += &format!("; violated: {}", clean.violated.join(", "));
+    }
+    text
+}
+
+fn share(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn widest<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    names.map(|n| n.chars().count()).max().unwrap_or(0)
+}
+
+/// A name, cut in the middle where it is long: both ends tell C++ and Rust names apart.
+fn short(name: &str) -> String {
+    let length = name.chars().count();
+    if length <= NAME {
+        return name.to_owned();
+    }
+    let head: String = name.chars().take(NAME / 2 - 1).collect();
+    let tail: String = name.chars().skip(length - (NAME - NAME / 2 - 2)).collect();
+    format!("{head}...{tail}")
+}
+
+/// `file:line`, the file without its folders but the last.
+fn place(file: Option<&str>, line: Option<u32>) -> String {
+    let Some(file) = file else { return String::new() };
+    let mut parts = file.rsplitn(3, '/');
+    let (name, folder) = (parts.next().unwrap_or(file), parts.next());
+    let file = match folder.filter(|f| !f.is_empty()) {
+        Some(folder) => format!("{folder}/{name}"),
+        None => name.to_owned(),
+    };
+    line.map_or(file.clone(), |line| format!("{file}:{line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        let long = format!("std::{}::push", "very_long::".repeat(9));
+        let cut = short(&long);
+        assert_eq!(cut.chars().count(), NAME);
+        assert!(cut.starts_with("std::very") && cut.ends_with("::push"), "{cut}");
+        assert_eq!(place(Some("/a/b/src/main.rs"), Some(7)), "src/main.rs:7");
+        assert_eq!(place(Some("main.c"), None), "main.c");
+    }
+}

@@ -1,0 +1,104 @@
+//! The blocks of a function, for whoever wants to choose one.
+
+use super::elf::{Location, Program};
+use crate::flow;
+use serde::Serialize;
+use std::fmt::Write as _;
+use tma::Result;
+
+/// The blocks of one function. Its schema is `tdtool.blocks/1`.
+#[derive(Debug, Clone, Serialize)]
+pub struct FunctionBlocks {
+    /// `tdtool.blocks/1`.
+    pub schema: &'static str,
+    /// The function's name in the symbol table.
+    pub function: String,
+    /// In order of address, as `FUNCTION+N` counts them.
+    pub blocks: Vec<BlockLine>,
+}
+
+/// A block of a function.
+#[derive(Debug, Clone, Serialize)]
+pub struct BlockLine {
+    /// The N of `FUNCTION+N`.
+    pub number: usize,
+    /// Address of its first instruction (p_vaddr), `0x…`.
+    pub start: String,
+    /// Behind its last.
+    pub end: String,
+    /// How many it has.
+    pub instructions: usize,
+    /// How many loops are around it.
+    pub loop_depth: u32,
+    /// Its first instruction.
+    pub first: String,
+    /// Its last instruction.
+    pub last: String,
+}
+
+/// The blocks of the function of the ELF file `data` that `location` names or lies in.
+///
+/// # Errors
+/// Not an x86-64 ELF file, or no such function.
+pub fn list_blocks(data: &[u8], location: &Location) -> Result<FunctionBlocks> {
+    let program = Program::open(&data)?;
+    let function = match location {
+        Location::Range(address, _) | Location::At(address) => program.around(*address)?,
+        Location::Function(name, _) => program.function(name)?,
+    };
+    let flow = flow::flow(&program.code(&function)?, function.start, &[], &program.image);
+    let line = |(number, block): (usize, &flow::BasicBlock)| {
+        let from = flow.instructions.partition_point(|(at, _)| *at < block.start);
+        let to = flow.instructions.partition_point(|(at, _)| *at < block.end);
+        let own = flow.instructions.get(from..to).unwrap_or_default();
+        let text =
+            |one: Option<&(u64, super::Inst)>| one.map_or(String::new(), |i| i.1.text.clone());
+        BlockLine {
+            number,
+            start: format!("{:#x}", block.start),
+            end: format!("{:#x}", block.end),
+            instructions: own.len(),
+            loop_depth: block.innermost.and_then(|l| flow.loops.get(l)).map_or(0, |l| l.depth),
+            first: text(own.first()),
+            last: text(own.last()),
+        }
+    };
+    let blocks = flow.blocks.iter().enumerate().map(line).collect();
+    Ok(FunctionBlocks { schema: "tdtool.blocks/1", function: function.name, blocks })
+}
+
+impl FunctionBlocks {
+    /// For people: a line for each block; `ascii`: with those characters alone.
+    pub fn render(&self, ascii: bool) -> String {
+        let dots = if ascii { "..." } else { "…" };
+        let plural = if self.blocks.len() == 1 { "" } else { "s" };
+        let mut out = format!("{}: {} block{plural}\n", self.function, self.blocks.len());
+        let places: Vec<String> =
+            self.blocks.iter().map(|b| format!("{}..{}", b.start, b.end)).collect();
+        let wide = places.iter().map(String::len).max().unwrap_or(0).max("addresses".len());
+        let _ = writeln!(out, "     +N  {:<wide$}  instructions  loops  code", "addresses");
+        for (block, place) in self.blocks.iter().zip(&places) {
+            let number = format!("+{}", block.number);
+            let code = match block.instructions {
+                0 | 1 => block.first.clone(),
+                _ => format!("{} {dots} {}", block.first, block.last),
+            };
+            let (count, depth) = (block.instructions, block.loop_depth);
+            let _ = writeln!(out, "{number:>7}  {place:<wide$}  {count:>12}  {depth:>5}  {code}");
+        }
+        out
+    }
+
+    /// For programs: a row for each block.
+    pub fn csv(&self) -> String {
+        let mut out = "number,start,end,instructions,loop_depth,first,last\n".to_owned();
+        for b in &self.blocks {
+            let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+            let (first, last) = (quoted(&b.first), quoted(&b.last));
+            let BlockLine { number, start, end, instructions, loop_depth, .. } = b;
+            let _ =
+                writeln!(out, "{number},{start},{end},{instructions},{loop_depth},{first},{last}");
+        }
+        out
+    }
+}

@@ -1,0 +1,289 @@
+//! Bytes → instructions, with the facts about them that measuring needs.
+
+use iced_x86::{
+    Decoder, DecoderOptions, Formatter, Instruction, InstructionInfoFactory, IntelFormatter,
+    OpAccess, OpKind, Register, UsedMemory, UsedRegister,
+};
+use tma::{Error, Result};
+
+/// One instruction of a block.
+#[derive(Debug, Clone)]
+pub struct Inst {
+    /// Offset from the start of the block, in bytes.
+    pub offset: usize,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Intel syntax.
+    pub text: String,
+    /// As the decoder has it; decoded at address [`Inst::offset`].
+    pub decoded: Instruction,
+    /// Registers read or written.
+    pub registers: Vec<UsedRegister>,
+    /// Memory read or written.
+    pub memory: Vec<UsedMemory>,
+    /// Where a `[rip+displacement]` keeps its displacement, from the instruction's start.
+    pub rip_displacement: Option<usize>,
+}
+
+impl Inst {
+    /// Whether `access` includes reading; a conditional write leaves the old value visible.
+    pub fn reads(access: OpAccess) -> bool {
+        matches!(
+            access,
+            OpAccess::Read
+                | OpAccess::CondRead
+                | OpAccess::ReadWrite
+                | OpAccess::ReadCondWrite
+                | OpAccess::CondWrite
+        )
+    }
+
+    /// Whether `access` includes writing, always or sometimes.
+    pub fn writes(access: OpAccess) -> bool {
+        matches!(
+            access,
+            OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+        )
+    }
+
+    /// Whether it touches memory as data.
+    pub fn touches_memory(&self) -> bool {
+        self.memory.iter().any(|m| Self::reads(m.access()) || Self::writes(m.access()))
+    }
+
+    /// Whether it writes memory.
+    pub fn writes_memory(&self) -> bool {
+        self.memory.iter().any(|m| Self::writes(m.access()))
+    }
+
+    /// Whether it computes on the SSE/AVX floating-point unit.
+    pub fn computes_float(&self) -> bool {
+        let name = format!("{:?}", self.decoded.mnemonic()).to_lowercase();
+        let typed = ["ss", "sd", "ps", "pd", "ph", "sh"].iter().any(|suffix| {
+            name.ends_with(suffix)
+                || name.ends_with(&format!("{suffix}2dq"))
+                || name.contains(&format!("{suffix}2"))
+        });
+        typed
+            && self.registers.iter().any(|r| r.register().is_vector_register())
+            && !name.contains("mov")
+            && !name.starts_with("vbroadcast")
+            && !name.contains("shuf")
+            && !name.contains("unpck")
+    }
+}
+
+/// A decoded block: at least one instruction, all of them valid.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// All bytes.
+    pub bytes: Vec<u8>,
+    /// All instructions, in order.
+    pub instructions: Vec<Inst>,
+}
+
+impl Block {
+    /// Decodes all of `bytes` as 64-bit code.
+    ///
+    /// # Errors
+    /// No bytes, an invalid instruction, or one that is cut off by the end of the bytes: what
+    /// follows it in memory would become part of it.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
+        let mut formatter = intel();
+        let mut facts = InstructionInfoFactory::new();
+        let mut instructions = Vec::new();
+        while decoder.can_decode() {
+            let start = decoder.position();
+            let decoded = decoder.decode();
+            if decoded.is_invalid() {
+                let cause = if is_cut_off(&bytes[start..]) {
+                    "the last instruction is cut off"
+                } else {
+                    "no valid instruction in 64-bit mode"
+                };
+                return Err(Error::failed(format!("invalid code at offset {start:#x}"))
+                    .because(cause)
+                    .hint("give whole instructions of x86-64 code"));
+            }
+            let offsets = decoder.get_constant_offsets(&decoded);
+            let info = facts.info(&decoded);
+            let mut text = String::new();
+            formatter.format(&decoded, &mut text);
+            instructions.push(Inst {
+                offset: start,
+                bytes: bytes[start..decoder.position()].to_vec(),
+                text,
+                decoded,
+                registers: info.used_registers().to_vec(),
+                memory: info.used_memory().to_vec(),
+                rip_displacement: decoded
+                    .is_ip_rel_memory_operand()
+                    .then(|| offsets.displacement_offset()),
+            });
+        }
+        if instructions.is_empty() {
+            return Err(Error::failed("the block is empty"));
+        }
+        Ok(Self { bytes: bytes.to_vec(), instructions })
+    }
+
+    /// The bytes as lower-case hexadecimal digits.
+    pub fn hex(&self) -> String {
+        self.bytes.iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// The jump at its end, if it ends in one.
+    pub fn final_branch(&self) -> Option<&Inst> {
+        self.instructions
+            .last()
+            .filter(|i| i.decoded.is_jcc_short_or_near() || i.decoded.is_jmp_short_or_near())
+    }
+
+    /// General-purpose registers (64-bit names) that it reads before writing them, so that their
+    /// initial value matters. A write to part of a register counts as reading the rest.
+    pub fn inputs(&self) -> Vec<Register> {
+        let mut written = Vec::new();
+        let mut inputs = Vec::new();
+        for inst in &self.instructions {
+            for used in &inst.registers {
+                let full = used.register().full_register();
+                let partial = Inst::writes(used.access()) && used.register().size() < 4;
+                if full.is_gpr()
+                    && (Inst::reads(used.access()) || partial)
+                    && !written.contains(&full)
+                    && !inputs.contains(&full)
+                {
+                    inputs.push(full);
+                }
+            }
+            for used in &inst.registers {
+                let full = used.register().full_register();
+                if used.access() == OpAccess::Write && used.register().size() >= 4 {
+                    written.push(full);
+                }
+            }
+        }
+        inputs
+    }
+
+    /// The arithmetic flags (bits of [`iced_x86::RflagsBits`]) that it reads before it surely
+    /// wrote them: those that live from one iteration to the next.
+    pub fn flags_live_in(&self) -> u32 {
+        use iced_x86::RflagsBits as Flag;
+        let arithmetic = Flag::OF | Flag::SF | Flag::ZF | Flag::AF | Flag::CF | Flag::PF;
+        let (mut live, mut written) = (0, 0);
+        for inst in &self.instructions {
+            live |= inst.decoded.rflags_read() & !written;
+            // A count of 0 leaves the flags as they were.
+            let counted = inst.decoded.op_count() > 1
+                && (1..inst.decoded.op_count()).any(|i| {
+                    inst.decoded.op_kind(i) == OpKind::Register
+                        && inst.decoded.op_register(i) == Register::CL
+                });
+            let prefixed = inst.decoded.has_rep_prefix() || inst.decoded.has_repne_prefix();
+            let repeated = prefixed && inst.decoded.is_string_instruction();
+            if !counted && !repeated {
+                written |= inst.decoded.rflags_modified();
+            }
+        }
+        live & arithmetic
+    }
+
+    /// Whether any instruction uses a register that `wanted` accepts.
+    pub fn uses(&self, wanted: impl Fn(Register) -> bool) -> bool {
+        self.instructions.iter().flat_map(|i| &i.registers).any(|r| wanted(r.register()))
+    }
+}
+
+/// Whether more bytes would make an instruction of these.
+fn is_cut_off(bytes: &[u8]) -> bool {
+    let mut padded = bytes.to_vec();
+    padded.extend([0; 16]);
+    let decoded = Decoder::with_ip(64, &padded, 0, DecoderOptions::NONE).decode();
+    !decoded.is_invalid() && decoded.len() > bytes.len()
+}
+
+/// Intel syntax, as everywhere here.
+pub fn text(instruction: &Instruction) -> String {
+    let mut text = String::new();
+    intel().format(instruction, &mut text);
+    text
+}
+
+pub(crate) fn intel() -> IntelFormatter {
+    let mut formatter = IntelFormatter::new();
+    let options = formatter.options_mut();
+    options.set_space_after_operand_separator(false);
+    options.set_hex_prefix("0x");
+    options.set_hex_suffix("");
+    options.set_uppercase_hex(false);
+    options.set_small_hex_numbers_in_decimal(true);
+    options.set_branch_leading_zeros(false);
+    formatter
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::parse_hex;
+
+    fn block(hex: &str) -> Block {
+        Block::decode(&parse_hex(hex).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_cut_off_instruction_is_told_from_an_invalid_one() {
+        let cut = Block::decode(&[0x48, 0xb8, 1]).unwrap_err().to_string();
+        assert!(cut.contains("cut off"), "{cut}");
+        let invalid = Block::decode(&[0x06]).unwrap_err().to_string();
+        assert!(invalid.contains("no valid"), "{invalid}");
+    }
+
+    #[test]
+    fn inputs_are_what_is_read_before_it_is_written() {
+        // mov rax,[rbx]; add rcx,rax; xor edx,edx; add rdx,rcx
+        let inputs = block("488b03 4801c1 31d2 4801ca").inputs();
+        assert_eq!(inputs, [Register::RBX, Register::RCX]);
+    }
+
+    #[test]
+    fn harmful_instructions_are_refused_each_with_its_reason() {
+        // Encodings from the Intel and AMD manuals' opcode tables.
+        for (hex, word) in [
+            ("0f05", "kernel"),           // syscall
+            ("0f01d9", "hypervisor"),     // vmmcall
+            ("0f01c1", "hypervisor"),     // vmcall
+            ("cd80", "kernel"),           // int 0x80
+            ("cc", "kernel"),             // int3
+            ("9d", "trap"),               // popfq
+            ("8ee0", "segment"),          // mov fs,eax
+            ("f3480faed0", "segment"),    // wrfsbase rax
+            ("0fae2b", "state"),          // xrstor [rbx]
+            ("0fa2", "hypervisor"),       // cpuid
+            ("f4", "privileged"),         // hlt
+            ("0f01ef", "memory"),         // wrpkru
+            ("c3", "leave"),              // ret
+            ("ffe0", "indirect"),         // jmp rax
+            ("e80000000090", "leave"),    // call; nop
+            ("eb0090", "inside"),         // jmp; nop
+            ("0f0b", "invalid"),          // ud2
+            ("0f01c8", "waits"),          // monitor
+            ("ec", "device"),             // in al,dx
+            ("0fc7f0", "every run"),      // rdrand eax
+            ("0fae3b", "evicts"),         // clflush [rbx]
+            ("e2fe", "plain"),            // loop
+            ("660f8400000000", "prefix"), // jz with an operand-size prefix
+        ] {
+            let refusal = block(hex).refusal().unwrap_or_else(|| panic!("{hex} passed"));
+            assert!(refusal.reason.contains(word), "{hex}: {}", refusal.reason);
+        }
+    }
+
+    #[test]
+    fn ordinary_code_and_a_final_jump_pass() {
+        for hex in ["4801d8", "f30f58c1", "660f1f440000", "4839cf72f8", "9c58", "f3aa", "d9e8"] {
+            assert_eq!(block(hex).refusal(), None, "{hex}");
+        }
+    }
+}

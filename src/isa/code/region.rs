@@ -1,0 +1,184 @@
+//! Stretches of code that an input marks, and cutting them out of object files.
+//!
+//! An object file is not linked: what it names elsewhere has no address yet. Each such section or
+//! symbol gets one made up here, so that different variables stay apart.
+
+use super::hex::LONGEST;
+use object::elf::RelocationType;
+use object::{
+    Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget, Section,
+    SectionIndex,
+};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use tma::error::nearest;
+use tma::{Error, Result};
+
+/// A stretch of code that an input marks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    /// Its name, where the input gives one.
+    pub name: Option<String>,
+    /// Its code.
+    pub bytes: Vec<u8>,
+}
+
+impl Region {
+    /// The one called `name`, or the one of that number, from 0.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn choose(all: Vec<Self>, name: &str) -> Result<Self> {
+        let named = all.iter().position(|r| r.name.as_deref() == Some(name));
+        let numbered = || name.parse().ok().filter(|n: &usize| *n < all.len());
+        if let Some(index) = named.or_else(numbered) {
+            return all.into_iter().nth(index).ok_or_else(|| Error::failed("no region"));
+        }
+        let names: Vec<&str> = all.iter().filter_map(|r| r.name.as_deref()).collect();
+        let error = Error::usage(format!("no region `{name}`"))
+            .because(format!("the input has {} regions, counted from 0", all.len()));
+        Err(match (nearest(name, names.iter().copied()), names.is_empty()) {
+            (Some(near), _) => error.hint(format!("did you mean `{near}`?")),
+            (None, false) => error.hint(format!("their names: {}", names.join(", "))),
+            (None, true) => error.hint("none of them has a name: give a number"),
+        })
+    }
+}
+
+/// First made-up address, above what may be mapped at the least.
+const FIRST: i64 = 0x1000_0000;
+/// Distance between them: sixteen stay apart under the sandbox's window for `[rip+x]`.
+const APART: i64 = 0x1_0000;
+
+/// Made-up addresses: one for each section, and for each symbol of no section.
+#[derive(Default)]
+pub(super) struct Places(BTreeMap<(bool, usize), i64>);
+
+impl Places {
+    fn of(&mut self, key: (bool, usize)) -> i64 {
+        let next = self.0.len() as i64 + 1;
+        *self.0.entry(key).or_insert(next)
+    }
+
+    /// Ordinal and address of what a relocation names.
+    fn target(&mut self, file: &object::File<'_>, target: RelocationTarget) -> Option<(i64, i64)> {
+        let section = |places: &mut Self, index: SectionIndex| places.of((true, index.0));
+        let (ordinal, within) = match target {
+            RelocationTarget::Section(index) => (section(self, index), 0),
+            RelocationTarget::Symbol(index) => {
+                let symbol = file.symbol_by_index(index).ok()?;
+                match symbol.section_index() {
+                    Some(home) => (section(self, home), symbol.address() as i64),
+                    None => (self.of((false, index.0)), 0),
+                }
+            }
+            _ => return None,
+        };
+        Some((ordinal, FIRST + ordinal * APART + within))
+    }
+}
+
+/// The bytes `start..end` of `section` (offsets), with made-up addresses in place of the missing.
+/// They mean these addresses where the first byte is at 0.
+pub fn cut(
+    file: &object::File<'_>,
+    section: &Section<'_, '_>,
+    start: usize,
+    end: usize,
+) -> Result<Vec<u8>> {
+    cut_among(file, section, start..end, 0, &mut Places::default())
+}
+
+/// The same where the first byte is at `home`, and one of several pieces that mean the same
+/// `places`.
+pub(super) fn cut_among(
+    file: &object::File<'_>,
+    section: &Section<'_, '_>,
+    Range { start, end }: Range<usize>,
+    home: i64,
+    places: &mut Places,
+) -> Result<Vec<u8>> {
+    let failed =
+        |cause: String| Error::failed("cannot take the region from the code").because(cause);
+    if end.saturating_sub(start) > LONGEST {
+        return Err(failed(format!("it has {} bytes; at most {LONGEST} are taken", end - start)));
+    }
+    let data = section.data().map_err(|e| failed(e.to_string()))?;
+    let mut bytes = match data.get(start..end) {
+        Some([]) | None => return Err(failed("it is empty".to_owned())),
+        Some(bytes) => bytes.to_vec(),
+    };
+    for (offset, relocation) in section.relocations() {
+        let Some(offset) = usize::try_from(offset).ok().filter(|o| (start..end).contains(o)) else {
+            continue;
+        };
+        let at = offset - start;
+        let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+        let (ordinal, address) = places
+            .target(file, relocation.target())
+            .ok_or_else(|| failed("a broken relocation".to_owned()))?;
+        let sum = address.wrapping_add(relocation.addend());
+        let value = match Kind::of(r_type) {
+            Some(Kind::Absolute | Kind::Wide) => sum,
+            Some(Kind::Relative) => sum.wrapping_sub(home.wrapping_add(at as i64)),
+            Some(Kind::Thread) => (ordinal * 64).wrapping_add(relocation.addend()),
+            None => {
+                return Err(failed(format!(
+                    "it holds a relocation of type {} of which nothing is known",
+                    r_type.0
+                )));
+            }
+        };
+        let size = if Kind::of(r_type) == Some(Kind::Wide) { 8 } else { 4 };
+        match bytes.get_mut(at..at + size) {
+            Some(place) => place.copy_from_slice(&value.to_le_bytes()[..size]),
+            None => return Err(failed("an address is cut off by its end".to_owned())),
+        }
+    }
+    Ok(bytes)
+}
+
+/// How an address is written into code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// 32 bits, as it is.
+    Absolute,
+    /// 64 bits, as it is.
+    Wide,
+    /// 32 bits, from the place itself.
+    Relative,
+    /// 32 bits, from the thread's own area.
+    Thread,
+}
+
+impl Kind {
+    /// The kinds that code uses, by their numbers in the x86-64 ABI (table 4.9).
+    fn of(number: RelocationType) -> Option<Self> {
+        Some(match number.0 {
+            10 | 11 => Self::Absolute,
+            1 => Self::Wide,
+            // PC32, PLT32, GOTPCREL, TLSGD, TLSLD, GOTTPOFF, GOTPCRELX with and without REX
+            2 | 4 | 9 | 19 | 20 | 22 | 41 | 42 => Self::Relative,
+            21 | 23 => Self::Thread,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_is_chosen_by_name_or_number() {
+        let region =
+            |name: Option<&str>, byte| Region { name: name.map(str::to_owned), bytes: vec![byte] };
+        let all = vec![region(None, 1), region(Some("inner"), 2), region(Some("0"), 3)];
+        let chosen = |name: &str| Region::choose(all.clone(), name).map(|r| r.bytes[0]);
+        assert_eq!(chosen("inner").unwrap(), 2);
+        assert_eq!(chosen("0").unwrap(), 3, "a name comes before a number");
+        assert_eq!(chosen("2").unwrap(), 3);
+        assert!(chosen("inne").unwrap_err().remedy().unwrap().contains("`inner`"));
+        assert!(chosen("3").is_err());
+    }
+}

@@ -1,0 +1,122 @@
+use super::*;
+use iced_x86::{Decoder, DecoderOptions};
+
+fn latency(uarch: &str, hex: &str, input: Input) -> Latency {
+    let bytes = crate::code::parse_hex(hex).unwrap();
+    let instruction = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
+    let effects = Effects::of(&instruction, Some(uarch));
+    Latencies::of(Some(uarch)).between(&instruction, &effects, input, Output::Register)
+}
+
+/// uops.info and InstLatx64, with which measurements on a Zen 3 agree.
+#[test]
+fn zen_3_has_its_known_latencies_with_a_source() {
+    let known = [
+        ("4801d8", 1.0, 1.0),       // add rax,rbx
+        ("480fafc3", 3.0, 3.0),     // imul rax,rbx
+        ("c4e2f5b8c2", 4.0, 4.0),   // vfmadd231pd ymm0,ymm1,ymm2
+        ("c5f558c2", 3.0, 3.0),     // vaddpd ymm0,ymm1,ymm2
+        ("c5f559c2", 3.0, 3.0),     // vmulpd ymm0,ymm1,ymm2
+        ("c5f55ec2", 13.0, 13.0),   // vdivpd ymm0,ymm1,ymm2
+        ("f3480fb8c3", 1.0, 1.0),   // popcnt rax,rbx
+        ("c4e2e3f5c1", 3.0, 3.0),   // pdep rax,rbx,rcx
+        ("488d0498", 1.0, 1.0),     // lea rax,[rax+rbx*4]
+        ("488d449808", 2.0, 2.0),   // lea rax,[rax+rbx*4+8]
+        ("480fa4d803", 2.0, 2.0),   // shld rax,rbx,3
+        ("48f7f3", 7.0, 20.0),      // div rbx
+        ("660f38dcc1", 4.0, 4.0),   // aesenc xmm0,xmm1
+        ("f2480f38f1c3", 3.0, 3.0), // crc32 rax,rbx
+        ("f3480fbcc3", 2.0, 2.0),   // tzcnt rax,rbx
+        ("f3480fbdc3", 1.0, 1.0),   // lzcnt rax,rbx
+        ("480fbcc3", 3.0, 3.0),     // bsf rax,rbx
+        ("480f44c3", 1.0, 1.0),     // cmove rax,rbx
+    ];
+    for (hex, low, high) in known {
+        let found = latency("zen3", hex, Input::Register);
+        assert_eq!((found.low, found.high), (low, high), "{hex}");
+        assert!(matches!(found.source, Source::Table(_)), "{hex}");
+    }
+    assert_eq!(latency("zen3", "488b00", Input::Address).low, 4.0); // mov rax,[rax]
+    assert_eq!(latency("zen3", "488b0418", Input::Address).low, 5.0); // mov rax,[rax+rbx]
+}
+
+/// A gather takes 14 cycles and more from its indices; what a mask leaves of the destination it only
+/// merges: 25.0 cycles with eight `vpermd` of 3 cycles on Emerald Rapids.
+#[test]
+fn what_a_gather_keeps_is_merged_behind_its_loads() {
+    let gather = "c4e26d90048f"; // vpgatherdd ymm0,[rdi+ymm1*4],ymm2
+    let kept = latency("emr", gather, Input::Kept);
+    assert_eq!((kept.low, kept.high), (1.0, 3.0));
+    assert!(latency("emr", gather, Input::Register).low >= 8.0);
+}
+
+#[test]
+fn shipped_tables_are_sound() {
+    for (_, text) in events::LATENCIES {
+        assert_eq!(shipped::parse(text).err(), None, "{}", text.lines().next().unwrap());
+    }
+    for uarch in ["zen3", "emr", "spr", "adl", "gnr"] {
+        assert!(shipped::table(uarch).is_some(), "{uarch}");
+    }
+}
+
+#[test]
+fn a_calibration_survives_its_file_and_goes_before_the_table() {
+    let form = Form::parse("Imul_r64_rm64_reg").unwrap();
+    let mut calibration = Calibration::default();
+    calibration.machine.uarch = "emr".into();
+    let value = Value { cycles: 3.25, spread: 0.01 };
+    calibration.values.insert((form, Input::Register, Output::Register), value);
+    calibration.forwarding.insert(Forward::Stack, value);
+    let folder = tempfile::tempdir().unwrap();
+    let path = Calibration::place(folder.path(), "emr");
+    calibration.save(&path).unwrap();
+    let read = Calibration::load(&path).unwrap();
+    assert_eq!(read, calibration);
+    let latencies = Latencies::of(Some("emr")).with(read);
+    assert_eq!(latencies.forwarding(Forward::Stack).source, Source::Measured);
+    assert!(Form::parse("Imul_r64_rm64").is_none());
+}
+
+/// Ranges, what is quicker behind its own kind, and addresses with an index come back from the file as
+/// they went in, and count where they hold alone.
+#[test]
+fn a_calibration_tells_ranges_kinds_and_addresses_apart() {
+    let mut calibration = Calibration::default();
+    calibration.machine.uarch = "emr".into();
+    let mut put = |name: &str, input, cycles, least: Option<f64>, chained: Option<f64>| {
+        let form = Form::parse(name).unwrap();
+        assert_eq!(form.to_string(), name);
+        let key = (form, input, Output::Register);
+        calibration.values.insert(key, Value { cycles, spread: 0.0 });
+        calibration.least.extend(least.map(|least| (key, least)));
+        calibration.chained.extend(chained.map(|chained| (form, chained)));
+    };
+    put("Div_rm64_reg", Input::Register, 18.0, Some(10.0), None);
+    put("VEX_Vaddpd_xmm_xmm_xmmm128_reg", Input::Register, 3.25, None, Some(2.25));
+    put("Mov_r64_rm64_mem", Input::Address, 4.75, None, None);
+    put("Lea_r64_m+bis", Input::Register, 2.25, None, None);
+    put("Add_rm64_imm8_reg", Input::Register, 0.0, None, None);
+    let folder = tempfile::tempdir().unwrap();
+    let path = Calibration::place(folder.path(), "emr");
+    calibration.save(&path).unwrap();
+    assert_eq!(Calibration::load(&path).unwrap(), calibration);
+    let latencies = Latencies::of(Some("emr")).with(calibration);
+    let found = |hex: &str, input| {
+        let bytes = crate::code::parse_hex(hex).unwrap();
+        let instruction = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
+        let effects = Effects::of(&instruction, Some("emr"));
+        latencies.between(&instruction, &effects, input, Output::Register)
+    };
+    let measured = |hex: &str, input| {
+        let found = found(hex, input);
+        (found.source == Source::Measured).then_some((found.low, found.high))
+    };
+    assert_eq!(measured("48f7f3", Input::Register), Some((10.0, 18.0))); // div rbx
+    assert_eq!(measured("c5f158c2", Input::Register), Some((3.25, 3.25))); // vaddpd xmm0,xmm1,xmm2
+    assert_eq!(measured("488b00", Input::Address), Some((4.75, 4.75))); // mov rax,[rax]
+    assert_eq!(measured("488b0418", Input::Address), None); // mov rax,[rax+rbx]
+    assert_eq!(measured("488d0498", Input::Register), Some((2.25, 2.25))); // lea rax,[rax+rbx*4]
+    assert_eq!(measured("488d449808", Input::Register), None); // lea rax,[rax+rbx*4+8]
+    assert_eq!(measured("4883c008", Input::Register), Some((0.0, 0.0))); // add rax,8
+}

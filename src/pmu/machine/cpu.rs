@@ -1,0 +1,46 @@
+//! Processor identity, from `/proc/cpuinfo` (the kernel's reading of CPUID).
+
+use super::Root;
+use tma::Cpu;
+
+/// Reads the first processor of `/proc/cpuinfo`.
+pub fn read_cpu(root: &Root) -> Cpu {
+    let mut cpu = Cpu::default();
+    let text = root.text("proc/cpuinfo").unwrap_or_default();
+    for line in text.lines().take_while(|l| !l.trim().is_empty()) {
+        let Some((key, value)) = line.split_once(':') else { continue };
+        let value = value.trim();
+        let number = || value.parse().unwrap_or(0);
+        match key.trim() {
+            "vendor_id" => cpu.vendor = value.to_owned(),
+            "cpu family" => cpu.family = number(),
+            "model" => cpu.model = number(),
+            "stepping" => cpu.stepping = number(),
+            "model name" => cpu.name = value.to_owned(),
+            "flags" => cpu.flags = value.split_whitespace().map(str::to_owned).collect(),
+            _ => {}
+        }
+    }
+    cpu
+}
+
+/// The frequency of the time stamp counter from CPUID leaf 0x15 (or 0x16 where the crystal is
+/// not given; Intel SDM vol. 3, "Time-Stamp Counter"), or from the hypervisor's timing leaf
+/// 0x40000010; `None` where the processor tells none of them.
+pub fn tsc_hz_from_cpuid() -> Option<f64> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let id = raw_cpuid::CpuId::new();
+        if let Some(hz) = id.get_tsc_info().and_then(|t| t.tsc_frequency()) {
+            return Some(hz as f64);
+        }
+        if let Some(khz) = id.get_hypervisor_info().and_then(|h| h.tsc_frequency()) {
+            return Some(f64::from(khz) * 1e3);
+        }
+        let intel = id.get_vendor_info().is_some_and(|v| v.as_str() == "GenuineIntel");
+        let base = id.get_processor_frequency_info().map(|f| f.processor_base_frequency());
+        base.filter(|mhz| intel && *mhz > 0).map(|mhz| f64::from(mhz) * 1e6)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    None
+}

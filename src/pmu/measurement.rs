@@ -1,0 +1,236 @@
+//! What to count and on whom ([`Request`]), and what comes of it ([`Measurement`]).
+
+use crate::machine::Machine;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use tma::counts::Counts;
+use tma::quantity::{Measured, Missing};
+use tma::tables::{EventId, Table};
+
+/// Whom to count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The request's command and, unless told otherwise, its children.
+    Command,
+    /// A running process with all its threads, and the children it starts from now on.
+    Process(i32),
+    /// One running thread.
+    Thread(i32),
+    /// Every online CPU.
+    System,
+    /// These CPUs.
+    Cpus(Vec<u32>),
+    /// The processes of a control group: a folder, absolute or below the cgroup mount.
+    Cgroup(PathBuf),
+}
+
+impl Target {
+    /// Whether whole CPUs are counted (each with its own counters), not tasks.
+    pub fn is_by_cpu(&self) -> bool {
+        matches!(self, Target::System | Target::Cpus(_) | Target::Cgroup(_))
+    }
+}
+
+/// How counts are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Aggregate {
+    /// One set of counts.
+    #[default]
+    All,
+    /// One for each CPU where whole CPUs are counted (`cpu3`), else for each thread (`tid 4711`).
+    Thread,
+    /// One for each physical core; whole CPUs only.
+    Core,
+    /// One for each socket; whole CPUs only.
+    Socket,
+}
+
+/// A program to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Command {
+    /// Program and arguments; the program is looked up in `PATH`.
+    pub argv: Vec<OsString>,
+    /// Send its standard output to standard error (ours carries JSON or CSV).
+    pub stdout_to_stderr: bool,
+}
+
+/// What to count on one kind of core.
+#[derive(Debug, Clone)]
+pub struct CorePlan<'a> {
+    /// The table the event ids belong to.
+    pub table: &'a Table,
+    /// The groups, most important first.
+    pub groups: &'a [Vec<EventId>],
+    /// Name of the PMU that counts them ([`crate::machine::TableMatch::pmu`]); `None`: there is
+    /// none, and every group is missing for that reason.
+    pub pmu: Option<String>,
+}
+
+/// A measurement to make.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The machine it is made on.
+    pub machine: &'a Machine,
+    /// What to count, for each kind of core.
+    pub cores: Vec<CorePlan<'a>>,
+    /// Whom to count.
+    pub target: Target,
+    /// The program to run; required by [`Target::Command`], and what limits the time of others.
+    pub command: Option<Command>,
+    /// How counts are put together.
+    pub aggregate: Aggregate,
+    /// Count children and new threads as well.
+    pub inherit: bool,
+    /// Never count kernel mode.
+    pub user_only: bool,
+    /// Rotate groups on the counters; otherwise the command runs once for each group.
+    pub multiplex: bool,
+    /// How often to repeat all of it (at least 1); only with a command.
+    pub repeats: u32,
+    /// Time to let pass before counting starts.
+    pub delay: Duration,
+    /// Time after which counting ends, if the target does not end before.
+    pub duration: Option<Duration>,
+    /// Length of an interval for the stream of [`Interval`]s.
+    pub interval: Option<Duration>,
+}
+
+impl<'a> Request<'a> {
+    /// A request with the ordinary settings: children counted, groups rotated, one run.
+    pub fn new(machine: &'a Machine, cores: Vec<CorePlan<'a>>, target: Target) -> Self {
+        Self {
+            machine,
+            cores,
+            target,
+            command: None,
+            aggregate: Aggregate::All,
+            inherit: true,
+            user_only: false,
+            multiplex: true,
+            repeats: 1,
+            delay: Duration::ZERO,
+            duration: None,
+            interval: None,
+        }
+    }
+
+    /// How often the command will run.
+    pub fn runs(&self) -> u32 {
+        let groups: usize = self.cores.iter().map(|c| c.groups.len()).sum();
+        let each = if self.multiplex { 1 } else { groups.max(1) };
+        self.repeats.max(1).saturating_mul(u32::try_from(each).unwrap_or(u32::MAX))
+    }
+}
+
+/// What the kernel counts on every machine, PMU or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Software {
+    /// Wall time from the first to the last moment counted.
+    pub wall: Duration,
+    /// CPU time in seconds. Of whole CPUs the time they did not idle, as /proc/stat tells it in
+    /// steps of 10 ms for each.
+    pub task_clock: Measured,
+    /// Half width of its 95 % interval in seconds, where it is not exact.
+    pub task_clock_error: Option<f64>,
+    /// Times another task took the CPU.
+    pub context_switches: Measured,
+    /// Times a task went on on another CPU.
+    pub migrations: Measured,
+    /// Page faults, minor and major.
+    pub page_faults: Measured,
+    /// Page faults that waited for a device.
+    pub major_faults: Measured,
+}
+
+impl Software {
+    /// Nothing counted yet, for this reason.
+    pub fn missing(why: &Missing) -> Self {
+        let none = || Err(why.clone());
+        Self {
+            wall: Duration::ZERO,
+            task_clock: none(),
+            task_clock_error: None,
+            context_switches: none(),
+            migrations: none(),
+            page_faults: none(),
+            major_faults: none(),
+        }
+    }
+
+    /// CPU seconds per second of wall time.
+    pub fn cpus_used(&self) -> Measured {
+        let wall = self.wall.as_secs_f64();
+        if wall <= 0.0 {
+            return Err(Missing::Undefined("no time passed".into()));
+        }
+        self.task_clock.clone().map(|t| t / wall)
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// With this status.
+    Status(i32),
+    /// Killed by this signal.
+    Signal(i32),
+}
+
+impl Exit {
+    /// As a shell tells it: the status, or 128 + the signal.
+    pub fn code(self) -> i32 {
+        match self {
+            Exit::Status(status) => status,
+            Exit::Signal(signal) => 128 + signal,
+        }
+    }
+}
+
+/// One interval of a running measurement.
+#[derive(Debug, Clone)]
+pub struct Interval {
+    /// Which run of the command, from 0.
+    pub run: u32,
+    /// Begin and end since counting started.
+    pub span: (Duration, Duration),
+    /// Counts of the interval, as in [`Measurement::counts`].
+    pub counts: Vec<Counts>,
+    /// Software counts of the interval.
+    pub software: Software,
+}
+
+/// What the collector tells while it works.
+#[derive(Debug, Clone)]
+pub enum Progress {
+    /// An interval is complete.
+    Interval(Box<Interval>),
+    /// A signal ended (or will end) the measurement; the command has it and is waited for.
+    Interrupted {
+        /// The signal's number.
+        signal: i32,
+    },
+}
+
+/// A finished measurement.
+#[derive(Debug, Clone)]
+pub struct Measurement {
+    /// Counts for each kind of core and scope, over all runs.
+    pub counts: Vec<Counts>,
+    /// With several repeats, the same for each of them.
+    pub repeats: Vec<Vec<Counts>>,
+    /// Software counts: the mean of all runs of the command.
+    pub software: Software,
+    /// The same for every run.
+    pub runs: Vec<Software>,
+    /// How the command ended: the first run that did not end well, else the last.
+    pub exit: Option<Exit>,
+    /// The signal that ended the measurement early.
+    pub interrupted: Option<i32>,
+    /// Whether kernel mode could not be counted (or was not to be).
+    pub user_only: bool,
+    /// CPU time spent on each kind of core of a hybrid, by table name, where tasks were counted.
+    pub core_time: Vec<(String, Duration)>,
+    /// Facts that a report must state, each once.
+    pub notes: Vec<String>,
+}

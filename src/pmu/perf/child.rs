@@ -1,0 +1,291 @@
+//! Starts a command in two steps: forked and waiting, so that its events can be opened, then exec.
+//!
+//! Failure of exec comes back through a pipe that a successful exec closes, so "not found" and
+//! "not executable" are told as what they are and never as exit status 127 of a child.
+
+use super::signals::ENDING;
+use crate::kernel::Usage;
+use crate::{Command, Exit};
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction};
+use nix::unistd::pipe2;
+use std::ffi::{CString, OsString};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use tma::error::{Error, ErrorKind, Result};
+
+/// A child process: waiting, running or ended.
+pub struct Child {
+    /// Its process id.
+    pub pid: i32,
+    /// Becomes readable when it ends; `None` before Linux 5.3.
+    pub pidfd: Option<OwnedFd>,
+    go: Option<OwnedFd>,
+    failure: OwnedFd,
+    name: OsString,
+    ended: Option<Ending>,
+    /// What we did with SIGCHLD before.
+    sigchld: Option<SigAction>,
+}
+
+/// How a child ended and what it used; `None` where somebody else has waited for it.
+type Ending = Option<(Exit, Usage)>;
+
+impl Child {
+    /// Forks; the child waits for [`Child::start`].
+    pub fn prepare(command: &Command) -> Result<Self> {
+        let name = command.argv.first().cloned().unwrap_or_default();
+        let failed =
+            |e: Errno| Error::failed(format!("cannot start {}", name.display())).because(e.desc());
+        let (wait, go) = pipe2(OFlag::O_CLOEXEC).map_err(failed)?;
+        let (failure, report) = pipe2(OFlag::O_CLOEXEC).map_err(failed)?;
+        let argv: std::result::Result<Vec<CString>, _> =
+            command.argv.iter().map(|a| CString::new(a.as_bytes())).collect();
+        let argv =
+            argv.map_err(|_| Error::usage("an argument of the command contains a zero byte"))?;
+        let mut pointers: Vec<*const libc::c_char> = argv.iter().map(|a| a.as_ptr()).collect();
+        pointers.push(std::ptr::null());
+        let sigchld = default_sigchld();
+        // Until its exec the child has our handlers and their pipe: signals wait for the exec.
+        let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(failed)?;
+        let plan = Plan {
+            argv: &pointers,
+            wait: wait.as_raw_fd(),
+            go: go.as_raw_fd(),
+            report: report.as_raw_fd(),
+            stdout_to_stderr: command.stdout_to_stderr,
+            ignore_sigchld: sigchld.as_ref().is_some_and(is_ignored),
+            mask: *mask.as_ref(),
+        };
+        // SAFETY: the child calls async-signal-safe functions only (see `become_command`) and
+        // never returns; everything it reads was made before the fork.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            become_command(&plan);
+        }
+        let forked = Errno::result(pid);
+        let _ = mask.thread_set_mask();
+        forked.map_err(failed)?;
+        let pidfd = pidfd(pid);
+        Ok(Self { pid, pidfd, go: Some(go), failure, name, ended: None, sigchld })
+    }
+
+    /// Lets the child exec and waits until it has, or has failed to.
+    pub fn start(&mut self) -> Result<()> {
+        let name = self.name.clone();
+        let failed =
+            |e: Errno| Error::failed(format!("cannot start {}", name.display())).because(e.desc());
+        let go = self.go.take();
+        if let Some(go) = &go {
+            nix::unistd::write(go, b"g").map_err(failed)?;
+        }
+        let mut errno = [0; 4];
+        let read = loop {
+            match nix::unistd::read(&self.failure, &mut errno) {
+                Err(Errno::EINTR) => {}
+                other => break other.map_err(failed)?,
+            }
+        };
+        if read == 0 {
+            return Ok(());
+        }
+        self.reap();
+        let errno = Errno::from_raw(i32::from_ne_bytes(errno));
+        let kind = match errno {
+            Errno::ENOENT => ErrorKind::CommandNotFound,
+            _ => ErrorKind::CommandNotExecutable,
+        };
+        let error = match errno {
+            Errno::ENOENT => failed(errno).hint(if name.as_bytes().contains(&b'/') {
+                "check the path, and the interpreter named in the first line of a script"
+            } else {
+                "no such program in PATH; give its path, as in ./program"
+            }),
+            // execvp(3): some folder of PATH cannot be searched, and no other has it.
+            Errno::EACCES if !name.as_bytes().contains(&b'/') => failed(errno)
+                .because("no program of this name that may be run is in PATH")
+                .hint("give its path, as in ./program; some folders of PATH cannot be searched"),
+            Errno::EACCES => failed(errno).hint("chmod +x makes a file executable"),
+            Errno::ENOEXEC => failed(errno).hint("a script needs a first line such as #!/bin/sh"),
+            other => failed(other),
+        };
+        Err(error.of_kind(kind))
+    }
+
+    /// Waits for the end. `None`: how it ended is not to be known.
+    pub fn reap(&mut self) -> Ending {
+        if let Some(ended) = self.ended {
+            return ended;
+        }
+        let mut status = 0;
+        // SAFETY: an all-zero rusage is a valid value for the kernel to overwrite.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        let ended = loop {
+            // SAFETY: both pointers are valid for the call.
+            let got = unsafe { libc::wait4(self.pid, &mut status, 0, &mut usage) };
+            if got == self.pid && libc::WIFSTOPPED(status) {
+                // One that is traced.
+                continue;
+            }
+            if got == self.pid {
+                break Some((exit(status), used(&usage)));
+            }
+            if Errno::last() != Errno::EINTR {
+                // Somebody else has waited for it.
+                break None;
+            }
+        };
+        self.ended = Some(ended);
+        ended
+    }
+
+    /// Whether it has ended, without waiting.
+    pub fn has_ended(&self) -> bool {
+        if self.ended.is_some() {
+            return true;
+        }
+        // SAFETY: an all-zero siginfo is a valid value for the kernel to overwrite.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: the pointer is valid for the call; WNOWAIT leaves the child to be reaped.
+        let got = unsafe { libc::waitid(libc::P_PID, self.pid as libc::id_t, &mut info, options) };
+        // SAFETY: waitid filled it, or left it zero.
+        let told = unsafe { info.si_pid() } == self.pid;
+        // Of a child that is traced, stops are told whether asked for or not.
+        let ended = [libc::CLD_EXITED, libc::CLD_KILLED, libc::CLD_DUMPED];
+        got != 0 || (told && ended.contains(&info.si_code))
+    }
+}
+
+impl Drop for Child {
+    /// A child that was never started is let go; it sees the closed pipe and leaves.
+    fn drop(&mut self) {
+        if self.go.take().is_some() {
+            self.reap();
+        }
+        if let Some(old) = &self.sigchld {
+            // SAFETY: puts back what was there.
+            let _ = unsafe { sigaction(Signal::SIGCHLD, old) };
+        }
+    }
+}
+
+/// Children of a process that ignores SIGCHLD leave no exit status behind (wait4(2), notes): takes
+/// the default. `Some`: what was there and must be put back.
+fn default_sigchld() -> Option<SigAction> {
+    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    // SAFETY: the default action runs none of our code.
+    let old = unsafe { sigaction(Signal::SIGCHLD, &default) }.ok()?;
+    let lost = is_ignored(&old) || old.flags().contains(SaFlags::SA_NOCLDWAIT);
+    if !lost {
+        // SAFETY: puts back what was there.
+        let _ = unsafe { sigaction(Signal::SIGCHLD, &old) };
+    }
+    lost.then_some(old)
+}
+
+fn is_ignored(action: &SigAction) -> bool {
+    matches!(action.handler(), SigHandler::SigIgn)
+}
+
+/// What the child needs, all of it made before the fork.
+struct Plan<'a> {
+    argv: &'a [*const libc::c_char],
+    wait: RawFd,
+    go: RawFd,
+    report: RawFd,
+    stdout_to_stderr: bool,
+    /// We were started with SIGCHLD ignored, so the command is, too.
+    ignore_sigchld: bool,
+    /// Signals blocked before the fork.
+    mask: libc::sigset_t,
+}
+
+/// The child's side, between fork and exec.
+fn become_command(plan: &Plan<'_>) -> ! {
+    // SAFETY: only async-signal-safe calls on memory made before the fork. execvp allocates
+    // nothing in glibc and musl. Signal dispositions that Rust or we changed are put back, as
+    // exec keeps ignored signals ignored and the mask as it is.
+    unsafe {
+        libc::close(plan.go);
+        let mut byte = 0u8;
+        loop {
+            let got = libc::read(plan.wait, (&raw mut byte).cast(), 1);
+            if got == 1 {
+                break;
+            }
+            if got == 0 || *libc::__errno_location() != libc::EINTR {
+                libc::_exit(127);
+            }
+        }
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        if plan.ignore_sigchld {
+            libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        }
+        // As exec would do, but before a signal that has waited for us can reach our handlers.
+        for signal in ENDING {
+            let mut now: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal as libc::c_int, std::ptr::null(), &mut now);
+            if now.sa_sigaction != libc::SIG_IGN {
+                libc::signal(signal as libc::c_int, libc::SIG_DFL);
+            }
+        }
+        libc::sigprocmask(libc::SIG_SETMASK, &plan.mask, std::ptr::null_mut());
+        if plan.stdout_to_stderr {
+            libc::dup2(2, 1);
+        }
+        libc::execvp(plan.argv[0], plan.argv.as_ptr());
+        let errno = *libc::__errno_location();
+        libc::write(plan.report, (&raw const errno).cast(), size_of::<libc::c_int>());
+        libc::_exit(if errno == libc::ENOENT { 127 } else { 126 })
+    }
+}
+
+/// A descriptor that becomes readable when `pid` ends.
+pub fn pidfd(pid: i32) -> Option<OwnedFd> {
+    // SAFETY: pidfd_open takes numbers only.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+fn exit(status: libc::c_int) -> Exit {
+    if libc::WIFSIGNALED(status) {
+        Exit::Signal(libc::WTERMSIG(status))
+    } else {
+        Exit::Status(libc::WEXITSTATUS(status))
+    }
+}
+
+fn used(usage: &libc::rusage) -> Usage {
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 * 1e-6;
+    let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+    Usage {
+        cpu_seconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        context_switches: count(usage.ru_nvcsw) + count(usage.ru_nivcsw),
+        page_faults: count(usage.ru_minflt) + count(usage.ru_majflt),
+        major_faults: count(usage.ru_majflt),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::signals::Signals;
+    use super::*;
+    use nix::sys::signal::kill;
+    use nix::unistd::Pid;
+
+    #[test]
+    fn a_signal_before_exec_is_the_commands_and_not_ours() {
+        let signals = Signals::catch().expect("signals");
+        let argv = ["sleep", "60"].map(OsString::from).to_vec();
+        let command = Command { argv, stdout_to_stderr: false };
+        let mut child = Child::prepare(&command).expect("forked");
+        // Not SIGINT: jobs in the background of a script ignore it, and so do their commands.
+        kill(Pid::from_raw(child.pid), Signal::SIGTERM).expect("sent");
+        child.start().expect("started");
+        assert_eq!(child.reap().map(|(exit, _)| exit), Some(Exit::Signal(libc::SIGTERM)));
+        assert_eq!(signals.next(), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! Several runs of a command put together into one measurement.
+
+use super::run::RunResult;
+use crate::{Exit, Measurement, Request, Software};
+use std::time::Duration;
+use tma::counts::{Counts, GroupCounts};
+use tma::quantity::{Measured, Missing};
+use tma::tables::Const;
+
+/// Puts `repeats` (each: one result for each part of the plan) together.
+pub fn measurement(request: &Request<'_>, repeats: Vec<Vec<RunResult>>) -> Measurement {
+    let runs: Vec<&RunResult> = repeats.iter().flatten().collect();
+    let exits = || runs.iter().filter_map(|r| r.exit);
+    let bad = exits().find(|e| e.code() != 0);
+    let mut notes: Vec<String> = Vec::new();
+    for note in runs.iter().flat_map(|r| &r.notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    let software: Vec<Software> = runs.iter().map(|r| r.software.clone()).collect();
+    let exit: Option<Exit> = bad.or_else(|| exits().next_back());
+    let interrupted = runs.iter().find_map(|r| r.interrupted);
+    let user_only = runs.iter().any(|r| r.user_only);
+    let core_time = core_time(request, &runs);
+    let each: Vec<Vec<Counts>> = repeats.into_iter().map(one_repeat).collect();
+    let counts = each.iter().cloned().reduce(add_repeat).unwrap_or_default();
+    Measurement {
+        counts,
+        repeats: if each.len() > 1 { each } else { Vec::new() },
+        software: mean(&software),
+        runs: software,
+        exit,
+        interrupted,
+        user_only,
+        core_time,
+        notes,
+    }
+}
+
+fn core_time(request: &Request<'_>, runs: &[&RunResult]) -> Vec<(String, Duration)> {
+    let mut all = Vec::new();
+    for (at, core) in request.cores.iter().enumerate() {
+        let times = runs.iter().filter_map(|r| r.core_time.get(at).copied().flatten());
+        if let Some(total) = times.reduce(|a, b| a + b) {
+            all.push((core.table.name.clone(), Duration::from_nanos(total)));
+        }
+    }
+    all
+}
+
+/// The parts of one repeat side by side: each counted its own groups. A run lasts as long as
+/// they did on average.
+fn one_repeat(parts: Vec<RunResult>) -> Vec<Counts> {
+    let n = parts.len().max(1) as f64;
+    let mut all: Vec<Counts> = Vec::new();
+    for counts in parts.into_iter().flat_map(|p| p.counts) {
+        match same(&mut all, &counts) {
+            Some(known) => {
+                known.groups.extend(counts.groups);
+                add_time(known, &counts.constants);
+            }
+            None => all.push(counts),
+        }
+    }
+    for counts in &mut all {
+        if let Some(ms) = &mut counts.constants[Const::DurationMs.index()] {
+            *ms /= n;
+        }
+    }
+    all
+}
+
+/// Adds another repeat: readings follow one another, times add up.
+fn add_repeat(mut sum: Vec<Counts>, next: Vec<Counts>) -> Vec<Counts> {
+    for counts in next {
+        let Some(known) = same(&mut sum, &counts) else {
+            sum.push(counts);
+            continue;
+        };
+        add_time(known, &counts.constants);
+        for group in counts.groups {
+            add_group(&mut known.groups, group);
+        }
+    }
+    sum
+}
+
+fn same<'a>(all: &'a mut [Counts], counts: &Counts) -> Option<&'a mut Counts> {
+    all.iter_mut().find(|c| c.core == counts.core && c.scope == counts.scope)
+}
+
+fn add_time(to: &mut Counts, constants: &[Option<f64>; 5]) {
+    let at = Const::DurationMs.index();
+    if let (Some(ms), Some(more)) = (&mut to.constants[at], constants[at]) {
+        *ms += more;
+    }
+}
+
+/// Joins `group` with the one of the same events; a missing one gives way to a counted one.
+fn add_group(groups: &mut Vec<GroupCounts>, group: GroupCounts) {
+    let Some(known) = groups.iter_mut().find(|g| g.events() == group.events()) else {
+        groups.push(group);
+        return;
+    };
+    match (&mut *known, group) {
+        (
+            GroupCounts::Live { readings, enabled, .. },
+            GroupCounts::Live { readings: more, enabled: time, .. },
+        ) => {
+            readings.extend(more);
+            *enabled += time;
+        }
+        (GroupCounts::Missing { .. }, other) => *known = other,
+        _ => {}
+    }
+}
+
+/// The mean of all runs; a count missing in one of them is missing.
+fn mean(runs: &[Software]) -> Software {
+    let Some(first) = runs.first() else {
+        return Software::missing(&Missing::NotMeasured("there was no run".into()));
+    };
+    let n = runs.len() as f64;
+    let mean = |get: fn(&Software) -> &Measured| -> Measured {
+        let mut sum = 0.0;
+        for run in runs {
+            sum += get(run).clone()?;
+        }
+        Ok(sum / n)
+    };
+    let walls: Duration = runs.iter().map(|r| r.wall).sum();
+    if runs.len() == 1 {
+        return first.clone();
+    }
+    Software {
+        wall: walls.div_f64(n),
+        task_clock: mean(|s| &s.task_clock),
+        // Repeated runs have an error of their own.
+        task_clock_error: None,
+        context_switches: mean(|s| &s.context_switches),
+        migrations: mean(|s| &s.migrations),
+        page_faults: mean(|s| &s.page_faults),
+        major_faults: mean(|s| &s.major_faults),
+    }
+}

@@ -1,0 +1,121 @@
+//! What is open in a run: groups at places, and what was left out.
+
+use super::place::Spot;
+use crate::kernel::{Handle, Subject};
+use tma::quantity::Missing;
+use tma::tables::EventId;
+
+/// A group opened at every place of a run.
+#[derive(Debug)]
+pub struct OpenGroup {
+    /// Which of the request's kinds of core.
+    pub core: usize,
+    /// Its events, leader first; empty for the reference of a kind of core.
+    pub events: Vec<EventId>,
+    /// One for each place.
+    pub instances: Vec<Instance>,
+    /// Scopes with a place that does not take the group, and why.
+    pub refused: Vec<(usize, Missing)>,
+}
+
+/// A group at one place.
+#[derive(Debug)]
+pub struct Instance {
+    /// Leader first.
+    pub handles: Vec<Handle>,
+    /// Scope of the place.
+    pub scope: usize,
+    /// Where its counts begin in a frame: enabled, running, values.
+    pub offset: usize,
+}
+
+/// Everything open in a run.
+#[derive(Debug, Default)]
+pub struct Opened {
+    /// Groups in the order of the plan.
+    pub groups: Vec<OpenGroup>,
+    /// For each kind of core: the reference that tells the time tasks spent there, if needed.
+    pub references: Vec<Option<OpenGroup>>,
+    /// Events that cannot be counted, and why.
+    pub missing: Vec<(usize, Vec<EventId>, Missing)>,
+    /// What the scopes of the instances are called.
+    pub scopes: Vec<Option<String>>,
+    /// Whole CPUs are counted, not tasks.
+    pub by_cpu: bool,
+    /// Places that had gone before they could be counted.
+    pub gone: Vec<Spot>,
+    /// Words of a frame.
+    pub width: usize,
+    /// Kernel mode is not counted.
+    pub user_only: bool,
+    /// What a report must state.
+    pub notes: Vec<String>,
+}
+
+impl OpenGroup {
+    pub(super) fn new(core: usize, events: Vec<EventId>) -> Self {
+        Self { core, events, instances: Vec::new(), refused: Vec::new() }
+    }
+
+    /// Whether it was to be counted in `scope`.
+    pub(super) fn is_in(&self, scope: usize) -> bool {
+        let open = self.instances.iter().any(|i| i.scope == scope);
+        open || self.refused.iter().any(|(s, _)| *s == scope)
+    }
+
+    /// Takes in what was opened at one place; `width` is that of a frame.
+    pub(super) fn push(&mut self, handles: Vec<Handle>, scope: usize, width: &mut usize) {
+        let offset = *width;
+        *width += 2 + handles.len();
+        self.instances.push(Instance { handles, scope, offset });
+    }
+}
+
+impl Opened {
+    /// The leaders of all groups.
+    pub fn leaders(&self) -> impl Iterator<Item = Handle> {
+        let groups = self.groups.iter().chain(self.references.iter().flatten());
+        groups.flat_map(|g| &g.instances).filter_map(|i| i.handles.first().copied())
+    }
+
+    pub(super) fn miss(&mut self, core: usize, id: EventId, why: Missing) {
+        let missing = (core, vec![id], why);
+        if !self.missing.contains(&missing) {
+            self.missing.push(missing);
+        }
+    }
+
+    /// A place that has gone.
+    pub(super) fn leave_out(&mut self, spot: &Spot) {
+        if !self.gone.contains(spot) {
+            self.gone.push(*spot);
+        }
+    }
+
+    /// Says which places have gone.
+    pub(super) fn note_gone(&mut self) {
+        let list = |numbers: Vec<String>| match numbers.get(8..) {
+            Some(rest @ [_, ..]) => format!("{} and {} more", numbers[..8].join(", "), rest.len()),
+            _ => numbers.join(", "),
+        };
+        let task = |s: &Spot| match s.subject {
+            Subject::Task(tid) => Some(tid.to_string()),
+            _ => None,
+        };
+        let cpu = |s: &Spot| s.cpu.map(|c| c.to_string());
+        let threads: Vec<String> = self.gone.iter().filter_map(task).collect();
+        let cpus: Vec<String> = self.gone.iter().filter_map(cpu).collect();
+        if !threads.is_empty() {
+            let threads = list(threads);
+            self.note(format!("threads that had ended before counting began: {threads}"));
+        } else if !cpus.is_empty() {
+            self.note(format!("CPUs that are offline and were not counted: {}", list(cpus)));
+        }
+    }
+
+    pub(super) fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+}

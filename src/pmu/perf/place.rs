@@ -1,0 +1,120 @@
+//! Whom and where: the tasks or CPUs that every group is opened on, and the scopes they belong to.
+
+use crate::kernel::{Handle, Kernel, Subject};
+use crate::{Aggregate, Request, Target};
+use nix::errno::Errno;
+use tma::error::{Error, Result};
+
+/// One place a group is opened at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spot {
+    /// Whose events.
+    pub subject: Subject,
+    /// On which CPU; `None` for tasks.
+    pub cpu: Option<u32>,
+    /// Index into [`Places::scopes`].
+    pub scope: usize,
+}
+
+/// All places of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// Where to open.
+    pub spots: Vec<Spot>,
+    /// What the counts of each scope are called; `None` for the whole measurement.
+    pub scopes: Vec<Option<String>>,
+    /// Whole CPUs, not tasks.
+    pub by_cpu: bool,
+}
+
+impl Places {
+    /// Places of `request`; `command` is the process id of the prepared command.
+    pub fn find(
+        kernel: &mut dyn Kernel,
+        request: &Request<'_>,
+        command: Option<i32>,
+    ) -> Result<Self> {
+        match &request.target {
+            Target::Command => Ok(Self::tasks(request, command.into_iter().collect())),
+            Target::Thread(tid) => {
+                let gone = |e| gone(format!("there is no thread {tid}"), e);
+                kernel.threads(*tid).map_err(gone)?;
+                Ok(Self::tasks(request, vec![*tid]))
+            }
+            Target::Process(pid) => {
+                let gone = |e| gone(format!("there is no process {pid}"), e);
+                let threads = kernel.threads(*pid).map_err(gone)?;
+                Ok(Self::tasks(request, threads))
+            }
+            Target::System => {
+                let cpus = request.machine.topology.cpus.iter().map(|c| c.id).collect();
+                Ok(Self::cpus(request, Subject::Everyone, cpus))
+            }
+            Target::Cpus(list) => {
+                check_cpus(request, list)?;
+                Ok(Self::cpus(request, Subject::Everyone, list.clone()))
+            }
+            Target::Cgroup(folder) => {
+                let group: Handle = kernel.open_cgroup(folder)?;
+                let cpus = request.machine.topology.cpus.iter().map(|c| c.id).collect();
+                Ok(Self::cpus(request, Subject::Cgroup(group), cpus))
+            }
+        }
+    }
+
+    fn tasks(request: &Request<'_>, tasks: Vec<i32>) -> Self {
+        let mut places = Self::default();
+        for task in tasks {
+            let scope = match request.aggregate {
+                Aggregate::Thread => Some(format!("tid {task}")),
+                _ => None,
+            };
+            let scope = places.scope(scope);
+            places.spots.push(Spot { subject: Subject::Task(task), cpu: None, scope });
+        }
+        places
+    }
+
+    fn cpus(request: &Request<'_>, subject: Subject, cpus: Vec<u32>) -> Self {
+        let mut places = Self { by_cpu: true, ..Self::default() };
+        let topology = &request.machine.topology;
+        for cpu in cpus {
+            let at = topology.cpu(cpu);
+            let (socket, core) = at.map_or((0, cpu), |c| (c.socket, c.core));
+            let label = match request.aggregate {
+                Aggregate::All => None,
+                Aggregate::Thread => Some(format!("cpu{cpu}")),
+                Aggregate::Core if topology.sockets > 1 => {
+                    Some(format!("socket{socket} core{core}"))
+                }
+                Aggregate::Core => Some(format!("core{core}")),
+                Aggregate::Socket => Some(format!("socket{socket}")),
+            };
+            let scope = places.scope(label);
+            places.spots.push(Spot { subject, cpu: Some(cpu), scope });
+        }
+        places
+    }
+
+    /// The index of the scope called `label`, new or known.
+    fn scope(&mut self, label: Option<String>) -> usize {
+        self.scopes.iter().position(|s| *s == label).unwrap_or_else(|| {
+            self.scopes.push(label);
+            self.scopes.len() - 1
+        })
+    }
+}
+
+fn gone(what: String, errno: Errno) -> Error {
+    Error::failed(what).because(errno.desc()).hint("ps -eL lists processes and threads")
+}
+
+fn check_cpus(request: &Request<'_>, list: &[u32]) -> Result<()> {
+    let topology = &request.machine.topology;
+    match list.iter().find(|c| topology.cpu(**c).is_none()) {
+        Some(cpu) => Err(Error::usage(format!("CPU {cpu} is not online"))
+            .hint("cat /sys/devices/system/cpu/online")),
+        None if list.is_empty() => Err(Error::usage("no CPU to count on")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,181 @@
+//! Open events that write records into a ring: samples, and who maps, names and starts what.
+
+use super::events::errno;
+use super::ring::Ring;
+use crate::machine::Encoding;
+use crate::records::format::SampleFormat;
+use nix::errno::Errno;
+use perf_event::events::Raw;
+use perf_event::{Builder, Clock, Counter};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+/// `PERF_FORMAT_LOST` of linux/perf_event.h, from Linux 6.0.
+pub const FORMAT_LOST: u64 = 1 << 4;
+
+/// How often an event is sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// Samples a second; the kernel chooses the period.
+    Frequency(u64),
+    /// Events between samples.
+    Period(u64),
+}
+
+/// Whose records.
+#[derive(Debug, Clone, Copy)]
+pub enum Whose<'a> {
+    /// One thread's.
+    Task(i32),
+    /// Everybody's on the CPU.
+    Everyone,
+    /// Those of the members of a control group.
+    Cgroup(&'a File),
+}
+
+/// An event to open for records.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    /// What it counts.
+    pub encoding: Encoding,
+    /// `precise_ip`.
+    pub precise: u8,
+    /// How often it is sampled; `None`: it tracks mappings, names, starts and ends instead.
+    pub rate: Option<Rate>,
+    /// How its records are laid out.
+    pub format: SampleFormat,
+    /// Whose.
+    pub whose: Whose<'a>,
+    /// On which CPU; `None`: on all, and without a ring.
+    pub cpu: Option<u32>,
+    /// Children and new threads too.
+    pub inherit: bool,
+    /// User mode only.
+    pub user_only: bool,
+    /// Starts when the task calls exec.
+    pub enable_on_exec: bool,
+    /// Starts at once.
+    pub enabled: bool,
+    /// Whether mappings carry build-ids (Linux 5.12).
+    pub build_ids: bool,
+    /// Bytes in the ring that wake whoever waits for them.
+    pub watermark: u32,
+}
+
+/// An open event.
+pub struct Sampled {
+    counter: Counter,
+    tells_lost: bool,
+}
+
+impl Sampled {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn open(opening: &Opening<'_>) -> Result<Self, Errno> {
+        let counter = builder(opening).build().map_err(errno)?;
+        Ok(Self { counter, tells_lost: opening.format.read_format == FORMAT_LOST })
+    }
+
+    /// The id in its records; inherited events have that of their parent.
+    pub fn id(&self) -> u64 {
+        self.counter.id()
+    }
+
+    /// Starts it, and those inherited from it. One that cannot start has gone.
+    pub fn enable(&mut self) {
+        let _ = self.counter.enable();
+    }
+
+    /// Stops it, and those inherited from it.
+    pub fn disable(&mut self) {
+        let _ = self.counter.disable();
+    }
+
+    /// A ring of its own.
+    ///
+    /// # Errors
+    /// As [`Ring::new`].
+    pub fn ring(&self, size: usize) -> Result<Ring, Errno> {
+        Ring::new(self.as_fd(), size)
+    }
+
+    /// Writes to the ring of `other` from now on; both must be on the same CPU.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn redirect(&self, other: &Self) -> Result<(), Errno> {
+        // PERF_EVENT_IOC_SET_OUTPUT of linux/perf_event.h: _IO('$', 5).
+        const SET_OUTPUT: libc::c_ulong = 0x2405;
+        let (fd, other) = (self.counter.as_raw_fd(), other.counter.as_raw_fd());
+        // SAFETY: takes two open descriptors and changes no memory of ours.
+        Errno::result(unsafe { libc::ioctl(fd, SET_OUTPUT as _, other) }).map(|_| ())
+    }
+
+    /// Samples the kernel had no room for, where it tells.
+    pub fn lost(&self) -> Option<u64> {
+        if !self.tells_lost {
+            return None;
+        }
+        let mut words = [0; 16];
+        // value, lost: the only two of this read_format.
+        let read = nix::unistd::read(self.as_fd(), &mut words).ok()?;
+        (read == 16).then(|| u64::from_ne_bytes(words[8..].try_into().unwrap_or_default()))
+    }
+}
+
+impl AsFd for Sampled {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the counter keeps its descriptor open for as long as it is borrowed here.
+        unsafe { BorrowedFd::borrow_raw(self.counter.as_raw_fd()) }
+    }
+}
+
+fn builder<'a>(opening: &Opening<'a>) -> Builder<'a> {
+    let Encoding { kind, config, config1, config2, user_only, kernel_only } = opening.encoding;
+    let format = opening.format;
+    let mut builder = Builder::new(Raw::new(config));
+    let attr = builder.attrs_mut();
+    (attr.type_, attr.config1, attr.config2) = (kind, config1, config2);
+    (attr.sample_type, attr.read_format) = (format.sample_type, format.read_format);
+    attr.sample_regs_user = format.regs_user;
+    attr.set_precise_ip(opening.precise.into());
+    attr.set_watermark(1);
+    attr.__bindgen_anon_2.wakeup_watermark = opening.watermark;
+    match opening.rate {
+        Some(Rate::Frequency(hertz)) => {
+            attr.set_freq(1);
+            attr.__bindgen_anon_1.sample_freq = hertz;
+        }
+        Some(Rate::Period(events)) => attr.__bindgen_anon_1.sample_period = events,
+        None => {
+            attr.set_mmap(1);
+            attr.set_mmap2(1);
+            attr.set_comm(1);
+            attr.set_comm_exec(1);
+            attr.set_task(1);
+            attr.set_build_id(opening.build_ids.into());
+        }
+    }
+    match opening.whose {
+        Whose::Task(tid) => builder.observe_pid(tid),
+        Whose::Everyone => builder.any_pid(),
+        Whose::Cgroup(group) => builder.observe_cgroup(group),
+    };
+    if let Some(cpu) = opening.cpu {
+        builder.one_cpu(cpu as usize);
+    }
+    let user_only = opening.user_only || user_only;
+    builder
+        .sample_id_all(format.sample_id_all)
+        .clockid(Clock::MONOTONIC)
+        .inherit(opening.inherit)
+        .enabled(opening.enabled)
+        .enable_on_exec(opening.enable_on_exec)
+        .exclude_kernel(user_only)
+        .exclude_hv(user_only)
+        .exclude_callchain_kernel(user_only)
+        .exclude_user(kernel_only);
+    builder
+}

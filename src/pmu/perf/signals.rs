@@ -1,0 +1,88 @@
+//! Interrupts that end a measurement: caught while one runs, handed on, and put back.
+
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, Ordering};
+use tma::error::{Error, Result};
+
+/// The signals that end a measurement.
+pub(super) const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+
+/// Where the handler writes; -1 while no measurement runs.
+static PIPE: AtomicI32 = AtomicI32::new(-1);
+
+/// Catches the ending signals until dropped. One at a time in a process.
+pub struct Signals {
+    reader: OwnedFd,
+    /// Kept open for the handler.
+    _writer: OwnedFd,
+    old: Vec<(Signal, SigAction)>,
+}
+
+/// Notes the signal, and whether the kernel (the terminal's driver) sent it, in the pipe.
+extern "C" fn note(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // `SI_KERNEL` of asm-generic/siginfo.h: sent to the foreground group by the terminal.
+    const SI_KERNEL: libc::c_int = 0x80;
+    // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo; errno is this thread's own.
+    let (from_kernel, errno) =
+        unsafe { (!info.is_null() && (*info).si_code == SI_KERNEL, libc::__errno_location()) };
+    let bytes = [number as u8, u8::from(from_kernel)];
+    // SAFETY: write is async-signal-safe, the pipe does not block, and errno is kept.
+    unsafe {
+        let kept = *errno;
+        libc::write(PIPE.load(Ordering::Relaxed), bytes.as_ptr().cast(), bytes.len());
+        *errno = kept;
+    }
+}
+
+impl Signals {
+    /// Starts catching. A signal that was ignored (nohup) stays ignored.
+    pub fn catch() -> Result<Self> {
+        let failed = |e: nix::Error| Error::failed("cannot catch signals").because(e.desc());
+        let flags = nix::fcntl::OFlag::O_CLOEXEC | nix::fcntl::OFlag::O_NONBLOCK;
+        let (reader, writer) = nix::unistd::pipe2(flags).map_err(failed)?;
+        if PIPE
+            .compare_exchange(-1, writer.as_raw_fd(), Ordering::SeqCst, Ordering::SeqCst)
+            .is_err()
+        {
+            return Err(Error::failed("another measurement is running in this process"));
+        }
+        let mut signals = Self { reader, _writer: writer, old: Vec::new() };
+        let flags = SaFlags::SA_SIGINFO | SaFlags::SA_RESTART;
+        let action = SigAction::new(SigHandler::SigAction(note), flags, SigSet::empty());
+        for signal in ENDING {
+            // SAFETY: the handler only calls write.
+            let old = unsafe { sigaction(signal, &action) }.map_err(failed)?;
+            signals.old.push((signal, old));
+            if matches!(old.handler(), SigHandler::SigIgn) {
+                // SAFETY: puts back what was there.
+                let _ = unsafe { sigaction(signal, &old) };
+            }
+        }
+        Ok(signals)
+    }
+
+    /// Becomes readable when a signal has come.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.reader.as_fd()
+    }
+
+    /// The next signal noted: its number, and whether the terminal sent it.
+    pub fn next(&self) -> Option<(i32, bool)> {
+        let mut bytes = [0; 2];
+        match nix::unistd::read(&self.reader, &mut bytes) {
+            Ok(2) => Some((i32::from(bytes[0]), bytes[1] != 0)),
+            _ => None,
+        }
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for (signal, old) in &self.old {
+            // SAFETY: puts back the handler that was there before.
+            let _ = unsafe { sigaction(*signal, old) };
+        }
+        PIPE.store(-1, Ordering::SeqCst);
+    }
+}

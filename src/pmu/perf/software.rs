@@ -1,0 +1,267 @@
+//! What every kernel counts: software events where they may be opened, else what wait4 tells.
+//!
+//! The CPU time of whole CPUs is what /proc/stat says they did not idle (the kernel's ticks, 10 ms
+//! each): the software clocks go on while a CPU is idle.
+
+use super::live::software as encoding;
+use super::place::{Places, Spot};
+use crate::Software;
+use crate::kernel::{Event, Handle, Kernel, Subject, Usage};
+use crate::machine::Encoding;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tma::quantity::{Measured, Missing};
+
+/// Our software events, by their numbers in linux/perf_event.h.
+const EVENTS: [Encoding; COUNT] = [
+    encoding(1), // task clock, in nanoseconds
+    encoding(3), // context switches
+    encoding(4), // migrations
+    encoding(2), // page faults
+    encoding(6), // major page faults
+];
+const COUNT: usize = 5;
+/// `PERF_COUNT_SW_CPU_CLOCK`: the time a control group's tasks run on a CPU.
+const CPU_CLOCK: Encoding = encoding(0);
+
+/// Open software events.
+pub struct Counters {
+    handles: Vec<[Option<Handle>; COUNT]>,
+    words: Vec<u64>,
+    by_cpu: bool,
+    /// CPUs counted whole.
+    whole: Vec<u32>,
+    user_only: bool,
+    denied: Option<String>,
+    /// Whose context switches /proc tells instead.
+    tasks: Vec<i32>,
+    /// Context switches of each thread when it was last seen, where the event may not count them.
+    switched: BTreeMap<i32, u64>,
+}
+
+/// Totals since counting started; `None` where nothing could be opened.
+pub type Totals = [Option<u64>; COUNT];
+
+impl Counters {
+    /// Opens them at every place, in user mode only where the kernel asks for that. What cannot
+    /// be opened is missing later, never an error.
+    pub fn open(kernel: &mut dyn Kernel, places: &Places, template: &Event, denied: &str) -> Self {
+        let user_only = Event { exclude_kernel: true, ..*template };
+        let mut handles = Vec::new();
+        let mut opened = *template;
+        for event in [template, &user_only] {
+            handles = places.spots.iter().map(|spot| open_at(kernel, spot, event)).collect();
+            opened = *event;
+            if handles.iter().flatten().any(Option::is_some) {
+                break;
+            }
+        }
+        let any = handles.iter().flatten().any(Option::is_some);
+        let denied = (!any).then(|| denied.to_owned());
+        let user_only = opened.exclude_kernel;
+        let whole = |s: &Spot| s.cpu.filter(|_| s.subject == Subject::Everyone);
+        let whole = places.spots.iter().filter_map(whole).collect();
+        let (words, by_cpu, switched) = (Vec::new(), places.by_cpu, BTreeMap::new());
+        let mut all =
+            Self { handles, words, by_cpu, whole, user_only, denied, switched, tasks: Vec::new() };
+        if (user_only || !any) && !by_cpu {
+            let task = |s: &Spot| match s.subject {
+                Subject::Task(task) => Some(task),
+                _ => None,
+            };
+            all.tasks = places.spots.iter().filter_map(task).collect();
+        }
+        all
+    }
+
+    /// Whether none of them could be opened for lack of permission.
+    pub fn is_denied(&self) -> bool {
+        self.denied.is_some()
+    }
+
+    /// Starts them.
+    pub fn enable(&self, kernel: &mut dyn Kernel) {
+        for handle in self.handles.iter().flatten().flatten() {
+            let _ = kernel.enable(*handle);
+        }
+    }
+
+    /// Reads the totals.
+    pub fn totals(&mut self, kernel: &mut dyn Kernel) -> Totals {
+        let mut totals = [None; COUNT];
+        for here in &self.handles {
+            for (total, handle) in totals.iter_mut().zip(here) {
+                let Some(handle) = handle else { continue };
+                if kernel.read(*handle, &mut self.words).is_ok()
+                    && let Some(value) = self.words.first()
+                {
+                    *total = Some(total.unwrap_or(0) + value);
+                }
+            }
+        }
+        if !self.whole.is_empty() {
+            let busy = kernel.busy(&self.whole);
+            totals[0] = busy.and_then(|time| u64::try_from(time.as_nanos()).ok());
+        }
+        if !self.tasks.is_empty() {
+            totals[1] = self.switches(kernel);
+        }
+        totals
+    }
+
+    /// Switches so far of every thread seen; those that have ended as they were last seen.
+    fn switches(&mut self, kernel: &mut dyn Kernel) -> Option<u64> {
+        for (thread, switches) in kernel.switches(&self.tasks) {
+            self.switched.insert(thread, switches);
+        }
+        (!self.switched.is_empty()).then(|| self.switched.values().sum())
+    }
+
+    /// Closes them.
+    pub fn close(self, kernel: &mut dyn Kernel) {
+        self.handles.into_iter().flatten().flatten().for_each(|h| kernel.close(h));
+    }
+
+    /// What came in from `before` to `after`, in `wall` time. `usage` is what wait4 told of a
+    /// command that has ended; it stands in for what the kernel would not count for us.
+    pub fn between(
+        &self,
+        before: &Totals,
+        after: &Totals,
+        wall: Duration,
+        usage: Option<Usage>,
+    ) -> Software {
+        // Of CPUs and control groups a command is but a part.
+        let usage = usage.filter(|_| !self.by_cpu);
+        let why = match &self.denied {
+            Some(why) => Missing::NotPermitted(why.clone()),
+            None => Missing::NotSupported("software event".into()),
+        };
+        let delta = |at: usize| -> Measured {
+            match (before[at], after[at]) {
+                (Some(b), Some(a)) => Ok(a.saturating_sub(b) as f64),
+                (None, Some(a)) => Ok(a as f64),
+                _ => Err(why.clone()),
+            }
+        };
+        let or = |counted: Measured, used: fn(Usage) -> f64| {
+            counted.or_else(|why| usage.map(used).ok_or(why))
+        };
+        // Switches and migrations happen in kernel mode: a user-only event reads 0 for them.
+        let kernel_side = |at: usize| {
+            if self.user_only && !self.by_cpu {
+                Err(Missing::NotPermitted(
+                    "they happen in kernel mode, which is not counted".into(),
+                ))
+            } else {
+                delta(at)
+            }
+        };
+        // wait4 tells all of a command that has ended; /proc what its threads have had so far.
+        let switches = or(kernel_side(1), |u| u.context_switches as f64);
+        let switches = switches.or_else(|why| match (self.tasks.is_empty(), after[1]) {
+            (false, Some(_)) => delta(1),
+            _ => Err(why),
+        });
+        let clock = match (self.whole.is_empty(), before[0], after[0]) {
+            (true, ..) => delta(0),
+            (false, Some(b), Some(a)) => Ok(a.saturating_sub(b) as f64),
+            _ => Err(Missing::NotMeasured(
+                "the CPU clock of whole CPUs includes idle time, and /proc/stat is not there"
+                    .into(),
+            )),
+        };
+        let clock = clock.map(|ns| ns * 1e-9);
+        Software {
+            wall,
+            task_clock: or(clock, |u| u.cpu_seconds),
+            task_clock_error: (!self.whole.is_empty()).then(|| tick_error(self.whole.len())),
+            context_switches: switches,
+            migrations: kernel_side(2),
+            page_faults: or(delta(3), |u| u.page_faults as f64),
+            major_faults: or(delta(4), |u| u.major_faults as f64),
+        }
+    }
+}
+
+/// Context switches of one thread, of its own will and not, by /proc/PID/task/TID/status
+/// (proc_pid_status(5)).
+pub fn switches(status: &str) -> Option<u64> {
+    let field = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?;
+        line.trim().parse().ok()
+    };
+    field("voluntary_ctxt_switches")?.checked_add(field("nonvoluntary_ctxt_switches")?)
+}
+
+fn open_at(kernel: &mut dyn Kernel, spot: &Spot, template: &Event) -> [Option<Handle>; COUNT] {
+    let by_cpu = spot.cpu.is_some();
+    EVENTS.map(|encoding| {
+        let is_clock = encoding == EVENTS[0];
+        if is_clock && spot.subject == Subject::Everyone {
+            return None;
+        }
+        let encoding = if by_cpu && is_clock { CPU_CLOCK } else { encoding };
+        let (subject, cpu, group_read) = (spot.subject, spot.cpu, false);
+        let inherit = template.inherit && !by_cpu;
+        kernel.open(&Event { encoding, subject, cpu, group_read, inherit, ..*template }, None).ok()
+    })
+}
+
+/// Half width of the 95 % interval of a difference of two readings of /proc/stat, in seconds, for so
+/// many CPUs. Each of the six times that make up "busy" is cut to whole ticks of 10 ms (USER_HZ) at
+/// both ends, and an error cut off evenly has the variance tick²/12.
+fn tick_error(cpus: usize) -> f64 {
+    const TICK: f64 = 0.01;
+    const READINGS: f64 = 2.0 * 6.0;
+    1.96 * TICK * (READINGS / 12.0 * cpus as f64).sqrt()
+}
+
+/// The time that `cpus` have not idled since boot, by the text of /proc/stat with `ticks` a
+/// second. proc_stat(5): user, nice, system, idle, iowait, irq, softirq and steal; guests' time
+/// is in user and nice already. `None`: a CPU is not listed.
+pub fn busy(stat: &str, cpus: &[u32], ticks: u64) -> Option<Duration> {
+    const BUSY: [usize; 6] = [0, 1, 2, 5, 6, 7];
+    let mut total: u64 = 0;
+    for cpu in cpus {
+        let name = format!("cpu{cpu}");
+        let fields = stat.lines().find_map(|line| {
+            let (first, rest) = line.split_once(' ')?;
+            (first == name).then_some(rest)
+        })?;
+        let fields: Vec<u64> = fields.split_whitespace().map_while(|f| f.parse().ok()).collect();
+        // User, nice and system are everywhere; the others came with Linux 2.6.
+        total +=
+            fields.get(2).and(Some(BUSY.iter().filter_map(|at| fields.get(*at)).sum::<u64>()))?;
+    }
+    (ticks > 0).then(|| Duration::from_secs_f64(total as f64 / ticks as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_is_not_busy() {
+        // By hand: CPU 0: 100 + 1 + 20 + 3 + 4 + 5 = 133; CPU 10: 7. Guest time (50) is in user.
+        let stat = "cpu  107 1 20 9000 80 3 4 5 50 0\ncpu0 100 1 20 4000 80 3 4 5 50 0\n\
+                    cpu1 9 0 0 0 0 0 0 0 0 0\ncpu10 7 0 0 5000 0 0 0 0 0 0\nintr 5\n";
+        assert_eq!(busy(stat, &[0, 10], 100), Some(Duration::from_millis(1400)));
+        assert_eq!(busy(stat, &[2], 100), None);
+        assert_eq!(busy("", &[0], 100), None);
+    }
+
+    #[test]
+    fn switches_of_both_kinds_are_told() {
+        let status = "Name:\ta\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
+        assert_eq!(switches(status), Some(695));
+        assert_eq!(switches("Name:\ta\n"), None);
+    }
+
+    #[test]
+    fn ticks_of_ten_milliseconds_make_an_error_of_two_ticks_on_each_cpu() {
+        // By hand: 12 readings of variance (10 ms)²/12 each: 10 ms standard deviation for one CPU.
+        assert!((tick_error(1) - 0.0196).abs() < 1e-6);
+        assert!((tick_error(4) - 0.0392).abs() < 1e-6);
+    }
+}

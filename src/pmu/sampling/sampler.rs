@@ -1,0 +1,324 @@
+//! Opens a plan's events on whom is measured, one ring for each CPU, and runs the thread that
+//! empties the rings.
+
+use super::drain::{Drain, RingOf};
+use super::settle::DUMMY;
+use super::synthesis::Synthesis;
+use super::walk::Tally;
+use super::{Attached, Batch, Companion, MappedFile, Output, Plan, Sink, Summary, Whom};
+use crate::Target;
+use crate::build_id;
+use crate::machine::Machine;
+use crate::perf::{Opening, Sampled, Whose, find_cgroup, raise_file_limit};
+use nix::errno::Errno;
+use nix::sys::resource::{UsageWho, getrusage};
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tma::error::{Error, Result};
+
+/// Rings are never made smaller than this.
+const SMALLEST_RING: usize = 4096;
+
+/// A companion that samples.
+pub struct Sampler<'a> {
+    machine: &'a Machine,
+    plan: Plan,
+    sink: Option<Sink>,
+    /// Events that track mappings, names and starts.
+    tracking: Vec<Sampled>,
+    /// Sampling events, by the plan's.
+    events: Vec<Vec<Sampled>>,
+    drain: Option<Drain>,
+    begin: Option<(Instant, Duration)>,
+    summary: Summary,
+}
+
+impl<'a> Sampler<'a> {
+    /// Samples by `plan` and hands everything to `sink`.
+    pub fn new(machine: &'a Machine, plan: Plan, sink: Sink) -> Self {
+        let events = plan.events.iter().map(|_| Vec::new()).collect();
+        Self {
+            machine,
+            plan,
+            sink: Some(sink),
+            tracking: Vec::new(),
+            events,
+            drain: None,
+            begin: None,
+            summary: Summary::default(),
+        }
+    }
+
+    /// What it took and gave, once the run is over.
+    pub fn take_summary(&mut self) -> Summary {
+        std::mem::take(&mut self.summary)
+    }
+
+    fn open_all(&mut self, whom: &Whom<'_>) -> Result<Vec<RingOf>> {
+        let group = match whom.target {
+            Target::Cgroup(folder) => Some(open_cgroup(folder)?),
+            _ => None,
+        };
+        let subjects: Vec<Whose<'_>> = match &group {
+            Some(group) => vec![Whose::Cgroup(group)],
+            None if whom.target.is_by_cpu() => vec![Whose::Everyone],
+            None => whom.tasks.iter().map(|t| Whose::Task(*t)).collect(),
+        };
+        let mut rings = Vec::new();
+        for &cpu in &whom.cpus {
+            let mut owner = None;
+            for &whose in &subjects {
+                self.open_at(whom, whose, cpu, &mut owner, &mut rings)?;
+            }
+        }
+        Ok(rings)
+    }
+
+    /// Opens the tracking event and all sampling events of one subject on one CPU. `owner` is the
+    /// tracking event that has the CPU's ring. A task or CPU that has gone is left out.
+    fn open_at(
+        &mut self,
+        whom: &Whom<'_>,
+        whose: Whose<'_>,
+        cpu: u32,
+        owner: &mut Option<usize>,
+        rings: &mut Vec<RingOf>,
+    ) -> Result<()> {
+        let tracking = Opening {
+            encoding: DUMMY,
+            precise: 0,
+            rate: None,
+            format: self.plan.format(),
+            whose,
+            cpu: Some(cpu),
+            inherit: whom.inherit && matches!(whose, Whose::Task(_)),
+            user_only: self.plan.user_only,
+            enable_on_exec: whom.enable_on_exec,
+            // Whatever is mapped while we look at what is mapped must not be missed.
+            enabled: !whom.enable_on_exec,
+            build_ids: self.plan.ability.build_ids,
+            watermark: u32::try_from(self.plan.ring / 2).unwrap_or(u32::MAX),
+        };
+        let Some(event) = self.opened(&tracking, whom)? else { return Ok(()) };
+        match *owner {
+            Some(at) => redirect(&event, &self.tracking[at])?,
+            None => {
+                rings.push(RingOf { cpu, ring: self.ring(&event)? });
+                *owner = Some(self.tracking.len());
+            }
+        }
+        self.tracking.push(event);
+        let owner = owner.unwrap_or_default();
+        for at in 0..self.plan.events.len() {
+            let planned = &self.plan.events[at];
+            if planned.cpus.as_ref().is_some_and(|cpus| !cpus.contains(&cpu)) {
+                continue;
+            }
+            let opening = Opening {
+                encoding: planned.encoding,
+                precise: planned.precise,
+                rate: Some(planned.rate),
+                user_only: self.plan.user_only && !planned.encoding.kernel_only,
+                enabled: false,
+                build_ids: false,
+                ..tracking
+            };
+            if let Some(event) = self.opened(&opening, whom)? {
+                redirect(&event, &self.tracking[owner])?;
+                self.events[at].push(event);
+            }
+        }
+        Ok(())
+    }
+
+    /// The event; `None` if the task or CPU has gone.
+    fn opened(&self, opening: &Opening<'_>, whom: &Whom<'_>) -> Result<Option<Sampled>> {
+        let opened = match Sampled::open(opening) {
+            Err(Errno::EMFILE) if raise_file_limit() => Sampled::open(opening),
+            other => other,
+        };
+        match opened {
+            Ok(event) => Ok(Some(event)),
+            Err(Errno::ESRCH | Errno::ENODEV) => Ok(None),
+            Err(errno @ (Errno::EACCES | Errno::EPERM)) => {
+                let (cause, remedy) = self.machine.kernel.why_denied();
+                let whom = match whom.target {
+                    Target::System | Target::Cpus(_) => "whole CPUs",
+                    Target::Cgroup(_) => "a control group",
+                    _ => "this process",
+                };
+                Err(Error::failed(format!("not permitted to sample {whom} ({})", errno.desc()))
+                    .because(cause)
+                    .hint(format!("{remedy}\nor count without samples: --no-samples")))
+            }
+            Err(Errno::EMFILE | Errno::ENFILE) => {
+                let each = (self.plan.events.len() + 1) * whom.cpus.len();
+                let needed = each * whom.tasks.len().max(1) + 64;
+                Err(Error::failed("too many threads to sample for the limit on open files")
+                    .because(format!("{each} events for each of {} threads", whom.tasks.len()))
+                    .hint(format!("ulimit -n {needed}, or sample all CPUs with -a")))
+            }
+            Err(errno) => Err(refused(errno)),
+        }
+    }
+
+    /// A ring, smaller than planned if there is no more memory to be locked.
+    fn ring(&mut self, event: &Sampled) -> Result<crate::perf::Ring> {
+        let mut size = self.plan.ring.max(SMALLEST_RING);
+        loop {
+            match event.ring(size) {
+                Ok(ring) => {
+                    if size < self.plan.ring {
+                        let note = "rings are smaller than usual because this user may lock no \
+                                    more memory (kernel.perf_event_mlock_kb); more samples may \
+                                    be lost";
+                        self.note(note);
+                        self.plan.ring = size;
+                    }
+                    return Ok(ring);
+                }
+                Err(Errno::EPERM | Errno::ENOMEM) if size > SMALLEST_RING => size /= 2,
+                Err(Errno::EPERM) => {
+                    return Err(Error::failed("no memory can be locked for the rings")
+                        .because("kernel.perf_event_mlock_kb is used up by other recordings")
+                        .hint(
+                            "end them, raise ulimit -l, or count without samples: --no-samples",
+                        ));
+                }
+                Err(errno) => {
+                    return Err(
+                        Error::failed("cannot map a ring for samples").because(errno.desc())
+                    );
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, note: &str) {
+        if !self.summary.notes.iter().any(|n| n == note) {
+            self.summary.notes.push(note.to_owned());
+        }
+    }
+
+    /// Records of what is there already.
+    fn synthesised(&self, whom: &Whom<'_>, id: u64) -> Vec<u8> {
+        let mut made = Synthesis::new(id);
+        if !self.plan.user_only {
+            made.kernel();
+        }
+        match whom.target {
+            // Its exec will tell.
+            Target::Command => {}
+            Target::Process(pid) | Target::Thread(pid) => {
+                if let Some(pid) = process_of(*pid) {
+                    made.process(pid);
+                }
+            }
+            Target::System | Target::Cpus(_) | Target::Cgroup(_) => made.everybody(),
+        }
+        made.into_bytes()
+    }
+
+    /// Files with code, and their build-ids where they can be had.
+    fn files(tally: &mut Tally) -> Vec<MappedFile> {
+        let mut files = Vec::new();
+        for (path, build_id) in tally.files.drain() {
+            let build_id = build_id.or_else(|| {
+                let is_file = path.starts_with('/') && !path.starts_with("//");
+                is_file.then(|| build_id::of_file(Path::new(&path))).flatten()
+            });
+            files.extend(build_id.map(|build_id| MappedFile { path, build_id }));
+        }
+        files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        files
+    }
+}
+
+impl Companion for Sampler<'_> {
+    fn attach(&mut self, whom: &Whom<'_>) -> Result<()> {
+        let Some(mut sink) = self.sink.take() else { return Ok(()) };
+        self.begin = Some((Instant::now(), cpu_time()));
+        let rings = self.open_all(whom)?;
+        let ids = |events: &[Sampled]| events.iter().map(Sampled::id).collect::<Vec<u64>>();
+        let planned = self.plan.events.iter().zip(&self.events);
+        let attached: Vec<Attached> =
+            planned.map(|(e, open)| Attached { event: e.clone(), ids: ids(open) }).collect();
+        let tracking = ids(&self.tracking);
+        let id = tracking.first().copied().unwrap_or_default();
+        sink(Output::Events(attached, tracking));
+        let mut tally = Tally::default();
+        let bytes = self.synthesised(whom, id);
+        if !bytes.is_empty() {
+            let (records, samples) = tally.take(&bytes);
+            sink(Output::Records(Batch { cpu: None, records, samples, bytes }));
+        }
+        if self.tracking.is_empty() {
+            self.note("nothing was sampled: the threads to sample had ended");
+        }
+        let started = Drain::start(rings, sink, tally);
+        let failed = |e| Error::failed("cannot start the thread that empties the rings").because(e);
+        self.drain = Some(started.map_err(failed)?);
+        Ok(())
+    }
+
+    fn enable(&mut self) {
+        self.events.iter_mut().flatten().for_each(Sampled::enable);
+    }
+
+    fn finish(&mut self) {
+        self.events.iter_mut().flatten().for_each(Sampled::disable);
+        self.tracking.iter_mut().for_each(Sampled::disable);
+        let Some(drain) = self.drain.take() else { return };
+        let mut tally = drain.finish();
+        if let Some((begin, before)) = self.begin.take() {
+            self.summary.wall = begin.elapsed();
+            self.summary.cpu = cpu_time().saturating_sub(before);
+        }
+        // A ring that stayed full to the end has no record that tells so; the events know.
+        let lost: u64 = self.events.iter().flatten().filter_map(Sampled::lost).sum();
+        self.summary.lost = tally.lost.max(lost);
+        self.summary.files = Self::files(&mut tally);
+        (self.summary.samples, self.summary.bytes) = (tally.samples, tally.bytes);
+        self.summary.throttled = tally.throttled;
+    }
+}
+
+impl Drop for Sampler<'_> {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+fn redirect(event: &Sampled, to: &Sampled) -> Result<()> {
+    event.redirect(to).map_err(refused)
+}
+
+fn refused(errno: Errno) -> Error {
+    Error::failed("the kernel refuses to sample")
+        .because(errno.desc())
+        .hint("try another event (-e cpu-clock), or count without samples: --no-samples")
+}
+
+/// The process of a thread.
+fn process_of(tid: i32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
+fn open_cgroup(folder: &Path) -> Result<File> {
+    let path = find_cgroup(folder);
+    File::open(&path)
+        .map_err(|e| Error::failed(format!("cannot open {}", path.display())).because(e))
+}
+
+/// CPU time of this process, all its threads.
+fn cpu_time() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return Duration::ZERO };
+    let time = |t: nix::sys::time::TimeVal| {
+        let (seconds, micros) = (u64::try_from(t.tv_sec()), u64::try_from(t.tv_usec()));
+        Duration::from_secs(seconds.unwrap_or(0)) + Duration::from_micros(micros.unwrap_or(0))
+    };
+    time(usage.user_time()) + time(usage.system_time())
+}

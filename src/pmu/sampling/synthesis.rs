@@ -1,0 +1,277 @@
+//! Records of what was running and mapped before we came, in the form the kernel would have
+//! written them: names of threads (COMM), executable mappings (MMAP2), the kernel's own text.
+//!
+//! They bear the time 0, so that they come before all that happened since.
+
+use super::walk::{COMM, MISC_BUILD_ID, MMAP2};
+use crate::build_id;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// `PERF_RECORD_MISC_KERNEL` and `PERF_RECORD_MISC_USER`.
+const MISC_KERNEL: u16 = 1;
+const MISC_USER: u16 = 2;
+const PROT_READ: u32 = 1;
+const PROT_WRITE: u32 = 2;
+const PROT_EXEC: u32 = 4;
+const MAP_SHARED: u32 = 1;
+const MAP_PRIVATE: u32 = 2;
+/// Longest path that a record takes: its size is 16 bits.
+const LONGEST_PATH: usize = 4096;
+
+/// Makes records.
+pub(super) struct Synthesis {
+    /// An id that the reader knows.
+    id: u64,
+    bytes: Vec<u8>,
+    build_ids: HashMap<String, Option<Vec<u8>>>,
+}
+
+/// A mapping to make a record of.
+struct Map<'a> {
+    pid: u32,
+    start: u64,
+    end: u64,
+    offset: u64,
+    protection: u32,
+    flags: u32,
+    path: &'a str,
+    build_id: Option<Vec<u8>>,
+    misc: u16,
+}
+
+impl Synthesis {
+    pub fn new(id: u64) -> Self {
+        Self { id, bytes: Vec::new(), build_ids: HashMap::new() }
+    }
+
+    /// The records made.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Every process.
+    pub fn everybody(&mut self) {
+        let Ok(all) = fs::read_dir("/proc") else { return };
+        for entry in all.flatten() {
+            if let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) {
+                self.process(pid);
+            }
+        }
+    }
+
+    /// One process: its threads' names and its executable mappings. One that has gone gives none.
+    pub fn process(&mut self, pid: u32) {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        for task in tasks {
+            let tid = task.file_name().to_str().and_then(|n| n.parse().ok());
+            let name = fs::read(task.path().join("comm"));
+            if let (Some(tid), Ok(name)) = (tid, name) {
+                self.name(pid, tid, name.trim_ascii_end());
+            }
+        }
+        let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return };
+        for line in String::from_utf8_lossy(&maps).lines() {
+            if let Some(mut map) = parse_map(pid, line) {
+                map.build_id = self.build_id(pid, map.path);
+                self.map(&map);
+            }
+        }
+    }
+
+    /// The kernel and its modules, where their addresses may be read.
+    pub fn kernel(&mut self) {
+        let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+        if let Some((start, end)) = kernel_text(&symbols) {
+            let path = "[kernel.kallsyms]_text";
+            let build_id = build_id::of_kernel();
+            self.kernel_map(start, end, start, path, build_id);
+        }
+        let modules = fs::read_to_string("/proc/modules").unwrap_or_default();
+        for line in modules.lines() {
+            if let Some((name, start, size)) = parse_module(line) {
+                let notes = format!("/sys/module/{name}/notes/.note.gnu.build-id");
+                let build_id = fs::read(notes).ok().and_then(|n| build_id::in_notes(&n));
+                let end = start.saturating_add(size);
+                self.kernel_map(start, end, 0, &format!("[{name}]"), build_id);
+            }
+        }
+    }
+
+    fn kernel_map(&mut self, start: u64, end: u64, offset: u64, path: &str, id: Option<Vec<u8>>) {
+        self.map(&Map {
+            pid: u32::MAX,
+            start,
+            end,
+            offset,
+            protection: PROT_READ | PROT_EXEC,
+            flags: MAP_PRIVATE,
+            path,
+            build_id: id,
+            misc: MISC_KERNEL,
+        });
+    }
+
+    /// Of the file that process `pid` sees at `path`.
+    fn build_id(&mut self, pid: u32, path: &str) -> Option<Vec<u8>> {
+        if !path.starts_with('/') || path.starts_with("//") {
+            return None;
+        }
+        if let Some(known) = self.build_ids.get(path) {
+            return known.clone();
+        }
+        // Its root may be another one than ours, and closed to us.
+        let inside = PathBuf::from(format!("/proc/{pid}/root{path}"));
+        let id = build_id::of_file(&inside).or_else(|| build_id::of_file(Path::new(path)));
+        self.build_ids.insert(path.to_owned(), id.clone());
+        id
+    }
+
+    /// COMM: pid, tid, name.
+    fn name(&mut self, pid: u32, tid: u32, name: &[u8]) {
+        let mut body = Vec::with_capacity(64);
+        body.extend(pid.to_le_bytes());
+        body.extend(tid.to_le_bytes());
+        push_name(&mut body, name);
+        self.push(COMM, MISC_USER, (pid, tid), body);
+    }
+
+    /// MMAP2: pid, tid, addr, len, pgoff, build-id (or device and inode: unknown), prot, flags,
+    /// path.
+    fn map(&mut self, map: &Map<'_>) {
+        let tid = if map.misc == MISC_KERNEL { 0 } else { map.pid };
+        let mut body = Vec::with_capacity(192);
+        body.extend(map.pid.to_le_bytes());
+        body.extend(tid.to_le_bytes());
+        body.extend(map.start.to_le_bytes());
+        body.extend(map.end.saturating_sub(map.start).to_le_bytes());
+        body.extend(map.offset.to_le_bytes());
+        let mut identity = [0; 24];
+        let mut misc = map.misc;
+        if let Some(id) = map.build_id.as_ref().filter(|id| id.len() <= 20) {
+            misc |= MISC_BUILD_ID;
+            identity[0] = id.len() as u8;
+            identity[4..4 + id.len()].copy_from_slice(id);
+        }
+        body.extend(identity);
+        body.extend(map.protection.to_le_bytes());
+        body.extend(map.flags.to_le_bytes());
+        push_name(&mut body, map.path.as_bytes());
+        self.push(MMAP2, misc, (map.pid, tid), body);
+    }
+
+    /// A record with the fields of `sample_id_all` at its end: pid, tid, time, CPU, id.
+    fn push(&mut self, kind: u32, misc: u16, (pid, tid): (u32, u32), mut body: Vec<u8>) {
+        body.extend(pid.to_le_bytes());
+        body.extend(tid.to_le_bytes());
+        body.extend(0u64.to_le_bytes());
+        body.extend(0u64.to_le_bytes());
+        body.extend(self.id.to_le_bytes());
+        let Ok(size) = u16::try_from(body.len() + 8) else { return };
+        self.bytes.extend(kind.to_le_bytes());
+        self.bytes.extend(misc.to_le_bytes());
+        self.bytes.extend(size.to_le_bytes());
+        self.bytes.extend(body);
+    }
+}
+
+/// A name as records have it: ended by a zero, padded to eight bytes.
+fn push_name(body: &mut Vec<u8>, name: &[u8]) {
+    body.extend(&name[..name.len().min(LONGEST_PATH)]);
+    body.push(0);
+    body.resize(body.len().next_multiple_of(8), 0);
+}
+
+/// A line of /proc/PID/maps (proc_pid_maps(5)): `start-end perms offset device inode path`; `None`
+/// unless it is executable.
+fn parse_map(pid: u32, line: &str) -> Option<Map<'_>> {
+    let mut rest = line;
+    let mut next = || {
+        let (field, after) = rest.split_once(' ').unwrap_or((rest, ""));
+        rest = after.trim_start();
+        field
+    };
+    let (start, end) = next().split_once('-')?;
+    let permissions = next();
+    let offset = u64::from_str_radix(next(), 16).ok()?;
+    let (_device, _inode) = (next(), next());
+    let has = |letter: char, bit: u32| if permissions.contains(letter) { bit } else { 0 };
+    let protection = has('r', PROT_READ) | has('w', PROT_WRITE) | has('x', PROT_EXEC);
+    (protection & PROT_EXEC != 0).then_some(Map {
+        pid,
+        start: u64::from_str_radix(start, 16).ok()?,
+        end: u64::from_str_radix(end, 16).ok()?,
+        offset,
+        protection,
+        flags: if permissions.contains('s') { MAP_SHARED } else { MAP_PRIVATE },
+        path: if rest.is_empty() { "//anon" } else { rest },
+        build_id: None,
+        misc: MISC_USER,
+    })
+}
+
+/// From `_stext` to `_etext`; `None` where addresses are hidden (all zero) or absent.
+fn kernel_text(symbols: &str) -> Option<(u64, u64)> {
+    let is = |line: &&str, name: &str| line.ends_with(name) && line.split(' ').nth(2) == Some(name);
+    let address = |line: &str| u64::from_str_radix(line.split(' ').next()?, 16).ok();
+    // One stands at the head of some 100,000 lines, the other near their end.
+    let start = address(symbols.lines().find(|l| is(l, "_stext"))?)?;
+    let end = address(symbols.lines().rfind(|l| is(l, "_etext"))?)?;
+    (start != 0 && start < end).then_some((start, end))
+}
+
+/// A line of /proc/modules: `name size users dependents state address`.
+fn parse_module(line: &str) -> Option<(&str, u64, u64)> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let start = u64::from_str_radix(fields.get(5)?.strip_prefix("0x")?, 16).ok()?;
+    let is_name = fields[0].bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    (start != 0 && is_name).then_some((fields[0], start, fields[1].parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::walk::Tally;
+    use super::*;
+    use crate::records::raw::headers;
+
+    #[test]
+    fn lines_of_maps_are_understood() {
+        // Lines as proc_pid_maps(5) shows them.
+        let map = parse_map(7, "00400000-00452000 r-xp 00001000 08:02 173521   /usr/bin/db us");
+        let map = map.expect("executable");
+        assert_eq!((map.start, map.end, map.offset), (0x40_0000, 0x45_2000, 0x1000));
+        assert_eq!((map.path, map.protection, map.flags), ("/usr/bin/db us", 5, MAP_PRIVATE));
+        let anonymous = parse_map(7, "35b1a21000-35b1a22000 rwxs 00000000 00:00 0").expect("x");
+        assert_eq!((anonymous.path, anonymous.flags), ("//anon", MAP_SHARED));
+        assert!(parse_map(7, "00651000-00652000 r--p 00051000 08:02 173521 /usr/bin/db").is_none());
+        for line in ["", "x", "1-2", "1-2 r-xp", "g-h r-xp 0 0 0 a"] {
+            assert!(parse_map(7, line).is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn hidden_kernel_addresses_give_no_mapping() {
+        let text = "ffffffff81000000 T _stext\nffffffff81000000 t x\nffffffff81e00000 T _etext\n";
+        assert_eq!(kernel_text(text), Some((0xffff_ffff_8100_0000, 0xffff_ffff_81e0_0000)));
+        // What /proc/kallsyms shows to whom kptr_restrict hides addresses from.
+        let hidden = "0000000000000000 T _stext\n0000000000000000 t x\n0000000000000000 T _etext\n";
+        assert_eq!(kernel_text(hidden), None);
+        assert_eq!(kernel_text(""), None);
+        let module = "xfs 2 0 - Live 0xffffffffa0000000";
+        assert_eq!(parse_module(module), Some(("xfs", 0xffff_ffff_a000_0000, 2)));
+        assert_eq!(parse_module("xfs 2 0 - Live 0x0000000000000000"), None);
+    }
+
+    #[test]
+    fn our_own_program_is_among_our_mappings() {
+        let mut made = Synthesis::new(42);
+        made.process(std::process::id());
+        let bytes = made.into_bytes();
+        assert!(headers(&bytes).all(|h| h.is_ok_and(|h| h.body.ends_with(&42u64.to_le_bytes()))));
+        let mut tally = Tally::default();
+        tally.take(&bytes);
+        let us = std::env::current_exe().expect("a path").display().to_string();
+        assert!(tally.files.contains_key(&us), "{us}: {:?}", tally.files);
+    }
+}

@@ -1,0 +1,230 @@
+//! Sums over CPUs and over intervals, for a tree of the whole.
+//!
+//! Only what was counted by the same group is summed: group by group, event by event. Groups of one
+//! part are never added to each other. The running share of a sum is the smallest of its parts.
+//!
+//! Over CPUs, an event that is missing in one part is missing in the sum. Over intervals it is
+//! different: an interval in which nothing at all was counted is one in which nothing ran, and adds
+//! nothing; a group that alone got no counter in an interval is scaled from the others by their
+//! time, its running share falls accordingly, and a note says so.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+use tma::counts::{Counts, GroupCounts};
+use tma::quantity::Missing;
+use tma::tables::{Const, EventId};
+
+/// What to sum over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// CPUs, cores, sockets, threads: one result for each interval.
+    Scopes,
+    /// Intervals: one result for each scope.
+    Intervals,
+    /// Both: one result.
+    All,
+}
+
+type Key = (Option<String>, Option<String>, Option<(Duration, Duration)>);
+
+/// Sums `counts`, in order of first appearance; kinds of cores are kept apart.
+///
+/// Over intervals, live readings follow one another and stay live. Over CPUs they cannot be summed
+/// without losing what they were scaled by, so live groups become imported ones: their totals.
+pub fn aggregate(counts: &[Counts], over: Over) -> Vec<Counts> {
+    let mut sums: Vec<(Key, Vec<&Counts>)> = Vec::new();
+    let mut at: HashMap<Key, usize> = HashMap::new();
+    for part in counts {
+        let key = (
+            part.core.clone(),
+            part.scope.clone().filter(|_| over == Over::Intervals),
+            part.interval.filter(|_| over == Over::Scopes),
+        );
+        let i = *at.entry(key.clone()).or_insert(sums.len());
+        match sums.get_mut(i) {
+            Some((_, parts)) => parts.push(part),
+            None => sums.push((key, vec![part])),
+        }
+    }
+    sums.into_iter().map(|(key, parts)| sum(key, &parts, over)).collect()
+}
+
+fn sum((core, scope, interval): Key, parts: &[&Counts], over: Over) -> Counts {
+    let mut total = Counts { core, scope, interval, ..Counts::default() };
+    for part in parts {
+        for note in &part.notes {
+            if !total.notes.contains(note) {
+                total.notes.push(note.clone());
+            }
+        }
+    }
+    total.constants = constants(parts, over);
+    let mut lists: Vec<(Vec<EventId>, usize)> = Vec::new();
+    for part in parts {
+        let mut seen: Vec<Vec<EventId>> = Vec::new();
+        for group in &part.groups {
+            let events = group.events();
+            let nth = seen.iter().filter(|s| **s == events).count();
+            seen.push(events.clone());
+            if !lists.contains(&(events.clone(), nth)) {
+                lists.push((events, nth));
+            }
+        }
+    }
+    if over == Over::Intervals {
+        let busy: Vec<&&Counts> = parts.iter().filter(|p| anything_counted(p)).collect();
+        let busy = if busy.is_empty() { parts.iter().collect() } else { busy };
+        let mut filled = false;
+        let sums =
+            lists.iter().map(|(events, nth)| over_intervals(events, *nth, &busy, &mut filled));
+        total.groups = sums.collect();
+        if filled {
+            total.notes.push(
+                "some groups got no counter in some intervals; there they are taken as in the others"
+                    .into(),
+            );
+        }
+        return total;
+    }
+    total.groups = lists.iter().map(|(events, nth)| over_scopes(events, *nth, parts)).collect();
+    total
+}
+
+fn anything_counted(part: &Counts) -> bool {
+    part.groups.iter().any(|g| (0..g.events().len()).any(|i| g.total(i).is_ok()))
+}
+
+fn nth_group(part: &Counts, list: &[EventId], nth: usize) -> Option<GroupCounts> {
+    part.groups.iter().filter(|g| g.events() == list).nth(nth).cloned()
+}
+
+/// Smallest running share of the groups that have one.
+fn least_share(found: &[GroupCounts]) -> Option<f64> {
+    found.iter().filter_map(GroupCounts::running_share).reduce(f64::min)
+}
+
+fn over_scopes(list: &[EventId], nth: usize, parts: &[&Counts]) -> GroupCounts {
+    let found: Vec<Option<GroupCounts>> = parts.iter().map(|p| nth_group(p, list, nth)).collect();
+    let total = |i: usize| {
+        found.iter().try_fold(0.0, |sum, g| match g {
+            Some(g) => g.total(i).map(|v| sum + v),
+            None => Err(Missing::NotMeasured("not counted in every part of the sum".into())),
+        })
+    };
+    let events = list.iter().enumerate().map(|(i, e)| (*e, total(i))).collect();
+    let found: Vec<GroupCounts> = found.into_iter().flatten().collect();
+    // Sums over CPUs are one reading of many counters, not many readings of one.
+    GroupCounts::Imported { events, running: least_share(&found), intervals: Vec::new() }
+}
+
+/// Sums one group over the intervals in which something ran. `filled` is set where it was not
+/// counted in all of them.
+fn over_intervals(
+    list: &[EventId],
+    nth: usize,
+    parts: &[&&Counts],
+    filled: &mut bool,
+) -> GroupCounts {
+    let found: Vec<Option<GroupCounts>> = parts.iter().map(|p| nth_group(p, list, nth)).collect();
+    if let Some(whole) = joined(list, &found) {
+        return whole;
+    }
+    let whole_of = |g: &GroupCounts| -> Option<Vec<f64>> {
+        (0..list.len()).map(|i| g.total(i).ok()).collect()
+    };
+    let in_part = |g: &GroupCounts| (0..list.len()).any(|i| g.total(i).is_ok());
+    let mixed = |g: &GroupCounts| in_part(g) && whole_of(g).is_none();
+    if found.iter().flatten().any(mixed) {
+        return event_by_event(list, &found);
+    }
+    let mut counted: Vec<(f64, Vec<f64>, GroupCounts)> = Vec::new();
+    let mut time = 0.0;
+    for (part, group) in parts.iter().zip(found.iter()) {
+        let length = part.interval.map_or(1.0, |(begin, end)| (end - begin).as_secs_f64());
+        time += length;
+        if let Some((group, values)) = group.as_ref().and_then(|g| Some((g.clone(), whole_of(g)?)))
+        {
+            counted.push((length, values, group));
+        }
+    }
+    let counted_time: f64 = counted.iter().map(|(length, ..)| length).sum();
+    let Some((_, _, first)) = counted.first() else {
+        // In no interval: the reason of the first.
+        let why = |i: usize| match found.iter().flatten().next().map(|g| g.total(i)) {
+            Some(Err(why)) => why,
+            _ => Missing::NotMeasured("not counted together in any interval".into()),
+        };
+        let events = list.iter().enumerate().map(|(i, e)| (*e, Err(why(i)))).collect();
+        return GroupCounts::Imported { events, running: None, intervals: Vec::new() };
+    };
+    let share = if time > 0.0 { counted_time / time } else { 1.0 };
+    *filled |= counted.len() < parts.len();
+    let first_share = first.running_share();
+    let groups: Vec<GroupCounts> = counted.iter().map(|(.., g)| g.clone()).collect();
+    let sum = |i: usize| counted.iter().map(|(_, values, _)| values[i]).sum::<f64>() / share;
+    GroupCounts::Imported {
+        events: list.iter().enumerate().map(|(i, e)| (*e, Ok(sum(i)))).collect(),
+        running: first_share.and_then(|_| least_share(&groups)).map(|s| s * share),
+        intervals: counted.into_iter().map(|(_, values, _)| values).collect(),
+    }
+}
+
+/// Where a group was cut through (some of its events counted in an interval, some not), only
+/// events that every interval has are summed: nothing says what the others would have been.
+fn event_by_event(list: &[EventId], found: &[Option<GroupCounts>]) -> GroupCounts {
+    let total = |i: usize| {
+        let counts = found.iter().map(|g| g.as_ref().and_then(|g| g.total(i).ok()));
+        let missing = counts.clone().filter(Option::is_none).count();
+        match missing {
+            0 => Ok(counts.flatten().sum()),
+            n => Err(Missing::NotMeasured(format!(
+                "it has no count in {n} of {} intervals",
+                found.len()
+            ))),
+        }
+    };
+    let events = list.iter().enumerate().map(|(i, e)| (*e, total(i))).collect();
+    let groups: Vec<GroupCounts> = found.iter().flatten().cloned().collect();
+    GroupCounts::Imported { events, running: least_share(&groups), intervals: Vec::new() }
+}
+
+/// Live readings of successive intervals, one behind the other; `None` unless all that were counted
+/// are live. One in which nothing ran adds nothing.
+fn joined(list: &[EventId], found: &[Option<GroupCounts>]) -> Option<GroupCounts> {
+    let mut whole = (Vec::new(), 0u64);
+    for group in found {
+        match group {
+            Some(GroupCounts::Live { readings, enabled, .. }) => {
+                whole.0.extend(readings.iter().cloned());
+                whole.1 = whole.1.saturating_add(*enabled);
+            }
+            None | Some(GroupCounts::Missing { .. }) => {}
+            Some(GroupCounts::Imported { .. }) => return None,
+        }
+    }
+    let (readings, enabled) = whole;
+    if readings.is_empty() {
+        return None;
+    }
+    Some(GroupCounts::Live { events: list.to_vec(), readings, enabled })
+}
+
+/// Constants of the first part; durations of intervals add up, those of CPUs are the same.
+fn constants(parts: &[&Counts], over: Over) -> [Option<f64>; 5] {
+    let mut constants = parts.first().map_or([None; 5], |p| p.constants);
+    let at = Const::DurationMs.index();
+    let mut spans = HashSet::new();
+    let mut duration: Option<f64> = None;
+    for part in parts {
+        let Some(ms) = part.constants[at] else { continue };
+        let again = !spans.insert(part.interval);
+        duration = Some(match duration {
+            None => ms,
+            // Parts of the same interval, or of the same whole, ran at the same time.
+            Some(so_far) if again || over == Over::Scopes => so_far.max(ms),
+            Some(so_far) => so_far + ms,
+        });
+    }
+    constants[at] = duration;
+    constants
+}

@@ -1,0 +1,251 @@
+//! Rows into blocks: one block per run, interval, scope and trial, in file order.
+
+use super::{
+    Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Scope, Skipped, names::SoftwareKind,
+};
+use std::collections::HashMap;
+use std::time::Duration;
+use tma::error::{Error, Result};
+use tma::tables::Const;
+
+/// Most rows a recording may have: 100 MB of perf's lines are some 2 million.
+const MOST_ROWS: usize = 40_000_000;
+
+/// When and where a line was counted, as a format's parser found it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Place {
+    /// Time stamp of `perf stat -I` in nanoseconds: the end of the interval.
+    pub time: Option<u64>,
+    /// perf's `summary` lines.
+    pub summary: bool,
+    /// Part of the machine or the workload.
+    pub scope: Option<Scope>,
+    /// `trial` column.
+    pub trial: Option<String>,
+}
+
+/// A count as a format's parser found it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found<'a> {
+    /// The event, as written.
+    pub name: &'a str,
+    /// Its count.
+    pub count: Count,
+    /// Share of the enabled time it ran, 0..=1.
+    pub running: Option<f64>,
+    /// Nanoseconds it ran.
+    pub run_time: Option<u64>,
+    /// Number of its group.
+    pub group: Option<u32>,
+    /// Unit; empty for plain counts.
+    pub unit: &'a str,
+}
+
+/// Collects a [`Recording`].
+#[derive(Default)]
+pub struct Builder {
+    recording: Recording,
+    ids: HashMap<String, NameId>,
+    open: HashMap<(bool, Option<Scope>, Option<String>), usize>,
+    last: Option<(Place, usize)>,
+    run: u32,
+    rows_in_run: bool,
+    time: u64,
+    begin: u64,
+    rows: usize,
+}
+
+impl Builder {
+    /// Starts the next file.
+    pub fn start_file(&mut self, source: super::Source) {
+        self.recording.sources.push(source);
+        self.run = 0;
+        self.reset_run();
+    }
+
+    /// Starts the next run inside the file: perf's `# started on` line.
+    pub fn start_run(&mut self) {
+        if self.rows_in_run {
+            self.run += 1;
+            if let Some(source) = self.recording.sources.last_mut() {
+                source.runs = self.run + 1;
+            }
+            self.reset_run();
+        }
+    }
+
+    fn reset_run(&mut self) {
+        self.rows_in_run = false;
+        self.open.clear();
+        self.last = None;
+        self.time = 0;
+        self.begin = 0;
+    }
+
+    /// The recording so far, to add notes and sessions.
+    pub fn recording(&mut self) -> &mut Recording {
+        &mut self.recording
+    }
+
+    /// Whether the current file gave any row yet.
+    pub fn file_has_rows(&self) -> bool {
+        self.rows_in_run || self.run > 0
+    }
+
+    /// All that was read.
+    pub fn finish(self) -> Recording {
+        self.recording
+    }
+
+    fn source(&self) -> usize {
+        self.recording.sources.len().saturating_sub(1)
+    }
+
+    fn id(&mut self, name: &str) -> NameId {
+        if let Some(id) = self.ids.get(name) {
+            return *id;
+        }
+        let id = u32::try_from(self.recording.names.len()).unwrap_or(u32::MAX);
+        self.recording.names.push(name.to_owned());
+        self.ids.insert(name.to_owned(), id);
+        id
+    }
+
+    /// The block a line belongs to, opened where there is none yet.
+    fn block(&mut self, place: &Place) -> &mut Block {
+        if let Some((last, at)) = &self.last
+            && last == place
+        {
+            return &mut self.recording.blocks[*at];
+        }
+        if let Some(time) = place.time
+            && time != self.time
+        {
+            if time < self.time {
+                // Time runs backwards: another run was appended without its comment line.
+                self.start_run();
+            }
+            self.open.clear();
+            self.begin = self.time;
+            self.time = time;
+        }
+        let key = (place.summary, place.scope.clone(), place.trial.clone());
+        let at = match self.open.get(&key) {
+            Some(at) => *at,
+            None => {
+                let at = self.recording.blocks.len();
+                let block = Block {
+                    source: self.source(),
+                    run: self.run,
+                    trial: place.trial.clone(),
+                    interval: place
+                        .time
+                        .map(|t| (Duration::from_nanos(self.begin), Duration::from_nanos(t))),
+                    summary: place.summary,
+                    scope: place.scope.clone(),
+                    rows: Vec::new(),
+                    software: Vec::new(),
+                    constants: [None; 5],
+                    metrics: Vec::new(),
+                };
+                self.recording.blocks.push(block);
+                self.open.insert(key, at);
+                at
+            }
+        };
+        self.rows_in_run = true;
+        self.last = Some((place.clone(), at));
+        &mut self.recording.blocks[at]
+    }
+
+    /// Adds a count.
+    ///
+    /// # Errors
+    /// The recording has more rows than anything perf writes in practice.
+    pub fn row(&mut self, line: u32, place: &Place, found: &Found) -> Result<()> {
+        self.rows += 1;
+        if self.rows > MOST_ROWS {
+            let place = self.recording.place(self.source(), line);
+            return Err(Error::failed(format!("{place}: more than 40 million counts"))
+                .hint("split the recording, or record with a longer interval"));
+        }
+        if let Some(constant) = found.name.strip_prefix('#') {
+            match (Const::from_name(constant), found.count) {
+                (Some(c), Count::Value(v)) => self.block(place).constants[c.index()] = Some(v),
+                _ => self.skip(line, "not a constant this version knows", found.name),
+            }
+            return Ok(());
+        }
+        let row = Row {
+            name: self.id(found.name),
+            count: found.count,
+            running: found.running,
+            run_time: found.run_time,
+            group: found.group,
+            unit: (!found.unit.is_empty()).then(|| self.id(found.unit)),
+            line,
+        };
+        let software = SoftwareKind::from_name(found.name).is_some();
+        let block = self.block(place);
+        if software { &mut block.software } else { &mut block.rows }.push(row);
+        Ok(())
+    }
+
+    /// Adds a metric that was printed on the side.
+    pub fn metric(&mut self, line: u32, place: &Place, name: &str, value: f64) {
+        let name = self.id(name);
+        self.block(place).metrics.push(Metric { name, value, line });
+    }
+
+    /// Lists a line that was not understood.
+    pub fn skip(&mut self, line: u32, why: &str, text: &str) {
+        let source = self.source();
+        if self.recording.skipped.len() >= SKIPPED_KEPT {
+            self.recording.skipped_more += 1;
+            return;
+        }
+        let text: String =
+            text.chars().take(160).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        self.recording.skipped.push(Skipped { source, line, why: why.to_owned(), text });
+    }
+}
+
+/// Reads a count as perf and toplev write it.
+///
+/// # Errors
+/// Why it is no count.
+pub fn count(text: &str) -> std::result::Result<Count, &'static str> {
+    match text {
+        "<not counted>" => return Ok(Count::NotCounted),
+        "<not supported>" => return Ok(Count::NotSupported),
+        _ => {}
+    }
+    let value: f64 = text.parse().map_err(|_| "the value is not a number")?;
+    if !value.is_finite() {
+        return Err("the value is not a finite number");
+    }
+    if value < 0.0 {
+        return Err("the value is negative");
+    }
+    // 64-bit counters, scaled up by at most some thousand.
+    if value > 1e24 {
+        return Err("the value is larger than any counter");
+    }
+    Ok(Count::Value(value))
+}
+
+/// Reads a share of the enabled time given in percent.
+pub fn percent(text: &str) -> Option<f64> {
+    let value: f64 = text.trim_end_matches('%').trim().parse().ok()?;
+    (0.0..=100.5).contains(&value).then(|| (value / 100.0).min(1.0))
+}
+
+/// Reads seconds with a fraction into nanoseconds, without going through a float.
+pub fn seconds(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > 18 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let nanos: u64 = format!("{fraction:0<9}").get(..9)?.parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos)
+}

@@ -1,0 +1,192 @@
+//! Which rows were counted together. perf's output has no group marks, so groups are inferred.
+//!
+//! The members of a group run at the same times. Neighbouring rows with different running
+//! shares belong to different groups; where shares agree to perf's two decimals, differing run
+//! times (nanoseconds) tell groups apart, if the recording shows that members agree in them.
+//! What always ran (100 %) ran together.
+//!
+//! The list of events repeats from interval to interval and from CPU to CPU, and so do its
+//! groups: a boundary seen in one block holds in every block with the same list. Where an event
+//! occurs twice with no boundary between, one is put where most of the table's nodes find all
+//! their events in one group.
+
+use super::{Block, Count, NameId, Recording, Row};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+use tma::tables::EventId;
+
+/// Longest distance between two occurrences of an event in which the best boundary is searched.
+const SEARCHED: usize = 64;
+
+/// perf prints shares with two decimals of a percent.
+const SHARE_STEP: f64 = 0.5e-4;
+
+/// Indices of the rows that were counted together, group by group.
+type RowGroups = Rc<[Vec<usize>]>;
+
+/// The inferred groups of every list of events in a recording.
+pub struct Groups {
+    boundaries: HashMap<Vec<NameId>, Vec<bool>>,
+    found: RefCell<HashMap<Vec<NameId>, RowGroups>>,
+}
+
+fn list_of(block: &Block) -> Vec<NameId> {
+    block.rows.iter().map(|r| r.name).collect()
+}
+
+impl Groups {
+    /// Collects the boundaries that the blocks of `recording` show.
+    pub fn new(recording: &Recording) -> Self {
+        let mut boundaries: HashMap<Vec<NameId>, Vec<bool>> = HashMap::new();
+        for block in &recording.blocks {
+            let seen =
+                boundaries.entry(list_of(block)).or_insert_with(|| vec![false; block.rows.len()]);
+            for at in shown_boundaries(&block.rows) {
+                seen[at] = true;
+            }
+        }
+        Self { boundaries, found: RefCell::default() }
+    }
+
+    /// The groups of `block` as lists of indices into its rows. `event` is the table's event a
+    /// name stands for, the same for every block with the same list of names; `cover` scores a
+    /// set of events held by one group.
+    pub fn of(
+        &self,
+        block: &Block,
+        event: &dyn Fn(NameId) -> Option<EventId>,
+        cover: &dyn Fn(&[EventId]) -> usize,
+    ) -> RowGroups {
+        if block.rows.iter().any(|r| r.group.is_some()) {
+            return numbered(&block.rows).into();
+        }
+        let list = list_of(block);
+        if let Some(found) = self.found.borrow().get(&list) {
+            return Rc::clone(found);
+        }
+        let shown = self.boundaries.get(&list);
+        let starts_group = |at: usize| at == 0 || shown.is_some_and(|b| b[at]);
+        let starts: Vec<usize> = (0..list.len()).filter(|&at| starts_group(at)).collect();
+        let ends = starts.iter().skip(1).copied().chain([list.len()]);
+        let events: Vec<Option<EventId>> = list.iter().map(|n| event(*n)).collect();
+        let groups: RowGroups = starts
+            .iter()
+            .zip(ends)
+            .flat_map(|(&start, end)| without_repeats(&events, start..end, cover))
+            .map(|range| range.collect())
+            .collect();
+        self.found.borrow_mut().insert(list, Rc::clone(&groups));
+        groups
+    }
+}
+
+/// Groups by the number the recording gives, in order of first appearance.
+fn numbered(rows: &[Row]) -> Vec<Vec<usize>> {
+    let mut at: HashMap<Option<u32>, usize> = HashMap::new();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (i, row) in rows.iter().enumerate() {
+        let g = *at.entry(row.group).or_insert(groups.len());
+        if g == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[g].push(i);
+    }
+    groups
+}
+
+/// Indices of rows that start a group, as far as shares and run times show it.
+fn shown_boundaries(rows: &[Row]) -> Vec<usize> {
+    let counted = |r: &&(usize, &Row)| matches!(r.1.count, Count::Value(_));
+    let all: Vec<(usize, &Row)> = rows.iter().enumerate().collect();
+    let counted: Vec<&(usize, &Row)> = all.iter().filter(counted).collect();
+    let pairs = || counted.windows(2).map(|w| (w[0], w[1]));
+    let members_agree = pairs().any(|(a, b)| {
+        partly(a.1)
+            && same_share(a.1, b.1)
+            && a.1.run_time.is_some()
+            && a.1.run_time == b.1.run_time
+    });
+    let apart = |a: &Row, b: &Row| {
+        !same_share(a, b)
+            || partly(a) && members_agree && a.run_time.zip(b.run_time).is_some_and(|(a, b)| a != b)
+    };
+    // A row that was not counted shows nothing: it stays with the rows before it.
+    pairs().filter(|(a, b)| apart(a.1, b.1)).map(|(_, b)| b.0).collect()
+}
+
+fn same_share(a: &Row, b: &Row) -> bool {
+    match (a.running, b.running) {
+        (Some(a), Some(b)) => (a - b).abs() < SHARE_STEP,
+        (a, b) => a.is_none() && b.is_none(),
+    }
+}
+
+/// Whether the row ran only part of the time.
+fn partly(row: &Row) -> bool {
+    row.running.is_some_and(|share| share < 1.0 - SHARE_STEP)
+}
+
+/// Cuts `range` so that no event occurs twice in a part.
+fn without_repeats(
+    events: &[Option<EventId>],
+    range: Range<usize>,
+    cover: &dyn Fn(&[EventId]) -> usize,
+) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    let mut start = range.start;
+    let mut last_seen: HashMap<EventId, usize> = HashMap::new();
+    let mut at = start;
+    while at < range.end {
+        let Some(event) = events[at] else {
+            at += 1;
+            continue;
+        };
+        match last_seen.insert(event, at) {
+            Some(first) if first >= start => {
+                let cut = best_cut(events, start, first, at, range.end, cover);
+                parts.push(start..cut);
+                start = cut;
+                // What lies between the cut and here is the new part's beginning.
+                for (i, event) in events.iter().enumerate().take(at).skip(cut) {
+                    if let Some(event) = event {
+                        last_seen.insert(*event, i);
+                    }
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    parts.push(start..range.end);
+    parts
+}
+
+/// Where to cut between `first` and `again`, two occurrences of one event.
+fn best_cut(
+    events: &[Option<EventId>],
+    start: usize,
+    first: usize,
+    again: usize,
+    end: usize,
+    cover: &dyn Fn(&[EventId]) -> usize,
+) -> usize {
+    if first + 1 == again || again - start > SEARCHED {
+        return again;
+    }
+    let held = |range: Range<usize>| -> Vec<EventId> {
+        let mut held: Vec<EventId> = Vec::new();
+        for event in events[range].iter().flatten() {
+            if held.contains(event) {
+                break;
+            }
+            held.push(*event);
+        }
+        held
+    };
+    let end = end.min(again + SEARCHED);
+    let score = |cut: usize| cover(&held(start..cut)) + cover(&held(cut..end));
+    // The earliest of the best: an event is repeated for the events that follow with it.
+    (first + 1..=again).rev().max_by_key(|&cut| score(cut)).unwrap_or(again)
+}

@@ -1,0 +1,381 @@
+//! A recording and a table → counts for the evaluation, and everything the report must say.
+
+use super::groups::Groups;
+use super::names::{Match, Names, SoftwareKind};
+use super::rank::{TableMatch, best_tables};
+use super::{Block, Count, NameId, Recording, Row, sessions};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::Duration;
+use tma::counts::{Counts, GroupCounts};
+use tma::error::{Error, Result};
+use tma::quantity::Missing;
+use tma::tables::{Const, EventId, Library, PmuKind, Ring, Table};
+
+/// How strictly the table must fit.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Tables to name in errors where the chosen one does not fit.
+    pub library: Option<&'a Library>,
+    /// The user chose the table: only a recording without any of its events is refused.
+    pub forced: bool,
+}
+
+/// Software counts of one block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Software {
+    /// As [`Counts::scope`].
+    pub scope: Option<String>,
+    /// As [`Counts::interval`].
+    pub interval: Option<(Duration, Duration)>,
+    /// Event, as perf names it, and its value; times in the unit perf prints (task-clock in
+    /// milliseconds, duration_time in nanoseconds).
+    pub values: BTreeMap<String, std::result::Result<f64, Missing>>,
+}
+
+/// An event the table does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownEvent {
+    /// As written.
+    pub name: String,
+    /// `FILE:LINE` of its first occurrence.
+    pub place: String,
+    /// How often it occurs.
+    pub occurrences: u64,
+}
+
+/// What an import must tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Events the table does not have, in order of appearance.
+    pub unknown: Vec<UnknownEvent>,
+    /// Events of the other kind of core: not this table's business.
+    pub other_core: u64,
+    /// Facts about the whole import, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Counts and what goes with them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Imported {
+    /// One for each block with counts, in file order.
+    pub counts: Vec<Counts>,
+    /// Software counts, where a block has some.
+    pub software: Vec<Software>,
+    /// What must be told.
+    pub findings: Findings,
+}
+
+/// Turns `recording` into counts of `table`'s events.
+///
+/// Values are taken as they are (recorders scale them). Where one event occurs in several
+/// groups, each group keeps its own; nothing is summed (see [`super::aggregate`]).
+///
+/// # Errors
+/// The recording does not fit the table; the error names those that do.
+pub fn counts(recording: &Recording, table: &Table, options: Options) -> Result<Imported> {
+    let importer = Importer::new(recording, table);
+    importer.refuse_wrong_table(options)?;
+    let mut imported = Imported { findings: importer.findings(options), ..Imported::default() };
+    let summary_only = !recording.blocks.iter().any(|b| !b.summary);
+    for block in &recording.blocks {
+        if block.summary && !summary_only {
+            continue;
+        }
+        importer.block(block, &mut imported);
+    }
+    for session in &recording.sessions {
+        sessions::add(session, table, &mut imported)?;
+    }
+    Ok(imported)
+}
+
+struct Importer<'a> {
+    recording: &'a Recording,
+    table: &'a Table,
+    names: Names<'a>,
+    meaning: Vec<Match>,
+    groups: Groups,
+    durations: HashMap<(usize, u32, Option<String>, Option<Duration>), f64>,
+    needs: Vec<&'a [EventId]>,
+}
+
+impl<'a> Importer<'a> {
+    fn new(recording: &'a Recording, table: &'a Table) -> Self {
+        let names = Names::new(table);
+        let meaning = recording.names.iter().map(|n| names.resolve(n)).collect();
+        let nodes = 0..u16::try_from(table.nodes.len()).unwrap_or(u16::MAX);
+        Self {
+            recording,
+            table,
+            names,
+            meaning,
+            groups: Groups::new(recording),
+            durations: durations(recording),
+            needs: nodes.map(|n| table.events_of(n, false)).collect(),
+        }
+    }
+
+    fn meaning(&self, name: NameId) -> Match {
+        self.meaning.get(name as usize).copied().unwrap_or(Match::Unknown)
+    }
+
+    /// Names of hardware events that occur, each once, with what they mean.
+    fn hardware_names(&self) -> Vec<(NameId, Match)> {
+        let mut seen = HashSet::new();
+        let rows = self.recording.blocks.iter().flat_map(|b| &b.rows);
+        rows.filter(|r| seen.insert(r.name)).map(|r| (r.name, self.meaning(r.name))).collect()
+    }
+
+    fn refuse_wrong_table(&self, options: Options) -> Result<()> {
+        let names = self.hardware_names();
+        let known = names.iter().filter(|(_, m)| matches!(m, Match::Event { .. })).count();
+        let unknown = names.iter().filter(|(_, m)| *m == Match::Unknown).count();
+        let total = known + unknown;
+        let enough = if options.forced { known > 0 } else { known * 2 >= total };
+        if total == 0 || enough {
+            return Ok(());
+        }
+        let better: Vec<TableMatch> = options
+            .library
+            .map(|l| best_tables(self.recording, l))
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|m| m.matched > known)
+            .collect();
+        if better.is_empty() && known > 0 {
+            return Ok(());
+        }
+        let example = names.iter().find(|(_, m)| *m == Match::Unknown);
+        let example = example.map_or("", |(n, _)| self.recording.name(*n));
+        let error = Error::failed(format!(
+            "these counts are not for {}: it has {known} of the recording's {total} events",
+            self.table.name
+        ))
+        .because(format!("for instance, it has no `{example}`"));
+        let Some(best) = better.first() else {
+            return Err(error.hint("name the processor they were counted on with --uarch NAME"));
+        };
+        let alike = better.iter().take_while(|m| m.matched == best.matched).take(6);
+        let alike: Vec<&str> = alike.map(|m| m.name.as_str()).collect();
+        Err(error.hint(format!(
+            "`--uarch {}` has {} of them{}",
+            best.name,
+            best.matched,
+            match alike.len() {
+                1 => String::new(),
+                _ => format!(" (as have {})", alike[1..].join(", ")),
+            }
+        )))
+    }
+
+    fn findings(&self, options: Options) -> Findings {
+        let mut findings = Findings { notes: self.recording.notes.clone(), ..Findings::default() };
+        let mut at: HashMap<NameId, usize> = HashMap::new();
+        for block in &self.recording.blocks {
+            for row in &block.rows {
+                match self.meaning(row.name) {
+                    Match::OtherCore => findings.other_core += 1,
+                    Match::Unknown => {
+                        let i = *at.entry(row.name).or_insert_with(|| {
+                            findings.unknown.push(UnknownEvent {
+                                name: self.recording.name(row.name).to_owned(),
+                                place: self.recording.place(block.source, row.line),
+                                occurrences: 0,
+                            });
+                            findings.unknown.len() - 1
+                        });
+                        findings.unknown[i].occurrences += 1;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if self.recording.blocks.iter().any(|b| b.summary)
+            && self.recording.blocks.iter().any(|b| !b.summary)
+        {
+            findings
+                .notes
+                .push("perf's summary lines repeat its intervals and are not used".into());
+        }
+        if !findings.unknown.is_empty()
+            && findings.other_core == 0
+            && let Some(library) = options.library
+        {
+            self.note_better_table(library, &mut findings);
+        }
+        findings
+    }
+
+    fn note_better_table(&self, library: &Library, findings: &mut Findings) {
+        let known =
+            self.hardware_names().iter().filter(|(_, m)| matches!(m, Match::Event { .. })).count();
+        if let Some(best) = best_tables(self.recording, library).first()
+            && best.matched > known
+        {
+            findings.notes.push(format!(
+                "{} has {known} of the recording's events, {} has {}: if the counts come from \
+                 such a processor, use --uarch {}",
+                self.table.name, best.name, best.matched, best.name
+            ));
+        }
+    }
+
+    fn block(&self, block: &Block, imported: &mut Imported) {
+        let mut counts = Counts {
+            core: self.table.core.is_some().then(|| self.table.name.clone()),
+            scope: self.recording.label(block),
+            interval: block.interval,
+            constants: block.constants,
+            ..Counts::default()
+        };
+        let duration = &mut counts.constants[Const::DurationMs.index()];
+        if duration.is_none() {
+            *duration = self.durations.get(&duration_key(block)).copied().or_else(|| {
+                block.interval.map(|(begin, end)| (end - begin).as_secs_f64() * 1000.0)
+            });
+        }
+        let mine = block.rows.iter().any(|r| matches!(self.meaning(r.name), Match::Event { .. }));
+        if mine {
+            self.fill(block, &mut counts);
+        }
+        if let Some(software) = self.software(block, &counts) {
+            imported.software.push(software);
+        }
+        if mine || block.rows.is_empty() && !block.software.is_empty() {
+            imported.counts.push(counts);
+        }
+    }
+
+    fn fill(&self, block: &Block, counts: &mut Counts) {
+        let unrestricted: HashSet<EventId> = block
+            .rows
+            .iter()
+            .filter_map(|r| match self.meaning(r.name) {
+                Match::Event { id, only: None } => Some(id),
+                _ => None,
+            })
+            .collect();
+        let mut rings = HashSet::new();
+        let mut both = BTreeSet::new();
+        let event = |name| match self.meaning(name) {
+            Match::Event { id, only: None } => Some(id),
+            // A count of one ring beside a count of all rings would only mislead.
+            Match::Event { id, only: Some(_) } if !unrestricted.contains(&id) => Some(id),
+            _ => None,
+        };
+        let cover = |held: &[EventId]| {
+            let has_all = |needs: &&&[EventId]| needs.iter().all(|e| held.contains(e));
+            self.needs.iter().filter(|n| !n.is_empty()).filter(has_all).count()
+        };
+        for rows in self.groups.of(block, &event, &cover).iter() {
+            let mut events: Vec<(EventId, std::result::Result<f64, Missing>)> = Vec::new();
+            let mut running: Option<f64> = None;
+            for row in rows.iter().map(|i| &block.rows[*i]) {
+                let Some(id) = event(row.name) else {
+                    if let Match::Event { .. } = self.meaning(row.name) {
+                        both.insert(row.name);
+                    }
+                    continue;
+                };
+                if let Match::Event { only: Some(ring), .. } = self.meaning(row.name) {
+                    rings.insert(ring == Ring::User);
+                }
+                events.push((id, self.value(id, row)));
+                if let Some(share) = row.running {
+                    running = Some(running.map_or(share, |r| r.min(share)));
+                }
+            }
+            for i in 0..events.len() {
+                for other in self.names.same_count(events[i].0).collect::<Vec<_>>() {
+                    if !events.iter().any(|(e, _)| *e == other) {
+                        events.push((other, events[i].1.clone()));
+                    }
+                }
+            }
+            if !events.is_empty() {
+                counts.groups.push(GroupCounts::Imported {
+                    events,
+                    running,
+                    intervals: Vec::new(),
+                });
+            }
+        }
+        for name in both {
+            counts.notes.push(format!(
+                "{} is not used: the recording has the same event for all modes, too",
+                self.recording.name(name)
+            ));
+        }
+        for user in rings {
+            counts.notes.push(match user {
+                true => "user mode only: the recording counted with `:u`".into(),
+                false => "kernel mode only: the recording counted with `:k`".into(),
+            });
+        }
+    }
+
+    /// The count in the table's unit.
+    fn value(&self, id: EventId, row: &Row) -> std::result::Result<f64, Missing> {
+        let event = &self.table.events[usize::from(id)];
+        let value = match row.count {
+            Count::Value(value) => value,
+            Count::NotCounted => return Err(Missing::NotCounted(event.name.clone())),
+            Count::NotSupported => return Err(Missing::NotSupported(event.name.clone())),
+        };
+        match row.unit.map(|u| self.recording.name(u)) {
+            None => Ok(value),
+            // perf gives energy in joules; the vendor's formulas count units of 61 µJ for the
+            // package and 15.6 µJ for DRAM.
+            Some("Joules") if event.spec.pmu == PmuKind::Power => {
+                let dram = event.name.to_lowercase().contains("dram");
+                Ok(value / if dram { 15.6e-6 } else { 61e-6 })
+            }
+            Some(unit) => Err(Missing::NotMeasured(format!(
+                "{} is recorded in {unit}, not as a count",
+                event.name
+            ))),
+        }
+    }
+
+    fn software(&self, block: &Block, counts: &Counts) -> Option<Software> {
+        let mut values = BTreeMap::new();
+        for row in &block.software {
+            let Some(kind) = SoftwareKind::from_name(self.recording.name(row.name)) else {
+                continue;
+            };
+            let name = kind.name();
+            let value = match row.count {
+                Count::Value(value) => Ok(value),
+                Count::NotCounted => Err(Missing::NotCounted(name.into())),
+                Count::NotSupported => Err(Missing::NotSupported(name.into())),
+            };
+            values.entry(name.to_owned()).or_insert(value);
+        }
+        let (scope, interval) = (counts.scope.clone(), counts.interval);
+        (!values.is_empty()).then_some(Software { scope, interval, values })
+    }
+}
+
+/// What shares a wall time: perf prints duration_time for the first CPU or core alone.
+fn duration_key(block: &Block) -> (usize, u32, Option<String>, Option<Duration>) {
+    (block.source, block.run, block.trial.clone(), block.interval.map(|(_, end)| end))
+}
+
+/// Milliseconds of wall time from `duration_time` rows.
+fn durations(
+    recording: &Recording,
+) -> HashMap<(usize, u32, Option<String>, Option<Duration>), f64> {
+    let mut durations = HashMap::new();
+    for block in recording.blocks.iter().filter(|b| !b.summary) {
+        for row in &block.software {
+            let name = recording.name(row.name);
+            if SoftwareKind::from_name(name) == Some(SoftwareKind::DurationTime)
+                && let Count::Value(nanos) = row.count
+                && nanos > 0.0
+            {
+                durations.insert(duration_key(block), nanos / 1e6);
+            }
+        }
+    }
+    durations
+}

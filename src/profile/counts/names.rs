@@ -1,0 +1,222 @@
+//! Names of recorded events → a table's events, constants and software events.
+//!
+//! By spelling first (case, PMU prefix and the order of filters aside), by encoding else:
+//! `cycles`, `r003c`, `cpu/event=0x3c/` and `CPU_CLK_UNHALTED.THREAD` are one event on Intel.
+
+use super::encoding::{Encoding, Vendor};
+use super::event_name::EventName;
+use std::collections::HashMap;
+use tma::tables::{Const, EventId, PmuKind, Ring, Table};
+
+/// What a recorded name means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Match {
+    /// An event of the table.
+    Event {
+        /// Which.
+        id: EventId,
+        /// The recording restricts it to a ring that the table's event is not restricted to.
+        only: Option<Ring>,
+    },
+    /// A constant of the run.
+    Constant(Const),
+    /// An event the kernel counts without hardware.
+    Software(SoftwareKind),
+    /// An event of the other kind of core of a hybrid processor.
+    OtherCore,
+    /// Nothing this table knows.
+    Unknown,
+}
+
+/// Events that need no PMU, as perf names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SoftwareKind {
+    /// Milliseconds on a CPU.
+    TaskClock,
+    /// Milliseconds, by the CPU's clock.
+    CpuClock,
+    /// Wall time in nanoseconds.
+    DurationTime,
+    /// Nanoseconds in user mode.
+    UserTime,
+    /// Nanoseconds in the kernel.
+    SystemTime,
+    /// Context switches.
+    ContextSwitches,
+    /// Moves to another CPU.
+    CpuMigrations,
+    /// Page faults.
+    PageFaults,
+    /// Page faults without input or output.
+    MinorFaults,
+    /// Page faults with input or output.
+    MajorFaults,
+    /// Unaligned accesses the kernel had to repair.
+    AlignmentFaults,
+    /// Instructions the kernel had to emulate.
+    EmulationFaults,
+    /// Switches to another control group.
+    CgroupSwitches,
+}
+
+impl SoftwareKind {
+    /// All of them, with the names perf takes; the first is the one it prints.
+    const NAMES: [(SoftwareKind, &'static [&'static str]); 13] = [
+        (SoftwareKind::TaskClock, &["task-clock"]),
+        (SoftwareKind::CpuClock, &["cpu-clock"]),
+        (SoftwareKind::DurationTime, &["duration_time"]),
+        (SoftwareKind::UserTime, &["user_time"]),
+        (SoftwareKind::SystemTime, &["system_time"]),
+        (SoftwareKind::ContextSwitches, &["context-switches", "cs"]),
+        (SoftwareKind::CpuMigrations, &["cpu-migrations", "migrations"]),
+        (SoftwareKind::PageFaults, &["page-faults", "faults"]),
+        (SoftwareKind::MinorFaults, &["minor-faults"]),
+        (SoftwareKind::MajorFaults, &["major-faults"]),
+        (SoftwareKind::AlignmentFaults, &["alignment-faults"]),
+        (SoftwareKind::EmulationFaults, &["emulation-faults"]),
+        (SoftwareKind::CgroupSwitches, &["cgroup-switches"]),
+    ];
+
+    /// The name perf prints.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(k, _)| *k == self).map_or("", |(_, names)| names[0])
+    }
+
+    /// The event called `name`; ring modifiers (`task-clock:u`) change nothing.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let bare = name.trim().split(':').next().unwrap_or_default();
+        Self::NAMES
+            .iter()
+            .find(|(_, names)| names.iter().any(|n| n.eq_ignore_ascii_case(bare)))
+            .map(|(kind, _)| *kind)
+    }
+}
+
+/// A table's events, indexed for look-ups of names as tools write them.
+pub struct Names<'t> {
+    table: &'t Table,
+    vendor: Vendor,
+    by_key: HashMap<(String, Option<Ring>), EventId>,
+    by_encoding: HashMap<(Encoding, Option<Ring>), Vec<EventId>>,
+    base_encodings: HashMap<String, Encoding>,
+}
+
+impl<'t> Names<'t> {
+    /// Indexes `table`.
+    pub fn new(table: &'t Table) -> Self {
+        let mut names = Self {
+            table,
+            vendor: Vendor::of(table),
+            by_key: HashMap::new(),
+            by_encoding: HashMap::new(),
+            base_encodings: HashMap::new(),
+        };
+        for (id, event) in (0u16..).zip(&table.events) {
+            let ring = event.spec.ring;
+            let parsed = EventName::parse(&event.name);
+            let key = parsed.as_ref().map_or_else(|| event.name.to_lowercase(), EventName::key);
+            names.by_key.insert((key, ring), id);
+            if let Some(encoding) = Encoding::of_spec(&event.spec) {
+                if let Some(parsed) = parsed.filter(|p| p.fields.is_empty()) {
+                    names.base_encodings.insert(parsed.base, encoding.clone());
+                }
+                names.by_encoding.entry((encoding, ring)).or_default().push(id);
+            }
+        }
+        names
+    }
+
+    /// What `name` means.
+    pub fn resolve(&self, name: &str) -> Match {
+        let name = name.trim();
+        if let Some(constant) = name.strip_prefix('#').and_then(Const::from_name) {
+            return Match::Constant(constant);
+        }
+        if let Some(id) = self.table.event(name) {
+            return Match::Event { id, only: None };
+        }
+        if let Some(kind) = SoftwareKind::from_name(name) {
+            return Match::Software(kind);
+        }
+        let Some(parsed) = EventName::parse(name) else { return Match::Unknown };
+        match parsed.pmu.as_deref() {
+            None => {}
+            Some(pmu) if is_core(pmu) => {
+                let hybrid = |p: &str| p.starts_with("cpu_");
+                if hybrid(pmu) && pmu != self.table.pmu {
+                    return Match::OtherCore;
+                }
+            }
+            Some(pmu) => return self.elsewhere(pmu, &parsed),
+        }
+        self.in_core(&parsed)
+    }
+
+    fn in_core(&self, name: &EventName) -> Match {
+        let found = |ring| self.by_key.get(&(name.key(), ring)).copied();
+        let by_encoding = || {
+            let own = Encoding::of_name(name, self.vendor, self.table.core);
+            own.or_else(|| {
+                let base = self.base_encodings.get(&name.base)?;
+                base.clone().with_fields(name, self.vendor)
+            })
+        };
+        let encoded = |encoding: &Encoding, ring| {
+            let exact = self.by_encoding.get(&(encoding.clone(), ring));
+            let exact = exact.or_else(|| self.by_encoding.get(&(encoding.without_percore(), ring)));
+            exact.and_then(|ids| ids.first()).copied()
+        };
+        let rings: &[Option<Ring>] = match name.ring {
+            None => &[None],
+            Some(_) => &[name.ring, None],
+        };
+        let encoding = by_encoding();
+        for &ring in rings {
+            let id = found(ring).or_else(|| encoded(encoding.as_ref()?, ring));
+            if let Some(id) = id {
+                let only = if ring.is_none() { name.ring } else { None };
+                return Match::Event { id, only };
+            }
+        }
+        Match::Unknown
+    }
+
+    /// Events of other PMUs: by their perf names where those are fixed, by spelling else.
+    fn elsewhere(&self, pmu: &str, name: &EventName) -> Match {
+        let of_kind = |kind: PmuKind, part: &str| {
+            let at = self
+                .table
+                .events
+                .iter()
+                .position(|e| e.spec.pmu == kind && e.name.to_lowercase().contains(part));
+            at.and_then(|at| u16::try_from(at).ok())
+        };
+        let id = match (pmu, name.base.as_str()) {
+            ("msr", "tsc") => of_kind(PmuKind::Tsc, ""),
+            ("power", "energy-pkg") => {
+                of_kind(PmuKind::Power, "pkg").or_else(|| of_kind(PmuKind::Power, "package"))
+            }
+            ("power", "energy-ram") => of_kind(PmuKind::Power, "dram"),
+            (_, "") => None,
+            _ => self.by_key.get(&(name.key(), None)).copied(),
+        };
+        id.map_or(Match::Unknown, |id| Match::Event { id, only: None })
+    }
+
+    /// Other events of the table that are the same count under another name.
+    pub fn same_count(&self, id: EventId) -> impl Iterator<Item = EventId> + '_ {
+        let spec = &self.table.events[usize::from(id)].spec;
+        let ids = Encoding::of_spec(spec).and_then(|e| self.by_encoding.get(&(e, spec.ring)));
+        ids.into_iter().flatten().copied().filter(move |other| *other != id)
+    }
+}
+
+/// Names of PMUs that are a core's own.
+fn is_core(pmu: &str) -> bool {
+    pmu == "cpu" || matches!(pmu, "cpu_core" | "cpu_atom" | "cpu_lowpower")
+}
+
+/// What `name` means to `table`; for many names make one [`Names`].
+pub fn resolve(table: &Table, name: &str) -> Match {
+    Names::new(table).resolve(name)
+}

@@ -1,0 +1,334 @@
+//! Lines of `perf stat -x SEP`, with every prefix perf can put before them.
+//!
+//! perf-stat(1), "CSV FORMAT": optional time stamp, optional CPU, core or socket and optional
+//! number of CPUs, count, unit, event, optional control group, optional variance (`-r`), run
+//! time, running share in percent, optional metric value and its unit. Before Linux 3.14 there
+//! is no unit, and the oldest versions stop at the event. Commas inside `pmu/…,…/` stand
+//! unquoted; they are put back together by counting slashes.
+
+use super::builder::{self, Builder, Found, Place};
+use super::scope::scope_of;
+use super::{Count, Scope, ScopeKind};
+use tma::error::Result;
+
+/// Characters that cannot be a separator, because values and names hold them.
+const NOT_SEPARATORS: &str = "._-/<>=()[]{}+%\"'*";
+
+/// Parser of one file.
+pub struct PerfCsv {
+    separator: String,
+    /// Whether this file's lines have a run time and share; lines that differ are cut off.
+    with_share: Option<bool>,
+}
+
+impl PerfCsv {
+    /// The separator.
+    pub fn separator(&self) -> &str {
+        &self.separator
+    }
+
+    /// Recognises a complete count line and with it the separator.
+    pub fn recognise(text: &str) -> Option<Self> {
+        candidates(text).into_iter().find_map(|separator| {
+            let (_, parsed) = parse_any(text, &separator).ok()?;
+            parsed.share.is_some().then_some(Self { separator, with_share: None })
+        })
+    }
+
+    /// Reads one line.
+    pub fn line(&mut self, number: u32, text: &str, builder: &mut Builder) -> Result<()> {
+        if let Some(comment) = text.trim_start().strip_prefix('#') {
+            if comment.trim_start().starts_with("started on") {
+                builder.start_run();
+            }
+            return Ok(());
+        }
+        let (place, parsed) = match parse_any(text, &self.separator) {
+            Ok(parsed) => parsed,
+            Err(why) => {
+                builder.skip(number, why, text);
+                return Ok(());
+            }
+        };
+        for (name, value) in &parsed.metrics {
+            builder.metric(number, &place, name, *value);
+        }
+        if parsed.event.is_empty() {
+            return Ok(());
+        }
+        let with_share = parsed.share.is_some();
+        if *self.with_share.get_or_insert(with_share) != with_share {
+            builder.skip(number, "the line is cut off", text);
+            return Ok(());
+        }
+        let found = Found {
+            name: &parsed.event,
+            count: parsed.count,
+            running: parsed.share.filter(|_| matches!(parsed.count, Count::Value(_))),
+            run_time: parsed.run_time.filter(|t| *t > 0),
+            group: None,
+            unit: &parsed.unit,
+        };
+        builder.row(number, &place, &found)
+    }
+}
+
+/// Strings that may separate the fields of `text`: usual ones first, then whatever runs of
+/// punctuation it holds (perf takes any string).
+fn candidates(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for usual in [",", ";", "\t", "|"] {
+        if text.contains(usual) {
+            found.push(usual.to_owned());
+        }
+    }
+    let mut run = String::new();
+    for c in text.chars().take(4096).chain(['x']) {
+        let separates = !c.is_alphanumeric() && !NOT_SEPARATORS.contains(c) && c != ' ';
+        if separates && run.chars().count() < 4 {
+            run.push(c);
+            continue;
+        }
+        if !run.is_empty() && found.len() < 16 {
+            let chars: Vec<char> = run.chars().collect();
+            // A doubled separator stands around an empty unit.
+            let half: String = chars[..chars.len().div_ceil(2)].iter().collect();
+            for candidate in [chars[0].to_string(), half, run.clone()] {
+                if !found.contains(&candidate) {
+                    found.push(candidate);
+                }
+            }
+        }
+        run.clear();
+    }
+    found
+}
+
+/// Names and values of metrics printed on the side.
+type Metrics = Vec<(String, f64)>;
+
+/// A line taken apart, from the count on.
+struct Parsed {
+    count: Count,
+    unit: String,
+    /// Empty on lines that only go on with metrics.
+    event: String,
+    cgroup: Option<String>,
+    run_time: Option<u64>,
+    share: Option<f64>,
+    metrics: Metrics,
+}
+
+/// As [`parse`], decimal commas (perf follows the locale) included.
+fn parse_any(text: &str, separator: &str) -> std::result::Result<(Place, Parsed), &'static str> {
+    parse(text, separator).or_else(|why| match separator {
+        "," => Err(why),
+        _ => parse(&with_decimal_points(text), separator).map_err(|_| why),
+    })
+}
+
+/// Replaces commas between two digits.
+fn with_decimal_points(text: &str) -> String {
+    let mut before = ' ';
+    let mut chars = text.chars().peekable();
+    let mut out = String::with_capacity(text.len());
+    while let Some(c) = chars.next() {
+        let inside = before.is_ascii_digit() && chars.peek().is_some_and(char::is_ascii_digit);
+        out.push(if c == ',' && inside { '.' } else { c });
+        before = c;
+    }
+    out
+}
+
+/// Takes a line apart.
+fn parse(text: &str, separator: &str) -> std::result::Result<(Place, Parsed), &'static str> {
+    let fields: Vec<&str> = text.split(separator).map(str::trim).collect();
+    let mut place = Place::default();
+    let mut at = 0;
+    if let Some(time) = time_stamp(fields[0], text.starts_with(' ')) {
+        place.time = Some(time);
+        at = 1;
+    } else if fields[0] == "summary" {
+        place.summary = true;
+        at = 1;
+    }
+    let fields = &fields[at..];
+    let mut why = "not a line of perf stat";
+    // The count is the first field after which the rest makes sense; what precedes is the scope.
+    for v in 0..fields.len().min(6) {
+        if !could_be_count(fields[v]) {
+            continue;
+        }
+        match after_count(fields, v, separator) {
+            Ok(mut parsed) => {
+                let Some(scope) = scope(&fields[..v], separator) else { continue };
+                place.scope = scope;
+                parsed.count = builder::count(fields[v])?;
+                if let Some(cgroup) = &parsed.cgroup {
+                    let empty =
+                        || Scope { kind: ScopeKind::Whole, name: String::new(), cgroup: None };
+                    place.scope.get_or_insert_with(empty).cgroup = Some(cgroup.clone());
+                }
+                return Ok((place, parsed));
+            }
+            Err(wrong) => why = wrong,
+        }
+    }
+    match metric_only(fields, separator) {
+        Some((scope, metrics)) => {
+            place.scope = scope;
+            Ok((place, Parsed { metrics, ..nothing() }))
+        }
+        None => Err(why),
+    }
+}
+
+/// Seconds with nine decimals, or indented: nothing else on a line of perf is.
+fn time_stamp(field: &str, indented: bool) -> Option<u64> {
+    let (_, fraction) = field.split_once('.')?;
+    if fraction.len() != 9 && !indented {
+        return None;
+    }
+    builder::seconds(field)
+}
+
+fn could_be_count(field: &str) -> bool {
+    field.starts_with("<not ") || field.parse::<f64>().is_ok() && !field.starts_with('+')
+}
+
+fn is_number(field: &str) -> bool {
+    field.parse::<f64>().is_ok()
+}
+
+fn nothing() -> Parsed {
+    Parsed {
+        count: Count::NotCounted,
+        unit: String::new(),
+        event: String::new(),
+        cgroup: None,
+        run_time: None,
+        share: None,
+        metrics: Vec::new(),
+    }
+}
+
+fn after_count(
+    fields: &[&str],
+    v: usize,
+    separator: &str,
+) -> std::result::Result<Parsed, &'static str> {
+    let next = fields.get(v + 1).copied().ok_or("there is no event after the count")?;
+    if is_number(next) {
+        return Err("where the unit belongs there is a number (decimal commas? use `-x;`)");
+    }
+    let second = fields.get(v + 2).copied();
+    // Without a unit column (before Linux 3.14) the event is followed by numbers or nothing.
+    let no_unit = !next.is_empty()
+        && (opens_pmu(next)
+            || second.is_none_or(|s| is_number(s) || is_number(s.trim_end_matches('%'))));
+    let (unit, event_at) = if no_unit { ("", v + 1) } else { (next, v + 2) };
+    let (event, after) = join_event(fields, event_at, separator)?;
+    let mut rest = &fields[after..];
+    let mut cgroup = None;
+    let is_variance = |f: &str| f.ends_with('%') && is_number(f.trim_end_matches('%'));
+    if let [first, ..] = rest
+        && !first.is_empty()
+        && !is_number(first)
+        && !is_variance(first)
+    {
+        cgroup = Some(*first);
+        rest = &rest[1..];
+    }
+    if let [first, ..] = rest
+        && is_variance(first)
+    {
+        rest = &rest[1..];
+    }
+    let mut tail =
+        Parsed { unit: unit.to_owned(), event, cgroup: cgroup.map(str::to_owned), ..nothing() };
+    let [run_time, share, metric @ ..] = rest else {
+        return match rest {
+            [] if cgroup.is_none() => Ok(tail),
+            _ => Err("the line is cut off"),
+        };
+    };
+    let nanos = run_time.parse::<f64>().ok().filter(|t| (0.0..1e19).contains(t));
+    let whole = run_time.parse::<u64>().ok();
+    let run_time = whole.or(nanos.map(|t| t as u64));
+    tail.run_time = Some(run_time.ok_or("the run time is not a number of nanoseconds")?);
+    // perf writes two decimals: `10` at the end of a line is a share cut off, and `24,93` one of
+    // a locale with decimal commas.
+    let halved = !share.contains('.')
+        && metric
+            .first()
+            .is_none_or(|f| separator == "," && f.len() == 2 && super::scope::is_whole(f));
+    tail.share = Some(
+        builder::percent(share)
+            .filter(|_| !halved)
+            .ok_or("the running share is not a percentage")?,
+    );
+    if let [value, name, ..] = metric
+        && let Ok(value) = value.parse::<f64>()
+        && value.is_finite()
+    {
+        tail.metrics.push((name.to_string(), value));
+    }
+    Ok(tail)
+}
+
+/// `cpu/event=0x9c`: a PMU's event whose closing slash is in a later field.
+fn opens_pmu(field: &str) -> bool {
+    field.matches('/').count() % 2 == 1
+}
+
+/// The event that starts at field `at`, its commas put back, and the index after it.
+fn join_event(
+    fields: &[&str],
+    at: usize,
+    separator: &str,
+) -> std::result::Result<(String, usize), &'static str> {
+    let first = fields.get(at).filter(|f| !f.is_empty() && !is_number(f));
+    let mut event = (*first.ok_or("there is no event after the count")?).to_owned();
+    let mut after = at + 1;
+    let mut open = opens_pmu(&event);
+    while open {
+        let next = fields.get(after).ok_or("the event has no closing `/`")?;
+        event.push_str(separator);
+        event.push_str(next);
+        open ^= opens_pmu(next);
+        after += 1;
+    }
+    Ok((event, after))
+}
+
+/// The scope that the fields before the count name; `None` when they are none.
+fn scope(fields: &[&str], separator: &str) -> Option<Option<Scope>> {
+    let (name, cpus) = match fields {
+        [] => return Some(None),
+        [name] => ((*name).to_owned(), false),
+        [name, n] if super::scope::is_whole(n) => ((*name).to_owned(), true),
+        // A thread's name may hold the separator.
+        _ => (fields.join(separator), false),
+    };
+    scope_of(&name, cpus).map(Some)
+}
+
+/// A line that only goes on with more metrics: the fields of the count are all empty.
+fn metric_only(fields: &[&str], separator: &str) -> Option<(Option<Scope>, Metrics)> {
+    let first_empty = fields.iter().position(|f| f.is_empty())?;
+    let scope = scope(&fields[..first_empty], separator)?;
+    let rest = &fields[first_empty..];
+    let last = rest.iter().position(|f| !f.is_empty())?;
+    if last < 3 {
+        return None;
+    }
+    match &rest[last..] {
+        // The name of a metric group stands alone as a headline.
+        [headline] if !is_number(headline) => Some((scope, Vec::new())),
+        [value, name, ..] if !name.is_empty() && !is_number(name) => {
+            let value: f64 = value.parse().ok().filter(|v: &f64| v.is_finite())?;
+            Some((scope, vec![(name.to_string(), value)]))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,185 @@
+//! A person's own CSV: `event,value`, `event,value,running`, `trial,event,value`.
+//!
+//! With a header the columns may stand in any order and under several names (see
+//! [`Columns::from_header`]); without one a line is `event,value` or `event,value,running`.
+//! `running` is a share (0..=1); values above 1, and the column `running_pct`, are percent.
+
+use super::Count;
+use super::builder::{self, Builder, Found, Place};
+use super::scope::scope_of;
+use tma::error::Result;
+
+/// Where the columns are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Columns {
+    separator: char,
+    count: usize,
+    event: usize,
+    value: usize,
+    running: Option<usize>,
+    percent: bool,
+    trial: Option<usize>,
+    kind: Option<usize>,
+    group: Option<usize>,
+    scope: Option<usize>,
+    time: Option<usize>,
+}
+
+const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
+
+impl Columns {
+    /// The separator.
+    pub fn separator(&self) -> char {
+        self.separator
+    }
+
+    /// Recognises a header: it names an event and a value column.
+    pub fn from_header(text: &str) -> Option<Self> {
+        let text = text.trim_start_matches(['#', '\u{feff}']).trim();
+        SEPARATORS.into_iter().find_map(|separator| {
+            let fields: Vec<String> =
+                fields(text, separator).iter().map(|f| f.trim().to_lowercase()).collect();
+            let at = |names: &[&str]| fields.iter().position(|f| names.contains(&f.as_str()));
+            let percent = at(&["running_pct", "running_percent", "running%"]);
+            Some(Self {
+                separator,
+                count: fields.len(),
+                event: at(&["event", "name", "counter"])?,
+                value: at(&["value", "count"])?,
+                running: percent.or_else(|| at(&["running", "running_share"])),
+                percent: percent.is_some(),
+                trial: at(&["trial", "block", "run", "sample"]),
+                kind: at(&["kind"]),
+                group: at(&["group"]),
+                scope: at(&["cpu", "scope", "thread"]),
+                time: at(&["time", "timestamp", "interval"]),
+            })
+        })
+    }
+
+    /// Recognises a line `name,number` or `name,number,share` of a file without header.
+    pub fn headerless(text: &str) -> Option<Self> {
+        SEPARATORS.into_iter().find_map(|separator| {
+            let fields = fields(text.trim(), separator);
+            let numbers = fields.iter().rev().take_while(|f| is_value(f.trim())).count();
+            let names = fields.len() - numbers;
+            let named = fields[0].starts_with(|c: char| c.is_ascii_alphabetic() || c == '#');
+            if names != 1 || !(1..=2).contains(&numbers) || !named {
+                return None;
+            }
+            Some(Self {
+                separator,
+                count: 2,
+                event: 0,
+                value: 1,
+                running: Some(2),
+                percent: false,
+                trial: None,
+                kind: None,
+                group: None,
+                scope: None,
+                time: None,
+            })
+        })
+    }
+
+    /// Reads one line.
+    pub fn line(&mut self, number: u32, text: &str, builder: &mut Builder) -> Result<()> {
+        if text.starts_with('#') && Self::headerless(text).is_none() {
+            return Ok(());
+        }
+        if Self::from_header(text).is_some_and(|again| again == *self) {
+            return Ok(());
+        }
+        let fields = fields(text, self.separator);
+        let place = Place {
+            trial: self.text(&fields, self.trial).map(str::to_owned),
+            scope: self.text(&fields, self.scope).and_then(|s| scope_of(s, false)),
+            time: self.text(&fields, self.time).and_then(builder::seconds),
+            ..Place::default()
+        };
+        let is_metric =
+            self.text(&fields, self.kind).is_some_and(|k| k.eq_ignore_ascii_case("metric"));
+        match self.parse(&fields) {
+            Ok(found) if is_metric => {
+                if let Count::Value(value) = found.count {
+                    builder.metric(number, &place, found.name, value);
+                }
+                Ok(())
+            }
+            Ok(found) => builder.row(number, &place, &found),
+            Err(why) => {
+                builder.skip(number, why, text);
+                Ok(())
+            }
+        }
+    }
+
+    fn text<'a>(&self, fields: &'a [String], at: Option<usize>) -> Option<&'a str> {
+        fields.get(at?).map(|f| f.trim()).filter(|f| !f.is_empty())
+    }
+
+    fn parse<'a>(&self, fields: &'a [String]) -> std::result::Result<Found<'a>, &'static str> {
+        if fields.len() < self.count {
+            return Err("columns are missing");
+        }
+        if fields.len() > self.count.max(self.running.map_or(0, |r| r + 1)) {
+            return Err("there are more columns than expected");
+        }
+        let name = self.text(fields, Some(self.event)).ok_or("there is no event")?;
+        let value = self.text(fields, Some(self.value)).ok_or("there is no value")?;
+        let count = builder::count(value)?;
+        let running = match self.text(fields, self.running) {
+            None => None,
+            Some(text) => Some(self.share(text)?),
+        };
+        Ok(Found { name, count, running, run_time: None, group: self.group(fields)?, unit: "" })
+    }
+
+    fn group(&self, fields: &[String]) -> std::result::Result<Option<u32>, &'static str> {
+        match self.text(fields, self.group) {
+            None => Ok(None),
+            Some(text) => text.parse().map(Some).map_err(|_| "the group is not a number"),
+        }
+    }
+
+    fn share(&self, text: &str) -> std::result::Result<f64, &'static str> {
+        let wrong = "the running share is neither 0 to 1 nor a percentage";
+        let number: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| wrong)?;
+        if (0.0..=1.0).contains(&number) && !self.percent && !text.ends_with('%') {
+            return Ok(number);
+        }
+        builder::percent(text).ok_or(wrong)
+    }
+}
+
+fn is_value(field: &str) -> bool {
+    field.starts_with("<not ") || field.trim_end_matches('%').parse::<f64>().is_ok()
+}
+
+/// Fields of a line: quotes hold separators, and so do the slashes of `cpu/…,…/`.
+pub fn fields(text: &str, separator: char) -> Vec<String> {
+    let mut fields = Vec::new();
+    let mut field = String::new();
+    let (mut quoted, mut inside_pmu) = (false, false);
+    let paired_slashes = text.bytes().filter(|b| *b == b'/').count() % 2 == 0;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                field.push('"');
+            }
+            '"' => quoted = !quoted,
+            c if c == separator && !quoted && !inside_pmu => {
+                fields.push(std::mem::take(&mut field));
+            }
+            c => {
+                inside_pmu ^= c == '/' && paired_slashes;
+                field.push(c);
+            }
+        }
+    }
+    fields.push(field);
+    fields
+}

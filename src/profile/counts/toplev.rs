@@ -1,0 +1,138 @@
+//! toplev's `--valcsv`: the counts behind its tree, with the number of their group.
+//!
+//! Columns by their header: `Timestamp,CPU,Group,Event,Value,Perf-event,Index,STDDEV,MULTI,Nodes`;
+//! older versions write `STDEV` and no `Nodes`. `MULTI` is the running share in percent, 0 where
+//! perf printed `<not counted>` or `<not supported>` (toplev then writes 0 for the count).
+//! (pmu-tools, toplev.py, `dump_raw` and `do_execute`.)
+
+use super::builder::{self, Builder, Found, Place};
+use super::scope::scope_of;
+use super::{Count, Scope, ScopeKind, plain};
+use tma::error::Result;
+
+/// Where the columns are.
+pub struct Columns {
+    timestamp: usize,
+    cpu: usize,
+    group: Option<usize>,
+    event: usize,
+    value: usize,
+    perf_event: Option<usize>,
+    multiplex: Option<usize>,
+    count: usize,
+}
+
+/// Whether `text` is the header of toplev's `-x,` output: nodes, not counts.
+pub fn is_results_header(text: &str) -> bool {
+    let fields = plain::fields(text, ',');
+    let has = |name: &str| fields.iter().any(|f| f.eq_ignore_ascii_case(name));
+    has("Area") && has("Node") && has("Value")
+}
+
+impl Columns {
+    /// Recognises the header.
+    pub fn from_header(text: &str) -> Option<Self> {
+        let fields = plain::fields(text, ',');
+        let at = |name: &str| fields.iter().position(|f| f.trim().eq_ignore_ascii_case(name));
+        Some(Self {
+            timestamp: at("Timestamp")?,
+            cpu: at("CPU")?,
+            group: at("Group"),
+            event: at("Event")?,
+            value: at("Value")?,
+            perf_event: at("Perf-event"),
+            multiplex: at("MULTI"),
+            count: fields.len(),
+        })
+    }
+
+    /// Reads one line.
+    pub fn line(&mut self, number: u32, text: &str, builder: &mut Builder) -> Result<()> {
+        if let Some(again) = Self::from_header(text) {
+            // Hybrids have a header for each kind of core.
+            *self = again;
+            return Ok(());
+        }
+        match self.parse(text) {
+            Ok((place, found)) => builder.row(number, &place, &found.borrow()),
+            Err(why) => {
+                builder.skip(number, why, text);
+                Ok(())
+            }
+        }
+    }
+
+    fn parse(&self, text: &str) -> std::result::Result<(Place, Owned), &'static str> {
+        let fields = plain::fields(text, ',');
+        if fields.len() != self.count {
+            return Err("the number of columns differs from the header's");
+        }
+        let field = |at: usize| fields.get(at).map_or("", |f| f.trim());
+        let time = match field(self.timestamp) {
+            "" | "None" | "nan" => None,
+            text => Some(time(text)?),
+        };
+        let scope = match field(self.cpu) {
+            "" => None,
+            cpu => Some(scope_of(cpu, false).unwrap_or_else(|| Scope {
+                kind: ScopeKind::Core,
+                name: cpu.to_owned(),
+                cgroup: None,
+            })),
+        };
+        let mut name = field(self.event);
+        let perf_name = self.perf_event.map_or("", field);
+        // toplev writes `dummy` for events that are not in its lists; perf's name says what it is.
+        if name.is_empty() || name == "dummy" {
+            name = perf_name;
+        }
+        if name.is_empty() {
+            return Err("there is no event");
+        }
+        let share = self.multiplex.map(field).and_then(builder::percent);
+        let count = match builder::count(field(self.value))? {
+            Count::Value(_) if share == Some(0.0) => Count::NotCounted,
+            count => count,
+        };
+        // perf's name carries the modifiers (cmask, edge) that toplev's own name leaves out.
+        let name =
+            if perf_name.starts_with("cpu") && perf_name.contains('=') { perf_name } else { name };
+        let found = Owned {
+            name: name.to_owned(),
+            count,
+            running: share.filter(|_| matches!(count, Count::Value(_))),
+            group: self.group.map(field).and_then(|g| g.parse().ok()),
+        };
+        Ok((Place { time, scope, ..Place::default() }, found))
+    }
+}
+
+/// [`Found`] with its name.
+struct Owned {
+    name: String,
+    count: Count,
+    running: Option<f64>,
+    group: Option<u32>,
+}
+
+impl Owned {
+    fn borrow(&self) -> Found<'_> {
+        Found {
+            name: &self.name,
+            count: self.count,
+            running: self.running,
+            run_time: None,
+            group: self.group,
+            unit: "",
+        }
+    }
+}
+
+/// Python prints the time stamp as a float, with as many decimals as it takes.
+fn time(text: &str) -> std::result::Result<u64, &'static str> {
+    let seconds: f64 = text.parse().map_err(|_| "the time stamp is not a number")?;
+    match (0.0..1e9).contains(&seconds) {
+        true => Ok((seconds * 1e9).round() as u64),
+        false => Err("the time stamp is not a time in seconds"),
+    }
+}

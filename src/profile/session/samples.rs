@@ -1,0 +1,155 @@
+//! The chunks that samples need.
+
+use crate::recording::Event;
+use pmu::records::format::SampleFormat;
+use serde::{Deserialize, Serialize};
+
+/// Bytes before the records in a chunk of them.
+const BATCH_HEADER: usize = 16;
+/// CPU of records that belong to no ring.
+const NO_CPU: u32 = u32::MAX;
+
+/// What is sampled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SampledEvents {
+    /// The events.
+    pub events: Vec<SampledEvent>,
+    /// Ids of the events that track mappings, names, starts and ends; their records end as those
+    /// of the first event do.
+    pub tracking_ids: Vec<u64>,
+    /// The clock of all times: `monotonic` (CLOCK_MONOTONIC).
+    pub clock: String,
+    /// Kernel mode is not sampled.
+    pub user_only: bool,
+    /// Why these events, and what else a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// One sampled event, as `perf_event_attr` has it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SampledEvent {
+    /// perf's name, modifiers included.
+    pub name: String,
+    /// `type`.
+    pub kind: u32,
+    /// `config`.
+    pub config: u64,
+    /// `config1`.
+    pub config1: u64,
+    /// `config2`.
+    pub config2: u64,
+    /// `precise_ip`.
+    pub precise: u8,
+    /// Events between samples, or samples a second.
+    pub period: u64,
+    /// See `period`.
+    pub by_frequency: bool,
+    /// How samples are laid out.
+    #[serde(flatten)]
+    pub format: SampleFormat,
+    /// Ids in records.
+    pub ids: Vec<u64>,
+}
+
+impl SampledEvent {
+    fn to_event(&self) -> Event {
+        Event {
+            name: self.name.clone(),
+            kind: self.kind,
+            config: self.config,
+            precise: self.precise,
+            format: self.format,
+            ids: self.ids.clone(),
+            period: self.period,
+            by_frequency: self.by_frequency,
+        }
+    }
+}
+
+impl SampledEvents {
+    /// As the decoder of records takes them. Ids of tracking events count as the first event's:
+    /// they have no samples, and their other records end alike.
+    pub fn to_events(&self) -> Vec<Event> {
+        let mut events: Vec<Event> = self.events.iter().map(SampledEvent::to_event).collect();
+        if let Some(first) = events.first_mut() {
+            first.ids.extend(&self.tracking_ids);
+        }
+        events
+    }
+}
+
+/// Records of one ring, whole and in the order they were written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecordBatch {
+    /// CPU of the ring; `None`: made when recording began, from /proc.
+    pub cpu: Option<u32>,
+    /// How many records.
+    pub records: u32,
+    /// How many of them are samples.
+    pub samples: u32,
+    /// Headers and bodies, as the kernel wrote them.
+    pub bytes: Vec<u8>,
+}
+
+impl RecordBatch {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut payload = Vec::with_capacity(BATCH_HEADER + self.bytes.len());
+        for number in [self.cpu.unwrap_or(NO_CPU), self.records, self.samples, 0] {
+            payload.extend(number.to_le_bytes());
+        }
+        payload.extend(&self.bytes);
+        payload
+    }
+
+    pub(super) fn decode(mut payload: Vec<u8>) -> Option<Self> {
+        let header = payload.first_chunk::<BATCH_HEADER>()?;
+        let (words, _) = header.as_chunks::<4>();
+        let word = |at: usize| words.get(at).map_or(0, |w| u32::from_le_bytes(*w));
+        let (cpu, records, samples) = (word(0), word(1), word(2));
+        payload.drain(..BATCH_HEADER);
+        Some(Self { cpu: (cpu != NO_CPU).then_some(cpu), records, samples, bytes: payload })
+    }
+}
+
+/// The build-id of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BuildId {
+    /// Its path as the process saw it.
+    pub path: String,
+    /// Hexadecimal.
+    pub id: String,
+}
+
+impl BuildId {
+    /// Of `path`.
+    pub fn new(path: &str, id: &[u8]) -> Self {
+        Self { path: path.to_owned(), id: id.iter().map(|b| format!("{b:02x}")).collect() }
+    }
+
+    /// Path and bytes; `None` if the id is no hexadecimal number.
+    pub fn bytes(&self) -> Option<(String, Vec<u8>)> {
+        let digits = self.id.as_bytes();
+        let (pairs, rest) = digits.as_chunks::<2>();
+        let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let bytes: Option<Vec<u8>> = pairs.iter().map(byte).collect();
+        Some((self.path.clone(), bytes.filter(|b| rest.is_empty() && !b.is_empty())?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn build_ids_come_back_and_nonsense_does_not() {
+        let id = BuildId::new("/bin/x", &[0, 0xab, 9]);
+        assert_eq!(id.id, "00ab09");
+        assert_eq!(id.bytes(), Some(("/bin/x".into(), vec![0, 0xab, 9])));
+        for nonsense in ["", "0", "0g", "abc", "é"] {
+            assert_eq!(BuildId { path: "x".into(), id: nonsense.into() }.bytes(), None);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Writing a session: chunk by chunk, each whole before the next begins.
+
+use super::{CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, MAGIC, VERSION, checksum};
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use tma::error::{Error, Result};
+
+/// Writes one session file. Dropping it leaves a readable file.
+#[derive(Debug)]
+pub struct SessionWriter {
+    file: File,
+    path: PathBuf,
+    written: u64,
+}
+
+impl SessionWriter {
+    /// Creates `path`, replacing what is there.
+    ///
+    /// # Errors
+    /// The file cannot be created or written.
+    pub fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path).map_err(|e| {
+            Error::failed(format!("cannot create the session {}", path.display())).because(e)
+        })?;
+        let mut writer = Self { file, path: path.to_owned(), written: 0 };
+        let mut header = Vec::with_capacity(FILE_HEADER);
+        header.extend(MAGIC);
+        header.extend(VERSION.to_le_bytes());
+        header.extend(checksum(&header).to_le_bytes());
+        writer.write(&header)?;
+        Ok(writer)
+    }
+
+    /// Appends one chunk; once this returns, no end of this process loses it.
+    ///
+    /// # Errors
+    /// The disk is full or fails. The file is cut back to its last whole chunk and stays
+    /// readable; what was appended before is kept.
+    pub fn append(&mut self, chunk: &Chunk) -> Result<()> {
+        let payload = match chunk {
+            Chunk::Header(value) | Chunk::End(value) | Chunk::Machine(value) => {
+                serde_json::to_vec(value)
+            }
+            Chunk::SampledEvents(events) => serde_json::to_vec(events),
+            Chunk::BuildIds(ids) => serde_json::to_vec(ids),
+            Chunk::Records(batch) => Ok(batch.encode()),
+            Chunk::Table(table) => serde_json::to_vec(table),
+            Chunk::Counts(counts) => serde_json::to_vec(counts),
+            Chunk::Software(software) => serde_json::to_vec(software),
+        };
+        let payload = payload.map_err(|e| self.failed("cannot encode a chunk of").because(e))?;
+        self.append_raw(chunk.kind(), &payload)
+    }
+
+    /// Appends a payload of any kind.
+    pub(super) fn append_raw(&mut self, kind: u32, payload: &[u8]) -> Result<()> {
+        let length = payload.len() as u64;
+        if length > LONGEST_CHUNK {
+            return Err(self.failed("a chunk is longer than 1 GiB in"));
+        }
+        let mut chunk = Vec::with_capacity(CHUNK_HEADER + payload.len());
+        chunk.extend(kind.to_le_bytes());
+        chunk.extend(length.to_le_bytes());
+        chunk.extend(checksum(payload).to_le_bytes());
+        chunk.extend(checksum(&chunk).to_le_bytes());
+        chunk.extend(payload);
+        self.write(&chunk)
+    }
+
+    /// Makes the file survive a power cut, too.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn finish(self) -> Result<()> {
+        self.file.sync_all().map_err(|e| self.failed("cannot finish").because(e))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Err(e) = self.file.write_all(bytes) {
+            // Pipes cannot be cut back; a file is left with whole chunks only.
+            let _ = self.file.set_len(self.written);
+            let _ = self.file.seek(SeekFrom::Start(self.written));
+            return Err(self
+                .failed("cannot write to")
+                .because(e)
+                .hint("what was recorded before is kept and readable"));
+        }
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn failed(&self, what: &str) -> Error {
+        Error::failed(format!("{what} the session {}", self.path.display()))
+    }
+}

@@ -1,0 +1,25 @@
+//! The top-down method as data and arithmetic: tables, formulas, schedule, counts, tree.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`error`] | what failed, why, and what to do |
+//! | [`quantity`] | a value with its error, or the reason it is missing |
+//! | [`formula`] | the formula language of the tables |
+//! | [`tables`] | typed event tables, selection, validation, texts |
+//! | [`schedule`] | counter constraints; events → groups |
+//! | [`counts`] | counted events: group × interval × scope |
+//! | [`tree`] | evaluated nodes, errors, thresholds, bottleneck |
+//!
+//! Nothing here measures, reads a machine or prints.
+
+pub mod counts;
+mod cpu;
+pub mod error;
+pub mod formula;
+pub mod quantity;
+pub mod schedule;
+pub mod tables;
+pub mod tree;
+
+pub use cpu::Cpu;
+pub use error::{Error, ErrorKind, Result};

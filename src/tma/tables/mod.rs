@@ -1,0 +1,17 @@
+//! Typed event tables: what a microarchitecture counts and how that becomes a tree.
+//!
+//! Files are parsed ([`schema`]) and compiled ([`Table`]) one at a time; start-up touches only
+//! the one it needs. [`validate`] finds everything wrong with a file, [`texts`] says what a node
+//! means, [`select()`] reads `--nodes`. Nothing here measures, schedules or prints.
+
+pub mod library;
+pub mod schema;
+pub mod select;
+mod table;
+pub mod texts;
+pub mod validate;
+
+pub use library::Library;
+pub use schema::{CoreKind, EventSpec, ExtraRegister, PmuKind, Ring};
+pub use select::select;
+pub use table::{Const, Event, EventId, Node, NodeId, NodeKind, Table};

@@ -1,0 +1,406 @@
+//! A table ready for use: names resolved to indices, formulas compiled, dependencies closed.
+
+use super::schema::{
+    CoreKind, Counters, EventSpec, MatchRule, NodeSpec, Pipeline, PmuKind, TableFile,
+};
+use crate::error::{Error, Result};
+use crate::formula::{Leaf, Program, Resolve, parse};
+use std::collections::HashMap;
+
+/// Index into [`Table::events`].
+pub type EventId = u16;
+/// Index into [`Table::nodes`].
+pub type NodeId = u16;
+
+/// A constant of the run, written `#NAME` in formulas and in imported counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Const {
+    /// 1 with SMT on, else 0.
+    SmtOn,
+    /// Wall time of the measurement or interval, in milliseconds.
+    DurationMs,
+    /// Frequency of the time stamp counter, in hertz.
+    TscHz,
+    /// Processor sockets.
+    Sockets,
+    /// Physical cores of one socket.
+    CoresPerSocket,
+}
+
+impl Const {
+    /// All of them, in index order.
+    pub const ALL: [Const; 5] =
+        [Const::SmtOn, Const::DurationMs, Const::TscHz, Const::Sockets, Const::CoresPerSocket];
+
+    /// The name behind the `#`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Const::SmtOn => "SMT_ON",
+            Const::DurationMs => "DURATION_MS",
+            Const::TscHz => "TSC_HZ",
+            Const::Sockets => "SOCKETS",
+            Const::CoresPerSocket => "CORES_PER_SOCKET",
+        }
+    }
+
+    /// The constant called `name`, whatever its case.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|c| c.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Its index in [`Const::ALL`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What a node is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NodeKind {
+    /// Part of the tree.
+    Tree,
+    /// Part of the bottlenecks view.
+    Bottleneck,
+    /// Any other metric.
+    Info,
+}
+
+/// An event of a table.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// Name as the formulas write it, modifiers included.
+    pub name: String,
+    /// How it is programmed.
+    pub spec: EventSpec,
+}
+
+/// A node, bottleneck or info metric of a table.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// The vendor's name.
+    pub id: String,
+    /// What we show.
+    pub label: String,
+    /// Tree, bottleneck or info.
+    pub kind: NodeKind,
+    /// Parent in the tree.
+    pub parent: Option<NodeId>,
+    /// Level in the tree from 1; 0 outside it.
+    pub level: u32,
+    /// The value.
+    pub formula: Program,
+    /// The vendor's threshold.
+    pub over: Option<Program>,
+    /// Everything else the file says of it, formula texts included.
+    pub spec: NodeSpec,
+    /// Events the value needs, other nodes' events included, sorted; `[SMT off, SMT on]`.
+    pub events: [Vec<EventId>; 2],
+    /// Nodes the value is computed from directly; `[SMT off, SMT on]`.
+    pub uses: [Vec<NodeId>; 2],
+    /// Whether the formula reads a constant other than `#SMT_ON`, itself or through a node.
+    pub reads_constants: bool,
+}
+
+/// A microarchitecture's table.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// The name users type.
+    pub name: String,
+    /// What people call the processors.
+    pub title: String,
+    /// CPUID vendor string, or `any`.
+    pub vendor: String,
+    /// Kind of core on hybrids.
+    pub core: Option<CoreKind>,
+    /// Name of the core PMU.
+    pub pmu: String,
+    /// Where the facts come from.
+    pub source: Vec<String>,
+    /// Version of Intel's method.
+    pub tma: Option<String>,
+    /// The core clock event.
+    pub clocks: EventId,
+    /// Variant of the texts in `events/nodes.toml`.
+    pub texts: Option<String>,
+    /// Errata and kernel notes.
+    pub notes: Vec<String>,
+    /// Processors it is for.
+    pub matches: Vec<MatchRule>,
+    /// Width and depth.
+    pub pipeline: Pipeline,
+    /// What can count.
+    pub counters: Counters,
+    /// All events, by name order.
+    pub events: Vec<Event>,
+    /// Tree (parents first), then bottlenecks, then infos.
+    pub nodes: Vec<Node>,
+    /// Order in which every node comes after those its formula reads.
+    pub order: Vec<NodeId>,
+    names: HashMap<String, Leaf>,
+}
+
+impl Resolve for HashMap<String, Leaf> {
+    fn name(&self, name: &str) -> Option<Leaf> {
+        self.get(name).copied()
+    }
+
+    fn constant(&self, name: &str) -> Option<Leaf> {
+        Const::from_name(name).map(|c| Leaf::Const(c as u8))
+    }
+}
+
+impl Table {
+    /// Parses and compiles the text of a table file; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// TOML and schema errors with line and column; an unknown name, a cycle, a dangling parent.
+    pub fn parse(text: &str, origin: &str) -> Result<Self> {
+        let file: TableFile = toml::from_str(text).map_err(|e| {
+            Error::failed(format!("{origin}: the table cannot be read"))
+                .because(e.to_string().trim_end())
+                .hint("docs/tables.md describes every key of a table")
+        })?;
+        Self::compile(file).map_err(|e| {
+            Error::failed(format!("{origin}: the table is not valid"))
+                .because(e)
+                .hint("docs/tables.md describes formulas, parents and thresholds")
+        })
+    }
+
+    /// Compiles a table that is already read.
+    ///
+    /// # Errors
+    /// The first thing wrong with it, in one sentence.
+    pub fn compile(file: TableFile) -> std::result::Result<Self, String> {
+        if file.schema != 1 {
+            return Err(format!(
+                "schema {} is not known to this version (it knows 1)",
+                file.schema
+            ));
+        }
+        let names = name_index(&file)?;
+        let events: Vec<Event> =
+            file.events.into_iter().map(|(name, spec)| Event { name, spec }).collect();
+        let specs = [
+            (NodeKind::Tree, file.node),
+            (NodeKind::Bottleneck, file.bottleneck),
+            (NodeKind::Info, file.info),
+        ];
+        let mut nodes = Vec::new();
+        for (kind, list) in specs {
+            for spec in list {
+                nodes.push(compile_node(kind, spec, &names, &nodes)?);
+            }
+        }
+        let Some(Leaf::Event(clocks)) = names.get(&file.clocks).copied() else {
+            return Err(format!("`clocks` names no event: `{}`", file.clocks));
+        };
+        let order = dependency_order(&nodes)?;
+        for smt in [0, 1] {
+            close_events(&mut nodes, &order, smt);
+        }
+        for &n in &order {
+            let through = nodes[usize::from(n)].formula.leaves().any(|l| match l {
+                Leaf::Const(c) => usize::from(c) != Const::SmtOn.index(),
+                Leaf::Node(m) => nodes[usize::from(m)].reads_constants,
+                Leaf::Event(e) => events[usize::from(e)].spec.pmu == PmuKind::Tsc,
+            });
+            nodes[usize::from(n)].reads_constants = through;
+        }
+        Ok(Self {
+            name: file.name,
+            title: file.title,
+            vendor: file.vendor,
+            core: file.core,
+            pmu: file.pmu,
+            source: file.source,
+            tma: file.tma,
+            clocks,
+            texts: file.texts,
+            notes: file.notes,
+            matches: file.matches,
+            pipeline: file.pipeline,
+            counters: file.counters,
+            events,
+            nodes,
+            order,
+            names,
+        })
+    }
+
+    /// The node with this id, exactly as written.
+    pub fn node(&self, id: &str) -> Option<NodeId> {
+        match self.names.get(id) {
+            Some(Leaf::Node(n)) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// The event with this name, exactly as written.
+    pub fn event(&self, name: &str) -> Option<EventId> {
+        match self.names.get(name) {
+            Some(Leaf::Event(e)) => Some(*e),
+            _ => None,
+        }
+    }
+
+    /// Ids and nodes of the tree, parents before children, in file order.
+    pub fn tree(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        self.of_kind(NodeKind::Tree)
+    }
+
+    /// Ids and nodes of one kind, in file order.
+    pub fn of_kind(&self, kind: NodeKind) -> impl Iterator<Item = (NodeId, &Node)> {
+        (0..).zip(&self.nodes).filter(move |(_, n)| n.kind == kind)
+    }
+
+    /// Direct children of `parent` (`None`: level 1), in file order.
+    pub fn children(&self, parent: Option<NodeId>) -> impl Iterator<Item = NodeId> + '_ {
+        self.tree().filter(move |(_, n)| n.parent == parent).map(|(i, _)| i)
+    }
+
+    /// The deepest level of the tree.
+    pub fn depth(&self) -> u32 {
+        self.tree().map(|(_, n)| n.level).max().unwrap_or(0)
+    }
+
+    /// Events node `n` needs, other nodes' events included.
+    pub fn events_of(&self, n: NodeId, smt: bool) -> &[EventId] {
+        &self.nodes[usize::from(n)].events[usize::from(smt)]
+    }
+}
+
+fn name_index(file: &TableFile) -> std::result::Result<HashMap<String, Leaf>, String> {
+    let mut names = HashMap::new();
+    for (i, name) in (0u16..).zip(file.events.keys()) {
+        names.insert(name.clone(), Leaf::Event(i));
+    }
+    let nodes = file.node.iter().chain(&file.bottleneck).chain(&file.info);
+    for (i, node) in (0u16..).zip(nodes) {
+        if names.insert(node.id.clone(), Leaf::Node(i)).is_some() {
+            return Err(format!("`{}` is defined twice", node.id));
+        }
+    }
+    if names.len() >= usize::from(u16::MAX) {
+        return Err("more than 65,534 names".into());
+    }
+    Ok(names)
+}
+
+fn compile_node(
+    kind: NodeKind,
+    spec: NodeSpec,
+    names: &HashMap<String, Leaf>,
+    before: &[Node],
+) -> std::result::Result<Node, String> {
+    let id = &spec.id;
+    let program = |what: &str, text: &str| {
+        let expr = parse(text).map_err(|e| format!("{what} of `{id}`, {e}: `{text}`"))?;
+        Program::compile(&expr, names).map_err(|e| {
+            let known = names.keys().map(String::as_str);
+            let unknown = e.split('`').nth(1).unwrap_or("");
+            match crate::error::nearest(unknown, known) {
+                Some(near) => format!("{what} of `{id}`: {e}; did you mean `{near}`?"),
+                None => format!("{what} of `{id}`: {e}"),
+            }
+        })
+    };
+    let formula = program("formula", &spec.formula)?;
+    let over = spec.over.as_deref().map(|t| program("threshold", t)).transpose()?;
+    let parent = match &spec.parent {
+        None => None,
+        Some(p) => {
+            let at = before.iter().position(|n| n.id == *p && n.kind == kind);
+            let at = at.ok_or_else(|| format!("`{id}` has no parent `{p}` before it"))?;
+            if before[at].level + 1 != spec.level {
+                return Err(format!(
+                    "`{id}` is at level {} under `{p}` at level {}",
+                    spec.level, before[at].level
+                ));
+            }
+            u16::try_from(at).ok()
+        }
+    };
+    if kind == NodeKind::Tree && parent.is_none() && spec.level != 1 {
+        return Err(format!("`{id}` is at level {} and has no parent", spec.level));
+    }
+    Ok(Node {
+        label: spec.label.clone().unwrap_or_else(|| id.replace('_', " ")),
+        id: id.clone(),
+        kind,
+        parent,
+        level: spec.level,
+        formula,
+        over,
+        events: Default::default(),
+        uses: Default::default(),
+        reads_constants: false,
+        spec,
+    })
+}
+
+/// Depth-first order of formula references.
+fn dependency_order(nodes: &[Node]) -> std::result::Result<Vec<NodeId>, String> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        New,
+        Open,
+        Done,
+    }
+    let mut state = vec![State::New; nodes.len()];
+    let mut order = Vec::with_capacity(nodes.len());
+    for root in 0..nodes.len() {
+        let mut stack = vec![(root, false)];
+        while let Some((n, leaving)) = stack.pop() {
+            if leaving {
+                state[n] = State::Done;
+                order.push(u16::try_from(n).unwrap_or(u16::MAX));
+                continue;
+            }
+            if state[n] != State::New {
+                continue;
+            }
+            state[n] = State::Open;
+            stack.push((n, true));
+            for leaf in nodes[n].formula.leaves() {
+                let Leaf::Node(m) = leaf else { continue };
+                match state[usize::from(m)] {
+                    State::Open => {
+                        let (a, b) = (&nodes[n].id, &nodes[usize::from(m)].id);
+                        return Err(format!("formulas form a cycle through `{a}` and `{b}`"));
+                    }
+                    State::New => stack.push((usize::from(m), false)),
+                    State::Done => {}
+                }
+            }
+        }
+    }
+    Ok(order)
+}
+
+/// Fills `events` and `uses` for one SMT state.
+fn close_events(nodes: &mut [Node], order: &[NodeId], smt: usize) {
+    let smt_on = Leaf::Const(Const::SmtOn as u8);
+    for &n in order {
+        let mut events: Vec<EventId> = Vec::new();
+        let mut uses = Vec::new();
+        let value = if smt == 1 { 1.0 } else { 0.0 };
+        for leaf in nodes[usize::from(n)].formula.leaves_given(smt_on, value) {
+            match leaf {
+                Leaf::Event(e) => events.push(e),
+                Leaf::Node(m) => {
+                    uses.push(m);
+                    events.extend(&nodes[usize::from(m)].events[smt]);
+                }
+                Leaf::Const(_) => {}
+            }
+        }
+        for list in [&mut events, &mut uses] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        let node = &mut nodes[usize::from(n)];
+        node.events[smt] = events;
+        node.uses[smt] = uses;
+    }
+}

@@ -1,0 +1,211 @@
+//! Nodes: names, formulas, parents, cycles, units, texts.
+
+use super::Severity::{Error, Warning};
+use super::{DOMAINS, Found, UNITS};
+use crate::error::nearest;
+use crate::formula::{Expr, parse};
+use crate::tables::schema::{NodeSpec, TableFile};
+use crate::tables::{Const, NodeKind, texts};
+use std::collections::{HashMap, HashSet};
+
+/// A node with its formulas, as far as they parse.
+pub(super) struct Formulas<'f> {
+    pub(super) node: &'f NodeSpec,
+    pub(super) kind: NodeKind,
+    pub(super) value: Option<Expr>,
+    pub(super) over: Option<Expr>,
+}
+
+/// Checks all nodes; returns what parsed.
+pub(super) fn check<'f>(file: &'f TableFile, found: &mut Found) -> Vec<Formulas<'f>> {
+    let parsed: Vec<Formulas> = all(file).map(|(kind, node)| formulas(kind, node, found)).collect();
+    let names = names(file, found);
+    for node in &parsed {
+        references(node, file, &names, found);
+        parent(node, file, found);
+        vocabulary(node, found);
+        text(node, file, found);
+    }
+    cycles(&parsed, found);
+    parsed
+}
+
+fn all(file: &TableFile) -> impl Iterator<Item = (NodeKind, &NodeSpec)> {
+    file.node
+        .iter()
+        .map(|n| (NodeKind::Tree, n))
+        .chain(file.bottleneck.iter().map(|n| (NodeKind::Bottleneck, n)))
+        .chain(file.info.iter().map(|n| (NodeKind::Info, n)))
+}
+
+fn formulas<'f>(kind: NodeKind, node: &'f NodeSpec, found: &mut Found) -> Formulas<'f> {
+    let mut read = |what: &str, text: &str| match parse(text) {
+        Ok(expr) => Some(expr),
+        Err(e) => {
+            found.node(Error, &node.id, format!("{what}, {e}: `{text}`"));
+            None
+        }
+    };
+    let value = read("formula", &node.formula);
+    let over = node.over.as_deref().and_then(|text| read("threshold", text));
+    Formulas { node, kind, value, over }
+}
+
+/// Everything a formula may name.
+fn names<'f>(file: &'f TableFile, found: &mut Found) -> HashSet<&'f str> {
+    let mut names: HashSet<&str> = file.events.keys().map(String::as_str).collect();
+    for (_, node) in all(file) {
+        if node.id.is_empty() {
+            found.node(Error, &node.id, "a node without a name".into());
+        }
+        if !names.insert(&node.id) {
+            found.node(Error, &node.id, "the name is taken by another node or event".into());
+        }
+    }
+    names
+}
+
+fn references(node: &Formulas, file: &TableFile, names: &HashSet<&str>, found: &mut Found) {
+    let id = &node.node.id;
+    for (what, expr) in [("formula", &node.value), ("threshold", &node.over)] {
+        let Some(expr) = expr else { continue };
+        expr.names(&mut |name| {
+            if !names.contains(name) {
+                let near = nearest(name, names.iter().copied());
+                let near = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+                let what = format!("{what} names `{name}`, which is no node and no event{near}");
+                found.node(Error, id, what);
+            } else if what == "threshold" && file.events.contains_key(name) {
+                let what = format!("threshold compares the event `{name}`; it can compare nodes");
+                found.node(Error, id, what);
+            }
+        });
+        for name in constants(expr).into_iter().filter(|n| Const::from_name(n).is_none()) {
+            let known: Vec<&str> = Const::ALL.iter().map(|c| c.name()).collect();
+            let what = format!("{what} names the constant `#{name}`; there are {known:?}");
+            found.node(Error, id, what);
+        }
+    }
+    for event in &node.node.locate {
+        if !file.events.contains_key(event) {
+            let near = nearest(event, file.events.keys().map(String::as_str));
+            let near = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+            found.node(Error, id, format!("locate names `{event}`, which is no event{near}"));
+        }
+    }
+}
+
+fn constants(expr: &Expr) -> Vec<&str> {
+    match expr {
+        Expr::Const(name) => vec![name],
+        Expr::Num(_) | Expr::Name(_) => Vec::new(),
+        Expr::Neg(e) => constants(e),
+        Expr::Bin(_, a, b) => [constants(a), constants(b)].concat(),
+        Expr::If { cond, then, other } => {
+            [constants(cond), constants(then), constants(other)].concat()
+        }
+    }
+}
+
+fn parent(node: &Formulas, file: &TableFile, found: &mut Found) {
+    let spec = node.node;
+    let Some(parent) = &spec.parent else {
+        if node.kind == NodeKind::Tree && spec.level != 1 {
+            let what = format!("at level {} and without a parent", spec.level);
+            found.node(Error, &spec.id, what);
+        }
+        return;
+    };
+    if node.kind != NodeKind::Tree {
+        found.node(Error, &spec.id, "has a parent and is no node of the tree".into());
+        return;
+    }
+    let place = |id: &str| file.node.iter().position(|n| n.id == id);
+    match (place(parent), place(&spec.id)) {
+        (None, _) => {
+            let near = nearest(parent, file.node.iter().map(|n| n.id.as_str()));
+            let near = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+            found.node(Error, &spec.id, format!("its parent `{parent}` does not exist{near}"));
+        }
+        (Some(above), Some(at)) if above >= at => {
+            found.node(Error, &spec.id, format!("stands before its parent `{parent}`"));
+        }
+        (Some(above), _) if file.node[above].level + 1 != spec.level => {
+            let what = format!(
+                "at level {} under `{parent}` at level {}",
+                spec.level, file.node[above].level
+            );
+            found.node(Error, &spec.id, what);
+        }
+        _ => {}
+    }
+}
+
+fn vocabulary(node: &Formulas, found: &mut Found) {
+    let spec = node.node;
+    let lists: [(_, _, &[&str]); 2] =
+        [("unit", &spec.unit, UNITS), ("domain", &spec.domain, DOMAINS)];
+    for (what, word, known) in lists {
+        let Some(word) = word else { continue };
+        if !known.contains(&word.as_str()) {
+            let near = nearest(word, known.iter().copied());
+            let near = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+            found.node(Error, &spec.id, format!("{what} `{word}` is not known{near}"));
+        }
+    }
+}
+
+fn text(node: &Formulas, file: &TableFile, found: &mut Found) {
+    let variant = texts::variant(file.texts.as_deref(), file.core);
+    if !texts::exists(node.kind, &node.node.id, &file.name, variant) {
+        found.node(Warning, &node.node.id, "no text in events/nodes.toml".into());
+    }
+}
+
+/// Formulas that need themselves: each cycle is reported once, at its first node.
+fn cycles(parsed: &[Formulas], found: &mut Found) {
+    let index: HashMap<&str, usize> =
+        parsed.iter().enumerate().map(|(i, f)| (f.node.id.as_str(), i)).collect();
+    let uses: Vec<Vec<usize>> = parsed
+        .iter()
+        .map(|f| {
+            let mut used = Vec::new();
+            if let Some(expr) = &f.value {
+                expr.names(&mut |name| used.extend(index.get(name)));
+            }
+            used
+        })
+        .collect();
+    // 0 not seen, 1 on the path, 2 done.
+    let mut state = vec![0u8; parsed.len()];
+    for root in 0..parsed.len() {
+        if state[root] != 0 {
+            continue;
+        }
+        let mut path = vec![(root, 0)];
+        state[root] = 1;
+        while let Some((n, next)) = path.last_mut() {
+            let Some(&m) = uses[*n].get(*next) else {
+                state[*n] = 2;
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            match state[m] {
+                0 => {
+                    state[m] = 1;
+                    path.push((m, 0));
+                }
+                1 => {
+                    let from = path.iter().position(|(p, _)| *p == m).unwrap_or(0);
+                    let ring: Vec<&str> =
+                        path[from..].iter().map(|(p, _)| parsed[*p].node.id.as_str()).collect();
+                    let what =
+                        format!("its formula needs itself: {} → {}", ring.join(" → "), ring[0]);
+                    found.node(Error, ring[0], what);
+                }
+                _ => {}
+            }
+        }
+    }
+}
