@@ -2,11 +2,59 @@
 //!
 //! A new TOML here is a new microarchitecture on the next build; no Rust changes.
 
-/// Every event table: its name and its text.
-pub static TABLES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+use tma::tables::schema::CoreKind;
+use tma::tables::texts::Text;
+use tma::tables::{Bundle, Embedded, Library, Rule};
 
-/// Every latency table: its name and its text.
-pub static LATENCIES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/latencies.rs"));
+/// All of it.
+pub static BUNDLE: Bundle = Bundle {
+    tables: include!(concat!(env!("OUT_DIR"), "/tables.rs")),
+    event_names: include!(concat!(env!("OUT_DIR"), "/names.rs")),
+    plain_names: include!(concat!(env!("OUT_DIR"), "/plain_names.rs")),
+    texts: include!(concat!(env!("OUT_DIR"), "/texts.rs")),
+    latencies: include!(concat!(env!("OUT_DIR"), "/latencies.rs")),
+};
 
-/// What the nodes of all tables mean.
-pub static NODES: &str = include_str!("nodes.toml");
+/// The tables that are built in.
+pub fn library() -> Library {
+    Library::new(&BUNDLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tma::tables::Table;
+
+    #[test]
+    fn every_table_decodes_to_what_its_file_compiles_to() {
+        for embedded in BUNDLE.tables {
+            let (text, origin) = library().text(embedded.name).unwrap();
+            assert_eq!(embedded.table(), Ok(Table::parse(&text, &origin).unwrap()));
+        }
+    }
+
+    #[test]
+    fn what_is_looked_up_by_halving_is_sorted() {
+        assert!(BUNDLE.tables.is_sorted_by_key(|t| t.name));
+        assert!(BUNDLE.event_names.is_sorted_by_key(|e| e.0));
+        assert!(BUNDLE.plain_names.is_sorted_by_key(|e| e.0));
+        assert!(BUNDLE.texts.is_sorted_by_key(|t| t.0));
+    }
+
+    #[test]
+    fn every_alias_leads_to_a_text_and_every_node_has_causes_and_a_next_step() {
+        let find = |key: &str| BUNDLE.texts.iter().find(|(own, _)| *own == key).map(|(_, t)| *t);
+        for (key, text) in BUNDLE.texts {
+            let group = key.split_once('.').map_or("", |(group, _)| group);
+            let target = match text.same {
+                Some(same) => find(&format!("{group}.{same}")),
+                None => Some(*text),
+            };
+            let target = target.unwrap_or_else(|| panic!("{key} is the same as nothing"));
+            assert!(target.same.is_none(), "{key}: an alias of an alias");
+            assert!(!target.meaning.is_empty(), "{key} says nothing");
+            let whole = group == "info" || target.causes.is_some() && target.next.is_some();
+            assert!(whole, "{key} names no causes or no next step");
+        }
+    }
+}

@@ -12,7 +12,7 @@ const DEVICES: &str = "sys/bus/event_source/devices";
 const FINE: Probe = Probe { software: Ok(()), core: Some(Ok(())), inherit_groups: true };
 
 fn tables(machine: &Machine) -> Vec<(String, Option<String>)> {
-    let chosen = choose(machine, &Library::embedded(), None).expect("tables");
+    let chosen = choose(machine, &events::library(), None).expect("tables");
     chosen.into_iter().map(|t| (t.table, t.pmu)).collect()
 }
 
@@ -62,9 +62,9 @@ fn a_hybrid_has_a_table_for_each_kind_of_core() {
 #[test]
 fn a_forced_table_uses_the_pmu_there_is() {
     let machine = intel(&[]);
-    let forced = choose(&machine, &Library::embedded(), Some("zen4")).expect("zen4");
+    let forced = choose(&machine, &events::library(), Some("zen4")).expect("zen4");
     assert_eq!(forced, [TableMatch { table: "zen4".into(), core: None, pmu: Some("cpu".into()) }]);
-    let error = choose(&machine, &Library::embedded(), Some("skyx")).expect_err("no such table");
+    let error = choose(&machine, &events::library(), Some("skyx")).expect_err("no such table");
     assert!(error.remedy().expect("a remedy").contains("--uarch"), "{error:?}");
 }
 
@@ -149,7 +149,7 @@ fn formats_of_the_running_kernel_decide_the_encoding() {
 }
 
 fn finding(machine: &Machine, probe: &Probe, id: &str) -> Finding {
-    let chosen = choose(machine, &Library::embedded(), None).expect("tables");
+    let chosen = choose(machine, &events::library(), None).expect("tables");
     let all = findings(machine, &chosen, probe);
     all.into_iter().find(|f| f.id == id).unwrap_or_else(|| panic!("no finding {id}"))
 }
@@ -157,7 +157,7 @@ fn finding(machine: &Machine, probe: &Probe, id: &str) -> Finding {
 #[test]
 fn nothing_in_the_way_is_said_as_such() {
     let machine = intel(&[("proc/sys/kernel/perf_event_paranoid", "-1")]);
-    let chosen = choose(&machine, &Library::embedded(), None).expect("tables");
+    let chosen = choose(&machine, &events::library(), None).expect("tables");
     let all = findings(&machine, &chosen, &FINE);
     assert!(all.iter().all(|f| f.level == Level::Ok), "{all:?}");
 }

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use engine::analysis::given;
+use engine::initial_values;
 use isa::deps::memory::{Given, Settings};
 use isa::deps::{Analyser, Code};
 use isa::latency::Latencies;

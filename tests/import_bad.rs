@@ -102,7 +102,7 @@ fn a_hundred_megabytes_are_read_line_by_line() {
     }
     let r = read(&[file.path()]).unwrap();
     assert_eq!(r.blocks.iter().map(|b| b.rows.len()).sum::<usize>(), blocks * 1000);
-    let table = Library::embedded().load("skx").unwrap();
+    let table = events::library().load("skx").unwrap();
     assert_eq!(counts(&r, &table, Options::default()).unwrap().counts.len(), 1);
 }
 
@@ -117,7 +117,7 @@ fn many_lines_of_nonsense_are_counted_when_they_are_no_longer_listed() {
 /// Reads and imports; only panics and hangs are failures.
 fn survive(bytes: &[u8]) {
     thread_local! {
-        static TABLE: tma::tables::Table = Library::embedded().load("zen4").unwrap();
+        static TABLE: tma::tables::Table = events::library().load("zen4").unwrap();
     }
     if let Ok(recording) = of(bytes) {
         TABLE.with(|table| {

@@ -33,7 +33,7 @@ fn of_bytes(bytes: &[u8]) -> tma::Result<Recording> {
 }
 
 fn table(name: &str) -> Table {
-    Library::embedded().load(name).unwrap()
+    events::library().load(name).unwrap()
 }
 
 fn import(text: &str, uarch: &str) -> Imported {
@@ -467,7 +467,7 @@ fn decimal_commas_are_read_where_they_are_no_separator_and_refused_else() {
 fn counts_for_another_processor_are_refused_with_its_name() {
     let r = of_text("5,,idq_uops_not_delivered.core,9,100.00,,\n5,,uops_issued.any,9,100.00,,\n")
         .unwrap();
-    let library = Library::embedded();
+    let library = events::library();
     let options = Options { library: Some(&library), forced: true };
     let error = counts(&r, &table("zen4"), options).unwrap_err();
     assert!(error.what().contains("not for zen4"), "{error}");

@@ -67,7 +67,7 @@ fn check(table: &Table, files: &[PathBuf], blocks: &BTreeMap<u32, Block>) {
 }
 
 fn check_all_ways(recording: &Path) {
-    let table = Library::embedded().load("zen4").unwrap();
+    let table = events::library().load("zen4").unwrap();
     let blocks = blocks(recording);
     assert!(blocks.values().all(|b| !b.metrics.is_empty()));
     let folder = tempfile::tempdir().unwrap();

@@ -41,7 +41,7 @@ fn whole_table(table: &Table) -> Vec<NodeId> {
 
 #[test]
 fn every_plan_of_every_table_can_be_counted_and_serves_its_nodes() {
-    let library = Library::embedded();
+    let library = events::library();
     for name in library.names() {
         let table = library.load(name).unwrap();
         for machine in machines() {
@@ -325,7 +325,7 @@ fn compared(path: &Path) -> Compared {
         lines.flat_map(str::split_whitespace).collect()
     };
     let numbers = |key| values(key).iter().map(|v| v.parse().unwrap()).collect::<Vec<u32>>();
-    let table = Library::embedded().load(values("table")[0]).unwrap();
+    let table = events::library().load(values("table")[0]).unwrap();
     let nodes = values("node").iter().map(|id| table.node(id).unwrap()).collect();
     let toplev = numbers("toplev");
     Compared {
@@ -362,7 +362,7 @@ fn plans_have_no_more_groups_and_events_than_toplevs() {
 
 #[test]
 fn plans_have_no_more_groups_than_first_fit_on_any_table() {
-    let library = Library::embedded();
+    let library = events::library();
     for name in library.names() {
         let table = library.load(name).unwrap();
         for (smt, general) in [(false, None), (true, None), (true, Some(4))] {

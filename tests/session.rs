@@ -40,11 +40,11 @@ fn some_counts(interval: u64) -> Counts {
 }
 
 fn chunks() -> Vec<Chunk> {
-    let (text, _) = Library::embedded().text("zen4").unwrap();
+    let (text, _) = events::library().text("zen4").unwrap();
     let counts = |i| Box::new(StoredCounts { table: "zen4".into(), counts: some_counts(i) });
     vec![
         Chunk::Header(serde_json::json!({ "command": ["sleep", "1"], "machine": { "cpus": 2 } })),
-        Chunk::Table(StoredTable { name: "zen4".into(), text: text.into_owned() }),
+        Chunk::Table(StoredTable { name: "zen4".into(), text }),
         Chunk::Counts(counts(0)),
         Chunk::Counts(counts(1)),
         Chunk::Software(SoftwareCounts {
@@ -302,12 +302,12 @@ fn an_import_takes_a_session_like_any_recording() {
     write(&path, &chunks());
     let recording = read(&[&path]).unwrap();
     assert_eq!(recording.sources[0].format, Format::Session);
-    let table = Library::embedded().load("zen4").unwrap();
+    let table = events::library().load("zen4").unwrap();
     let imported = counts(&recording, &table, Options::default()).unwrap();
     assert_eq!(imported.counts, [some_counts(0), some_counts(1)]);
     assert_eq!(imported.software[0].values["task-clock"], Ok(0.82));
     assert!(imported.software[0].values["cs"].is_err());
-    let other = Library::embedded().load("skx").unwrap();
+    let other = events::library().load("skx").unwrap();
     let error = counts(&recording, &other, Options::default()).unwrap_err();
     assert!(error.what().contains("not recorded with skx but with zen4"), "{error}");
 }

@@ -11,7 +11,7 @@ use tma::tables::{Const, EventSpec, Library, Table};
 use tma::tree::{Evaluation, Evaluator};
 
 fn table(name: &str) -> Table {
-    Library::embedded().load(name).unwrap()
+    events::library().load(name).unwrap()
 }
 
 /// Counts in the groups they were recorded in.

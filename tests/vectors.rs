@@ -50,7 +50,7 @@ fn defined(value: f64) -> f64 {
 
 /// Checks every trial of one folder; returns how many values it compared.
 fn check(folder: &Path, name: &str) -> usize {
-    let table = Library::embedded().load(name).unwrap();
+    let table = events::library().load(name).unwrap();
     let expect = rows(&folder.join("expect.csv"));
     let mut compared = 0;
     for (trial, events) in rows(&folder.join("events.csv")) {
@@ -131,7 +131,7 @@ fn intel_tables_have_all_nodes_the_vendor_publishes() {
         ("grr", [26, 0, 57]),
     ];
     for (name, expected) in sizes {
-        let table = Library::embedded().load(name).unwrap();
+        let table = events::library().load(name).unwrap();
         let found = [NodeKind::Tree, NodeKind::Bottleneck, NodeKind::Info]
             .map(|kind| table.of_kind(kind).count());
         assert_eq!(found, expected, "{name}");
@@ -143,7 +143,7 @@ fn intel_tables_have_all_nodes_the_vendor_publishes() {
 #[test]
 fn intel_events_are_encoded_as_the_kernel_takes_them() {
     let config = |table: &str, event: &str| {
-        let table = Library::embedded().load(table).unwrap();
+        let table = events::library().load(table).unwrap();
         let e = table.event(event).unwrap_or_else(|| panic!("{}: {event}", table.name));
         let s = &table.events[usize::from(e)].spec;
         let bit = |on: bool, at: u32| u64::from(on) << at;
@@ -158,7 +158,7 @@ fn intel_events_are_encoded_as_the_kernel_takes_them() {
             | (umask >> 8) << 40
     };
     let extra = |table: &str, event: &str| {
-        let table = Library::embedded().load(table).unwrap();
+        let table = events::library().load(table).unwrap();
         table.events[usize::from(table.event(event).unwrap())].spec.value
     };
     for (table, event, expected) in [

@@ -156,7 +156,7 @@ fn a_bottleneck_costs_time() {
 /// names first where the table is that detailed.
 #[test]
 fn the_expected_node_is_in_every_table() {
-    let library = Library::embedded();
+    let library = events::library();
     for name in library.names() {
         let table = library.load(name).expect(name);
         for w in workload::list() {

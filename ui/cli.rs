@@ -2,6 +2,8 @@
 
 use crate::commands::{block, deps, diff, doctor, kernel, record, report, shell, tables, workload};
 use clap::{Args, Parser, Subcommand};
+use engine::known::Known;
+use pmu::machine::Machine;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use tma::tables::Library;
@@ -53,11 +55,18 @@ pub struct Global {
 }
 
 impl Global {
+    /// The core that is meant: that of `--uarch`, else this machine's.
+    pub fn known(&self) -> tma::Result<Known> {
+        let cache = crate::commands::cache_folder();
+        let machine = Machine::detect();
+        Known::new(&machine, &self.library()?, self.uarch.as_deref(), cache.as_deref())
+    }
+
     /// The tables this run knows.
     pub fn library(&self) -> tma::Result<Library> {
         match &self.tables {
-            Some(folder) => Library::embedded().with_folder(folder),
-            None => Ok(Library::embedded()),
+            Some(folder) => engine::library().with_folder(folder),
+            None => Ok(engine::library()),
         }
     }
 }

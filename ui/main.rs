@@ -10,6 +10,7 @@ mod config;
 mod failure;
 mod slip;
 mod tui;
+mod width;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -9,7 +9,7 @@ mod estimates;
 mod expression;
 mod slots;
 
-use crate::Generated;
+use crate::{Generated, cores};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +17,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::{fs, iter};
 use tma::formula::{BinOp, Expr, parse};
+use tma::tables::Facts;
 use tma::tables::schema::{Counters, EventSpec, MatchRule, NodeSpec, Pipeline, TableFile};
 
 /// One generation: everything that its JSON does not say.
@@ -30,6 +31,7 @@ pub struct Generation {
     /// guides for families 17h, 19h and 1Ah).
     width: u32,
     reorder_buffer: u32,
+    facts: fn() -> Facts,
     /// Event that counts retired ops.
     retired: &'static str,
     /// Makes the tree and adds to the notes what it could not say.
@@ -44,6 +46,7 @@ const GENERATIONS: [Generation; 5] = [
         models: &[0x00..=0x2f, 0x50..=0x5f],
         width: 6,
         reorder_buffer: 192,
+        facts: cores::zen1,
         retired: "ex_ret_cops",
         tree: estimates::zen1,
     },
@@ -54,6 +57,7 @@ const GENERATIONS: [Generation; 5] = [
         models: &[0x30..=0x4f, 0x60..=0x7f, 0x90..=0x91, 0xa0..=0xaf],
         width: 6,
         reorder_buffer: 224,
+        facts: cores::zen2,
         retired: "ex_ret_cops",
         tree: estimates::zen2,
     },
@@ -64,6 +68,7 @@ const GENERATIONS: [Generation; 5] = [
         models: &[0x00..=0x0f, 0x20..=0x5f],
         width: 6,
         reorder_buffer: 256,
+        facts: cores::zen3,
         retired: "ex_ret_ops",
         tree: estimates::zen3,
     },
@@ -74,6 +79,7 @@ const GENERATIONS: [Generation; 5] = [
         models: &[0x10..=0x1f, 0x60..=0xaf],
         width: 6,
         reorder_buffer: 320,
+        facts: cores::zen4,
         retired: "ex_ret_ops",
         tree: slots::tree,
     },
@@ -84,6 +90,7 @@ const GENERATIONS: [Generation; 5] = [
         models: &[0x00..=0x2f, 0x40..=0x4f, 0x60..=0x7f],
         width: 8,
         reorder_buffer: 448,
+        facts: cores::zen5,
         retired: "ex_ret_ops",
         tree: slots::tree,
     },
@@ -160,7 +167,12 @@ fn generate(g: &Generation, vendor: &Path) -> Result<Generated> {
             texts: None,
             notes,
             matches: vec![MatchRule { family: g.family, models, steppings: Vec::new() }],
-            pipeline: Pipeline { width: g.width, reorder_buffer: g.reorder_buffer },
+            pipeline: Pipeline {
+                width: g.width,
+                reorder_buffer: g.reorder_buffer,
+                source: Some(cores::AMD.to_owned()),
+            },
+            facts: (g.facts)(),
             counters: Counters { general: 6, general_smt: 6, fixed: 0, topdown_levels: 0 },
             events,
             node,

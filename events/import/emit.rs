@@ -20,6 +20,7 @@ pub fn text(made: &Generated) -> Result<String> {
         out.push('\n');
     }
     head(&mut out, t);
+    facts(&mut out, t)?;
     for (what, nodes) in [("node", &t.node), ("bottleneck", &t.bottleneck), ("info", &t.info)] {
         for n in nodes {
             node(&mut out, what, n);
@@ -71,6 +72,7 @@ fn head(out: &mut String, t: &TableFile) {
     if p.reorder_buffer != 0 {
         pairs.push(format!("reorder_buffer = {}", p.reorder_buffer));
     }
+    pairs.extend(p.source.as_ref().map(|s| format!("source = {}", quoted(s))));
     line("pipeline", format!("{{ {} }}", pairs.join(", ")));
     let c = &t.counters;
     let mut pairs = vec![
@@ -82,6 +84,18 @@ fn head(out: &mut String, t: &TableFile) {
         pairs.push(format!("topdown_levels = {}", c.topdown_levels));
     }
     line("counters", format!("{{ {} }}", pairs.join(", ")));
+}
+
+/// One line a fact.
+fn facts(out: &mut String, t: &TableFile) -> Result<()> {
+    let toml::Value::Table(facts) = toml::Value::try_from(&t.facts)? else { return Ok(()) };
+    if !facts.is_empty() {
+        out.push_str("\n[facts]\n");
+    }
+    for (name, value) in facts {
+        writeln!(out, "{name} = {value}")?;
+    }
+    Ok(())
 }
 
 fn rule(r: &MatchRule) -> String {

@@ -56,7 +56,12 @@ impl Read<'_> {
             texts: shape.texts.map(str::to_owned),
             notes,
             matches: self.matches.clone(),
-            pipeline: Pipeline { width: shape.width, reorder_buffer: shape.reorder_buffer },
+            pipeline: Pipeline {
+                width: shape.width,
+                reorder_buffer: shape.reorder_buffer,
+                source: Some(shape.source.to_owned()),
+            },
+            facts: (shape.facts)(),
             counters: Counters {
                 general: shape.general,
                 general_smt: shape.general_smt,

@@ -3,7 +3,8 @@
 //! Widths, reorder buffers and counters: Intel's optimization reference manual and the "Counter"
 //! columns of the event files. Models come from `mapfile.csv`.
 
-use tma::tables::CoreKind;
+use crate::cores;
+use tma::tables::{CoreKind, Facts};
 
 /// Where a table's metrics come from.
 pub enum Metrics {
@@ -35,6 +36,9 @@ pub struct Machine {
 pub struct Shape {
     pub width: u32,
     pub reorder_buffer: u32,
+    /// Who says so.
+    pub source: &'static str,
+    pub facts: fn() -> Facts,
     pub general: u32,
     pub general_smt: u32,
     /// One more than the highest fixed counter.
@@ -55,6 +59,8 @@ const DARKMONT: &str = "Intel has published no top-down metrics for Darkmont yet
 const HASWELL: Shape = Shape {
     width: 4,
     reorder_buffer: 192,
+    source: cores::INTEL,
+    facts: cores::haswell,
     general: 8,
     general_smt: 4,
     fixed: 3,
@@ -65,6 +71,7 @@ const HASWELL: Shape = Shape {
 };
 const SKYLAKE: Shape = Shape {
     reorder_buffer: 224,
+    facts: cores::skylake,
     notes: &[
         SMT_SHARED,
         "Linux before 5.10 lets CYCLE_ACTIVITY.STALLS_MEM_ANY count on counters where it miscounts.",
@@ -74,6 +81,8 @@ const SKYLAKE: Shape = Shape {
 const SUNNY_COVE: Shape = Shape {
     width: 5,
     reorder_buffer: 352,
+    source: cores::INTEL,
+    facts: cores::sunny_cove,
     general: 8,
     general_smt: 8,
     fixed: 4,
@@ -89,6 +98,7 @@ const SUNNY_COVE: Shape = Shape {
 const GOLDEN_COVE: Shape = Shape {
     width: 6,
     reorder_buffer: 512,
+    facts: cores::golden_cove,
     topdown_levels: 2,
     notes: &[FIXED_METRICS, OCR],
     ..SUNNY_COVE
@@ -96,6 +106,8 @@ const GOLDEN_COVE: Shape = Shape {
 const LION_COVE: Shape = Shape {
     width: 8,
     reorder_buffer: 576,
+    source: cores::CHIPS_AND_CHEESE,
+    facts: cores::lion_cove,
     general: 10,
     general_smt: 10,
     notes: &[FIXED_METRICS],
@@ -104,6 +116,8 @@ const LION_COVE: Shape = Shape {
 const GRACEMONT: Shape = Shape {
     width: 5,
     reorder_buffer: 256,
+    source: cores::CHIPS_AND_CHEESE,
+    facts: cores::atom,
     general: 6,
     general_smt: 6,
     fixed: 3,

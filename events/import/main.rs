@@ -8,6 +8,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod amd;
+mod cores;
 mod emit;
 mod encoding;
 mod formulas;

@@ -10,12 +10,20 @@ use tma::{Error, Result};
 const WHERE: &str = "not possible here: blocks are measured on x86-64 only";
 
 /// Measures nothing on this architecture.
-pub struct Profiler;
+pub struct Profiler {
+    core: std::sync::Arc<tma::Core>,
+}
 
 impl Profiler {
     /// A profiler that will refuse.
-    pub fn new(_: Options) -> Self {
-        Self
+    pub fn new(options: Options) -> Self {
+        Self { core: options.core }
+    }
+
+    /// The core that would be measured on.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches ask"))]
+    pub fn core(&self) -> &tma::Core {
+        &self.core
     }
 
     /// Of no consequence here.
@@ -55,7 +63,7 @@ impl Profiler {
 }
 
 /// The report of something that is no block at all.
-pub fn rejected(input: &str, reason: String) -> Report {
+pub fn rejected(input: &str, reason: String, _: &tma::Core) -> Report {
     let block = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
     let hierarchy =
         Hierarchy { verdict: format!("not measured: {WHERE}"), bound: None, nodes: Vec::new() };
@@ -73,6 +81,6 @@ mod tests {
         let error = Profiler::new(Options::default()).measure(&block).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotPossible);
         assert!(error.what().contains("x86-64 only"));
-        assert_eq!(rejected("zz", "no hex".into()).status, Status::Rejected);
+        assert_eq!(rejected("zz", "no hex".into(), &tma::Core::default()).status, Status::Rejected);
     }
 }

@@ -2,7 +2,6 @@
 //! pipeline.
 
 use super::Options;
-use super::processor::Processor;
 use crate::harness::program::Needs;
 use crate::harness::skeleton::{self, fuses, skeleton};
 use crate::initial::discover::{Failure, Found, discover};
@@ -12,7 +11,7 @@ use crate::timing::measure::{self, Form, Repeat};
 use crate::timing::timed::Timed;
 use iced_x86::Mnemonic;
 use isa::code::Block;
-use tma::Result;
+use tma::{Core, Result};
 
 /// Names of the bounds.
 const FRONT_END: &str = "front-end";
@@ -58,7 +57,7 @@ impl Profiler {
             bounds.extend(self.lowest_front_end(block, needs, found, shape, &throughput)?);
         }
         let missing = measured && bounds.is_empty();
-        bounds.extend(width(block, Processor::here()));
+        bounds.extend(width(block, &self.options.core));
         if let (Status::Ok, Some(bound)) =
             (report.status, ruled_out(&bounds, &throughput, ends(shape)))
         {
@@ -88,7 +87,7 @@ impl Profiler {
         (copies, passes): (usize, usize),
         timed: &mut Timed,
     ) -> Result<Option<Failure>> {
-        let width = width(block, Processor::here());
+        let width = width(block, &self.options.core);
         let rounds = self.options.rounds;
         for _ in 0..TRIES {
             let mut next = Timed::default();
@@ -149,12 +148,12 @@ impl Profiler {
         }
         let options = Options { values: Some(found.values.clone()), ..self.options.clone() };
         let bare = Needs::of(&skeleton);
-        let traced = discover(&mut self.engine, &skeleton, &bare, found.copies, &options)?;
+        let traced = discover(&mut self.runner, &skeleton, &bare, found.copies, &options)?;
         let Ok(traced) = traced else { return Ok(None) };
         let alike = Found { taken: traced.taken, ..found.clone() };
         let (physical, pages) = (options.physical_pages, options.page_limit);
-        self.engine.again(&found.values, &found.lines, physical, pages)?;
-        let wide = f64::from(Processor::here().width.unwrap_or(4));
+        self.runner.again(&found.values, &found.lines, physical, pages)?;
+        let wide = f64::from(self.options.core.width().unwrap_or(4));
         let run = (copies * skeleton.instructions.len()) as f64 / wide;
         let repeat = (CYCLES / run).ceil().clamp(1.0, 64.0) as u32;
         let run = (copies, how, repeat);
@@ -174,8 +173,8 @@ impl Profiler {
 }
 
 /// The pipeline's width. Nops are left out: some processors fuse them with what stands before.
-fn width(block: &Block, processor: &Processor) -> Option<Bound> {
-    let wide = processor.width?;
+fn width(block: &Block, core: &Core) -> Option<Bound> {
+    let wide = core.width()?;
     let nops = block.instructions.iter().filter(|i| i.decoded.mnemonic() == Mnemonic::Nop).count();
     let pair = usize::from(fuses(block));
     let slots = block.instructions.len() - nops - pair;
@@ -184,7 +183,7 @@ fn width(block: &Block, processor: &Processor) -> Option<Bound> {
     }
     let cycles = slots as f64 / f64::from(wide);
     let mut how = format!("computed: {slots} × one slot of {wide} a cycle");
-    if let Some(table) = &processor.table {
+    if let Some(table) = core.uarch() {
         how += &format!(" (table {table})");
     }
     how += "; instructions of several operations take more";
@@ -202,8 +201,13 @@ fn too_few(cycles: f64, bound: &Bound) -> String {
 }
 
 /// Why the time of a form of so many copies from end to end cannot be: the pipeline is not as wide.
-pub(super) fn implausible(block: &Block, timed: &Timed, copies: usize) -> Option<String> {
-    let bound = width(block, Processor::here())?;
+pub(super) fn implausible(
+    block: &Block,
+    core: &Core,
+    timed: &Timed,
+    copies: usize,
+) -> Option<String> {
+    let bound = width(block, core)?;
     let (cycles, (_, high)) = (timed.cycles()?, timed.range()?);
     is_above(&bound, high, copies).then(|| format!("unstable: {}", too_few(cycles, &bound)))
 }
@@ -275,13 +279,14 @@ mod tests {
         Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap()
     }
 
-    fn processor(width: u32) -> Processor {
-        Processor { width: Some(width), table: Some("t".into()), ..Processor::here().clone() }
+    /// Skylake issues four slots a cycle, Zen 4 six.
+    fn core(name: &str) -> Core {
+        Core::modelled(&events::library(), name).unwrap()
     }
 
     #[test]
     fn the_width_counts_a_fused_pair_once_and_no_nops() {
-        let bound = |hex| width(&block(hex), &processor(4)).unwrap().cycles;
+        let bound = |hex| width(&block(hex), &core("skl")).unwrap().cycles;
         assert_eq!(bound("4801d8 4801d9 4801da 4801dd"), 1.0);
         assert_eq!(bound("4801d8 4801d9 4839cf 72f8"), 0.75);
         assert_eq!(bound("90 90 4801d8"), 0.25);
@@ -319,7 +324,7 @@ mod tests {
     #[test]
     fn no_more_is_issued_than_the_width_allows() {
         let bounds: Vec<Bound> =
-            width(&block("4801d8 4801d9 4801da 4839cf 72f8"), &processor(6)).into_iter().collect();
+            width(&block("4801d8 4801d9 4801da 4839cf 72f8"), &core("zen4")).into_iter().collect();
         let broken = |cycles| ruled_out(&bounds, &throughput(cycles), 30 * 64).is_some();
         assert!(broken(0.646) && broken(0.655));
         assert!(!broken(0.662) && !broken(0.667));

@@ -1,6 +1,5 @@
 //! From the timing to the verdict, and the report around it.
 
-use super::processor::Processor;
 use crate::initial::discover::Failure;
 use crate::profiler::RARE_PASSES;
 use crate::report::{
@@ -8,6 +7,7 @@ use crate::report::{
 };
 use crate::timing::timed::Timed;
 use isa::code::Block;
+use tma::Core;
 
 /// Status and throughput, timed by `clock` in as many as `passes` passes.
 pub fn conclude(
@@ -95,7 +95,7 @@ pub fn fail(report: &mut Report, failure: &Failure) {
 }
 
 /// A report that says nothing yet.
-pub fn empty(block: &Block) -> Report {
+pub fn empty(block: &Block, core: &Core) -> Report {
     let line = |inst: &isa::code::Inst| Line {
         offset: format!("{:#x}", inst.offset),
         bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
@@ -106,15 +106,15 @@ pub fn empty(block: &Block) -> Report {
         hex: block.hex(),
         instructions: block.instructions.iter().map(line).collect(),
     };
-    report(code)
+    report(code, core)
 }
 
 /// The report of something that is no block at all.
-pub fn rejected(input: &str, reason: String) -> Report {
+pub fn rejected(input: &str, reason: String, core: &Core) -> Report {
     let code = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
-    Report { status: Status::Rejected, reason: Some(reason), ..report(code) }
+    Report { status: Status::Rejected, reason: Some(reason), ..report(code, core) }
 }
 
-fn report(block: Code) -> Report {
-    Report::blank(block, Hierarchy::not_measured("no PMU counts here", &Processor::here().level_1))
+fn report(block: Code, core: &Core) -> Report {
+    Report::blank(block, Hierarchy::not_measured("no PMU counts here", &core.level_1()))
 }

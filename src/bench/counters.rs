@@ -15,7 +15,7 @@ pub enum Pmu {
     /// None that could be used.
     Absent(String),
     /// One.
-    Present(Arc<Core>),
+    Present(Arc<CorePmu>),
 }
 
 impl Default for Pmu {
@@ -26,18 +26,18 @@ impl Default for Pmu {
 
 /// What can be counted on one kind of core.
 #[derive(Debug, Clone)]
-pub struct Core {
+pub struct CorePmu {
     /// The kernel's PMU.
     pub pmu: machine::Pmu,
     /// The processor's table, if there is one.
-    pub table: Option<Table>,
+    pub table: Option<Arc<Table>>,
     /// Groups for level 1 and 2, leaders first.
     pub groups: Vec<Vec<EventId>>,
     /// Whether each core has several threads.
     pub smt: bool,
     /// What groups have to fit.
     pub budget: Option<Budget>,
-    /// Core cycles.
+    /// CorePmu cycles.
     pub cycles: Encoding,
     /// Constants of the tables' formulas.
     pub constants: [Option<f64>; 5],
@@ -72,7 +72,7 @@ impl Pmu {
             ));
         };
         let table = table.map(|name| library.load(name)).transpose()?;
-        Ok(Ok(Self::Present(Arc::new(Core::new(machine, pmu, table, cpu)))))
+        Ok(Ok(Self::Present(Arc::new(CorePmu::new(machine, pmu, table, cpu)))))
     }
 
     /// Why there is none.
@@ -101,12 +101,12 @@ fn kind<'a>(
     named.chain(machine.core_pmus().map(|p| (p, None))).find(|(pmu, _)| counts_on(pmu))
 }
 
-impl Core {
+impl CorePmu {
     /// Plans the groups of `table`.
     pub fn new(
         machine: &Machine,
         pmu: &machine::Pmu,
-        table: Option<Table>,
+        table: Option<Arc<Table>>,
         cpu: Option<usize>,
     ) -> Self {
         let smt = machine.topology.smt;

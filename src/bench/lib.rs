@@ -37,8 +37,6 @@ mod hostile;
 mod initial;
 pub mod microbench;
 mod options;
-#[cfg(target_arch = "x86_64")]
-mod processor;
 pub mod processors;
 #[cfg_attr(not(target_arch = "x86_64"), path = "absent.rs")]
 mod profiler;

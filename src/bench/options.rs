@@ -4,7 +4,9 @@ use super::watch::Watch;
 use crate::counters::Pmu;
 use crate::initial::init::Init;
 use crate::initial::values::{Values, sets};
+use std::sync::Arc;
 use std::time::Duration;
+use tma::Core;
 
 /// Where core cycles come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,6 +62,8 @@ pub struct Options {
     pub counts: bool,
     /// Whether samples count only if nothing else used the core, as far as the sentinel sees.
     pub sentinel: bool,
+    /// The core that is measured on, as far as it is known.
+    pub core: Arc<Core>,
     /// This machine's PMU, or why it has none.
     pub pmu: Pmu,
     /// Whether pages are mapped where the block touches them; a page fault fails it otherwise.
@@ -109,6 +113,7 @@ impl Default for Options {
             clock: ClockSource::Auto,
             counts: true,
             sentinel: true,
+            core: Arc::default(),
             pmu: Pmu::default(),
             mapping: true,
             physical_pages: 16,

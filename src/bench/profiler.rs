@@ -4,9 +4,8 @@ use super::Options;
 use super::bounds::{ends, implausible};
 pub use super::conclude::rejected;
 use super::conclude::{conclude, empty, fail, form_result};
-use super::processor::Processor;
 use super::repeat::other_pages;
-use super::settings::Settings;
+use super::settings::{Measured, Settings};
 use crate::checks as invariants;
 use crate::counting::Source;
 use crate::harness::counter::Counter;
@@ -14,7 +13,7 @@ use crate::harness::program::Needs;
 use crate::harness::shape;
 use crate::initial::discover::{Failure, Found, discover_staged, replay};
 use crate::report::{FormResult, Forms, Report, Status, TAKEN, Where};
-use crate::runner::{Engine, MXCSR_GRADUAL};
+use crate::runner::{MXCSR_GRADUAL, Runner};
 use crate::timing::measure::{self, Form, Pass, Repeat};
 use crate::timing::timed::Timed;
 use isa::code::Block;
@@ -40,7 +39,7 @@ const REPEAT: u32 = 64;
 
 /// Measures blocks, one after the other, in a sandbox that it keeps. Belongs to its thread.
 pub struct Profiler {
-    pub(super) engine: Engine,
+    pub(super) runner: Runner,
     pub(super) options: Options,
     /// Clock and counters.
     source: Source,
@@ -52,15 +51,21 @@ pub struct Profiler {
 impl Profiler {
     /// A profiler; the sandbox starts with the first block.
     pub fn new(options: Options) -> Self {
-        let engine = Engine::new(Source::cpu(&options), Source::inspect(&options));
+        let runner =
+            Runner::new(options.core.clone(), Source::cpu(&options), Source::inspect(&options));
         let source = Source::new(&options);
-        Self { engine, options, source, suspicious: false, deadline: Instant::now() }
+        Self { runner, options, source, suspicious: false, deadline: Instant::now() }
+    }
+
+    /// The core that is measured on.
+    pub fn core(&self) -> &tma::Core {
+        &self.options.core
     }
 
     /// Where the worker's region lies, which no block is told.
     #[cfg(test)]
     pub(super) fn region(&mut self) -> u64 {
-        self.engine.worker().expect("a sandbox").base()
+        self.runner.worker().expect("a sandbox").base()
     }
 
     /// Whoever holds `watch` may look on from now, and call the next block off.
@@ -83,17 +88,17 @@ impl Profiler {
     /// # Errors
     /// The sandbox cannot be started.
     pub fn cycles_per_tick(&mut self) -> Result<Option<f64>> {
-        self.engine.cycles_per_tick()
+        self.runner.cycles_per_tick()
     }
 
     fn settings(&self) -> Settings {
-        Settings::of(&self.options, self.source.clock_name(), self.engine.cpu())
+        Settings::of(&self.options, self.source.clock_name(), self.runner.cpu())
     }
 
     /// Keeps the calling thread, which measures and does nothing else from now on, on the
     /// processor that it measures on: commands to the sandbox take less time then.
     pub fn stay_beside(&mut self) {
-        self.engine.stay_beside();
+        self.runner.stay_beside();
     }
 
     /// Measures one block.
@@ -101,8 +106,8 @@ impl Profiler {
     /// # Errors
     /// The sandbox cannot be started. Whatever is wrong with the block is in the report.
     pub fn measure(&mut self, block: &Block) -> Result<Report> {
-        let mut report = empty(block);
-        report.machine = Some(Processor::here().named());
+        let mut report = empty(block, &self.options.core);
+        report.machine = Some(Measured::on(&self.options.core));
         report.settings = Some(self.settings());
         if let Some(refusal) = block.refusal() {
             report.status = Status::Rejected;
@@ -112,32 +117,32 @@ impl Profiler {
             return Ok(report);
         }
         if self.suspicious {
-            self.engine.canary()?;
+            self.runner.canary()?;
             self.suspicious = false;
         }
         self.deadline = Instant::now() + self.options.budget;
         if self.options.gradual_underflow {
-            self.engine.mxcsr = MXCSR_GRADUAL;
+            self.runner.mxcsr = MXCSR_GRADUAL;
         }
-        self.engine.settle_sentinel()?;
-        self.source.settle(&mut self.engine, &self.options)?;
-        let layers = self.engine.layers()?;
+        self.runner.settle_sentinel()?;
+        self.source.settle(&mut self.runner, &self.options)?;
+        let layers = self.runner.layers()?;
         report.sandbox = layers
             .without_namespaces
             .map(|why| format!("no namespaces of its own: {why}"))
             .into_iter()
             .chain((layers.left_mapped > 0).then(|| "sealed system pages stay mapped".to_owned()))
             .collect();
-        let before = self.engine.timeouts;
+        let before = self.runner.timeouts;
         let mut outcome = self.attempt(block, &mut report)?;
-        if outcome.is_err() && self.engine.timeouts > before {
+        if outcome.is_err() && self.runner.timeouts > before {
             // Perhaps the worker was kept from running rather than busy.
             outcome = self.attempt(block, &mut report)?;
         }
         report.settings = Some(self.settings());
         if let Err(failure) = outcome {
             // Whatever it may have left behind goes with its worker.
-            self.engine.discard();
+            self.runner.discard();
             self.suspicious = true;
             fail(&mut report, &failure);
         }
@@ -168,7 +173,7 @@ impl Profiler {
         if let Some(failure) = self.timed_plausibly(block, &form, from_end_to_end, &mut timed)? {
             return Ok(Err(failure));
         }
-        if self.engine.pages().as_ref() != Some(&found.pages) {
+        if self.runner.pages().as_ref() != Some(&found.pages) {
             return Ok(Err(Failure::of_all("a page was mapped while it was timed")));
         }
         if let Some(reason) = other_pages(&self.options, &found.pages) {
@@ -176,10 +181,11 @@ impl Profiler {
         }
         if self.options.assumptions {
             let physical = self.options.physical_pages;
-            report.invariants = invariants::all(block, &found, copies, &timed, physical);
+            report.invariants =
+                invariants::all(block, &found, copies, &timed, physical, &self.options.core);
         }
         conclude(report, &timed, self.options.passes, block, self.source.clock().name());
-        self.source.enter(&mut self.engine, &form, &self.options, report)?;
+        self.source.enter(&mut self.runner, &form, &self.options, report)?;
         if self.options.assumptions {
             let steady = self.steady_state(block, &needs, &found, shape, &timed)?;
             report.invariants.push(steady);
@@ -193,7 +199,7 @@ impl Profiler {
         self.explain(block, &needs, &found, (&form, shape), report)?;
         if !found.complete {
             // Who knows what it touched: the next block gets a fresh worker.
-            self.engine.discard();
+            self.runner.discard();
             self.suspicious = true;
         }
         Ok(Ok(()))
@@ -201,7 +207,7 @@ impl Profiler {
 
     /// The kernel's count of involuntary switches of the worker, if anybody wants to know.
     fn switches(&mut self) -> Result<Option<u64>> {
-        let worker = self.engine.worker()?;
+        let worker = self.runner.worker()?;
         Ok(if self.options.assumptions { worker.switches() } else { None })
     }
 
@@ -218,8 +224,8 @@ impl Profiler {
         for copies in few.into_iter().chain([all]) {
             let last = copies == all;
             let (stage, before) = ((copies, last), with_few.as_ref());
-            let engine = &mut self.engine;
-            let found = match discover_staged(engine, block, needs, stage, before, &self.options)? {
+            let runner = &mut self.runner;
+            let found = match discover_staged(runner, block, needs, stage, before, &self.options)? {
                 Ok(found) if last || (found.is_stationary() && found.copies == copies) => found,
                 Err(failure) if last => return Ok(Err(failure)),
                 Ok(found) => {
@@ -248,8 +254,8 @@ impl Profiler {
         needs: &Needs,
         found: &Found,
     ) -> Result<std::result::Result<(), Failure>> {
-        self.engine.lines(&found.lines)?;
-        replay(&mut self.engine, block, needs, found, &self.options)
+        self.runner.lines(&found.lines)?;
+        replay(&mut self.runner, block, needs, found, &self.options)
     }
 
     /// The first way to run the unrolled form that works; straight code only if `straight`.
@@ -268,8 +274,8 @@ impl Profiler {
             let look = measure::unrolled(block, needs, found, (copies, how, 1), &[0]);
             // Without a pause as long as it may be repeated when it is timed.
             let longest = matches!(how, Repeat::Counted(_)).then_some(REPEAT);
-            let rough = look.rough(&mut self.engine, &self.options, longest)?;
-            if self.engine.pages().as_ref() == Some(&found.pages) {
+            let rough = look.rough(&mut self.runner, &self.options, longest)?;
+            if self.runner.pages().as_ref() == Some(&found.pages) {
                 match rough {
                     Ok(cycles) => return Ok(Ok((copies, how, cycles))),
                     Err(failure) => last = Some(failure),
@@ -278,7 +284,7 @@ impl Profiler {
             }
             // It went further than the trace: back to the pages of that.
             let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
-            self.engine.prepare(&found.values, physical, pages)?;
+            self.runner.prepare(&found.values, physical, pages)?;
             if let Err(failure) = self.again(block, needs, found)? {
                 return Ok(Err(failure));
             }
@@ -296,15 +302,15 @@ impl Profiler {
         rounds: usize,
         timed: &mut Timed,
     ) -> Result<Option<Failure>> {
-        form.install(&mut self.engine)?;
+        form.install(&mut self.runner)?;
         // Events are counted from the start of a command, time only from its last start.
         let rehearse = self.options.counts || self.source.clock().name() != "tsc";
-        if rehearse && let Some(failure) = form.rehearse(&mut self.engine, &self.options)? {
+        if rehearse && let Some(failure) = form.rehearse(&mut self.runner, &self.options)? {
             return Ok(Some(failure));
         }
-        self.source.watch(&mut self.engine, &self.options)?;
+        self.source.watch(&mut self.runner, &self.options)?;
         let failure = self.passes(form, passes, rounds, timed)?;
-        self.source.unwatch(&mut self.engine)?;
+        self.source.unwatch(&mut self.runner)?;
         Ok(failure)
     }
 
@@ -315,7 +321,7 @@ impl Profiler {
         rounds: usize,
         timed: &mut Timed,
     ) -> Result<Option<Failure>> {
-        let before = self.engine.timeouts;
+        let before = self.runner.timeouts;
         let mut tried = 0;
         while tried < (passes * RARE_PASSES).max(passes + self.options.retries) {
             // The loop form and comparisons, which have fewer passes, need not be known as well.
@@ -332,7 +338,7 @@ impl Profiler {
             // Not while it waits for a calm core: what is switched then are no samples.
             let switches = self.switches()?;
             let clock = self.source.clock();
-            let pass = clock.pass(form, &mut self.engine, &self.options, rounds, timed)?;
+            let pass = clock.pass(form, &mut self.runner, &self.options, rounds, timed)?;
             if let (Some(then), Some(now)) = (switches, self.switches()?) {
                 timed.switches = Some(timed.switches.unwrap_or(0) + now.saturating_sub(then));
             }
@@ -340,7 +346,7 @@ impl Profiler {
                 Pass::Done => tried += 1,
                 Pass::Failed(failure) => return Ok(Some(failure)),
                 Pass::Contended if self.wait_for_calm()? => {}
-                Pass::Contended if self.engine.timeouts > before => {
+                Pass::Contended if self.runner.timeouts > before => {
                     return Ok(Some(Failure::of_all(TAKEN)));
                 }
                 Pass::Contended => break,
@@ -354,20 +360,20 @@ impl Profiler {
     fn wait_for_calm(&mut self) -> Result<bool> {
         let start = Instant::now();
         let mut polls = 0;
-        let before = self.engine.timeouts;
-        while Instant::now() < self.deadline && self.engine.timeouts == before {
+        let before = self.runner.timeouts;
+        while Instant::now() < self.deadline && self.runner.timeouts == before {
             if self.options.watch.is_cancelled() {
                 return Ok(false);
             }
             if !self.options.sentinel {
                 return Ok(true);
             }
-            if self.engine.calm_share(6)? >= 0.75 {
-                return Ok(self.engine.timeouts == before);
+            if self.runner.calm_share(6)? >= 0.75 {
+                return Ok(self.runner.timeouts == before);
             }
             polls += 1;
             if polls % 16 == 0 {
-                self.engine.move_on()?;
+                self.runner.move_on()?;
             }
             if start.elapsed() > BRIEF {
                 std::thread::sleep(PAUSE);
@@ -408,13 +414,13 @@ impl Profiler {
         let mut timed = Timed::default();
         // The loop runs further than the copies did; its pages are found and its lines recorded
         // by a run of its own.
-        form.install(&mut self.engine)?;
-        let failure = form.rehearse(&mut self.engine, &self.options)?;
+        form.install(&mut self.runner)?;
+        let failure = form.rehearse(&mut self.runner, &self.options)?;
         if failure.is_none() && !found.lines.is_empty() {
-            let pages = self.engine.pages().unwrap_or_default();
+            let pages = self.runner.pages().unwrap_or_default();
             let physical = self.options.physical_pages;
-            let lines = self.engine.changed_lines(&pages, found.values.memory, physical);
-            self.engine.lines(if lines.is_empty() { &found.lines } else { &lines })?;
+            let lines = self.runner.changed_lines(&pages, found.values.memory, physical);
+            self.runner.lines(if lines.is_empty() { &found.lines } else { &lines })?;
         }
         let failure = match failure {
             None => self.timed_plausibly(block, &form, (iterations, LOOP_PASSES), &mut timed)?,
@@ -422,7 +428,11 @@ impl Profiler {
         };
         Ok(match failure {
             Some(failure) => not(&format!("it fails as a loop: {}", failure.reason)),
-            None => form_result(&timed, copies, implausible(block, &timed, iterations)),
+            None => form_result(
+                &timed,
+                copies,
+                implausible(block, &self.options.core, &timed, iterations),
+            ),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Options;
 use serde::Serialize;
+use tma::Core;
 
 /// The settings that a number depends on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -59,6 +60,13 @@ pub struct Measured {
     pub processor: String,
     /// Its event table, which gives the width of the pipeline.
     pub table: Option<String>,
+}
+
+impl Measured {
+    /// A measurement on `core`.
+    pub fn on(core: &Core) -> Self {
+        Self { processor: core.cpu.name.clone(), table: core.uarch().map(str::to_owned) }
+    }
 }
 
 impl Settings {

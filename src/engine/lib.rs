@@ -2,12 +2,27 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`analysis`] | takes a request through the crates below: choose, plan, collect or read, evaluate |
+//! | [`topdown`] | counts, live or recorded → report |
+//! | [`record`] | a live measurement kept in a session file |
+//! | [`hot`] | samples → hot functions and blocks |
+//! | [`initial_values`] | register and memory values for a dependency analysis |
+//! | [`known`] | the core that a question is about, and its latencies |
+//! | [`block`] | a block measured and explained |
+//! | [`doctor`] | what can be measured here |
 //! | [`documents`] | what a report, a comparison or a dependency analysis says |
 //! | [`render`] | text, CSV and graphs of the documents; JSON is their serde form |
 //!
 //! Nothing here prints, touches a terminal or exits.
 
-pub mod analysis;
+pub mod block;
+pub mod doctor;
 pub mod documents;
+pub mod hot;
+pub mod initial_values;
+pub mod known;
+pub mod record;
 pub mod render;
+pub mod topdown;
+
+/// The tables that are built in.
+pub use events::library;

@@ -13,3 +13,11 @@ pub mod deps;
 pub mod effects;
 pub mod flow;
 pub mod latency;
+
+/// The core of a shipped table, for tests; of `None` nothing is known.
+#[cfg(test)]
+fn test_core(uarch: Option<&str>) -> tma::Core {
+    uarch.map_or_else(tma::Core::default, |name| {
+        tma::Core::modelled(&events::library(), name).expect("a shipped table")
+    })
+}

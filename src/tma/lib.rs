@@ -7,11 +7,13 @@
 //! | [`formula`] | the formula language of the tables |
 //! | [`tables`] | typed event tables, selection, validation, texts |
 //! | [`schedule`] | counter constraints; events → groups |
+//! | `core` | one description of a processor core ([`Core`]) |
 //! | [`counts`] | counted events: group × interval × scope |
 //! | [`tree`] | evaluated nodes, errors, thresholds, bottleneck |
 //!
 //! Nothing here measures, reads a machine or prints.
 
+mod core;
 pub mod counts;
 mod cpu;
 pub mod error;
@@ -21,5 +23,6 @@ pub mod schedule;
 pub mod tables;
 pub mod tree;
 
+pub use core::{Cache, Core, ReorderBuffer};
 pub use cpu::Cpu;
 pub use error::{Error, ErrorKind, Result};

@@ -39,7 +39,7 @@ fn counts(table: &Table, readings: usize) -> Counts {
 }
 
 fn tables(c: &mut Criterion) {
-    let library = Library::embedded();
+    let library = events::library();
     c.bench_function("parse the table skx", |b| b.iter(|| library.load(black_box("skx"))));
     c.bench_function("parse all tables", |b| {
         b.iter(|| {
@@ -53,7 +53,7 @@ fn tables(c: &mut Criterion) {
 
 fn evaluation(c: &mut Criterion) {
     for name in ["skx", "icx", "spr"] {
-        let table = Library::embedded().load(name).expect("embedded");
+        let table = events::library().load(name).expect("embedded");
         let interval = counts(&table, 2);
         let mut evaluator = Evaluator::new(&table);
         c.bench_function(&format!("values of an interval, level 6, {name}"), |b| {

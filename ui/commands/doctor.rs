@@ -79,10 +79,12 @@ fn examine(global: &Global) -> Result<Document> {
     let machine = Machine::detect();
     let library = global.library()?;
     let tables = choose(&machine, &library, global.uarch.as_deref())?;
-    let infos = tables.iter().map(|t| Ok(table_info(&library.load(&t.table)?, t, &machine)));
+    let infos =
+        tables.iter().map(|t| Ok(table_info(library.load(&t.table)?.as_ref(), t, &machine)));
     let infos: Result<Vec<TableInfo>> = infos.collect();
+    let core = std::sync::Arc::new(machine.core(&library, global.uarch.as_deref())?);
     let mut findings = findings(&machine, &tables, &perf::probe(&machine));
-    findings.extend(engine::analysis::examine(&machine, &tables));
+    findings.extend(engine::doctor::examine(&machine, &tables, &core));
     let kernel = &machine.kernel;
     let pmus = machine.pmus.iter().map(|p| PmuInfo {
         name: p.name.clone(),

@@ -121,18 +121,30 @@ fn multiset(args: &KernelArgs) -> Result<Multiset> {
     }
 }
 
-fn bench(global: &Global, effort: &Effort) -> Bench {
+fn bench(global: &Global, effort: &Effort) -> Result<Bench> {
+    let known = global.known()?;
+    known
+        .core
+        .warning()
+        .iter()
+        .for_each(|warning| crate::failure::tell("note", warning, None, None));
     let settings = Settings {
         unroll_size: effort.unroll_size as usize,
         total_insn: effort.total_insn as usize,
         measures: effort.measures as usize,
     };
-    let options = Options { explain: false, counts: false, cpu: effort.cpu, ..Options::default() };
-    Bench::new(options, settings, global.uarch.clone().or_else(microbench::detected))
+    let options = Options {
+        core: known.core,
+        explain: false,
+        counts: false,
+        cpu: effort.cpu,
+        ..Options::default()
+    };
+    Ok(Bench::new(options, settings))
 }
 
 fn throughput(global: &Global, multiset: Multiset, effort: &Effort) -> Result<ExitCode> {
-    let report = microbench::measure(&mut bench(global, effort), &multiset)?;
+    let report = microbench::measure(&mut bench(global, effort)?, &multiset)?;
     print(&match effort.format {
         Format::Text => render::render(&report),
         Format::Json => to_json(&report)?,
@@ -144,7 +156,7 @@ fn throughput(global: &Global, multiset: Multiset, effort: &Effort) -> Result<Ex
 fn latency(global: &Global, form: &str, effort: &Effort) -> Result<ExitCode> {
     let form = Catalog::all().find(form)?;
     let mut connectors = microbench::Connectors::default();
-    let found = microbench::latencies(&mut bench(global, effort), &mut connectors, form)?;
+    let found = microbench::latencies(&mut bench(global, effort)?, &mut connectors, form)?;
     print(&match effort.format {
         Format::Text => render::render_latencies(&found),
         Format::Json => to_json(&found)?,
@@ -178,10 +190,10 @@ fn code(all: impl Iterator<Item = Status>) -> ExitCode {
 }
 
 fn calibrate(global: &Global, args: &KernelArgs) -> Result<ExitCode> {
-    let mut bench = bench(global, &args.effort);
+    let mut bench = bench(global, &args.effort)?;
     let path = match &args.output {
         Some(path) => path.clone(),
-        None => Calibration::place(&cache()?, bench.uarch.as_deref().unwrap_or("unknown")),
+        None => Calibration::place(&cache()?, bench.core.needs_table()?),
     };
     let limit = Duration::from_secs(args.time_limit);
     let shown = std::io::stderr().is_terminal();

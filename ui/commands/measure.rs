@@ -2,7 +2,7 @@
 
 use crate::cli::Global;
 use clap::Args;
-use engine::analysis::{Ask, LiveAsk};
+use engine::topdown::{Ask, LiveAsk};
 use pmu::machine::parse_cpu_list;
 use pmu::{Aggregate, Command, Target};
 use std::ffi::OsString;
@@ -181,7 +181,7 @@ pub fn usage(what: &str, hint: &str) -> Error {
 }
 
 /// That there is no tree and what to do, once and shortly, on standard error; `doctor` has the rest.
-pub fn tell_blocked(outcome: &engine::analysis::Outcome) {
+pub fn tell_blocked(outcome: &engine::topdown::Outcome) {
     if let Some(finding) = &outcome.blocked {
         let remedy = finding.remedy.as_deref().map(shortly);
         crate::failure::tell("note", &finding.what, None, remedy.as_deref());
@@ -200,7 +200,7 @@ fn shortly(remedy: &str) -> String {
 }
 
 /// The command's own status; 128 + its number where a signal ended the measurement.
-pub fn status(outcome: &engine::analysis::Outcome) -> u8 {
+pub fn status(outcome: &engine::topdown::Outcome) -> u8 {
     let code = match outcome.interrupted {
         Some(signal) => 128 + signal,
         None => outcome.exit.map_or(0, |e| e.code()),

@@ -6,7 +6,6 @@ pub mod diff;
 pub mod doctor;
 pub mod drill;
 pub mod kernel;
-pub mod known;
 pub mod measure;
 pub mod record;
 pub mod report;

@@ -3,8 +3,9 @@
 use crate::cli::Global;
 use crate::commands::measure::{MeasureArgs, status, tell_blocked, usage};
 use clap::Args;
-use engine::analysis::{LiveAsk, SampleAsk, Sampled, Update, record};
+use engine::record::{SampleAsk, Sampled, record};
 use engine::render::report::text::{Style, render};
+use engine::topdown::{LiveAsk, Update};
 use pmu::machine::Machine;
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use super::block::input;
 use bench::Init;
-use engine::analysis::given;
+use engine::initial_values as given;
 use isa::deps::memory::Given;
 use std::ops::Range;
 use std::path::Path;

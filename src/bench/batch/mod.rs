@@ -42,7 +42,7 @@ pub fn measure_row(profiler: &mut Profiler, row: &Row) -> Result<Report> {
                     .hint("report the block; --resume goes on from there once it is repaired"))
             })
         }
-        Err(error) => Ok(rejected(&row.text, error.to_string())),
+        Err(error) => Ok(rejected(&row.text, error.to_string(), profiler.core())),
     }
 }
 

@@ -31,7 +31,11 @@ mod tests {
 
     fn report(status: Status, cycles: f64, low: f64, high: f64) -> Report {
         let throughput = Throughput { cycles, low, high, modes: Vec::new(), clock: "tsc" };
-        Report { status, throughput: Some(throughput), ..crate::rejected("90", String::new()) }
+        Report {
+            status,
+            throughput: Some(throughput),
+            ..crate::rejected("90", String::new(), &tma::Core::default())
+        }
     }
 
     #[test]

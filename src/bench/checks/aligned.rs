@@ -59,12 +59,12 @@ impl Profiler {
         found: &Found,
     ) -> Result<std::result::Result<Stopped, Failure>> {
         let (physical, pages) = (self.options.physical_pages, self.options.page_limit);
-        self.engine.again(&found.values, &found.lines, physical, pages)?;
+        self.runner.again(&found.values, &found.lines, physical, pages)?;
         let shape = found.shape(block, needs, found.copies, BLOCK_CODE);
         let program = program::checked(&shape);
-        self.engine.worker()?.write(program.start, &program.bytes);
+        self.runner.worker()?.write(program.start, &program.bytes);
         let segment = Segment { entry: program.start, repeat: 1 };
-        let (ended, _) = self.engine.run(&[segment], &[(0, 1)])?;
+        let (ended, _) = self.runner.run(&[segment], &[(0, 1)])?;
         Ok(match &ended {
             Ended::Done => Ok(None),
             Ended::Fault(fault) if fault.trap == ALIGNMENT_CHECK => {

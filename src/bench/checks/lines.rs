@@ -1,16 +1,16 @@
 //! Cache lines that a block touches: whether they fit the first level, and which accesses straddle
 //! them.
 
-use super::super::processor::Cache;
 use super::super::sandbox::layout::{self as at, PAGE, context};
 use super::{GAPS, NO_MEMORY, invariant, is_whole, listed, verdict};
 use crate::initial::discover::{Access, Found};
 use crate::report::{Holds, Invariant};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
+use tma::Cache;
 
 /// Lines in each set of the L1 data cache, the harness's own among them.
-pub fn l1_data(block: &Block, found: &Found, physical: usize, cache: Cache) -> Invariant {
+pub fn l1_data(block: &Block, found: &Found, physical: usize, cache: Option<Cache>) -> Invariant {
     if !is_whole(found) {
         return invariant("l1-data", Holds::Unchecked, GAPS);
     }
@@ -23,6 +23,9 @@ pub fn l1_data(block: &Block, found: &Found, physical: usize, cache: Cache) -> I
         let how = format!("`{}` writes around the cache", inst.text);
         return invariant("l1-data", Holds::Violated, how);
     }
+    let Some(cache) = cache else {
+        return invariant("l1-data", Holds::Unchecked, "the L1 data cache's size is not known");
+    };
     let mut sets: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     let mut linear: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     let set = |line: u64| (line % cache.sets as u64) as usize;
@@ -133,7 +136,7 @@ mod tests {
     use super::super::example::{block, found};
     use super::*;
 
-    const CACHE: Cache = Cache { ways: 8, sets: 64 };
+    const CACHE: Option<Cache> = Some(Cache { ways: 8, sets: 64 });
 
     /// One load from each of `pages` pages, all at `offset`.
     fn spread(pages: u64, offset: u64) -> Found {

@@ -17,12 +17,12 @@ pub(crate) mod subnormal;
 mod timing;
 mod tlb;
 
-use super::processor::Processor;
 use crate::initial::discover::Found;
 use crate::report::{Holds, Invariant};
 use crate::timing::timed::Timed;
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
+use tma::Core;
 
 /// All of them that follow from the trace and the timing of `copies` copies.
 pub fn all(
@@ -31,13 +31,13 @@ pub fn all(
     copies: usize,
     timed: &Timed,
     physical: usize,
+    core: &Core,
 ) -> Vec<Invariant> {
-    let processor = Processor::here();
     vec![
-        lines::l1_data(block, found, physical, processor.data),
-        tlb::data_tlb(found, processor.data_tlb),
-        code::l1_code(block, found, copies, processor.code),
-        code::op_cache(block, found, copies, processor.op_cache),
+        lines::l1_data(block, found, physical, core.l1_data),
+        tlb::data_tlb(found, core.facts().data_tlb.as_ref()),
+        code::l1_code(block, found, copies, core.l1_code),
+        code::op_cache(block, found, copies, core.facts().op_cache.as_ref()),
         timing::context_switches(timed),
         timing::neighbour(timed),
         lines::alignment(block, found),

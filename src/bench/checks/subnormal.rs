@@ -111,14 +111,14 @@ impl Profiler {
             return Ok(invariant(Holds::Unchecked, reason));
         }
         let (physical, pages) = (self.options.physical_pages, self.options.page_limit);
-        self.engine.again(&found.values, &found.lines, physical, pages)?;
-        form.install(&mut self.engine)?;
+        self.runner.again(&found.values, &found.lines, physical, pages)?;
+        form.install(&mut self.runner)?;
         let seen = self.gradual(form);
         let slowdown = match &seen {
             Ok(Ok(seen)) if measured && units.vector && !seen.is_clean() => self.slowdown(form),
             _ => Ok(None),
         };
-        self.engine.float_mode(self.engine.mxcsr)?;
+        self.runner.float_mode(self.runner.mxcsr)?;
         Ok(match seen? {
             Ok(seen) => judge(block, units, &seen, slowdown?, measured),
             Err(failure) => {
@@ -130,13 +130,13 @@ impl Profiler {
 
     /// The two runs.
     fn gradual(&mut self, form: &Form) -> Result<std::result::Result<Seen, Failure>> {
-        self.engine.float_mode(MXCSR_GRADUAL)?;
-        if let Some(failure) = form.rehearse(&mut self.engine, &self.options)? {
+        self.runner.float_mode(MXCSR_GRADUAL)?;
+        if let Some(failure) = form.rehearse(&mut self.runner, &self.options)? {
             return Ok(Err(failure));
         }
-        let (mxcsr, x87) = self.engine.float_flags();
-        self.engine.float_mode(TRAPPING)?;
-        let trapped = form.rehearse(&mut self.engine, &self.options)?;
+        let (mxcsr, x87) = self.runner.float_flags();
+        self.runner.float_mode(TRAPPING)?;
+        let trapped = form.rehearse(&mut self.runner, &self.options)?;
         let first = trapped.as_ref().and_then(|failure| failure.copy.zip(failure.instruction));
         Ok(match trapped {
             Some(failure) if first.is_none() => Err(failure),
@@ -150,7 +150,7 @@ impl Profiler {
         for _ in 0..PAIRS {
             let mut cycles = [None; 2];
             for (mode, cycles) in [MXCSR_FAST, MXCSR_GRADUAL].into_iter().zip(&mut cycles) {
-                self.engine.float_mode(mode)?;
+                self.runner.float_mode(mode)?;
                 let mut timed = Timed::default();
                 self.timed(form, 1, self.options.rounds, &mut timed)?;
                 *cycles = timed.cycles();

@@ -1,17 +1,17 @@
 //! The first-level data TLB: whether the translations of all pages stay in it.
 
-use super::super::processor::DataTlb;
 use super::{GAPS, NO_MEMORY, invariant, is_whole, verdict};
 use crate::initial::discover::Found;
 use crate::report::{Holds, Invariant};
 use std::collections::BTreeSet;
+use tma::tables::facts::DataTlb;
 
 /// Pages that the harness itself reads and writes between runs: its context and its mail.
 const HARNESS: usize = 2;
 
 /// Pages read and written against the entries for them. The pages behind the block's are few, but
 /// each address has a translation of its own.
-pub fn data_tlb(found: &Found, tlb: Option<DataTlb>) -> Invariant {
+pub fn data_tlb(found: &Found, tlb: Option<&DataTlb>) -> Invariant {
     const NAME: &str = "data-tlb";
     if found.accesses.is_empty() && found.complete {
         return invariant(NAME, Holds::Held, NO_MEMORY);
@@ -32,8 +32,8 @@ pub fn data_tlb(found: &Found, tlb: Option<DataTlb>) -> Invariant {
         return invariant(NAME, Holds::Unchecked, how);
     };
     let held = match tlb.stores {
-        Some(own) => loads + HARNESS <= tlb.loads && stores + HARNESS <= own,
-        None => pages(|_| true) + HARNESS <= tlb.loads,
+        Some(own) => loads + HARNESS <= tlb.loads as usize && stores + HARNESS <= own as usize,
+        None => pages(|_| true) + HARNESS <= tlb.loads as usize,
     };
     let entries = match tlb.stores {
         Some(own) => format!("{} entries for loads and {own} for stores", tlb.loads),
@@ -49,15 +49,17 @@ mod tests {
     use super::super::example::found;
     use super::*;
 
-    const SPLIT: DataTlb = DataTlb { loads: 96, stores: Some(16), source: "test" };
+    fn split() -> DataTlb {
+        DataTlb { loads: 96, stores: Some(16), source: "test".to_owned() }
+    }
 
     #[test]
     fn a_page_for_each_copy_leaves_the_tlb() {
         // `mov rax,[rbx]; add rbx,4160` in 240 copies.
         let walk: Vec<_> =
             (0..240).map(|copy| (copy, 0, 0x1000_0000 + 4160 * copy as u64, 8, false)).collect();
-        assert_eq!(data_tlb(&found(&[], &walk), Some(SPLIT)).verdict, Holds::Violated);
-        assert_eq!(data_tlb(&found(&[], &walk[..64]), Some(SPLIT)).verdict, Holds::Held);
+        assert_eq!(data_tlb(&found(&[], &walk), Some(&split())).verdict, Holds::Violated);
+        assert_eq!(data_tlb(&found(&[], &walk[..64]), Some(&split())).verdict, Holds::Held);
         assert_eq!(data_tlb(&found(&[], &walk[..64]), None).verdict, Holds::Unchecked);
     }
 
@@ -65,8 +67,8 @@ mod tests {
     fn stores_have_fewer_entries() {
         let walk: Vec<_> =
             (0..40).map(|copy| (copy, 0, 0x1000_0000 + 4096 * copy as u64, 8, true)).collect();
-        assert_eq!(data_tlb(&found(&[], &walk), Some(SPLIT)).verdict, Holds::Violated);
-        let shared = DataTlb { stores: None, ..SPLIT };
-        assert_eq!(data_tlb(&found(&[], &walk), Some(shared)).verdict, Holds::Held);
+        assert_eq!(data_tlb(&found(&[], &walk), Some(&split())).verdict, Holds::Violated);
+        let shared = DataTlb { stores: None, ..split() };
+        assert_eq!(data_tlb(&found(&[], &walk), Some(&shared)).verdict, Holds::Held);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Counter;
 use super::sample::{Sample, Stop};
-use crate::counters::{Core, generic};
+use crate::counters::{CorePmu, generic};
 use crate::report::{Holds, Invariant, Miss};
 use crate::timing::stats::median;
 use pmu::machine::Encoding;
@@ -65,7 +65,7 @@ const WANTED: [Wanted; 6] = [
 
 impl Wanted {
     /// Every way to count it here, with its name.
-    fn ways(&self, core: &Core) -> Vec<(Encoding, String)> {
+    fn ways(&self, core: &CorePmu) -> Vec<(Encoding, String)> {
         let own = self.generic.map(|(kind, config, name)| {
             (generic(&core.pmu, kind, config), format!("the kernel's generic event {name}"))
         });
@@ -84,7 +84,7 @@ impl Wanted {
 ///
 /// # Errors
 /// The sandbox cannot be started.
-pub(super) fn measure(core: &Core, counter: &mut Counter<'_>) -> Result<Vec<Miss>> {
+pub(super) fn measure(core: &CorePmu, counter: &mut Counter<'_>) -> Result<Vec<Miss>> {
     let mut misses = Vec::new();
     for wanted in &WANTED {
         for (encoding, name) in wanted.ways(core) {

@@ -1,7 +1,7 @@
 //! What a PMU adds to a block's report: core cycles as the kernel counts them, misses, and the
 //! top-down tree of the block itself.
 //!
-//! Counts are taken from outside: the engine opens events on the worker's process and enables them
+//! Counts are taken from outside: the runner opens events on the worker's process and enables them
 //! around a whole command. The counts of a command with N long runs, less those of one with N short
 //! runs, belong to the iterations between; entry, exit, calibration and the kernel's wake-up are in
 //! both and cancel. One group is open at a time, so nothing is multiplexed; a reading whose running
@@ -37,7 +37,7 @@ pub use sample::{Runs, Sample, Stop, calm, sample};
 pub use source::Source;
 pub use watch::{Watch, Watched};
 
-use crate::counters::Core;
+use crate::counters::CorePmu;
 use crate::report::{Hierarchy, Miss};
 use tma::Result;
 
@@ -67,7 +67,7 @@ pub struct Effort {
 /// # Errors
 /// The sandbox cannot be started.
 pub fn count(
-    core: &Core,
+    core: &CorePmu,
     runs: &mut dyn Runs,
     counting: &mut dyn Counting,
     effort: Effort,

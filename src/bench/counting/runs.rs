@@ -6,7 +6,7 @@
 //! looks for neighbours they are long and have no sentinels.
 
 use super::sample::{Runs, Which};
-use crate::runner::{Engine, Segment};
+use crate::runner::{Runner, Segment};
 use crate::sandbox::Ended;
 use crate::timing::clock::Calibration;
 use crate::timing::measure::Form;
@@ -56,7 +56,7 @@ impl Shape {
 
 /// See the file's head.
 pub struct FormRuns<'a> {
-    engine: &'a mut Engine,
+    runner: &'a mut Runner,
     form: &'a Form,
     shape: Shape,
     dithers: Vec<u16>,
@@ -69,26 +69,26 @@ impl<'a> FormRuns<'a> {
     /// # Errors
     /// The sandbox cannot be started.
     pub fn new(
-        engine: &'a mut Engine,
+        runner: &'a mut Runner,
         form: &'a Form,
         sentinel: bool,
     ) -> Result<std::result::Result<Self, Ended>> {
-        let segments = segments(engine, form, 0);
-        let (ended, ticks) = engine.run(&segments, &[(LONG, 1); 3])?;
+        let segments = segments(runner, form, 0);
+        let (ended, ticks) = runner.run(&segments, &[(LONG, 1); 3])?;
         if ended != Ended::Done {
             return Ok(Err(ended));
         }
         let long = ticks.last().map_or(1.0, |t| f64::from(*t)).max(1.0);
         let shape = Shape::for_ticks(long, sentinel);
         let most = plan(Which::Long, shape).len();
-        let dithers = (0..most).map(|_| 1 + (engine.random() % 100) as u16).collect();
-        Ok(Ok(Self { engine, form, shape, dithers }))
+        let dithers = (0..most).map(|_| 1 + (runner.random() % 100) as u16).collect();
+        Ok(Ok(Self { runner, form, shape, dithers }))
     }
 }
 
-fn segments(engine: &Engine, form: &Form, placement: usize) -> Vec<Segment> {
+fn segments(runner: &Runner, form: &Form, placement: usize) -> Vec<Segment> {
     let (long, short) = form.pair(placement);
-    let mut all = engine.clock_segments().to_vec();
+    let mut all = runner.clock_segments().to_vec();
     all.extend([long, short]);
     all
 }
@@ -132,7 +132,7 @@ fn rounds(ticks: &[u32], shape: Shape) -> Vec<Calibration> {
 
 impl Runs for FormRuns<'_> {
     fn process(&mut self) -> Result<i32> {
-        Ok(self.engine.worker()?.process())
+        Ok(self.runner.worker()?.process())
     }
 
     fn placements(&self) -> usize {
@@ -152,10 +152,10 @@ impl Runs for FormRuns<'_> {
         placement: usize,
         which: Which,
     ) -> Result<std::result::Result<Vec<Calibration>, Ended>> {
-        let segments = segments(self.engine, self.form, placement);
+        let segments = segments(self.runner, self.form, placement);
         let plan: Vec<(usize, u16)> =
             plan(which, self.shape).into_iter().zip(self.dithers.iter().copied()).collect();
-        let (ended, ticks) = self.engine.run(&segments, &plan)?;
+        let (ended, ticks) = self.runner.run(&segments, &plan)?;
         if ended != Ended::Done || ticks.len() != plan.len() {
             return Ok(Err(ended));
         }

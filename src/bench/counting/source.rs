@@ -1,11 +1,10 @@
 //! Which clock and which counters a profiler uses, settled when it has a worker to try them on.
 
 use super::{Counted, Effort, FormRuns, PerfCounting, Watch, Watched, count, witness};
-use crate::counters::{Core, Pmu};
+use crate::counters::{CorePmu, Pmu};
 use crate::options::{ClockSource, Options};
-use crate::processor::Processor;
 use crate::report::{Hierarchy, Holds, Report};
-use crate::runner::Engine;
+use crate::runner::Runner;
 use crate::timing::clock::{Clock, PmuClock, TscClock};
 use crate::timing::measure::Form;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ const REPETITIONS: (usize, usize) = (8, 16);
 /// See the file's head.
 pub struct Source {
     clock: Box<dyn Clock>,
-    core: Option<Arc<Core>>,
+    core: Option<Arc<CorePmu>>,
     why_not: String,
     settled: bool,
     watch: Option<Watch>,
@@ -52,7 +51,7 @@ impl Source {
     ///
     /// # Errors
     /// The sandbox cannot be started; the PMU was asked for and does not count the worker.
-    pub fn settle(&mut self, engine: &mut Engine, options: &Options) -> Result<()> {
+    pub fn settle(&mut self, runner: &mut Runner, options: &Options) -> Result<()> {
         if self.settled {
             return Ok(());
         }
@@ -61,7 +60,7 @@ impl Source {
         let wanted = options.clock != ClockSource::Tsc && options.two_factors;
         if let Some(core) = &self.core {
             let mut clock = PmuClock::new(Box::new(PerfCounting::default()), core.cycles);
-            match clock.try_on(engine.worker()?.process()) {
+            match clock.try_on(runner.worker()?.process()) {
                 Ok(()) if wanted => self.clock = Box::new(clock),
                 Ok(()) => {}
                 Err(why) => {
@@ -93,9 +92,9 @@ impl Source {
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn watch(&mut self, engine: &mut Engine, options: &Options) -> Result<()> {
+    pub fn watch(&mut self, runner: &mut Runner, options: &Options) -> Result<()> {
         self.watch = match options.counts {
-            true => Some(Watch::start(engine.worker()?.process())),
+            true => Some(Watch::start(runner.worker()?.process())),
             false => None,
         };
         Ok(())
@@ -105,9 +104,9 @@ impl Source {
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn unwatch(&mut self, engine: &mut Engine) -> Result<()> {
+    pub fn unwatch(&mut self, runner: &mut Runner) -> Result<()> {
         self.watched = match self.watch.take() {
-            Some(watch) => watch.stop(engine.worker()?.process()),
+            Some(watch) => watch.stop(runner.worker()?.process()),
             None => Watched::default(),
         };
         Ok(())
@@ -120,7 +119,7 @@ impl Source {
     /// The sandbox cannot be started.
     pub fn enter(
         &self,
-        engine: &mut Engine,
+        runner: &mut Runner,
         form: &Form,
         options: &Options,
         report: &mut Report,
@@ -132,7 +131,7 @@ impl Source {
             neighbour.how = "not looked for".to_owned();
         }
         let counted = match (&self.core, options.counts) {
-            (Some(core), true) => Self::count(core, engine, form, options)?,
+            (Some(core), true) => Self::count(core, runner, form, options)?,
             (Some(_), false) => Err("not asked for".to_owned()),
             (None, _) => Err(self.why_not.clone()),
         };
@@ -142,23 +141,21 @@ impl Source {
                 report.hierarchy = counted.hierarchy;
                 report.misses = counted.misses;
             }
-            Err(why) => {
-                report.hierarchy = Hierarchy::not_measured(&why, &Processor::here().level_1)
-            }
+            Err(why) => report.hierarchy = Hierarchy::not_measured(&why, &options.core.level_1()),
         }
         Ok(())
     }
 
     fn count(
-        core: &Core,
-        engine: &mut Engine,
+        core: &CorePmu,
+        runner: &mut Runner,
         form: &Form,
         options: &Options,
     ) -> Result<std::result::Result<Counted, String>> {
         let thorough = options.passes > Options::default().passes;
         let repetitions = if thorough { REPETITIONS.1 } else { REPETITIONS.0 };
         let effort = Effort { repetitions, sentinel: options.sentinel };
-        Ok(match FormRuns::new(engine, form, options.sentinel)? {
+        Ok(match FormRuns::new(runner, form, options.sentinel)? {
             Ok(mut runs) => Ok(count(core, &mut runs, &mut PerfCounting::default(), effort)?),
             Err(_) => Err("the block did not come to its end while it was counted".to_owned()),
         })

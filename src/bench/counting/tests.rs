@@ -2,7 +2,7 @@
 
 use super::scripted::{Script, Scripted};
 use super::{Counted, Effort, count, sample};
-use crate::counters::Core;
+use crate::counters::CorePmu;
 use crate::report::{Miss, Node};
 use pmu::machine::{Encoding, Format, Machine, Pmu, Root};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,11 +54,11 @@ formula = "Be * MEM / ALL"
 over = "Mem > 0.1"
 
 [[node]]
-id = "Core"
+id = "CorePmu"
 level = 2
 parent = "Be"
 formula = "Be - Mem"
-over = "Core > 0.1"
+over = "CorePmu > 0.1"
 "#;
 
 /// An iteration of 10 cycles, 40 slots: 4 lost in front, 24 behind, 12 retire. Three of four
@@ -68,7 +68,7 @@ fn script() -> Script {
     Script { rates: rates.into_iter().collect(), ..Script::default() }
 }
 
-fn core() -> Core {
+fn core() -> CorePmu {
     let empty = tempfile::tempdir().expect("a folder");
     let machine = Machine::at(&Root::at(empty.path()));
     let parsed = |text| Format::parse(text).expect("a format");
@@ -80,7 +80,12 @@ fn core() -> Core {
         caps: BTreeMap::new(),
         mux_interval_ms: None,
     };
-    Core::new(&machine, &pmu, Some(Table::parse(TABLE, "toy").expect("a table")), None)
+    CorePmu::new(
+        &machine,
+        &pmu,
+        Some(std::sync::Arc::new(Table::parse(TABLE, "toy").expect("a table"))),
+        None,
+    )
 }
 
 const EFFORT: Effort = Effort { repetitions: 8, sentinel: true };
@@ -101,7 +106,7 @@ fn miss<'a>(counted: &'a Counted, name: &str) -> Option<&'a Miss> {
 
 /// By hand: 4/40, 24/40, 12/40; 0.6 · 6/8 and the rest of it.
 const SHARES: [(&str, f64); 5] =
-    [("Fe", 0.1), ("Be", 0.6), ("Ret", 0.3), ("Mem", 0.45), ("Core", 0.15)];
+    [("Fe", 0.1), ("Be", 0.6), ("Ret", 0.3), ("Mem", 0.45), ("CorePmu", 0.15)];
 
 fn assert_shares(counted: &Counted) {
     for (id, share) in SHARES {
@@ -172,7 +177,7 @@ fn without_any_free_counter_nothing_is_measured_and_each_node_says_why() {
 fn an_event_the_kernel_lacks_takes_its_nodes_with_it_and_no_others() {
     // MEM is 4.
     let (counted, _) = counted(Script { absent: BTreeSet::from([4]), ..script() });
-    for id in ["Mem", "Core"] {
+    for id in ["Mem", "CorePmu"] {
         let reason = node(&counted, id).reason.clone().unwrap_or_default();
         assert!(reason.contains("not supported here: MEM"), "{id}: {reason}");
     }

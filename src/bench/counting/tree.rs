@@ -3,8 +3,7 @@
 use super::group::Refused;
 use super::sample::{Sample, Stop};
 use super::{Counter, refusal};
-use crate::counters::Core;
-use crate::processor::Processor;
+use crate::counters::CorePmu;
 use crate::report::{Hierarchy, Node};
 use crate::timing::stats::median;
 use pmu::machine::Encoding;
@@ -19,10 +18,10 @@ use tma::{Result, schedule};
 ///
 /// # Errors
 /// The sandbox cannot be started.
-pub(super) fn measure(core: &Core, counter: &mut Counter<'_>) -> Result<Hierarchy> {
+pub(super) fn measure(core: &CorePmu, counter: &mut Counter<'_>) -> Result<Hierarchy> {
     let Some(table) = &core.table else {
         let why = "no event table describes this processor";
-        return Ok(Hierarchy::not_measured(why, &Processor::here().level_1));
+        return Ok(Hierarchy::not_measured(why, &tma::Core::default().level_1()));
     };
     let mut groups = Vec::new();
     let mut pending: Vec<Vec<EventId>> = core.groups.iter().rev().cloned().collect();
@@ -49,7 +48,7 @@ pub(super) fn measure(core: &Core, counter: &mut Counter<'_>) -> Result<Hierarch
 
 /// What to try in place of a group that could not be counted; what is given up goes to `missing`.
 fn retry(
-    core: &Core,
+    core: &CorePmu,
     table: &Table,
     events: Vec<EventId>,
     stop: &Stop,
@@ -84,7 +83,7 @@ fn retry(
 
 /// Two smaller groups, as the planner would halve it; where it would not, those before `at` and
 /// the rest. The last comes first: it is put on a stack.
-fn halves(core: &Core, table: &Table, events: &[EventId], at: usize) -> Vec<Vec<EventId>> {
+fn halves(core: &CorePmu, table: &Table, events: &[EventId], at: usize) -> Vec<Vec<EventId>> {
     let group = schedule::Group { events: events.to_vec() };
     let halves: Vec<Vec<EventId>> = core
         .budget
@@ -121,7 +120,7 @@ fn only(groups: &[GroupCounts], n: usize) -> Vec<GroupCounts> {
     groups.iter().map(one).collect()
 }
 
-fn evaluate(core: &Core, table: &Table, groups: Vec<GroupCounts>) -> Hierarchy {
+fn evaluate(core: &CorePmu, table: &Table, groups: Vec<GroupCounts>) -> Hierarchy {
     let live = |g: &&GroupCounts| matches!(g, GroupCounts::Live { .. });
     let (counted, repetitions) = (
         groups.iter().filter(live).count(),
@@ -176,7 +175,7 @@ fn node(table: &Table, n: u16, whole: &Evaluation, single: &[Evaluation]) -> Nod
 }
 
 /// The bottleneck in words.
-fn bottleneck(core: &Core, table: &Table, evaluation: &Evaluation) -> String {
+fn bottleneck(core: &CorePmu, table: &Table, evaluation: &Evaluation) -> String {
     let shown = core.nodes();
     let verdict = Verdict::among(table, evaluation, |n| shown.contains(&n));
     let label = |n: u16| table.nodes[usize::from(n)].label.clone();

@@ -179,14 +179,14 @@ mod tests {
 
     fn build(hex: &str) -> Result<Apart, &'static str> {
         let bytes = isa::code::parse_hex(hex).unwrap();
-        let code = Code::of_bytes(&bytes, None).unwrap();
+        let code = Code::of_bytes(&bytes, tma::Core::default().facts()).unwrap();
         let values = Values { registers: [0x1234_5600; 16], ..Values::default() };
         apart(&Block::decode(&bytes).unwrap(), &code.effects, &values, &[])
     }
 
     /// Pairs of store and load that share bytes, as the dependency finder sees them.
     fn carried(bytes: &[u8]) -> usize {
-        let code = Code::of_bytes(bytes, None).unwrap();
+        let code = Code::of_bytes(bytes, tma::Core::default().facts()).unwrap();
         let given = Given { registers: [Some(0x1234_5600); 16], ..Given::default() };
         let search = Settings { window: 128, runs: 3, given: vec![given] };
         let found = Analyser::default().analyse(&code, &search).memory.carried;

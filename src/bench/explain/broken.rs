@@ -82,7 +82,7 @@ impl Explainer {
 
     /// Dependencies of a variant.
     fn analysed(&mut self, variant: &Block, subject: &Subject<'_>) -> Option<Analysis> {
-        let code = Code::of_bytes(&variant.bytes, self.uarch.as_deref()).ok()?;
+        let code = Code::of_bytes(&variant.bytes, self.core.facts()).ok()?;
         Some(self.analyser.analyse(&code, &search(subject.report, self.window())))
     }
 
@@ -126,7 +126,7 @@ impl Explainer {
         let variant = Apart { block: variant, copies: times };
         let left = self.variant(&variant, values, "registers cut", found)?;
         let instructions = cuts.instructions as f64 / times as f64;
-        let cost = self.width.map_or(0.0, |width| instructions / f64::from(width));
+        let cost = self.core.width().map_or(0.0, |width| instructions / f64::from(width));
         Ok(left.map(|left| Cut { left, instructions, cost, rest }))
     }
 

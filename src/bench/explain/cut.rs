@@ -87,7 +87,8 @@ mod tests {
         let bytes = isa::code::parse_hex(hex).unwrap();
         let search = || Settings { window: 64, runs: 2, given: Vec::new() };
         let analyse = |b: &[u8]| {
-            Analyser::default().analyse(&Analysed::of_bytes(b, None).unwrap(), &search())
+            Analyser::default()
+                .analyse(&Analysed::of_bytes(b, tma::Core::default().facts()).unwrap(), &search())
         };
         let own = analyse(&bytes);
         let block = Block::decode(&bytes).unwrap();

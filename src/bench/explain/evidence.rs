@@ -79,7 +79,7 @@ struct Free {
 impl Explainer {
     /// The evidence about a block without a jump.
     pub(super) fn evidence(&mut self, subject: &Subject<'_>) -> Result<Found> {
-        let code = Code::of_bytes(&subject.block.bytes, self.uarch.as_deref())?;
+        let code = Code::of_bytes(&subject.block.bytes, self.core.facts())?;
         let analysis = self.analyser.analyse(&code, &search(subject.report, self.window()));
         let (time, form) = time(subject.report, !analysis.memory.carried.is_empty());
         let evidence = Evidence {
@@ -206,7 +206,7 @@ impl Explainer {
         found: &mut Found,
     ) -> Result<Option<Cycles>> {
         let computed = known(subject.report, WIDTH);
-        let Some(width) = self.width else { return Ok(None) };
+        let Some(width) = self.core.width() else { return Ok(None) };
         let instructions = subject.block.instructions.len();
         let cycles = free.map_or(found.evidence.time, |f| f.cycles).best;
         let Some(nops) = filling(cycles, width, instructions) else { return Ok(computed) };

@@ -53,12 +53,12 @@ mod tests {
         if report.values.is_none() {
             return vec!["not measured".to_owned()];
         }
-        let code = Code::of_bytes(&bytes, None).unwrap();
+        let code = Code::of_bytes(&bytes, tma::Core::default().facts()).unwrap();
         let search = evidence::search(&report, 64);
         let analysis = Analyser::default().analyse(&code, &search);
         let found = Found::without_evidence(analysis, code);
         let subject = Subject { block: &block, report: &report };
-        Explainer::new(&options, Latencies::default(), None).meetings(&subject, &found)
+        Explainer::new(&options, Latencies::default()).meetings(&subject, &found)
     }
 
     #[test]

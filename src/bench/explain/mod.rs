@@ -34,10 +34,11 @@ use crate::microbench::{Bench, Settings};
 use crate::{Init, Options, Profiler, Report, Status, Watch};
 use isa::code::Block;
 use isa::deps::memory::Given;
-use isa::deps::{Analyser, window};
+use isa::deps::{Analyser, Window};
 use isa::latency::Latencies;
+use std::sync::Arc;
 use std::time::Duration;
-use tma::Result;
+use tma::{Core, Result};
 
 /// How often a block that is unstable is measured again.
 const AGAIN: usize = 2;
@@ -46,9 +47,7 @@ const AGAIN: usize = 2;
 pub struct Explainer {
     bench: Bench,
     analyser: Analyser,
-    uarch: Option<String>,
-    /// Slots a cycle, where the processor's table has them.
-    width: Option<u32>,
+    core: Arc<Core>,
     watch: Watch,
     /// What a measurement may wait for a calm core, and all of a list of changes together.
     budget: Duration,
@@ -63,9 +62,8 @@ struct Subject<'a> {
 }
 
 impl Explainer {
-    /// Measures variants as `options` say on this machine, whose latencies these are; `uarch` is
-    /// its event table.
-    pub fn new(options: &Options, latencies: Latencies, uarch: Option<String>) -> Self {
+    /// Measures variants as `options` say on their core, whose latencies these are.
+    pub fn new(options: &Options, latencies: Latencies) -> Self {
         // What is compared differs by 5 % and more: half the samples do, and whether the block keeps the
         // assumptions was judged when it was measured.
         let options = Options {
@@ -78,10 +76,9 @@ impl Explainer {
         let measures = options.passes * options.placements * options.rounds / 2;
         let settings = Settings { measures, total_insn: 0, ..Settings::default() };
         Self {
-            bench: Bench::new(options.clone(), settings, uarch.clone()),
+            bench: Bench::new(options.clone(), settings),
             analyser: Analyser::new(latencies),
-            uarch,
-            width: width(),
+            core: options.core.clone(),
             budget: options.budget,
             known: known(&options),
             watch: options.watch,
@@ -174,7 +171,7 @@ impl Explainer {
     }
 
     fn window(&self) -> u32 {
-        window(self.uarch.as_deref()).entries
+        Window::of(&self.core).entries
     }
 }
 
@@ -194,14 +191,4 @@ fn known(options: &Options) -> Given {
 /// The headline of a report.
 fn cycles(report: &Report) -> Option<Cycles> {
     report.throughput.as_ref().map(|t| Cycles { best: t.cycles, low: t.low, high: t.high })
-}
-
-#[cfg(target_arch = "x86_64")]
-fn width() -> Option<u32> {
-    crate::processor::Processor::here().width
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn width() -> Option<u32> {
-    None
 }

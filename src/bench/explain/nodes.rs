@@ -177,7 +177,7 @@ mod tests {
             evidence: Evidence { time: Cycles::exact(3.0), ..Evidence::default() },
             bounds: bounds.iter().map(bound).collect(),
             analysis: Analysis::default(),
-            code: Code::of_bytes(&[0x90], None).unwrap(),
+            code: Code::of_bytes(&[0x90], tma::Core::default().facts()).unwrap(),
             form: "unrolled",
             missing: vec!["slots: unstable".to_owned()],
         }
@@ -201,7 +201,7 @@ mod tests {
 
     /// A document with level 1 as the abstract tree has it, without counts.
     fn report() -> Report {
-        let mut report = rejected("90", "made up".to_owned());
+        let mut report = rejected("90", "made up".to_owned(), &tma::Core::default());
         let level_1 = ["Frontend_Bound", "Bad_Speculation", "Backend_Bound", "Retiring"];
         let named: Vec<_> = level_1.map(|id| (id.to_owned(), id.replace('_', " "))).into();
         report.hierarchy = Hierarchy::not_measured("no PMU counts here", &named);

@@ -53,7 +53,7 @@ mod tests {
         let time = Cycles::exact(4.12);
         mark(&mut bounds, time);
         assert_eq!(bounds.each_ref().map(|b| b.refuted), [true, false, false]);
-        let mut report = rejected("90", "made up".to_owned());
+        let mut report = rejected("90", "made up".to_owned(), &tma::Core::default());
         let how = "the throughput is not below issue-width".to_owned();
         report.invariants = vec![Invariant { name: "bounds", verdict: Holds::Held, how }];
         enter(&mut report, &bounds[1..], time);

@@ -160,7 +160,9 @@ mod tests {
     use isa::deps::{Analyser, Code};
 
     fn dropped(hex: &str) -> Vec<usize> {
-        let code = Code::of_bytes(&isa::code::parse_hex(hex).unwrap(), None).unwrap();
+        let code =
+            Code::of_bytes(&isa::code::parse_hex(hex).unwrap(), tma::Core::default().facts())
+                .unwrap();
         let search = Settings { window: 64, runs: 2, given: Vec::new() };
         let analysis = Analyser::default().analyse(&code, &search);
         droppable(&Found::without_evidence(analysis, code))

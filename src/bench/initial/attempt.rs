@@ -6,8 +6,7 @@ use super::seek::{Seeker, Start, Tried};
 use super::trace::{self, Access};
 use crate::harness::program::{self, Program, Shape};
 use crate::runner::{BLOCK_CODE, Segment};
-use crate::sandbox::Ended;
-use crate::sandbox::layout as at;
+use crate::sandbox::{Ended, layout as at};
 use iced_x86::Mnemonic;
 use isa::code::Block;
 use std::collections::HashSet;
@@ -17,13 +16,13 @@ impl Seeker<'_> {
     /// One traced run.
     pub(super) fn attempt(&mut self, start: &Start) -> Result<std::result::Result<Found, Tried>> {
         let options = self.options;
-        self.engine.prepare(&start.values, options.physical_pages, self.pages)?;
+        self.runner.prepare(&start.values, options.physical_pages, self.pages)?;
         if !self.load(start)? {
             let failure = Failure::of_all("the copies do not fit the harness");
             return Ok(Err(self.tried(start, failure, None)));
         }
         let entry = BLOCK_CODE;
-        let (ended, _) = self.engine.run(&[Segment { entry, repeat: 1 }], &[(0, 1)])?;
+        let (ended, _) = self.runner.run(&[Segment { entry, repeat: 1 }], &[(0, 1)])?;
         let Some((.., program)) = self.program.take() else {
             return Ok(Err(self.tried(start, Failure::of_all("nothing ran"), None)));
         };
@@ -32,7 +31,7 @@ impl Seeker<'_> {
         } else {
             Err(explain(&ended, &program, options.pages_allowed()))
         };
-        let in_worker = self.engine.started;
+        let in_worker = self.runner.started;
         let tried = result.map_err(|failure| self.tried(start, failure, Some((&ended, &program))));
         self.program = Some((self.copies, start.reseeded.clone(), in_worker, program));
         Ok(tried)
@@ -40,8 +39,8 @@ impl Seeker<'_> {
 
     /// Puts the trace's code into the worker unless it is there; `false` if it does not fit.
     pub(super) fn load(&mut self, start: &Start) -> Result<bool> {
-        self.engine.worker()?;
-        let now = self.engine.started;
+        self.runner.worker()?;
+        let now = self.runner.started;
         if let Some((copies, reseeded, worker, _)) = &self.program
             && (*copies, reseeded, *worker) == (self.copies, &start.reseeded, now)
         {
@@ -55,7 +54,7 @@ impl Seeker<'_> {
             reseeded: &start.reseeded,
             taken: &[],
             start: BLOCK_CODE,
-            rip_area: self.engine.worker()?.rip_area(),
+            rip_area: self.runner.worker()?.rip_area(),
         };
         let program = program::trace(&shape);
         // A measured run needs room for a long and a short one.
@@ -63,7 +62,7 @@ impl Seeker<'_> {
         let needed = program.bytes.len().max(long_and_short);
         let fits = BLOCK_CODE + needed <= at::CODE + at::CODE_SIZE;
         if fits {
-            self.engine.worker()?.write(program.start, &program.bytes);
+            self.runner.worker()?.write(program.start, &program.bytes);
             self.program = Some((self.copies, start.reseeded.clone(), now, program));
         }
         Ok(fits)
@@ -101,7 +100,7 @@ impl Seeker<'_> {
 
     /// What an instruction of the last run touched, as far as that was stored.
     pub(super) fn touched(&mut self, program: &Program, place: (usize, usize)) -> Vec<(u64, u64)> {
-        let Ok(worker) = self.engine.worker() else { return Vec::new() };
+        let Ok(worker) = self.runner.worker() else { return Vec::new() };
         let bytes = worker.read(at::TRACE, program.traced);
         let rip = worker.base() + worker.rip_area() as u64;
         trace::accesses_of(self.block, &program.slots, &bytes, place, rip)
@@ -114,8 +113,8 @@ impl Seeker<'_> {
         program: &Program,
     ) -> Result<std::result::Result<Found, Failure>> {
         let (options, copies) = (self.options, self.copies);
-        let pages = self.engine.pages();
-        let worker = self.engine.worker()?;
+        let pages = self.runner.pages();
+        let worker = self.runner.worker()?;
         let taken = worker.read(program.conditions, copies).iter().map(|b| *b != 0).collect();
         let bytes = worker.read(at::TRACE, program.traced);
         let (base, rip_area) = (worker.base(), worker.rip_area());
@@ -123,11 +122,11 @@ impl Seeker<'_> {
         let (accesses, mut complete) =
             trace::accesses(self.block, &program.slots, &bytes, copies, rip);
         let Some(pages) = pages else {
-            self.engine.discard();
+            self.runner.discard();
             return Ok(Err(Failure::of_all("it overwrote the harness")));
         };
         if let Some(failure) = foreign(&accesses, base) {
-            self.engine.discard();
+            self.runner.discard();
             return Ok(Err(failure));
         }
         if let Some(failure) = split_lock(self.block, &accesses) {
@@ -136,13 +135,13 @@ impl Seeker<'_> {
         // A page that no access of the trace explains means that there are others.
         complete &= pages.iter().all(|page| accesses.iter().any(|a| a.touches(*page)));
         let mut lines =
-            self.engine.changed_lines(&pages, start.values.memory, options.physical_pages);
+            self.runner.changed_lines(&pages, start.values.memory, options.physical_pages);
         written_lines(&accesses, &pages, options.physical_pages, &mut lines);
         if lines.len() > at::LINES_MAX {
             return Ok(Err(Failure::of_all(format!("{MANY_LINES}{} cache lines", lines.len()))));
         }
         let (values, reseeded) = (start.values.clone(), start.reseeded.clone());
-        let end = End { registers: self.engine.end_registers(), memory: self.engine.memory() };
+        let end = End { registers: self.runner.end_registers(), memory: self.runner.memory() };
         let found = Found {
             values,
             copies,

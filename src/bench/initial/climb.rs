@@ -85,7 +85,7 @@ impl Seeker<'_> {
 
     /// What the last run cost: every page it mapped made it start again.
     pub(super) fn cost(&self) -> usize {
-        1 + self.engine.pages().map_or(0, |pages| pages.len()) / 8
+        1 + self.runner.pages().map_or(0, |pages| pages.len()) / 8
     }
 
     /// As many copies as ran, if those are enough.

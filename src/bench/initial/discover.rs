@@ -7,7 +7,7 @@ pub use super::trace::Access;
 use super::values::Values;
 use crate::Options;
 use crate::harness::program::{self, Needs, Shape};
-use crate::runner::{BLOCK_CODE, Engine, Segment};
+use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::Ended;
 use iced_x86::Mnemonic;
 use isa::code::{Block, Inst};
@@ -122,13 +122,13 @@ pub struct End {
 /// # Errors
 /// The sandbox cannot be started. A block that does not run is a [`Failure`].
 pub fn discover(
-    engine: &mut Engine,
+    runner: &mut Runner,
     block: &Block,
     needs: &Needs,
     copies: usize,
     options: &Options,
 ) -> Result<std::result::Result<Found, Failure>> {
-    Seeker::new(engine, block, needs, copies, options).run()
+    Seeker::new(runner, block, needs, copies, options).run()
 }
 
 /// One of two stages: first few copies, which are enough if addresses stay the same. If they do not,
@@ -138,14 +138,14 @@ pub fn discover(
 /// # Errors
 /// As [`discover`].
 pub fn discover_staged(
-    engine: &mut Engine,
+    runner: &mut Runner,
     block: &Block,
     needs: &Needs,
     (copies, last): (usize, bool),
     before: Option<&Found>,
     options: &Options,
 ) -> Result<std::result::Result<Found, Failure>> {
-    let mut seeker = Seeker::new(engine, block, needs, copies, options);
+    let mut seeker = Seeker::new(runner, block, needs, copies, options);
     seeker.last_stage = last;
     if let Some(before) = before.filter(|before| before.reseeded.is_empty()) {
         let sets = options.candidates();
@@ -162,7 +162,7 @@ pub fn discover_staged(
 /// # Errors
 /// The sandbox cannot be started.
 pub fn replay(
-    engine: &mut Engine,
+    runner: &mut Runner,
     block: &Block,
     needs: &Needs,
     found: &Found,
@@ -170,22 +170,22 @@ pub fn replay(
 ) -> Result<std::result::Result<(), Failure>> {
     let shape = found.shape(block, needs, found.copies, BLOCK_CODE);
     let program = program::replay(&shape);
-    engine.worker()?.write(program.start, &program.bytes);
-    let (ended, _) = engine.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)])?;
+    runner.worker()?.write(program.start, &program.bytes);
+    let (ended, _) = runner.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)])?;
     if ended != Ended::Done {
         return Ok(Err(explain(&ended, &program, options.pages_allowed())));
     }
-    Ok(same_end(engine, block, found))
+    Ok(same_end(runner, block, found))
 }
 
-fn same_end(engine: &Engine, block: &Block, found: &Found) -> std::result::Result<(), Failure> {
+fn same_end(runner: &Runner, block: &Block, found: &Found) -> std::result::Result<(), Failure> {
     let differs = |what: &str| {
         Err(Failure::of_all(format!(
             "{what} than the run that found its pages: the block depends on something outside its \
              registers and memory"
         )))
     };
-    if engine.pages().as_ref() != Some(&found.pages) {
+    if runner.pages().as_ref() != Some(&found.pages) {
         return differs("the measured run touches other pages");
     }
     let moody = |inst: &Inst| {
@@ -198,10 +198,10 @@ fn same_end(engine: &Engine, block: &Block, found: &Found) -> std::result::Resul
     if block.instructions.iter().any(moody) {
         return Ok(());
     }
-    if engine.end_registers() != found.end.registers {
+    if runner.end_registers() != found.end.registers {
         return differs("the measured run ends with other registers");
     }
-    if !engine.holds(&found.end.memory) {
+    if !runner.holds(&found.end.memory) {
         return differs("the measured run leaves other memory");
     }
     Ok(())
@@ -219,11 +219,11 @@ mod tests {
         // xor rax,1; test al,1; jnz (near)
         let block = Block::decode(&parse_hex("4883f001 a801 0f8500000000").unwrap()).unwrap();
         let (needs, options, copies) = (Needs::of(&block), Options::default(), 20);
-        let mut engine = Engine::new(None, false);
-        let found = discover(&mut engine, &block, &needs, copies, &options).unwrap().unwrap();
+        let mut runner = Runner::new(Default::default(), None, false);
+        let found = discover(&mut runner, &block, &needs, copies, &options).unwrap().unwrap();
         let alternating: Vec<bool> = (0..copies).map(|copy| copy % 2 == 0).collect();
         assert_eq!(found.taken, alternating);
-        let run = |engine: &mut Engine, taken: &[bool]| {
+        let run = |runner: &mut Runner, taken: &[bool]| {
             let shape = Shape {
                 block: &block,
                 needs: &needs,
@@ -244,11 +244,11 @@ mod tests {
                 }
             }
             program.bytes.extend([0x0f, 0x0b]); // ud2
-            engine.worker().unwrap().write(program.start, &program.bytes);
-            engine.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)]).unwrap().0
+            runner.worker().unwrap().write(program.start, &program.bytes);
+            runner.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)]).unwrap().0
         };
-        assert_eq!(run(&mut engine, &found.taken), Ended::Done);
-        let trapped = run(&mut engine, &vec![false; copies]);
+        assert_eq!(run(&mut runner, &found.taken), Ended::Done);
+        let trapped = run(&mut runner, &vec![false; copies]);
         assert!(matches!(trapped, Ended::Fault(fault) if fault.signal == libc::SIGILL));
     }
 
@@ -257,17 +257,17 @@ mod tests {
         // add rax,rbx; mov rcx,[rax]
         let block = Block::decode(&parse_hex("4801d8 488b08").unwrap()).unwrap();
         let (needs, options) = (Needs::of(&block), Options::default());
-        let mut engine = Engine::new(None, false);
-        let mut found = discover(&mut engine, &block, &needs, 4, &options).unwrap().unwrap();
-        engine.lines(&found.lines).unwrap();
-        let again = replay(&mut engine, &block, &needs, &found, &options).unwrap();
+        let mut runner = Runner::new(Default::default(), None, false);
+        let mut found = discover(&mut runner, &block, &needs, 4, &options).unwrap().unwrap();
+        runner.lines(&found.lines).unwrap();
+        let again = replay(&mut runner, &block, &needs, &found, &options).unwrap();
         assert_eq!(again, Ok(()));
         // As if the traced run had ended elsewhere.
         found.end.registers[1] ^= 1;
-        let again = replay(&mut engine, &block, &needs, &found, &options).unwrap();
+        let again = replay(&mut runner, &block, &needs, &found, &options).unwrap();
         assert!(again.unwrap_err().reason.contains("registers"));
         found.pages.pop();
-        let again = replay(&mut engine, &block, &needs, &found, &options).unwrap();
+        let again = replay(&mut runner, &block, &needs, &found, &options).unwrap();
         assert!(again.unwrap_err().reason.contains("pages"));
     }
 }

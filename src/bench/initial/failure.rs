@@ -1,8 +1,7 @@
 //! Why a block cannot be run, in words.
 
 use crate::harness::program::Program;
-use crate::sandbox::layout as at;
-use crate::sandbox::{Ended, Fault};
+use crate::sandbox::{Ended, Fault, layout as at};
 
 /// Why a block cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::failure::{Failure, ILLEGAL};
 use super::values::Values;
 use crate::Options;
 use crate::harness::program::{Needs, Program};
-use crate::runner::Engine;
+use crate::runner::Runner;
 use iced_x86::Register;
 use isa::code::Block;
 use tma::Result;
@@ -39,7 +39,7 @@ pub(super) struct Tried {
 
 /// One block's search.
 pub struct Seeker<'a> {
-    pub(super) engine: &'a mut Engine,
+    pub(super) runner: &'a mut Runner,
     pub(super) block: &'a Block,
     pub(super) needs: &'a Needs,
     pub(super) options: &'a Options,
@@ -63,7 +63,7 @@ pub struct Seeker<'a> {
 impl<'a> Seeker<'a> {
     /// Nothing tried yet.
     pub fn new(
-        engine: &'a mut Engine,
+        runner: &'a mut Runner,
         block: &'a Block,
         needs: &'a Needs,
         copies: usize,
@@ -71,7 +71,7 @@ impl<'a> Seeker<'a> {
     ) -> Self {
         let pages = options.pages_allowed();
         Self {
-            engine,
+            runner,
             block,
             needs,
             options,

@@ -9,11 +9,10 @@ use super::usual::usual;
 use crate::{Status, Values};
 use isa::code::{Syntax, assemble};
 use isa::latency::{Calibration, Form, Forward, Identity, Input, Output, Value};
-use pmu::machine::{Root, read_cpu};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
-use tma::{Error, Result};
+use tma::Result;
 
 /// How far a calibration is.
 #[derive(Debug, Clone)]
@@ -53,11 +52,7 @@ pub fn calibrate(
     mut progress: impl FnMut(&Progress) -> bool,
 ) -> Result<Calibrated> {
     let start = Instant::now();
-    let uarch = bench.uarch.clone().ok_or_else(|| {
-        Error::not_possible("this processor has no event table to name its latencies by")
-            .hint("name one with --uarch NAME")
-    })?;
-    let machine = Identity::of(&uarch, &read_cpu(&Root::system()));
+    let machine = Identity::of(bench.core.needs_table()?, &bench.core.cpu);
     let mut kept = earlier(path, &machine);
     kept.date = now();
     let all = usual();

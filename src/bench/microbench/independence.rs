@@ -6,11 +6,11 @@ use super::generate::Kernel;
 use super::operand::Operand;
 use isa::deps::memory::Settings;
 use isa::deps::recurrence::Recurrence;
-use isa::deps::{Analyser, Analysis, Code, Link, window};
+use isa::deps::{Analyser, Analysis, Code, Link, Window};
 use isa::effects::Place;
 use isa::latency::{Input, Latencies, Source};
 use std::collections::BTreeSet;
-use tma::Result;
+use tma::{Core, Result};
 
 /// Runs with random values: addresses are one base and displacements, so any would do.
 const RUNS: u32 = 3;
@@ -37,10 +37,10 @@ pub struct Independence {
 ///
 /// # Errors
 /// Its code is none.
-pub fn check(kernel: &Kernel, uarch: Option<&str>) -> Result<Independence> {
-    let code = Code::of_bytes(&kernel.bytes, uarch)?;
-    let settings = Settings { window: window(uarch).entries, runs: RUNS, given: Vec::new() };
-    let analysis = Analyser::new(Latencies::of(uarch)).analyse(&code, &settings);
+pub fn check(kernel: &Kernel, core: &Core) -> Result<Independence> {
+    let code = Code::of_bytes(&kernel.bytes, core.facts())?;
+    let settings = Settings { window: Window::of(core).entries, runs: RUNS, given: Vec::new() };
+    let analysis = Analyser::new(Latencies::new(core)?).analyse(&code, &settings);
     let mut distinct: Vec<Touching> = Vec::new();
     let own = |edge: &Edge| {
         // What puts the stack pointer back is none of the forms.
@@ -65,7 +65,7 @@ pub fn check(kernel: &Kernel, uarch: Option<&str>) -> Result<Independence> {
 
 /// Who reads what whom wrote, whichever iteration wrote it.
 fn edges(code: &Code, analysis: &Analysis) -> BTreeSet<Edge> {
-    // What the stack engine moves takes no time.
+    // What the stack runner moves takes no time.
     let waits = |link: &&Link| {
         let read = code.effects[link.reader].reads.get(link.read);
         read.is_some_and(|read| Input::of(read).is_some())

@@ -7,21 +7,21 @@ use super::independence::check;
 use super::multiset::Multiset;
 use crate::{Code, FormResult, Line, Options, Profiler, Report as Measured, Status, Values};
 use isa::code::Block;
-use tma::Result;
+use std::sync::Arc;
+use tma::{Core, Result};
 
 /// Measures kernels and chains, one after the other, in a sandbox that it keeps.
 pub struct Bench {
     profiler: Profiler,
     /// How much is run.
     pub settings: Settings,
-    /// Name of the processor's event table.
-    pub uarch: Option<String>,
+    /// The core that is measured on.
+    pub core: Arc<Core>,
 }
 
 impl Bench {
-    /// A bench that measures as `options` say, but for initial values and how much is run; `uarch` is
-    /// the processor's event table.
-    pub fn new(options: Options, settings: Settings, uarch: Option<String>) -> Self {
+    /// A bench that measures as `options` say, but for initial values and how much is run.
+    pub fn new(options: Options, settings: Settings) -> Self {
         let each = options.passes.max(1) * options.placements.max(1);
         let options = Options {
             init: Vec::new(),
@@ -30,7 +30,8 @@ impl Bench {
             reseed: false,
             ..options
         };
-        Self { profiler: Profiler::new(options), settings, uarch }
+        let core = options.core.clone();
+        Self { profiler: Profiler::new(options), settings, core }
     }
 
     /// Whoever holds `watch` may look on from now, and call the next measurement off.
@@ -60,7 +61,7 @@ impl Bench {
 pub fn measure(bench: &mut Bench, multiset: &Multiset) -> Result<Report> {
     let settings = &bench.settings.clone();
     let kernel = Kernel::of(multiset, settings)?;
-    let independence = check(&kernel, bench.uarch.as_deref())?;
+    let independence = check(&kernel, &bench.core)?;
     let mut report = blank(&kernel, settings)?;
     report.dependencies = independence.dependencies;
     report.bounded_by = independence.bound;
@@ -127,11 +128,4 @@ fn blank(kernel: &Kernel, settings: &Settings) -> Result<Report> {
         bounded_by: None,
         invariants: Vec::new(),
     })
-}
-
-/// Name of this processor's event table, if there is one.
-pub fn detected() -> Option<String> {
-    use pmu::machine::{Machine, Root, choose};
-    let found = choose(&Machine::at(&Root::system()), &tma::tables::Library::embedded(), None);
-    found.ok().and_then(|tables| tables.into_iter().next()).map(|table| table.table)
 }

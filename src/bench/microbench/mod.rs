@@ -41,5 +41,5 @@ pub use form::{Address, Form, Memory};
 pub use generate::{Kernel, Settings};
 pub use independence::{Independence, check as independence};
 pub use latency::{Connectors, latencies};
-pub use measure::{Bench, detected, measure};
+pub use measure::{Bench, measure};
 pub use multiset::Multiset;

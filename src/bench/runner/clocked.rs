@@ -1,12 +1,11 @@
 //! The clock's segments run by themselves: how fast the clock goes, and whether the core is calm.
 
-use super::{Engine, Segment};
-use crate::processor::Processor;
+use super::{Runner, Segment};
 use crate::sandbox::Ended;
 use crate::timing::clock::{CHAINS, Calibration, TscClock};
 use tma::Result;
 
-impl Engine {
+impl Runner {
     /// The clock's segments: add chain long and short, multiply chain long and short, sentinel.
     pub fn clock_segments(&self) -> [Segment; 5] {
         let places = self.clock;
@@ -78,7 +77,7 @@ impl Engine {
         }
         self.tries += 1;
         self.wide = true;
-        if Processor::here().sustains_width() {
+        if self.core.facts().sustained_width.is_some() {
             return Ok(());
         }
         let narrow = std::mem::take(&mut self.sentinel);

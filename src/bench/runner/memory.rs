@@ -1,11 +1,11 @@
 //! What a run starts with and what it leaves behind: values, lines, pages, registers.
 
-use super::Engine;
+use super::Runner;
 use crate::initial::values::Values;
 use crate::sandbox::layout::{self as at, PAGE, context, mail};
 use tma::Result;
 
-impl Engine {
+impl Runner {
     /// Has the next run begin without the last block's pages, and sets initial values.
     ///
     /// # Errors

@@ -4,19 +4,22 @@
 mod clocked;
 mod memory;
 
-use super::processor::Processor;
 use super::sandbox::layout::{self as at, mail};
 use super::sandbox::{Ended, Layers, Worker, patient, prompt, random, stay_on};
 use crate::initial::values::Values;
 use crate::timing::clock::{Places, Sentinel, TscClock};
 use pmu::machine::{Root, same_kind};
+use std::sync::Arc;
 use std::time::Duration;
+use tma::Core;
 use tma::Result;
 
 /// Offset of the block's code in the region, behind the clock's.
 pub const BLOCK_CODE: usize = at::CODE + 0x3000;
 /// The watchdog: no command takes longer.
 const WATCHDOG: Duration = Duration::from_millis(100);
+/// Instructions a cycle that the sentinel is made for where the width is not known.
+const WIDE: usize = 6;
 /// Masked exceptions, flush to zero, subnormals are zero.
 pub const MXCSR_FAST: u32 = 0x9fc0;
 /// Masked exceptions, gradual underflow.
@@ -32,13 +35,15 @@ pub struct Segment {
 }
 
 /// The worker and what was last set up in it.
-pub struct Engine {
+pub struct Runner {
     worker: Option<Worker>,
     /// How often the watchdog ended a worker.
     pub timeouts: u32,
     /// How floating-point instructions treat subnormals, unless a run wants it otherwise.
     pub mxcsr: u32,
     inspect: bool,
+    /// The core that the worker runs on.
+    core: Arc<Core>,
     /// Processors that may be used, and which one is.
     cpus: Vec<usize>,
     at: usize,
@@ -59,10 +64,10 @@ pub struct Engine {
     pub started: u32,
 }
 
-impl Engine {
-    /// An engine whose workers stay on `cpu`, or on one of this thread's processors at a time, and
+impl Runner {
+    /// An runner whose workers stay on `cpu`, or on one of this thread's processors at a time, and
     /// may be inspected (which counting them may take) if `inspect`.
-    pub fn new(cpu: Option<usize>, inspect: bool) -> Self {
+    pub fn new(core: Arc<Core>, cpu: Option<usize>, inspect: bool) -> Self {
         let here = nix::sched::sched_getcpu().ok();
         let cpus = cpu.map_or_else(|| allowed(here), |cpu| vec![cpu]);
         let at = cpus.iter().position(|c| Some(*c) == here).unwrap_or(0);
@@ -71,6 +76,7 @@ impl Engine {
             mxcsr: MXCSR_FAST,
             timeouts: 0,
             inspect,
+            core,
             cpus,
             at,
             random: random() | 1,
@@ -85,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// Keeps the calling thread, which is the engine's alone from now on, on the worker's
+    /// Keeps the calling thread, which is the runner's alone from now on, on the worker's
     /// processor: a command is then two switches of one processor, instead of waking another one
     /// and being woken by it, and no thread of ours runs beside a worker that is timing.
     pub fn stay_beside(&mut self) {
@@ -113,7 +119,8 @@ impl Engine {
             patient();
             self.follow();
             let mut worker = started?;
-            let (code, places) = TscClock::code(at::CODE, Processor::here().instructions_a_cycle());
+            let (code, places) =
+                TscClock::code(at::CODE, self.core.width().map_or(WIDE, |width| width as usize));
             worker.write(at::CODE, &code);
             self.clock = places;
             self.started += 1;
@@ -234,7 +241,7 @@ fn allowed(here: Option<usize>) -> Vec<usize> {
     }
 }
 
-impl Drop for Engine {
+impl Drop for Runner {
     /// The thread may have other things to do now.
     fn drop(&mut self) {
         prompt();

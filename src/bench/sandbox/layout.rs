@@ -1,4 +1,4 @@
-//! Where everything lies in the harness: one shared region, seen by the engine as plain writable
+//! Where everything lies in the harness: one shared region, seen by the runner as plain writable
 //! memory and by the worker, at a random address, as executable code and writable data apart.
 //!
 //! Offsets are from the start of the region. The assembly of `runtime` uses the same constants.

@@ -9,7 +9,7 @@
 //! | `sys` | from the fork to the runtime |
 //! | `worker` | one worker: commands, results, end |
 //!
-//! A hostile block can at worst lose its own measurement. What the engine reads from the region
+//! A hostile block can at worst lose its own measurement. What the runner reads from the region
 //! after a block ran there is data from outside and is never trusted.
 
 mod filter;

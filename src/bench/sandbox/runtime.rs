@@ -17,7 +17,7 @@ global_asm!(
     ".hidden tdtool_sandbox_end",
     "tdtool_sandbox_start:",
     ".Ltd_base:",
-    // Offsets that the engine needs; see `Entry`.
+    // Offsets that the runner needs; see `Entry`.
     ".long .Ltd_enter - .Ltd_base",
     ".long .Ltd_return - .Ltd_base",
     ".long .Ltd_signal - .Ltd_base",

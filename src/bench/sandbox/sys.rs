@@ -49,7 +49,7 @@ pub struct Plan {
     pub inspect: bool,
     /// Try to give it namespaces of its own.
     pub namespaces: bool,
-    /// Process id of the engine.
+    /// Process id of the runner.
     pub parent: u64,
     /// Where the C library has the kernel keep this thread's restartable-sequence state, relative
     /// to the thread pointer, if it has. The worker must take its leave of it: the memory goes.

@@ -1,4 +1,4 @@
-//! One worker process and the engine's view of its memory.
+//! One worker process and the runner's view of its memory.
 
 use super::layout::{self as at, PAGE, USER_TOP, mail};
 use super::{filter, runtime, sys};

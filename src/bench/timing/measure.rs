@@ -8,9 +8,8 @@ use crate::Options;
 use crate::harness::counter::Counter;
 use crate::harness::program::{self, Needs, Program};
 use crate::initial::discover::{Failure, Found, explain};
-use crate::runner::{BLOCK_CODE, Engine, Segment};
-use crate::sandbox::Ended;
-use crate::sandbox::layout as at;
+use crate::runner::{BLOCK_CODE, Runner, Segment};
+use crate::sandbox::{Ended, layout as at};
 use isa::code::Block;
 use tma::Result;
 
@@ -172,8 +171,8 @@ impl Form {
     }
 
     /// Writes the code into the sandbox.
-    pub fn install(&self, engine: &mut Engine) -> Result<()> {
-        let worker = engine.worker()?;
+    pub fn install(&self, runner: &mut Runner) -> Result<()> {
+        let worker = runner.worker()?;
         for program in &self.programs {
             worker.write(program.start, &program.bytes);
         }
@@ -181,10 +180,10 @@ impl Form {
     }
 
     /// Runs each placement's long segment once; more pages may be found by that.
-    pub fn rehearse(&self, engine: &mut Engine, options: &Options) -> Result<Option<Failure>> {
+    pub fn rehearse(&self, runner: &mut Runner, options: &Options) -> Result<Option<Failure>> {
         let segments: Vec<Segment> = self.pairs.iter().map(|p| p.0).collect();
         let schedule: Vec<_> = (0..segments.len()).map(|i| (i, 1)).collect();
-        let (ended, _) = engine.run(&segments, &schedule)?;
+        let (ended, _) = runner.run(&segments, &schedule)?;
         if ended == Ended::Done {
             return Ok(None);
         }
@@ -198,13 +197,13 @@ impl Form {
     /// The sandbox cannot be started. A block that does not run is a [`Failure`].
     pub fn rough(
         &self,
-        engine: &mut Engine,
+        runner: &mut Runner,
         options: &Options,
         longest: Option<u32>,
     ) -> Result<std::result::Result<f64, Failure>> {
-        self.install(engine)?;
+        self.install(runner)?;
         let (long, short) = self.pairs[0];
-        let mut segments = engine.clock_segments().to_vec();
+        let mut segments = runner.clock_segments().to_vec();
         let clock = segments.len();
         segments.extend([long, short]);
         // The short and the long run, and the chains that say how long a tick is.
@@ -214,7 +213,7 @@ impl Form {
             segments.push(Segment { repeat, ..long });
         }
         let plan: Vec<_> = plan.into_iter().map(|segment| (segment, 1)).collect();
-        let (ended, ticks) = engine.run(&segments, &plan)?;
+        let (ended, ticks) = runner.run(&segments, &plan)?;
         if ended != Ended::Done || ticks.len() != plan.len() {
             return Ok(Err(self.explained(&ended, options)));
         }
@@ -247,7 +246,7 @@ impl Form {
     /// The sandbox cannot be started.
     pub fn pass(
         &self,
-        engine: &mut Engine,
+        runner: &mut Runner,
         options: &Options,
         rounds: usize,
         timed: &mut Timed,
@@ -259,12 +258,12 @@ impl Form {
         for _ in 0..ATTEMPTS {
             let mut tried = Vec::new();
             for placements in timed.waiting.chunks(together(rounds)) {
-                match self.rounds(engine, placements, rounds)? {
+                match self.rounds(runner, placements, rounds)? {
                     Ok(all) => tried.extend(placements.iter().copied().zip(all)),
                     Err(ended) => return Ok(Pass::Failed(self.explained(&ended, options))),
                 }
             }
-            let sentinel = options.sentinel.then_some(&mut engine.sentinel);
+            let sentinel = options.sentinel.then_some(&mut runner.sentinel);
             timed.waiting = keep(tried, self.single, sentinel, timed);
             if timed.waiting.is_empty() {
                 timed.passes += 1;
@@ -277,11 +276,11 @@ impl Form {
     /// The ticks of `count` rounds of each placement.
     fn rounds(
         &self,
-        engine: &mut Engine,
+        runner: &mut Runner,
         placements: &[usize],
         count: usize,
     ) -> Result<std::result::Result<Vec<Vec<Round>>, Ended>> {
-        let mut segments = engine.clock_segments().to_vec();
+        let mut segments = runner.clock_segments().to_vec();
         let (clock, count) = (segments.len(), (count + WARM).min(at::SCHEDULE_MAX / 8));
         let mut plan = Vec::new();
         for (i, placement) in placements.iter().enumerate() {
@@ -290,8 +289,8 @@ impl Form {
             plan_rounds(clock + 2 * i, count, &mut plan);
         }
         let dithered: Vec<_> =
-            plan.iter().map(|s| (*s, 1 + (engine.random() % 100) as u16)).collect();
-        let (ended, ticks) = engine.run(&segments, &dithered)?;
+            plan.iter().map(|s| (*s, 1 + (runner.random() % 100) as u16)).collect();
+        let (ended, ticks) = runner.run(&segments, &dithered)?;
         if ended != Ended::Done || ticks.len() != plan.len() {
             return Ok(Err(ended));
         }

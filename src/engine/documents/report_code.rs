@@ -111,6 +111,9 @@ pub struct Clean {
     pub violated: Vec<String>,
     /// What was left out: a call or return at its end.
     pub without: Option<String>,
+    /// The bound that explains the cycles, as in `tdtool.block/1`; absent where that was not found.
+    #[serde(default)]
+    pub bound: Option<String>,
 }
 
 impl From<&HotFunction> for FunctionRow {

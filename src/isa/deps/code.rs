@@ -3,6 +3,7 @@
 use crate::code::Located;
 use crate::effects::{Effects, Finder};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
+use tma::tables::Facts;
 use tma::{Error, Result};
 
 /// Most instructions of a region. With three of them more than the widest window holds, steps of a
@@ -19,14 +20,14 @@ pub struct Code {
 }
 
 impl Code {
-    /// Decodes the pieces of a path, each at its address.
+    /// Decodes the pieces of a path, each at its address, for a core of which `core` is known.
     ///
     /// # Errors
     /// No bytes, too many instructions, or bytes that are no code.
-    pub fn of(pieces: &[Located], uarch: Option<&str>) -> Result<Self> {
+    pub fn of(pieces: &[Located], core: &Facts) -> Result<Self> {
         let mut code = Self::default();
         for piece in pieces {
-            code.add(&piece.bytes, piece.start, uarch)?;
+            code.add(&piece.bytes, piece.start, core)?;
         }
         match code.instructions.len() {
             0 => Err(Error::failed("the block is empty")),
@@ -40,17 +41,17 @@ impl Code {
     ///
     /// # Errors
     /// As [`Code::of`].
-    pub fn of_bytes(bytes: &[u8], uarch: Option<&str>) -> Result<Self> {
+    pub fn of_bytes(bytes: &[u8], core: &Facts) -> Result<Self> {
         let mut code = Self::default();
-        code.add(bytes, 0, uarch)?;
+        code.add(bytes, 0, core)?;
         if code.instructions.is_empty() {
             return Err(Error::failed("the block is empty"));
         }
         Ok(code)
     }
 
-    fn add(&mut self, bytes: &[u8], start: u64, uarch: Option<&str>) -> Result<()> {
-        let mut finder = Finder::new(uarch);
+    fn add(&mut self, bytes: &[u8], start: u64, core: &Facts) -> Result<()> {
+        let mut finder = Finder::new(core);
         let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
         while decoder.can_decode() {
             let at = decoder.ip();

@@ -25,4 +25,4 @@ pub use analysis::{Analyser, Analysis, Dependency};
 pub use code::Code;
 pub use kind::{Kind, Overlap};
 pub use links::{False, Link, Order};
-pub use window::{Window, window};
+pub use window::Window;

@@ -1,7 +1,10 @@
 //! Instruction → [`Effects`].
 
-use super::{Core, Effects, Paths, Place, Read, Role, Write, flags, idioms, memory, registers};
+use super::model::{Effects, Paths, Read, Role, Write};
+use super::place::Place;
+use super::{flags, idioms, memory, registers};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
+use tma::tables::Facts;
 
 /// Finds effects; keeps its buffers between instructions.
 ///
@@ -9,19 +12,14 @@ use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 /// execution.
 #[derive(Debug)]
 pub struct Finder {
-    facts: InstructionInfoFactory,
-    core: Core,
+    info: InstructionInfoFactory,
+    core: Facts,
 }
 
 impl Finder {
-    /// For the processors of the event table `uarch`.
-    pub fn new(uarch: Option<&str>) -> Self {
-        Self { facts: InstructionInfoFactory::new(), core: Core::of(uarch) }
-    }
-
-    /// The core whose behaviour it tells.
-    pub fn core(&self) -> Core {
-        self.core
+    /// For a core of which this is known.
+    pub fn new(core: &Facts) -> Self {
+        Self { info: InstructionInfoFactory::new(), core: core.clone() }
     }
 
     /// The effects of `instruction`.
@@ -29,14 +27,14 @@ impl Finder {
         if instruction.is_invalid() {
             return Effects { unmodelled: Some("no valid instruction"), ..Effects::default() };
         }
-        let facts = self.facts.info(instruction);
+        let info = self.info.info(instruction);
         let mut effects = Effects { paths: paths(instruction), ..Effects::default() };
-        memory::add(&mut effects, instruction, facts);
-        registers::add(&mut effects, instruction, facts, self.core);
-        flags::add(&mut effects, instruction, self.core);
+        memory::add(&mut effects, instruction, info);
+        registers::add(&mut effects, instruction, info, &self.core);
+        flags::add(&mut effects, instruction, &self.core);
         control_words(&mut effects, instruction);
         x87(&mut effects, instruction);
-        idioms::apply(&mut effects, instruction, self.core);
+        idioms::apply(&mut effects, instruction, &self.core);
         effects.unmodelled = effects.unmodelled.or_else(|| unmodelled(instruction));
         effects
     }

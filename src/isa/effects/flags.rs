@@ -1,7 +1,10 @@
 //! Groups of flags read and written.
 
-use super::{Core, Effects, Place, Read, Role, Write};
+use super::model::{Effects, Read, Role, Write};
+use super::place::Place;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register, RflagsBits};
+use tma::tables::Facts;
+use tma::tables::facts::FalseDependence;
 
 const SIGN_ZERO: u32 = RflagsBits::SF | RflagsBits::ZF | RflagsBits::PF | RflagsBits::AF;
 
@@ -10,7 +13,7 @@ const SIGN_ZERO: u32 = RflagsBits::SF | RflagsBits::ZF | RflagsBits::PF | Rflags
 /// A group that is written in part is kept in part (`cmpxchg8b` sets ZF alone). One of which only
 /// undefined flags are touched while others of it stay (`bt` and SF, PF, AF beside ZF) counts as
 /// not written.
-pub(super) fn add(effects: &mut Effects, instruction: &Instruction, core: Core) {
+pub(super) fn add(effects: &mut Effects, instruction: &Instruction, core: &Facts) {
     for place in Place::flags(instruction.rflags_read()) {
         effects.reads.push(Read { place, role: Role::Data });
     }
@@ -24,7 +27,7 @@ pub(super) fn add(effects: &mut Effects, instruction: &Instruction, core: Core) 
             continue;
         }
         effects.writes.push(Write { place, whole: !partial && !keeps_for_zero });
-        let waits = partial || (keeps_for_zero && core.waits_for_shift_flags());
+        let waits = partial || (keeps_for_zero && core.waits(FalseDependence::ShiftFlags));
         if waits && !effects.reads.iter().any(|r| r.place == place) {
             effects.reads.push(Read { place, role: Role::Kept });
         }

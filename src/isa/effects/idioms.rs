@@ -1,10 +1,13 @@
 //! What breaks dependencies, and what is done by renaming alone.
 
-use super::{Core, Effects, Place, Role};
+use super::model::{Effects, Role};
+use super::place::Place;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use tma::tables::Facts;
+use tma::tables::facts::{Renamed, ZeroIdiom};
 
 /// Takes away what an idiom does not depend on, and marks what renaming may do.
-pub(super) fn apply(effects: &mut Effects, instruction: &Instruction, core: Core) {
+pub(super) fn apply(effects: &mut Effects, instruction: &Instruction, core: &Facts) {
     if let Some(source) = same_sources(instruction) {
         if breaks(instruction, core) {
             let kept = |role: Role| matches!(role, Role::Kept | Role::Address(_));
@@ -143,7 +146,7 @@ fn kind(mnemonic: Mnemonic) -> Option<Idiom> {
 }
 
 /// Whether this core knows that the result does not depend on the sources.
-fn breaks(instruction: &Instruction, core: Core) -> bool {
+fn breaks(instruction: &Instruction, core: &Facts) -> bool {
     let Some(idiom) = kind(instruction.mnemonic()) else { return false };
     // Under a mask nothing is done at renaming.
     if instruction.has_op_mask() {
@@ -152,21 +155,24 @@ fn breaks(instruction: &Instruction, core: Core) -> bool {
     let register = instruction.op0_register();
     match idiom {
         Idiom::Integer => register.size() >= 4,
-        Idiom::Borrow | Idiom::Compare => core.is_zen() && register.size() >= 4,
+        Idiom::Borrow | Idiom::Compare => {
+            core.has_idiom(if idiom == Idiom::Borrow { ZeroIdiom::Sbb } else { ZeroIdiom::Cmp })
+                && register.size() >= 4
+        }
         Idiom::VectorZero | Idiom::Greater | Idiom::Equal => !register.is_mm(),
-        Idiom::SaturatingZero => core.is_zen() || core.is_intel_big(),
-        Idiom::AndNot => core.is_zen(),
+        Idiom::SaturatingZero => core.has_idiom(ZeroIdiom::SaturatingSubtract),
+        Idiom::AndNot => core.has_idiom(ZeroIdiom::AndNot),
         Idiom::Mask | Idiom::MaskOnes => {
-            core == Core::GoldenCove && !is_mask_and_not(instruction.mnemonic())
+            core.has_idiom(ZeroIdiom::MaskXor) && !is_mask_and_not(instruction.mnemonic())
         }
         Idiom::Ternary => false,
     }
 }
 
 /// Whether this core may do it by renaming alone.
-fn is_eliminated(instruction: &Instruction, core: Core) -> bool {
+fn is_eliminated(instruction: &Instruction, core: &Facts) -> bool {
     use Mnemonic as M;
-    if matches!(core, Core::Unknown | Core::Atom) || instruction.has_op_mask() {
+    if core.renamed.is_none() || instruction.has_op_mask() {
         return false;
     }
     let registers = instruction.op_count() == 2
@@ -174,15 +180,18 @@ fn is_eliminated(instruction: &Instruction, core: Core) -> bool {
         && instruction.op1_kind() == OpKind::Register
         && instruction.op0_register() != instruction.op1_register();
     if !registers {
-        return core == Core::GoldenCove && adds_constant(instruction);
+        return core.renames(Renamed::AddConstant) && adds_constant(instruction);
     }
     let (to, from) = (instruction.op0_register(), instruction.op1_register());
     match instruction.mnemonic() {
-        M::Mov if to.is_gpr() && from.is_gpr() => to.size() >= 4 && core != Core::IceLake,
+        M::Mov if to.is_gpr() && from.is_gpr() => to.size() >= 4 && core.renames(Renamed::Mov),
         M::Movzx => {
             let high = matches!(from, Register::AH | Register::BH | Register::CH | Register::DH);
-            let big = core.is_intel_big() && core != Core::IceLake;
-            to.size() >= 4 && from.is_gpr8() && !high && big && !same_full(to, from)
+            to.size() >= 4
+                && from.is_gpr8()
+                && !high
+                && core.renames(Renamed::Movzx)
+                && !same_full(to, from)
         }
         M::Movaps
         | M::Movapd
@@ -201,7 +210,9 @@ fn is_eliminated(instruction: &Instruction, core: Core) -> bool {
         | M::Vmovdqu8
         | M::Vmovdqu16
         | M::Vmovdqu32
-        | M::Vmovdqu64 => to.is_vector_register() && from.is_vector_register(),
+        | M::Vmovdqu64 => {
+            to.is_vector_register() && from.is_vector_register() && core.renames(Renamed::VectorMov)
+        }
         _ => false,
     }
 }

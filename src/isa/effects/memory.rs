@@ -1,6 +1,6 @@
 //! Memory operands, gathers and scatters lane by lane.
 
-use super::{Access, Effects};
+use super::model::{Access, Effects};
 use iced_x86::{
     CodeSize, Instruction, InstructionInfo, Mnemonic, OpAccess, OpKind, Register, UsedMemory,
 };

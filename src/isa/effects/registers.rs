@@ -1,14 +1,17 @@
 //! Registers read and written, and what for.
 
-use super::{Core, Effects, Paths, Place, Read, Role, Write};
+use super::model::{Effects, Paths, RSP, Read, Role, Write};
+use super::place::Place;
 use iced_x86::{EncodingKind, Instruction, InstructionInfo, Mnemonic, OpAccess, OpKind, Register};
+use tma::tables::Facts;
+use tma::tables::facts::FalseDependence;
 
 /// Adds the registers that `instruction` reads and writes. Memory is known already.
 pub(super) fn add(
     effects: &mut Effects,
     instruction: &Instruction,
     facts: &InstructionInfo,
-    core: Core,
+    core: &Facts,
 ) {
     let mut addresses = add_addresses(effects);
     let kept = keeps_rest(instruction).then(|| Place::of(instruction.op0_register())).flatten();
@@ -26,7 +29,7 @@ pub(super) fn add(
         }
         let writes = is_write(access);
         let role = match () {
-            () if effects.paths == Paths::Stack && place == super::RSP => Role::Stack,
+            () if effects.paths == Paths::Stack && place == RSP => Role::Stack,
             // Of the destination's two mentions the one that is written is the one kept. A gather's
             // is no other operand (Intel SDM).
             () if kept == Some(place) && (writes || instruction.is_vsib()) => Role::Kept,
@@ -37,13 +40,13 @@ pub(super) fn add(
             add_read(effects, Read { place, role });
         }
         if writes {
-            add_write(effects, used.register(), access, place, core);
+            add_write(effects, used.register(), access, place);
         }
     }
     if instruction.mnemonic() == Mnemonic::Push
         && instruction.op0_register().full_register() == Register::RSP
     {
-        add_read(effects, Read { place: super::RSP, role: Role::Data });
+        add_read(effects, Read { place: RSP, role: Role::Data });
     }
     false_reads(effects, instruction, core);
     true_joins(effects, instruction, core);
@@ -84,13 +87,7 @@ fn add_read(effects: &mut Effects, read: Read) {
     }
 }
 
-fn add_write(
-    effects: &mut Effects,
-    register: Register,
-    access: OpAccess,
-    place: Place,
-    core: Core,
-) {
+fn add_write(effects: &mut Effects, register: Register, access: OpAccess, place: Place) {
     let always = matches!(access, OpAccess::Write | OpAccess::ReadWrite);
     let partial = is_partial(register);
     let whole = always && !partial && !keeps_upper_half(register);
@@ -98,7 +95,7 @@ fn add_write(
         Some(write) => write.whole |= whole,
         None => effects.writes.push(Write { place, whole }),
     }
-    if partial && core.merges(register) {
+    if partial {
         add_read(effects, Read { place, role: Role::Kept });
     }
 }
@@ -228,10 +225,10 @@ fn memory_bit_offset(instruction: &Instruction) -> bool {
 }
 
 /// Results that a processor waits for though nothing of them is used.
-fn false_reads(effects: &mut Effects, instruction: &Instruction, core: Core) {
+fn false_reads(effects: &mut Effects, instruction: &Instruction, core: &Facts) {
     let waits = match instruction.mnemonic() {
-        Mnemonic::Popcnt => core.popcnt_waits_for_result(),
-        Mnemonic::Lzcnt | Mnemonic::Tzcnt => core.lzcnt_waits_for_result(),
+        Mnemonic::Popcnt => core.waits(FalseDependence::Popcnt),
+        Mnemonic::Lzcnt | Mnemonic::Tzcnt => core.waits(FalseDependence::Lzcnt),
         _ => false,
     };
     if let Some(place) = Place::of(instruction.op0_register()).filter(|_| waits) {
@@ -240,8 +237,8 @@ fn false_reads(effects: &mut Effects, instruction: &Instruction, core: Core) {
 }
 
 /// `vzeroupper` and `vzeroall` name all vectors; most processors do them at renaming.
-fn true_joins(effects: &mut Effects, instruction: &Instruction, core: Core) {
-    if instruction.mnemonic() == Mnemonic::Vzeroupper && !core.vzeroupper_joins() {
+fn true_joins(effects: &mut Effects, instruction: &Instruction, core: &Facts) {
+    if instruction.mnemonic() == Mnemonic::Vzeroupper && core.false_dependences.is_some() {
         let vector = |place: Place| (16..48).contains(&place.index());
         effects.reads.retain(|r| !vector(r.place));
         effects.writes.retain(|w| !vector(w.place));

@@ -42,7 +42,7 @@ fn shown(hex: &str, uarch: Option<&str>) -> String {
 fn effects(hex: &str, uarch: Option<&str>) -> Effects {
     let bytes = crate::code::parse_hex(hex).unwrap();
     let instruction = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
-    Effects::of(&instruction, uarch)
+    Finder::new(crate::test_core(uarch).facts()).effects(&instruction)
 }
 
 #[test]
@@ -186,7 +186,7 @@ proptest! {
     fn no_bytes_are_too_much(bytes in proptest::collection::vec(any::<u8>(), 1..16)) {
         let instruction = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
         for uarch in [None, Some("zen3"), Some("skl"), Some("emr")] {
-            let effects = Effects::of(&instruction, uarch);
+            let effects = Finder::new(crate::test_core(uarch).facts()).effects(&instruction);
             prop_assert!(effects.memory.len() <= 64);
             // The largest operand is what xrstor or fxsave touches, or 64 tile rows.
             prop_assert!(effects.memory.iter().all(|m| m.bytes <= 8192));

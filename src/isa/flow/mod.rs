@@ -30,8 +30,7 @@ mod value;
 
 pub use image::Image;
 
-use crate::code::Inst;
-use crate::code::intel;
+use crate::code::{Inst, intel};
 use iced_x86::{Formatter as _, InstructionInfoFactory};
 
 /// How a block goes on.

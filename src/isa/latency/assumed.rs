@@ -1,6 +1,6 @@
 //! What instructions of a kind take where no table has them.
 
-use super::{Forward, Input, Latency, Source};
+use super::model::{Forward, Input, Latency, Source};
 use crate::effects::Effects;
 use iced_x86::{Instruction, Mnemonic};
 use std::sync::OnceLock;

@@ -34,7 +34,8 @@
 //! What cycles count between is said in [`super`]. An entry whose form this version does not know
 //! is an error, not silence.
 
-use super::{Address, Form, Forward, Input, Output};
+use super::form::{Address, Form};
+use super::model::{Forward, Input, Output, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -73,15 +74,6 @@ impl Identity {
             stepping: cpu.stepping,
         }
     }
-}
-
-/// A measured latency.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Value {
-    /// Core cycles.
-    pub cycles: f64,
-    /// Half the range of the repetitions, in cycles.
-    pub spread: f64,
 }
 
 /// What was measured on a machine.

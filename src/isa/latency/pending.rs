@@ -5,7 +5,8 @@
 //! Measured in chains of four (tests/figures/native_chains.py). That shifts are slow where their count was made
 //! so is known ("The Alder Lake SHLX anomaly", tavianator.com, 2025).
 
-use super::{Latency, Output, Source};
+use super::model::{Latency, Output, Source};
+use super::source_name::Name;
 use iced_x86::{ConditionCode, Instruction, Mnemonic};
 use serde::Deserialize;
 
@@ -17,7 +18,7 @@ pub(super) struct Pending {
     shift: f64,
     cmov: f64,
     /// Who says so.
-    pub source: super::shipped::Name,
+    pub source: Name,
 }
 
 impl Pending {

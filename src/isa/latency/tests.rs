@@ -1,11 +1,19 @@
+use super::table::Table;
 use super::*;
-use iced_x86::{Decoder, DecoderOptions};
+use crate::effects::{Effects, Finder};
+use crate::test_core;
+use iced_x86::{Decoder, DecoderOptions, Instruction};
 
 fn latency(uarch: &str, hex: &str, input: Input) -> Latency {
     let bytes = crate::code::parse_hex(hex).unwrap();
     let instruction = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
-    let effects = Effects::of(&instruction, Some(uarch));
-    Latencies::of(Some(uarch)).between(&instruction, &effects, input, Output::Register)
+    let core = test_core(Some(uarch));
+    let effects = effects(&core, &instruction);
+    Latencies::new(&core).unwrap().between(&instruction, &effects, input, Output::Register)
+}
+
+fn effects(core: &tma::Core, instruction: &Instruction) -> Effects {
+    Finder::new(core.facts()).effects(instruction)
 }
 
 /// uops.info and InstLatx64, with which measurements on a Zen 3 agree.
@@ -52,11 +60,11 @@ fn what_a_gather_keeps_is_merged_behind_its_loads() {
 
 #[test]
 fn shipped_tables_are_sound() {
-    for (_, text) in events::LATENCIES {
-        assert_eq!(shipped::parse(text).err(), None, "{}", text.lines().next().unwrap());
+    for (name, text) in events::BUNDLE.latencies {
+        assert_eq!(Table::parse(text).err(), None, "{name}");
     }
     for uarch in ["zen3", "emr", "spr", "adl", "gnr"] {
-        assert!(shipped::table(uarch).is_some(), "{uarch}");
+        assert!(test_core(Some(uarch)).latencies.is_some(), "{uarch}");
     }
 }
 
@@ -73,7 +81,7 @@ fn a_calibration_survives_its_file_and_goes_before_the_table() {
     calibration.save(&path).unwrap();
     let read = Calibration::load(&path).unwrap();
     assert_eq!(read, calibration);
-    let latencies = Latencies::of(Some("emr")).with(read);
+    let latencies = Latencies::new(&test_core(Some("emr"))).unwrap().with(read);
     assert_eq!(latencies.forwarding(Forward::Stack).source, Source::Measured);
     assert!(Form::parse("Imul_r64_rm64").is_none());
 }
@@ -101,11 +109,11 @@ fn a_calibration_tells_ranges_kinds_and_addresses_apart() {
     let path = Calibration::place(folder.path(), "emr");
     calibration.save(&path).unwrap();
     assert_eq!(Calibration::load(&path).unwrap(), calibration);
-    let latencies = Latencies::of(Some("emr")).with(calibration);
+    let latencies = Latencies::new(&test_core(Some("emr"))).unwrap().with(calibration);
     let found = |hex: &str, input| {
         let bytes = crate::code::parse_hex(hex).unwrap();
         let instruction = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
-        let effects = Effects::of(&instruction, Some("emr"));
+        let effects = effects(&test_core(Some("emr")), &instruction);
         latencies.between(&instruction, &effects, input, Output::Register)
     };
     let measured = |hex: &str, input| {

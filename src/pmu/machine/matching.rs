@@ -1,10 +1,8 @@
 //! Which table describes this processor.
 
 use super::{Machine, Pmu};
-use serde::Deserialize;
-use tma::error::{Error, Result};
-use tma::tables::schema::MatchRule;
-use tma::tables::{CoreKind, Library};
+use tma::error::Result;
+use tma::tables::{CoreKind, Head, Library};
 
 /// A table that describes (one kind of core of) this processor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,17 +13,6 @@ pub struct TableMatch {
     pub core: Option<CoreKind>,
     /// The PMU that counts for it; `None`: the kernel has none for it.
     pub pmu: Option<String>,
-}
-
-/// The part of a table file that says what it is for.
-#[derive(Deserialize)]
-struct Head {
-    vendor: String,
-    #[serde(default)]
-    core: Option<CoreKind>,
-    pmu: String,
-    #[serde(default, rename = "match")]
-    matches: Vec<MatchRule>,
 }
 
 /// The tables for `machine`: one, or one per kind of core on a hybrid; none when the processor
@@ -39,14 +26,14 @@ pub fn choose(
     forced: Option<&str>,
 ) -> Result<Vec<TableMatch>> {
     if let Some(name) = forced {
-        let head = head(library, name)?;
+        let head = library.head(name, model(machine))?;
         let pmu = pmu_for(machine, &head.pmu);
         return Ok(vec![TableMatch { table: name.to_lowercase(), core: head.core, pmu }]);
     }
     let mut found: Vec<(u8, String, Head)> = Vec::new();
     for name in library.names() {
-        let head = head(library, name)?;
-        if let Some(rank) = rank(machine, &head) {
+        let head = library.head(name, model(machine))?;
+        if let Some(rank) = head.rank.filter(|_| head.vendor == machine.cpu.vendor) {
             found.push((rank, name.to_owned(), head));
         }
     }
@@ -90,34 +77,7 @@ fn pmu_for(machine: &Machine, name: &str) -> Option<String> {
     named.map(|p| p.name.clone())
 }
 
-/// How closely the table describes the processor: by stepping, by model, by family; or not.
-fn rank(machine: &Machine, head: &Head) -> Option<u8> {
-    let cpu = &machine.cpu;
-    if head.vendor != cpu.vendor {
-        return None;
-    }
-    let rules = head.matches.iter().filter(|r| {
-        r.family == cpu.family
-            && (r.models.is_empty() || r.models.contains(&cpu.model))
-            && (r.steppings.is_empty() || r.steppings.contains(&cpu.stepping))
-    });
-    rules.map(|r| u8::from(!r.models.is_empty()) + u8::from(!r.steppings.is_empty())).max()
-}
-
-/// Parses what stands before nodes and events; the whole file only if that is not enough.
-fn head(library: &Library, name: &str) -> Result<Head> {
-    let (text, origin) = library.text(name)?;
-    let end = text.match_indices("\n[").map(|(at, _)| at + 1);
-    let mut sections = end.filter(|at| !text[*at..].starts_with("[[match]]"));
-    let end = sections.next().unwrap_or(text.len());
-    let short = toml::from_str::<Head>(&text[..end]);
-    let parsed = match short {
-        Ok(head) if !head.matches.is_empty() || head.vendor == "any" => Ok(head),
-        _ => toml::from_str::<Head>(&text),
-    };
-    parsed.map_err(|e| {
-        Error::failed(format!("{origin}: the table cannot be read"))
-            .because(e.to_string().trim_end())
-            .hint("docs/tables.md describes every key of a table")
-    })
+/// Family, model and stepping.
+fn model(machine: &Machine) -> (u32, u32, u32) {
+    (machine.cpu.family, machine.cpu.model, machine.cpu.stepping)
 }

@@ -3,6 +3,7 @@
 //! Everything is read from `/proc` and `/sys` below a [`Root`], so tests run on fixture trees.
 //! Nothing here prints or decides what to measure. No perf event is opened.
 
+mod core;
 mod cpu;
 mod encode;
 mod finding;
@@ -23,8 +24,8 @@ pub use pmu::{Format, Pmu, find_pmus};
 pub use root::Root;
 pub use topology::{LogicalCpu, Topology, parse_cpu_list, same_kind};
 
-use tma::Cpu;
 use tma::tables::Const;
+use tma::{Cache, Cpu};
 
 /// The machine we run on.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub struct Machine {
     pub pmus: Vec<Pmu>,
     /// What the kernel permits this process.
     pub kernel: Kernel,
+    /// The first-level caches of data and of code, where the kernel has them.
+    pub l1: (Option<Cache>, Option<Cache>),
     /// Frequency of the time stamp counter in hertz, where it is known.
     pub tsc_hz: Option<f64>,
 }
@@ -46,7 +49,14 @@ impl Machine {
     pub fn at(root: &Root) -> Self {
         let cpu = read_cpu(root);
         let kernel = Kernel::read(root, cpu.has_flag("hypervisor"));
-        Self { topology: Topology::read(root), pmus: find_pmus(root), kernel, cpu, tsc_hz: None }
+        Self {
+            l1: core::first_level(root),
+            topology: Topology::read(root),
+            pmus: find_pmus(root),
+            kernel,
+            cpu,
+            tsc_hz: None,
+        }
     }
 
     /// The PMU called `name`.

@@ -42,8 +42,7 @@ pub(crate) use child::Child;
 pub use clock::{tsc_hz, tsc_hz_here};
 #[cfg(target_arch = "x86_64")]
 pub use events::Events;
-pub use live::software;
-pub use live::{Live, probe};
+pub use live::{Live, probe, software};
 pub(crate) use live::{find_cgroup, raise_file_limit};
 pub use open::code;
 pub use ring::Ring;

@@ -7,6 +7,7 @@
 use super::Count;
 use super::builder::{self, Builder, Found, Place};
 use super::scope::scope_of;
+use std::borrow::Cow;
 use tma::error::Result;
 
 /// Where the columns are.
@@ -88,9 +89,6 @@ impl Columns {
         if text.starts_with('#') && Self::headerless(text).is_none() {
             return Ok(());
         }
-        if Self::from_header(text).is_some_and(|again| again == *self) {
-            return Ok(());
-        }
         let fields = fields(text, self.separator);
         let place = Place {
             trial: self.text(&fields, self.trial).map(str::to_owned),
@@ -108,6 +106,8 @@ impl Columns {
                 Ok(())
             }
             Ok(found) => builder.row(number, &place, &found),
+            // The header once more, where files were put together.
+            Err(_) if Self::from_header(text).as_ref() == Some(self) => Ok(()),
             Err(why) => {
                 builder.skip(number, why, text);
                 Ok(())
@@ -115,11 +115,14 @@ impl Columns {
         }
     }
 
-    fn text<'a>(&self, fields: &'a [String], at: Option<usize>) -> Option<&'a str> {
+    fn text<'a>(&self, fields: &'a [Cow<'_, str>], at: Option<usize>) -> Option<&'a str> {
         fields.get(at?).map(|f| f.trim()).filter(|f| !f.is_empty())
     }
 
-    fn parse<'a>(&self, fields: &'a [String]) -> std::result::Result<Found<'a>, &'static str> {
+    fn parse<'a>(
+        &self,
+        fields: &'a [Cow<'_, str>],
+    ) -> std::result::Result<Found<'a>, &'static str> {
         if fields.len() < self.count {
             return Err("columns are missing");
         }
@@ -136,7 +139,7 @@ impl Columns {
         Ok(Found { name, count, running, run_time: None, group: self.group(fields)?, unit: "" })
     }
 
-    fn group(&self, fields: &[String]) -> std::result::Result<Option<u32>, &'static str> {
+    fn group(&self, fields: &[Cow<'_, str>]) -> std::result::Result<Option<u32>, &'static str> {
         match self.text(fields, self.group) {
             None => Ok(None),
             Some(text) => text.parse().map(Some).map_err(|_| "the group is not a number"),
@@ -158,7 +161,10 @@ fn is_value(field: &str) -> bool {
 }
 
 /// Fields of a line: quotes hold separators, and so do the slashes of `cpu/…,…/`.
-pub fn fields(text: &str, separator: char) -> Vec<String> {
+pub fn fields(text: &str, separator: char) -> Vec<Cow<'_, str>> {
+    if !text.contains(['"', '/']) {
+        return text.split(separator).map(Cow::Borrowed).collect();
+    }
     let mut fields = Vec::new();
     let mut field = String::new();
     let (mut quoted, mut inside_pmu) = (false, false);
@@ -172,7 +178,7 @@ pub fn fields(text: &str, separator: char) -> Vec<String> {
             }
             '"' => quoted = !quoted,
             c if c == separator && !quoted && !inside_pmu => {
-                fields.push(std::mem::take(&mut field));
+                fields.push(Cow::Owned(std::mem::take(&mut field)));
             }
             c => {
                 inside_pmu ^= c == '/' && paired_slashes;
@@ -180,6 +186,6 @@ pub fn fields(text: &str, separator: char) -> Vec<String> {
             }
         }
     }
-    fields.push(field);
+    fields.push(Cow::Owned(field));
     fields
 }

@@ -1,6 +1,6 @@
 //! Formula text → tokens with their places.
 
-use super::FormulaError;
+use super::error::FormulaError;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {

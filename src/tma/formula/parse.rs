@@ -1,7 +1,8 @@
 //! Tokens → [`Expr`], by recursive descent with a depth limit.
 
+use super::error::FormulaError;
+use super::expr::{BinOp, Expr};
 use super::lex::{Token, tokens};
-use super::{BinOp, Expr, FormulaError};
 
 /// Deepest nesting accepted; the vendors' deepest expanded formula has 21.
 const MAX_DEPTH: usize = 64;

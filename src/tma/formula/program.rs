@@ -1,12 +1,13 @@
 //! [`Expr`] → a compact stack program over resolved leaves.
 
-use super::{BinOp, Expr};
+use super::expr::{BinOp, Expr};
+use serde::{Deserialize, Serialize};
 
 /// Slots of the evaluation stack; a formula that needs more does not compile.
 pub const STACK: usize = 64;
 
 /// What a name stands for, by index into the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Leaf {
     /// `table.events[i]`
     Event(u16),
@@ -30,7 +31,7 @@ pub trait Inputs {
     fn value(&mut self, leaf: Leaf) -> f64;
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 enum Op {
     Num(f64),
     Leaf(Leaf),
@@ -42,7 +43,7 @@ enum Op {
 }
 
 /// A formula ready to run.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Program {
     ops: Box<[Op]>,
 }

@@ -1,76 +1,223 @@
 //! Where tables come from: embedded at build time, added or overridden by a directory.
 
 use super::Table;
+use super::embedded::{Bundle, Embedded, plain_name};
+use super::schema::CoreKind;
+use super::texts::Texts;
 use crate::error::{Error, Result, nearest};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-/// `(name, TOML text)` of every table in `events/`, sorted by name.
-pub static EMBEDDED: &[(&str, &str)] = events::TABLES;
-
-/// The texts of all known tables; each is parsed when it is asked for.
-#[derive(Debug, Clone, Default)]
+/// All known tables; each is decoded when it is asked for.
+#[derive(Debug, Clone)]
 pub struct Library {
-    texts: BTreeMap<String, Text>,
+    bundle: &'static Bundle,
+    tables: BTreeMap<String, Known>,
+    latencies: BTreeMap<String, PathBuf>,
+}
+
+/// A table: where it comes from, and itself once it was asked for.
+#[derive(Debug, Clone)]
+struct Known {
+    source: Source,
+    table: OnceLock<Arc<Table>>,
+}
+
+impl From<Source> for Known {
+    fn from(source: Source) -> Self {
+        Self { source, table: OnceLock::new() }
+    }
 }
 
 #[derive(Debug, Clone)]
-enum Text {
-    Embedded(&'static str),
+enum Source {
+    Embedded(&'static Embedded),
     File(PathBuf),
 }
 
+/// What a table is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// CPUID vendor string, or `any`.
+    pub vendor: String,
+    /// Kind of core on hybrids.
+    pub core: Option<CoreKind>,
+    /// Name of the core PMU.
+    pub pmu: String,
+    /// How closely it describes a processor of this family, model and stepping: by stepping 2 or
+    /// 3, by model 1, by family 0; `None`: not at all.
+    pub rank: Option<u8>,
+}
+
 impl Library {
-    /// The embedded tables.
-    pub fn embedded() -> Self {
-        let texts = EMBEDDED.iter().map(|(n, t)| ((*n).to_owned(), Text::Embedded(t))).collect();
-        Self { texts }
+    /// The tables that are built in.
+    pub fn new(bundle: &'static Bundle) -> Self {
+        let source = |t: &'static Embedded| (t.name.to_owned(), Source::Embedded(t).into());
+        let tables = bundle.tables.iter().map(source).collect();
+        Self { bundle, tables, latencies: BTreeMap::new() }
     }
 
-    /// Adds the `*.toml` files of `folder`; a file named as an embedded table replaces it.
+    /// What nodes and metrics mean.
+    pub fn texts(&self) -> Texts {
+        Texts::new(self.bundle.texts)
+    }
+
+    /// Adds the `*.toml` files of `folder`, and those of `folder/latency`; a file named as an
+    /// embedded one replaces it.
     ///
     /// # Errors
     /// The folder cannot be read, or holds no table.
     pub fn with_folder(mut self, folder: &Path) -> Result<Self> {
-        let unreadable = |e: std::io::Error| {
-            Error::failed(format!("cannot read the tables in {}", folder.display())).because(e)
-        };
-        let mut found = false;
-        for entry in fs::read_dir(folder).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            if path.extension().is_none_or(|e| e != "toml") {
-                continue;
-            }
-            let Some(name) = path.file_stem().and_then(|s| s.to_str()) else { continue };
-            found = true;
-            self.texts.insert(name.to_owned(), Text::File(path.clone()));
-        }
-        if !found {
+        let added = toml_files(folder)?;
+        if added.is_empty() {
             return Err(Error::failed(format!("no *.toml table in {}", folder.display()))
                 .hint("--tables takes a folder of table files; docs/tables.md describes them"));
+        }
+        self.tables.extend(added.into_iter().map(|(name, path)| (name, Source::File(path).into())));
+        let latencies = folder.join("latency");
+        if latencies.is_dir() {
+            self.latencies.extend(toml_files(&latencies)?);
         }
         Ok(self)
     }
 
     /// Names of all tables, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.texts.keys().map(String::as_str)
+        self.tables.keys().map(String::as_str)
     }
 
     /// The TOML text of table `name` and where it comes from.
     ///
     /// # Errors
     /// No such table (with the nearest name), or its file cannot be read.
-    pub fn text(&self, name: &str) -> Result<(Cow<'static, str>, String)> {
+    pub fn text(&self, name: &str) -> Result<(String, String)> {
+        let (known, origin) = self.known(name)?;
+        let text = match &known.source {
+            Source::File(path) => read(path)?,
+            Source::Embedded(_) => toml::to_string(&self.load(name)?.to_file())
+                .map_err(|e| Error::failed(format!("{origin}: cannot be written")).because(e))?,
+        };
+        Ok((text, origin))
+    }
+
+    /// Table `name`, ready for use.
+    ///
+    /// # Errors
+    /// As [`Library::text`] and [`Table::parse`].
+    pub fn load(&self, name: &str) -> Result<Arc<Table>> {
+        let (known, origin) = self.known(name)?;
+        if let Some(table) = known.table.get() {
+            return Ok(table.clone());
+        }
+        let table = match &known.source {
+            Source::Embedded(table) => table
+                .table()
+                .map_err(|e| Error::failed(format!("{origin}: cannot be decoded")).because(e))?,
+            Source::File(path) => Table::parse(&read(path)?, &origin)?,
+        };
+        Ok(known.table.get_or_init(|| Arc::new(table)).clone())
+    }
+
+    /// What table `name` is for, and how well it describes a processor of this `family`, `model`
+    /// and `stepping`.
+    ///
+    /// # Errors
+    /// As [`Library::text`].
+    pub fn head(&self, name: &str, (family, model, stepping): (u32, u32, u32)) -> Result<Head> {
+        let rank = |rules: &mut dyn Iterator<Item = (u32, &[u32], &[u32])>| {
+            rules
+                .filter(|(own, models, steppings)| {
+                    *own == family
+                        && (models.is_empty() || models.contains(&model))
+                        && (steppings.is_empty() || steppings.contains(&stepping))
+                })
+                .map(|(_, models, steppings)| {
+                    u8::from(!models.is_empty()) + u8::from(!steppings.is_empty())
+                })
+                .max()
+        };
+        if let Source::Embedded(table) = self.known(name)?.0.source {
+            let mut rules = table.rules.iter().map(|r| (r.family, r.models, r.steppings));
+            return Ok(Head {
+                vendor: table.vendor.to_owned(),
+                core: table.core,
+                pmu: table.pmu.to_owned(),
+                rank: rank(&mut rules),
+            });
+        }
+        let (text, origin) = self.text(name)?;
+        let file = Table::read(&text, &origin)?;
+        let mut rules = file.matches.iter().map(|r| (r.family, &r.models[..], &r.steppings[..]));
+        let rank = rank(&mut rules);
+        Ok(Head { vendor: file.vendor, core: file.core, pmu: file.pmu, rank })
+    }
+
+    /// How many of these event names, written as tables write them, each table has.
+    pub fn knowing<'l>(&'l self, names: &[&str]) -> Vec<(usize, &'l str)> {
+        self.counted(self.bundle.event_names, names, |table, name| table.event(name).is_some())
+    }
+
+    /// How many of these plain event names ([`plain_name`]) each table has.
+    pub fn knowing_plain<'l>(&'l self, names: &[&str]) -> Vec<(usize, &'l str)> {
+        self.counted(self.bundle.plain_names, names, |table, name| {
+            table.events.iter().any(|e| plain_name(&e.name).as_deref() == Some(name))
+        })
+    }
+
+    fn counted<'l>(
+        &'l self,
+        index: &[(&str, u64)],
+        names: &[&str],
+        has: impl Fn(&Table, &str) -> bool,
+    ) -> Vec<(usize, &'l str)> {
+        let masks: Vec<u64> = names
+            .iter()
+            .filter_map(|name| Some(index[index.binary_search_by_key(name, |e| e.0).ok()?].1))
+            .collect();
+        let bit = |name: &str| self.bundle.tables.iter().position(|t| t.name == name);
+        let count = |(name, known): (&'l String, &Known)| {
+            let known = match &known.source {
+                Source::Embedded(_) => {
+                    bit(name).map_or(0, |n| masks.iter().filter(|m| **m >> n & 1 == 1).count())
+                }
+                Source::File(_) => self
+                    .load(name)
+                    .map_or(0, |table| names.iter().filter(|name| has(&table, name)).count()),
+            };
+            (known, name.as_str())
+        };
+        self.tables.iter().map(count).collect()
+    }
+
+    /// The text of the file of latencies called `name`, and where it comes from.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn latencies(&self, name: &str) -> Result<(String, String)> {
+        if let Some(path) = self.latencies.get(name) {
+            return Ok((read(path)?, path.display().to_string()));
+        }
+        match self.bundle.latencies.iter().find(|(own, _)| *own == name) {
+            Some((_, text)) => Ok(((*text).to_owned(), format!("latency/{name} (built in)"))),
+            None => Err(Error::failed(format!("no file of latencies is called `{name}`")).hint(
+                "`latencies` under [facts] names a file of events/latency or of DIR/latency of \
+                 --tables DIR",
+            )),
+        }
+    }
+
+    fn known(&self, name: &str) -> Result<(&Known, String)> {
         let lower = name.to_lowercase();
-        match self.texts.get(&lower).or_else(|| self.texts.get(name)) {
-            Some(Text::Embedded(text)) => Ok((Cow::Borrowed(text), format!("{lower} (built in)"))),
-            Some(Text::File(path)) => match fs::read_to_string(path) {
-                Ok(text) => Ok((Cow::Owned(text), path.display().to_string())),
-                Err(e) => Err(Error::failed(format!("cannot read {}", path.display())).because(e)),
-            },
+        match self.tables.get(&lower).or_else(|| self.tables.get(name)) {
+            Some(known) => Ok((
+                known,
+                match &known.source {
+                    Source::Embedded(_) => format!("{lower} (built in)"),
+                    Source::File(path) => path.display().to_string(),
+                },
+            )),
             None => {
                 let error = Error::usage(format!("unknown microarchitecture `{name}`"));
                 Err(match nearest(&lower, self.names()) {
@@ -82,13 +229,26 @@ impl Library {
             }
         }
     }
+}
 
-    /// Parses and compiles table `name`.
-    ///
-    /// # Errors
-    /// As [`Library::text`] and [`Table::parse`].
-    pub fn load(&self, name: &str) -> Result<Table> {
-        let (text, origin) = self.text(name)?;
-        Table::parse(&text, &origin)
+/// The `*.toml` files of a folder, by name.
+fn toml_files(folder: &Path) -> Result<BTreeMap<String, PathBuf>> {
+    let unreadable = |e: std::io::Error| {
+        Error::failed(format!("cannot read the tables in {}", folder.display())).because(e)
+    };
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|e| e == "toml")
+            && let Some(name) = path.file_stem().and_then(|s| s.to_str())
+        {
+            found.insert(name.to_owned(), path);
+        }
     }
+    Ok(found)
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path)
+        .map_err(|e| Error::failed(format!("cannot read {}", path.display())).because(e))
 }

@@ -4,14 +4,18 @@
 //! the one it needs. [`validate`] finds everything wrong with a file, [`texts`] says what a node
 //! means, [`select()`] reads `--nodes`. Nothing here measures, schedules or prints.
 
-pub mod library;
+mod embedded;
+pub mod facts;
+mod library;
 pub mod schema;
 pub mod select;
 mod table;
 pub mod texts;
 pub mod validate;
 
-pub use library::Library;
+pub use embedded::{Bundle, Embedded, Rule, plain_name};
+pub use facts::Facts;
+pub use library::{Head, Library};
 pub use schema::{CoreKind, EventSpec, ExtraRegister, PmuKind, Ring};
 pub use select::select;
 pub use table::{Const, Event, EventId, Node, NodeId, NodeKind, Table};

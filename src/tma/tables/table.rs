@@ -1,10 +1,12 @@
 //! A table ready for use: names resolved to indices, formulas compiled, dependencies closed.
 
+use super::facts::Facts;
 use super::schema::{
     CoreKind, Counters, EventSpec, MatchRule, NodeSpec, Pipeline, PmuKind, TableFile,
 };
 use crate::error::{Error, Result};
 use crate::formula::{Leaf, Program, Resolve, parse};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// Index into [`Table::events`].
@@ -55,7 +57,7 @@ impl Const {
 }
 
 /// What a node is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NodeKind {
     /// Part of the tree.
     Tree,
@@ -66,7 +68,7 @@ pub enum NodeKind {
 }
 
 /// An event of a table.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Name as the formulas write it, modifiers included.
     pub name: String,
@@ -75,7 +77,7 @@ pub struct Event {
 }
 
 /// A node, bottleneck or info metric of a table.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// The vendor's name.
     pub id: String,
@@ -102,7 +104,7 @@ pub struct Node {
 }
 
 /// A microarchitecture's table.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// The name users type.
     pub name: String,
@@ -130,13 +132,16 @@ pub struct Table {
     pub pipeline: Pipeline,
     /// What can count.
     pub counters: Counters,
+    /// What measurements and models assume of the core.
+    pub facts: Facts,
     /// All events, by name order.
     pub events: Vec<Event>,
     /// Tree (parents first), then bottlenecks, then infos.
     pub nodes: Vec<Node>,
     /// Order in which every node comes after those its formula reads.
     pub order: Vec<NodeId>,
-    names: HashMap<String, Leaf>,
+    /// Nodes by id.
+    by_id: Vec<NodeId>,
 }
 
 impl Resolve for HashMap<String, Leaf> {
@@ -155,11 +160,26 @@ impl Table {
     /// # Errors
     /// TOML and schema errors with line and column; an unknown name, a cycle, a dangling parent.
     pub fn parse(text: &str, origin: &str) -> Result<Self> {
-        let file: TableFile = toml::from_str(text).map_err(|e| {
+        Self::from_file(Self::read(text, origin)?, origin)
+    }
+
+    /// Parses the text of a table file without compiling it.
+    ///
+    /// # Errors
+    /// TOML and schema errors with line and column.
+    pub fn read(text: &str, origin: &str) -> Result<TableFile> {
+        toml::from_str(text).map_err(|e| {
             Error::failed(format!("{origin}: the table cannot be read"))
                 .because(e.to_string().trim_end())
                 .hint("docs/tables.md describes every key of a table")
-        })?;
+        })
+    }
+
+    /// Compiles a table file; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// As [`Table::compile`].
+    pub fn from_file(file: TableFile, origin: &str) -> Result<Self> {
         Self::compile(file).map_err(|e| {
             Error::failed(format!("{origin}: the table is not valid"))
                 .because(e)
@@ -196,6 +216,8 @@ impl Table {
             return Err(format!("`clocks` names no event: `{}`", file.clocks));
         };
         let order = dependency_order(&nodes)?;
+        let mut by_id: Vec<NodeId> = (0..).take(nodes.len()).collect();
+        by_id.sort_by(|a, b| nodes[usize::from(*a)].id.cmp(&nodes[usize::from(*b)].id));
         for smt in [0, 1] {
             close_events(&mut nodes, &order, smt);
         }
@@ -221,26 +243,50 @@ impl Table {
             matches: file.matches,
             pipeline: file.pipeline,
             counters: file.counters,
+            facts: file.facts,
             events,
             nodes,
             order,
-            names,
+            by_id,
         })
     }
 
     /// The node with this id, exactly as written.
     pub fn node(&self, id: &str) -> Option<NodeId> {
-        match self.names.get(id) {
-            Some(Leaf::Node(n)) => Some(*n),
-            _ => None,
-        }
+        let own = |n: &NodeId| self.nodes[usize::from(*n)].id.as_str();
+        let at = self.by_id.binary_search_by(|n| own(n).cmp(id)).ok()?;
+        Some(self.by_id[at])
     }
 
     /// The event with this name, exactly as written.
     pub fn event(&self, name: &str) -> Option<EventId> {
-        match self.names.get(name) {
-            Some(Leaf::Event(e)) => Some(*e),
-            _ => None,
+        let at = self.events.binary_search_by(|e| e.name.as_str().cmp(name)).ok()?;
+        u16::try_from(at).ok()
+    }
+
+    /// The file that it was compiled from.
+    pub fn to_file(&self) -> TableFile {
+        let specs = |kind| self.of_kind(kind).map(|(_, n)| n.spec.clone()).collect();
+        TableFile {
+            schema: 1,
+            name: self.name.clone(),
+            title: self.title.clone(),
+            vendor: self.vendor.clone(),
+            core: self.core,
+            pmu: self.pmu.clone(),
+            source: self.source.clone(),
+            tma: self.tma.clone(),
+            clocks: self.events[usize::from(self.clocks)].name.clone(),
+            texts: self.texts.clone(),
+            notes: self.notes.clone(),
+            matches: self.matches.clone(),
+            pipeline: self.pipeline.clone(),
+            counters: self.counters.clone(),
+            facts: self.facts.clone(),
+            events: self.events.iter().map(|e| (e.name.clone(), e.spec.clone())).collect(),
+            node: specs(NodeKind::Tree),
+            bottleneck: specs(NodeKind::Bottleneck),
+            info: specs(NodeKind::Info),
         }
     }
 

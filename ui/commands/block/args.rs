@@ -3,7 +3,8 @@
 use crate::cli::Global;
 use bench::{ClockSource, Init, Options, Pmu};
 use clap::{Args, ValueEnum};
-use engine::analysis::required as required_pmu;
+use engine::known::Known;
+use engine::topdown::required as required_pmu;
 use pmu::machine::Machine;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -193,8 +194,8 @@ fn init(text: &str) -> std::result::Result<(Init, u64), String> {
 
 impl BlockArgs {
     /// Preset, then method, then single settings; with this machine's PMU.
-    pub fn options(&self, global: &Global) -> Result<Options> {
-        let options = self.chosen();
+    pub fn options(&self, global: &Global, known: &Known) -> Result<Options> {
+        let options = Options { core: known.core.clone(), ..self.chosen() };
         let required = self.knobs.require_pmu || options.clock == ClockSource::Pmu;
         if options.clock == ClockSource::Pmu && !options.two_factors {
             return Err(Error::usage("--clock pmu needs both unroll factors")

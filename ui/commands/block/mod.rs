@@ -9,23 +9,22 @@ mod steps;
 
 pub use args::BlockArgs;
 
-use super::known::Known;
 use super::{print, to_json};
 use crate::cli::Global;
 use crate::failure;
 use crate::tui::{self, Source};
 use args::Format;
-use bench::explain::Explainer;
-use bench::{self, Options, Profiler, Report, Status, processors, rejected};
+use bench::{Options, Report, Status, processors};
+use engine::block::Measurer;
 use engine::render::block as render;
 use input::Asked;
 use isa::code::{Block, Location, Region};
-use isa::latency::Latencies;
 use std::process::ExitCode;
 use tma::{Error, Result};
 
 pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
-    let options = args.options(global)?;
+    let known = global.known()?;
+    let options = args.options(global, &known)?;
     check(&options)?;
     if let (Some(input), Some(output)) = (&args.batch, &args.output) {
         // Rows have no place for counts.
@@ -41,17 +40,17 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
     }
     let several = blocks.len() > 1;
     let mut reports = Vec::new();
-    let (mut profiler, mut explainer) = (None, None);
+    let mut measurer = None;
     let steps = steps::show(&options.watch);
     for Asked { region, options: own, notes } in blocks {
         // Repeated blocks and sampled ones have options of their own; all others share a sandbox.
         if args.repeat.is_some() || args.registers.is_some() {
-            (profiler, explainer) = (None, None);
+            measurer = None;
         }
-        let explainer = explainer.get_or_insert_with(|| explained(global, &own));
-        let profiler = profiler.get_or_insert_with(|| Profiler::new(own));
-        let report = measure(profiler, explainer.as_mut(), &args, region, several)?;
-        reports.push(Report { notes, ..report });
+        let measurer = measurer.get_or_insert_with(|| Measurer::new(own, &known));
+        let mut report = measure(measurer, &args, region, several)?;
+        report.notes.splice(0..0, notes);
+        reports.push(report);
     }
     drop(steps);
     print(&match args.format {
@@ -110,34 +109,18 @@ pub fn one(given: &str) -> Result<Block> {
     }
 }
 
-/// What explains blocks measured as `options` say; nothing where they ask for none of it.
-pub fn explained(global: &Global, options: &Options) -> Option<Explainer> {
-    let latencies = || {
-        let known = Known::find(global, &mut Vec::new()).ok();
-        known.map_or((Latencies::default(), None), |k| (k.latencies, k.uarch))
-    };
-    options.explain.then(latencies).map(|(l, uarch)| Explainer::new(options, l, uarch))
-}
-
 /// One of several that is no code is rejected; one by itself is an error.
 fn measure(
-    profiler: &mut Profiler,
-    explainer: Option<&mut Explainer>,
+    measurer: &mut Measurer,
     args: &BlockArgs,
     region: Region,
     several: bool,
 ) -> Result<Report> {
     let mut report = match Block::decode(&region.bytes) {
-        Ok(block) => {
-            let mut report = profiler.measure(&block)?;
-            if let Some(explainer) = explainer {
-                explainer.explain(profiler, &block, &mut report, args.what_if)?;
-            }
-            report
-        }
+        Ok(block) => measurer.measure(&block, args.what_if)?,
         Err(error) if several => {
             let hex: String = region.bytes.iter().map(|b| format!("{b:02x}")).collect();
-            rejected(&hex, error.to_string())
+            measurer.rejected(&hex, error.to_string())
         }
         Err(error) => return Err(error),
     };

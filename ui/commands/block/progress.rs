@@ -1,7 +1,6 @@
 //! How far a batch is, on standard error: a bar on a terminal, else a line every ten seconds.
 
 use bench::Status;
-use crossterm::terminal;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
@@ -73,8 +72,8 @@ impl Progress {
         let mut err = std::io::stderr().lock();
         // Progress that cannot be shown is no reason to stop.
         let _ = if self.terminal {
-            let width = terminal::size().ok().map(|(columns, _)| usize::from(columns));
-            let width = width.filter(|w| *w > 0).unwrap_or(80);
+            let width = crate::width::columns(&std::io::stderr());
+            let width = width.unwrap_or(80);
             write!(err, "\r{}\x1b[K", now.picture(width, self.ascii)).and_then(|()| err.flush())
         } else {
             writeln!(err, "{}", now.words())

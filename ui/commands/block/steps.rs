@@ -1,7 +1,6 @@
 //! What a single block's measurement is at, on standard error, where that is a terminal.
 
 use bench::Watch;
-use crossterm::terminal;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,8 +38,8 @@ fn draw(watch: &Watch, over: &AtomicBool) {
         if start.elapsed() < SILENT || over.load(Ordering::Relaxed) {
             continue;
         }
-        let width = terminal::size().ok().map(|(columns, _)| usize::from(columns));
-        let room = width.filter(|w| *w > 0).unwrap_or(80) - 1;
+        let width = crate::width::columns(&std::io::stderr());
+        let room = width.unwrap_or(80) - 1;
         let line = line(&watch.step(), start.elapsed().as_secs(), watch.passes());
         let line: String = line.chars().take(room).collect();
         let mut err = std::io::stderr().lock();

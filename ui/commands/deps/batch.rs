@@ -30,14 +30,14 @@ pub fn run(
     }
     let rows = rows::read(&input::file(path)?)?.rows;
     let mut out = BufWriter::new(File::create(output).map_err(failed)?);
-    let mut analyser = Analyser::new(processor.latencies.clone());
-    let uarch = processor.uarch.as_deref();
+    let mut analyser = Analyser::new(processor.known.latencies.clone());
+    let facts = processor.known.core.facts();
     let mut census = Census::default();
     writeln!(out, "{HEADER}").map_err(failed)?;
     for one in &rows {
         let code = match one.fault {
             Some(fault) => Err(Error::failed(fault)),
-            None => parse_hex(&one.text).and_then(|bytes| Code::of_bytes(&bytes, uarch)),
+            None => parse_hex(&one.text).and_then(|bytes| Code::of_bytes(&bytes, facts)),
         };
         let line = match code {
             Ok(code) => {

@@ -6,19 +6,17 @@ mod batch;
 pub use args::DepsArgs;
 
 use super::block::input;
-use super::known::Known;
 use super::seeds::{self, Place};
 use super::{print, to_json};
 use crate::cli::Global;
 use args::Format;
-use engine::analysis::given;
-use engine::documents::deps::Subject;
-use engine::documents::deps::document;
+use engine::documents::deps::{Subject, document};
+use engine::initial_values as given;
+use engine::known::Known;
 use engine::render::deps::{Drawing, dot, text};
 use isa::code::{Located, Location};
 use isa::deps::memory::{Given, Settings};
-use isa::deps::{Analyser, Code, window};
-use isa::latency::Latencies;
+use isa::deps::{Analyser, Code, Window};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,17 +34,17 @@ pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
     let several = regions.len() > 1;
     let mut documents = Vec::new();
     for pieces in regions {
-        let code = Code::of(&pieces, processor.uarch.as_deref())?;
+        let code = Code::of(&pieces, processor.known.core.facts())?;
         let (given, seeded) = seeds(&args, addresses(&pieces))?;
         let settings = settings(&args, &processor, given);
-        let mut analyser = Analyser::new(processor.latencies.clone());
+        let mut analyser = Analyser::new(processor.known.latencies.clone());
         let analysis = analyser.analyse(&code, &settings);
         let of_code = pieces.iter().flat_map(|p| p.notes.iter().cloned());
-        let notes = processor.notes.iter().cloned().chain(of_code).collect();
+        let notes = processor.known.notes.iter().cloned().chain(of_code).collect();
         let names: Vec<String> = pieces.into_iter().filter_map(|p| p.name).collect();
         let subject = Subject {
             name: (!names.is_empty()).then(|| names.join("; ")),
-            uarch: processor.uarch.clone(),
+            uarch: processor.known.core.uarch().map(str::to_owned),
             window: settings.window,
             window_source: processor.window_source.clone(),
             seeded,
@@ -66,24 +64,23 @@ pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
 
 /// What is known of the processor that is meant.
 struct Processor {
-    uarch: Option<String>,
+    known: Known,
     window: u32,
     window_source: String,
-    latencies: Latencies,
-    notes: Vec<String>,
 }
 
 impl Processor {
     /// That of `--uarch`, else this machine's.
     fn find(global: &Global, rob: Option<u32>) -> Result<Self> {
-        let mut notes = Vec::new();
-        let Known { uarch, latencies } = Known::find(global, &mut notes)?;
-        let known = window(uarch.as_deref());
+        let known = global.known()?;
         let (window, window_source) = match rob {
             Some(entries) => (entries, "as asked for".to_owned()),
-            None => (known.entries, known.source.to_owned()),
+            None => {
+                let Window { entries, source } = Window::of(&known.core);
+                (entries, source)
+            }
         };
-        Ok(Self { uarch, window, window_source, latencies, notes })
+        Ok(Self { known, window, window_source })
     }
 }
 

@@ -4,7 +4,7 @@ use super::code::CodeArgs;
 use crate::cli::Global;
 use crate::commands::measure::{MeasureArgs, usage};
 use clap::{Args, ValueEnum};
-use engine::analysis::LiveAsk;
+use engine::topdown::LiveAsk;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;

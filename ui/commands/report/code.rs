@@ -1,8 +1,9 @@
 //! The options about code: functions, blocks, callers.
 
+use crate::cli::Global;
 use crate::commands::measure::usage;
 use clap::Args;
-use engine::analysis::code::CodeAsk;
+use engine::hot::code::CodeAsk;
 use profile::hot::Filter;
 use profile::symbols::Search;
 use std::path::PathBuf;
@@ -58,7 +59,7 @@ impl CodeArgs {
     }
 
     /// What they ask of the engine; `None` with `--no-code`.
-    pub fn ask(&self) -> Result<Option<CodeAsk>> {
+    pub fn ask(&self, global: &Global) -> Result<Option<CodeAsk>> {
         if self.no_code {
             return Ok(None);
         }
@@ -77,7 +78,7 @@ impl CodeArgs {
             callers: self.callers.clone(),
             filter,
             search: Search { roots: self.symfs.clone(), ..Search::default() },
-            measure: self.measure,
+            measure: self.measure.then(|| global.known()).transpose()?,
             count: None,
             folded: self.folded.clone(),
         }))

@@ -8,9 +8,10 @@ pub use args::ReportArgs;
 
 use crate::cli::Global;
 use crate::commands::measure::{status, tell_blocked};
-use engine::analysis::entries::target as count_target;
-use engine::analysis::sampled::{of_files, of_live};
-use engine::analysis::{ImportAsk, SampleAsk, Update};
+use engine::hot::entries::target as count_target;
+use engine::hot::sampled::{of_files, of_live};
+use engine::record::SampleAsk;
+use engine::topdown::{ImportAsk, Update};
 use output::Output;
 use pmu::machine::Machine;
 use std::io::IsTerminal as _;
@@ -20,9 +21,8 @@ use tma::Result;
 pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     args.check()?;
     let library = global.library()?;
-    let machine = Machine::detect();
     let mut output = Output::open(&args, global)?;
-    let mut code = args.code.ask()?;
+    let mut code = args.code.ask(global)?;
     let progress = &mut |done, all| tell_progress(done, all);
     let files = args.files();
     if !files.is_empty() {
@@ -30,7 +30,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
             files,
             ask: args.measure.ask(),
             uarch: global.uarch.clone(),
-            machine: Some(&machine),
+            here: Some(Machine::detect),
             intervals: args.interval.is_some(),
         };
         for report in of_files(&library, &ask, code.as_ref(), progress)? {
@@ -57,6 +57,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
             failed = Some(crate::failure::report(&error));
         }
     };
+    let machine = Machine::detect();
     let outcome = of_live(&machine, &library, &ask, wanted, &mut told, progress)?;
     if !args.stacks_only() {
         tell_blocked(&outcome);

@@ -50,7 +50,7 @@ impl Output {
                 )?,
             ),
         };
-        let columns = terminal_size().filter(|_| terminal);
+        let columns = crate::width::columns(&std::io::stdout()).filter(|_| terminal);
         let style = Style {
             color: terminal && may_color(),
             ascii: global.ascii,
@@ -136,8 +136,4 @@ fn not_a_file(e: std::io::Error) -> std::io::Result<()> {
 fn may_color() -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
     set("NO_COLOR").is_none() && set("TERM").is_some_and(|t| t != "dumb")
-}
-
-fn terminal_size() -> Option<usize> {
-    crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns))
 }

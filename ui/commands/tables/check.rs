@@ -47,7 +47,8 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<ExitCode> {
 
 /// The reports on all tables, in order; the work is shared between the CPUs.
 fn reports(library: &Library, names: &[String]) -> Vec<Result<Report>> {
-    let one = |name: &String| library.text(name).map(|(text, _)| report(name, &text));
+    let one =
+        |name: &String| library.text(name).map(|(text, _)| report(name, &text, library.texts()));
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let share = names.len().div_ceil(threads).max(1);
     thread::scope(|scope| {

@@ -6,9 +6,8 @@ use clap::Args;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use tma::Result;
-use tma::tables::{
-    Event, EventSpec, ExtraRegister, Node, NodeKind, PmuKind, Ring, Table, select, texts,
-};
+use tma::tables::texts::Texts;
+use tma::tables::{Event, EventSpec, ExtraRegister, Node, NodeKind, PmuKind, Ring, Table, select};
 
 #[derive(Args)]
 pub struct ShowArgs {
@@ -25,14 +24,15 @@ pub struct ShowArgs {
 
 /// The tree, or one block a node.
 pub fn run(global: &Global, args: &ShowArgs) -> Result<ExitCode> {
-    let table = global.library()?.load(&args.name)?;
+    let library = global.library()?;
+    let table = library.load(&args.name)?;
     let mut out = String::new();
     if args.nodes.is_empty() {
         head(&mut out, &table);
         tree(&mut out, &table, args.all);
     } else {
         for n in select(&table, &args.nodes.join(","))? {
-            explain(&mut out, &table, &table.nodes[usize::from(n)]);
+            explain(&mut out, library.texts(), &table, &table.nodes[usize::from(n)]);
         }
     }
     print(&out)?;
@@ -103,7 +103,7 @@ fn line(out: &mut String, node: &Node, depth: usize) {
     }
 }
 
-fn explain(out: &mut String, table: &Table, node: &Node) {
+fn explain(out: &mut String, texts: Texts, table: &Table, node: &Node) {
     let _ = writeln!(out, "{}  ({})", node.id, node.label);
     let mut field = |key: &str, text: &str| {
         let _ = writeln!(out, "  {key:<10} {text}");
@@ -113,8 +113,8 @@ fn explain(out: &mut String, table: &Table, node: &Node) {
         let under = parent.map(|p| format!(" under {p}")).unwrap_or_default();
         field("level", &format!("{}{under}", node.level));
     }
-    if let Some(text) = texts::node(table, &node.id) {
-        field("meaning", &text.meaning);
+    if let Some(text) = texts.node(table, &node.id) {
+        field("meaning", text.meaning);
         text.causes.iter().for_each(|t| field("causes", t));
         text.next.iter().for_each(|t| field("next", t));
     }

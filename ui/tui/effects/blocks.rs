@@ -1,12 +1,11 @@
 //! Blocks, measured one after the other in a sandbox that is kept; in a thread of its own.
 
 use super::{Queue, caught, told};
-use crate::commands::known::Known;
 use crate::tui::action::Action;
-use bench::explain::Explainer;
-use bench::{Options, Pmu, Profiler, Report, Watch};
+use bench::{Options, Pmu, Report, Watch};
+use engine::block::Measurer;
+use engine::known::Known;
 use isa::code::Block;
-use isa::latency::Latencies;
 use pmu::machine::Machine;
 use std::sync::mpsc::Receiver;
 use tma::tables::Library;
@@ -27,20 +26,23 @@ pub fn serve(
 ) {
     std::thread::spawn(move || {
         // A profiler belongs to its thread, and starts when the first block comes.
-        let mut tools: Option<Tools> = None;
+        let mut kept: Option<Measurer> = None;
         while let Ok(job) = jobs.recv() {
             if job.watch.is_cancelled() {
                 continue;
             }
             let result = caught(|| {
-                let tools = tools.get_or_insert_with(|| Tools::new(options.clone(), &tables));
-                tools.measure(&job)
+                let measurer = match &mut kept {
+                    Some(measurer) => measurer,
+                    none => none.insert(measurer(options.clone(), &tables).map_err(|e| told(&e))?),
+                };
+                measure(measurer, &job)
             });
             let result = match result {
                 Ok(result) => result,
                 Err(why) => {
                     // Who knows what state it is in.
-                    tools = None;
+                    kept = None;
                     Err(why)
                 }
             };
@@ -51,47 +53,29 @@ pub fn serve(
     });
 }
 
-/// What blocks are measured and explained with.
-struct Tools {
-    profiler: Profiler,
-    /// None where no explanation is asked for.
-    explainer: Option<Explainer>,
+/// Measures and explains a block.
+fn measure(measurer: &mut Measurer, job: &Job) -> Result<Box<Report>, String> {
+    let block = Block::decode(&job.bytes).map_err(|e| told(&e))?;
+    measurer.watched(job.watch.clone());
+    measurer.measure(&block, false).map(Box::new).map_err(|e| told(&e))
 }
 
-impl Tools {
-    fn new(options: Option<Options>, (library, uarch): &(Library, Option<String>)) -> Self {
-        let options = options.unwrap_or_else(|| usual(library, uarch.as_deref()));
-        let known = || {
-            let known = Known::of(library, uarch.as_deref(), &mut Vec::new()).ok();
-            known.map_or((Latencies::default(), None), |k| (k.latencies, k.uarch))
+/// With this machine's PMU unless `options` say otherwise.
+fn measurer(
+    options: Option<Options>,
+    (library, uarch): &(Library, Option<String>),
+) -> tma::Result<Measurer> {
+    let machine = Machine::detect();
+    let uarch = uarch.as_deref();
+    let cache = crate::commands::cache_folder();
+    let known = Known::new(&machine, library, uarch, cache.as_deref())?;
+    let options = options.unwrap_or_else(|| {
+        let pmu = match Pmu::find(&machine, library, uarch, None) {
+            Ok(Ok(pmu)) => pmu,
+            Ok(Err(finding)) => Pmu::Absent(finding.cause.unwrap_or(finding.what)),
+            Err(error) => Pmu::Absent(error.to_string()),
         };
-        let explainer = options
-            .explain
-            .then(known)
-            .map(|(latencies, uarch)| Explainer::new(&options, latencies, uarch));
-        Self { profiler: Profiler::new(options), explainer }
-    }
-
-    /// Measures a block, and why it takes so long.
-    fn measure(&mut self, job: &Job) -> Result<Box<Report>, String> {
-        let block = Block::decode(&job.bytes).map_err(|e| told(&e))?;
-        self.profiler.watched(job.watch.clone());
-        let mut report = self.profiler.measure(&block).map_err(|e| told(&e))?;
-        if let Some(explainer) = &mut self.explainer {
-            explainer.watched(job.watch.clone());
-            let explained = explainer.explain(&mut self.profiler, &block, &mut report, false);
-            explained.map_err(|e| told(&e))?;
-        }
-        Ok(Box::new(report))
-    }
-}
-
-fn usual(library: &Library, uarch: Option<&str>) -> Options {
-    let options = Options::default();
-    let pmu = match Pmu::find(&Machine::detect(), library, uarch, options.cpu) {
-        Ok(Ok(pmu)) => pmu,
-        Ok(Err(finding)) => Pmu::Absent(finding.cause.unwrap_or(finding.what)),
-        Err(error) => Pmu::Absent(error.to_string()),
-    };
-    Options { pmu, ..options }
+        Options { pmu, ..Options::default() }
+    });
+    Ok(Measurer::new(options, &known))
 }

@@ -4,7 +4,7 @@ use crate::tui::state::{Explanation, Explanations};
 use engine::documents::Report;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tma::tables::{Library, texts};
+use tma::tables::Library;
 
 /// The explanations of all nodes of the tables that the report uses.
 pub fn explain(library: &Library, report: &Report) -> Explanations {
@@ -13,11 +13,11 @@ pub fn explain(library: &Library, report: &Report) -> Explanations {
         // A report of a table that is not here any more has fewer words.
         let Ok(table) = library.load(name) else { continue };
         for (_, node) in table.tree() {
-            let text = texts::node(&table, &node.id).unwrap_or_default();
+            let text = library.texts().node(&table, &node.id);
             let explanation = Explanation {
-                meaning: Some(text.meaning).filter(|m| !m.is_empty()),
-                causes: text.causes,
-                next: text.next,
+                meaning: text.map(|t| t.meaning.to_owned()).filter(|m| !m.is_empty()),
+                causes: text.and_then(|t| t.causes).map(str::to_owned),
+                next: text.and_then(|t| t.next).map(str::to_owned),
                 formula: node.spec.formula.clone(),
                 over: node.spec.over.clone(),
             };

@@ -5,9 +5,9 @@ use super::{Queue, Samples, Wanted, caught, told};
 use crate::tui::action::Action;
 use crate::tui::events::Message;
 use crate::tui::state::{Texts, WITH_LINES, Which};
-use engine::analysis::recording::{self, FileKind};
-use engine::analysis::{ImportAsk, imported};
 use engine::documents::{Report, Source};
+use engine::hot::recording::{self, FileKind};
+use engine::topdown::{ImportAsk, imported};
 use pmu::machine::Machine;
 use profile::hot::{Annotated, Filter, Profile, threads};
 use profile::recording::Recording;
@@ -155,11 +155,10 @@ fn counts(
     (library, uarch): (Library, Option<String>),
     queue: &Queue,
 ) -> tma::Result<()> {
-    let machine = Machine::detect();
     let ask = |intervals| ImportAsk {
         files: vec![path.to_owned()],
         uarch: uarch.clone(),
-        machine: Some(&machine),
+        here: Some(Machine::detect),
         intervals,
         ..ImportAsk::default()
     };

@@ -245,7 +245,7 @@ pub fn block_report() -> bench::Report {
         copies,
         reason: None,
     };
-    let mut report = bench::rejected("f20f5906", String::new());
+    let mut report = bench::rejected("f20f5906", String::new(), &tma::Core::default());
     report.status = Status::Ok;
     report.reason = None;
     report.block.instructions = vec![Line {

@@ -18,7 +18,7 @@ pub use tsc::{CHAINS, Calibration, Places, TscClock, step};
 use super::measure::{Form, Pass};
 use super::timed::Timed;
 use crate::Options;
-use crate::runner::Engine;
+use crate::runner::Runner;
 use tma::Result;
 
 /// Measures core cycles of a form.
@@ -32,7 +32,7 @@ pub trait Clock {
     fn pass(
         &mut self,
         form: &Form,
-        engine: &mut Engine,
+        runner: &mut Runner,
         options: &Options,
         rounds: usize,
         timed: &mut Timed,
@@ -47,11 +47,11 @@ impl Clock for TscClock {
     fn pass(
         &mut self,
         form: &Form,
-        engine: &mut Engine,
+        runner: &mut Runner,
         options: &Options,
         rounds: usize,
         timed: &mut Timed,
     ) -> Result<Pass> {
-        form.pass(engine, options, rounds, timed)
+        form.pass(runner, options, rounds, timed)
     }
 }

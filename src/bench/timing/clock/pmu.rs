@@ -8,7 +8,7 @@
 use super::Clock;
 use crate::Options;
 use crate::counting::{Counting, FormRuns, Runs, Sample, Stop, calm, sample};
-use crate::runner::Engine;
+use crate::runner::Runner;
 use crate::timing::measure::{Form, Pass};
 use crate::timing::timed::{Batch, Timed};
 use pmu::machine::Encoding;
@@ -94,20 +94,20 @@ impl Clock for PmuClock {
     fn pass(
         &mut self,
         form: &Form,
-        engine: &mut Engine,
+        runner: &mut Runner,
         options: &Options,
         rounds: usize,
         timed: &mut Timed,
     ) -> Result<Pass> {
         let wanted = (rounds / ROUNDS).clamp(SAMPLES.0, SAMPLES.1);
-        let process = engine.worker()?.process();
+        let process = runner.worker()?.process();
         if let Err(refused) = self.counting.open(process, &[self.cycles]) {
             timed.is_void(Stop::Refused(refused).to_string());
             return Ok(Pass::Done);
         }
         (timed.between, timed.near) = (form.between_whole_runs(), options.near);
         let mut batches = Vec::new();
-        let mut runs = match FormRuns::new(engine, form, options.sentinel)? {
+        let mut runs = match FormRuns::new(runner, form, options.sentinel)? {
             Ok(runs) => runs,
             Err(ended) => return Ok(Pass::Failed(form.explained(&ended, options))),
         };

@@ -78,8 +78,10 @@ mod tests {
         let cycles = 1.0 / 3.0;
         let throughput =
             Throughput { cycles, low: 0.1 + 0.2, high: 0.5, modes: Vec::new(), clock: "tsc" };
-        let report =
-            Report { throughput: Some(throughput), ..bench::rejected("90", "a, \"b\"".into()) };
+        let report = Report {
+            throughput: Some(throughput),
+            ..bench::rejected("90", "a, \"b\"".into(), &tma::Core::default())
+        };
         let row = row(&report);
         assert!(row.starts_with("90,rejected,\"a, \"\"b\"\"\","), "{row}");
         let numbers: Vec<f64> = row.split(',').filter_map(|f| f.parse().ok()).collect();

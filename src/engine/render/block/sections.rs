@@ -1,8 +1,7 @@
 //! The sections of a report behind its disassembly.
 
 use super::layout::{labelled, paragraph};
-use bench::Values;
-use bench::{Bound, FormResult, Holds, Node, Report, Status, Throughput};
+use bench::{Bound, FormResult, Holds, Node, Report, Status, Throughput, Values};
 
 /// Relative difference of the forms that is worth a remark.
 const DIFFERS: f64 = 0.05;

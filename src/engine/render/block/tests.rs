@@ -1,12 +1,10 @@
 //! Reports made by hand, and what a reader of them needs to see.
 
 use super::*;
-use bench::Values;
 use bench::{
-    Bound, Code, FormResult, Forms, Hierarchy, Line, Miss, Mode, SCHEMA, Samples, Throughput,
-    WhatIf, Where,
+    Bound, Code, FormResult, Forms, Hierarchy, Holds, Invariant, Line, Miss, Mode, SCHEMA, Samples,
+    Throughput, Values, WhatIf, Where,
 };
-use bench::{Holds, Invariant};
 
 fn line(offset: &str, bytes: &str, text: &str) -> Line {
     Line { offset: offset.into(), bytes: bytes.into(), text: text.into() }

@@ -1,8 +1,7 @@
 //! Kernels for people.
 
 use super::csv::name;
-use bench::microbench::Listed;
-use bench::microbench::{Cycles, Latencies, Report};
+use bench::microbench::{Cycles, Latencies, Listed, Report};
 use bench::{Holds, Status};
 use std::fmt::Write as _;
 

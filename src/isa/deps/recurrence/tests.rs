@@ -9,9 +9,11 @@ use crate::latency::Latencies;
 /// The slowest recurrence's least and most cycles.
 fn bound(text: &str) -> (f64, f64) {
     let bytes = assemble(text, Syntax::Intel).unwrap();
-    let code = Code::of_bytes(&bytes, Some("emr")).unwrap();
+    let code = Code::of_bytes(&bytes, crate::test_core(Some("emr")).facts()).unwrap();
     let settings = Settings { window: 512, runs: 3, given: Vec::new() };
-    let found = Analyser::new(Latencies::of(Some("emr"))).analyse(&code, &settings).recurrences;
+    let found = Analyser::new(Latencies::new(&crate::test_core(Some("emr"))).unwrap())
+        .analyse(&code, &settings)
+        .recurrences;
     found.first().map_or((0.0, 0.0), |r| (r.low, r.high))
 }
 
@@ -61,9 +63,9 @@ fn a_locked_instruction_waits_until_stores_are_in_the_cache() {
 #[test]
 fn other_processors_know_neither() {
     let bytes = assemble("add rax,1; shl rax,3", Syntax::Intel).unwrap();
-    let code = Code::of_bytes(&bytes, Some("zen3")).unwrap();
+    let code = Code::of_bytes(&bytes, crate::test_core(Some("zen3")).facts()).unwrap();
     let settings = Settings { window: 256, runs: 3, given: Vec::new() };
-    let latencies = Latencies::of(Some("zen3"));
+    let latencies = Latencies::new(&crate::test_core(Some("zen3"))).unwrap();
     // Both take a cycle on Zen 3 (uops.info).
     assert_eq!(Analyser::new(latencies).analyse(&code, &settings).recurrences[0].cycles, 2.0);
 }

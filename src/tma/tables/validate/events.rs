@@ -1,7 +1,7 @@
 //! Events: encodings, duplicates, users.
 
-use super::Found;
-use super::Severity::{Error, Note};
+use super::found::Found;
+use super::found::Severity::{Error, Note};
 use super::nodes::Formulas;
 use crate::tables::schema::{EventSpec, TableFile};
 use crate::tables::{PmuKind, Ring};

@@ -1,11 +1,13 @@
 //! Nodes: names, formulas, parents, cycles, units, texts.
 
-use super::Severity::{Error, Warning};
-use super::{DOMAINS, Found, UNITS};
+use super::found::Found;
+use super::found::Severity::{Error, Warning};
+use super::vocabulary::{DOMAINS, UNITS};
 use crate::error::nearest;
 use crate::formula::{Expr, parse};
 use crate::tables::schema::{NodeSpec, TableFile};
-use crate::tables::{Const, NodeKind, texts};
+use crate::tables::texts::{Texts, variant};
+use crate::tables::{Const, NodeKind};
 use std::collections::{HashMap, HashSet};
 
 /// A node with its formulas, as far as they parse.
@@ -17,14 +19,14 @@ pub(super) struct Formulas<'f> {
 }
 
 /// Checks all nodes; returns what parsed.
-pub(super) fn check<'f>(file: &'f TableFile, found: &mut Found) -> Vec<Formulas<'f>> {
+pub(super) fn check<'f>(file: &'f TableFile, texts: Texts, found: &mut Found) -> Vec<Formulas<'f>> {
     let parsed: Vec<Formulas> = all(file).map(|(kind, node)| formulas(kind, node, found)).collect();
     let names = names(file, found);
     for node in &parsed {
         references(node, file, &names, found);
         parent(node, file, found);
         vocabulary(node, found);
-        text(node, file, found);
+        text(node, file, texts, found);
     }
     cycles(&parsed, found);
     parsed
@@ -155,9 +157,9 @@ fn vocabulary(node: &Formulas, found: &mut Found) {
     }
 }
 
-fn text(node: &Formulas, file: &TableFile, found: &mut Found) {
-    let variant = texts::variant(file.texts.as_deref(), file.core);
-    if !texts::exists(node.kind, &node.node.id, &file.name, variant) {
+fn text(node: &Formulas, file: &TableFile, texts: Texts, found: &mut Found) {
+    let variant = variant(file.texts.as_deref(), file.core);
+    if texts.lookup(node.kind, &node.node.id, &file.name, variant).is_none() {
         found.node(Warning, &node.node.id, "no text in events/nodes.toml".into());
     }
 }

@@ -4,8 +4,8 @@
 //! bounds on nodes. If no alternative can be met the threshold is unreachable. What is not a
 //! comparison of a node with a number counts as possible.
 
-use super::Found;
-use super::Severity::{Error, Note};
+use super::found::Found;
+use super::found::Severity::{Error, Note};
 use super::nodes::Formulas;
 use crate::formula::{BinOp, Expr};
 use crate::tables::NodeKind;

@@ -1,0 +1,156 @@
+//! What is known of each core beyond what the vendors' event files say: the `[facts]` of a table.
+
+use tma::tables::facts::{
+    DataTlb, Facts, FalseDependence, FalseDependences, FusedWith, NopFusion, OpCache, Renamed,
+    RenamedMoves, StoreAliasing, SustainedWidth, ZeroIdiom, ZeroIdioms,
+};
+
+/// Intel's optimization reference manual.
+pub const INTEL: &str = "Intel 64 and IA-32 Architectures Optimization Reference Manual";
+/// AMD's guide for each family.
+pub const AMD: &str = "AMD Software Optimization Guide for the family";
+/// Where vendors say nothing.
+pub const CHIPS_AND_CHEESE: &str = "Chips and Cheese, measured";
+const UOPS: &str = "uops.info";
+const EMERALD_RAPIDS: &str = "measured on Emerald Rapids (tests/figures/corrections.py)";
+const FOG: &str = "Agner Fog, The microarchitecture of Intel, AMD and VIA CPUs";
+const ZEN_IDIOMS: &str = "AMD Software Optimization Guide for family 19h; Agner Fog";
+const ON_ZEN3: &str = "measured on a Zen 3";
+const ON_ZEN4: &str = "measured natively on a Zen 4";
+
+fn idioms(also: &[ZeroIdiom], source: &str) -> Option<ZeroIdioms> {
+    Some(ZeroIdioms { also: also.to_vec(), source: source.into() })
+}
+
+fn renamed(kinds: &[Renamed], source: &str) -> Option<RenamedMoves> {
+    Some(RenamedMoves { kinds: kinds.to_vec(), source: source.into() })
+}
+
+fn waits(on: &[FalseDependence], source: &str) -> Option<FalseDependences> {
+    Some(FalseDependences { on: on.to_vec(), source: source.into() })
+}
+
+fn op_cache(ops: u32, per_32_bytes: Option<u32>, source: &str) -> Option<OpCache> {
+    Some(OpCache { ops, per_32_bytes, source: source.into() })
+}
+
+fn data_tlb(loads: u32, stores: Option<u32>, source: &str) -> Option<DataTlb> {
+    Some(DataTlb { loads, stores, source: source.into() })
+}
+
+/// Haswell and Broadwell.
+pub fn haswell() -> Facts {
+    use {FalseDependence as F, Renamed as R};
+    Facts {
+        // Three lines of six for each 32 bytes.
+        op_cache: op_cache(1536, Some(18), INTEL),
+        data_tlb: data_tlb(64, None, INTEL),
+        zero_idioms: idioms(&[ZeroIdiom::SaturatingSubtract], UOPS),
+        renamed: renamed(&[R::Mov, R::Movzx, R::VectorMov], UOPS),
+        false_dependences: waits(&[F::Popcnt, F::Lzcnt, F::ShiftFlags], UOPS),
+        ..Facts::default()
+    }
+}
+
+/// Skylake to Cascade Lake.
+pub fn skylake() -> Facts {
+    use FalseDependence as F;
+    Facts { false_dependences: waits(&[F::Popcnt, F::ShiftFlags], UOPS), ..haswell() }
+}
+
+/// Sunny Cove, Cypress Cove, Willow Cove: moves of general-purpose registers are executed (switched
+/// off by microcode).
+pub fn sunny_cove() -> Facts {
+    Facts {
+        op_cache: op_cache(2304, None, INTEL),
+        data_tlb: data_tlb(64, Some(16), INTEL),
+        renamed: renamed(&[Renamed::VectorMov], UOPS),
+        false_dependences: waits(&[FalseDependence::ShiftFlags], UOPS),
+        ..haswell()
+    }
+}
+
+/// Golden Cove, Raptor Cove, Redwood Cove.
+pub fn golden_cove() -> Facts {
+    use Renamed as R;
+    Facts {
+        latencies: Some("golden_cove".into()),
+        op_cache: op_cache(4096, None, INTEL),
+        data_tlb: data_tlb(96, Some(16), INTEL),
+        zero_idioms: idioms(&[ZeroIdiom::SaturatingSubtract, ZeroIdiom::MaskXor], EMERALD_RAPIDS),
+        renamed: renamed(&[R::Mov, R::Movzx, R::VectorMov, R::AddConstant], EMERALD_RAPIDS),
+        false_dependences: waits(&[FalseDependence::ShiftFlags], EMERALD_RAPIDS),
+        sustained_width: Some(SustainedWidth {
+            with_two_loads: 6,
+            source: "measured on Emerald Rapids".into(),
+        }),
+        ..Facts::default()
+    }
+}
+
+/// Lion Cove and Cougar Cove.
+pub fn lion_cove() -> Facts {
+    use Renamed as R;
+    Facts {
+        zero_idioms: idioms(&[ZeroIdiom::SaturatingSubtract], UOPS),
+        renamed: renamed(&[R::Mov, R::Movzx, R::VectorMov], UOPS),
+        false_dependences: waits(&[FalseDependence::ShiftFlags], UOPS),
+        ..Facts::default()
+    }
+}
+
+/// Intel's small cores.
+pub fn atom() -> Facts {
+    Facts { false_dependences: waits(&[FalseDependence::ShiftFlags], FOG), ..Facts::default() }
+}
+
+/// What all Zen cores share.
+fn zen() -> Facts {
+    use ZeroIdiom as Z;
+    Facts {
+        data_tlb: data_tlb(64, None, AMD),
+        zero_idioms: idioms(&[Z::Sbb, Z::Cmp, Z::SaturatingSubtract, Z::AndNot], ZEN_IDIOMS),
+        renamed: renamed(&[Renamed::Mov, Renamed::VectorMov], FOG),
+        false_dependences: waits(&[], ON_ZEN3),
+        ..Facts::default()
+    }
+}
+
+/// Zen and Zen+.
+pub fn zen1() -> Facts {
+    Facts { op_cache: op_cache(2048, None, AMD), ..zen() }
+}
+
+/// Zen 2.
+pub fn zen2() -> Facts {
+    Facts { op_cache: op_cache(4096, None, AMD), ..zen() }
+}
+
+/// Zen 3.
+pub fn zen3() -> Facts {
+    Facts {
+        latencies: Some("zen3".into()),
+        op_cache: op_cache(4096, None, AMD),
+        false_dependences: waits(&[], ON_ZEN3),
+        ..zen()
+    }
+}
+
+/// Zen 4.
+pub fn zen4() -> Facts {
+    Facts {
+        op_cache: op_cache(6912, None, AMD),
+        data_tlb: data_tlb(72, None, AMD),
+        nop_fusion: Some(NopFusion { with: FusedWith::Previous, source: ON_ZEN4.into() }),
+        store_aliasing: Some(StoreAliasing {
+            distances: vec![0x400, 0x800, 0x1000],
+            source: ON_ZEN4.into(),
+        }),
+        ..zen()
+    }
+}
+
+/// Zen 5.
+pub fn zen5() -> Facts {
+    Facts { op_cache: op_cache(6144, None, AMD), data_tlb: data_tlb(96, None, AMD), ..zen() }
+}

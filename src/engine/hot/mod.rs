@@ -1,0 +1,13 @@
+//! Where the time goes: samples → hot functions and blocks of a report.
+//!
+//! | file | concern |
+//! |---|---|
+//! | [`sampled`] | reports with hot code: of a recording, or of a live measurement |
+//! | [`recording`] | a recording with samples, from whatever file it is in |
+//! | [`code`] | its hot functions and blocks, into a report |
+//! | [`entries`] | how often hot blocks are entered |
+
+pub mod code;
+pub mod entries;
+pub mod recording;
+pub mod sampled;

@@ -1,0 +1,153 @@
+//! Reports that say where the time goes: of a recording, or of a live measurement with samples.
+
+use super::code::{self, CodeAsk};
+use super::recording;
+use crate::documents::{Finding, FindingKind, Report, Source};
+use crate::record::SampleAsk;
+use crate::record::record;
+use crate::topdown::live::{LiveAsk, Outcome, Update, live};
+use crate::topdown::{ImportAsk, imported};
+use pmu::machine::Machine;
+use profile::recording::Recording;
+use profile::session;
+use std::path::{Path, PathBuf};
+use tma::error::{Error, Result};
+use tma::tables::Library;
+
+/// Tells how many blocks of how many were measured.
+pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
+
+/// The reports of files: counts, a session, or samples of perf. Code is in the last of them.
+///
+/// # Errors
+/// As [`imported`]; samples that cannot be read.
+pub fn of_files(
+    library: &Library,
+    ask: &ImportAsk,
+    code: Option<&CodeAsk>,
+    progress: Progress<'_>,
+) -> Result<Vec<Report>> {
+    let [path] = ask.files.as_slice() else { return imported(library, ask) };
+    let kind = recording::kind(path)?;
+    let mut reports = match kind {
+        recording::FileKind::PerfData => Vec::new(),
+        _ => imported(library, ask)?,
+    };
+    let wanted = code.filter(|_| kind != recording::FileKind::Other);
+    let Some(recording) =
+        wanted.map(|ask| recording::open_with(path, ask.filter.chains)).transpose()?.flatten()
+    else {
+        if reports.is_empty() {
+            return Err(Error::usage(format!("{} has samples alone", path.display()))
+                .hint("leave out --no-code"));
+        }
+        return Ok(reports);
+    };
+    if reports.is_empty() {
+        reports.push(frame(path, &recording));
+    }
+    if let (Some(code), Some(last)) = (code, reports.last_mut()) {
+        enter(last, &recording, code, progress)?;
+    }
+    // Taking hundreds of thousands of samples apart one by one would take as long as decoding them;
+    // there is one recording in a process, and it ends with it.
+    std::mem::forget(recording);
+    Ok(reports)
+}
+
+/// A report on samples of perf: there are no counts.
+fn frame(path: &Path, recording: &Recording) -> Report {
+    let mut report = Report::new(Source::Imported);
+    report.subject = vec![path.display().to_string()];
+    report.subject.extend(recording.processor.clone());
+    report.command.clone_from(&recording.command);
+    report.findings.push(Finding {
+        kind: FindingKind::NotMeasured,
+        node: None,
+        text: "The top-down tree was not measured: perf.data holds samples, no counts of slots."
+            .to_owned(),
+        meaning: None,
+        causes: None,
+        next: Some("`tdtool record` keeps counts and samples of the same run.".to_owned()),
+        place: crate::documents::report::Place::default(),
+    });
+    report
+}
+
+fn enter(
+    report: &mut Report,
+    recording: &Recording,
+    ask: &CodeAsk,
+    progress: Progress<'_>,
+) -> Result<Option<i32>> {
+    let mut profile = code::profile(recording, ask)?;
+    // What the counts of the same file have told already.
+    profile.keep_notes(|note| !report.notes.iter().any(|told| told.ends_with(note)));
+    code::enter(report, &mut profile, ask, progress)
+}
+
+/// A live measurement; with `code` and `sample` it is sampled, too, and its report says where the
+/// time goes. The samples lie in a temporary file meanwhile.
+///
+/// # Errors
+/// As [`live`]; the temporary file cannot be written.
+pub fn of_live(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+    wanted: Option<(&CodeAsk, &SampleAsk)>,
+    update: &mut dyn FnMut(Update),
+    progress: Progress<'_>,
+) -> Result<Outcome> {
+    // What runs several times has no one run that samples could be of.
+    let once = ask.repeats <= 1 && ask.multiplex && !ask.drilldown;
+    let Some((code, sample)) = wanted.filter(|_| once) else {
+        let mut outcome = live(machine, library, ask, update)?;
+        if wanted.is_some() {
+            let why = "several runs of the command are no one run to sample";
+            outcome.report.notes.push(format!("where the time goes is not said: {why}"));
+        }
+        return Ok(outcome);
+    };
+    let folder = Temporary::new()?;
+    let path = folder.0.join("session");
+    let recorded = record(machine, library, ask, Some(sample), &path, update)?;
+    let mut outcome = recorded.outcome;
+    let notes = |report: &mut Report, notes: Vec<String>| report.notes.extend(notes);
+    if recorded.sampled.is_none() || !session::has_samples(&path)? {
+        notes(&mut outcome.report, recorded.notes);
+        if recorded.sampled.is_some() {
+            outcome.report.notes.push(session::NO_SAMPLES.to_owned());
+        }
+        return Ok(outcome);
+    }
+    let recording = session::load_recording(&path)?;
+    let mut code = code.clone();
+    // Whoever ended the measurement waits for its report, not for further runs.
+    if outcome.interrupted.is_some() && code.count.take().is_some() {
+        outcome.report.notes.push("entries were not counted: interrupted".to_owned());
+    }
+    let interrupted = enter(&mut outcome.report, &recording, &code, progress)?;
+    outcome.interrupted = outcome.interrupted.or(interrupted);
+    Ok(outcome)
+}
+
+/// A folder that is gone when it is dropped.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> Result<Self> {
+        let template = std::env::temp_dir().join("tdtool-XXXXXX");
+        nix::unistd::mkdtemp(&template).map(Self).map_err(|e| {
+            Error::failed(format!("cannot make a folder in {}", std::env::temp_dir().display()))
+                .because(e)
+                .hint("set TMPDIR to a folder with room, or leave out the code with --no-code")
+        })
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

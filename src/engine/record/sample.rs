@@ -1,0 +1,350 @@
+//! What to sample: the event that locates a node, else cycles, else the CPU clock; and why.
+
+use super::names::{
+    CPU_CLOCK, HARDWARE, HARDWARE_EVENTS, Modifiers, PRECISE, RAW, SOFTWARE_EVENTS, raw,
+};
+use crate::topdown::live::Core;
+use nix::errno::Errno;
+use pmu::machine::{Encoding, Finding, Machine};
+use pmu::perf::{Rate, code, software};
+use pmu::sampling::{Ability, FREQUENCY, Plan, RING, SampledEvent, ability, settle};
+use tma::error::{Error, Result};
+use tma::tables::{Table, select};
+
+/// What the user wants to have sampled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleAsk {
+    /// Samples a second, for each event and CPU.
+    pub frequency: u64,
+    /// Events by perf's or the table's name, with perf's modifiers u, k, p and P.
+    pub events: Vec<String>,
+    /// Nodes whose events are to be sampled.
+    pub nodes: Vec<String>,
+    /// Call chains, too.
+    pub call_chains: bool,
+    /// User registers, too.
+    pub registers: bool,
+    /// Bytes of the ring of each CPU.
+    pub ring: usize,
+}
+
+impl Default for SampleAsk {
+    fn default() -> Self {
+        Self {
+            frequency: FREQUENCY,
+            events: Vec::new(),
+            nodes: Vec::new(),
+            call_chains: false,
+            registers: false,
+            ring: RING,
+        }
+    }
+}
+
+/// Where the kernel keeps its limit on samples a second.
+const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+/// A plan, and what the user must know of it. No plan: nothing can be sampled here.
+pub(crate) struct Chosen {
+    pub plan: Option<Plan>,
+    pub notes: Vec<String>,
+}
+
+/// Chooses what to sample.
+///
+/// # Errors
+/// An event or node that nobody knows; an event asked for by name that cannot be sampled here.
+pub(crate) fn choose(
+    machine: &Machine,
+    cores: &[Core],
+    blocked: Option<&Finding>,
+    ask: &SampleAsk,
+    user_only: bool,
+) -> Result<Chosen> {
+    let ability = match ability() {
+        Ok(ability) => ability,
+        Err(errno) => return nothing(machine, ask, errno),
+    };
+    let mut chooser = Chooser { machine, cores, blocked, ability, rate: 0, notes: Vec::new() };
+    chooser.ability.user_only |= user_only;
+    if ability.user_only && !user_only {
+        let (cause, _) = machine.kernel.why_denied();
+        chooser.notes.push(format!("kernel mode is not sampled: {cause}"));
+    }
+    chooser.rate = chooser.limited(ask.frequency);
+    let mut events = Vec::new();
+    for event in &ask.events {
+        events.extend(chooser.by_name(event)?);
+    }
+    let mut why_not = Vec::new();
+    for node in &ask.nodes {
+        match chooser.for_node(node)? {
+            Ok(located) => events.extend(located),
+            Err(why) => why_not.push(why),
+        }
+    }
+    if events.is_empty() {
+        events = chooser.usual(&why_not);
+    } else {
+        chooser.notes.extend(why_not);
+    }
+    let mut distinct: Vec<SampledEvent> = Vec::new();
+    for event in events {
+        if !distinct.contains(&event) {
+            distinct.push(event);
+        }
+    }
+    let Chooser { ability, notes, .. } = chooser;
+    let plan = (!distinct.is_empty()).then_some(Plan {
+        events: distinct,
+        call_chains: ask.call_chains,
+        registers: ask.registers,
+        user_only: ability.user_only,
+        ring: ask.ring,
+        ability,
+    });
+    Ok(Chosen { plan, notes })
+}
+
+/// The kernel opens no event at all.
+fn nothing(machine: &Machine, ask: &SampleAsk, errno: Errno) -> Result<Chosen> {
+    let (cause, remedy) = machine.kernel.why_denied();
+    let what = format!("nothing can be sampled here ({})", errno.desc());
+    if !ask.events.is_empty() {
+        return Err(Error::not_possible(what).because(cause).hint(remedy));
+    }
+    Ok(Chosen { plan: None, notes: vec![format!("{what}: {cause}")] })
+}
+
+struct Chooser<'a> {
+    machine: &'a Machine,
+    cores: &'a [Core],
+    blocked: Option<&'a Finding>,
+    ability: Ability,
+    rate: u64,
+    notes: Vec<String>,
+}
+
+impl Chooser<'_> {
+    /// `hertz`, or what the kernel allows.
+    fn limited(&mut self, hertz: u64) -> u64 {
+        let most = std::fs::read_to_string(LIMIT).ok().and_then(|t| t.trim().parse().ok());
+        match most {
+            Some(most) if hertz > most && most > 0 => {
+                self.notes.push(format!(
+                    "the kernel allows {most} samples a second, not {hertz} \
+                     (kernel.perf_event_max_sample_rate)"
+                ));
+                most
+            }
+            _ => hertz,
+        }
+    }
+
+    fn event(&self, name: &str, encoding: Encoding, precise: u8) -> SampledEvent {
+        let rate = Rate::Frequency(self.rate);
+        SampledEvent { name: name.to_owned(), encoding, precise, rate, cpus: None }
+    }
+
+    fn settled(&self, event: SampledEvent) -> std::result::Result<SampledEvent, Errno> {
+        settle(event, self.ability.user_only)
+    }
+
+    /// The event that a user has named.
+    fn by_name(&mut self, text: &str) -> Result<Vec<SampledEvent>> {
+        let (base, modifiers) = self.split(text)?;
+        let found = self.known(base).map_err(|why| {
+            Error::not_possible(format!("`{base}` cannot be sampled here")).because(why)
+        })?;
+        if found.is_empty() {
+            return Err(self.unknown(base));
+        }
+        let mut events = Vec::new();
+        for mut event in found {
+            event.encoding.user_only |= modifiers.user_only;
+            event.encoding.kernel_only |= modifiers.kernel_only;
+            event.precise = modifiers.precise;
+            let settled = self.settled(event).map_err(|errno| self.refused(text, errno))?;
+            if settled.precise < modifiers.precise && !modifiers.any {
+                let (got, asked) = (settled.precise, modifiers.precise);
+                let note = format!("`{base}` can be sampled with precise_ip {got}, not {asked}");
+                self.notes.push(note);
+            }
+            events.push(settled);
+        }
+        Ok(events)
+    }
+
+    fn refused(&self, text: &str, errno: Errno) -> Error {
+        let error = Error::not_possible(format!("`{text}` cannot be sampled here"));
+        let no_pmu = self.blocked.map(|f| f.what.clone());
+        let cause = no_pmu.filter(|_| errno != Errno::EACCES).unwrap_or(errno.desc().into());
+        error.because(cause).hint("leave -e out: cycles or cpu-clock is taken, whichever is there")
+    }
+
+    /// The name and what its modifiers say. Names of tables may have a colon themselves.
+    fn split<'t>(&self, text: &'t str) -> Result<(&'t str, Modifiers)> {
+        let is_known = self.cores.iter().any(|c| c.table.event(text).is_some());
+        match text.rsplit_once(':') {
+            Some((base, letters)) if !is_known => match Modifiers::parse(letters) {
+                Some(modifiers) => Ok((base, modifiers)),
+                None => Err(Error::usage(format!("`{letters}` in `{text}` is no modifier"))
+                    .hint("u user mode, k kernel mode, p to ppp precise, P as precise as can be")),
+            },
+            _ => Ok((text, Modifiers::default())),
+        }
+    }
+
+    /// Events by this name: of the tables, of the kernel, or raw (`r1c2`).
+    fn known(&self, base: &str) -> std::result::Result<Vec<SampledEvent>, String> {
+        let number = |all: &[(&str, u64)]| all.iter().find(|(n, _)| *n == base).map(|(_, c)| *c);
+        if let Some(config) = number(&SOFTWARE_EVENTS) {
+            return Ok(vec![self.event(base, software(config), 0)]);
+        }
+        if let Some(config) = number(&HARDWARE_EVENTS) {
+            return Ok(self.hardware(base, config, 0));
+        }
+        if let Some(config) = raw(base) {
+            let encoding = Encoding { kind: RAW, config, ..Encoding::default() };
+            return Ok(vec![self.event(base, encoding, 0)]);
+        }
+        let mut why = None;
+        let mut events = Vec::new();
+        for core in self.cores {
+            match self.of_table(core, base) {
+                Some(Ok(event)) => events.push(event),
+                Some(Err(reason)) => why = Some(reason),
+                None => {}
+            }
+        }
+        match why {
+            Some(why) if events.is_empty() => Err(why),
+            _ => Ok(events),
+        }
+    }
+
+    /// A generic hardware event, on every kind of core.
+    fn hardware(&self, name: &str, config: u64, precise: u8) -> Vec<SampledEvent> {
+        let pmus: Vec<_> = self.machine.core_pmus().collect();
+        if pmus.len() < 2 {
+            let encoding = Encoding { kind: HARDWARE, config, ..Encoding::default() };
+            return vec![self.event(name, encoding, precise)];
+        }
+        // PERF_PMU_TYPE_SHIFT: the PMU of a hybrid in the upper half (linux/perf_event.h).
+        let of = |pmu: &&pmu::machine::Pmu| {
+            let config = config | u64::from(pmu.kind) << 32;
+            let encoding = Encoding { kind: HARDWARE, config, ..Encoding::default() };
+            let name = format!("{}/{name}/", pmu.name);
+            SampledEvent { cpus: pmu.cpus.clone(), ..self.event(&name, encoding, precise) }
+        };
+        pmus.iter().map(of).collect()
+    }
+
+    /// An event of a core's table; `None` if it has none of this name.
+    fn of_table(
+        &self,
+        core: &Core,
+        name: &str,
+    ) -> Option<std::result::Result<SampledEvent, String>> {
+        let id = core.table.event(name)?;
+        let pmu = core.pmu.as_ref().and_then(|n| self.machine.pmu(n));
+        let Some(pmu) = pmu.filter(|_| self.blocked.is_none()) else {
+            let why = self.blocked.map_or("no core PMU", |f| f.what.as_str());
+            return Some(Err(why.to_owned()));
+        };
+        let coded = match code(&core.table, id, pmu, self.machine.topology.smt) {
+            Ok(coded) => coded,
+            Err(why) => return Some(Err(why.to_string())),
+        };
+        let precise = core.table.events[usize::from(id)].spec.precise;
+        let event = self.event(name, coded.encoding, if precise { PRECISE } else { 0 });
+        Some(Ok(SampledEvent { cpus: pmu.cpus.clone(), ..event }))
+    }
+
+    /// The events that locate a node, one for each kind of core; the inner error says why there
+    /// are none here.
+    fn for_node(&mut self, node: &str) -> Result<std::result::Result<Vec<SampledEvent>, String>> {
+        let mut events = Vec::new();
+        let mut why = format!("nothing is known to locate {node}");
+        let mut unknown = None;
+        let mut is_known = self.cores.is_empty();
+        for core in self.cores {
+            let nodes = match select(&core.table, node) {
+                Ok(nodes) => nodes,
+                Err(error) => {
+                    unknown = Some(error);
+                    continue;
+                }
+            };
+            is_known = true;
+            let names = nodes.iter().flat_map(|n| &core.table.nodes[usize::from(*n)].spec.locate);
+            for name in names {
+                match self.of_table(core, name).map(|e| e.map(|e| self.settled(e))) {
+                    Some(Ok(Ok(event))) => {
+                        events.push(event);
+                        break;
+                    }
+                    Some(Ok(Err(errno))) => why = format!("{name}: {}", errno.desc()),
+                    Some(Err(reason)) => why = reason,
+                    None => why = format!("{} has no event {name}", core.table.name),
+                }
+            }
+        }
+        match unknown {
+            Some(error) if !is_known => Err(error),
+            _ if events.is_empty() => Ok(Err(format!("no event locates {node} here: {why}"))),
+            _ => Ok(Ok(events)),
+        }
+    }
+
+    /// Cycles where they can be counted, else the CPU clock; and why.
+    fn usual(&mut self, why_not: &[String]) -> Vec<SampledEvent> {
+        let cycles = || -> std::result::Result<Vec<SampledEvent>, String> {
+            if self.machine.core_pmus().next().is_none() {
+                return Err("no core PMU".into());
+            }
+            if let Some(finding) = self.blocked {
+                return Err(finding.what.clone());
+            }
+            let refused = |e: Errno| format!("the kernel refuses cycles ({})", e.desc());
+            let all = self.hardware("cycles", 0, PRECISE).into_iter();
+            all.map(|e| self.settled(e).map_err(refused)).collect()
+        };
+        let cycles = cycles();
+        let name = if cycles.is_ok() { "cycles" } else { "cpu-clock" };
+        let reasons: Vec<&str> = why_not.iter().map(String::as_str).collect();
+        let (events, reason) = match cycles {
+            Ok(events) => (events, None),
+            Err(why) => {
+                let clock = self.settled(self.event("cpu-clock", software(CPU_CLOCK), 0));
+                if let Err(errno) = clock {
+                    self.notes.push(format!("nothing can be sampled here: {}", errno.desc()));
+                }
+                (clock.into_iter().collect(), Some(why))
+            }
+        };
+        // A node that has no event here mostly has none for the same reason.
+        let reason = reason.filter(|r| !reasons.iter().any(|n| n.contains(r.as_str())));
+        let reasons: Vec<&str> = reasons.into_iter().chain(reason.as_deref()).collect();
+        if !events.is_empty() && !reasons.is_empty() {
+            self.notes.push(format!("sampled on {name}: {}", reasons.join("; ")));
+        }
+        events
+    }
+
+    fn unknown(&self, base: &str) -> Error {
+        let tables = self.cores.iter().flat_map(|c| table_names(&c.table));
+        let generic = SOFTWARE_EVENTS.iter().chain(&HARDWARE_EVENTS).map(|(n, _)| *n);
+        let near = tma::error::nearest(base, tables.chain(generic));
+        let hint = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "perf's names such as cycles and cpu-clock, those of the table, or raw: \
+                     r01c2"
+                .into(),
+        };
+        Error::usage(format!("there is no event `{base}`")).hint(hint)
+    }
+}
+
+fn table_names(table: &Table) -> impl Iterator<Item = &str> {
+    table.events.iter().map(|e| e.name.as_str())
+}

@@ -1,0 +1,20 @@
+//! What to import.
+
+use crate::topdown::choose::Ask;
+use pmu::machine::Machine;
+use std::path::PathBuf;
+
+/// What to import and what to show of it.
+#[derive(Debug, Clone, Default)]
+pub struct ImportAsk {
+    /// The files, in order.
+    pub files: Vec<PathBuf>,
+    /// Which nodes.
+    pub ask: Ask,
+    /// The table; `None`: the one that fits the events best.
+    pub uarch: Option<String>,
+    /// Detects this machine, which decides between tables that fit equally well.
+    pub here: Option<fn() -> Machine>,
+    /// One report per interval instead of one for all of them.
+    pub intervals: bool,
+}

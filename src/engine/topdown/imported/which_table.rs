@@ -1,0 +1,86 @@
+//! Which table a recording is evaluated with.
+
+use super::ask::ImportAsk;
+use pmu::machine::choose;
+use profile::counts::{self, Recording};
+use std::sync::Arc;
+use tma::error::{Error, Result};
+use tma::tables::{Library, Table};
+
+/// How many equally good tables are named one by one.
+const NAMED: usize = 5;
+
+/// The tables of a recording.
+pub(super) struct Choice {
+    /// One, or one per kind of core.
+    pub tables: Vec<Arc<Table>>,
+    /// The recording holds no hardware event: the table only reads the software counts.
+    pub software_only: bool,
+}
+
+/// What keeps a recording from being used, in a few words.
+pub(super) fn nothing_read(recording: &Recording) -> String {
+    match recording.skipped.first() {
+        Some(line) => {
+            let place = recording.place(line.source, line.line);
+            format!("{place}: {}: {}", line.why, line.text)
+        }
+        None if !recording.sessions.is_empty() => {
+            "the recording ended before its first interval was over".into()
+        }
+        None => "the input is empty".into(),
+    }
+}
+
+/// The forced table, the session's tables, or the best match.
+///
+/// # Errors
+/// A table that does not exist or does not parse; events that no table knows.
+pub(super) fn choice(
+    library: &Library,
+    recording: &Recording,
+    ask: &ImportAsk,
+    notes: &mut Vec<String>,
+) -> Result<Choice> {
+    let some = |tables| Ok(Choice { tables, software_only: false });
+    if let Some(name) = &ask.uarch {
+        return some(vec![library.load(name)?]);
+    }
+    if let Some(session) = recording.sessions.first() {
+        let parse =
+            |t: &profile::session::StoredTable| Table::parse(&t.text, &t.name).map(Arc::new);
+        return some(session.tables.iter().map(parse).collect::<Result<_>>()?);
+    }
+    let hardware = recording.blocks.iter().any(|b| !b.rows.is_empty());
+    let software = recording.blocks.iter().any(|b| !b.software.is_empty());
+    if let (false, true, Some(any)) = (hardware, software, library.names().next()) {
+        return Ok(Choice { tables: vec![library.load(any)?], software_only: true });
+    }
+    let matches = counts::best_tables(recording, library);
+    let best = matches.first().filter(|m| m.matched > 0).ok_or_else(|| {
+        Error::failed("no table knows these events")
+            .because(nothing_read(recording))
+            .hint("name the processor's table with --uarch; `tdtool tables list` has them all")
+    })?;
+    let equal: Vec<&str> =
+        matches.iter().take_while(|m| m.matched == best.matched).map(|m| m.name.as_str()).collect();
+    let here = match (equal.len(), ask.here) {
+        (0 | 1, _) | (_, None) => Vec::new(),
+        (_, Some(here)) => choose(&here(), library, None).unwrap_or_default(),
+    };
+    let is_here = |n: &&&str| here.iter().any(|t| t.table == **n);
+    let chosen = equal.iter().find(is_here).copied().unwrap_or(equal[0]);
+    let fit = format!("{} of {} events", best.matched, best.total);
+    notes.push(match equal.len() {
+        1 => format!("table {chosen} chosen by the events' names ({fit})"),
+        n if n <= NAMED => format!(
+            "table {chosen} chosen by the events' names ({fit}); {} fit as well: --uarch decides",
+            equal.iter().filter(|n| **n != chosen).copied().collect::<Vec<_>>().join(", ")
+        ),
+        n => format!(
+            "table {chosen} chosen, but {} others know these events as well ({fit}): --uarch decides",
+            n - 1
+        ),
+    });
+    some(vec![library.load(chosen)?])
+}

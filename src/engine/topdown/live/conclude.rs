@@ -1,0 +1,166 @@
+//! Counts of a live measurement → the report's rows, findings and notes.
+
+use super::ask::{LiveAsk, Outcome};
+use super::cores::Core;
+use crate::documents::{self, Report, Source};
+use crate::topdown::advise::advise;
+use crate::topdown::{repeats, software};
+use pmu::machine::Finding;
+use pmu::{Exit, Interval, Measurement, Target};
+use tma::counts::Counts;
+use tma::tables::Const;
+use tma::tree::Evaluator;
+
+/// The whole report of a finished measurement.
+pub(super) fn conclude(
+    cores: &[Core],
+    ask: &LiveAsk,
+    source: Source,
+    blocked: Option<Finding>,
+    measured: &Measurement,
+) -> Outcome {
+    let mut report = head(cores, ask, source);
+    let mut evaluators: Vec<Evaluator> = cores.iter().map(|c| Evaluator::new(&c.table)).collect();
+    fill(&mut report, cores, &mut evaluators, &measured.counts, &measured.repeats);
+    report.duration = Some(measured.software.wall.as_secs_f64());
+    software::enter(&mut report, software::live(&measured.software));
+    software::enter_error(&mut report, &measured.software);
+    if ask.repeats > 1 && measured.runs.len() > 1 {
+        report.repeats = u32::try_from(measured.runs.len()).unwrap_or(u32::MAX);
+        software::enter_errors(&mut report, &measured.runs);
+        report.notes.push(repeats::note(measured.runs.len()));
+    }
+    report.exit = measured.exit.map(|e| match e {
+        Exit::Status(status) => documents::Exit::Status(status),
+        Exit::Signal(signal) => documents::Exit::Signal(signal),
+    });
+    notes(&mut report, cores, measured);
+    report.findings.extend(blocked.as_ref().map(not_measured));
+    Outcome { report, exit: measured.exit, interrupted: measured.interrupted, blocked }
+}
+
+/// What blocks the whole tree, as a finding of the report.
+fn not_measured(blocked: &Finding) -> documents::Finding {
+    let cause = blocked.cause.as_ref().map(|c| format!(": {c}")).unwrap_or_default();
+    documents::Finding {
+        kind: documents::FindingKind::NotMeasured,
+        node: None,
+        text: format!("{}{cause}.", blocked.what),
+        meaning: None,
+        causes: None,
+        next: blocked.remedy.clone(),
+        place: documents::report::Place::default(),
+    }
+}
+
+/// The report's frame: table, subject, command.
+fn head(cores: &[Core], ask: &LiveAsk, source: Source) -> Report {
+    let mut report = Report::new(source);
+    let names: Vec<&str> = cores.iter().map(|c| c.table.name.as_str()).collect();
+    report.uarch = names.join("+");
+    report.title = cores.first().map(|c| c.table.title.clone()).unwrap_or_default();
+    report.level = cores.iter().map(|c| c.chosen.level).max().unwrap_or(0);
+    report.subject = vec![subject(&ask.target, &ask.typed)];
+    report.command = ask.command.as_ref().map(|_| ask.typed.clone());
+    report
+}
+
+fn subject(target: &Target, typed: &[String]) -> String {
+    match target {
+        Target::Command => typed.join(" "),
+        Target::Process(pid) => format!("process {pid}"),
+        Target::Thread(tid) => format!("thread {tid}"),
+        Target::System => "all CPUs".into(),
+        Target::Cpus(cpus) => {
+            let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            format!("CPUs {}", list.join(","))
+        }
+        Target::Cgroup(path) => format!("control group {}", path.display()),
+    }
+}
+
+/// Adds the rows of all counts.
+fn fill(
+    report: &mut Report,
+    cores: &[Core],
+    evaluators: &mut [Evaluator],
+    counts: &[Counts],
+    runs: &[Vec<Counts>],
+) {
+    for c in counts {
+        let of = |core: &Core| cores.len() == 1 || c.core.as_deref() == Some(&core.table.name);
+        let Some(at) = cores.iter().position(of) else { continue };
+        let core = &cores[at];
+        let mut part = {
+            let errors = repeats::errors(&mut evaluators[at], c, runs);
+            let selection = &core.chosen.selection;
+            documents::parts(&mut evaluators[at], &core.table, c, selection, errors.as_deref())
+        };
+        advise(core.texts, &core.table, &mut part.findings);
+        // Without counts only constants of the machine have values: they say nothing of the program.
+        let is_counted = report.source != Source::NoPmu;
+        part.info.retain(|i| i.value.is_some() == is_counted);
+        report.nodes.extend(part.nodes);
+        report.bottlenecks.extend(part.bottlenecks);
+        report.info.extend(part.info);
+        report.findings.extend(part.findings);
+        for note in &c.notes {
+            if !report.notes.contains(note) {
+                report.notes.push(note.clone());
+            }
+        }
+    }
+}
+
+/// The document of one interval.
+pub(super) fn interval_report(
+    cores: &[Core],
+    evaluators: &mut [Evaluator],
+    ask: &LiveAsk,
+    source: Source,
+    interval: &Interval,
+) -> Report {
+    let mut report = head(cores, ask, source);
+    fill(&mut report, cores, evaluators, &interval.counts, &[]);
+    report.duration = Some((interval.span.1 - interval.span.0).as_secs_f64());
+    report.interval = Some((interval.span.0.as_secs_f64(), interval.span.1.as_secs_f64()));
+    software::enter(&mut report, software::live(&interval.software));
+    report
+}
+
+fn notes(report: &mut Report, cores: &[Core], measured: &Measurement) {
+    report.notes.extend(measured.notes.iter().cloned());
+    let total: f64 = measured.core_time.iter().map(|(_, t)| t.as_secs_f64()).sum();
+    for (name, time) in &measured.core_time {
+        let share = 100.0 * time.as_secs_f64() / total.max(f64::MIN_POSITIVE);
+        report
+            .notes
+            .push(format!("{share:.1} % of the CPU time was spent on cores of kind {name}"));
+    }
+    for core in cores {
+        for (event, why) in &core.plan.unschedulable {
+            let event = &core.table.events[usize::from(*event)].name;
+            report.notes.push(format!("{event} cannot be counted: {why}"));
+        }
+    }
+    for core in cores {
+        shared_core_note(report, core, &measured.counts);
+    }
+    report.notes.dedup();
+}
+
+/// Before Ice Lake a core's two threads share what the slots are counted from.
+fn shared_core_note(report: &mut Report, core: &Core, counts: &[Counts]) {
+    let smt_on = |c: &Counts| c.constants[Const::SmtOn.index()].is_some_and(|v| v != 0.0);
+    let reads_both = core.chosen.selection.tree.iter().any(|&n| {
+        let events = core.table.events_of(n, true);
+        events.iter().any(|e| core.table.events[usize::from(*e)].spec.any)
+    });
+    if reads_both && counts.iter().any(smt_on) {
+        report.notes.push(
+            "SMT is on: core clocks are half of what both threads of a core count together, so \
+             the tree of one process is approximate; -a --per-core measures both threads"
+                .into(),
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! Tables → nodes → groups, for each kind of core.
+
+use super::ask::LiveAsk;
+use crate::topdown::choose::{Ask, Chosen};
+use pmu::machine::{Finding, Machine, TableMatch, choose};
+use pmu::perf;
+use std::sync::Arc;
+use tma::error::{Error, Result};
+use tma::schedule::{self, Budget, Plan};
+use tma::tables::texts::Texts;
+use tma::tables::{EventId, Library, Table};
+
+/// The table of one kind of core, with the PMU that counts its events.
+#[derive(Clone)]
+pub(super) struct CoreTable {
+    pub table: Arc<Table>,
+    pub pmu: Option<String>,
+    pub texts: Texts,
+}
+
+/// One kind of core: its table, nodes and groups.
+pub(crate) struct Core {
+    pub table: Arc<Table>,
+    pub pmu: Option<String>,
+    pub texts: Texts,
+    pub chosen: Chosen,
+    pub plan: Plan,
+    pub groups: Vec<Vec<EventId>>,
+}
+
+/// Tables with the PMU that counts each, and what blocks all of them, if something does.
+pub(super) type Tables = (Vec<CoreTable>, Option<Finding>);
+
+pub(super) fn choose_tables(machine: &Machine, library: &Library, ask: &LiveAsk) -> Result<Tables> {
+    let matches = choose(machine, library, ask.uarch.as_deref())?;
+    let blocked = perf::blocked(machine, &matches);
+    if let (true, Some(finding)) = (ask.require_pmu, &blocked) {
+        return Err(required(finding));
+    }
+    Ok((tables(library, &matches)?, blocked))
+}
+
+/// Chooses tables, nodes and groups.
+pub(crate) fn prepare(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+) -> Result<(Vec<Core>, Option<Finding>)> {
+    let (tables, blocked) = choose_tables(machine, library, ask)?;
+    Ok((cores(machine, tables, &ask.ask, blocked.is_none())?, blocked))
+}
+
+/// The error for a machine without what a measurement was required to have.
+pub fn required(finding: &Finding) -> Error {
+    let error = Error::not_possible(finding.what.clone());
+    let error = match &finding.cause {
+        Some(cause) => error.because(cause),
+        None => error,
+    };
+    match &finding.remedy {
+        Some(remedy) => error.hint(remedy.clone()),
+        None => error,
+    }
+}
+
+/// The tables of all kinds of core, with the PMU that counts each.
+pub(super) fn tables(library: &Library, matches: &[TableMatch]) -> Result<Vec<CoreTable>> {
+    let texts = library.texts();
+    matches
+        .iter()
+        .map(|m| Ok(CoreTable { table: library.load(&m.table)?, pmu: m.pmu.clone(), texts }))
+        .collect()
+}
+
+/// Chooses nodes and plans groups. Where nothing can be counted, the whole tree is listed.
+pub(super) fn cores(
+    machine: &Machine,
+    tables: Vec<CoreTable>,
+    ask: &Ask,
+    countable: bool,
+) -> Result<Vec<Core>> {
+    let core = |CoreTable { table, pmu, texts }: CoreTable| {
+        let smt = machine.topology.smt;
+        let budget = Budget::of(&table, smt, machine.kernel.nmi_watchdog == Some(true));
+        let chosen = match (countable, ask.level, &ask.nodes) {
+            (false, None, None) => ask.at_level(&table, table.depth())?,
+            _ => ask.live(&table, smt, &budget)?,
+        };
+        let plan = schedule::plan(&table, &chosen.counted, smt, &budget);
+        let groups = plan.groups.iter().map(|g| g.events.clone()).collect();
+        Ok(Core { table, pmu, texts, chosen, plan, groups })
+    };
+    tables.into_iter().map(core).collect()
+}

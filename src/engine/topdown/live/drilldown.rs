@@ -1,0 +1,145 @@
+//! `--drilldown`: level 1 first, then only below what is flagged, until a leaf.
+
+use super::ask::{LiveAsk, Outcome, Update};
+use super::collect::{Nobody, collect};
+use super::conclude::conclude;
+use super::cores::{Core, CoreTable, cores};
+use crate::documents::{Selection, Source};
+use crate::topdown::choose::{Ask, Chosen};
+use pmu::Measurement;
+use pmu::machine::Machine;
+use tma::counts::Counts;
+use tma::error::Result;
+use tma::schedule::Plan;
+use tma::tables::{NodeId, Table};
+use tma::tree::{Evaluator, Verdict};
+
+/// Measures level after level: each step counts the children of what is flagged so far, and its
+/// groups join those of the steps before, so that one verdict is made of all of them. The command
+/// runs once for each level reached, at most as often as the tree is deep.
+pub(super) fn run(
+    machine: &Machine,
+    tables: Vec<CoreTable>,
+    ask: &LiveAsk,
+    update: &mut dyn FnMut(Update),
+) -> Result<Outcome> {
+    let depth = tables.iter().map(|t| t.table.depth()).max().unwrap_or(1);
+    if ask.command.is_some() {
+        update(Update::Runs(depth.saturating_mul(ask.repeats.max(1))));
+    }
+    // Runs were announced for all levels together.
+    let mut quiet = |u: Update| {
+        if !matches!(u, Update::Runs(_)) {
+            update(u);
+        }
+    };
+    let mut chosen: Vec<Vec<NodeId>> = vec![Vec::new(); tables.len()];
+    let mut so_far: Option<Measurement> = None;
+    for level in 1..=depth {
+        let mut step: Vec<Core> = Vec::new();
+        for (at, own) in tables.iter().enumerate() {
+            let table = &own.table;
+            let next = below(table, tables.len() == 1, so_far.as_ref(), level);
+            if next.is_empty() {
+                continue;
+            }
+            let names: Vec<&str> =
+                next.iter().map(|n| table.nodes[usize::from(*n)].id.as_str()).collect();
+            let nodes = Some(names.join(","));
+            let narrowed = Ask { level: Some(level), nodes, ..ask.ask.clone() };
+            step.extend(cores(machine, vec![own.clone()], &narrowed, true)?);
+            chosen[at].extend(next);
+        }
+        if step.is_empty() {
+            break;
+        }
+        let mut measured = collect(machine, &step, ask, Source::Pmu, &mut quiet, &mut Nobody)?;
+        if let (false, [only]) = (tables.len() == 1, step.as_slice()) {
+            // One kind of core alone goes without its name; among others it needs it.
+            name(&mut measured, &only.table.name);
+        }
+        let ended = measured.interrupted.is_some();
+        so_far = Some(match so_far {
+            None => measured,
+            Some(before) => joined(before, measured),
+        });
+        if ended {
+            break;
+        }
+    }
+    let whole: Vec<Core> =
+        tables.into_iter().zip(chosen).map(|(core, nodes)| all_levels(core, nodes)).collect();
+    let Some(measured) = so_far else {
+        let measured = collect(machine, &whole, ask, Source::Pmu, &mut quiet, &mut Nobody)?;
+        return Ok(conclude(&whole, ask, Source::Pmu, None, &measured));
+    };
+    let mut outcome = conclude(&whole, ask, Source::Pmu, None, &measured);
+    outcome.report.notes.push("drill-down: each level was measured in a run of its own".into());
+    Ok(outcome)
+}
+
+/// Level 1, or the children at `level` of what is flagged so far in any scope.
+fn below(table: &Table, alone: bool, so_far: Option<&Measurement>, level: u32) -> Vec<NodeId> {
+    let Some(measured) = so_far else {
+        return table.children(None).collect();
+    };
+    let mut evaluator = Evaluator::new(table);
+    let mut flagged = vec![false; table.nodes.len()];
+    let mine = |c: &&Counts| alone || c.core.as_ref() == Some(&table.name);
+    for counts in measured.counts.iter().filter(mine) {
+        let verdict = Verdict::new(table, &evaluator.values(counts));
+        for (all, here) in flagged.iter_mut().zip(verdict.flagged) {
+            *all |= here;
+        }
+    }
+    let under_flagged = |parent: Option<NodeId>| parent.is_some_and(|p| flagged[usize::from(p)]);
+    let nodes = table.tree().filter(|(_, n)| n.level == level && under_flagged(n.parent));
+    nodes.map(|(n, _)| n).collect()
+}
+
+/// The core as the report of all steps shows it.
+fn all_levels(core: CoreTable, mut nodes: Vec<NodeId>) -> Core {
+    let CoreTable { table, pmu, texts } = core;
+    nodes.sort_unstable();
+    let level = nodes.iter().map(|n| table.nodes[usize::from(*n)].level).max().unwrap_or(0);
+    let beside = Selection::level(&table, 0, false).beside;
+    let chosen =
+        Chosen { level, selection: Selection { tree: nodes.clone(), beside }, counted: nodes };
+    Core { table, pmu, texts, chosen, plan: Plan::default(), groups: Vec::new() }
+}
+
+/// Two steps as one measurement: groups side by side, software counts of the last, the first exit
+/// that was not well.
+fn joined(before: Measurement, mut next: Measurement) -> Measurement {
+    let bad = before.exit.filter(|e| e.code() != 0);
+    next.exit = bad.or(next.exit);
+    next.counts = side_by_side(before.counts, next.counts);
+    next.repeats = match (before.repeats.len(), next.repeats.len()) {
+        (a, b) if a == b => {
+            before.repeats.into_iter().zip(next.repeats).map(|(a, b)| side_by_side(a, b)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let new: Vec<String> = next.notes.drain(..).filter(|n| !before.notes.contains(n)).collect();
+    next.notes = before.notes;
+    next.notes.extend(new);
+    next
+}
+
+fn side_by_side(mut before: Vec<Counts>, next: Vec<Counts>) -> Vec<Counts> {
+    for counts in next {
+        let same = |c: &&mut Counts| c.core == counts.core && c.scope == counts.scope;
+        match before.iter_mut().find(same) {
+            Some(known) => known.groups.extend(counts.groups),
+            None => before.push(counts),
+        }
+    }
+    before
+}
+
+fn name(measured: &mut Measurement, core: &str) {
+    let runs = measured.repeats.iter_mut().flatten();
+    for counts in measured.counts.iter_mut().chain(runs) {
+        counts.core.get_or_insert_with(|| core.to_owned());
+    }
+}

@@ -1,0 +1,146 @@
+//! One description of a processor core: everything that a measurement or a model assumes of it.
+//!
+//! It is built once, from the machine or from what the user named (`--uarch`, `--tables`), and
+//! passed down. What is not known is `None` and named by [`Core::missing`].
+
+use crate::Cpu;
+use crate::tables::{Facts, Library, Table};
+use crate::{Error, Result};
+use std::sync::Arc;
+
+/// Shape of a cache with lines of 64 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    /// Lines of a set.
+    pub ways: usize,
+    /// Sets.
+    pub sets: usize,
+}
+
+impl Cache {
+    /// Its size in bytes.
+    pub fn bytes(self) -> usize {
+        64 * self.ways * self.sets
+    }
+}
+
+/// A processor core.
+#[derive(Debug, Clone, Default)]
+pub struct Core {
+    /// The processor that runs this program; empty where the core is only modelled.
+    pub cpu: Cpu,
+    /// Its event table.
+    pub table: Option<Arc<Table>>,
+    /// Whether the user named a table that does not describe this processor.
+    pub foreign: bool,
+    /// The first-level data cache.
+    pub l1_data: Option<Cache>,
+    /// The first-level instruction cache.
+    pub l1_code: Option<Cache>,
+    /// The file of latencies: its text and where it comes from.
+    pub latencies: Option<(String, String)>,
+}
+
+static UNKNOWN: Facts = Facts {
+    latencies: None,
+    op_cache: None,
+    data_tlb: None,
+    zero_idioms: None,
+    renamed: None,
+    false_dependences: None,
+    nop_fusion: None,
+    store_aliasing: None,
+    sustained_width: None,
+};
+
+/// Entries of a reorder buffer, and who says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReorderBuffer {
+    /// Entries: µops, of which an instruction has one at least.
+    pub entries: u32,
+    /// Who says so.
+    pub source: String,
+}
+
+impl Core {
+    /// The core that table `name` of `library` describes, without a processor that runs it.
+    ///
+    /// # Errors
+    /// No such table; a table or file of latencies that cannot be read.
+    pub fn modelled(library: &Library, name: &str) -> Result<Self> {
+        let table = library.load(name)?;
+        let latencies = match &table.facts.latencies {
+            Some(name) => Some(library.latencies(name)?),
+            None => None,
+        };
+        Ok(Self { table: Some(table), latencies, ..Self::default() })
+    }
+
+    /// Name of the event table.
+    pub fn uarch(&self) -> Option<&str> {
+        self.table.as_ref().map(|t| t.name.as_str())
+    }
+
+    /// What the table knows of it.
+    pub fn facts(&self) -> &Facts {
+        self.table.as_ref().map_or(&UNKNOWN, |t| &t.facts)
+    }
+
+    /// Slots a cycle.
+    pub fn width(&self) -> Option<u32> {
+        self.table.as_ref().map(|t| t.pipeline.width)
+    }
+
+    /// The reorder buffer.
+    pub fn reorder_buffer(&self) -> Option<ReorderBuffer> {
+        let pipeline = &self.table.as_ref()?.pipeline;
+        let source =
+            pipeline.source.clone().unwrap_or_else(|| "the table, without a source".into());
+        (pipeline.reorder_buffer > 0)
+            .then_some(ReorderBuffer { entries: pipeline.reorder_buffer, source })
+    }
+
+    /// Ids and labels of level 1 of the top-down tree; the paper's where there is no table.
+    pub fn level_1(&self) -> Vec<(String, String)> {
+        let nodes = self.table.iter().flat_map(|t| t.tree()).filter(|(_, node)| node.level == 1);
+        let own: Vec<_> = nodes.map(|(_, n)| (n.id.clone(), n.label.clone())).collect();
+        if !own.is_empty() {
+            return own;
+        }
+        ["Frontend Bound", "Bad Speculation", "Backend Bound", "Retiring"]
+            .map(|label| (label.replace(' ', "_"), label.to_owned()))
+            .to_vec()
+    }
+
+    /// What is not known of it, in words.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let mut missing = Vec::new();
+        missing.extend(self.width().is_none().then_some("issue width"));
+        missing.extend(self.reorder_buffer().is_none().then_some("reorder buffer"));
+        missing.extend(self.facts().missing());
+        missing
+    }
+
+    /// A warning where the table is of another processor than the one that is measured.
+    pub fn warning(&self) -> Option<String> {
+        let table = self.table.as_ref().filter(|_| self.foreign)?;
+        Some(format!(
+            "table {} ({}) does not describe this processor ({})",
+            table.name,
+            table.title,
+            self.cpu.signature()
+        ))
+    }
+
+    /// The name of its table.
+    ///
+    /// # Errors
+    /// There is no table.
+    pub fn needs_table(&self) -> Result<&str> {
+        self.uarch().ok_or_else(|| {
+            Error::failed("no event table describes this processor")
+                .because(self.cpu.signature())
+                .hint("name one with --uarch NAME; `tdtool tables list` names all of them")
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! Tables and texts built into the program, in a form that needs no parsing.
+
+use super::schema::CoreKind;
+use super::table::Table;
+use super::texts::Text;
+
+/// Everything that is built in.
+#[derive(Debug)]
+pub struct Bundle {
+    /// Every event table, by name.
+    pub tables: &'static [Embedded],
+    /// Event names as the tables write them, sorted, and the tables that have them: bit n is
+    /// `tables[n]`.
+    pub event_names: &'static [(&'static str, u64)],
+    /// The same of plain names ([`plain_name`]).
+    pub plain_names: &'static [(&'static str, u64)],
+    /// Texts of nodes and metrics by `node.ID` and `info.ID`, sorted.
+    pub texts: &'static [(&'static str, Text)],
+    /// Files of latencies: name and TOML text.
+    pub latencies: &'static [(&'static str, &'static str)],
+}
+
+/// An event table as it is embedded.
+#[derive(Debug)]
+pub struct Embedded {
+    /// The name users type.
+    pub name: &'static str,
+    /// CPUID vendor string, or `any`.
+    pub vendor: &'static str,
+    /// Kind of core on hybrids.
+    pub core: Option<CoreKind>,
+    /// Name of the core PMU.
+    pub pmu: &'static str,
+    /// Processors that it is for.
+    pub rules: &'static [Rule],
+    /// The compiled table, as [`Table::encode`] writes it.
+    pub data: &'static [u8],
+}
+
+/// One processor family and its models.
+#[derive(Debug)]
+pub struct Rule {
+    /// Display family.
+    pub family: u32,
+    /// Display models; empty: all.
+    pub models: &'static [u32],
+    /// Steppings; empty: all.
+    pub steppings: &'static [u32],
+}
+
+/// An event's name without PMU, filters and modifiers, in lower case; `None` for what is no name.
+pub fn plain_name(name: &str) -> Option<String> {
+    let inner = name.split_once('/').map_or(name, |(_, rest)| rest);
+    let end = inner.find(['/', ',', ':', '=']).unwrap_or(inner.len());
+    let plain = inner[..end].trim().to_lowercase();
+    (!plain.is_empty() && !plain.starts_with('#')).then_some(plain)
+}
+
+impl Embedded {
+    /// The table.
+    ///
+    /// # Errors
+    /// None in a sound build: the data is written by the build itself, and a test decodes it all.
+    pub fn table(&self) -> Result<Table, String> {
+        postcard::from_bytes(self.data).map_err(|e| e.to_string())
+    }
+}
+
+impl Table {
+    /// The compiled table in postcard's format, for embedding.
+    ///
+    /// # Errors
+    /// None that a table could cause: the format holds whatever a table holds.
+    pub fn encode(&self) -> Result<Vec<u8>, String> {
+        postcard::to_stdvec(self).map_err(|e| e.to_string())
+    }
+}

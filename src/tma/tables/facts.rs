@@ -1,0 +1,213 @@
+//! The section `[facts]` of a table file: what measurements and models assume of the core.
+//!
+//! Every fact is optional and names its source. What is absent is reported as not known, never
+//! replaced by another core's value. docs/reference/tables.md explains every key.
+
+use serde::{Deserialize, Serialize};
+
+/// What is known of a core beyond what it counts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// Name of the file of latencies: `latency/NAME.toml`.
+    #[serde(default)]
+    pub latencies: Option<String>,
+    /// The cache of decoded instructions.
+    #[serde(default)]
+    pub op_cache: Option<OpCache>,
+    /// The first level of the data TLB.
+    #[serde(default)]
+    pub data_tlb: Option<DataTlb>,
+    /// Zero idioms beyond those of every core.
+    #[serde(default)]
+    pub zero_idioms: Option<ZeroIdioms>,
+    /// What register renaming does without an execution unit.
+    #[serde(default)]
+    pub renamed: Option<RenamedMoves>,
+    /// False dependences on a destination or on flags.
+    #[serde(default)]
+    pub false_dependences: Option<FalseDependences>,
+    /// Whether a nop takes a slot of its own.
+    #[serde(default)]
+    pub nop_fusion: Option<NopFusion>,
+    /// Distances at which a load falsely waits for an earlier store.
+    #[serde(default)]
+    pub store_aliasing: Option<StoreAliasing>,
+    /// Whether two loads a cycle were seen among as many instructions as the width allows.
+    #[serde(default)]
+    pub sustained_width: Option<SustainedWidth>,
+}
+
+/// The cache of decoded instructions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpCache {
+    /// Decoded operations that it holds.
+    pub ops: u32,
+    /// At most so many for 32 aligned bytes of code, where there is such a limit.
+    #[serde(default)]
+    pub per_32_bytes: Option<u32>,
+    /// Whose figure it is.
+    pub source: String,
+}
+
+/// The first level of the data TLB, for pages of 4 KiB.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataTlb {
+    /// Entries for loads, or for all accesses.
+    pub loads: u32,
+    /// Entries for stores, where those have their own.
+    #[serde(default)]
+    pub stores: Option<u32>,
+    /// Whose figure it is.
+    pub source: String,
+}
+
+/// A zero idiom that not every core knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ZeroIdiom {
+    /// `sbb r,r` of 32 or 64 bits: depends on CF alone.
+    Sbb,
+    /// `cmp r,r` of 32 or 64 bits.
+    Cmp,
+    /// `psubs*`, `psubus*` of one register.
+    SaturatingSubtract,
+    /// `pandn`, `andnps`, `andnpd` of one register.
+    AndNot,
+    /// `kxor*`, `kxnor*` of one register.
+    MaskXor,
+}
+
+/// Zero idioms beyond those of every core (`xor`, `sub`, `pxor`, `pcmpeq*`, `pcmpgt*`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ZeroIdioms {
+    /// Which.
+    pub also: Vec<ZeroIdiom>,
+    /// Who says so.
+    pub source: String,
+}
+
+/// What renaming may do without an execution unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Renamed {
+    /// Moves of general-purpose registers, 32 or 64 bits.
+    Mov,
+    /// `movzx` from the low byte of another register.
+    Movzx,
+    /// Moves of whole vector registers.
+    VectorMov,
+    /// Additions of a constant of 8 bits to a 64-bit register.
+    AddConstant,
+}
+
+/// See [`Renamed`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RenamedMoves {
+    /// Which; an empty list: none.
+    pub kinds: Vec<Renamed>,
+    /// Who says so.
+    pub source: String,
+}
+
+/// An input that an instruction waits for although its result does not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FalseDependence {
+    /// `popcnt` on its destination.
+    Popcnt,
+    /// `lzcnt`, `tzcnt` on their destination.
+    Lzcnt,
+    /// Shifts and rotates by `cl` on the flags, which they keep for a count of zero.
+    ShiftFlags,
+}
+
+/// See [`FalseDependence`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FalseDependences {
+    /// Which; an empty list: none.
+    pub on: Vec<FalseDependence>,
+    /// Who says so.
+    pub source: String,
+}
+
+/// How nops share slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FusedWith {
+    /// Each nop takes a slot.
+    Nothing,
+    /// A nop shares the slot of the instruction before it.
+    Previous,
+}
+
+/// See [`FusedWith`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NopFusion {
+    /// With what.
+    pub with: FusedWith,
+    /// Who says so.
+    pub source: String,
+}
+
+/// Distances at which a load falsely waits for an earlier store of the same base register.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreAliasing {
+    /// Bytes between the two addresses.
+    pub distances: Vec<u32>,
+    /// Who says so.
+    pub source: String,
+}
+
+/// The sustained issue width with loads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SustainedWidth {
+    /// Instructions a cycle, two of them loads.
+    pub with_two_loads: u32,
+    /// Who says so.
+    pub source: String,
+}
+
+impl Facts {
+    /// What is not known, in words for a report.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let known = [
+            (self.latencies.is_some(), "latencies"),
+            (self.op_cache.is_some(), "op cache"),
+            (self.data_tlb.is_some(), "data TLB"),
+            (self.zero_idioms.is_some(), "zero idioms"),
+            (self.renamed.is_some(), "eliminated moves"),
+            (self.false_dependences.is_some(), "false dependences"),
+            (self.nop_fusion.is_some(), "nop fusion"),
+            (self.store_aliasing.is_some(), "store aliasing"),
+        ];
+        known.iter().filter(|(is, _)| !is).map(|(_, name)| *name).collect()
+    }
+
+    /// Whether the core treats `idiom` as a zero idiom; not if it is not known.
+    pub fn has_idiom(&self, idiom: ZeroIdiom) -> bool {
+        self.zero_idioms.as_ref().is_some_and(|z| z.also.contains(&idiom))
+    }
+
+    /// Whether renaming may do this; not if it is not known.
+    pub fn renames(&self, kind: Renamed) -> bool {
+        self.renamed.as_ref().is_some_and(|r| r.kinds.contains(&kind))
+    }
+
+    /// Whether this false dependence exists. Where it is not known, flags are waited for: the
+    /// instruction's definition keeps them.
+    pub fn waits(&self, on: FalseDependence) -> bool {
+        match &self.false_dependences {
+            Some(known) => known.on.contains(&on),
+            None => on == FalseDependence::ShiftFlags,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What stands before nodes and events.
+
+use super::found::{Found, Severity};
+use crate::tables::schema::TableFile;
+
+/// Checks the head of a file known as `name`.
+pub(super) fn check(name: &str, file: &TableFile, found: &mut Found) {
+    use Severity::{Error, Warning};
+    if file.schema != 1 {
+        let what = format!("version {} is not known to this program (it knows 1)", file.schema);
+        found.key(Error, "schema", what);
+    }
+    if !file.name.eq_ignore_ascii_case(name) {
+        found.key(Error, "name", format!("`{}` in a file called `{name}`", file.name));
+    }
+    if !file.events.contains_key(&file.clocks) {
+        found.key(Error, "clocks", format!("`{}` is no event of this table", file.clocks));
+    }
+    if file.vendor != "any" && file.matches.is_empty() {
+        found.key(
+            Warning,
+            "match",
+            "no processor is matched, so only --uarch finds this table (vendor `any` says that \
+             this is meant)"
+                .into(),
+        );
+    }
+    if file.pipeline.width == 0 {
+        found.key(Error, "pipeline", "a width of 0".into());
+    }
+    if file.source.is_empty() {
+        found.key(Warning, "source", "where the facts come from is not said".into());
+    }
+    if file.node.is_empty() {
+        found.add(Error, None, "the table has no [[node]]".into());
+    }
+}
