@@ -1,8 +1,9 @@
 //! What an action does to the state.
 
+use super::action::Action;
 use super::arithmetic::{Flags, compute, deposit, double_shift, extend, gather, product, quotient};
 use super::machine::{Machine, OPAQUE, Value};
-use super::operation::{Action, Operation, Slot};
+use super::operation::{Operation, Slot};
 use super::shadow::low_bytes;
 
 const RAX: usize = 0;

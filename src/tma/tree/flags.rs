@@ -1,6 +1,6 @@
 //! Which nodes are flagged, which are mismeasured, and which one is the bottleneck.
 
-use super::evaluate::Evaluation;
+use super::result::Evaluation;
 use crate::tables::{NodeId, NodeKind, Table};
 
 /// A share outside this range is *mismeasured*: −5 % to 105 %.
@@ -22,7 +22,7 @@ pub struct Undecided {
 
 /// Flags and bottleneck of one evaluation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct Flags {
     /// By node: over its threshold, as are all its ancestors, and measured believably.
     pub flagged: Vec<bool>,
     /// By node: a share outside [`MISMEASURED`].
@@ -33,7 +33,7 @@ pub struct Verdict {
     pub undecided: Option<Undecided>,
 }
 
-impl Verdict {
+impl Flags {
     /// Judges all of `evaluation`.
     pub fn new(table: &Table, evaluation: &Evaluation) -> Self {
         Self::among(table, evaluation, |_| true)
@@ -56,9 +56,9 @@ impl Verdict {
             let ancestors = node.parent.is_none_or(|p| flagged[usize::from(p)]);
             flagged[n] = ancestors && !mismeasured[n] && evaluation.nodes[n].over == Some(true);
         }
-        let mut verdict = Self { flagged, mismeasured, path: Vec::new(), undecided: None };
-        verdict.descend(table, evaluation, &shown);
-        verdict
+        let mut flags = Self { flagged, mismeasured, path: Vec::new(), undecided: None };
+        flags.descend(table, evaluation, &shown);
+        flags
     }
 
     /// The bottleneck: the deepest flagged node on the heaviest path.
