@@ -16,7 +16,7 @@ use crate::tui::{self, Source};
 use args::Format;
 use bench::{Options, Report, Status, processors};
 use engine::block::Measurer;
-use engine::render::block as render;
+use engine::render::{block as render, function_blocks};
 use input::Asked;
 use isa::code::{Block, Location, Region};
 use std::process::ExitCode;
@@ -83,9 +83,9 @@ fn interactive(global: &Global, mut blocks: Vec<Asked>) -> Result<ExitCode> {
 fn list(args: &BlockArgs, ascii: bool) -> Result<ExitCode> {
     let listed = input::list(args.block.as_deref().unwrap_or_default())?;
     print(&match args.format {
-        Format::Text => listed.render(ascii),
+        Format::Text => function_blocks::text(&listed, ascii),
         Format::Json => to_json(&listed)?,
-        Format::Csv => listed.csv(),
+        Format::Csv => function_blocks::rows(&listed),
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,7 +3,9 @@
 use crate::hot::entries::ratio::{carried, scaled};
 use pmu::breakpoints::{Counted, Known, Outcome, Sampled, Spoiled, turns_at_once};
 
-/// Window of a live process, for each turn of at most four places.
+use std::time::Duration;
+
+/// Window of a live process, for each group of at most four places.
 pub(super) const WINDOW: Duration = Duration::from_secs(2);
 
 /// Of a block without a clock that can be counted.

@@ -286,7 +286,7 @@ fn string(m: &mut Machine, o: &Operation) {
             if !scan {
                 advance(RSI);
             }
-            let bits = m.random.next();
+            let bits = m.random.u64(..);
             let flags = Flags { carry: bits & 1 != 0, overflow: bits & 2 != 0, result: bits };
             set_flags(m, flags, OPAQUE);
         }

@@ -3,8 +3,8 @@
 use super::alias;
 use super::found::{Carried, Found};
 use super::machine::Machine;
+use super::mix::mix;
 use super::program::Program;
-use super::random::mix;
 use super::settings::{Given, LONGEST_WINDOW, MOST_RUNS, Settings};
 use super::tally::{Kept, Tally};
 use crate::deps::code::Code;

@@ -7,7 +7,6 @@
 use super::address::{Address, Registers};
 use super::arithmetic::Flags;
 use super::operation::{Operation, Slot};
-use super::random::Random;
 use super::settings::Given;
 use super::shadow::{Shadow, low_bytes};
 
@@ -50,7 +49,7 @@ pub struct Machine {
     pub flags: Flags,
     pub flag_origins: u64,
     pub memory: Shadow,
-    pub random: Random,
+    pub random: fastrand::Rng,
     segments: [u64; 2],
     pub(super) step: u16,
     /// The bit of each access that loads unknown memory; 0 before it did.
@@ -69,9 +68,9 @@ pub struct Machine {
 impl Machine {
     /// Everything unknown, by `seed`, but what is given.
     pub fn reset(&mut self, seed: u64, accesses: usize, given: &Given) {
-        self.random = Random(seed);
+        self.random = fastrand::Rng::with_seed(seed);
         for number in 0..16 {
-            self.values[number] = self.random.next();
+            self.values[number] = self.random.u64(..);
             self.origins[number] = 1 << number;
         }
         // The ABI aligns the stack, and a frame with it.
@@ -85,9 +84,9 @@ impl Machine {
         for number in 0..32 {
             self.unknown_vector(number);
         }
-        let base = self.random.next();
+        let base = self.random.u64(..);
         self.segments = [base, base.rotate_left(17)];
-        self.memory.reset(self.random.next(), given.fill);
+        self.memory.reset(self.random.u64(..), given.fill);
         for (address, value) in &given.memory {
             self.memory.give(*address, *value);
         }
@@ -172,7 +171,7 @@ impl Machine {
         let mut general = operation.general;
         while general != 0 {
             let number = general.trailing_zeros() as usize;
-            self.values[number] = self.random.next();
+            self.values[number] = self.random.u64(..);
             self.origins[number] = OPAQUE;
             general &= general - 1;
         }
@@ -186,20 +185,20 @@ impl Machine {
             self.unknown_flags();
         }
         if operation.stores {
-            let first = self.random.next();
+            let first = self.random.u64(..);
             self.lanes = std::array::from_fn(|i| first.wrapping_mul(2 * i as u64 + 1));
             self.lane_origins = OPAQUE;
         }
     }
 
     fn unknown_vector(&mut self, number: usize) {
-        let first = self.random.next();
+        let first = self.random.u64(..);
         self.vectors[number] = std::array::from_fn(|i| first.wrapping_mul(2 * i as u64 + 1));
         self.vector_origins[number] = OPAQUE;
     }
 
     fn unknown_flags(&mut self) {
-        let bits = self.random.next();
+        let bits = self.random.u64(..);
         self.flags = Flags {
             carry: bits & 1 != 0,
             overflow: bits & 2 != 0,

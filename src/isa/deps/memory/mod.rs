@@ -10,7 +10,7 @@
 //! | `shadow` | memory: values, and who wrote which byte |
 //! | `tally` | who reads whom how often |
 //! | `alias` | accesses of which nothing is known but that they might meet |
-//! | `random` | numbers |
+//! | `mix` | bits spread over a word |
 
 mod action;
 mod address;
@@ -21,9 +21,9 @@ mod evaluate;
 mod finder;
 mod found;
 mod machine;
+mod mix;
 mod operation;
 mod program;
-mod random;
 mod settings;
 mod shadow;
 mod step;

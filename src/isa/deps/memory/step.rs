@@ -73,7 +73,7 @@ impl Machine {
                 continue;
             }
             if !first {
-                self.lanes = std::array::from_fn(|_| self.random.next());
+                self.lanes = std::array::from_fn(|_| self.random.u64(..));
                 self.lane_origins = OPAQUE;
             }
             first = false;

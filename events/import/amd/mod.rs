@@ -8,35 +8,19 @@
 mod estimates;
 mod expression;
 mod slots;
+mod vendor;
 
-use crate::{Generated, cores};
+use vendor::{Generation, Metric, Vendor};
+
+use crate::cores;
+use crate::generated::Generated;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::{fs, iter};
 use tma::formula::{BinOp, Expr, parse};
-use tma::tables::Facts;
 use tma::tables::schema::{Counters, EventSpec, MatchRule, NodeSpec, Pipeline, TableFile};
-
-/// One generation: everything that its JSON does not say.
-pub struct Generation {
-    name: &'static str,
-    title: &'static str,
-    family: u32,
-    /// As the kernel assigns them (`bsp_init_amd` in arch/x86/kernel/cpu/amd.c).
-    models: &'static [RangeInclusive<u32>],
-    /// Ops dispatched a cycle, and entries of the retire queue (AMD's software optimization
-    /// guides for families 17h, 19h and 1Ah).
-    width: u32,
-    reorder_buffer: u32,
-    facts: fn() -> Facts,
-    /// Event that counts retired ops.
-    retired: &'static str,
-    /// Makes the tree and adds to the notes what it could not say.
-    tree: fn(&Generation, &Vendor) -> Result<Vec<NodeSpec>>,
-}
 
 const GENERATIONS: [Generation; 5] = [
     Generation {
@@ -95,26 +79,6 @@ const GENERATIONS: [Generation; 5] = [
         tree: slots::tree,
     },
 ];
-
-/// What one folder of JSON holds.
-pub struct Vendor {
-    /// Core events by name.
-    events: BTreeMap<String, EventSpec>,
-    /// Events that other PMUs count (L3, data fabric, memory controller).
-    elsewhere: BTreeSet<String>,
-    /// Names of the plain events that the list of recommended metrics adds.
-    recommended: Vec<String>,
-    /// Metrics in file order.
-    metrics: Vec<Metric>,
-}
-
-/// A metric as the vendor writes it.
-struct Metric {
-    name: String,
-    expr: String,
-    scale: String,
-    groups: Vec<String>,
-}
 
 /// All AMD tables.
 pub fn tables(vendor: &Path) -> Result<Vec<Generated>> {
