@@ -5,7 +5,7 @@
 use crate::Values;
 use iced_x86::{Encoder, Instruction, OpKind};
 use isa::code::{Block, Inst};
-use isa::effects::{Access, Effects, Place};
+use isa::effects::{Access, Effects, ArchReg};
 
 /// Instructions of the variant, at most.
 const MOST: usize = 400;
@@ -102,7 +102,7 @@ fn operand(
 
 fn address(access: &Access, values: &Values) -> i64 {
     let of = |register| {
-        let number = Place::of(register).and_then(|p: Place| p.as_gpr());
+        let number = ArchReg::of(register).and_then(|p: ArchReg| p.as_gpr());
         number.map_or(0, |n| values.registers[usize::from(n)] as i64)
     };
     let scaled = of(access.index).wrapping_mul(i64::from(access.scale));

@@ -10,7 +10,7 @@ use super::variants::preceded;
 use crate::Values;
 use isa::code::Block;
 use isa::deps::{Analysis, Code};
-use isa::effects::{Place, Role};
+use isa::effects::{ArchReg, Role};
 use tma::Result;
 
 /// Times that the block is there behind one cut, at most.
@@ -77,7 +77,7 @@ impl Explainer {
         }
         let reads = found.code.effects.iter().flat_map(|effects| &effects.reads);
         let addresses = reads.filter(|read| matches!(read.role, Role::Address(_)));
-        let keep: Vec<Place> = addresses.map(|read| read.place).collect();
+        let keep: Vec<ArchReg> = addresses.map(|read| read.reg).collect();
         self::cuts(&found.analysis, values, subject.block, &keep).and_then(Cuts::of)
     }
 

@@ -10,7 +10,7 @@ use crate::{Values, WhatIf};
 use isa::code::Block;
 use isa::deps::Kind;
 use isa::deps::recurrence::Recurrence;
-use isa::effects::{Place, Places, Role};
+use isa::effects::{ArchReg, ArchRegSet, Role};
 use tma::Result;
 
 /// Chains that are tried, the slowest first.
@@ -80,8 +80,8 @@ impl Explainer {
             };
         }
         let ends = chain.path.iter().filter(|way| way.delta > 0);
-        let places: Option<Vec<Place>> = ends.map(|way| way.place).collect();
-        let cuts = places
+        let regs: Option<Vec<ArchReg>> = ends.map(|way| way.reg).collect();
+        let cuts = regs
             .and_then(|all| all.iter().map(|p| cut(*p, values, block)).collect::<Option<Vec<_>>>());
         match cuts.and_then(|cuts| preceded(&cuts.concat(), block)) {
             Some(variant) => self.changed(change, &variant, values, waiting),
@@ -122,14 +122,14 @@ fn droppable(found: &Found) -> Vec<usize> {
     let code = &found.code;
     let count = code.effects.len();
     let mut needed = vec![false; count];
-    let is_address = |reader: usize, place: Place| {
+    let is_address = |reader: usize, reg: ArchReg| {
         let reads = &code.effects[reader].reads;
-        reads.iter().any(|r| r.place == place && matches!(r.role, Role::Address(_)))
+        reads.iter().any(|r| r.reg == reg && matches!(r.role, Role::Address(_)))
     };
     loop {
         let mut grew = false;
         for link in &found.analysis.links {
-            let wanted = needed[link.reader] || is_address(link.reader, link.place);
+            let wanted = needed[link.reader] || is_address(link.reader, link.reg);
             if wanted && !needed[link.writer] {
                 needed[link.writer] = true;
                 grew = true;
@@ -146,7 +146,7 @@ fn droppable(found: &Found) -> Vec<usize> {
             break;
         }
     }
-    let stack = Places::from_iter([Place::gpr(4)]);
+    let stack = ArchRegSet::from_iter([ArchReg::gpr(4)]);
     (0..count)
         .filter(|i| !needed[*i] && code.effects[*i].written().and(stack).is_empty())
         .filter(|_| count > 1)

@@ -4,7 +4,7 @@
 use isa::deps::memory::{Class, Origin, Settings};
 use isa::deps::recurrence::{Edge, Recurrence};
 use isa::deps::{Analysis, Code, Kind, Order, Overlap};
-use isa::effects::Place;
+use isa::effects::ArchReg;
 use isa::latency::Source;
 use serde::Serialize;
 
@@ -214,13 +214,13 @@ impl Writer<'_> {
             indices: [d.writer, d.reader],
         });
         let overwritten = if all { Analysis::overwritten(self.code) } else { Vec::new() };
-        let kind = |place: Place| if place.is_flag() { Kind::Flag } else { Kind::Register };
+        let kind = |reg: ArchReg| if reg.is_flag() { Kind::Flag } else { Kind::Register };
         let others = overwritten.into_iter().map(|d| Dependency {
             writer: self.address(d.first),
             reader: self.address(d.second),
             delta: d.delta,
-            kind: kind(d.place),
-            through: d.place.name(),
+            kind: kind(d.reg),
+            through: d.reg.name(),
             overlap: None,
             order: d.order,
             indices: [d.first, d.second],
@@ -239,8 +239,8 @@ impl Writer<'_> {
     }
 
     fn step(&self, way: &Edge) -> Step {
-        let through = match (way.place, way.forward) {
-            (Some(place), _) => place.name(),
+        let through = match (way.reg, way.forward) {
+            (Some(reg), _) => reg.name(),
             (None, Some((access, _))) => self.code.memory_text(way.reader, access),
             (None, None) => String::new(),
         };
@@ -284,7 +284,7 @@ impl Writer<'_> {
 
     fn origins(&self, class: &Class) -> String {
         let name = |origin: &Origin| match origin {
-            Origin::Register(number) => Place::gpr(*number).name(),
+            Origin::Register(number) => ArchReg::gpr(*number).name(),
             Origin::Load(index) => format!("what {} loads", self.address(*index)),
             Origin::SomeLoad => "a load".to_owned(),
             Origin::Opaque => "a result that is not computed".to_owned(),

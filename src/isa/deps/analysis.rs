@@ -64,8 +64,8 @@ impl Analysis {
             writer: link.writer,
             reader: link.reader,
             delta: link.delta,
-            kind: if link.place.is_flag() { Kind::Flag } else { Kind::Register },
-            through: link.place.name(),
+            kind: if link.reg.is_flag() { Kind::Flag } else { Kind::Register },
+            through: link.reg.name(),
             overlap: None,
         });
         let memory = self.memory.carried.iter().map(|c| Dependency {

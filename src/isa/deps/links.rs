@@ -1,7 +1,7 @@
 //! Dependencies through registers and flags, which the instructions alone decide.
 
 use super::code::Code;
-use crate::effects::{Effects, Place, Role, Write};
+use crate::effects::{ArchReg, Effects, Role, Write};
 use iced_x86::{Instruction, OpKind};
 
 /// A value in a register or a group of flags, from the instruction that writes it to one that
@@ -15,7 +15,7 @@ pub struct Link {
     /// Iterations between: 0 or 1.
     pub delta: u32,
     /// Where the value is meanwhile.
-    pub place: Place,
+    pub reg: ArchReg,
     /// Which of the reader's reads.
     pub read: usize,
 }
@@ -42,7 +42,7 @@ pub struct False {
     /// Iterations between: 0 or 1.
     pub delta: u32,
     /// What both use.
-    pub place: Place,
+    pub reg: ArchReg,
     /// [`Order::War`] or [`Order::Waw`].
     pub order: Order,
 }
@@ -62,9 +62,9 @@ struct Last {
 
 impl Last {
     fn note(&mut self, write: &Write, effects: &Effects, writer: usize, iteration: u32) {
-        let at = write.place.index() & 63;
-        let kept = effects.reads.iter().any(|r| r.place == write.place && r.role == Role::Kept);
-        let vector = write.place.is_vector();
+        let at = write.reg.index() & 63;
+        let kept = effects.reads.iter().any(|r| r.reg == write.reg && r.role == Role::Merged);
+        let vector = write.reg.is_vector();
         add(&mut self.low[at], (writer, iteration), write.whole || kept || vector);
         if vector {
             // What keeps the rest does not make it; nobody waits for it on its account.
@@ -75,10 +75,10 @@ impl Last {
     }
 
     /// The writers of what `instruction` reads of `place`.
-    fn of(&self, place: Place, instruction: &Instruction) -> impl Iterator<Item = (usize, u32)> {
-        let at = place.index() & 63;
+    fn of(&self, reg: ArchReg, instruction: &Instruction) -> impl Iterator<Item = (usize, u32)> {
+        let at = reg.index() & 63;
         let low = &self.low[at];
-        let high: &[(usize, u32)] = match place.is_vector() && is_wide(instruction) {
+        let high: &[(usize, u32)] = match reg.is_vector() && is_wide(instruction) {
             true => &self.high[at],
             false => &[],
         };
@@ -116,9 +116,9 @@ pub fn links(code: &Code) -> Vec<Link> {
             if iteration == 1 {
                 let instruction = &code.instructions[reader];
                 for (read, of) in effects.reads.iter().enumerate() {
-                    for (writer, when) in last.of(of.place, instruction) {
+                    for (writer, when) in last.of(of.reg, instruction) {
                         let delta = 1 - when;
-                        links.push(Link { writer, reader, delta, place: of.place, read });
+                        links.push(Link { writer, reader, delta, reg: of.reg, read });
                     }
                 }
             }
@@ -138,13 +138,13 @@ pub fn overwritten(code: &Code) -> Vec<False> {
     for iteration in 0..2u32 {
         for (second, effects) in code.effects.iter().enumerate() {
             for read in &effects.reads {
-                readers[read.place.index() & 63].push((second, iteration));
+                readers[read.reg.index() & 63].push((second, iteration));
             }
             for write in &effects.writes {
-                let (place, at) = (write.place, write.place.index() & 63);
+                let (reg, at) = (write.reg, write.reg.index() & 63);
                 let mut push = |first, when, order| {
                     if iteration == 1 {
-                        found.push(False { first, second, delta: 1 - when, place, order });
+                        found.push(False { first, second, delta: 1 - when, reg, order });
                     }
                 };
                 for (first, when) in readers[at].drain(..).filter(|r| *r != (second, iteration)) {

@@ -11,7 +11,7 @@ fn assumed(low: f64, high: f64, why: &'static str) -> Latency {
 
 /// From operands to results, memory left out.
 pub(super) fn execution(instruction: &Instruction, input: Input) -> Latency {
-    if input == Input::Kept && instruction.is_vsib() {
+    if input == Input::Merged && instruction.is_vsib() {
         // A chain of `vpgatherdd ymm` and eight `vpermd` of 3 cycles takes 25 on Emerald Rapids.
         return assumed(
             1.0,

@@ -9,9 +9,9 @@ pub enum Input {
     Address,
     /// Through a register computed with.
     Register,
-    /// Through a register whose old value is only kept in part ([`Role::Kept`]): the upper lanes
+    /// Through a register whose old value is only kept in part ([`Role::Merged`]): the upper lanes
     /// of `cvtsi2sd`, what a mask leaves, the rest of rax behind a write of al.
-    Kept,
+    Merged,
     /// Through a flag.
     Flags,
     /// Through memory: the loaded value.
@@ -32,14 +32,14 @@ pub enum Output {
 impl Input {
     /// All of them.
     pub const ALL: [Self; 5] =
-        [Self::Address, Self::Register, Self::Kept, Self::Flags, Self::Memory];
+        [Self::Address, Self::Register, Self::Merged, Self::Flags, Self::Memory];
 
     /// As files have it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Address => "address",
             Self::Register => "register",
-            Self::Kept => "kept",
+            Self::Merged => "kept",
             Self::Flags => "flags",
             Self::Memory => "memory",
         }
@@ -50,9 +50,9 @@ impl Input {
         Some(match read.role {
             Role::Address(_) => Self::Address,
             Role::Stack => return None,
-            _ if read.place.is_flag() => Self::Flags,
+            _ if read.reg.is_flag() => Self::Flags,
             Role::Data => Self::Register,
-            Role::Kept => Self::Kept,
+            Role::Merged => Self::Merged,
         })
     }
 }
@@ -72,7 +72,7 @@ impl Output {
 
     /// That of a written register or group of flags.
     pub fn of(write: &Write) -> Self {
-        if write.place.is_flag() { Self::Flags } else { Self::Register }
+        if write.reg.is_flag() { Self::Flags } else { Self::Register }
     }
 }
 

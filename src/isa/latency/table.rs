@@ -99,7 +99,7 @@ impl Table {
             (Input::Flags, Output::Flags) => values.flags.unwrap_or(to_flags),
             (Input::Flags, _) => values.from_flags.unwrap_or(values.register),
             (_, Output::Flags) => to_flags,
-            (Input::Kept, _) => values.kept.unwrap_or(values.register),
+            (Input::Merged, _) => values.kept.unwrap_or(values.register),
             _ => values.register,
         };
         Some(range.latency(entry.source))

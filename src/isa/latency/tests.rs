@@ -53,7 +53,7 @@ fn zen_3_has_its_known_latencies_with_a_source() {
 #[test]
 fn what_a_gather_keeps_is_merged_behind_its_loads() {
     let gather = "c4e26d90048f"; // vpgatherdd ymm0,[rdi+ymm1*4],ymm2
-    let kept = latency("emr", gather, Input::Kept);
+    let kept = latency("emr", gather, Input::Merged);
     assert_eq!((kept.low, kept.high), (1.0, 3.0));
     assert!(latency("emr", gather, Input::Register).low >= 8.0);
 }

@@ -4,7 +4,7 @@ use super::args::BlockArgs;
 use crate::commands::seeds::{self, Place};
 use bench::{Options, Repeat};
 use isa::code::{
-    Block, FunctionBlocks, LONGEST_LISTING, Located, Location, Region, Syntax, assemble,
+    Block, FunctionBlocks, Located, Location, MAX_LISTING_BYTES, Region, Syntax, assemble,
     list_blocks, listing_syntax, parse_hex, read_binary, read_listing, read_location, read_path,
 };
 use std::io::{IsTerminal as _, Read as _};
@@ -28,7 +28,7 @@ pub struct Asked {
 /// The blocks that `args` ask for, each with the options to measure it with.
 pub fn blocks(args: &BlockArgs, options: &Options) -> Result<Vec<Asked>> {
     if let Some(path) = &args.repeat {
-        let all = Repeat::read(&text(path, LONGEST_LISTING)?)?;
+        let all = Repeat::read(&text(path, MAX_LISTING_BYTES)?)?;
         let region = |r: &Repeat| Region { name: r.name.clone(), bytes: r.bytes.clone() };
         let pairs = all.iter().map(|r| Asked {
             region: region(r),
@@ -85,7 +85,7 @@ fn asked(mut located: Located, args: &BlockArgs, options: &Options) -> Result<As
 /// report are measured without it; a block of nothing else stays, and is refused with the reason.
 pub fn stay(located: &mut Located) {
     let Ok(block) = Block::decode(&located.bytes) else { return };
-    let Ok((rest, Some(last))) = block.staying() else { return };
+    let Ok((rest, Some(last))) = block.without_exit() else { return };
     let end = located.start + rest.bytes.len() as u64;
     located.notes.push(format!(
         "without `{}` at its end, which leaves the block: {:#x}..{end:#x} is measured",
@@ -142,7 +142,7 @@ pub fn located(given: &Given) -> Result<Vec<Located>> {
 
 /// A file of assembly, in the syntax that it is in.
 fn listing(path: &Path, att: bool) -> Result<Vec<Located>> {
-    let content = text(path, LONGEST_LISTING)?;
+    let content = text(path, MAX_LISTING_BYTES)?;
     let (syntax, how) = match att {
         true => (Syntax::Att, None),
         false => listing_syntax(&content),

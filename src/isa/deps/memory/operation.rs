@@ -77,10 +77,10 @@ impl Operation {
             stack: instruction.stack_pointer_increment(),
         };
         for write in &effects.writes {
-            match write.place.index() {
+            match write.reg.index() {
                 number @ 0..16 => operation.general |= 1 << number,
                 number @ 16..48 => operation.vectors |= 1 << (number - 16),
-                _ => operation.flags |= write.place.is_flag(),
+                _ => operation.flags |= write.reg.is_flag(),
             }
         }
         if operation.action == Action::CallOver {

@@ -17,7 +17,7 @@ pub struct Edge {
     /// What carries it between them.
     pub kind: Kind,
     /// The place, unless it is memory.
-    pub place: Option<crate::effects::Place>,
+    pub reg: Option<crate::effects::ArchReg>,
     /// For memory: which access of the reader loads it, and how the store reaches it.
     pub forward: Option<(usize, Forward)>,
     /// How long it takes, forwarding included.

@@ -3,7 +3,7 @@
 use crate::deps::Overlap;
 use crate::deps::code::Code;
 use crate::deps::memory::Carried;
-use crate::effects::{Access, Place};
+use crate::effects::{Access, ArchReg};
 use crate::latency::{Forward, Latencies, Latency};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
@@ -163,10 +163,10 @@ fn drifts(code: &Code, load: &Access) -> bool {
 
 /// By how much an iteration moves a base register, if only by constants.
 fn step(code: &Code, base: Register) -> Option<i64> {
-    let place = Place::of(base).filter(|place| place.as_gpr().is_some())?;
+    let reg = ArchReg::of(base).filter(|reg| reg.as_gpr().is_some())?;
     let mut sum = 0i64;
     for (instruction, effects) in code.instructions.iter().zip(&code.effects) {
-        if effects.writes.iter().any(|w| w.place == place) {
+        if effects.writes.iter().any(|w| w.reg == reg) {
             sum = sum.checked_add(constant(instruction)?)?;
         }
     }
@@ -197,5 +197,5 @@ fn constant(instruction: &Instruction) -> Option<i64> {
 /// Whether any instruction writes the general-purpose register of this number.
 fn writes(code: &Code, register: u8) -> bool {
     let mut all = code.effects.iter().flat_map(|e| &e.writes);
-    all.any(|w| w.place.as_gpr() == Some(register))
+    all.any(|w| w.reg.as_gpr() == Some(register))
 }

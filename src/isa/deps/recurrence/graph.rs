@@ -80,15 +80,15 @@ impl Graph {
 
     fn add_link(&mut self, code: &Code, link: &Link, latencies: &Latencies) {
         let (instruction, effects) = (&code.instructions[link.reader], &code.effects[link.reader]);
-        let written = code.effects[link.writer].writes.iter().position(|w| w.place == link.place);
+        let written = code.effects[link.writer].writes.iter().position(|w| w.reg == link.reg);
         let (Some(written), Some(read)) = (written, effects.reads.get(link.read)) else { return };
         let way = |to, latency| Edge {
             from: self.first[link.writer] + written,
             to,
             reader: link.reader,
             delta: link.delta,
-            kind: if link.place.is_flag() { Kind::Flag } else { Kind::Register },
-            place: Some(link.place),
+            kind: if link.reg.is_flag() { Kind::Flag } else { Kind::Register },
+            reg: Some(link.reg),
             forward: None,
             latency,
         };
@@ -131,7 +131,7 @@ impl Graph {
                 reader,
                 delta: dependency.delta,
                 kind: Kind::Memory,
-                place: None,
+                reg: None,
                 forward: Some((dependency.access, forward.least)),
                 latency: Latency {
                     low: forwarding.low + own.low,

@@ -1,23 +1,24 @@
-//! What is refused before it runs. A block is let through only if every instruction belongs to a
-//! feature on the list below and is none of the exceptions; whatever is new or unknown is refused.
+//! Instructions that are refused before a block runs. This is an allow-list: every instruction must
+//! belong to a feature listed below and not be one of the exceptions, so new or unknown instructions
+//! are refused.
 
 use super::decode::{Block, Inst};
 use iced_x86::{Code, CpuidFeature, FlowControl, Mnemonic};
 use serde::Serialize;
 
-/// Why a block must not run.
+/// Why a block is not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// Index of the instruction.
+    /// Index of the refused instruction.
     pub instruction: usize,
     /// Its offset in the block.
     pub offset: usize,
-    /// The reason, without a full stop.
+    /// The instruction and the reason, without a full stop.
     pub reason: String,
 }
 
 impl Block {
-    /// The first instruction that must not run, if there is one.
+    /// The first instruction that is refused, if any.
     pub fn refusal(&self) -> Option<Refusal> {
         let last = self.instructions.len() - 1;
         self.instructions.iter().enumerate().find_map(|(i, inst)| {
@@ -41,17 +42,17 @@ fn reason(inst: &Inst, last: bool) -> Option<&'static str> {
         .or_else(|| decoded.cpuid_features().iter().find_map(|f| feature(*f)))
 }
 
-const EXTENDED_STATE: &str = "saves or restores the whole extended state, harness included";
-const LEAVES: &str = "leaves the program: the kernel or the hypervisor would act on it";
+const EXTENDED_STATE: &str = "saves or restores the extended state, including the harness's";
+const LEAVES: &str = "leaves the program: the kernel or the hypervisor would handle it";
 const SEGMENT: &str = "loads a segment register or base that the harness needs";
-const PORTS: &str = "talks to a device";
-const EVICTS: &str = "evicts cache lines: nothing would stay in the L1 data cache";
+const PORTS: &str = "accesses a device";
+const EVICTS: &str = "evicts cache lines, so the data would not stay in the L1 data cache";
 
-/// Single instructions of features that are otherwise harmless.
+/// Exceptions: unsafe instructions of features that are otherwise safe.
 fn named(mnemonic: Mnemonic, code: Code) -> Option<&'static str> {
     use Mnemonic as M;
     Some(match mnemonic {
-        M::Popf | M::Popfd | M::Popfq => "may leave the trap or alignment flag set",
+        M::Popf | M::Popfd | M::Popfq => "may leave the trap or alignment-check flag set",
         M::Lds | M::Les | M::Lfs | M::Lgs | M::Lss => SEGMENT,
         M::Mov if writes_segment(code) => SEGMENT,
         M::Pop if matches!(code, Code::Popw_FS | Code::Popw_GS | Code::Popq_FS | Code::Popq_GS) => {
@@ -63,9 +64,9 @@ fn named(mnemonic: Mnemonic, code: Code) -> Option<&'static str> {
         M::Syscall | M::Sysenter | M::Sysexit | M::Sysret | M::Vmcall | M::Vmmcall => LEAVES,
         M::Int | M::Int1 | M::Int3 | M::Into | M::Iret | M::Iretd | M::Iretq => LEAVES,
         M::Ud0 | M::Ud1 | M::Ud2 => "raises an invalid-opcode exception by design",
-        M::Cpuid => "traps to the hypervisor in a virtual machine, and serialises",
+        M::Cpuid => "serialises, and traps to the hypervisor in a virtual machine",
         M::Clflush | M::Clflushopt | M::Clwb | M::Cldemote => EVICTS,
-        M::Rdpmc => "reads a counter that the kernel may not have opened",
+        M::Rdpmc => "reads a counter that may not be enabled for user mode",
         M::Xabort | M::Xbegin | M::Xend => "starts or ends a transaction",
         _ => return None,
     })
@@ -75,16 +76,15 @@ fn writes_segment(code: Code) -> bool {
     matches!(code, Code::Mov_Sreg_rm16 | Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16)
 }
 
-/// A jump with an operand-size prefix: AMD cuts its target to 16 bits, Intel ignores the prefix.
+/// A jump with an operand-size prefix: AMD truncates its target to 16 bits, Intel ignores the prefix.
 fn short_target(inst: &Inst) -> Option<&'static str> {
     let prefix = |b: &&u8| matches!(**b, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf2 | 0xf3);
     let jump = inst.decoded.flow_control() != FlowControl::Next;
-    (jump && inst.bytes.iter().take_while(prefix).any(|b| *b == 0x66)).then_some(
-        "a jump whose operand-size prefix means different things to different processors",
-    )
+    (jump && inst.bytes.iter().take_while(prefix).any(|b| *b == 0x66))
+        .then_some("a jump whose operand-size prefix AMD and Intel interpret differently")
 }
 
-/// Control flow: nothing may leave the block, except a direct branch at its very end.
+/// Control flow: only the last instruction may branch, and only directly.
 fn flow(decoded: &iced_x86::Instruction, last: bool) -> Option<&'static str> {
     match decoded.flow_control() {
         FlowControl::Next => None,
@@ -93,22 +93,22 @@ fn flow(decoded: &iced_x86::Instruction, last: bool) -> Option<&'static str> {
                 .then_some("a final branch must be a plain conditional or unconditional jump")
         }
         FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
-            Some("a jump inside the block: a basic block has one only at its end")
+            Some("a jump inside the block: a basic block may have one only at its end")
         }
         FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return if last => {
-            Some("calls or returns: control would leave the block; leave it out, it comes last")
+            Some("a call or return would leave the block; omit it, as it is the last instruction")
         }
         FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return => {
-            Some("calls or returns: control would leave the block")
+            Some("a call or return would leave the block")
         }
-        FlowControl::IndirectBranch => Some("an indirect jump: control would leave the block"),
+        FlowControl::IndirectBranch => Some("an indirect jump would leave the block"),
         FlowControl::Interrupt => Some(LEAVES),
         FlowControl::XbeginXabortXend => Some("starts or ends a transaction"),
         FlowControl::Exception => Some("raises an exception by design"),
     }
 }
 
-/// `None` where the feature only computes on registers and memory.
+/// Why instructions of `feature` are refused; `None` if they only compute on registers and memory.
 fn feature(feature: CpuidFeature) -> Option<&'static str> {
     use CpuidFeature as F;
     match feature {
@@ -127,9 +127,9 @@ fn feature(feature: CpuidFeature) -> Option<&'static str> {
         F::D3NOW | F::D3NOWEXT | F::PREFETCHW | F::PREFETCHITI => None,
         F::MULTIBYTENOP | F::PAUSE | F::CET_IBT | F::TSC | F::RDTSCP | F::HLE => None,
         F::HLE_or_RTM => None,
-        F::RDRAND | F::RDSEED => Some("gives other values on every run"),
+        F::RDRAND | F::RDSEED => Some("gives different values on every run"),
         F::FSGSBASE | F::LKGS => Some(SEGMENT),
-        F::PKU => Some("may lock the harness out of its memory"),
+        F::PKU => Some("may deny the harness access to its memory"),
         F::XSAVE | F::XSAVEC | F::XSAVEOPT | F::XSAVES | F::FXSR => Some(EXTENDED_STATE),
         F::MONITOR | F::MONITORX | F::WAITPKG => Some("waits for an event"),
         F::SVM | F::VMX | F::SEV_ES | F::SEV_SNP | F::SKINIT | F::SKINIT_or_SVM => Some(LEAVES),
@@ -138,7 +138,7 @@ fn feature(feature: CpuidFeature) -> Option<&'static str> {
         F::AMX_TILE | F::AMX_INT8 | F::AMX_BF16 | F::AMX_FP16 | F::AMX_COMPLEX => {
             Some("needs the tile state, which the harness does not set up")
         }
-        F::CLZERO => Some("writes around the cache"),
-        _ => Some("belongs to no feature that is known to be safe to run by itself"),
+        F::CLZERO => Some("bypasses the cache"),
+        _ => Some("belongs to a feature that is not known to be safe to run in isolation"),
     }
 }

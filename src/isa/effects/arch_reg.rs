@@ -1,30 +1,31 @@
-//! The places that values live in between instructions.
+//! Architectural registers and flag groups: what carries values between instructions, apart from
+//! memory.
 
 use iced_x86::{Register, RflagsBits};
 
-/// A register or a group of flags; a number below 64, so that sets fit a word.
+/// A register or a flag group, numbered below 64 so that a set fits into one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place(u8);
+pub struct ArchReg(u8);
 
-impl Place {
+impl ArchReg {
     /// The carry flag.
     pub const CARRY: Self = Self(56);
     /// The overflow flag.
     pub const OVERFLOW: Self = Self(57);
-    /// Sign, zero, parity and auxiliary carry, which are always written together.
+    /// Sign, zero, parity and auxiliary-carry flags, which are renamed as one group.
     pub const SIGN_ZERO: Self = Self(58);
     /// The direction flag.
     pub const DIRECTION: Self = Self(59);
-    /// The x87 stack with its tags, all of it. MMX registers are part of it.
+    /// The whole x87 register stack with its tags, including the MMX registers.
     pub const X87: Self = Self(60);
     /// MXCSR.
     pub const MXCSR: Self = Self(61);
     /// x87 control and status words.
     pub const X87_CONTROL: Self = Self(62);
-    /// Whatever else: segment bases, system registers.
+    /// All others: segment bases, system registers.
     pub const OTHER: Self = Self(63);
 
-    /// General-purpose register by its number in encodings (rax 0, rcx 1, … r15 15).
+    /// General-purpose register by its encoding number (rax 0, rcx 1, … r15 15).
     pub const fn gpr(number: u8) -> Self {
         Self(number & 15)
     }
@@ -39,7 +40,7 @@ impl Place {
         Self(48 + (number & 7))
     }
 
-    /// The place of a register of any width; `None` for `rip` and for no register.
+    /// The full register that contains `register`; `None` for `rip` and [`Register::None`].
     pub fn of(register: Register) -> Option<Self> {
         let full = register.full_register();
         let number = u8::try_from(full.number()).ok()?;
@@ -53,7 +54,7 @@ impl Place {
         }
     }
 
-    /// The groups of flags among `bits` of [`RflagsBits`].
+    /// The flag groups that `bits` of [`RflagsBits`] belong to.
     pub fn flags(bits: u32) -> impl Iterator<Item = Self> {
         let rest = RflagsBits::SF | RflagsBits::ZF | RflagsBits::PF | RflagsBits::AF;
         [
@@ -64,10 +65,10 @@ impl Place {
         ]
         .into_iter()
         .filter(move |(group, _)| bits & group != 0)
-        .map(|(_, place)| place)
+        .map(|(_, reg)| reg)
     }
 
-    /// Below 64.
+    /// Its number, below 64.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
@@ -82,12 +83,12 @@ impl Place {
         (16..48).contains(&self.0)
     }
 
-    /// The number of the general-purpose register that it is.
+    /// Its encoding number, if it is a general-purpose register.
     pub fn as_gpr(self) -> Option<u8> {
         (self.0 < 16).then_some(self.0)
     }
 
-    /// For people: `rax`, `zmm3`, `k1`, `CF`, `SZAP`.
+    /// The name to display: `rax`, `zmm3`, `k1`, `CF`, `SZAP`.
     pub fn name(self) -> String {
         const GPR: [&str; 16] = [
             "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11",
@@ -109,39 +110,39 @@ impl Place {
     }
 }
 
-/// A set of [`Place`]s.
+/// A set of [`ArchReg`]s.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Places(u64);
+pub struct ArchRegSet(u64);
 
-impl Places {
-    /// Whether `place` is among them.
-    pub fn has(self, place: Place) -> bool {
-        self.0 & 1 << place.index() != 0
+impl ArchRegSet {
+    /// Whether it contains `reg`.
+    pub fn has(self, reg: ArchReg) -> bool {
+        self.0 & 1 << reg.index() != 0
     }
 
-    /// Those of both.
+    /// The intersection.
     pub fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Those of either.
+    /// The union.
     pub fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Each of them, ascending.
-    pub fn iter(self) -> impl Iterator<Item = Place> {
-        (0..64).filter(move |bit| self.0 & 1 << bit != 0).map(Place)
+    /// Its members, ascending.
+    pub fn iter(self) -> impl Iterator<Item = ArchReg> {
+        (0..64).filter(move |bit| self.0 & 1 << bit != 0).map(ArchReg)
     }
 }
 
-impl FromIterator<Place> for Places {
-    fn from_iter<I: IntoIterator<Item = Place>>(places: I) -> Self {
-        Self(places.into_iter().fold(0, |set, place| set | 1 << place.index()))
+impl FromIterator<ArchReg> for ArchRegSet {
+    fn from_iter<I: IntoIterator<Item = ArchReg>>(places: I) -> Self {
+        Self(places.into_iter().fold(0, |set, reg| set | 1 << reg.index()))
     }
 }

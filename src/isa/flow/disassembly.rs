@@ -1,51 +1,51 @@
-//! Bytes of a function → instructions: first whatever is reached from its entry and from the other
-//! roots, then, in order, what no branch leads to. So data between the code cannot put the decoder
-//! out of step with code that a branch leads to.
+//! Bytes of a function → instructions: recursive traversal from the entry and other roots, then a
+//! linear sweep over the remaining bytes, so that data between code does not misalign the decoding of
+//! branch targets.
 
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
-/// The instructions of a function and the bytes that are none.
-pub(super) struct Sweep {
+/// The instructions of a function and the bytes that do not decode.
+pub(super) struct Disassembly {
     /// In order of address, without overlap.
     pub instructions: Vec<Instruction>,
-    /// Whether the entry or a root leads to each of the bytes.
+    /// For each byte, whether it is reachable from the entry or a root.
     reached: Vec<bool>,
     start: u64,
-    /// First address of what could not be decoded, and the one behind it.
+    /// Ranges that do not decode: start and end (exclusive).
     pub undecoded: Vec<(u64, u64)>,
 }
 
-impl Sweep {
-    /// Decodes `code`, which lies at `start`; `roots` are addresses known to be instructions, the
-    /// surest first. The end of `code` is no more than the end of the address space.
+impl Disassembly {
+    /// Decodes `code` at `start`. `roots` are known instruction addresses, the most certain first. The
+    /// code must not wrap around the end of the address space.
     pub fn new(code: &[u8], start: u64, roots: impl IntoIterator<Item = u64>) -> Self {
-        let mut work = Work {
+        let mut traversal = Traversal {
             decoder: Decoder::with_ip(64, code, start, DecoderOptions::NONE),
             start,
             covered: vec![false; code.len()],
             instructions: Vec::with_capacity(code.len() / 4),
             pending: Vec::new(),
         };
-        work.follow(start);
+        traversal.follow(start);
         for root in roots {
-            work.follow(root);
+            traversal.follow(root);
         }
-        let reached = work.covered.clone();
-        work.fill();
-        let undecoded = work.undecoded();
-        let mut instructions = work.instructions;
+        let reached = traversal.covered.clone();
+        traversal.sweep();
+        let undecoded = traversal.undecoded();
+        let mut instructions = traversal.instructions;
         instructions.sort_unstable_by_key(Instruction::ip);
         Self { instructions, reached, start, undecoded }
     }
 
-    /// Whether `address` belongs to an instruction that the entry or a root leads to.
+    /// Whether `address` belongs to an instruction that is reachable from the entry or a root.
     pub fn is_certain(&self, address: u64) -> bool {
         let offset = address.checked_sub(self.start).and_then(|o| usize::try_from(o).ok());
         offset.and_then(|offset| self.reached.get(offset)) == Some(&true)
     }
 
-    /// Index of the instruction at `address`. Also of one that begins a byte earlier with a LOCK
-    /// prefix, which a branch to `address` skips, as the C library's single-threaded ways do.
+    /// Index of the instruction at `address`, or of one that begins a byte earlier with a LOCK prefix:
+    /// single-threaded paths of the C library jump over the prefix.
     pub fn index_of(&self, address: u64) -> Option<usize> {
         match self.instructions.binary_search_by_key(&address, Instruction::ip) {
             Ok(index) => Some(index),
@@ -69,7 +69,7 @@ pub(super) fn direct_target(instruction: &Instruction) -> Option<u64> {
     jumps.then(|| instruction.near_branch_target())
 }
 
-/// Whether control may go on to the next instruction.
+/// Whether control may continue at the next instruction.
 pub(super) fn falls_through(instruction: &Instruction) -> bool {
     instruction.code() != Code::Hlt
         && !matches!(
@@ -81,23 +81,23 @@ pub(super) fn falls_through(instruction: &Instruction) -> bool {
         )
 }
 
-struct Work<'a> {
+struct Traversal<'a> {
     decoder: Decoder<'a>,
     start: u64,
     /// Which bytes belong to an instruction.
     covered: Vec<bool>,
     instructions: Vec<Instruction>,
-    /// Offsets still to be followed.
+    /// Offsets still to be visited.
     pending: Vec<usize>,
 }
 
-impl Work<'_> {
+impl Traversal<'_> {
     fn offset(&self, address: u64) -> Option<usize> {
         let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
         (offset < self.covered.len()).then_some(offset)
     }
 
-    /// Decodes whatever is reached from `address` and is not decoded yet.
+    /// Decodes all instructions reachable from `address` that are not yet decoded.
     fn follow(&mut self, address: u64) {
         self.pending.extend(self.offset(address));
         while let Some(offset) = self.pending.pop() {
@@ -112,20 +112,20 @@ impl Work<'_> {
         }
     }
 
-    /// Decodes what nothing leads to.
-    fn fill(&mut self) {
+    /// Decodes the bytes that the traversal did not reach.
+    fn sweep(&mut self) {
         let mut offset = 0;
         while offset < self.covered.len() {
             if !self.covered[offset] {
                 self.follow(self.start + offset as u64);
             }
-            // What is no instruction lasts up to the next that is known.
+            // Undecodable bytes extend to the next known instruction.
             let skipped = self.covered[offset..].iter().take_while(|&&c| !c).count();
             offset += skipped.max(1);
         }
     }
 
-    /// What belongs to no instruction.
+    /// The bytes that belong to no instruction.
     fn undecoded(&self) -> Vec<(u64, u64)> {
         let mut undecoded = Vec::new();
         let mut offset = 0;
@@ -139,7 +139,7 @@ impl Work<'_> {
         undecoded
     }
 
-    /// Decodes one instruction; `None` if there is none or a part of it belongs to another.
+    /// Decodes one instruction; `None` if it is invalid or overlaps another.
     fn decode(&mut self, offset: usize) -> Option<Instruction> {
         if self.covered[offset] {
             return None;

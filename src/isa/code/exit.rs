@@ -1,14 +1,14 @@
-//! What of a block stays in it: without the call, return or indirect jump at its end.
+//! Omitting the call, return or indirect jump that ends a block, so that the rest can be run.
 
 use super::decode::{Block, Inst};
 use iced_x86::FlowControl;
 
 impl Block {
-    /// What can run by itself, and the instruction at its end that leaves the block and is left out.
+    /// The block without a final instruction that leaves it, and that instruction if there is one.
     ///
     /// # Errors
-    /// There is nothing else, in words.
-    pub fn staying(&self) -> Result<(Self, Option<&Inst>), String> {
+    /// The block has no other instruction; the text says so.
+    pub fn without_exit(&self) -> Result<(Self, Option<&Inst>), String> {
         let Some(last) = self.instructions.last() else { return Err("it is empty".to_owned()) };
         let leaves = matches!(
             last.decoded.flow_control(),
@@ -21,7 +21,8 @@ impl Block {
             return Ok((self.clone(), None));
         }
         let rest = &self.bytes[..last.offset];
-        let rest = Self::decode(rest).map_err(|_| format!("it is nothing but `{}`", last.text))?;
+        let rest =
+            Self::decode(rest).map_err(|_| format!("its only instruction is `{}`", last.text))?;
         Ok((rest, Some(last)))
     }
 }
@@ -31,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_and_returns_are_left_out_of_what_is_measured() {
+    fn final_calls_and_returns_are_omitted() {
         let of = |hex: &str| Block::decode(&crate::code::parse_hex(hex).unwrap()).unwrap();
         for (hex, rest, without) in [
             ("4801d8 c3", "4801d8", Some("ret")),
@@ -39,10 +40,10 @@ mod tests {
             ("4801d8 75fb", "4801d875fb", None),
         ] {
             let block = of(hex);
-            let (staying, left) = block.staying().unwrap();
-            let left = left.map(|inst| inst.text.as_str());
-            assert_eq!((staying.hex().as_str(), left), (rest, without));
+            let (kept, omitted) = block.without_exit().unwrap();
+            let omitted = omitted.map(|inst| inst.text.as_str());
+            assert_eq!((kept.hex().as_str(), omitted), (rest, without));
         }
-        assert!(of("c3").staying().unwrap_err().contains("nothing but"));
+        assert!(of("c3").without_exit().unwrap_err().contains("only instruction"));
     }
 }

@@ -1,42 +1,42 @@
-//! One step of the backward slice: the jump's target and the bounds known so far, in terms of the
-//! values before an instruction instead of those behind it.
+//! The state of the backward slice: the jump's target and known bounds, in terms of the values at a
+//! point before the jump, and how it changes when the slice steps back over an instruction.
 
-use super::effects::{Effects, address, definitions, operand, store};
+use super::transfer::{WriteSummary, address, definitions, operand, store};
 use super::value::{Value, mask};
 use iced_x86::{ConditionCode, Instruction, Mnemonic, OpKind};
 
-/// Bounds kept at a time; the oldest goes.
-const MOST_BOUNDS: usize = 8;
-/// An index that its form alone bounds (a byte, a mask) may be no larger than this.
-const LARGEST_FORM: u64 = 1023;
+/// Bounds kept at a time; the oldest is dropped.
+const MAX_BOUNDS: usize = 8;
+/// Largest bound that is accepted from an index's width or mask alone.
+const MAX_WIDTH_BOUND: u64 = 1023;
 const RSP: u8 = 4;
 const RBP: u8 = 5;
 
-/// What is known at a point before the jump.
+/// The state at a point before the jump.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct State {
-    /// Where the jump goes.
+    /// The jump's target.
     pub target: Value,
-    /// The most that the index in `target` may be, once found.
-    pub most: Option<u64>,
-    /// Whether a comparison says so, not only the form of the index.
+    /// Largest value of the index in `target`, once found.
+    pub max_index: Option<u64>,
+    /// Whether that comes from a comparison, not only from the index's width or mask.
     pub compared: bool,
-    /// Values that are no larger than a number, as comparisons on the way to the jump ensure.
+    /// Values with upper bounds, which comparisons on the path to the jump ensure.
     bounds: Vec<(Value, u64)>,
-    /// What holds of the flags at this point.
+    /// The condition that the flags satisfy at this point.
     pub condition: Option<ConditionCode>,
-    /// Registers in any of these values.
+    /// Registers that occur in these values, as a bit mask.
     registers: u16,
-    /// Whether memory matters beside the table itself.
+    /// Whether the values depend on memory other than the table itself.
     loads: bool,
 }
 
 impl State {
-    /// At the indirect jump `jump`.
+    /// The state at the indirect jump `jump`.
     pub fn new(jump: &Instruction) -> Self {
         let mut state = Self {
             target: operand(jump, 0),
-            most: None,
+            max_index: None,
             compared: false,
             bounds: Vec::new(),
             condition: None,
@@ -55,13 +55,13 @@ impl State {
             self.bounds.iter().any(|b| b.0.contains(is_load)) || has_open_load(&self.target);
     }
 
-    /// Whether nothing before this point matters any more.
+    /// Whether the target no longer depends on anything before this point.
     pub fn is_closed(&self) -> bool {
         self.target.registers() == 0 && !has_open_load(&self.target)
     }
 
     /// Steps back over `instruction`.
-    pub fn step(&mut self, instruction: &Instruction, effects: Effects) {
+    pub fn step(&mut self, instruction: &Instruction, effects: WriteSummary) {
         let sets = self.registers & effects.written != 0;
         let stores = self.loads && effects.stores;
         let condition = if effects.flags { self.condition.take() } else { None };
@@ -93,35 +93,35 @@ impl State {
         }
     }
 
-    /// Recognises bounded values in the target; forgets bounds that can never be recognised.
+    /// Replaces bounded values in the target by the index; drops bounds that can no longer match.
     fn match_bounds(&mut self, had_opaque: bool) {
         for (value, most) in self.bounds.iter().rev() {
-            // Two unknowns are the same only if both came from this instruction.
-            if self.most.is_some() || had_opaque && value.contains(is_opaque) {
+            // Two unknown values are equal only if both come from this instruction.
+            if self.max_index.is_some() || had_opaque && value.contains(is_opaque) {
                 continue;
             }
             let indexed = self.target.indexed(value, *most);
             if indexed != self.target {
                 self.target = indexed;
-                self.most = Some(*most);
+                self.max_index = Some(*most);
                 self.compared = true;
             }
         }
-        if self.most.is_some() {
+        if self.max_index.is_some() {
             self.bounds.clear();
         }
         self.bounds.retain(|(value, _)| {
             !value.contains(is_opaque) && value.as_constant().is_none() && !value.is_too_large()
         });
-        let surplus = self.bounds.len().saturating_sub(MOST_BOUNDS);
+        let surplus = self.bounds.len().saturating_sub(MAX_BOUNDS);
         self.bounds.drain(..surplus);
         if self.target.is_too_large() {
             self.target = Value::Opaque;
         }
     }
 
-    /// Memory values before a store. The table itself is left alone: it must turn out to lie where
-    /// nothing can be written.
+    /// Rewrites loaded values to those before a store. The table load is exempt: the table must turn
+    /// out to be in read-only memory.
     fn step_store(&mut self, instruction: &Instruction) {
         let stored = store(instruction);
         let before = |part: &Value| match part {
@@ -140,30 +140,30 @@ impl State {
         }
     }
 
-    /// At a point before which nothing is known: only the form of the index bounds it.
-    pub fn give_up(&mut self) {
-        self.bound_by_form();
+    /// Closes the state at a point before which nothing is known.
+    pub fn close(&mut self) {
+        self.bound_by_width();
         self.target = self
             .target
             .replaced(&mut |part| matches!(part, Value::Register(_)).then_some(Value::Opaque));
     }
 
-    /// Takes what the form of a part (a byte, a mask) says for the bound of the index, unless one
-    /// is known.
-    pub fn bound_by_form(&mut self) {
-        if self.most.is_some() {
+    /// Bounds the index by the width or mask of a part of the target, unless a bound is known.
+    pub fn bound_by_width(&mut self) {
+        if self.max_index.is_some() {
             return;
         }
-        let mut form: Option<(Value, u64)> = None;
+        let mut indexed_part: Option<(Value, u64)> = None;
         let indexed = self.target.replaced(&mut |part| {
             let varies = |p: &Value| matches!(p, Value::Opaque | Value::Register(_));
-            let most = part.most().filter(|&m| m <= LARGEST_FORM && part.contains(varies))?;
-            let (known, _) = form.get_or_insert_with(|| (part.clone(), most));
+            let most =
+                part.upper_bound().filter(|&m| m <= MAX_WIDTH_BOUND && part.contains(varies))?;
+            let (known, _) = indexed_part.get_or_insert_with(|| (part.clone(), most));
             (known == part).then_some(Value::Index)
         });
-        if let Some((_, most)) = form {
+        if let Some((_, most)) = indexed_part {
             self.target = indexed;
-            self.most = Some(most);
+            self.max_index = Some(most);
             self.bounds.clear();
             self.note();
         }
@@ -186,7 +186,7 @@ fn is_stack_pointer(value: &Value) -> bool {
     *value == Value::Register(RSP)
 }
 
-/// The load of the table's entry: the outermost one, unless it is of a slot of the stack.
+/// The load of the table entry: the outermost load, unless it reads a stack slot.
 fn table(target: &Value) -> Option<&Value> {
     match target {
         Value::Load(from, _) => {
@@ -201,15 +201,15 @@ fn table(target: &Value) -> Option<&Value> {
     }
 }
 
-/// Whether the target depends on memory that may be written. Loads at the index are tables too:
-/// they are read in the end. Those at an unknown place stay unknown.
+/// Whether the target depends on memory that may be written. Loads at an index are tables, too,
+/// and read later. Loads from unknown addresses stay unknown.
 fn has_open_load(target: &Value) -> bool {
     let table = table(target);
     let is_known = |part: &Value| Some(part) == table || part.contains(is_index);
     target.contains(|part| is_load(part) && !is_known(part) && !part.contains(is_opaque))
 }
 
-/// What a load gave before a store, if the store changes what is known of it.
+/// The value of a load in terms of the memory before a store, if the store may change it.
 fn loaded(from: &Value, bytes: u8, stored: Option<&(Value, u8, Value)>) -> Option<Value> {
     if from.contains(is_index) {
         return None;
@@ -220,14 +220,14 @@ fn loaded(from: &Value, bytes: u8, stored: Option<&(Value, u8, Value)>) -> Optio
     match distance.as_constant().map(u64::cast_signed) {
         Some(0) if *length == bytes => Some(what.clone().low(bytes * 8)),
         Some(d) if d >= i64::from(bytes) || d <= -i64::from(*length) => None,
-        // A fixed place is not on the stack.
+        // A fixed address is not on the stack.
         None if to.as_constant().is_some() && from.contains(is_stack_pointer) => None,
         None if from.as_constant().is_some() && to.contains(is_stack_pointer) => None,
         _ => unknown,
     }
 }
 
-/// What `instruction` ensures where `holds` is true of its flags: a value and the most it can be.
+/// The bound that `instruction` implies where the condition `holds`: a value and its maximum.
 fn bound(instruction: &Instruction, holds: ConditionCode) -> Option<(Value, u64)> {
     if !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Sub) {
         return None;
@@ -239,7 +239,7 @@ fn bound(instruction: &Instruction, holds: ConditionCode) -> Option<(Value, u64)
     };
     let bits = u8::try_from(bits * 8).ok()?;
     let limit = operand(instruction, 1).as_constant()? & mask(bits);
-    // From a lowest value up to the largest of all is a range too, counted from the lowest.
+    // A range from some lowest value to the type's maximum counts from the lowest.
     let (lowest, most) = match holds {
         ConditionCode::be | ConditionCode::e => (0, limit),
         ConditionCode::b => (0, limit.checked_sub(1)?),
@@ -247,7 +247,7 @@ fn bound(instruction: &Instruction, holds: ConditionCode) -> Option<(Value, u64)
         ConditionCode::a if limit < mask(bits) => (limit + 1, mask(bits) - limit - 1),
         _ => return None,
     };
-    // The address must be one that is understood.
+    // The address must be one that the slice models.
     if instruction.op0_kind() == OpKind::Memory {
         address(instruction)?;
     }

@@ -1,44 +1,44 @@
-//! The blocks of a function, for whoever wants to choose one.
+//! The basic blocks of a function as a list to choose from (`tdtool block --list`).
 
 use super::elf::{Location, Program};
 use crate::flow;
 use serde::Serialize;
 use tma::Result;
 
-/// The blocks of one function. Its schema is `tdtool.blocks/1`.
+/// The basic blocks of one function: the document `tdtool.blocks/1`.
 #[derive(Debug, Clone, Serialize)]
 pub struct FunctionBlocks {
     /// `tdtool.blocks/1`.
     pub schema: &'static str,
     /// The function's name in the symbol table.
     pub function: String,
-    /// In order of address, as `FUNCTION+N` counts them.
+    /// In order of address; the index is the N of `FUNCTION+N`.
     pub blocks: Vec<BlockLine>,
 }
 
-/// A block of a function.
+/// A basic block of a function.
 #[derive(Debug, Clone, Serialize)]
 pub struct BlockLine {
     /// The N of `FUNCTION+N`.
     pub number: usize,
     /// Address of its first instruction (p_vaddr), `0x…`.
     pub start: String,
-    /// Behind its last.
+    /// Address after its last instruction, `0x…`.
     pub end: String,
-    /// How many it has.
+    /// Number of instructions.
     pub instructions: usize,
-    /// How many loops are around it.
+    /// Number of loops that enclose it.
     pub loop_depth: u32,
-    /// Its first instruction.
+    /// Its first instruction, in Intel syntax.
     pub first: String,
-    /// Its last instruction.
+    /// Its last instruction, in Intel syntax.
     pub last: String,
 }
 
-/// The blocks of the function of the ELF file `data` that `location` names or lies in.
+/// The basic blocks of the function of the ELF file `data` that `location` names or lies in.
 ///
 /// # Errors
-/// Not an x86-64 ELF file, or no such function.
+/// `data` is not an x86-64 ELF file or has no such function.
 pub fn list_blocks(data: &[u8], location: &Location) -> Result<FunctionBlocks> {
     let program = Program::open(&data)?;
     let function = match location {

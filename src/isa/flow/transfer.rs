@@ -1,5 +1,5 @@
-//! What an instruction does to values: which registers it sets, and to what, as far as it matters
-//! to the computation of a jump's target. Whatever is not listed here makes its results unknown.
+//! Transfer functions of instructions for the backward slice of a jump target: which registers an
+//! instruction writes and with which values. Results of instructions that are not listed are unknown.
 
 use super::value::{Value, mask};
 use iced_x86::{
@@ -8,41 +8,41 @@ use iced_x86::{
 };
 
 const RSP: u8 = 4;
-/// The register that a direct call changes: rax, in which it returns its value. What else code
-/// reads behind one, it must know to be kept, whatever the calling convention says: so does gcc's
-/// `-fipa-ra`.
+/// The register that a direct call is assumed to write: rax, the return value. Code that reads other
+/// registers after the call relies on the callee to preserve them, whatever the calling convention
+/// says; gcc's `-fipa-ra` does.
 const RETURNED: u16 = 1;
-/// Registers that an indirect call may change by the System V calling convention, and that
-/// `syscall` may: rax, rcx, rdx, rsi, rdi, r8 to r11.
+/// Registers that an indirect call (System V calling convention) or `syscall` may change: rax, rcx,
+/// rdx, rsi, rdi, r8 to r11.
 const CLOBBERED: u16 = 0b1111_1100_0111;
 
-/// What is to be known of every instruction to step over most of them quickly.
+/// What an instruction may write, so that the slice can skip most instructions quickly.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Effects {
-    /// General-purpose registers written, a bit each.
+pub(super) struct WriteSummary {
+    /// General-purpose registers written, as a bit mask.
     pub written: u16,
-    /// Whether it changes the carry or zero flag.
+    /// Whether it changes flags.
     pub flags: bool,
     /// Whether it writes memory.
     pub stores: bool,
 }
 
-impl Effects {
-    /// The effects of `instruction`.
+impl WriteSummary {
+    /// The summary of `instruction`.
     pub fn of(instruction: &Instruction, facts: &mut InstructionInfoFactory) -> Self {
         if is_call(instruction) {
             let written = if instruction.is_call_near() { RETURNED } else { CLOBBERED };
             return Self { written, flags: true, stores: true };
         }
         let info = facts.info_options(instruction, InstructionInfoOptions::NONE);
-        let mut effects = Self { flags: instruction.rflags_modified() != 0, ..Self::default() };
+        let mut summary = Self { flags: instruction.rflags_modified() != 0, ..Self::default() };
         for used in info.used_registers() {
             if let Some(number) = number(used.register()).filter(|_| writes(used.access())) {
-                effects.written |= 1 << number;
+                summary.written |= 1 << number;
             }
         }
-        effects.stores = info.used_memory().iter().any(|m| writes(m.access()));
-        effects
+        summary.stores = info.used_memory().iter().any(|m| writes(m.access()));
+        summary
     }
 }
 
@@ -55,13 +55,13 @@ fn writes(access: OpAccess) -> bool {
     matches!(access, Write | CondWrite | ReadWrite | ReadCondWrite)
 }
 
-/// Number of a general-purpose register of any width.
+/// Encoding number of a general-purpose register of any width.
 fn number(register: Register) -> Option<u8> {
     let full = register.full_register();
     full.is_gpr64().then(|| u8::try_from(full.number()).ok()).flatten()
 }
 
-/// The value of operand `operand` before the instruction; [`Value::Opaque`] if not understood.
+/// The value of operand `operand` before the instruction; [`Value::Opaque`] if it is not modelled.
 pub(super) fn operand(instruction: &Instruction, operand: u32) -> Value {
     match instruction.op_kind(operand) {
         OpKind::Register => register(instruction.op_register(operand)),
@@ -96,7 +96,7 @@ fn is_high_byte(register: Register) -> bool {
     matches!(register, Register::AH | Register::BH | Register::CH | Register::DH)
 }
 
-/// The address of the memory operand.
+/// The address of the memory operand; `None` if it is not modelled.
 pub(super) fn address(instruction: &Instruction) -> Option<Value> {
     if matches!(instruction.segment_prefix(), Register::FS | Register::GS) {
         return None;
@@ -120,11 +120,10 @@ pub(super) fn address(instruction: &Instruction) -> Option<Value> {
     Some(address)
 }
 
-/// The values that the registers of `effects.written` have behind the instruction, in terms of
-/// those before it.
-pub(super) fn definitions(instruction: &Instruction, effects: Effects) -> Vec<(u8, Value)> {
+/// The values of the registers in `writes` after the instruction, in terms of the values before it.
+pub(super) fn definitions(instruction: &Instruction, writes: WriteSummary) -> Vec<(u8, Value)> {
     let mut definitions: Vec<_> = (0..16)
-        .filter(|number| effects.written & 1 << number != 0)
+        .filter(|number| writes.written & 1 << number != 0)
         .map(|number| (number, Value::Opaque))
         .collect();
     let mut set = |number: u8, value: Value| {
@@ -141,7 +140,7 @@ pub(super) fn definitions(instruction: &Instruction, effects: Effects) -> Vec<(u
         && !is_high_byte(instruction.op0_register())
         && let Some(value) = result(instruction)
     {
-        set(number, written(number, instruction.op0_register().size(), value));
+        set(number, written(instruction.op0_register().size(), value));
     }
     if matches!(instruction.mnemonic(), Mnemonic::Cdqe) {
         set(0, Value::Register(0).signed(32));
@@ -149,9 +148,8 @@ pub(super) fn definitions(instruction: &Instruction, effects: Effects) -> Vec<(u
     definitions
 }
 
-/// A register of which `bytes` were written: 32 bits clear the others, fewer leave them.
-fn written(number: u8, bytes: usize, value: Value) -> Value {
-    let _ = number;
+/// A register's value after a write of `bytes`: 32 bits clear the upper half, fewer leave the rest.
+fn written(bytes: usize, value: Value) -> Value {
     match bytes {
         8 => value,
         4 => value.low(32),
@@ -159,7 +157,7 @@ fn written(number: u8, bytes: usize, value: Value) -> Value {
     }
 }
 
-/// What the instruction computes into its first operand.
+/// The value that the instruction writes to its first operand; `None` if it is not modelled.
 fn result(instruction: &Instruction) -> Option<Value> {
     let second = || operand(instruction, 1);
     let first = || operand(instruction, 0);
@@ -176,8 +174,9 @@ fn result(instruction: &Instruction) -> Option<Value> {
         Mnemonic::And => match (first(), second()) {
             (value, other) if other.as_constant().is_some() => value.and(other.as_constant()?),
             (value, other) => {
-                // No more than the smaller of the two.
-                let most = [value.most(), other.most()].into_iter().flatten().min()?;
+                // The result is at most the smaller of the two.
+                let most =
+                    [value.upper_bound(), other.upper_bound()].into_iter().flatten().min()?;
                 Value::Opaque.and(u64::MAX.checked_shr(most.leading_zeros()).unwrap_or(0))
             }
         },
@@ -208,8 +207,8 @@ fn operand_bits(instruction: &Instruction, operand: u32) -> Option<u8> {
     matches!(bytes, 1 | 2 | 4).then_some(bytes as u8 * 8)
 }
 
-/// Where it stores, how many bytes and what, in terms of the values before it; `None` if that is
-/// not known.
+/// Address, size in bytes and value of its store, in terms of the values before it; `None` if the
+/// address is not known.
 pub(super) fn store(instruction: &Instruction) -> Option<(Value, u8, Value)> {
     if is_call(instruction) {
         return None;

@@ -1,49 +1,48 @@
-//! Instructions → basic blocks: leaders, and how blocks follow each other.
+//! Instructions → basic blocks and edges.
 //!
-//! A block begins at the entry, at the target of a branch (direct, of a jump table, or seen in a
-//! recording) and behind whatever is not followed by the next instruction alone: a branch, a call,
-//! a return. Calls end blocks because what a call does is not the block's own. Padding that
-//! nothing leads to belongs to no block.
+//! A block begins at the entry, at a branch target (direct, from a jump table, or seen in a
+//! recording) and after an instruction that may not fall through: a branch, call or return. Calls end
+//! blocks because the callee's work is not the block's own. Unreachable padding belongs to no block.
 
+use super::disassembly::{Disassembly, direct_target, falls_through};
 use super::graph::{BasicBlock, Edge};
 use super::memory::Memory;
-use super::sweep::{Sweep, direct_target, falls_through};
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-/// Jump tables: address of the jump → targets, in order of the table.
+/// Jump tables: address of the jump → targets, in table order.
 pub(super) type Tables = BTreeMap<u64, Vec<u64>>;
 
-/// Blocks and the instructions of each.
-pub(super) struct Cut {
+/// The basic blocks of a function and the instructions of each.
+pub(super) struct Partition {
     pub blocks: Vec<BasicBlock>,
-    /// Indices of each block's instructions.
+    /// Instruction indices of each block.
     pub spans: Vec<Range<usize>>,
     /// Padding between blocks.
     pub padding: Vec<(u64, u64)>,
 }
 
-/// A function as it is cut.
-struct Cutter<'a> {
-    sweep: &'a Sweep,
+/// A function being partitioned.
+struct Partitioner<'a> {
+    disassembly: &'a Disassembly,
     range: Range<u64>,
     tables: &'a Tables,
-    /// Functions that do not return when called.
+    /// Addresses of functions that do not return.
     no_return: HashSet<u64>,
 }
 
-/// Cuts `sweep` into blocks; the function lies in `range`.
-pub(super) fn cut(
-    sweep: &Sweep,
+/// Partitions `disassembly` into basic blocks; `range` are the function's addresses.
+pub(super) fn partition(
+    disassembly: &Disassembly,
     range: Range<u64>,
     observed: &[u64],
     tables: &Tables,
     memory: &dyn Memory,
-) -> Cut {
-    let leaders = leaders(sweep, observed, tables);
-    let no_return = no_return(sweep, range.end, memory);
-    let cutter = Cutter { sweep, range, tables, no_return };
+) -> Partition {
+    let leaders = leaders(disassembly, observed, tables);
+    let no_return = no_return(disassembly, range.end, memory);
+    let cutter = Partitioner { disassembly, range, tables, no_return };
     let starts: Vec<usize> = (0..leaders.len()).filter(|&i| leaders[i] != Leader::No).collect();
     let ends = starts.iter().skip(1).copied().chain([leaders.len()]);
     let spans: Vec<_> = starts.iter().copied().zip(ends).map(|(from, to)| from..to).collect();
@@ -52,47 +51,50 @@ pub(super) fn cut(
     let mut kept = Vec::new();
     for (span, nops) in spans {
         if nops > span.start {
-            padding.push((address(sweep, span.start), sweep.instructions[nops - 1].next_ip()));
+            padding.push((
+                address(disassembly, span.start),
+                disassembly.instructions[nops - 1].next_ip(),
+            ));
         }
         if nops < span.end {
             kept.push(nops..span.end);
         }
     }
     let blocks = kept.iter().map(|span| cutter.block(span, &kept)).collect();
-    Cut { blocks, spans: kept, padding: joined(padding) }
+    Partition { blocks, spans: kept, padding: joined(padding) }
 }
 
-fn address(sweep: &Sweep, index: usize) -> u64 {
-    sweep.instructions[index].ip()
+fn address(disassembly: &Disassembly, index: usize) -> u64 {
+    disassembly.instructions[index].ip()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Leader {
     No,
-    /// Behind something that ends a block.
-    Behind,
-    /// Something leads to it.
+    /// The instruction before it ends a block.
+    AfterBoundary,
+    /// It is the entry or a branch target.
     Target,
 }
 
 /// Which instructions begin a block.
-fn leaders(sweep: &Sweep, observed: &[u64], tables: &Tables) -> Vec<Leader> {
-    let mut leaders = vec![Leader::No; sweep.instructions.len()];
+fn leaders(disassembly: &Disassembly, observed: &[u64], tables: &Tables) -> Vec<Leader> {
+    let mut leaders = vec![Leader::No; disassembly.instructions.len()];
     let mut expected = None;
-    for (index, instruction) in sweep.instructions.iter().enumerate() {
+    for (index, instruction) in disassembly.instructions.iter().enumerate() {
         let goes_on = expected == Some(instruction.ip());
         if !goes_on {
-            leaders[index] = Leader::Behind;
+            leaders[index] = Leader::AfterBoundary;
         }
         expected = (!ends_block(instruction)).then(|| instruction.next_ip());
     }
     if let Some(entry) = leaders.first_mut() {
         *entry = Leader::Target;
     }
-    let direct = sweep.instructions.iter().filter_map(direct_target);
+    let direct = disassembly.instructions.iter().filter_map(direct_target);
     let known = observed.iter().chain(tables.values().flatten()).copied();
     for target in direct.chain(known) {
-        if let Some(index) = sweep.index_of(target) {
+        if let Some(index) = disassembly.index_of(target) {
             leaders[index] = Leader::Target;
         }
     }
@@ -107,7 +109,7 @@ fn is_padding(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
 }
 
-/// Neighbouring ranges as one.
+/// Merges adjacent ranges.
 fn joined(ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     let mut result: Vec<(u64, u64)> = Vec::new();
     for (from, to) in ranges {
@@ -119,12 +121,12 @@ fn joined(ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     result
 }
 
-/// The functions called that do not return: those that `memory` knows, and whatever is called by
-/// the last instruction of the function.
-fn no_return(sweep: &Sweep, end: u64, memory: &dyn Memory) -> HashSet<u64> {
+/// The callees that do not return: those known to `memory`, and the callee of a call that is the
+/// last instruction of the function.
+fn no_return(disassembly: &Disassembly, end: u64, memory: &dyn Memory) -> HashSet<u64> {
     let mut asked = HashSet::new();
     let mut no_return = HashSet::new();
-    for instruction in sweep.instructions.iter().filter(|i| i.is_call_near()) {
+    for instruction in disassembly.instructions.iter().filter(|i| i.is_call_near()) {
         let callee = instruction.near_branch_target();
         let is_last = instruction.next_ip() == end;
         if is_last || (asked.insert(callee) && !memory.returns(callee)) {
@@ -134,44 +136,44 @@ fn no_return(sweep: &Sweep, end: u64, memory: &dyn Memory) -> HashSet<u64> {
     no_return
 }
 
-impl Cutter<'_> {
-    /// Whether control may go on behind `instruction`.
+impl Partitioner<'_> {
+    /// Whether control may continue after `instruction`.
     fn goes_on(&self, instruction: &Instruction) -> bool {
         falls_through(instruction)
             && !(instruction.is_call_near()
                 && self.no_return.contains(&instruction.near_branch_target()))
     }
 
-    /// Each span with the index behind the padding it begins with. Padding is what does nothing
-    /// and nothing leads to, but for other padding.
+    /// Each span with the index after its leading padding: no-ops that nothing but other padding
+    /// reaches.
     fn without_padding(
         &self,
         spans: Vec<Range<usize>>,
         leaders: &[Leader],
     ) -> Vec<(Range<usize>, usize)> {
-        let all = &self.sweep.instructions;
+        let all = &self.disassembly.instructions;
         let mut falls_to = None;
         let mut result = Vec::with_capacity(spans.len());
         for span in spans {
             let is_reached =
                 leaders[span.start] == Leader::Target || falls_to == Some(all[span.start].ip());
             let nops = all[span.clone()].iter().take_while(|i| is_padding(i)).count();
-            let behind = if is_reached { span.start } else { span.start + nops };
+            let after = if is_reached { span.start } else { span.start + nops };
             let last = &all[span.end - 1];
-            falls_to = (behind < span.end && self.goes_on(last)).then(|| last.next_ip());
-            result.push((span, behind));
+            falls_to = (after < span.end && self.goes_on(last)).then(|| last.next_ip());
+            result.push((span, after));
         }
         result
     }
 
     /// The block of the instructions `span`, with its edges.
     fn block(&self, span: &Range<usize>, spans: &[Range<usize>]) -> BasicBlock {
-        let last = &self.sweep.instructions[span.end - 1];
-        let start = self.sweep.instructions[span.start].ip();
+        let last = &self.disassembly.instructions[span.end - 1];
+        let start = self.disassembly.instructions[span.start].ip();
         let mut block = BasicBlock { start, end: last.next_ip(), ..Default::default() };
         let table = self.tables.get(&last.ip());
         for target in direct_target(last).into_iter().chain(table.into_iter().flatten().copied()) {
-            self.lead_to(&mut block, spans, target);
+            self.add_edge(&mut block, spans, target);
         }
         if self.goes_on(last) {
             let is_call =
@@ -179,7 +181,7 @@ impl Cutter<'_> {
             if is_call && !self.range.contains(&last.next_ip()) {
                 block.is_exit = true;
             } else {
-                self.lead_to(&mut block, spans, last.next_ip());
+                self.add_edge(&mut block, spans, last.next_ip());
             }
         } else if last.flow_control() == FlowControl::IndirectBranch {
             block.unresolved |= table.is_none();
@@ -189,10 +191,11 @@ impl Cutter<'_> {
         block
     }
 
-    /// Adds the edge to `target`, unless it is there; marks the block if no block is there.
-    fn lead_to(&self, block: &mut BasicBlock, spans: &[Range<usize>], target: u64) {
+    /// Adds an edge to `target` unless it exists; marks the block unresolved if `target` is not the
+    /// start of a block.
+    fn add_edge(&self, block: &mut BasicBlock, spans: &[Range<usize>], target: u64) {
         let edge = if self.range.contains(&target) {
-            let found = self.sweep.index_of(target);
+            let found = self.disassembly.index_of(target);
             found.and_then(|i| spans.binary_search_by_key(&i, |s| s.start).ok()).map(Edge::Block)
         } else {
             Some(Edge::Outside(target))
