@@ -193,7 +193,7 @@ fn calibrate(global: &Global, args: &KernelArgs) -> Result<ExitCode> {
     let mut bench = bench(global, &args.effort)?;
     let path = match &args.output {
         Some(path) => path.clone(),
-        None => Calibration::place(&cache()?, bench.core.needs_table()?),
+        None => Calibration::path(&cache()?, bench.core.needs_table()?),
     };
     let limit = Duration::from_secs(args.time_limit);
     let shown = std::io::stderr().is_terminal();

@@ -3,7 +3,7 @@
 use super::block::input;
 use bench::Init;
 use engine::initial_values as given;
-use isa::deps::memory::Given;
+use isa::deps::memory::InitialValues;
 use std::ops::Range;
 use std::path::Path;
 use tma::{Error, Result};
@@ -20,7 +20,7 @@ pub struct Place<'a> {
 pub type Chosen = Vec<(Init, u64)>;
 
 /// The values of `--registers`, a set for each sample of a snapshot, and where they come from.
-pub fn registers(named: Option<&str>, place: &Place) -> Result<(Vec<Given>, Vec<String>)> {
+pub fn registers(named: Option<&str>, place: &Place) -> Result<(Vec<InitialValues>, Vec<String>)> {
     let Some(named) = named else { return Ok((Vec::new(), Vec::new())) };
     if let Some(recording) = named.strip_prefix("snapshot:") {
         let all = given::snapshot(Path::new(recording), place.file, &place.range)?;

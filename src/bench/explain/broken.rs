@@ -61,7 +61,7 @@ impl Explainer {
     ) -> Option<Cuts> {
         let cuts = cuts?;
         let variant = preceded(&cuts.bytes, subject.block)?;
-        let own = &found.analysis.memory.carried;
+        let own = &found.analysis.memory.dependencies;
         let known = |writer: usize, reader: usize| {
             own.iter().any(|c| c.writer == writer && c.reader == reader)
         };
@@ -69,7 +69,7 @@ impl Explainer {
         let all_known = self
             .analysed(&variant, subject)?
             .memory
-            .carried
+            .dependencies
             .iter()
             .all(|c| behind(c.writer).zip(behind(c.reader)).is_some_and(|(w, r)| known(w, r)));
         if all_known {

@@ -23,10 +23,10 @@ pub fn cuts(
     // What reads nothing that the block computes ends a chain by itself: the mask of a gather that
     // is set to ones anew would be another value.
     let reads = |writer: usize| {
-        analysis.links.iter().any(|link| link.reader == writer)
-            || analysis.memory.carried.iter().any(|carried| carried.reader == writer)
+        analysis.register_deps.iter().any(|link| link.reader == writer)
+            || analysis.memory.dependencies.iter().any(|carried| carried.reader == writer)
     };
-    let back = analysis.links.iter().filter(|link| link.delta > 0 && reads(link.writer));
+    let back = analysis.register_deps.iter().filter(|link| link.delta > 0 && reads(link.writer));
     let others = back.map(|link| link.reg);
     let mut regs: Vec<ArchReg> = Vec::new();
     for reg in slowest.chain(others) {
@@ -85,7 +85,7 @@ mod tests {
     /// The block's recurrences, as it is and with its cuts before it.
     fn before_and_after(hex: &str) -> (usize, usize) {
         let bytes = isa::code::parse_hex(hex).unwrap();
-        let search = || Settings { window: 64, runs: 2, given: Vec::new() };
+        let search = || Settings { window: 64, runs: 2, initial_values: Vec::new() };
         let analyse = |b: &[u8]| {
             Analyser::default()
                 .analyse(&Analysed::of_bytes(b, tma::Core::default().facts()).unwrap(), &search())

@@ -10,7 +10,7 @@ use super::variants::{filling, padded};
 use crate::microbench::{Kernel, Multiset, Settings, measure};
 use crate::{Bound, Report, Status, Throughput, Values};
 use isa::code::Block;
-use isa::deps::memory::{Given, Settings as Search};
+use isa::deps::memory::{InitialValues, Settings as Search};
 use isa::deps::recurrence::Recurrence;
 use isa::deps::{Analysis, Code, Kind};
 use std::time::Instant;
@@ -40,7 +40,7 @@ impl Explainer {
     pub(super) fn evidence(&mut self, subject: &Subject<'_>) -> Result<Found> {
         let code = Code::of_bytes(&subject.block.bytes, self.core.facts())?;
         let analysis = self.analyser.analyse(&code, &search(subject.report, self.window()));
-        let (time, form) = time(subject.report, !analysis.memory.carried.is_empty());
+        let (time, form) = time(subject.report, !analysis.memory.dependencies.is_empty());
         let evidence = Evidence {
             time,
             front_end: known(subject.report, FRONT_END),
@@ -229,12 +229,12 @@ fn known(report: &Report, name: &str) -> Option<Cycles> {
 
 /// The search for dependencies in the block as it was measured.
 pub(super) fn search(report: &Report, window: u32) -> Search {
-    let mut given = Given::default();
+    let mut given = InitialValues::default();
     if let Some(values) = &report.values {
         given.registers = values.registers.map(Some);
         given.fill = Some(values.memory);
     }
-    Search { window, runs: RUNS, given: vec![given] }
+    Search { window, runs: RUNS, initial_values: vec![given] }
 }
 
 /// Its slowest recurrence that goes through memory, or the slowest that does not.

@@ -3,7 +3,7 @@
 use crate::microbench::{Bench, Settings};
 use crate::{Init, Options, Report, Watch};
 use isa::code::Block;
-use isa::deps::memory::Given;
+use isa::deps::memory::InitialValues;
 use isa::deps::{Analyser, Window};
 use isa::latency::Latencies;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Explainer {
     /// What a measurement may wait for a calm core, and all of a list of changes together.
     pub(super) budget: Duration,
     /// Initial values that were asked for.
-    pub(super) known: Given,
+    pub(super) known: InitialValues,
 }
 
 /// What an explanation is made of besides the block.
@@ -65,8 +65,8 @@ impl Explainer {
 }
 
 /// What was asked for of initial values.
-fn known(options: &Options) -> Given {
-    let mut known = Given::default();
+fn known(options: &Options) -> InitialValues {
+    let mut known = InitialValues::default();
     for (place, value) in &options.init {
         match place {
             Init::Register(number) => known.registers[usize::from(*number) & 15] = Some(*value),

@@ -12,7 +12,7 @@ use isa::deps::memory::Settings;
 impl Explainer {
     /// These pairs, in words; none without values.
     pub(super) fn meetings(&mut self, subject: &Subject<'_>, found: &Found) -> Vec<String> {
-        let carried = &found.analysis.memory.carried;
+        let carried = &found.analysis.memory.dependencies;
         if carried.is_empty() || subject.report.values.is_none() {
             return Vec::new();
         }
@@ -20,9 +20,9 @@ impl Explainer {
         let unknown = Settings {
             window: self.window(),
             runs: evidence::RUNS,
-            given: vec![self.known.clone()],
+            initial_values: vec![self.known.clone()],
         };
-        let by_itself = self.analyser.analyse(code, &unknown).memory.carried;
+        let by_itself = self.analyser.analyse(code, &unknown).memory.dependencies;
         let mut pairs: Vec<(usize, usize)> = carried.iter().map(|c| (c.writer, c.reader)).collect();
         pairs.sort_unstable();
         pairs.dedup();

@@ -128,7 +128,7 @@ fn droppable(found: &Found) -> Vec<usize> {
     };
     loop {
         let mut grew = false;
-        for link in &found.analysis.links {
+        for link in &found.analysis.register_deps {
             let wanted = needed[link.reader] || is_address(link.reader, link.reg);
             if wanted && !needed[link.writer] {
                 needed[link.writer] = true;
@@ -136,7 +136,7 @@ fn droppable(found: &Found) -> Vec<usize> {
             }
         }
         // What is stored may be loaded again as an address.
-        for carried in &found.analysis.memory.carried {
+        for carried in &found.analysis.memory.dependencies {
             if needed[carried.reader] && !needed[carried.writer] {
                 needed[carried.writer] = true;
                 grew = true;
@@ -163,7 +163,7 @@ mod tests {
         let code =
             Code::of_bytes(&isa::code::parse_hex(hex).unwrap(), tma::Core::default().facts())
                 .unwrap();
-        let search = Settings { window: 64, runs: 2, given: Vec::new() };
+        let search = Settings { window: 64, runs: 2, initial_values: Vec::new() };
         let analysis = Analyser::default().analyse(&code, &search);
         droppable(&Found::without_evidence(analysis, code))
     }

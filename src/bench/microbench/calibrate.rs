@@ -148,14 +148,14 @@ fn keep(
         if cycles >= there.cycles {
             found.values.insert(key, value);
             if (input, output) == (Input::Register, Output::Register) {
-                found.chained.remove(&key.0);
-                found.chained.extend(pair.chained.map(|chained| (key.0, chained.max(0.0))));
+                found.back_to_back.remove(&key.0);
+                found.back_to_back.extend(pair.chained.map(|chained| (key.0, chained.max(0.0))));
             }
         }
     }
     kept.values.extend(found.values);
     kept.least.extend(found.least);
-    kept.chained.extend(found.chained);
+    kept.back_to_back.extend(found.back_to_back);
     Ok(None)
 }
 

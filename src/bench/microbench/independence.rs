@@ -6,7 +6,7 @@ use super::generate::Kernel;
 use super::operand::Operand;
 use isa::deps::memory::Settings;
 use isa::deps::recurrence::Recurrence;
-use isa::deps::{Analyser, Analysis, Code, Link, Window};
+use isa::deps::{Analyser, Analysis, Code, RegisterDependency, Window};
 use isa::effects::ArchReg;
 use isa::latency::{Input, Latencies, Source};
 use std::collections::BTreeSet;
@@ -39,7 +39,8 @@ pub struct Independence {
 /// Its code is none.
 pub fn check(kernel: &Kernel, core: &Core) -> Result<Independence> {
     let code = Code::of_bytes(&kernel.bytes, core.facts())?;
-    let settings = Settings { window: Window::of(core).entries, runs: RUNS, given: Vec::new() };
+    let settings =
+        Settings { window: Window::of(core).entries, runs: RUNS, initial_values: Vec::new() };
     let analysis = Analyser::new(Latencies::new(core)?).analyse(&code, &settings);
     let mut distinct: Vec<Touching> = Vec::new();
     let own = |edge: &Edge| {
@@ -66,16 +67,16 @@ pub fn check(kernel: &Kernel, core: &Core) -> Result<Independence> {
 /// Who reads what whom wrote, whichever iteration wrote it.
 fn edges(code: &Code, analysis: &Analysis) -> BTreeSet<Edge> {
     // What the stack runner moves takes no time.
-    let waits = |link: &&Link| {
+    let waits = |link: &&RegisterDependency| {
         let read = code.effects[link.reader].reads.get(link.read);
         read.is_some_and(|read| Input::of(read).is_some())
     };
-    let links = analysis.links.iter().filter(waits).map(|link| Edge {
+    let links = analysis.register_deps.iter().filter(waits).map(|link| Edge {
         writer: link.writer,
         reader: link.reader,
         reg: Some(link.reg),
     });
-    let memory = analysis.memory.carried.iter().map(|carried| Edge {
+    let memory = analysis.memory.dependencies.iter().map(|carried| Edge {
         writer: carried.writer,
         reader: carried.reader,
         reg: None,

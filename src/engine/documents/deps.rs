@@ -1,7 +1,7 @@
 //! `tdtool.deps/1`: everything that is known about a region's dependencies, as one document. Text
 //! and graphs are views of it.
 
-use isa::deps::memory::{Class, Origin, Settings};
+use isa::deps::memory::{AliasClass, Origin, Settings};
 use isa::deps::recurrence::{Edge, Recurrence};
 use isa::deps::{Analysis, Code, Kind, Order, Overlap};
 use isa::effects::ArchReg;
@@ -213,7 +213,7 @@ impl Writer<'_> {
             order: Order::Raw,
             indices: [d.writer, d.reader],
         });
-        let overwritten = if all { Analysis::overwritten(self.code) } else { Vec::new() };
+        let overwritten = if all { Analysis::false_dependencies(self.code) } else { Vec::new() };
         let kind = |reg: ArchReg| if reg.is_flag() { Kind::Flag } else { Kind::Register };
         let others = overwritten.into_iter().map(|d| Dependency {
             writer: self.address(d.first),
@@ -262,9 +262,9 @@ impl Writer<'_> {
         }
     }
 
-    fn may_alias(&self, classes: &[Class]) -> Vec<MayAlias> {
+    fn may_alias(&self, classes: &[AliasClass]) -> Vec<MayAlias> {
         let addresses = |all: &[usize]| all.iter().map(|i| self.address(*i)).collect();
-        let pairs = isa::deps::memory::pairs(classes).take(MOST_PAIRS);
+        let pairs = isa::deps::memory::may_alias_pairs(classes).take(MOST_PAIRS);
         pairs
             .map(|(a, b)| {
                 let mut others: Vec<usize> = b.loads.clone();
@@ -282,7 +282,7 @@ impl Writer<'_> {
             .collect()
     }
 
-    fn origins(&self, class: &Class) -> String {
+    fn origins(&self, class: &AliasClass) -> String {
         let name = |origin: &Origin| match origin {
             Origin::Register(number) => ArchReg::gpr(*number).name(),
             Origin::Load(index) => format!("what {} loads", self.address(*index)),

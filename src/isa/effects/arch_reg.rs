@@ -142,7 +142,7 @@ impl ArchRegSet {
 }
 
 impl FromIterator<ArchReg> for ArchRegSet {
-    fn from_iter<I: IntoIterator<Item = ArchReg>>(places: I) -> Self {
-        Self(places.into_iter().fold(0, |set, reg| set | 1 << reg.index()))
+    fn from_iter<I: IntoIterator<Item = ArchReg>>(regs: I) -> Self {
+        Self(regs.into_iter().fold(0, |set, reg| set | 1 << reg.index()))
     }
 }

@@ -170,8 +170,8 @@ impl<D: Deref<Target: AsRef<[u8]>>> Memory for Image<D> {
         for (&at, value) in self.relocated.range(address.saturating_sub(7)..end) {
             let value = (*value)?;
             for (offset, byte) in value.to_le_bytes().into_iter().enumerate() {
-                let place = at.wrapping_add(offset as u64).wrapping_sub(address);
-                if let Some(target) = usize::try_from(place).ok().and_then(|p| bytes.get_mut(p)) {
+                let offset = at.wrapping_add(offset as u64).wrapping_sub(address);
+                if let Some(target) = usize::try_from(offset).ok().and_then(|p| bytes.get_mut(p)) {
                     *target = byte;
                 }
             }

@@ -42,13 +42,13 @@ pub(super) fn partition(
 ) -> Partition {
     let leaders = leaders(disassembly, observed, tables);
     let no_return = no_return(disassembly, range.end, memory);
-    let cutter = Partitioner { disassembly, range, tables, no_return };
+    let partitioner = Partitioner { disassembly, range, tables, no_return };
     let starts: Vec<usize> = (0..leaders.len()).filter(|&i| leaders[i] != Leader::No).collect();
     let ends = starts.iter().skip(1).copied().chain([leaders.len()]);
     let spans: Vec<_> = starts.iter().copied().zip(ends).map(|(from, to)| from..to).collect();
-    let spans = cutter.without_padding(spans, &leaders);
+    let spans = partitioner.without_padding(spans, &leaders);
     let mut padding = Vec::new();
-    let mut kept = Vec::new();
+    let mut code_spans = Vec::new();
     for (span, nops) in spans {
         if nops > span.start {
             padding.push((
@@ -57,11 +57,11 @@ pub(super) fn partition(
             ));
         }
         if nops < span.end {
-            kept.push(nops..span.end);
+            code_spans.push(nops..span.end);
         }
     }
-    let blocks = kept.iter().map(|span| cutter.block(span, &kept)).collect();
-    Partition { blocks, spans: kept, padding: joined(padding) }
+    let blocks = code_spans.iter().map(|span| partitioner.block(span, &code_spans)).collect();
+    Partition { blocks, spans: code_spans, padding: joined(padding) }
 }
 
 fn address(disassembly: &Disassembly, index: usize) -> u64 {

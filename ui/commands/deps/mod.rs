@@ -15,7 +15,7 @@ use engine::initial_values as given;
 use engine::known::Known;
 use engine::render::deps::{Drawing, dot, text};
 use isa::code::{Located, Location};
-use isa::deps::memory::{Given, Settings};
+use isa::deps::memory::{InitialValues, Settings};
 use isa::deps::{Analyser, Code, Window};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -84,10 +84,10 @@ impl Processor {
     }
 }
 
-fn settings(args: &DepsArgs, processor: &Processor, given: Vec<Given>) -> Settings {
+fn settings(args: &DepsArgs, processor: &Processor, given: Vec<InitialValues>) -> Settings {
     // Each sample gets a run of its own.
     let runs = args.seeds.max(given.len() as u32);
-    Settings { window: processor.window, runs, given }
+    Settings { window: processor.window, runs, initial_values: given }
 }
 
 /// The regions, each of one or more blocks.
@@ -108,13 +108,13 @@ fn regions(args: &DepsArgs) -> Result<Vec<Vec<Located>>> {
 }
 
 /// Initial values of the region at `range`, and where they come from.
-fn seeds(args: &DepsArgs, range: Range<u64>) -> Result<(Vec<Given>, Option<String>)> {
+fn seeds(args: &DepsArgs, range: Range<u64>) -> Result<(Vec<InitialValues>, Option<String>)> {
     let file = args.file();
     let place = Place { file: file.as_deref(), range };
     let (mut all, mut from) = seeds::registers(args.registers.as_deref(), &place)?;
     if !args.init.is_empty() {
         if all.is_empty() {
-            all.push(Given::default());
+            all.push(InitialValues::default());
         }
         for (place, value) in &args.init {
             for one in &mut all {

@@ -1,80 +1,79 @@
-//! Dependencies through registers and flags, which the instructions alone decide.
+//! Dependencies through registers and flags, which follow from the instructions alone.
 
 use super::code::Code;
 use crate::effects::{ArchReg, Effects, Role, Write};
 use iced_x86::{Instruction, OpKind};
 
-/// A value in a register or a group of flags, from the instruction that writes it to one that
-/// reads it.
+/// A true dependency through a register or flag group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Link {
-    /// Instruction that writes.
+pub struct RegisterDependency {
+    /// Index of the writing instruction.
     pub writer: usize,
-    /// Instruction that reads.
+    /// Index of the reading instruction.
     pub reader: usize,
     /// Iterations between: 0 or 1.
     pub delta: u32,
-    /// Where the value is meanwhile.
+    /// The register or flag group.
     pub reg: ArchReg,
-    /// Which of the reader's reads.
+    /// Index in the reader's [`Effects::reads`].
     pub read: usize,
 }
 
-/// An order that must be kept, without a value.
+/// The kind of ordering between two instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Read after write: a value goes from one to the other.
+    /// Read after write: a true dependency.
     Raw,
-    /// Write after read.
+    /// Write after read: a false dependency.
     War,
-    /// Write after write.
+    /// Write after write: a false dependency.
     Waw,
 }
 
 /// A false dependency, which renaming removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct False {
-    /// Instruction that comes first.
+pub struct FalseDependency {
+    /// Index of the earlier instruction.
     pub first: usize,
-    /// Instruction that writes later.
+    /// Index of the instruction that writes later.
     pub second: usize,
     /// Iterations between: 0 or 1.
     pub delta: u32,
-    /// What both use.
+    /// The register or flag group.
     pub reg: ArchReg,
     /// [`Order::War`] or [`Order::Waw`].
     pub order: Order,
 }
 
-/// Who wrote a place last: several, where a later one left part of it.
+/// The last writers of a register with their iterations: several, if later writes were partial.
 type Writers = Vec<(usize, u32)>;
 
-/// More parts than a few no register has.
-const PARTS: usize = 8;
+/// Limit on the writers kept per register; no register has more parts that are written separately.
+const MAX_WRITERS: usize = 8;
 
-/// Who wrote each place last. The low 16 bytes of a vector register and the rest of it are told
-/// apart: instructions of SSE write and read the former alone, and leave the latter.
-struct Last {
+/// The last writers of each register. The low 16 bytes of a vector register and its upper part are
+/// distinguished, as legacy SSE instructions read and write only the former.
+struct LastWriters {
     low: Vec<Writers>,
     high: Vec<Writers>,
 }
 
-impl Last {
+impl LastWriters {
     fn note(&mut self, write: &Write, effects: &Effects, writer: usize, iteration: u32) {
         let at = write.reg.index() & 63;
-        let kept = effects.reads.iter().any(|r| r.reg == write.reg && r.role == Role::Merged);
+        let merged = effects.reads.iter().any(|r| r.reg == write.reg && r.role == Role::Merged);
         let vector = write.reg.is_vector();
-        add(&mut self.low[at], (writer, iteration), write.whole || kept || vector);
+        add(&mut self.low[at], (writer, iteration), write.whole || merged || vector);
         if vector {
-            // What keeps the rest does not make it; nobody waits for it on its account.
+            // An instruction that leaves the upper part unchanged is not its writer.
             if write.whole {
                 add(&mut self.high[at], (writer, iteration), true);
             }
         }
     }
 
-    /// The writers of what `instruction` reads of `place`.
+    /// The writers of the part of `reg` that `instruction` reads.
     fn of(&self, reg: ArchReg, instruction: &Instruction) -> impl Iterator<Item = (usize, u32)> {
         let at = reg.index() & 63;
         let low = &self.low[at];
@@ -92,7 +91,7 @@ fn add(writers: &mut Writers, new: (usize, u32), whole: bool) {
         writers.clear();
     }
     writers.retain(|(writer, _)| *writer != new.0);
-    if writers.len() >= PARTS {
+    if writers.len() >= MAX_WRITERS {
         writers.remove(0);
     }
     writers.push(new);
@@ -107,10 +106,10 @@ fn is_wide(instruction: &Instruction) -> bool {
     })
 }
 
-/// The links of `code`, in order of reader.
-pub fn links(code: &Code) -> Vec<Link> {
-    let mut last = Last { low: vec![Writers::new(); 64], high: vec![Writers::new(); 64] };
-    let mut links = Vec::new();
+/// The register dependencies of `code`, in order of reader.
+pub fn register_dependencies(code: &Code) -> Vec<RegisterDependency> {
+    let mut last = LastWriters { low: vec![Writers::new(); 64], high: vec![Writers::new(); 64] };
+    let mut dependencies = Vec::new();
     for iteration in 0..2u32 {
         for (reader, effects) in code.effects.iter().enumerate() {
             if iteration == 1 {
@@ -118,7 +117,13 @@ pub fn links(code: &Code) -> Vec<Link> {
                 for (read, of) in effects.reads.iter().enumerate() {
                     for (writer, when) in last.of(of.reg, instruction) {
                         let delta = 1 - when;
-                        links.push(Link { writer, reader, delta, reg: of.reg, read });
+                        dependencies.push(RegisterDependency {
+                            writer,
+                            reader,
+                            delta,
+                            reg: of.reg,
+                            read,
+                        });
                     }
                 }
             }
@@ -127,11 +132,11 @@ pub fn links(code: &Code) -> Vec<Link> {
             }
         }
     }
-    links
+    dependencies
 }
 
-/// Where values are overwritten that were read (WAR) or written (WAW) before; the nearest of each.
-pub fn overwritten(code: &Code) -> Vec<False> {
+/// The false dependencies of `code`: for each write, the nearest earlier reads (WAR) and write (WAW).
+pub fn false_dependencies(code: &Code) -> Vec<FalseDependency> {
     let mut found = Vec::new();
     let mut readers: Vec<Writers> = vec![Writers::new(); 64];
     let mut writer: Vec<Option<(usize, u32)>> = vec![None; 64];
@@ -144,7 +149,7 @@ pub fn overwritten(code: &Code) -> Vec<False> {
                 let (reg, at) = (write.reg, write.reg.index() & 63);
                 let mut push = |first, when, order| {
                     if iteration == 1 {
-                        found.push(False { first, second, delta: 1 - when, reg, order });
+                        found.push(FalseDependency { first, second, delta: 1 - when, reg, order });
                     }
                 };
                 for (first, when) in readers[at].drain(..).filter(|r| *r != (second, iteration)) {

@@ -1,28 +1,28 @@
-//! What renaming leaves to be added: Golden Cove takes additions of small constants off the
-//! execution units and adds the constant where the value is used. Most instructions do that in no
-//! time; shifts and conditional moves do not, and a store needs the sum made first.
+//! Additions deferred by renaming: Golden Cove does not execute additions of small constants but adds
+//! the constant where the sum is used. Most consumers do that without extra latency; shifts, conditional
+//! moves and stores take longer.
 //!
-//! Measured in chains of four (tests/figures/native_chains.py). That shifts are slow where their count was made
-//! so is known ("The Alder Lake SHLX anomaly", tavianator.com, 2025).
+//! Measured in dependency chains of four instructions (tests/figures/native_chains.py). Slow shifts by
+//! such a count are documented in "The Alder Lake SHLX anomaly", tavianator.com, 2025.
 
 use super::model::{Latency, Output, Source};
 use super::source_name::Name;
 use iced_x86::{ConditionCode, Instruction, Mnemonic};
 use serde::Deserialize;
 
-/// Cycles beyond those of the instruction itself, by what uses the value.
+/// Extra cycles of the instruction that uses the sum.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Pending {
+pub(super) struct DeferredAdd {
     store: f64,
     shift: f64,
     cmov: f64,
-    /// Who says so.
+    /// The source of these values.
     pub source: Name,
 }
 
-impl Pending {
-    /// What `instruction` takes longer if a value that it reads is such a sum.
+impl DeferredAdd {
+    /// Extra cycles of `instruction` if it reads a deferred sum.
     pub fn extra(&self, instruction: &Instruction, output: Output) -> f64 {
         match () {
             () if output == Output::Memory => self.store,
@@ -32,8 +32,8 @@ impl Pending {
         }
     }
 
-    /// `latency` and that.
-    pub fn behind(&self, latency: Latency, instruction: &Instruction, output: Output) -> Latency {
+    /// `latency` including the extra cycles.
+    pub fn added_to(&self, latency: Latency, instruction: &Instruction, output: Output) -> Latency {
         let extra = self.extra(instruction, output);
         let source = match latency.source {
             Source::Table(_) if extra > 0.0 => Source::Table(self.source.0),
@@ -43,9 +43,9 @@ impl Pending {
     }
 }
 
-/// Whether `instruction` adds a constant: renaming does it where
-/// [`Effects::may_be_eliminated`](crate::effects::Effects::may_be_eliminated) says so.
-pub(super) fn adds(instruction: &Instruction) -> bool {
+/// Whether `instruction` adds a constant, which renaming does if
+/// [`Effects::may_be_eliminated`](crate::effects::Effects::may_be_eliminated) is set.
+pub(super) fn adds_constant(instruction: &Instruction) -> bool {
     use Mnemonic::{Add, Dec, Inc, Lea, Sub};
     matches!(instruction.mnemonic(), Add | Sub | Inc | Dec | Lea)
 }

@@ -1,15 +1,15 @@
-//! Which instruction is evaluated how.
+//! Instruction → [`Action`].
 
 use super::action::Action;
 use iced_x86::{Instruction, Mnemonic as M, OpKind, Register};
 
-/// What to do for `instruction`; `followed` is whether the region goes on elsewhere than behind it.
-pub fn choose(instruction: &Instruction, followed: bool) -> Action {
+/// The action of `instruction`. `followed` is whether the region follows it, if it is a call, into the
+/// callee.
+pub fn select_action(instruction: &Instruction, followed: bool) -> Action {
     let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
     if repeated && instruction.is_string_instruction() || instruction.has_op_mask() {
         return Action::Unknown;
     }
-    // Wider general-purpose operands than 8 bytes there are none; odd ones are refused here.
     integer(instruction)
         .or_else(|| bits(instruction))
         .or_else(|| flow(instruction, followed))
@@ -107,7 +107,7 @@ fn bits(instruction: &Instruction) -> Option<Action> {
         M::Blsi => Action::Blsi,
         M::Blsmsk => Action::Blsmsk,
         M::Bzhi => Action::Bzhi,
-        // Elsewhere than in a register, a register moves the address, too.
+        // With a memory operand, a bit offset in a register also changes the address.
         M::Bt | M::Bts | M::Btr | M::Btc
             if instruction.op0_kind() == OpKind::Memory
                 && instruction.op1_kind() == OpKind::Register =>
@@ -152,7 +152,8 @@ fn string(instruction: &Instruction) -> Option<Action> {
     })
 }
 
-/// Moves of whole registers, and of pairs of pointers: compilers keep and spill pointers so.
+/// Moves of whole vector registers and of pairs of pointers: compilers copy and spill pointers with
+/// them.
 fn vector(instruction: &Instruction) -> Option<Action> {
     use M::*;
     let memory = |i| i < instruction.op_count() && instruction.op_kind(i) == OpKind::Memory;
