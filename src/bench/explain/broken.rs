@@ -31,7 +31,7 @@ struct Cuts {
 impl Explainer {
     /// Measures the block with its chains broken: through memory, through registers, and both.
     pub(super) fn broken(&mut self, subject: &Subject<'_>, found: &mut Found) -> Result<()> {
-        let Some(values) = subject.report.values.clone() else { return Ok(()) };
+        let Some(values) = subject.measurement.values.clone() else { return Ok(()) };
         let cuts = cuts(&found.analysis, &values, subject.block, &[]).and_then(Cuts::of);
         let effects = &found.code.effects;
         let kept = apart(subject.block, effects, &values, &[]);
@@ -84,7 +84,7 @@ impl Explainer {
     /// Dependencies of a variant.
     fn analysed(&mut self, variant: &Block, subject: &Subject<'_>) -> Option<Analysis> {
         let code = Code::of_bytes(&variant.bytes, self.core.facts()).ok()?;
-        Some(self.analyser.analyse(&code, &search(subject.report, self.window())))
+        Some(self.analyser.analyse(&code, &search(subject.measurement, self.window())))
     }
 
     /// Cuts the chains in each iteration and, where the cuts take as long as they gain, in each few.

@@ -21,7 +21,7 @@ const INSTRUCTIONS: usize = 32;
 impl Explainer {
     /// The list, chains first.
     pub(super) fn what_if(&mut self, subject: &Subject<'_>, found: &Found) -> Result<Vec<WhatIf>> {
-        let Some(values) = subject.report.values.clone() else { return Ok(Vec::new()) };
+        let Some(values) = subject.measurement.values.clone() else { return Ok(Vec::new()) };
         let mut list = Vec::new();
         let mut waiting = Waiting::of(self.budget);
         let chains = found.analysis.recurrences.iter().take(CHAINS);
@@ -50,7 +50,7 @@ impl Explainer {
             self.watch.begin(format!("what if {step} of {all}: {change}"));
             list.push(self.changed(change, &rest, &values, &mut waiting)?);
         }
-        self.bench.allow(self.budget);
+        self.bench.set_budget(self.budget);
         Ok(list)
     }
 

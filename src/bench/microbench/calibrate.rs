@@ -226,10 +226,10 @@ fn forwarding(
     (values.registers[14], values.registers[15], values.registers[1]) = (ARENA - 8, ARENA, 1);
     let mut measured = |text: &str, looped: bool| -> Result<Option<(f64, f64, f64)>> {
         for _ in 0..TRIES {
-            let report = bench.block(&assemble(text, Syntax::Intel)?, &values)?;
-            let form = report.forms.map(|f| if looped { f.looped } else { f.unrolled });
+            let measurement = bench.block(&assemble(text, Syntax::Intel)?, &values)?;
+            let form = measurement.forms.map(|f| if looped { f.looped } else { f.unrolled });
             let found = form.and_then(|f| f.trusted().zip(f.low.zip(f.high)));
-            if let (Some((cycles, (low, high))), Status::Ok) = (found, report.status) {
+            if let (Some((cycles, (low, high))), Status::Ok) = (found, measurement.status) {
                 return Ok(Some((cycles, low, high)));
             }
         }

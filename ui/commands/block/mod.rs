@@ -14,7 +14,7 @@ use crate::cli::Global;
 use crate::failure;
 use crate::tui::{self, Source};
 use args::Format;
-use bench::{Options, Report, Status, processors};
+use bench::{Measurement, Options, Status, processors};
 use engine::block::Measurer;
 use engine::render::{block as render, function_blocks};
 use input::Asked;
@@ -41,7 +41,7 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
     let several = blocks.len() > 1;
     let mut reports = Vec::new();
     let mut measurer = None;
-    let steps = steps::show(&options.watch);
+    let steps = steps::show(&options.progress);
     for Asked { region, options: own, notes } in blocks {
         // Repeated blocks and sampled ones have options of their own; all others share a sandbox.
         if args.repeat.is_some() || args.registers.is_some() {
@@ -62,7 +62,7 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<ExitCode> {
             format!("{}\n{}", render::HEADER, rows.concat())
         }
     })?;
-    let ran = |r: &Report| matches!(r.status, Status::Ok | Status::Unstable);
+    let ran = |r: &Measurement| matches!(r.status, Status::Ok | Status::Unstable);
     Ok(if reports.iter().all(ran) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -115,7 +115,7 @@ fn measure(
     args: &BlockArgs,
     region: Region,
     several: bool,
-) -> Result<Report> {
+) -> Result<Measurement> {
     let mut report = match Block::decode(&region.bytes) {
         Ok(block) => measurer.measure(&block, args.what_if)?,
         Err(error) if several => {
@@ -129,7 +129,7 @@ fn measure(
 }
 
 /// Reports one below the other; a heading where there are several, or names.
-fn text(reports: &[Report], verbose: bool) -> String {
+fn text(reports: &[Measurement], verbose: bool) -> String {
     let render = if verbose { render::render_in_full } else { render::render };
     let mut all = Vec::new();
     for (number, report) in reports.iter().enumerate() {

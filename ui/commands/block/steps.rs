@@ -1,6 +1,6 @@
 //! What a single block's measurement is at, on standard error, where that is a terminal.
 
-use bench::Watch;
+use bench::Progress;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ pub struct Steps {
 }
 
 /// Shows what `watch` tells.
-pub fn show(watch: &Watch) -> Steps {
+pub fn show(watch: &Progress) -> Steps {
     let over = Arc::new(AtomicBool::new(false));
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let shown = std::io::stderr().is_terminal() && !dumb;
@@ -30,7 +30,7 @@ pub fn show(watch: &Watch) -> Steps {
     Steps { over, thread }
 }
 
-fn draw(watch: &Watch, over: &AtomicBool) {
+fn draw(watch: &Progress, over: &AtomicBool) {
     let start = Instant::now();
     let mut drawn = false;
     while !over.load(Ordering::Relaxed) {

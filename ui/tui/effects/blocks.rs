@@ -2,7 +2,7 @@
 
 use super::{Queue, caught, told};
 use crate::tui::action::Action;
-use bench::{Options, Pmu, Report, Watch};
+use bench::{Measurement, Options, Pmu, Progress};
 use engine::block::Measurer;
 use engine::known::Known;
 use isa::code::Block;
@@ -14,7 +14,7 @@ use tma::tables::Library;
 pub struct Job {
     pub id: u64,
     pub bytes: Vec<u8>,
-    pub watch: Watch,
+    pub watch: Progress,
 }
 
 /// Measures what comes; `options` unless given are the usual ones with this machine's PMU.
@@ -54,7 +54,7 @@ pub fn serve(
 }
 
 /// Measures and explains a block.
-fn measure(measurer: &mut Measurer, job: &Job) -> Result<Box<Report>, String> {
+fn measure(measurer: &mut Measurer, job: &Job) -> Result<Box<Measurement>, String> {
     let block = Block::decode(&job.bytes).map_err(|e| told(&e))?;
     measurer.watched(job.watch.clone());
     measurer.measure(&block, false).map(Box::new).map_err(|e| told(&e))

@@ -10,7 +10,7 @@ use super::action::Action;
 use super::events::Message;
 use super::state::Which;
 use ::profile::symbols::Search;
-use bench::{Options, Watch};
+use bench::{Options, Progress};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
@@ -57,7 +57,7 @@ pub struct World {
     functions: Sender<Wanted>,
     blocks: Sender<blocks::Job>,
     /// The block measurement that is under way.
-    watched: HashMap<u64, (Watch, Instant)>,
+    watched: HashMap<u64, (Progress, Instant)>,
 }
 
 /// The way back to the screens.
@@ -138,7 +138,7 @@ impl World {
 
     /// Measures a block.
     pub fn measure(&mut self, id: u64, bytes: Vec<u8>) {
-        let watch = Watch::default();
+        let watch = Progress::default();
         self.watched.insert(id, (watch.clone(), Instant::now()));
         if self.blocks.send(blocks::Job { id, bytes, watch }).is_err() {
             self.queue.send(Action::Measured(id, Err("the block profiler has ended".into())));

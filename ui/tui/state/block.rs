@@ -2,7 +2,7 @@
 
 use super::List;
 use crate::tui::view::report::{Line, document};
-use bench::Report;
+use bench::Measurement;
 use std::collections::HashMap;
 
 /// Reports that are kept, so that coming back costs nothing.
@@ -17,7 +17,7 @@ pub enum Job {
     /// It runs: seconds, and passes timed.
     Running(f64, u32),
     /// It is over.
-    Done(Box<Report>),
+    Done(Box<Measurement>),
     /// It was called off.
     Cancelled,
     /// It could not be made, for this reason.
@@ -38,7 +38,7 @@ pub struct BlockScreen {
     /// The report as lines of the width at hand.
     pub lines: Vec<Line>,
     pub list: List,
-    kept: HashMap<Vec<u8>, Box<Report>>,
+    kept: HashMap<Vec<u8>, Box<Measurement>>,
 }
 
 impl BlockScreen {
@@ -72,7 +72,7 @@ impl BlockScreen {
     }
 
     /// The measurement is over.
-    pub fn end(&mut self, result: Result<Box<Report>, String>) {
+    pub fn end(&mut self, result: Result<Box<Measurement>, String>) {
         self.job = match result {
             Ok(report) => {
                 if self.kept.len() >= KEPT {

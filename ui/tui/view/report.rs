@@ -2,7 +2,7 @@
 
 use super::ink::{Tone, fit, wrap};
 use crate::tui::state::{BlockScreen, Job};
-use bench::{FormResult, Holds, Node, Report, Status, Throughput};
+use bench::{FormResult, Measurement, Node, Outcome, Status, Throughput};
 
 /// A line of text, all of one tone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Document {
         }
     }
 
-    fn report(&mut self, report: &Report) {
+    fn report(&mut self, report: &Measurement) {
         self.headline(report);
         self.code(report);
         self.forms(report);
@@ -90,7 +90,7 @@ impl Document {
         }
     }
 
-    fn headline(&mut self, report: &Report) {
+    fn headline(&mut self, report: &Measurement) {
         let tone = if report.status == Status::Ok { Tone::Bold } else { Tone::Hot };
         let word = report.status.word();
         match (&report.throughput, &report.reason) {
@@ -114,7 +114,7 @@ impl Document {
         for name in report.violated() {
             self.paragraph("", &format!("VIOLATED {name}"), Tone::Hot);
         }
-        if let Some(place) = &report.place {
+        if let Some(place) = &report.location {
             let words = place.words();
             if !words.is_empty() {
                 self.paragraph("  at ", &(words + ", counted from 0"), Tone::Plain);
@@ -122,12 +122,12 @@ impl Document {
         }
     }
 
-    fn code(&mut self, report: &Report) {
+    fn code(&mut self, report: &Measurement) {
         if report.block.instructions.is_empty() {
             return;
         }
         self.heading("instructions");
-        let at = report.place.as_ref().and_then(|p| p.instruction);
+        let at = report.location.as_ref().and_then(|p| p.instruction);
         let bytes = report.block.instructions.iter().map(|i| i.bytes.len()).max().unwrap_or(0);
         for (i, line) in report.block.instructions.iter().enumerate() {
             let mark = if at == Some(i) { ">" } else { " " };
@@ -145,7 +145,7 @@ impl Document {
         }
     }
 
-    fn forms(&mut self, report: &Report) {
+    fn forms(&mut self, report: &Measurement) {
         let Some(forms) = &report.forms else { return };
         self.heading("forms, cycles per iteration");
         for (name, form) in [("unrolled", &forms.unrolled), ("loop", &forms.looped)] {
@@ -159,22 +159,22 @@ impl Document {
         }
     }
 
-    fn assumptions(&mut self, report: &Report) {
-        if report.invariants.is_empty() {
+    fn assumptions(&mut self, report: &Measurement) {
+        if report.assumptions.is_empty() {
             return;
         }
         self.heading("assumptions, and how each is known");
-        for i in &report.invariants {
-            let (word, tone) = match i.verdict {
-                Holds::Held => ("held", Tone::Plain),
-                Holds::Violated => ("VIOLATED", Tone::Hot),
-                Holds::Unchecked => ("not checkable here", Tone::Dim),
+        for i in &report.assumptions {
+            let (word, tone) = match i.outcome {
+                Outcome::Held => ("held", Tone::Plain),
+                Outcome::Violated => ("VIOLATED", Tone::Hot),
+                Outcome::Unchecked => ("not checkable here", Tone::Dim),
             };
             self.paragraph(&format!("  {:<17}", i.name), &format!("{word}: {}", i.how), tone);
         }
     }
 
-    fn bounds(&mut self, report: &Report) {
+    fn bounds(&mut self, report: &Measurement) {
         if report.bounds.is_empty() {
             return;
         }
@@ -189,7 +189,7 @@ impl Document {
         }
     }
 
-    fn hierarchy(&mut self, report: &Report) {
+    fn hierarchy(&mut self, report: &Measurement) {
         if report.throughput.is_none() {
             return;
         }
@@ -221,7 +221,7 @@ impl Document {
         }
     }
 
-    fn samples(&mut self, report: &Report) {
+    fn samples(&mut self, report: &Measurement) {
         let s = &report.samples;
         if s.kept + s.contended + s.clock_changed == 0 && s.void.is_empty() {
             return;

@@ -58,8 +58,8 @@ fn memory_kept_apart_tells_store_forwarding() {
     let blocked = Evidence { apart: left(1.0), cut: cut(1.0), ..evidence(18.5, 1.0, 0.5) };
     assert_eq!(judge(&blocked).class, Class::StoreForwarding);
     // The chain of registers beside it is as long by its latencies, but not the cause.
-    let beside = Evidence { registers: chain(6.0), ..counter };
-    assert_eq!(judge(&beside).class, Class::StoreForwarding);
+    let pinned = Evidence { registers: chain(6.0), ..counter };
+    assert_eq!(judge(&pinned).class, Class::StoreForwarding);
 }
 
 #[test]

@@ -6,22 +6,22 @@ mod sections;
 
 pub use csv::{HEADER, finished, row};
 
-use bench::{Report, Status};
+use bench::{Measurement, Status};
 use layout::{REMEDY, labelled, paragraph};
 use std::fmt::Write as _;
 
 /// The report as text, one line break at its end. Of assumptions that held only the names;
 /// [`render_in_full`] tells of each how it is known.
-pub fn render(report: &Report) -> String {
+pub fn render(report: &Measurement) -> String {
     whole(report, false)
 }
 
 /// The report as text, with everything that is known.
-pub fn render_in_full(report: &Report) -> String {
+pub fn render_in_full(report: &Measurement) -> String {
     whole(report, true)
 }
 
-fn whole(report: &Report, verbose: bool) -> String {
+fn whole(report: &Measurement, verbose: bool) -> String {
     let mut out = String::new();
     headline(&mut out, report);
     for note in &report.notes {
@@ -43,7 +43,7 @@ fn whole(report: &Report, verbose: bool) -> String {
     out
 }
 
-fn headline(out: &mut String, report: &Report) {
+fn headline(out: &mut String, report: &Measurement) {
     let word = report.status.word();
     match (&report.throughput, report.status) {
         (Some(_), Status::Ok) => {
@@ -70,7 +70,7 @@ fn headline(out: &mut String, report: &Report) {
     if report.status == Status::Failed && report.was_disturbed() {
         labelled(out, "  try: ", REMEDY);
     }
-    if let Some(place) = &report.place {
+    if let Some(place) = &report.location {
         let words = place.words();
         if !words.is_empty() {
             let _ = writeln!(out, "  at {words} (counted from 0)");
@@ -78,7 +78,7 @@ fn headline(out: &mut String, report: &Report) {
     }
 }
 
-fn number(report: &Report) -> String {
+fn number(report: &Measurement) -> String {
     let Some(t) = &report.throughput else { return String::new() };
     let mut text = format!("{:.3} cycles per iteration ({:.3} to {:.3})", t.cycles, t.low, t.high);
     let count = report.block.instructions.len();
@@ -91,7 +91,7 @@ fn number(report: &Report) -> String {
 }
 
 /// What is known although no number is trusted.
-fn unstable(out: &mut String, report: &Report) {
+fn unstable(out: &mut String, report: &Measurement) {
     let (Some(t), Status::Unstable) = (&report.throughput, report.status) else { return };
     let text = format!("between {:.3} and {:.3} cycles per iteration", t.low, t.high);
     let modes = match t.modes.as_slice() {
@@ -102,12 +102,12 @@ fn unstable(out: &mut String, report: &Report) {
     labelled(out, "  try: ", REMEDY);
 }
 
-fn code(out: &mut String, report: &Report) {
+fn code(out: &mut String, report: &Measurement) {
     if report.block.instructions.is_empty() {
         return;
     }
     let width = report.block.instructions.iter().map(|i| i.bytes.len()).max().unwrap_or(0);
-    let at = report.place.as_ref().and_then(|p| p.instruction);
+    let at = report.location.as_ref().and_then(|p| p.instruction);
     out.push('\n');
     for (i, line) in report.block.instructions.iter().enumerate() {
         let mark = if at == Some(i) { ">" } else { " " };

@@ -1,13 +1,13 @@
 //! The sections of a report behind its disassembly.
 
 use super::layout::{REMEDY, labelled, paragraph};
-use bench::{Bound, FormResult, Holds, Node, Report, Status, Throughput, Values};
+use bench::{Bound, FormResult, Measurement, Node, Outcome, Status, Throughput, Values};
 
 /// Relative difference of the forms that is worth a remark.
 const DIFFERS: f64 = 0.05;
 
 /// Both forms side by side, and what it means if they disagree.
-pub fn forms(out: &mut String, report: &Report) {
+pub fn forms(out: &mut String, report: &Measurement) {
     let Some(forms) = &report.forms else { return };
     *out += "\nform        cycles      low     high  copies\n";
     form(out, "unrolled", &forms.unrolled);
@@ -67,13 +67,14 @@ pub fn modes(throughput: &Throughput) -> String {
 }
 
 /// What was kept, and what was dropped why.
-pub fn samples(out: &mut String, report: &Report) {
+pub fn samples(out: &mut String, report: &Measurement) {
     let samples = &report.samples;
-    if samples.kept + samples.contended + samples.clock_changed == 0 && samples.void.is_empty() {
+    if samples.accepted + samples.contended + samples.clock_changed == 0 && samples.void.is_empty()
+    {
         return;
     }
     out.push('\n');
-    let mut text = format!("{} kept", samples.kept);
+    let mut text = format!("{} kept", samples.accepted);
     if samples.contended > 0 {
         text += &format!(", {} dropped: something else used the core", samples.contended);
     }
@@ -92,7 +93,7 @@ pub fn samples(out: &mut String, report: &Report) {
 }
 
 /// What the block ran with.
-pub fn values(out: &mut String, report: &Report) {
+pub fn values(out: &mut String, report: &Measurement) {
     if let Some(values) = &report.values {
         labelled(out, "values   ", &initial(values));
         let shown: Vec<_> = report.pages.iter().take(6).map(String::as_str).collect();
@@ -131,28 +132,29 @@ fn initial(values: &Values) -> String {
 
 /// Every assumption with its verdict and how that is known, violated ones first; of those that
 /// held, the names alone unless all is wanted.
-pub fn assumptions(out: &mut String, report: &Report, verbose: bool) {
-    if report.invariants.is_empty() {
+pub fn assumptions(out: &mut String, report: &Measurement, verbose: bool) {
+    if report.assumptions.is_empty() {
         return;
     }
     *out += "\nassumptions\n";
-    let of = |verdict| report.invariants.iter().filter(move |i| i.verdict == verdict);
-    for (verdict, word) in [(Holds::Violated, "VIOLATED"), (Holds::Unchecked, "not checkable here")]
+    let of = |verdict| report.assumptions.iter().filter(move |i| i.outcome == verdict);
+    for (verdict, word) in
+        [(Outcome::Violated, "VIOLATED"), (Outcome::Unchecked, "not checkable here")]
     {
         for i in of(verdict) {
             labelled(out, &format!("  {:17}", i.name), &format!("{word}: {}", i.how));
         }
     }
-    let held: Vec<&str> = of(Holds::Held).map(|i| i.name).collect();
+    let held: Vec<&str> = of(Outcome::Held).map(|i| i.name).collect();
     if verbose {
-        for i in of(Holds::Held) {
+        for i in of(Outcome::Held) {
             labelled(out, &format!("  {:17}", i.name), &format!("held: {}", i.how));
         }
     } else if !held.is_empty() {
         let names = held.join(", ");
         labelled(out, "  held: ", &format!("{names} (--verbose tells how each is known)"));
     }
-    meetings(out, &report.meetings);
+    meetings(out, &report.alias_pairs);
 }
 
 /// Pairs that are named; the document has all.
@@ -170,7 +172,7 @@ fn meetings(out: &mut String, meetings: &[String]) {
 }
 
 /// Bounds with their share of the throughput.
-pub fn bounds(out: &mut String, report: &Report) {
+pub fn bounds(out: &mut String, report: &Measurement) {
     if report.bounds.is_empty() {
         return;
     }
@@ -202,7 +204,7 @@ fn share(bound: &Bound, share: f64) -> String {
 }
 
 /// The verdict on the tree, and its nodes where they were measured.
-pub fn tree(out: &mut String, report: &Report) {
+pub fn tree(out: &mut String, report: &Measurement) {
     if report.throughput.is_none() {
         return;
     }
@@ -246,7 +248,7 @@ fn node_text(node: &Node, measured: bool) -> String {
 }
 
 /// What would lower the time.
-pub fn what_if(out: &mut String, report: &Report) {
+pub fn what_if(out: &mut String, report: &Measurement) {
     if report.what_if.is_empty() {
         return;
     }
@@ -267,7 +269,7 @@ pub fn what_if(out: &mut String, report: &Report) {
 }
 
 /// Misses per iteration, where a PMU counted them.
-pub fn misses(out: &mut String, report: &Report) {
+pub fn misses(out: &mut String, report: &Measurement) {
     if report.misses.is_empty() {
         return;
     }

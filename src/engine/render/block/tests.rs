@@ -2,8 +2,8 @@
 
 use super::*;
 use bench::{
-    Bound, Code, FormResult, Forms, Hierarchy, Holds, Invariant, Line, Miss, Mode, SCHEMA, Samples,
-    Throughput, Values, WhatIf, Where,
+    Assumption, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, Line, Miss, Mode,
+    Outcome, SCHEMA, Samples, Throughput, Values, WhatIf,
 };
 
 fn line(offset: &str, bytes: &str, text: &str) -> Line {
@@ -19,13 +19,13 @@ fn level_1() -> Vec<(String, String)> {
     vec![("Frontend_Bound".into(), "Frontend Bound".into()), ("Retiring".into(), "Retiring".into())]
 }
 
-fn invariant(name: &'static str, verdict: Holds, how: &str) -> Invariant {
-    Invariant { name, verdict, how: how.into() }
+fn invariant(name: &'static str, outcome: Outcome, how: &str) -> Assumption {
+    Assumption { name, outcome, how: how.into() }
 }
 
 /// Two instructions, measured, everything held.
-fn report() -> Report {
-    Report {
+fn report() -> Measurement {
+    Measurement {
         settings: None,
         machine: None,
         schema: SCHEMA,
@@ -39,7 +39,7 @@ fn report() -> Report {
         },
         status: Status::Ok,
         reason: None,
-        place: None,
+        location: None,
         throughput: Some(Throughput {
             cycles: 4.0,
             low: 3.99,
@@ -50,8 +50,8 @@ fn report() -> Report {
         ipc: Some(0.5),
         forms: Some(Forms { unrolled: form(4.0, 192), looped: form(4.01, 24) }),
         notes: Vec::new(),
-        invariants: vec![invariant("l1-data", Holds::Held, "no memory")],
-        meetings: Vec::new(),
+        assumptions: vec![invariant("l1-data", Outcome::Held, "no memory")],
+        alias_pairs: Vec::new(),
         bounds: Vec::new(),
         hierarchy: Hierarchy::not_measured("no PMU counts here", &level_1()),
         what_if: Vec::new(),
@@ -89,12 +89,12 @@ top-down: not measured: no PMU counts here
 
 #[test]
 fn assumptions_that_held_are_names_and_violated_ones_come_first() {
-    let invariants = vec![
-        invariant("l1-data", Holds::Held, "no memory"),
-        invariant("l1-code", Holds::Held, "it is short"),
-        invariant("line-crossing", Holds::Violated, "instruction 1"),
+    let assumptions = vec![
+        invariant("l1-data", Outcome::Held, "no memory"),
+        invariant("l1-code", Outcome::Held, "it is short"),
+        invariant("line-crossing", Outcome::Violated, "instruction 1"),
     ];
-    let report = Report { invariants, ..report() };
+    let report = Measurement { assumptions, ..report() };
     let section = |text: &str| {
         let lines = text.lines().skip_while(|l| *l != "assumptions").skip(1);
         lines.take_while(|l| !l.is_empty()).map(str::to_owned).collect::<Vec<_>>()
@@ -118,22 +118,23 @@ fn a_bound_is_never_said_to_be_more_than_the_whole() {
         let how = "measured".to_owned();
         let bound =
             Bound { name: "front-end", cycles, low: cycles, high: cycles, how, refuted: false };
-        render(&Report { bounds: vec![bound], ..report() })
+        render(&Measurement { bounds: vec![bound], ..report() })
     };
     let at = bound(4.16);
     assert!(at.contains("4.160 cycles, at the throughput, within error; measured"), "{at}");
     assert!(bound(2.0).contains("50 % of the throughput"), "{}", bound(2.0));
     let how = "measured".to_owned();
     let above = Bound { name: "ports", cycles: 5.0, low: 5.0, high: 5.0, how, refuted: true };
-    let text = render(&Report { bounds: vec![above], ..report() });
+    let text = render(&Measurement { bounds: vec![above], ..report() });
     assert!(text.contains("125 % of the throughput: above the measurement, refuted"), "{text}");
 }
 
 #[test]
 fn a_violated_assumption_shows_in_the_headline_unless_it_costs_nothing() {
     let with = |names: &[&'static str]| {
-        let invariants = names.iter().map(|n| invariant(n, Holds::Violated, "somehow")).collect();
-        render(&Report { invariants, ..report() })
+        let assumptions =
+            names.iter().map(|n| invariant(n, Outcome::Violated, "somehow")).collect();
+        render(&Measurement { assumptions, ..report() })
     };
     let one = with(&["line-crossing"]);
     assert!(
@@ -153,14 +154,18 @@ fn a_violated_assumption_shows_in_the_headline_unless_it_costs_nothing() {
 
 #[test]
 fn a_failure_points_at_its_instruction() {
-    let text = render(&Report {
+    let text = render(&Measurement {
         status: Status::Failed,
         reason: Some("a division error".into()),
-        place: Some(Where { copy: Some(3), instruction: Some(1), address: Some("0x10".into()) }),
+        location: Some(FaultLocation {
+            copy: Some(3),
+            instruction: Some(1),
+            address: Some("0x10".into()),
+        }),
         throughput: None,
         ipc: None,
         forms: None,
-        invariants: Vec::new(),
+        assumptions: Vec::new(),
         samples: Samples::default(),
         values: None,
         ..report()
@@ -179,7 +184,7 @@ failed: a division error
 fn what_is_unstable_tells_its_range_and_modes_and_no_single_number() {
     let modes = vec![Mode { cycles: 0.67, share: 0.75 }, Mode { cycles: 0.8, share: 0.25 }];
     let throughput = Throughput { cycles: 0.7, low: 0.67, high: 0.8, modes, clock: "tsc" };
-    let text = render(&Report {
+    let text = render(&Measurement {
         status: Status::Unstable,
         reason: Some("passes lie between 0.670 and 0.800 cycles".into()),
         throughput: Some(throughput),
@@ -200,11 +205,11 @@ fn what_is_unstable_tells_its_range_and_modes_and_no_single_number() {
 #[test]
 fn forms_that_disagree_say_by_how_much_and_why_that_matters() {
     let forms = |looped| Some(Forms { unrolled: form(4.0, 192), looped });
-    let slower = render(&Report { forms: forms(form(5.0, 1)), ..report() });
+    let slower = render(&Measurement { forms: forms(form(5.0, 1)), ..report() });
     assert!(slower.contains("The loop takes +25.0 % against the unrolled form."), "{slower}");
-    let faster = render(&Report { forms: forms(form(3.0, 1)), ..report() });
+    let faster = render(&Measurement { forms: forms(form(3.0, 1)), ..report() });
     assert!(faster.contains("-25.0 %") && faster.contains("op cache"), "{faster}");
-    let equal = render(&Report { forms: forms(form(4.1, 1)), ..report() });
+    let equal = render(&Measurement { forms: forms(form(4.1, 1)), ..report() });
     assert!(!equal.contains("against"), "{equal}");
     let none = FormResult {
         cycles: None,
@@ -213,14 +218,14 @@ fn forms_that_disagree_say_by_how_much_and_why_that_matters() {
         copies: 0,
         reason: Some("not possible: a flag lives across iterations".into()),
     };
-    let text = render(&Report { forms: forms(none), ..report() });
+    let text = render(&Measurement { forms: forms(none), ..report() });
     assert!(text.contains("  loop     not possible: a flag lives"), "{text}");
 }
 
 #[test]
 fn dropped_samples_and_void_passes_come_with_their_reasons() {
     let void = vec!["the clock changed".to_owned(); 2];
-    let text = render(&Report {
+    let text = render(&Measurement {
         samples: Samples { kept: 64, contended: 9, clock_changed: 0, void },
         ..report()
     });
@@ -232,7 +237,7 @@ fn dropped_samples_and_void_passes_come_with_their_reasons() {
 fn registers_that_differ_from_the_rest_are_named() {
     let mut values = Values::default();
     values.registers[2] = 0;
-    let text = render(&Report { values: Some(values), ..report() });
+    let text = render(&Measurement { values: Some(values), ..report() });
     assert!(text.contains("values   rdx 0x0, other registers 0x12345600; memory"), "{text}");
 }
 
@@ -250,7 +255,8 @@ fn bounds_and_measured_nodes_are_shown_with_what_they_are_of() {
     hierarchy.verdict = "latency".into();
     hierarchy.nodes[0].share = Some(0.25);
     let miss = Miss { name: "L1D".into(), per_iteration: 0.5, how: "counted".into() };
-    let text = render(&Report { bounds: vec![bound], hierarchy, misses: vec![miss], ..report() });
+    let text =
+        render(&Measurement { bounds: vec![bound], hierarchy, misses: vec![miss], ..report() });
     let bound =
         "  front-end        1.000 cycles (0.990 to 1.010), 25 % of the throughput; measured\n";
     assert!(text.contains(bound), "{text}");
@@ -268,8 +274,8 @@ fn bounds_and_measured_nodes_are_shown_with_what_they_are_of() {
 #[test]
 fn no_line_is_wider_than_a_page() {
     let long = "a reason of many words ".repeat(20);
-    let text = render(&Report {
-        invariants: vec![invariant("line-crossing", Holds::Violated, &long)],
+    let text = render(&Measurement {
+        assumptions: vec![invariant("line-crossing", Outcome::Violated, &long)],
         bounds: vec![Bound {
             name: "front-end",
             cycles: 1.0,
@@ -306,9 +312,9 @@ fn a_form_that_did_not_reproduce_says_so_and_is_compared_with_nothing() {
 #[test]
 fn where_a_block_comes_from_and_which_accesses_meet_by_chance_is_said_in_its_place() {
     let meeting = "`mov [rdi],rax` and `mov rcx,[rsi]` meet".to_owned();
-    let text = render(&Report {
+    let text = render(&Measurement {
         notes: vec!["without `ret` at its end".to_owned()],
-        meetings: vec![meeting; 6],
+        alias_pairs: vec![meeting; 6],
         ..report()
     });
     let lines: Vec<&str> = text.lines().collect();
@@ -327,7 +333,7 @@ fn a_list_cut_short_by_neighbours_says_what_to_do_about_it() {
         high: None,
         reason: Some(reason.to_owned()),
     };
-    let with = |reason| render(&Report { what_if: vec![what(reason)], ..report() });
+    let with = |reason| render(&Measurement { what_if: vec![what(reason)], ..report() });
     let text = with("failed: another process took the core");
     assert!(text.contains("  try: --budget"), "{text}");
     assert!(!with("no instruction sets its register without reading it").contains("try:"));

@@ -1,6 +1,6 @@
 //! What is said about a block: `tdtool.block/1`. Text, JSON and CSV are views of it.
 
-use super::settings::{Measured, Settings};
+use super::settings::{MeasuredOn, Settings};
 use crate::initial::values::Values;
 use serde::Serialize;
 
@@ -56,7 +56,7 @@ impl Status {
 /// Whether an assumption of the measurement holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Holds {
+pub enum Outcome {
     /// It held.
     Held,
     /// It did not.
@@ -67,11 +67,12 @@ pub enum Holds {
 
 /// One assumption.
 #[derive(Debug, Clone, Serialize)]
-pub struct Invariant {
+pub struct Assumption {
     /// Its name; docs/block-profiler.md lists them.
     pub name: &'static str,
     /// Whether it held.
-    pub verdict: Holds,
+    #[serde(rename = "verdict")]
+    pub outcome: Outcome,
     /// How that is known.
     pub how: String,
 }
@@ -101,7 +102,7 @@ pub struct Code {
 
 /// Where a block failed.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Where {
+pub struct FaultLocation {
     /// Copy, from 0.
     pub copy: Option<usize>,
     /// Instruction, from 0.
@@ -110,7 +111,7 @@ pub struct Where {
     pub address: Option<String>,
 }
 
-impl Where {
+impl FaultLocation {
     /// For people: `instruction 3, copy 0, address 0x10`; nothing where nothing is known.
     pub fn words(&self) -> String {
         let mut parts = Vec::new();
@@ -181,7 +182,8 @@ pub struct Forms {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Samples {
     /// Rounds kept.
-    pub kept: usize,
+    #[serde(rename = "kept")]
+    pub accepted: usize,
     /// Rounds dropped because something else used the core.
     pub contended: usize,
     /// Rounds dropped because the clock ran faster or slower in them than in the others.
@@ -197,7 +199,7 @@ pub(super) const TAKEN: &str = "another process took the core";
 
 /// The document of one block.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct Measurement {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// The block.
@@ -205,14 +207,14 @@ pub struct Report {
     /// How it was measured; none for what was not even looked at.
     pub settings: Option<Settings>,
     /// What it was measured on.
-    pub machine: Option<Measured>,
+    pub machine: Option<MeasuredOn>,
     /// How it went.
     pub status: Status,
     /// Why, unless `ok`.
     pub reason: Option<String>,
     /// Where, if it failed.
     #[serde(rename = "where")]
-    pub place: Option<Where>,
+    pub location: Option<FaultLocation>,
     /// The headline, if there is one.
     pub throughput: Option<Throughput>,
     /// Instructions per cycle.
@@ -222,10 +224,12 @@ pub struct Report {
     /// What the reader should know about where the block and its values come from.
     pub notes: Vec<String>,
     /// The assumptions.
-    pub invariants: Vec<Invariant>,
+    #[serde(rename = "invariants")]
+    pub assumptions: Vec<Assumption>,
     /// Stores and loads that meet because registers and memory start alike, in words; in the program
     /// they may not.
-    pub meetings: Vec<String>,
+    #[serde(rename = "meetings")]
+    pub alias_pairs: Vec<String>,
     /// Bounds on the throughput.
     pub bounds: Vec<Bound>,
     /// The top-down tree of the block.
@@ -244,7 +248,7 @@ pub struct Report {
     pub sandbox: Vec<String>,
 }
 
-impl Report {
+impl Measurement {
     /// A report that says nothing yet about `block`.
     pub(super) fn blank(block: Code, hierarchy: Hierarchy) -> Self {
         Self {
@@ -254,13 +258,13 @@ impl Report {
             machine: None,
             status: Status::Failed,
             reason: None,
-            place: None,
+            location: None,
             throughput: None,
             ipc: None,
             forms: None,
             notes: Vec::new(),
-            invariants: Vec::new(),
-            meetings: Vec::new(),
+            assumptions: Vec::new(),
+            alias_pairs: Vec::new(),
             bounds: Vec::new(),
             hierarchy,
             what_if: Vec::new(),
@@ -275,8 +279,8 @@ impl Report {
     /// Names of the assumptions whose violation matters. An access inside of a line that is merely
     /// unaligned says nothing against the number.
     pub fn violated(&self) -> Vec<&'static str> {
-        let matters = |i: &&Invariant| i.verdict == Holds::Violated && i.name != "alignment";
-        self.invariants.iter().filter(matters).map(|i| i.name).collect()
+        let matters = |i: &&Assumption| i.outcome == Outcome::Violated && i.name != "alignment";
+        self.assumptions.iter().filter(matters).map(|i| i.name).collect()
     }
 
     /// Whether anything that was asked for is missing because something else used the core.
@@ -290,7 +294,7 @@ impl Report {
 
     /// Whether it is unstable because something else used the core most of the time.
     pub fn is_contended(&self) -> bool {
-        self.status == Status::Unstable && 4 * self.samples.contended > self.samples.kept
+        self.status == Status::Unstable && 4 * self.samples.contended > self.samples.accepted
     }
 }
 

@@ -1,9 +1,9 @@
 //! What a throughput cannot be: the pipeline's width, and how a number is held against its bounds.
 
 use crate::harness::skeleton::fuses;
-use crate::report::{Bound, Holds, Invariant, Throughput};
+use crate::measurement::{Assumption, Bound, Outcome, Throughput};
+use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::Repeat;
-use crate::timing::timed::Timed;
 use iced_x86::Mnemonic;
 use isa::code::Block;
 use tma::Core;
@@ -60,7 +60,7 @@ pub(super) fn too_few(cycles: f64, bound: &Bound) -> String {
 pub(super) fn implausible(
     block: &Block,
     core: &Core,
-    timed: &Timed,
+    timed: &FormTiming,
     copies: usize,
 ) -> Option<String> {
     let bound = width(block, core)?;
@@ -93,21 +93,21 @@ pub(super) fn ruled_out<'a>(
 }
 
 /// Whether the throughput keeps to the bounds: if it does not, one of them is wrong.
-pub(super) fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Invariant {
+pub(super) fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Assumption {
     let broken: Vec<_> = bounds
         .iter()
         .filter(|bound| is_above(bound, throughput.high, copies))
         .map(|b| b.needs_more(throughput.cycles))
         .collect();
-    let (verdict, how) = match (broken.is_empty(), bounds.is_empty()) {
-        (_, true) => (Holds::Unchecked, "no bound was found".to_owned()),
+    let (outcome, how) = match (broken.is_empty(), bounds.is_empty()) {
+        (_, true) => (Outcome::Unchecked, "no bound was found".to_owned()),
         (true, _) => {
             let names: Vec<_> = bounds.iter().map(|bound| bound.name).collect();
-            (Holds::Held, format!("the throughput is not below {}", names.join(" or ")))
+            (Outcome::Held, format!("the throughput is not below {}", names.join(" or ")))
         }
-        _ => (Holds::Violated, broken.join("; ")),
+        _ => (Outcome::Violated, broken.join("; ")),
     };
-    Invariant { name: "bounds", verdict, how }
+    Assumption { name: "bounds", outcome, how }
 }
 
 /// What the front-end bound says about the block, to go on behind `not measured: …`.
@@ -175,10 +175,10 @@ mod tests {
             }]
         };
         let judged = |bound_at, cycles| plausible(&bound(bound_at), &throughput(cycles), 192);
-        assert_eq!(judged(1.0, 1.01).verdict, Holds::Held);
-        assert_eq!(judged(1.02, 1.0).verdict, Holds::Held);
+        assert_eq!(judged(1.0, 1.01).outcome, Outcome::Held);
+        assert_eq!(judged(1.02, 1.0).outcome, Outcome::Held);
         let broken = judged(1.5, 1.0);
-        assert_eq!(broken.verdict, Holds::Violated);
+        assert_eq!(broken.outcome, Outcome::Violated);
         assert!(broken.how.contains("front-end needs 1.500"), "{}", broken.how);
         assert!(verdict(&bound(1.5), &throughput(1.0), 192, false).contains("wrong"));
         assert!(verdict(&bound(1.0), &throughput(1.0), 192, false).contains("front end alone"));

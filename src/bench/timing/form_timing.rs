@@ -45,9 +45,9 @@ impl Batch {
 
 /// The samples of one form.
 #[derive(Debug, Clone, Default)]
-pub struct Timed {
+pub struct FormTiming {
     /// How far batches that agree may lie apart, as a share.
-    pub near: f64,
+    pub tolerance: f64,
     /// Iterations of the block between the long and the short run.
     pub between: f64,
     /// How far the clock advances at once, in cycles.
@@ -77,7 +77,7 @@ pub struct Timed {
 /// Most reasons kept.
 const REASONS: usize = 20;
 
-impl Timed {
+impl FormTiming {
     /// Notes why rounds are void.
     pub fn is_void(&mut self, why: String) {
         if self.void.len() < REASONS {
@@ -139,7 +139,7 @@ impl Timed {
         let Some((long, short)) = self.states() else { return self.is_narrow() };
         let cycles = (long.mean - short.mean) / self.between;
         let (low, high) = self.doubt(&long, &short);
-        let near = (DOUBT * cycles).max(self.near * long.mean / self.between);
+        let near = (DOUBT * cycles).max(self.tolerance * long.mean / self.between);
         cycles > 0.0 && high - cycles <= near && cycles - low <= near
     }
 
@@ -197,7 +197,7 @@ impl Timed {
     /// A hash of everything that states follow from.
     fn mark(&self) -> u64 {
         let mut hash = DefaultHasher::new();
-        for value in [self.near, self.step] {
+        for value in [self.tolerance, self.step] {
             hash.write_u64(value.to_bits());
         }
         for batch in &self.batches {
@@ -219,7 +219,7 @@ impl Timed {
     /// The state of the rounds that take the least for long and short run together, if it is one of
     /// both.
     fn joint(&self) -> Option<(State, State)> {
-        let near = Nearness { share: self.near, step: self.step };
+        let near = Nearness { share: self.tolerance, step: self.step };
         let mut sums = Vec::new();
         for ((batch, round), (long, short)) in self.pairs() {
             sums.push((long + short, batch, round));
@@ -260,7 +260,7 @@ impl Timed {
     }
 
     fn fastest(&self, of: fn(&Batch) -> &[f64]) -> Option<State> {
-        let near = Nearness { share: self.near, step: self.step };
+        let near = Nearness { share: self.tolerance, step: self.step };
         fastest(self.rounds(of), self.batches.len(), near)
     }
 }
@@ -278,11 +278,11 @@ mod tests {
     use super::*;
 
     /// Batches of four equal rounds.
-    fn timed(pairs: &[(f64, f64)]) -> Timed {
+    fn timed(pairs: &[(f64, f64)]) -> FormTiming {
         let of = |v: f64| vec![v; 4];
         let batches =
             pairs.iter().map(|(long, short)| Batch { long: of(*long), short: of(*short) });
-        Timed { near: 0.008, between: 1000.0, batches: batches.collect(), ..Timed::default() }
+        FormTiming { tolerance: 0.008, between: 1000.0, batches: batches.collect(), ..FormTiming::default() }
     }
 
     #[test]

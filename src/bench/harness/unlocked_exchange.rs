@@ -48,7 +48,7 @@ pub(super) fn unlocked_exchange(inst: &Inst) -> Option<Exchange> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::emit::Emitter;
+    use super::super::emitter::Emitter;
     use super::*;
     use iced_x86::{Decoder, DecoderOptions};
     use isa::code::Block;

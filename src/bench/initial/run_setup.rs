@@ -2,8 +2,8 @@
 
 use super::trace::Access;
 use super::values::Values;
-use crate::harness::code::Shape;
-use crate::harness::needs::Needs;
+use crate::harness::program::Shape;
+use crate::harness::required_state::Needs;
 use isa::code::Block;
 
 /// Lines in one set of the smallest L1 data cache that leave a way to the harness.

@@ -3,7 +3,7 @@
 //! Tests on x86-64 compile it too, so that it keeps up with the document.
 
 use super::Options;
-use crate::report::{Code, Hierarchy, Report, Status};
+use crate::measurement::{Code, Hierarchy, Measurement, Status};
 use isa::code::Block;
 use tma::{Error, Result};
 
@@ -28,19 +28,19 @@ impl Profiler {
 
     /// Of no consequence here.
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
-    pub fn allow(&mut self, _: std::time::Duration) {}
+    pub fn set_budget(&mut self, _: std::time::Duration) {}
 
     /// Of no consequence here.
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "nobody looks on"))]
-    pub fn watched(&mut self, _: super::Watch) {}
+    pub fn set_progress(&mut self, _: super::Progress) {}
 
     /// Of no consequence here.
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only kernels call it"))]
-    pub fn start_with(&mut self, _: super::Values) {}
+    pub fn set_values(&mut self, _: super::Values) {}
 
     /// Of no consequence here.
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
-    pub fn stay_beside(&mut self) {}
+    pub fn pin_to_worker_cpu(&mut self) {}
 
     /// Not known.
     ///
@@ -55,7 +55,7 @@ impl Profiler {
     ///
     /// # Errors
     /// Always.
-    pub fn measure(&mut self, _: &Block) -> Result<Report> {
+    pub fn measure(&mut self, _: &Block) -> Result<Measurement> {
         Err(Error::not_possible(WHERE)
             .because("a block's instructions are run as they are")
             .hint("run tdtool on an x86-64 machine"))
@@ -63,11 +63,15 @@ impl Profiler {
 }
 
 /// The report of something that is no block at all.
-pub fn rejected(input: &str, reason: String, _: &tma::Core) -> Report {
+pub fn rejected(input: &str, reason: String, _: &tma::Core) -> Measurement {
     let block = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
     let hierarchy =
         Hierarchy { verdict: format!("not measured: {WHERE}"), bound: None, nodes: Vec::new() };
-    Report { status: Status::Rejected, reason: Some(reason), ..Report::blank(block, hierarchy) }
+    Measurement {
+        status: Status::Rejected,
+        reason: Some(reason),
+        ..Measurement::blank(block, hierarchy)
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What of the rounds counts: those of a steady clock and a calm core, in core cycles.
 
 use super::clock::{Calibration, Sentinel, TscClock, step};
-use super::timed::Timed;
+use super::form_timing::FormTiming;
 
 /// Placements whose clocks lie closer together than this are calibrated together.
 const SAME_CLOCK: f64 = 0.005;
@@ -22,7 +22,7 @@ pub fn keep(
     tried: Vec<(usize, Vec<Round>)>,
     single: bool,
     mut sentinel: Option<&mut Sentinel>,
-    timed: &mut Timed,
+    timed: &mut FormTiming,
 ) -> Vec<usize> {
     let own_step = |(_, rounds): &(usize, Vec<Round>)| {
         let all = calibrations(rounds);
@@ -81,7 +81,7 @@ fn steady(rounds: &[Round], step: f64) -> Vec<Calibration> {
 
 /// Cycles per tick of a placement, by its rounds and those of the others with the same clock. The
 /// clock may have changed between placements.
-fn ratio(index: usize, steady: &[Vec<Calibration>], timed: &mut Timed) -> Option<f64> {
+fn ratio(index: usize, steady: &[Vec<Calibration>], timed: &mut FormTiming) -> Option<f64> {
     let mut or_void = |ratio: Result<f64, String>| ratio.map_err(|why| timed.is_void(why)).ok();
     let own = or_void(TscClock::cycles_per_tick(&steady[index]))?;
     let same = |rounds: &&Vec<Calibration>| {
@@ -113,8 +113,8 @@ mod tests {
         all
     }
 
-    fn timed() -> Timed {
-        Timed { near: 0.008, between: 500.0, ..Timed::default() }
+    fn timed() -> FormTiming {
+        FormTiming { tolerance: 0.008, between: 500.0, ..FormTiming::default() }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! From the timing to the verdict, and the report around it.
 
 use crate::initial::failure::Failure;
-use crate::report::{
-    Code, FormResult, Hierarchy, Line, Mode, Report, SHARED, Samples, Status, Throughput, Where,
+use crate::measurement::{
+    Code, FaultLocation, FormResult, Hierarchy, Line, Measurement, Mode, SHARED, Samples, Status,
+    Throughput,
 };
-use crate::timing::timed::Timed;
+use crate::timing::form_timing::FormTiming;
 use isa::code::Block;
 use tma::Core;
 
@@ -13,51 +14,51 @@ pub(super) const RARE_PASSES: usize = 2;
 
 /// Status and throughput, timed by `clock` in as many as `passes` passes.
 pub fn conclude(
-    report: &mut Report,
-    timed: &Timed,
+    measurement: &mut Measurement,
+    timed: &FormTiming,
     passes: usize,
     block: &Block,
     clock: &'static str,
 ) {
-    report.samples = Samples {
-        kept: timed.kept,
+    measurement.samples = Samples {
+        accepted: timed.kept,
         contended: timed.contended,
         clock_changed: timed.changed,
         void: timed.void.clone(),
     };
     let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
-        report.status = Status::Unstable;
-        report.reason = Some(disturbed(timed, "nearly all the time"));
+        measurement.status = Status::Unstable;
+        measurement.reason = Some(disturbed(timed, "nearly all the time"));
         return;
     };
     let modes = timed.modes();
-    report.throughput = Some(Throughput {
+    measurement.throughput = Some(Throughput {
         cycles,
         low,
         high,
         modes: modes.into_iter().map(|(cycles, share)| Mode { cycles, share }).collect(),
         clock,
     });
-    report.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
+    measurement.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
     if timed.passes < passes {
-        report.status = Status::Unstable;
+        measurement.status = Status::Unstable;
         let when = format!("{} of {passes} passes were calm", timed.passes);
-        report.reason = Some(disturbed(timed, &when));
+        measurement.reason = Some(disturbed(timed, &when));
     } else if cycles <= 0.0 || !timed.is_reproduced() {
-        report.status = Status::Unstable;
+        measurement.status = Status::Unstable;
         let (low, high) = timed.batch_range().unwrap_or((low, high));
-        report.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
+        measurement.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
     } else if timed.passes > 1 && timed.is_rare() && timed.passes < RARE_PASSES * passes {
-        report.status = Status::Unstable;
+        measurement.status = Status::Unstable;
         let when = "before its fastest state, which is rare, was met more often";
-        report.reason = Some(disturbed(timed, when));
+        measurement.reason = Some(disturbed(timed, when));
     } else {
-        report.status = Status::Ok;
+        measurement.status = Status::Ok;
     }
 }
 
 /// What kept rounds from counting, most of all.
-fn disturbed(timed: &Timed, when: &str) -> String {
+fn disturbed(timed: &FormTiming, when: &str) -> String {
     match timed.void.first() {
         Some(why) if timed.contended == 0 || timed.void.len() >= timed.batches.len() => why.clone(),
         _ if timed.changed > timed.contended => format!("the clock changed: {when}"),
@@ -66,7 +67,7 @@ fn disturbed(timed: &Timed, when: &str) -> String {
 }
 
 /// What is said about one form.
-pub fn form_result(timed: &Timed, copies: usize, reason: Option<String>) -> FormResult {
+pub fn form_result(timed: &FormTiming, copies: usize, reason: Option<String>) -> FormResult {
     let range = timed.range();
     let reason = reason.or_else(|| {
         (!timed.is_reproduced()).then(|| match timed.batch_range() {
@@ -86,10 +87,10 @@ pub fn form_result(timed: &Timed, copies: usize, reason: Option<String>) -> Form
 }
 
 /// A block that could not be run.
-pub fn fail(report: &mut Report, failure: &Failure) {
-    report.status = Status::Failed;
-    report.reason = Some(failure.reason.clone());
-    report.place = Some(Where {
+pub fn fail(measurement: &mut Measurement, failure: &Failure) {
+    measurement.status = Status::Failed;
+    measurement.reason = Some(failure.reason.clone());
+    measurement.location = Some(FaultLocation {
         copy: failure.copy,
         instruction: failure.instruction,
         address: failure.address.map(|a| format!("{a:#x}")),
@@ -97,7 +98,7 @@ pub fn fail(report: &mut Report, failure: &Failure) {
 }
 
 /// A report that says nothing yet.
-pub fn empty(block: &Block, core: &Core) -> Report {
+pub fn empty(block: &Block, core: &Core) -> Measurement {
     let line = |inst: &isa::code::Inst| Line {
         offset: format!("{:#x}", inst.offset),
         bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
@@ -108,15 +109,15 @@ pub fn empty(block: &Block, core: &Core) -> Report {
         hex: block.hex(),
         instructions: block.instructions.iter().map(line).collect(),
     };
-    report(code, core)
+    measurement(code, core)
 }
 
 /// The report of something that is no block at all.
-pub fn rejected(input: &str, reason: String, core: &Core) -> Report {
+pub fn rejected(input: &str, reason: String, core: &Core) -> Measurement {
     let code = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
-    Report { status: Status::Rejected, reason: Some(reason), ..report(code, core) }
+    Measurement { status: Status::Rejected, reason: Some(reason), ..measurement(code, core) }
 }
 
-fn report(block: Code, core: &Core) -> Report {
-    Report::blank(block, Hierarchy::not_measured("no PMU counts here", &core.level_1()))
+fn measurement(block: Code, core: &Core) -> Measurement {
+    Measurement::blank(block, Hierarchy::not_measured("no PMU counts here", &core.level_1()))
 }

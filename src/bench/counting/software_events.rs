@@ -4,12 +4,12 @@
 //! happen in kernel mode, so they take the right to count that. The worker also sleeps after every
 //! command, which is a switch: the kernel's own account of involuntary switches stays the measure.
 
-use crate::report::{Holds, Invariant};
+use crate::measurement::{Assumption, Outcome};
 use pmu::kernel::{Event, Handle, Subject};
 use pmu::perf::{Events, software};
 
 /// Open events on a worker.
-pub struct Watch {
+pub struct SoftwareEvents {
     process: i32,
     events: Events,
     handles: [Option<Handle>; 3],
@@ -17,7 +17,7 @@ pub struct Watch {
 
 /// What they counted; `None` where the kernel does not let us.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Watched {
+pub struct SoftwareCounts {
     /// Page faults.
     pub faults: Option<u64>,
     /// Context switches, the worker's own sleep after each command included.
@@ -26,7 +26,7 @@ pub struct Watched {
     pub migrations: Option<u64>,
 }
 
-impl Watch {
+impl SoftwareEvents {
     /// Starts to count `process`.
     pub fn start(process: i32) -> Self {
         let mut events = Events::default();
@@ -49,9 +49,9 @@ impl Watch {
     }
 
     /// What came in, if it is still the process we started with.
-    pub fn stop(mut self, process: i32) -> Watched {
+    pub fn stop(mut self, process: i32) -> SoftwareCounts {
         if process != self.process {
-            return Watched::default();
+            return SoftwareCounts::default();
         }
         let mut words = Vec::new();
         let mut read = |handle: Option<Handle>| {
@@ -59,21 +59,21 @@ impl Watch {
             words.get(3).copied()
         };
         let [faults, switches, migrations] = self.handles.map(&mut read);
-        Watched { faults, switches, migrations }
+        SoftwareCounts { faults, switches, migrations }
     }
 }
 
-impl Watched {
+impl SoftwareCounts {
     /// Adds what was seen to the assumptions.
-    pub fn enter(&self, invariants: &mut Vec<Invariant>) {
+    pub fn enter(&self, assumptions: &mut Vec<Assumption>) {
         if let Some(faults) = self.faults {
-            invariants.push(Invariant {
+            assumptions.push(Assumption {
                 name: "page-faults",
-                verdict: if faults == 0 { Holds::Held } else { Holds::Violated },
+                outcome: if faults == 0 { Outcome::Held } else { Outcome::Violated },
                 how: format!("{faults} of the worker while it was timed, by the software event"),
             });
         }
-        let switches = invariants.iter_mut().find(|i| i.name == "context-switches");
+        let switches = assumptions.iter_mut().find(|i| i.name == "context-switches");
         if let (Some(all), Some(moved), Some(switches)) = (self.switches, self.migrations, switches)
         {
             switches.how += &format!(

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Shared by whoever measures and whoever waits for it.
 #[derive(Debug, Clone, Default)]
-pub struct Watch(Arc<Inner>);
+pub struct Progress(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -14,7 +14,7 @@ struct Inner {
     step: Mutex<String>,
 }
 
-impl Watch {
+impl Progress {
     /// Calls the measurement off: it fails at its next pass or pause.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! How a block is laid out for timing: how many copies, how they repeat, where they start.
 
-use super::counter::Counter;
+use super::loop_counter::Counter;
 use crate::Options;
-use crate::initial::found::Found;
+use crate::initial::run_setup::Found;
 use crate::timing::measure::Repeat;
 use iced_x86::Register;
 use isa::code::{Block, Inst};

@@ -1,7 +1,7 @@
 //! How the loop form counts: in a register that the block leaves alone, or in memory, and without
 //! touching a flag that lives from one iteration to the next.
 
-use super::emit::{Emitter, RCX};
+use super::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use iced_x86::{Register, RflagsBits};
 use isa::code::Block;
