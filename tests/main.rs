@@ -1,0 +1,8 @@
+//! The program and its library as their users meet them: one binary, a folder for each subject.
+//!
+//! `support` has what all of them share: starting programs, files, terminals, and which tests may
+//! run at once. Tests that need what a machine may lack say `skipped:` and why.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+#[macro_use]
+mod support;
