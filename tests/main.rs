@@ -6,3 +6,6 @@
 
 #[macro_use]
 mod support;
+
+mod schedule;
+mod tables;

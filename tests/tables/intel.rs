@@ -3,11 +3,11 @@
 //!
 //! tests/fixtures/vectors holds the first two trials of each; a check of all of them runs where
 //! `../shared/vectors` exists.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
+use crate::support::files::{fixture, shared};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tdtool::tables::formula::{Inputs, Leaf};
 use tdtool::tables::{Const, Library, NodeKind, Table};
 
@@ -82,15 +82,11 @@ fn check(folder: &Path, name: &str) -> usize {
     compared
 }
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
 #[test]
 fn intel_tables_give_the_published_values_on_the_excerpts() {
     for table in TABLES {
         for smt in [0, 1] {
-            let folder = root().join(format!("tests/fixtures/vectors/{table}-smt{smt}"));
+            let folder = fixture(&format!("vectors/{table}-smt{smt}"));
             assert!(check(&folder, table) > 100);
         }
     }
@@ -98,11 +94,7 @@ fn intel_tables_give_the_published_values_on_the_excerpts() {
 
 #[test]
 fn intel_tables_give_the_published_values_on_all_vectors() {
-    let all = root().join("../shared/vectors");
-    if !all.exists() {
-        eprintln!("skipped: {} is not here, the excerpts alone are checked", all.display());
-        return;
-    }
+    let Some(all) = shared("vectors") else { return };
     for table in TABLES {
         for smt in [0, 1] {
             assert!(check(&all.join(format!("{table}-smt{smt}")), table) > 300);

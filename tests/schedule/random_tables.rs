@@ -1,28 +1,13 @@
 //! Random tables from a seed: masks, fixed counters, extra registers, top-down metrics, nodes
 //! that read events and other nodes.
 
+use crate::support::random::Random;
 use std::fmt::Write as _;
 use tdtool::tables::Table;
 
-/// xorshift64*: enough to vary tables, the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % n
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
-
 /// Up to 60 events and 40 nodes.
 pub fn table(seed: u64) -> Table {
-    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut random = Random(seed);
     let events = 10 + random.below(50);
     let nodes = 5 + random.below(35);
     build(&mut random, events, nodes, 6)
@@ -30,7 +15,7 @@ pub fn table(seed: u64) -> Table {
 
 /// Up to 12 events and 7 nodes: small enough to try everything.
 pub fn small_table(seed: u64) -> Table {
-    let mut random = Random(seed.wrapping_mul(0xD134_2543_DE82_EF95) | 1);
+    let mut random = Random(!seed);
     let events = 6 + random.below(7);
     let nodes = 3 + random.below(5);
     build(&mut random, events, nodes, 3)
@@ -68,7 +53,7 @@ fn build(random: &mut Random, events: u64, nodes: u64, most: u64) -> Table {
             if n > 0 && random.one_in(5) {
                 formula.push(format!("N{}", random.below(n)));
             } else {
-                formula.push(names[random.below(names.len() as u64) as usize].clone());
+                formula.push(names[random.index(names.len())].clone());
             }
         }
         let formula = formula.join(" + ");
