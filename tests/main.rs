@@ -7,5 +7,9 @@
 #[macro_use]
 mod support;
 
+#[cfg(target_arch = "x86_64")]
+mod fuzz;
+mod profile;
 mod schedule;
+mod session;
 mod tables;

@@ -1,9 +1,9 @@
 //! Programs made at test time, and what binutils say of them.
 
+use crate::support::files::text;
+use crate::support::tools::tool;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use tdtool::profile::module::{Kind, Module};
 use tdtool::profile::space::Place;
 
@@ -62,45 +62,6 @@ fn main() {
     println!("{:?}", count(&words));
 }
 "#;
-
-/// Runs a tool; `None`, said aloud, where there is none.
-pub fn tool(name: &str, args: &[&str]) -> Option<String> {
-    match Command::new(name).args(args).output() {
-        Ok(done) if done.status.success() => {
-            Some(String::from_utf8_lossy(&done.stdout).into_owned())
-        }
-        Ok(done) => panic!("{name} {args:?}: {}", String::from_utf8_lossy(&done.stderr)),
-        Err(error) => {
-            eprintln!("skipped: no {name} here: {error}");
-            None
-        }
-    }
-}
-
-pub fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-/// Compiles `source` into `folder`.
-pub fn build(
-    folder: &Path,
-    compiler: &str,
-    source: &str,
-    args: &[&str],
-    output: &str,
-) -> Option<PathBuf> {
-    let ending = match compiler {
-        "rustc" => "rs",
-        "g++" => "cpp",
-        _ => "c",
-    };
-    let (input, output) = (folder.join(format!("source.{ending}")), folder.join(output));
-    fs::write(&input, source).unwrap();
-    let mut all = args.to_vec();
-    all.extend([text(&input), "-o", text(&output)]);
-    tool(compiler, &all)?;
-    Some(output)
-}
 
 /// The program as a module without a recorded build-id.
 pub fn module(path: &Path) -> Module {

@@ -1,25 +1,22 @@
 //! Recordings with random damage: never a panic, an endless loop, or more than there is.
 //!
-//! Real recordings of `../shared` where it exists (skipped aloud where not), and made ones.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+//! Real recordings of `../shared` where it exists, and made ones.
 
+use super::made;
+use crate::fuzz::recordings;
+use crate::support::files::shared;
 use proptest::prelude::*;
+use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 use tdtool::profile::hot::{Filter, Profile};
 use tdtool::profile::perfdata::parse;
 use tdtool::profile::symbols::Search;
 
-#[path = "profile_support/made.rs"]
-mod made;
-#[path = "fuzz/recordings.rs"]
-mod recordings;
-
 /// Recordings small enough to be read thousands of times.
 static WHOLE: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let records = made::records();
     let mut all = vec![made::file("x86_64", &records), made::stream(&records)];
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/recordings");
     for name in [
         "quipper/perf.data.group_desc-4.14",
         "quipper/perf.data.branch-4.14",
@@ -27,10 +24,7 @@ static WHOLE: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
         "quipper/perf.data.piped.corrupted.zero_size_sample-3.2",
         "gematria/simple_x86_elf_object.perf.data",
     ] {
-        match std::fs::read(folder.join(name)) {
-            Ok(bytes) => all.push(bytes),
-            Err(_) => eprintln!("skipped: ../shared/recordings/{name} is not here"),
-        }
+        all.extend(shared(&format!("recordings/{name}")).map(|path| fs::read(path).unwrap()));
     }
     all
 });
@@ -49,10 +43,8 @@ fn value() -> impl Strategy<Value = u64> {
 /// `/bin/sort` of this machine says nothing of the one that was recorded on an Arm machine.
 #[test]
 fn a_recording_of_another_processor_is_not_annotated_with_programs_of_this_one() {
-    if !cfg!(target_arch = "x86_64") || !Path::new("/bin/sort").exists() {
-        eprintln!("skipped: this machine is no x86-64 with /bin/sort");
-        return;
-    }
+    let there = cfg!(target_arch = "x86_64") && Path::new("/bin/sort").exists();
+    need!(there, "this machine is no x86-64 with /bin/sort");
     let recording = parse(&made::file("aarch64", &made::records()), "made").unwrap();
     let mut profile = Profile::new(&recording, &Filter::default(), Search::default());
     let hot = &profile.functions[0];

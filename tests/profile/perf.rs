@@ -1,11 +1,13 @@
 //! Recordings made here by the system's perf, against what that perf says of them.
 //!
-//! Skipped, aloud, where there is no perf or it may not sample.
-#![cfg(target_arch = "x86_64")]
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+//! Skipped, with a message, where there is no perf or it may not sample.
 
+use crate::support::files::Folder;
+use crate::support::quiet::busy;
+use crate::support::run::{Ran, program, run};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use tdtool::profile::perfdata::{parse, read};
 use tdtool::profile::record::Record;
 use tdtool::profile::recording::Recording;
@@ -14,21 +16,20 @@ use tdtool::profile::sample::Sample;
 /// Something to sample for a moment, with calls in it.
 const WORK: &str = "for i in $(seq 20000); do x=$(($i * $i)); done; seq 300000 | sort >/dev/null";
 
-/// A recording made with these options; `None`, said aloud, if that is not possible here.
+/// A recording made with these options; `None`, with a message, if that is not possible here.
 fn recorded(folder: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
     let path = folder.join(name);
-    let mut perf = Command::new("perf");
+    let mut perf = program("perf");
     perf.args(["record", "-F", "5000", "-g"]).args(options);
     if options.contains(&"-") {
-        perf.stdout(std::fs::File::create(&path).unwrap());
+        perf.stdout(fs::File::create(&path).unwrap());
     } else {
         perf.arg("-o").arg(&path).stdout(Stdio::null());
     }
-    let output = perf.args(["--", "sh", "-c", WORK]).output();
-    match output {
+    match perf.args(["--", "sh", "-c", WORK]).output().map(Ran::from) {
         Ok(output) if output.status.success() => Some(path),
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let said = &output.stderr;
             eprintln!("skipped: perf record {options:?} is not possible here: {said}");
             None
         }
@@ -41,16 +42,13 @@ fn recorded(folder: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
 
 /// What perf prints of the fields.
 fn script(path: &Path, arguments: &[&str]) -> String {
-    let perf =
-        Command::new("perf").args(["script", "--ns", "-i"]).arg(path).args(arguments).output();
-    String::from_utf8(perf.unwrap().stdout).unwrap()
+    run(program("perf").args(["script", "--ns", "-i"]).arg(path).args(arguments)).stdout
 }
 
 /// Every frame of every call chain, from perf's dump of the raw records: `perf script` leaves out
 /// chains that it cannot resolve.
 fn frames(path: &Path) -> Vec<u64> {
-    let perf = Command::new("perf").args(["report", "-D", "-i"]).arg(path).output().unwrap();
-    let dump = String::from_utf8_lossy(&perf.stdout).into_owned();
+    let dump = run(program("perf").args(["report", "-D", "-i"]).arg(path)).stdout;
     let frame = |line: &str| {
         let (number, ip) = line.strip_prefix(".....")?.split_once(':')?;
         number.trim().parse::<u32>().ok()?;
@@ -60,7 +58,8 @@ fn frames(path: &Path) -> Vec<u64> {
     dump.lines().filter_map(frame).filter(|ip| *ip < 4095_u64.wrapping_neg()).collect()
 }
 
-fn samples(recording: &Recording) -> impl Iterator<Item = (&str, &Sample)> {
+/// All samples with their events' names.
+fn named_samples(recording: &Recording) -> impl Iterator<Item = (&str, &Sample)> {
     recording.records.iter().filter_map(|record| match record {
         Record::Sample { event, sample } => Some((&recording.events[*event].name[..], sample)),
         _ => None,
@@ -73,7 +72,7 @@ fn assert_same(path: &Path, fewest: usize) -> Recording {
     assert_eq!(recording.notes, [""; 0], "{path:?}");
     let printed = script(path, &["-G", "-F", "tid,time,event,ip"]);
     let theirs: Vec<Vec<&str>> = printed.lines().map(|l| l.split_whitespace().collect()).collect();
-    let ours: Vec<Vec<String>> = samples(&recording)
+    let ours: Vec<Vec<String>> = named_samples(&recording)
         .map(|(event, s)| {
             let time = s.time.unwrap();
             vec![
@@ -87,14 +86,16 @@ fn assert_same(path: &Path, fewest: usize) -> Recording {
     assert!(ours.len() >= fewest, "{} samples", ours.len());
     assert_eq!(ours, theirs, "{path:?}");
     let theirs = frames(path);
-    let ours: Vec<u64> = samples(&recording).flat_map(|(_, s)| &s.chain).map(|f| f.ip).collect();
+    let ours: Vec<u64> =
+        named_samples(&recording).flat_map(|(_, s)| &s.chain).map(|f| f.ip).collect();
     assert!(ours == theirs, "{path:?}: {} and {} frames", ours.len(), theirs.len());
     recording
 }
 
 #[test]
 fn files_streams_and_compressed_files_have_the_samples_that_perf_prints() {
-    let folder = tempfile::tempdir().unwrap();
+    let _busy = busy();
+    let folder = Folder::new();
     for (name, options) in [
         ("file", &["-e", "cpu-clock"][..]),
         ("stream", &["-e", "cpu-clock", "-o", "-"]),
@@ -121,7 +122,8 @@ fn files_streams_and_compressed_files_have_the_samples_that_perf_prints() {
 
 #[test]
 fn user_registers_are_those_that_perf_prints() {
-    let folder = tempfile::tempdir().unwrap();
+    let _busy = busy();
+    let folder = Folder::new();
     let options = ["-e", "cpu-clock", "--user-regs=ip,sp", "-o", "-"];
     let Some(path) = recorded(folder.path(), "registers", &options) else { return };
     let recording = assert_same(&path, 50);
@@ -137,7 +139,7 @@ fn user_registers_are_those_that_perf_prints() {
         }
         words.join(" ")
     };
-    let ours: Vec<String> = samples(&recording).map(|(_, s)| text(s)).collect();
+    let ours: Vec<String> = named_samples(&recording).map(|(_, s)| text(s)).collect();
     let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let theirs: Vec<String> = printed.lines().map(squeeze).collect();
     assert_eq!(ours, theirs);
@@ -145,22 +147,23 @@ fn user_registers_are_those_that_perf_prints() {
 
 #[test]
 fn a_compressed_file_with_a_wrong_byte_gives_what_is_before_it_or_an_error() {
-    let folder = tempfile::tempdir().unwrap();
+    let _busy = busy();
+    let folder = Folder::new();
     let Some(path) = recorded(folder.path(), "damaged", &["-e", "cpu-clock", "-z"]) else { return };
-    let whole = std::fs::read(&path).unwrap();
-    let all = samples(&parse(&whole, "whole").unwrap()).count();
-    let mut told = 0;
+    let whole = fs::read(&path).unwrap();
+    let all = named_samples(&parse(&whole, "whole").unwrap()).count();
+    let mut noticed = 0;
     for place in 1..40 {
         let mut bytes = whole.clone();
         let at = bytes.len() / 40 * place;
         bytes[at] ^= 0x5a;
         match parse(&bytes, "damaged") {
             Ok(recording) => {
-                assert!(samples(&recording).count() <= all);
-                told += usize::from(!recording.notes.is_empty());
+                assert!(named_samples(&recording).count() <= all);
+                noticed += usize::from(!recording.notes.is_empty());
             }
             Err(error) => assert!(error.cause().is_some_and(|c| c.contains("damaged")), "{error}"),
         }
     }
-    assert!(told > 0, "a wrong byte inside compressed data does not pass unseen");
+    assert!(noticed > 0, "a wrong byte inside compressed data does not pass unseen");
 }
