@@ -9,6 +9,7 @@ mod support;
 
 #[cfg(target_arch = "x86_64")]
 mod fuzz;
+mod import;
 mod profile;
 mod schedule;
 mod session;

@@ -1,29 +1,27 @@
-//! Files that are no recordings, or broken ones: one clear error with the place, or a listed
-//! line; never a panic, a hang or a file read by half in silence.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
+//! Files that are no recordings, or broken ones: one clear error with the place, or a listed line;
+//! never a panic, a hang or a file read by half in silence.
 
+use super::of_bytes;
+use crate::support::files::{Folder, fixture};
+use crate::support::growth::assert_not_quadratic;
+use crate::support::quiet::busy;
 use proptest::prelude::*;
-use std::io::Write;
+use std::fs;
+use std::io::Write as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use tdtool::Error;
 use tdtool::collect::recorded::{Options, Over, aggregate, counts, read};
-use tdtool::tables::Library;
+use tdtool::tables::{Library, Table};
 
-fn of(bytes: &[u8]) -> tdtool::Result<tdtool::collect::recorded::Recording> {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(bytes).unwrap();
-    read(&[file.path()])
-}
-
-fn error(bytes: &[u8]) -> tdtool::Error {
-    of(bytes).expect_err("must be refused")
+fn error(bytes: &[u8]) -> Error {
+    of_bytes(bytes).expect_err("must be refused")
 }
 
 #[test]
 fn unreadable_empty_and_foreign_files_say_what_they_are() {
     let nowhere = read(&[Path::new("/no/such/file.csv")]).unwrap_err();
     assert!(nowhere.what().contains("/no/such/file.csv"));
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     assert!(read(&[folder.path()]).unwrap_err().what().contains("is a folder, not a recording"));
     for (bytes, expected) in [
         (&b""[..], "the file is empty"),
@@ -51,46 +49,49 @@ fn unreadable_empty_and_foreign_files_say_what_they_are() {
 
 #[test]
 fn a_cut_off_file_is_read_and_says_so() {
-    let r = of(b"5,,cycles,9,100.00,,\n7,,instructions,9,10").unwrap();
+    let r = of_bytes(b"5,,cycles,9,100.00,,\n7,,instructions,9,10").unwrap();
     assert_eq!(r.skipped.len(), 1);
     assert_eq!(r.skipped[0].line, 2);
     assert!(r.notes[0].contains(":2: the last line has no line end"), "{:?}", r.notes);
     // A number cut in its middle still is a number: the note is all that can be said.
-    let r = of(b"event,value\ncycles,100\nex_ret_ops,55").unwrap();
+    let r = of_bytes(b"event,value\ncycles,100\nex_ret_ops,55").unwrap();
     assert!(r.notes[0].contains(":3:"), "{:?}", r.notes);
 }
 
 #[test]
-fn bytes_that_are_not_utf8_are_told() {
-    let r = of(b"caf\xe9-7,5,,cycles,9,100.00,,\n").unwrap();
+fn bytes_that_are_not_utf8_are_reported() {
+    let r = of_bytes(b"caf\xe9-7,5,,cycles,9,100.00,,\n").unwrap();
     assert!(r.notes[0].contains(":1: not UTF-8"), "{:?}", r.notes);
     assert_eq!(r.blocks.len(), 1);
 }
 
 #[test]
 fn a_line_of_ten_megabytes_is_refused_with_its_place() {
+    let _busy = busy();
     for byte in [b'a', b',', b'/', b'"', b'{', b'1', b'\\'] {
-        let mut bytes = b"5,,cycles,9,100.00,,\n".to_vec();
-        bytes.extend(std::iter::repeat_n(byte, 10 << 20));
-        let started = Instant::now();
-        assert!(error(&bytes).what().contains(":2: the line is longer than 1 MiB"));
-        assert!(started.elapsed() < Duration::from_secs(20));
+        assert_not_quadratic("a long line", 10 << 18, |length| {
+            let mut bytes = b"5,,cycles,9,100.00,,\n".to_vec();
+            bytes.extend(std::iter::repeat_n(byte, length));
+            assert!(error(&bytes).what().contains(":2: the line is longer than 1 MiB"));
+        });
     }
 }
 
 #[test]
 fn long_lines_within_the_limit_take_no_quadratic_time() {
+    let _busy = busy();
     for piece in ["a,", "/,", "cpu/a,", "\"", "1,", ",", "{\"a\":", "::", "S0-D0,", "<not ", ";|"] {
-        let line = piece.repeat((1 << 20) / piece.len() - 1);
-        let bytes = format!("{line}\n5,,cycles,9,100.00,,\n{line}\n");
-        let started = Instant::now();
-        let _ = of(bytes.as_bytes());
-        assert!(started.elapsed() < Duration::from_secs(20), "{piece}");
+        assert_not_quadratic(piece, 1 << 18, |length| {
+            let line = piece.repeat(length / piece.len() - 1);
+            let bytes = format!("{line}\n5,,cycles,9,100.00,,\n{line}\n");
+            let _ = of_bytes(bytes.as_bytes());
+        });
     }
 }
 
 #[test]
 fn a_hundred_megabytes_are_read_line_by_line() {
+    let _busy = busy();
     // Without optimisation a fifth of it, so that the test stays quick.
     let megabytes = if cfg!(debug_assertions) { 20 } else { 100 };
     let line = "     1.000000000,CPU12,123456789,,cpu/event=0x9c,umask=0x1/,1000000,25.00,,\n";
@@ -110,16 +111,16 @@ fn a_hundred_megabytes_are_read_line_by_line() {
 fn many_lines_of_nonsense_are_counted_when_they_are_no_longer_listed() {
     let mut text = "nonsense\n".repeat(1000);
     text += "5,,cycles,9,100.00,,\n";
-    let r = of(text.as_bytes()).unwrap();
+    let r = of_bytes(text.as_bytes()).unwrap();
     assert_eq!(r.skipped.len() as u64 + r.skipped_more, 1000);
 }
 
 /// Reads and imports; only panics and hangs are failures.
 fn survive(bytes: &[u8]) {
     thread_local! {
-        static TABLE: tdtool::tables::Table = Library::embedded().load("zen4").unwrap();
+        static TABLE: Table = Library::embedded().load("zen4").unwrap();
     }
-    if let Ok(recording) = of(bytes) {
+    if let Ok(recording) = of_bytes(bytes) {
         TABLE.with(|table| {
             let imported = counts(&recording, table, Options { library: None, forced: true });
             if let Ok(imported) = imported {
@@ -132,11 +133,10 @@ fn survive(bytes: &[u8]) {
 }
 
 fn good_files() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/import");
-    let entries = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
+    let entries = fs::read_dir(fixture("import")).unwrap().map(|e| e.unwrap().path());
     let mut files: Vec<_> = entries.filter(|p| p.extension().is_some_and(|e| e != "md")).collect();
     files.sort();
-    files.iter().map(|p| std::fs::read(p).unwrap()).collect()
+    files.iter().map(|p| fs::read(p).unwrap()).collect()
 }
 
 /// Pieces that mean something to some format.

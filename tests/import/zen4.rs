@@ -1,20 +1,19 @@
 //! Real Zen 4 counts, as perf's own CSV lines, against the metrics perf printed from them.
 //!
 //! Recording: KeithJH/kinematics-demo (MIT). Two blocks of it are a fixture; the whole of it is
-//! read where `../shared` exists. `tests/tools/zen4_to_perf_csv.py` makes the same lines for
-//! use by hand.
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
+//! read where `../shared` exists. `tests/tools/zen4_to_perf_csv.py` makes the same lines for use by
+//! hand.
 
+use crate::support::files::{Folder, fixture, root, shared, text};
+use crate::support::run::{command, run};
+use crate::support::tools::tool;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use tdtool::collect::recorded::{Options, counts, read};
 use tdtool::tables::{Library, Table};
 use tdtool::topdown::Evaluator;
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
 
 /// One block: perf's lines, and the metrics in percent that perf printed.
 #[derive(Default)]
@@ -25,7 +24,7 @@ struct Block {
 
 fn blocks(path: &Path) -> BTreeMap<u32, Block> {
     let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = fs::read_to_string(path).unwrap();
     for line in text.lines().filter(|l| !l.starts_with(['#', 'b'])) {
         let (block, rest) = line.split_once(',').unwrap();
         let block = blocks.entry(block.parse().unwrap()).or_default();
@@ -70,12 +69,12 @@ fn check_all_ways(recording: &Path) {
     let table = Library::embedded().load("zen4").unwrap();
     let blocks = blocks(recording);
     assert!(blocks.values().all(|b| !b.metrics.is_empty()));
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let mut files = Vec::new();
     // Each block a file, and each file imported alone: groups are found without the others.
     for (number, block) in &blocks {
         let path = folder.path().join(format!("block-{number:03}.csv"));
-        std::fs::write(&path, block.lines.concat()).unwrap();
+        fs::write(&path, block.lines.concat()).unwrap();
         let alone = blocks.iter().filter(|(n, _)| *n == number);
         let alone = alone.map(|(n, b)| (*n, Block { lines: vec![], metrics: b.metrics.clone() }));
         check(&table, std::slice::from_ref(&path), &alone.collect());
@@ -90,7 +89,7 @@ fn check_all_ways(recording: &Path) {
         }
     }
     let path = folder.path().join("intervals.csv");
-    std::fs::write(&path, &intervals).unwrap();
+    fs::write(&path, &intervals).unwrap();
     check(&table, &[path], &blocks);
     // The recording as it is: a CSV with its own header.
     check(&table, &[recording.to_owned()], &blocks);
@@ -98,21 +97,15 @@ fn check_all_ways(recording: &Path) {
 }
 
 /// The program on the same files: one report, a tree for each block.
-#[cfg(feature = "ui")]
 fn check_program(files: &[PathBuf], blocks: &BTreeMap<u32, Block>) {
-    let run = Command::new(env!("CARGO_BIN_EXE_tdtool"))
-        .args(["report", "--uarch", "zen4", "--level", "2", "--format", "json", "--import"])
-        .args(files)
-        .output()
-        .unwrap();
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    let report: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
-    assert_eq!(report["unread"], serde_json::json!([]));
+    let options = ["report", "--uarch", "zen4", "--level", "2", "--format", "json", "--import"];
+    let report = run(command(options).args(files)).succeeded().json();
+    assert_eq!(report["unread"], json!([]));
     let nodes = report["nodes"].as_array().unwrap();
     for (number, block) in blocks {
         let scope = format!("block-{number:03}");
         for (metric, printed) in &block.metrics {
-            let here = |n: &&serde_json::Value| {
+            let here = |n: &&Value| {
                 n["id"] == metric.as_str()
                     && (blocks.len() == 1 && n["scope"].is_null() || n["scope"] == scope.as_str())
             };
@@ -125,38 +118,23 @@ fn check_program(files: &[PathBuf], blocks: &BTreeMap<u32, Block>) {
     }
 }
 
-#[cfg(not(feature = "ui"))]
-fn check_program(_: &[PathBuf], _: &BTreeMap<u32, Block>) {
-    eprintln!("skipped: the program is not built without the feature ui");
-}
-
 /// The script for people makes the same lines.
 fn script_agrees(recording: &Path, intervals: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("intervals.csv");
+    let folder = Folder::new();
+    let out = folder.file("intervals.csv");
     let script = root().join("tests/tools/zen4_to_perf_csv.py");
-    let run =
-        Command::new("python3").arg(script).arg(recording).arg(&out).arg("--intervals").status();
-    match run {
-        Ok(status) => {
-            assert!(status.success());
-            assert_eq!(std::fs::read_to_string(out).unwrap(), intervals);
-        }
-        Err(_) => eprintln!("skipped: no python3 to run tests/tools/zen4_to_perf_csv.py"),
+    if tool("python3", &[text(&script), text(recording), &out, "--intervals"]).is_some() {
+        assert_eq!(folder.read("intervals.csv"), intervals);
     }
 }
 
 #[test]
 fn two_blocks_give_perfs_metrics() {
-    check_all_ways(&root().join("tests/fixtures/import/zen4-two-blocks.csv"));
+    check_all_ways(&fixture("import/zen4-two-blocks.csv"));
 }
 
 #[test]
 fn the_whole_recording_gives_perfs_metrics() {
-    let path = root().join("../shared/recordings/perf-stat/zen4-pipeline.csv");
-    if !path.exists() {
-        eprintln!("skipped: ../shared/recordings/perf-stat/zen4-pipeline.csv is not here");
-        return;
-    }
+    let Some(path) = shared("recordings/perf-stat/zen4-pipeline.csv") else { return };
     check_all_ways(&path);
 }
