@@ -7,6 +7,7 @@
 #[macro_use]
 mod support;
 
+mod deps;
 #[cfg(target_arch = "x86_64")]
 mod fuzz;
 mod import;

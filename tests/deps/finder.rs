@@ -1,16 +1,14 @@
-//! `tdtool deps` on blocks whose dependencies follow by hand from their text; the kernels are those
-//! that dependency finders are usually tried on. Addresses in comments are those of the assembled
-//! code.
+//! Dependencies of blocks that follow by hand from their text; the loops are those that dependency
+//! finders are usually tried on. Addresses in comments are those of the assembled code.
 
-#![allow(clippy::unwrap_used)]
-
-use std::process::Command;
+use proptest::prelude::*;
+use tdtool::code::parse_hex;
 use tdtool::deps::latency::{Calibration, Form, Input, Latencies, Output, Value};
 use tdtool::deps::memory::Settings;
 use tdtool::deps::{Analyser, Analysis, Code, Overlap};
 
 fn analyse(hex: &str) -> (Code, Analysis) {
-    let code = Code::of_bytes(&tdtool::code::parse_hex(hex).unwrap(), Some("zen3")).unwrap();
+    let code = Code::of_bytes(&parse_hex(hex).unwrap(), Some("zen3")).unwrap();
     let settings = Settings { window: 256, runs: 3, given: Vec::new() };
     let analysis = Analyser::new(Latencies::of(Some("zen3"))).analyse(&code, &settings);
     (code, analysis)
@@ -77,7 +75,7 @@ fn the_bound_is_the_sum_of_latencies_over_iterations() {
         ("488b00 480fafc0", 8.0),   // both
         ("31c0 480fafc0", 0.0),     // xor eax,eax begins anew
     ] {
-        let code = Code::of_bytes(&tdtool::code::parse_hex(hex).unwrap(), Some("zen3")).unwrap();
+        let code = Code::of_bytes(&parse_hex(hex).unwrap(), Some("zen3")).unwrap();
         let mut made_up = Calibration::default();
         made_up.machine.uarch = "zen3".to_owned();
         for instruction in &code.instructions {
@@ -103,7 +101,6 @@ fn a_value_used_three_iterations_later_is_divided_by_three() {
 
 #[test]
 fn random_bytes_end_in_rows_not_in_panics() {
-    use proptest::prelude::*;
     proptest!(ProptestConfig::with_cases(300), |(bytes in prop::collection::vec(any::<u8>(), 1..60))| {
         if let Ok(code) = Code::of_bytes(&bytes, None) {
             let settings = Settings { window: 512, runs: 2, given: Vec::new() };
@@ -113,64 +110,4 @@ fn random_bytes_end_in_rows_not_in_panics() {
             }
         }
     });
-}
-
-fn deps(args: &[&str]) -> std::process::Output {
-    Command::new(env!("CARGO_BIN_EXE_tdtool")).arg("deps").args(args).output().unwrap()
-}
-
-#[test]
-fn the_document_names_instructions_by_address_and_registers_can_be_given() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("registers");
-    // With rsi = rdi - 8 the load reads what the iteration before stored.
-    std::fs::write(&file, "rdi=0x10008\nrsi=0x10000\n").unwrap();
-    // mov rax,[rsi]; mov [rdi],rax; add rsi,8; add rdi,8
-    let hex = "488b06 488907 4883c608 4883c708";
-    let json = |args: &[&str]| {
-        let all = [&[hex, "--format", "json", "--uarch", "zen3"], args].concat();
-        let output = deps(&all);
-        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(document["schema"], "tdtool.deps/1");
-        assert_eq!(document["instructions"][1]["address"], "0x3");
-        document
-    };
-    let carried = |document: &serde_json::Value| {
-        let all = document["dependencies"].as_array().unwrap();
-        all.iter().filter(|d| d["kind"] == "memory").count()
-    };
-    let unseeded = json(&[]);
-    assert_eq!(carried(&unseeded), 0);
-    assert_eq!(unseeded["may_alias"][0]["stores"][0], "0x3");
-    let seeded = json(&["--registers", file.to_str().unwrap()]);
-    assert_eq!(carried(&seeded), 1);
-    assert_eq!(seeded["may_alias"].as_array().unwrap().len(), 0, "the addresses are known");
-}
-
-#[test]
-fn text_and_graph_show_the_same_and_errors_say_what_to_do() {
-    let text = deps(&["0107", "--ascii", "--uarch", "zen3"]);
-    let text = String::from_utf8(text.stdout).unwrap();
-    assert!(text.is_ascii() && text.contains("recurrence bound"), "{text}");
-    let dot = String::from_utf8(deps(&["0107", "--format", "dot"]).stdout).unwrap();
-    assert!(dot.starts_with("digraph") && dot.contains("[rdi]"), "{dot}");
-    let wrong = deps(&["--path", "nothing"]);
-    assert_eq!(wrong.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&wrong.stderr).contains("try:"));
-}
-
-#[test]
-fn what_is_listed_and_what_is_said_of_it_agree() {
-    // push rax; pop rcx: rsp comes back, and whoever adds to it waits for nothing. mov [rdi],rax;
-    // mov rcx,[rsi]: nothing says whether they meet.
-    let said = |hex: &str| String::from_utf8(deps(&[hex, "--uarch", "zen3"]).stdout).unwrap();
-    for hex in ["50 59", "488907 488b0e", "4801d8"] {
-        let text = said(hex);
-        let waits = text.contains("iterations do not wait");
-        assert!(!(waits && text.contains("iteration later")), "{text}");
-    }
-    assert!(said("488907 488b0e").contains("iterations do not wait"));
-    // And fsin.
-    let apart = said("488907 488b0e d9fe");
-    assert!(apart.contains("may alias") && apart.contains("\n\nnot wholly modelled"), "{apart}");
 }

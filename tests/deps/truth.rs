@@ -2,12 +2,14 @@
 //! loops of tests/truth/deps were traced before the finder was written. The same score as
 //! tests/figures/deps_truth.py, with the targets that docs/dependencies.md states.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::support::csv::fields;
+use crate::support::files::root;
 use std::collections::{BTreeSet, HashMap};
+use std::fs;
 use tdtool::analysis::given;
+use tdtool::code::parse_hex;
 use tdtool::deps::latency::Latencies;
-use tdtool::deps::memory::{Given, Settings};
+use tdtool::deps::memory::{Carried, Given, Settings};
 use tdtool::deps::{Analyser, Code};
 
 /// Entries of Golden Cove's reorder buffer, for which `triples` were counted.
@@ -26,21 +28,9 @@ struct Loop {
     memory: String,
 }
 
-fn fields(line: &str) -> Vec<String> {
-    let (mut all, mut quoted) = (vec![String::new()], false);
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => all.push(String::new()),
-            c => all.last_mut().unwrap().push(c),
-        }
-    }
-    all
-}
-
 fn loops(file: &str) -> Vec<Loop> {
-    let path = format!("{}/tests/truth/deps/{file}.csv", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap();
+    let path = root().join(format!("tests/truth/deps/{file}.csv"));
+    let text = fs::read_to_string(path).unwrap();
     let mut lines = text.lines();
     let header = fields(lines.next().unwrap());
     let read = |line: &str| {
@@ -98,13 +88,11 @@ struct Score {
 
 impl Score {
     fn add(&mut self, analyser: &mut Analyser, one: &Loop, given: Vec<Given>) {
-        let bytes = tdtool::code::parse_hex(&one.hex).unwrap();
+        let bytes = parse_hex(&one.hex).unwrap();
         let code = Code::of_bytes(&bytes, Some("emr")).unwrap();
         let settings = Settings { window: WINDOW, runs: 3, given };
         let carried = analyser.analyse(&code, &settings).memory.carried;
-        let triple = |c: &tdtool::deps::memory::Carried| {
-            (code.address(c.writer), code.address(c.reader), c.delta)
-        };
+        let triple = |c: &Carried| (code.address(c.writer), code.address(c.reader), c.delta);
         let found: BTreeSet<Triple> = carried.iter().map(triple).collect();
         self.truth += one.truth.len();
         self.found += found.len();
