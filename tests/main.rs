@@ -7,6 +7,8 @@
 #[macro_use]
 mod support;
 
+#[cfg(target_arch = "x86_64")]
+mod code;
 mod deps;
 #[cfg(target_arch = "x86_64")]
 mod fuzz;

@@ -1,21 +1,10 @@
 //! Instructions to be tried: those of the catalog of forms, of random bytes, and of real code.
 
+use crate::support::random::Random;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
 use std::collections::HashMap;
-use tdtool::code::Block;
+use tdtool::code::{Block, parse_hex};
 use tdtool::kernel::{Address, Catalog};
-
-/// Numbers that look random, the same each time.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
-    }
-}
 
 /// Most instructions that differ in nothing but registers and immediates.
 const OF_A_KIND: usize = 1;
@@ -59,7 +48,7 @@ impl Forms {
         }
     }
 
-    /// Instructions of random bytes behind the prefixes that lead to the maps of opcodes.
+    /// Instructions of random bytes after the prefixes that lead to the maps of opcodes.
     pub fn random(&mut self, count: usize) {
         let mut random = Random(7);
         for _ in 0..count {
@@ -88,7 +77,7 @@ impl Forms {
             bytes.extend(random.next().to_le_bytes());
             bytes.extend(random.next().to_le_bytes());
             bytes.truncate(15);
-            // Bits that are fixed behind the prefixes of VEX and EVEX.
+            // Bits that are fixed after the prefixes of VEX and EVEX.
             let of = |list: &[u8]| list[(choice >> 24) as usize % list.len()];
             match map {
                 [0xc4] => bytes[start] = bytes[start] & 0xe0 | of(&[1, 2, 3]),
@@ -104,7 +93,7 @@ impl Forms {
 
     /// Those of blocks in hexadecimal.
     pub fn blocks<'a>(&mut self, all: impl Iterator<Item = &'a str>) {
-        for bytes in all.filter_map(|hex| tdtool::code::parse_hex(hex).ok()) {
+        for bytes in all.filter_map(|hex| parse_hex(hex).ok()) {
             let mut decoder = Decoder::new(64, &bytes, DecoderOptions::NONE);
             while decoder.can_decode() {
                 let at = decoder.position();
@@ -115,7 +104,7 @@ impl Forms {
     }
 }
 
-/// What two instructions have in common that are told apart by registers alone.
+/// What two instructions that differ in registers alone have in common.
 fn kind(instruction: &Instruction) -> String {
     let registers: Vec<Register> = (0..instruction.op_count())
         .filter(|i| instruction.op_kind(*i) == OpKind::Register)

@@ -1,8 +1,10 @@
 //! The program that executes instructions, and what it answers (execute.c).
 
+use crate::support::run::program;
+use crate::support::tools::build;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 /// General-purpose registers, flags, masks and vectors, in the order of encodings.
 #[derive(Clone)]
@@ -55,17 +57,11 @@ impl Runner {
         if !std::is_x86_feature_detected!("avx512bw") {
             return Err("this processor has no AVX-512".to_owned());
         }
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/effects_native/execute.c");
-        let program = folder.join("execute");
-        let flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-fPIE", "-pie", "-mavx512f", "-o"];
-        let built = Command::new("cc").args(flags).arg(&program).arg(source).status();
-        match built {
-            Ok(status) if status.success() => {}
-            Ok(status) => panic!("cc: {status}"),
-            Err(error) => return Err(format!("no C compiler: {error}")),
-        }
-        let child =
-            Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-fPIE", "-pie", "-mavx512f"];
+        let built = build(folder, "cc", include_str!("execute.c"), &flags, "execute");
+        let executable = built.ok_or("no C compiler")?;
+        let mut command = program(executable);
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         Ok(Self { child })
     }
 
