@@ -8,11 +8,15 @@
 mod support;
 
 #[cfg(target_arch = "x86_64")]
+mod block;
+#[cfg(target_arch = "x86_64")]
 mod code;
 mod deps;
 #[cfg(target_arch = "x86_64")]
 mod fuzz;
 mod import;
+#[cfg(target_arch = "x86_64")]
+mod microbench;
 mod profile;
 mod schedule;
 mod session;
