@@ -18,6 +18,8 @@ mod import;
 #[cfg(target_arch = "x86_64")]
 mod microbench;
 mod profile;
+mod record;
+mod report;
 mod schedule;
 mod session;
 mod tables;
