@@ -11,15 +11,20 @@ mod support;
 mod block;
 #[cfg(target_arch = "x86_64")]
 mod code;
+mod collect;
 mod deps;
 #[cfg(target_arch = "x86_64")]
 mod fuzz;
 mod import;
+mod machine;
 #[cfg(target_arch = "x86_64")]
 mod microbench;
+mod mistakes;
 mod profile;
 mod record;
 mod report;
 mod schedule;
 mod session;
 mod tables;
+mod tui;
+mod workload;

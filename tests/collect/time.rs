@@ -1,11 +1,10 @@
-//! When a measurement begins and ends, by itself, by time or by a signal, and its intervals.
+//! When a measurement begins and ends, of its own accord, by time or by a signal, and its
+//! intervals.
 //!
 //! Expected counts follow from the script: rate × time, nothing else.
 
-mod collect_support;
-
-use collect_support::script::{SECOND, count, group, kernel, near, request, run};
-use collect_support::{intel, table};
+use super::script::{SECOND, count, group, kernel, near, request, run};
+use super::{intel, table};
 use std::time::Duration;
 use tdtool::collect::scripted::Scripted;
 use tdtool::collect::{Exit, Progress, Target, perf};
@@ -86,7 +85,7 @@ fn a_signal_the_command_ignores_does_not_cut_the_delay_short() {
     // The command goes on to its end at 1 s; it is counted from 0.2 s.
     assert_eq!(count(&measured, 0, 1), Ok(0.8 * SECOND));
 
-    // Without a command nobody is waited for.
+    // Without a command there is nothing to wait for.
     let mut system = self::request(&machine, &table, &groups, Target::System);
     system.delay = Duration::from_millis(200);
     let mut kernel = Scripted { signals, ..self::kernel() };
@@ -156,7 +155,7 @@ fn a_command_that_ignores_sigterm_is_killed_and_that_is_said() {
 }
 
 #[test]
-fn an_exit_that_nobody_knows_is_not_made_up() {
+fn an_unknown_exit_status_is_not_made_up() {
     let (machine, table) = (intel(&[]), table("t", "cpu"));
     let groups = [group(&[1])];
     let mut kernel = Scripted { reaped_elsewhere: true, ..kernel() };

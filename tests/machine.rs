@@ -1,8 +1,6 @@
 //! What a machine's `/proc` and `/sys` say, and which table and findings follow.
 
-mod collect_support;
-
-use collect_support::{intel, machine};
+use crate::collect::{intel, machine};
 use tdtool::machine::{
     Finding, Level, Machine, Probe, TableMatch, Topology, choose, encode, findings,
 };
@@ -111,7 +109,7 @@ fn cores_of_two_dies_with_the_same_number_are_no_smt() {
         let topology = shape(&dies, file, "");
         assert_eq!((topology.smt, topology.cores_per_socket), (false, 4), "{file}");
         let cores: Vec<u32> = topology.cpus.iter().map(|c| c.core).collect();
-        assert_eq!(cores, [0, 1, 2, 3], "told apart by --per-core");
+        assert_eq!(cores, [0, 1, 2, 3], "distinct for --per-core");
         // The same with SMT: CPUs 0 and 2 share a core, 1 and 3 the other.
         let topology = shape(&with_smt, file, "");
         assert_eq!((topology.smt, topology.cores_per_socket), (true, 2), "{file}");
@@ -155,7 +153,7 @@ fn finding(machine: &Machine, probe: &Probe, id: &str) -> Finding {
 }
 
 #[test]
-fn nothing_in_the_way_is_said_as_such() {
+fn a_machine_without_obstacles_has_no_findings() {
     let machine = intel(&[("proc/sys/kernel/perf_event_paranoid", "-1")]);
     let chosen = choose(&machine, &Library::embedded(), None).expect("tables");
     let all = findings(&machine, &chosen, &FINE);
@@ -217,7 +215,7 @@ fn no_pmu_on_hardware_and_in_a_virtual_machine_have_different_remedies() {
 }
 
 #[test]
-fn the_watchdog_is_told_where_there_is_a_pmu_to_count_with() {
+fn the_watchdog_is_reported_where_there_is_a_pmu() {
     let machine = intel(&[("proc/sys/kernel/nmi_watchdog", "1")]);
     let found = finding(&machine, &FINE, "nmi_watchdog");
     assert_eq!(found.remedy.as_deref(), Some("sudo sysctl kernel.nmi_watchdog=0"));
