@@ -1,16 +1,32 @@
-//! What the tables say of the nodes of a report.
+//! What the tables have on the nodes of a report: texts, formula and threshold.
 
-use crate::tui::state::{Explanation, Explanations};
-use engine::documents::Report;
+use super::report::Report;
 use std::collections::HashMap;
-use std::sync::Arc;
 use tma::tables::Library;
 
-/// The explanations of all nodes of the tables that the report uses.
+/// What a table has on one node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Explanation {
+    /// What the node measures.
+    pub meaning: Option<String>,
+    /// What usually causes a high value.
+    pub causes: Option<String>,
+    /// What to do next.
+    pub next: Option<String>,
+    /// Its formula.
+    pub formula: String,
+    /// Its threshold.
+    pub over: Option<String>,
+}
+
+/// Explanations by table and node.
+pub type Explanations = HashMap<(String, String), Explanation>;
+
+/// The explanations of all nodes of the tables that `report` uses. A table that `library` lacks has
+/// none.
 pub fn explain(library: &Library, report: &Report) -> Explanations {
-    let mut all = HashMap::new();
+    let mut all = Explanations::new();
     for name in report.uarch.split('+').filter(|n| !n.is_empty()) {
-        // A report of a table that is not here any more has fewer words.
         let Ok(table) = library.load(name) else { continue };
         for (_, node) in table.tree() {
             let text = library.texts().node(&table, &node.id);
@@ -24,5 +40,5 @@ pub fn explain(library: &Library, report: &Report) -> Explanations {
             all.insert((name.to_owned(), node.id.clone()), explanation);
         }
     }
-    Arc::new(all)
+    all
 }
