@@ -1,107 +1,108 @@
-//! Every command and the options all of them share.
+//! Every command, and the options of `tdtool` without one.
 
-use crate::commands::{block, deps, diff, doctor, kernel, record, report, shell, tables, workload};
+use super::block::BlockArgs;
+use super::deps::DepsArgs;
+use super::diff::DiffArgs;
+use super::doctor::DoctorArgs;
+use super::global::Global;
+use super::kernel::KernelArgs;
+use super::record::RecordArgs;
+use super::report::ReportArgs;
+use super::tables::TablesArgs;
+use super::workload::WorkloadArgs;
 use clap::{Args, Parser, Subcommand};
-use engine::known::Known;
-use pmu::machine::Machine;
+use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use tma::tables::Library;
 
-/// Top-down microarchitecture analysis, with or without a PMU.
+/// Top-down microarchitecture analysis, with or without a PMU
 #[derive(Parser)]
 #[command(version, propagate_version = true)]
-pub struct Cli {
+pub struct Arguments {
     #[command(flatten)]
     pub global: Global,
-    /// Look into a recording interactively: a session, a perf.data file, recorded counts
+    /// Open a recording: a session, a perf.data file, or recorded counts
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Measure this command and look on interactively; without it and FILE, the whole system
+    /// Measure CMD interactively; without CMD and FILE, the whole system
     #[arg(last = true, value_name = "CMD")]
     pub run: Vec<OsString>,
     #[command(flatten)]
-    pub samples: SampleOptions,
+    pub samples: SampleArgs,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
-/// Which samples are looked at; `tdtool report` has the same options and more.
+/// Which samples the drill-down shows; `tdtool report` has the same options and more.
 #[derive(Args, Clone)]
-pub struct SampleOptions {
-    /// Samples of this thread or process alone, by number or by a thread's name; repeatable
-    #[arg(long, value_name = "ID|NAME", help_heading = "Where the time goes")]
+pub struct SampleArgs {
+    /// Only samples of this thread or process (ID or thread name); repeatable
+    #[arg(long, value_name = "ID|NAME", help_heading = "Samples")]
     pub thread: Vec<String>,
-    /// Look for the recorded programs below this folder first; repeatable
-    #[arg(long, value_name = "DIR", help_heading = "Where the time goes")]
+    /// Look for the recorded binaries under DIR first; repeatable
+    #[arg(long, value_name = "DIR", help_heading = "Samples")]
     pub symfs: Vec<PathBuf>,
-}
-
-/// Options that every command takes.
-#[derive(Args, Clone)]
-pub struct Global {
-    /// Use this microarchitecture's table instead of the detected one
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Everywhere")]
-    pub uarch: Option<String>,
-    /// Add or override tables with the *.toml files of DIR
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
-    pub tables: Option<PathBuf>,
-    /// Draw with ASCII characters only
-    #[arg(long, global = true, help_heading = "Everywhere")]
-    pub ascii: bool,
-    /// Keys and theme of the interactive screens, instead of ~/.config/tdtool/config.toml
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Everywhere")]
-    pub config: Option<PathBuf>,
-}
-
-impl Global {
-    /// The core that is meant: that of `--uarch`, else this machine's.
-    pub fn known(&self) -> tma::Result<Known> {
-        let cache = crate::commands::cache_folder();
-        let machine = Machine::detect();
-        Known::new(&machine, &self.library()?, self.uarch.as_deref(), cache.as_deref())
-    }
-
-    /// The tables this run knows.
-    pub fn library(&self) -> tma::Result<Library> {
-        match &self.tables {
-            Some(folder) => engine::library().with_folder(folder),
-            None => Ok(engine::library()),
-        }
-    }
 }
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Measure a command, a process or the system, or evaluate recorded counts
-    Report(report::ReportArgs),
-    /// Measure and keep the counts in a session file for later reports
-    Record(record::RecordArgs),
-    /// Put two reports side by side
-    Diff(diff::DiffArgs),
-    /// Look into the event tables
-    Tables(tables::TablesArgs),
-    /// Built-in programs with a known bottleneck
-    Workload(workload::WorkloadArgs),
-    /// Measure a basic block by itself, or thousands of them
-    Block(block::BlockArgs),
-    /// Dependencies of a block, through memory too, and the bound of its recurrences
-    Deps(deps::DepsArgs),
-    /// Measure instructions by themselves: throughput and latency
-    Kernel(kernel::KernelArgs),
-    /// What this machine can measure, what blocks the rest, and the remedy
-    Doctor(doctor::DoctorArgs),
+    /// Top-down report of a command, a process, the system, or recorded counts
+    Report(ReportArgs),
+    /// Record counts and samples in a session file for later reports
+    Record(RecordArgs),
+    /// Compare two reports
+    Diff(DiffArgs),
+    /// List, show, validate and evaluate the event tables
+    Tables(TablesArgs),
+    /// List and run built-in programs with a known bottleneck
+    Workload(WorkloadArgs),
+    /// Measure basic-block throughput in isolation, singly or in batch
+    Block(BlockArgs),
+    /// Data dependencies and the loop-carried latency bound of a block
+    Deps(DepsArgs),
+    /// Microbenchmark instructions: throughput and latency
+    Kernel(KernelArgs),
+    /// Show what this machine can measure, what blocks the rest, and the remedy
+    Doctor(DoctorArgs),
     /// Print a completion script for a shell
     #[command(hide = true)]
-    Completions(shell::CompletionsArgs),
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        shell: Shell,
+    },
     /// Print the manual page (troff)
     #[command(hide = true)]
     Man,
     /// Print the keys of the interactive drill-down (Markdown)
     #[command(hide = true)]
     Keys {
-        /// As a config file, with everything that can be chosen
+        /// As a config file with every setting commented out
         #[arg(long)]
         toml: bool,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    /// Calls `check` with every command and option, and its help.
+    fn each_help(command: &clap::Command, check: &mut dyn FnMut(String, String)) {
+        let name = command.get_name().to_owned();
+        check(name.clone(), command.get_about().unwrap_or_default().to_string());
+        for argument in command.get_arguments() {
+            let help = argument.get_help().unwrap_or_default().to_string();
+            check(format!("{name} {}", argument.get_id()), help);
+        }
+        command.get_subcommands().for_each(|c| each_help(c, check));
+    }
+
+    #[test]
+    fn every_help_text_is_one_line_of_at_most_80_characters() {
+        each_help(&Arguments::command(), &mut |place, help| {
+            assert!(!help.is_empty(), "{place} has no help");
+            assert!(help.chars().count() <= 80 && !help.contains('\n'), "{place}: {help}");
+        });
+    }
 }

@@ -1,6 +1,6 @@
-//! The options that say what to measure: `report` and `record` share them.
+//! The options of a live measurement, which `report` and `record` share.
 
-use crate::cli::Global;
+use super::global::Global;
 use clap::Args;
 use engine::topdown::{Ask, LiveAsk};
 use pmu::machine::parse_cpu_list;
@@ -10,72 +10,77 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tma::{Error, Result};
 
+/// Headings of the options in `--help`.
+pub const TARGET: &str = "What to measure";
+pub const NODES: &str = "Nodes";
+pub const MEASUREMENT: &str = "Measurement";
+
 #[derive(Args)]
 pub struct MeasureArgs {
-    /// A running process
-    #[arg(short, long, value_name = "PID", help_heading = "What to measure")]
+    /// Measure a running process
+    #[arg(short, long, value_name = "PID", help_heading = TARGET)]
     pub pid: Option<i32>,
-    /// One running thread
-    #[arg(short, long, value_name = "TID", help_heading = "What to measure")]
+    /// Measure a running thread
+    #[arg(short, long, value_name = "TID", help_heading = TARGET)]
     pub tid: Option<i32>,
-    /// All CPUs
-    #[arg(short, long, help_heading = "What to measure")]
+    /// Measure all CPUs
+    #[arg(short, long, help_heading = TARGET)]
     pub all: bool,
-    /// These CPUs, such as 0-3,8
-    #[arg(short = 'C', long, value_name = "CPUS", help_heading = "What to measure")]
+    /// Measure these CPUs, such as 0-3,8
+    #[arg(short = 'C', long, value_name = "CPUS", help_heading = TARGET)]
     pub cpus: Option<String>,
-    /// The processes of a control group (path below the cgroup mount)
-    #[arg(long, value_name = "PATH", help_heading = "What to measure")]
+    /// Measure the processes of a cgroup (path below the cgroup mount)
+    #[arg(long, value_name = "PATH", help_heading = TARGET)]
     pub cgroup: Option<PathBuf>,
 
-    /// Deepest level [default: the deepest that needs no multiplexing; of an import, the deepest complete one]
-    #[arg(short, long, value_name = "N", value_parser = level, help_heading = "Which nodes")]
+    /// Deepest level [default: without multiplexing; for imports, the deepest complete]
+    #[arg(short, long, value_name = "N", value_parser = level, help_heading = NODES)]
     pub level: Option<u32>,
-    /// Nodes: ids, wildcards, tags; Memory_Bound*/4 below a node, L3_Bound^ with its ancestors
-    #[arg(long, value_name = "LIST", help_heading = "Which nodes")]
+    /// Nodes: ids, wildcards, tags, Memory_Bound*/4 (below), L3_Bound^ (ancestors)
+    #[arg(long, value_name = "LIST", help_heading = NODES)]
     pub nodes: Option<String>,
     /// Add the bottlenecks view
-    #[arg(long, help_heading = "Which nodes")]
+    #[arg(long, help_heading = NODES)]
     pub bottlenecks: bool,
 
-    /// Wait MS milliseconds before counting
-    #[arg(long, value_name = "MS", default_value = "0", help_heading = "How to measure")]
+    /// Start counting after MS milliseconds
+    #[arg(long, value_name = "MS", default_value = "0", help_heading = MEASUREMENT)]
     pub delay: u64,
     /// Stop counting after S seconds
-    #[arg(long, value_name = "S", help_heading = "How to measure")]
+    #[arg(long, value_name = "S", help_heading = MEASUREMENT)]
     pub duration: Option<f64>,
-    /// One tree per hardware thread (with -a, -C) or per thread that exists when counting starts
-    #[arg(long, group = "by", help_heading = "How to measure")]
+    /// One tree per CPU (with -a, -C), or per thread that exists at the start
+    #[arg(long, group = "by", help_heading = MEASUREMENT)]
     pub per_thread: bool,
     /// One tree per physical core (with -a, -C)
-    #[arg(long, group = "by", help_heading = "How to measure")]
+    #[arg(long, group = "by", help_heading = MEASUREMENT)]
     pub per_core: bool,
     /// One tree per socket (with -a, -C)
-    #[arg(long, group = "by", help_heading = "How to measure")]
+    #[arg(long, group = "by", help_heading = MEASUREMENT)]
     pub per_socket: bool,
-    /// Do not count children and new threads
-    #[arg(long, help_heading = "How to measure")]
+    /// Do not count child processes and new threads
+    #[arg(long, help_heading = MEASUREMENT)]
     pub no_inherit: bool,
     /// Count user mode only
-    #[arg(long, help_heading = "How to measure")]
+    #[arg(long, help_heading = MEASUREMENT)]
     pub user: bool,
-    /// Fail with status 3 where there is no core PMU to count with
-    #[arg(long, help_heading = "How to measure")]
+    /// Exit with status 3 if there is no core PMU to count with
+    #[arg(long, help_heading = MEASUREMENT)]
     pub require_pmu: bool,
 }
 
-/// `--level`, with the remedy in the message.
+/// A value of `--level`; the error includes the remedy.
 fn level(text: &str) -> std::result::Result<u32, String> {
     let number = text.parse().ok().filter(|n| (1..=9).contains(n));
     number.ok_or_else(|| {
-        "levels count from 1; no tree is deeper than 9 and most end at 6 or before; `tdtool tables show` \
-         lists them, and without --level the depth that needs no multiplexing is chosen"
+        "levels are 1 to 9; `tdtool tables show` shows how deep a tree is, and without --level \
+         the deepest level that needs no multiplexing is measured"
             .to_owned()
     })
 }
 
 impl MeasureArgs {
-    /// How many targets are named, a command aside.
+    /// Number of targets given, not counting a command.
     pub fn targets(&self) -> usize {
         let named = [
             self.pid.is_some(),
@@ -101,12 +106,12 @@ impl MeasureArgs {
         ]
     }
 
-    /// Refuses what contradicts itself.
+    /// Refuses contradictory options.
     pub fn check(&self) -> Result<()> {
         if self.targets() > 1 {
             return Err(usage(
-                "-p, -t, -a, -C and --cgroup exclude one another",
-                "choose one of them; a command behind -- then only says how long to measure",
+                "-p, -t, -a, -C and --cgroup exclude each other",
+                "choose one of them; a command after -- then only sets how long to measure",
             ));
         }
         if let Some(seconds) = self.duration
@@ -117,7 +122,7 @@ impl MeasureArgs {
         Ok(())
     }
 
-    /// Which nodes.
+    /// The nodes they ask for.
     pub fn ask(&self) -> Ask {
         Ask { level: self.level, nodes: self.nodes.clone(), bottlenecks: self.bottlenecks }
     }
@@ -134,14 +139,14 @@ impl MeasureArgs {
         }
         if let Some(list) = &self.cpus {
             let cpus = parse_cpu_list(list).ok_or_else(|| {
-                usage(&format!("`{list}` is no list of CPUs"), "for example -C 0-3,8")
+                usage(&format!("`{list}` is not a list of CPUs"), "for example -C 0-3,8")
             })?;
             return Ok(Target::Cpus(cpus));
         }
         Ok(if self.all { Target::System } else { Target::Command })
     }
 
-    /// The measurement they ask for, of `command` if it is not empty: one run, groups rotated.
+    /// The measurement they ask for, of `command` if that is not empty: one run, multiplexed.
     pub fn live(
         &self,
         global: &Global,
@@ -178,32 +183,4 @@ impl MeasureArgs {
 /// A usage error with its remedy.
 pub fn usage(what: &str, hint: &str) -> Error {
     Error::usage(what).hint(hint)
-}
-
-/// That there is no tree and what to do, once and shortly, on standard error; `doctor` has the rest.
-pub fn tell_blocked(outcome: &engine::topdown::Outcome) {
-    if let Some(finding) = &outcome.blocked {
-        let remedy = finding.remedy.as_deref().map(shortly);
-        crate::failure::tell("note", &finding.what, None, remedy.as_deref());
-    }
-}
-
-/// A remedy of up to two lines, or the first of more and where the others are.
-fn shortly(remedy: &str) -> String {
-    let mut lines = remedy.lines();
-    match (lines.next(), lines.count()) {
-        (Some(first), 2..) => {
-            format!("{} (`tdtool doctor` has the settings)", first.trim_end_matches(':'))
-        }
-        _ => remedy.to_owned(),
-    }
-}
-
-/// The command's own status; 128 + its number where a signal ended the measurement.
-pub fn status(outcome: &engine::topdown::Outcome) -> u8 {
-    let code = match outcome.interrupted {
-        Some(signal) => 128 + signal,
-        None => outcome.exit.map_or(0, |e| e.code()),
-    };
-    u8::try_from(code & 0xff).unwrap_or(1)
 }

@@ -1,83 +1,78 @@
-//! One file a command: arguments → engine calls → output.
+//! From the command line to its command.
 
-pub mod block;
-pub mod deps;
-pub mod diff;
-pub mod doctor;
-pub mod drill;
-pub mod kernel;
-pub mod measure;
-pub mod record;
-pub mod report;
-pub mod seeds;
-pub mod shell;
-pub mod tables;
-pub mod workload;
-
-use crate::cli::{Cli, Command};
-use crate::tui::keymap;
-use std::io::Write as _;
+use super::arguments::{Arguments, Command};
+use super::next::Next;
+use super::output::print;
+use super::{
+    block, deps, diff, doctor, drill, kernel, record, report, shell, suggest, tables, workload,
+};
+use crate::{keymap, terminal};
+use clap::{CommandFactory as _, Parser as _};
+use std::ffi::OsString;
 use std::process::ExitCode;
 use tma::{Error, Result};
 
-/// Runs the command that was asked for.
-pub fn run(cli: Cli) -> Result<ExitCode> {
-    let Some(command) = cli.command else {
-        if let (Some(file), false) = (&cli.file, cli.run.is_empty())
-            && let Some(command) = crate::slip::command_like(file)
-        {
-            return Err(Error::usage(format!("`{}` is no command of tdtool", file.display()))
-                .hint(format!("did you mean `tdtool {command} -- …`?")));
-        }
-        return drill::run(cli);
+/// Parses the command line and carries it out; exits on `--help`, `--version` and wrong usage.
+///
+/// # Errors
+/// The command failed.
+pub fn run() -> Result<Next> {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => suggest::exit(&error),
     };
-    let samples = &cli.samples;
-    let given = !samples.thread.is_empty() || !samples.symfs.is_empty();
-    if cli.file.is_some() || !cli.run.is_empty() || given {
-        return Err(Error::usage("a command of tdtool comes first")
-            .hint("tdtool report FILE, tdtool FILE, tdtool -- COMMAND; `tdtool --help` has more"));
+    match arguments.command {
+        Some(_) => command(arguments),
+        None => without_command(arguments),
     }
-    match command {
-        Command::Report(args) => report::run(&cli.global, args),
-        Command::Record(args) => record::run(&cli.global, args),
-        Command::Diff(args) => diff::run(&cli.global, args),
-        Command::Tables(args) => tables::run(&cli.global, args),
-        Command::Workload(args) => workload::run(&cli.global, args),
-        Command::Block(args) => block::run(&cli.global, args),
-        Command::Kernel(args) => kernel::run(&cli.global, args),
-        Command::Deps(args) => deps::run(&cli.global, args),
-        Command::Doctor(args) => doctor::run(&cli.global, args),
-        Command::Completions(args) => shell::completions(&args),
-        Command::Man => shell::man(),
+}
+
+/// `tdtool`, `tdtool FILE`, `tdtool -- CMD`: the drill-down on a terminal, `tdtool report` elsewhere.
+fn without_command(arguments: Arguments) -> Result<Next> {
+    if let (Some(file), true) = (&arguments.file, arguments.run.is_empty())
+        && let Some(command) = suggest::command_like(file)
+    {
+        return Err(Error::usage(format!("`{}` is not a tdtool command", file.display()))
+            .hint(format!("did you mean `tdtool {command} -- …`?")));
+    }
+    if terminal::is_interactive() {
+        return drill::open(arguments);
+    }
+    if arguments.file.is_none() && arguments.run.is_empty() {
+        return Err(Error::usage("there is no terminal to draw on, and nothing to report on")
+            .because("without a terminal `tdtool` is `tdtool report`, which needs a recording or a command")
+            .hint("tdtool FILE, tdtool -- COMMAND, or tdtool report -a --duration 5"));
+    }
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    words.insert(1.min(words.len()), "report".into());
+    command(Arguments::parse_from(words))
+}
+
+fn command(arguments: Arguments) -> Result<Next> {
+    let samples = &arguments.samples;
+    let given = !samples.thread.is_empty() || !samples.symfs.is_empty();
+    if arguments.file.is_some() || !arguments.run.is_empty() || given {
+        return Err(Error::usage("the tdtool command must come first")
+            .hint("tdtool report FILE, tdtool FILE, tdtool -- COMMAND; see `tdtool --help`"));
+    }
+    let global = &arguments.global;
+    let Some(command) = arguments.command else { return Ok(Next::Exit(ExitCode::SUCCESS)) };
+    let code = match command {
+        Command::Block(args) => return block::run(global, args),
+        Command::Report(args) => report::run(global, args),
+        Command::Record(args) => record::run(global, args),
+        Command::Diff(args) => diff::run(global, args),
+        Command::Tables(args) => tables::run(global, args),
+        Command::Workload(args) => workload::run(args),
+        Command::Kernel(args) => kernel::run(global, args),
+        Command::Deps(args) => deps::run(global, args),
+        Command::Doctor(args) => doctor::run(global, args),
+        Command::Completions { shell } => shell::completions(Arguments::command(), shell),
+        Command::Man => shell::man(Arguments::command()),
         Command::Keys { toml } => {
             let text = if toml { keymap::template() } else { keymap::markdown() };
             print(&text).map(|()| ExitCode::SUCCESS)
         }
-    }
-}
-
-/// Writes `text` to standard output; a reader that went away (`| head`) is no error.
-pub fn print(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::failed("cannot write to standard output").because(e))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A document as indented JSON with a line break at its end.
-pub fn to_json(document: &impl serde::Serialize) -> Result<String> {
-    let text = serde_json::to_string_pretty(document);
-    text.map(|t| t + "\n").map_err(|e| Error::failed("cannot write JSON").because(e))
-}
-
-/// The user's cache directory: `$XDG_CACHE_HOME`, else `~/.cache`.
-pub fn cache_folder() -> Option<std::path::PathBuf> {
-    let folder = |name: &str| {
-        let path = std::path::PathBuf::from(std::env::var_os(name)?);
-        path.is_absolute().then_some(path)
     };
-    folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))
+    code.map(Next::Exit)
 }

@@ -1,24 +1,25 @@
-//! Slips on the command line: a command that is nearly one, an option that belongs to another.
+//! Mistakes on the command line: a mistyped command, an option that belongs to `tdtool report`.
 
-use crate::cli::Cli;
+use super::arguments::Arguments;
+use crate::message;
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::path::Path;
 
-/// The command of tdtool that a word is nearly, if no file has that name.
+/// The tdtool command that `word` nearly is, if no file has that name.
 pub fn command_like(word: &Path) -> Option<String> {
     let word = word.to_str().filter(|_| !word.exists())?;
-    let cli = Cli::command();
-    let names: Vec<&str> =
-        cli.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name).collect();
+    let command = Arguments::command();
+    let visible = command.get_subcommands().filter(|c| !c.is_hide_set());
+    let names: Vec<&str> = visible.map(clap::Command::get_name).collect();
     tma::error::nearest(word, names).map(str::to_owned)
 }
 
-/// Ends as clap does; of an option that `tdtool report` has, that is told first.
+/// Exits as clap does; for an option of `tdtool report` without a command, with that remedy instead.
 pub fn exit(error: &clap::Error) -> ! {
     if let Some(option) = option_of_report(error) {
-        let what = format!("`{option}` is an option of a command, and none is named");
-        crate::failure::tell("error", &what, None, Some(&format!("tdtool report {option}")));
+        let what = format!("`{option}` is an option of a command, and no command is given");
+        message::print("error", &what, None, Some(&format!("tdtool report {option}")));
         std::process::exit(2);
     }
     error.exit()
@@ -33,8 +34,8 @@ fn option_of_report(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
-    let cli = Cli::command();
-    let report = cli.find_subcommand("report")?;
+    let command = Arguments::command();
+    let report = command.find_subcommand("report")?;
     let known = report.get_arguments().any(|argument| {
         argument.get_short().is_some_and(|short| *option == format!("-{short}"))
             || argument.get_long().is_some_and(|long| *option == format!("--{long}"))

@@ -1,28 +1,21 @@
-//! The keys: dispatch, footer, `?` screen and docs/keys.md are all made from one table, and a config
-//! file may give its actions other keys.
+//! The keys as configured: the table's, with the changes of a config file.
 
-mod docs;
-mod key;
-mod table;
-
-pub use docs::{markdown, template};
-pub use key::Key;
-pub use table::{Binding, KEYMAP};
-
-use super::action::{Command, Edit};
-use super::state::Screen;
-use crossterm::event::{KeyCode, KeyEvent};
+use super::command::Command;
+use super::key::Key;
+use super::screen::Screen;
+use super::table::{Binding, KEYMAP};
+use crossterm::event::KeyEvent;
 use std::collections::BTreeMap;
 use tma::{Error, Result};
 
-/// A row of the table with the keys that it has now.
+/// A row of the table with its keys as configured.
 #[derive(Debug, Clone)]
 pub struct Bound {
     pub binding: &'static Binding,
     pub keys: Vec<Key>,
 }
 
-/// The keys as they are now.
+/// All keys as configured.
 #[derive(Debug, Clone)]
 pub struct Keymap(Vec<Bound>);
 
@@ -33,42 +26,38 @@ impl Default for Keymap {
     }
 }
 
-/// Actions without which one is lost.
-const NEEDED: [Command; 2] = [Command::Quit, Command::Help];
+/// Commands that must have a key.
+const REQUIRED: [Command; 2] = [Command::Quit, Command::Help];
 
 impl Keymap {
-    /// The table's keys, but for these actions, which have the ones given.
+    /// The table's keys with `changes`: command names and their new keys.
     ///
     /// # Errors
-    /// An unknown action or key; a key with two meanings on one screen; no key that quits or helps.
+    /// An unknown command or key; a key bound twice on a screen; no key that quits or shows help.
     pub fn with(changes: &BTreeMap<String, Vec<String>>) -> Result<Self> {
         let mut map = Self::default();
-        for (action, keys) in changes {
-            let bound = map.0.iter_mut().find(|b| b.binding.name() == *action);
-            let bound = bound.ok_or_else(|| unknown_action(action))?;
-            let read = |text: &String| Key::parse(text).ok_or_else(|| unknown_key(action, text));
+        for (name, keys) in changes {
+            let bound = map.0.iter_mut().find(|b| b.binding.name() == *name);
+            let bound = bound.ok_or_else(|| unknown_command(name))?;
+            let read = |text: &String| Key::parse(text).ok_or_else(|| unknown_key(name, text));
             bound.keys = keys.iter().map(read).collect::<Result<_>>()?;
-            if bound.keys.is_empty() && NEEDED.contains(&bound.binding.command) {
-                return Err(Error::usage(format!("keys.{action}: there must be a key for it"))
-                    .hint("`[]` takes the keys from an action that one can do without"));
+            if bound.keys.is_empty() && REQUIRED.contains(&bound.binding.command) {
+                return Err(Error::usage(format!("keys.{name}: this action needs a key"))
+                    .hint("`[]` is possible for all actions except quit and help"));
             }
         }
         map.check()?;
         Ok(map)
     }
 
-    /// No key means two things on one screen.
+    /// Refuses a key with two meanings on a screen.
     fn check(&self) -> Result<()> {
         for (i, one) in self.0.iter().enumerate() {
             for other in &self.0[i + 1..] {
                 let screen = one.binding.screens.iter().find(|s| other.binding.screens.contains(s));
                 let key = one.keys.iter().find(|k| other.keys.contains(k));
                 if let (Some(screen), Some(key)) = (screen, key) {
-                    let (a, b) = (one.binding.name(), other.binding.name());
-                    let what = format!("the key {} means two things", key.name());
-                    return Err(Error::usage(what)
-                        .because(format!("keys.{a} and keys.{b}, both on the screen {screen:?}"))
-                        .hint(format!("give one of them another key: {a} = [\"…\"]")));
+                    return Err(bound_twice(*screen, *key, one.binding, other.binding));
                 }
             }
         }
@@ -86,7 +75,7 @@ impl Keymap {
         self.0.iter().filter(move |b| b.binding.screens.contains(&screen) && !b.keys.is_empty())
     }
 
-    /// The first key of an action, for messages.
+    /// The first key of a command, for messages.
     pub fn key(&self, command: Command) -> String {
         let bound = self.0.iter().find(|b| b.binding.command == command);
         bound.and_then(|b| b.keys.first()).map_or("(no key)".to_owned(), |k| k.name())
@@ -100,21 +89,14 @@ impl Bound {
     }
 }
 
-/// What a key means in a prompt.
-pub fn edit(event: KeyEvent) -> Option<Edit> {
-    let pressed = Key::of(event)?;
-    Some(match (pressed.code, pressed.ctrl) {
-        (KeyCode::Enter, _) => Edit::Accept,
-        (KeyCode::Esc, _) | (KeyCode::Char('c' | 'g'), true) => Edit::Abort,
-        (KeyCode::Backspace, _) | (KeyCode::Char('h'), true) => Edit::Erase,
-        (KeyCode::Char('w'), true) => Edit::EraseWord,
-        (KeyCode::Char('u'), true) => Edit::EraseAll,
-        (KeyCode::Char(c), false) => Edit::Insert(c),
-        _ => return None,
-    })
+fn bound_twice(screen: Screen, key: Key, one: &Binding, other: &Binding) -> Error {
+    let (a, b) = (one.name(), other.name());
+    Error::usage(format!("the key {} is bound twice", key.name()))
+        .because(format!("keys.{a} and keys.{b} both apply to the {} screen", screen.name()))
+        .hint(format!("bind one of them to another key: {a} = [\"…\"]"))
 }
 
-fn unknown_action(name: &str) -> Error {
+fn unknown_command(name: &str) -> Error {
     let first = name.chars().next();
     let near: Vec<String> =
         KEYMAP.iter().map(Binding::name).filter(|n| n.chars().next() == first).collect();
@@ -125,15 +107,15 @@ fn unknown_action(name: &str) -> Error {
     Error::usage(format!("keys.{name}: there is no such action")).hint(hint)
 }
 
-fn unknown_key(action: &str, text: &str) -> Error {
-    Error::usage(format!("keys.{action}: `{text}` is no key"))
-        .hint("a letter or mark by itself, Ctrl-F, F1, Enter, Esc, Tab, Space, Backspace, Delete, Home, End, PageUp, PageDown, Left, Right, Up, Down")
+fn unknown_key(name: &str, text: &str) -> Error {
+    Error::usage(format!("keys.{name}: `{text}` is not a key"))
+        .hint("a single character, Ctrl-F, F1, Enter, Esc, Tab, Space, Backspace, Delete, Home, End, PageUp, PageDown, Left, Right, Up, Down")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crossterm::event::KeyModifiers;
+    use crossterm::event::{KeyCode, KeyModifiers};
 
     fn with(changes: &[(&str, &[&str])]) -> Result<Keymap> {
         let own = |keys: &[&str]| keys.iter().map(|k| (*k).to_owned()).collect();
@@ -145,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_means_two_things_on_one_screen() {
+    fn no_key_is_bound_twice_on_a_screen() {
         Keymap::default().check().expect("the table is free of conflicts");
     }
 
@@ -166,8 +148,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told_by_its_name() {
-        let said = |changes: &[(&str, &[&str])]| {
+    fn errors_name_the_action_and_the_key() {
+        let message = |changes: &[(&str, &[&str])]| {
             let error = with(changes).expect_err("an error");
             format!(
                 "{} {} {}",
@@ -176,14 +158,14 @@ mod tests {
                 error.remedy().unwrap_or("")
             )
         };
-        let conflict = said(&[("down", &["q"])]);
+        let conflict = message(&[("down", &["q"])]);
         assert!(
             conflict.contains("key q") && conflict.contains("keys.down and keys.quit"),
             "{conflict}"
         );
-        assert!(said(&[("dwn", &["x"])]).contains("keys.dwn: there is no such action"));
-        assert!(said(&[("dwn", &["x"])]).contains("down, "), "names that are near are told");
-        assert!(said(&[("down", &["xyz"])]).contains("`xyz` is no key"));
-        assert!(said(&[("quit", &[])]).contains("there must be a key"));
+        assert!(message(&[("dwn", &["x"])]).contains("keys.dwn: there is no such action"));
+        assert!(message(&[("dwn", &["x"])]).contains("down, "), "similar names are suggested");
+        assert!(message(&[("down", &["xyz"])]).contains("`xyz` is not a key"));
+        assert!(message(&[("quit", &[])]).contains("needs a key"));
     }
 }

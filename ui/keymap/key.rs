@@ -9,7 +9,7 @@ pub struct Key {
     pub ctrl: bool,
 }
 
-/// Keys that are not letters, as they are written in a config file, and other ways to write them.
+/// Names of keys in a config file; of several for a key, the first is shown.
 const NAMED: &[(&str, KeyCode)] = &[
     ("Space", KeyCode::Char(' ')),
     ("Enter", KeyCode::Enter),
@@ -34,19 +34,19 @@ const NAMED: &[(&str, KeyCode)] = &[
 ];
 
 impl Key {
-    /// The key of an event; none with Alt and its like.
+    /// The key of an event; `None` with Alt, Super or Meta.
     pub fn of(event: KeyEvent) -> Option<Self> {
         let other = KeyModifiers::ALT | KeyModifiers::SUPER | KeyModifiers::META;
         let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
         (!event.modifiers.intersects(other)).then_some(Self { code: event.code, ctrl })
     }
 
-    /// As it is written for people.
+    /// Its name.
     pub fn name(self) -> String {
         let named = NAMED.iter().find(|(_, code)| *code == self.code).map(|(name, _)| *name);
         let name = match (named, self.code) {
             (Some(name), _) => name.to_owned(),
-            // Terminals send the same for both cases.
+            // With Ctrl, terminals send the same code for both cases.
             (_, KeyCode::Char(c)) if self.ctrl => c.to_ascii_uppercase().to_string(),
             (_, KeyCode::Char(c)) => c.to_string(),
             (_, KeyCode::F(n)) => format!("F{n}"),
@@ -55,7 +55,7 @@ impl Key {
         if self.ctrl { format!("Ctrl-{name}") } else { name }
     }
 
-    /// From the way people write it: `j`, `Ctrl-F`, `PageDown`, `F1`, `Space`.
+    /// The key with a name: `j`, `Ctrl-F`, `PageDown`, `F1`, `Space`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut letters = text.chars();
         if let (Some(c), None) = (letters.next(), letters.next()) {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn names_are_parsed_back() {
         for text in ["j", "G", "?", "Ctrl-F", "F1", "PageDown", "Space", "←", "-", "Ctrl-Space"] {
             assert_eq!(Key::parse(text).expect(text).name(), text);
         }

@@ -1,8 +1,8 @@
-//! The one table of keys.
+//! The table of keys.
 
-use super::Key;
-use crate::tui::action::Command;
-use crate::tui::state::Screen;
+use super::command::Command;
+use super::key::Key;
+use super::screen::Screen;
 use crossterm::event::KeyCode;
 
 /// What some keys do on some screens.
@@ -13,7 +13,7 @@ pub struct Binding {
     pub screens: &'static [Screen],
     /// The word in the footer; empty: not shown there.
     pub hint: &'static str,
-    /// What it does, for people.
+    /// What it does.
     pub help: &'static str,
 }
 
@@ -30,7 +30,7 @@ impl Binding {
         name
     }
 
-    /// Whether it is the same on all screens.
+    /// Whether it applies to all screens.
     pub fn is_everywhere(&self) -> bool {
         self.screens == ALL
     }
@@ -65,13 +65,19 @@ const SORTED: &[Screen] = &[Screen::Tree, Screen::Functions];
 const CODE: &[Screen] = &[Screen::Functions, Screen::Blocks];
 const TREE: &[Screen] = &[Screen::Tree];
 const FUNCTIONS: &[Screen] = &[Screen::Functions];
-const HELD: &[Screen] = &[Screen::Tree, Screen::Functions];
+const LIVE: &[Screen] = &[Screen::Tree, Screen::Functions];
 const BLOCKS: &[Screen] = &[Screen::Blocks];
 const BLOCK: &[Screen] = &[Screen::Block];
 
 /// Every key, the most useful in the footer first.
 pub static KEYMAP: &[Binding] = &[
-    bind(Command::Help, &[ch('?'), key(KeyCode::F(1))], ALL, "help", "keys of this screen"),
+    bind(
+        Command::Help,
+        &[ch('?'), key(KeyCode::F(1))],
+        ALL,
+        "help",
+        "show the keys of this screen",
+    ),
     bind(
         Command::Drill,
         &[key(KeyCode::Enter), ch('l'), key(KeyCode::Right)],
@@ -84,114 +90,126 @@ pub static KEYMAP: &[Binding] = &[
         &[key(KeyCode::Esc), key(KeyCode::Backspace), ch('h'), key(KeyCode::Left)],
         ALL,
         "back",
-        "one level up, to where the cursor was; never quits",
+        "one level up, to the previous cursor; never quits",
     ),
-    bind(Command::Down, &[ch('j'), key(KeyCode::Down)], ALL, "", "down"),
-    bind(Command::Up, &[ch('k'), key(KeyCode::Up)], ALL, "", "up"),
-    bind(Command::PageDown, &[key(KeyCode::PageDown), ctrl('f')], ALL, "", "a page down"),
-    bind(Command::PageUp, &[key(KeyCode::PageUp), ctrl('b')], ALL, "", "a page up"),
-    bind(Command::HalfDown, &[ctrl('d')], ALL, "", "half a page down"),
-    bind(Command::HalfUp, &[ctrl('u')], ALL, "", "half a page up"),
-    bind(Command::Top, &[ch('g'), key(KeyCode::Home)], ALL, "", "to the first row"),
-    bind(Command::Bottom, &[ch('G'), key(KeyCode::End)], ALL, "", "to the last row"),
-    bind(Command::Toggle, &[ch(' ')], FOLDED, "fold", "open or close what is below the row"),
-    bind(Command::Expand, &[ch('+'), ch('=')], FOLDED, "", "open what is below the row"),
-    bind(Command::Collapse, &[ch('-')], FOLDED, "", "close what is below the row"),
-    bind(Command::ExpandAll, &[ch('E')], FOLDED, "", "open everything"),
-    bind(Command::CollapseAll, &[ch('C')], FOLDED, "", "close everything"),
+    bind(Command::Down, &[ch('j'), key(KeyCode::Down)], ALL, "", "move down"),
+    bind(Command::Up, &[ch('k'), key(KeyCode::Up)], ALL, "", "move up"),
+    bind(Command::PageDown, &[key(KeyCode::PageDown), ctrl('f')], ALL, "", "move a page down"),
+    bind(Command::PageUp, &[key(KeyCode::PageUp), ctrl('b')], ALL, "", "move a page up"),
+    bind(Command::HalfDown, &[ctrl('d')], ALL, "", "move half a page down"),
+    bind(Command::HalfUp, &[ctrl('u')], ALL, "", "move half a page up"),
+    bind(Command::Top, &[ch('g'), key(KeyCode::Home)], ALL, "", "go to the first row"),
+    bind(Command::Bottom, &[ch('G'), key(KeyCode::End)], ALL, "", "go to the last row"),
+    bind(Command::Toggle, &[ch(' ')], FOLDED, "fold", "expand or collapse the row"),
+    bind(Command::Expand, &[ch('+'), ch('=')], FOLDED, "", "expand the row"),
+    bind(Command::Collapse, &[ch('-')], FOLDED, "", "collapse the row"),
+    bind(Command::ExpandAll, &[ch('E')], FOLDED, "", "expand all rows"),
+    bind(Command::CollapseAll, &[ch('C')], FOLDED, "", "collapse all rows"),
     bind(
         Command::Hottest,
         &[ch('H')],
         DOWNWARD,
         "hottest",
-        "to the bottleneck, the hottest function, the hottest instruction",
+        "go to the bottleneck, or to the hottest function or instruction",
     ),
-    bind(Command::NextHot, &[ch(']')], DOWNWARD, "", "to the next flagged node, the next less hot"),
+    bind(
+        Command::NextHot,
+        &[ch(']')],
+        DOWNWARD,
+        "",
+        "go to the next flagged node, or the next row by samples",
+    ),
     bind(
         Command::PreviousHot,
         &[ch('[')],
         DOWNWARD,
         "",
-        "to the previous flagged node, the next hotter",
+        "go to the previous flagged node, or the previous row by samples",
     ),
-    bind(Command::Search, &[ch('/')], ALL, "find", "search; small letters also find capitals"),
-    bind(Command::NextMatch, &[ch('n')], ALL, "", "the next match"),
-    bind(Command::PreviousMatch, &[ch('N')], ALL, "", "the previous match"),
+    bind(Command::Search, &[ch('/')], ALL, "find", "search; a lower-case text ignores case"),
+    bind(Command::NextMatch, &[ch('n')], ALL, "", "go to the next match"),
+    bind(Command::PreviousMatch, &[ch('N')], ALL, "", "go to the previous match"),
     bind(
         Command::Filter,
         &[ch('f')],
         DOWNWARD,
         "filter",
-        "show only rows with a text; an empty one shows all",
+        "show only matching rows; an empty text shows all",
     ),
-    bind(Command::Sort, &[ch('s')], SORTED, "sort", "the next order of rows"),
-    bind(Command::Invert, &[ch('I')], SORTED, "", "turn the order around"),
-    bind(Command::Source, &[ch('s')], BLOCKS, "source", "source lines between the instructions"),
-    bind(Command::Offsets, &[ch('o')], BLOCKS, "offsets", "offsets instead of addresses"),
-    bind(Command::Samples, &[ch('t')], CODE, "", "samples instead of shares"),
-    bind(Command::NextSymbol, &[ch('>')], BLOCKS, "", "the next function of the list"),
-    bind(Command::PreviousSymbol, &[ch('<')], BLOCKS, "", "the previous function of the list"),
+    bind(Command::Sort, &[ch('s')], SORTED, "sort", "change the sort order"),
+    bind(Command::Invert, &[ch('I')], SORTED, "", "reverse the sort order"),
+    bind(Command::Source, &[ch('s')], BLOCKS, "source", "show or hide source lines"),
+    bind(Command::Offsets, &[ch('o')], BLOCKS, "offsets", "show offsets or addresses"),
+    bind(Command::Samples, &[ch('t')], CODE, "", "show samples or shares"),
+    bind(Command::NextSymbol, &[ch('>')], BLOCKS, "", "go to the next function in the list"),
+    bind(
+        Command::PreviousSymbol,
+        &[ch('<')],
+        BLOCKS,
+        "",
+        "go to the previous function in the list",
+    ),
     bind(
         Command::Details,
         &[ch('d')],
         TREE,
         "details",
-        "what the node means, why it is flagged or not, its formula and counts: show, hide",
+        "show or hide the node's meaning, threshold, formula and counts",
     ),
-    bind(Command::DetailsDown, &[ch('J')], TREE, "", "the details down"),
-    bind(Command::DetailsUp, &[ch('K')], TREE, "", "the details up"),
+    bind(Command::DetailsDown, &[ch('J')], TREE, "", "scroll the details down"),
+    bind(Command::DetailsUp, &[ch('K')], TREE, "", "scroll the details up"),
     bind(
         Command::NextPart,
         &[key(KeyCode::Tab)],
         TREE,
         "",
-        "the next part of the measurement: kind of core, CPU, thread, interval",
+        "next part of the measurement: core type, CPU, thread, interval",
     ),
     bind(
         Command::Module,
         &[ch('m')],
         FUNCTIONS,
         "module",
-        "only functions of the row's module; again: of all",
+        "show only functions of the row's module, or of all modules",
     ),
     bind(
         Command::Thread,
         &[ch('T')],
         FUNCTIONS,
         "thread",
-        "only samples of one thread, by number or name; an empty text: of all",
+        "show only samples of a thread (ID or name); an empty text shows all",
     ),
-    bind(
-        Command::NextEvent,
-        &[key(KeyCode::Tab)],
-        FUNCTIONS,
-        "",
-        "shares of the next event, where several were sampled",
-    ),
+    bind(Command::NextEvent, &[key(KeyCode::Tab)], FUNCTIONS, "", "next sampled event"),
     bind(
         Command::Freeze,
         &[ch('z')],
-        HELD,
+        LIVE,
         "freeze",
-        "hold the numbers while the measurement goes on; again: the newest",
+        "freeze or unfreeze the numbers; measuring continues",
     ),
     bind(Command::Again, &[ch('r')], BLOCK, "again", "measure the block again"),
-    bind(Command::Cancel, &[ch('c')], BLOCK, "cancel", "call the measurement off"),
+    bind(Command::Cancel, &[ch('c')], BLOCK, "cancel", "cancel the measurement"),
     bind(
         Command::Copy,
         &[ch('y')],
         ALL,
         "copy",
-        "copy what the cursor is on (node, function, address, the bytes of a block) through the terminal",
+        "copy the node, function, address or block bytes to the clipboard (OSC 52)",
     ),
     bind(
         Command::Export,
         &[ch('P')],
         ALL,
         "save",
-        "write the whole screen as text, or as JSON (FILE.json), to a new file",
+        "save all rows to a new file, as JSON if its name ends in .json",
     ),
-    bind(Command::Redraw, &[ctrl('l')], ALL, "", "draw the screen anew"),
-    bind(Command::Suspend, &[ctrl('z')], ALL, "", "to the shell; `fg` comes back"),
-    bind(Command::Quit, &[ch('q'), ctrl('c')], ALL, "quit", "quit; a measured command is ended"),
+    bind(Command::Redraw, &[ctrl('l')], ALL, "", "redraw the screen"),
+    bind(Command::Suspend, &[ctrl('z')], ALL, "", "suspend to the shell; `fg` resumes"),
+    bind(
+        Command::Quit,
+        &[ch('q'), ctrl('c')],
+        ALL,
+        "quit",
+        "quit; a measured command is terminated",
+    ),
 ];

@@ -1,8 +1,8 @@
-//! The terminal while it is ours: raw mode, the alternate screen, and giving both back — on quit,
-//! on a panic, on a signal, and while we are stopped.
+//! Raw mode and the alternate screen of the terminal, and giving both back: on quit, on a panic, on a
+//! signal, and while the program is stopped.
 //!
-//! A measured command gets none of it: its output would be written across the screen, so standard
-//! input, output and error are /dev/null while one is measured, as far as they are the terminal.
+//! A measured command must not write over the screen. While one runs, standard input, output and error
+//! are /dev/null, as far as they are the terminal.
 
 use super::state::State;
 use super::view::view;
@@ -22,50 +22,50 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tma::{Error, Result};
 
-/// The terminal and what was moved out of the way, for whoever has to put it back.
-static KEPT: OnceLock<Kept> = OnceLock::new();
-/// Whether there is something to put back.
-static OURS: AtomicBool = AtomicBool::new(false);
+/// The original streams, to be restored from any thread.
+static ORIGINAL: OnceLock<Streams> = OnceLock::new();
+/// Whether there is something to restore.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
 
-struct Kept {
-    /// Standard output as it was.
+/// The standard streams, as far as they are the terminal.
+struct Streams {
     output: File,
     input: Option<File>,
     error: Option<File>,
-    /// Standard input, output and error are redirected while it is ours.
-    quiet: bool,
+    /// Whether they are redirected to /dev/null.
+    redirect: bool,
 }
 
-/// The screen that we draw on.
-pub struct Screen {
+/// The screen to draw on.
+pub struct AlternateScreen {
     terminal: Terminal<CrosstermBackend<BufWriter<File>>>,
 }
 
-impl Screen {
-    /// Takes the terminal; `quiet`: nobody else may write to it or read from it.
+impl AlternateScreen {
+    /// Takes the terminal; with `redirect` other processes can neither write to it nor read from it.
     ///
     /// # Errors
-    /// It is none, or cannot be set up.
-    pub fn open(quiet: bool) -> Result<Self> {
+    /// It is not a terminal, or cannot be set up.
+    pub fn open(redirect: bool) -> Result<Self> {
         let copy = |fd: std::io::Result<std::os::fd::OwnedFd>| fd.map(File::from);
         let output = copy(std::io::stdout().as_fd().try_clone_to_owned()).map_err(failed)?;
         let drawn = output.try_clone().map_err(failed)?;
         let (stdin, stderr) = (std::io::stdin(), std::io::stderr());
         let input = stdin.is_terminal().then(|| stdin.as_fd().try_clone_to_owned());
         let error = stderr.is_terminal().then(|| stderr.as_fd().try_clone_to_owned());
-        let kept = Kept {
+        let streams = Streams {
             output,
             input: input.map(copy).transpose().map_err(failed)?,
             error: error.map(copy).transpose().map_err(failed)?,
-            quiet,
+            redirect,
         };
-        let _ = KEPT.set(kept);
+        let _ = ORIGINAL.set(streams);
         restore_on_panic();
         take().map_err(failed)?;
         let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, drawn));
         let terminal = Terminal::new(backend).map_err(failed)?;
         let mut screen = Self { terminal };
-        // Somebody who was killed may have left the alternate screen to us, with what was on it.
+        // A killed program may have left its picture on the alternate screen.
         screen.redraw();
         Ok(screen)
     }
@@ -84,24 +84,24 @@ impl Screen {
         self.terminal.draw(|frame| view(state, frame)).map(|_| ())
     }
 
-    /// Every cell is drawn anew next time. (Ratatui's own way asks the terminal where its cursor is,
-    /// and the answer would go to the thread that reads keys.)
+    /// Draws every cell again next time. (Ratatui's `clear` asks the terminal for its cursor, and the
+    /// answer would go to the thread that reads keys.)
     pub fn redraw(&mut self) {
         let _ = execute!(self.terminal.backend_mut(), Clear(ClearType::All));
-        // Forgets what was drawn last.
+        // Discards the previous picture.
         self.terminal.swap_buffers();
     }
 
-    /// Puts a text on the clipboard of whoever sits at the terminal: OSC 52 of xterm's control
-    /// sequences, <https://invisible-island.net/xterm/ctlseqs/ctlseqs.html>.
+    /// Puts a text on the user's clipboard: OSC 52 of xterm's control sequences,
+    /// <https://invisible-island.net/xterm/ctlseqs/ctlseqs.html>.
     pub fn copy(&mut self, text: &str) {
         let out = self.terminal.backend_mut();
-        // A terminal that is gone is noticed at the next picture.
+        // If the terminal is gone, drawing the next picture fails.
         let _ = write!(out, "\x1b]52;c;{}\x07", base64(text.as_bytes()));
         let _ = std::io::Write::flush(out);
     }
 
-    /// Stops as Ctrl-Z does, with everything of our process group, and comes back with `fg`.
+    /// Stops the process group as Ctrl-Z does; `fg` resumes.
     pub fn suspend(&mut self) {
         restore();
         let _ = kill(Pid::from_raw(0), Signal::SIGTSTP);
@@ -110,13 +110,13 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for AlternateScreen {
     fn drop(&mut self) {
         restore();
     }
 }
 
-/// RFC 4648, section 4.
+/// Base64 of RFC 4648, section 4.
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
@@ -131,51 +131,51 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// Makes the terminal ours.
+/// Enters raw mode and the alternate screen.
 fn take() -> std::io::Result<()> {
-    let Some(kept) = KEPT.get() else { return Ok(()) };
+    let Some(original) = ORIGINAL.get() else { return Ok(()) };
     enable_raw_mode()?;
-    OURS.store(true, Ordering::SeqCst);
-    execute!(&kept.output, EnterAlternateScreen)?;
-    if kept.quiet {
+    ACTIVE.store(true, Ordering::SeqCst);
+    execute!(&original.output, EnterAlternateScreen)?;
+    if original.redirect {
         let null = File::options().read(true).write(true).open("/dev/null")?;
         dup2_stdout(&null)?;
-        if kept.input.is_some() {
+        if original.input.is_some() {
             dup2_stdin(&null)?;
         }
-        if kept.error.is_some() {
+        if original.error.is_some() {
             dup2_stderr(&null)?;
         }
     }
     Ok(())
 }
 
-/// Gives the terminal back as it was. May be called at any time, and twice.
-pub fn restore() {
-    let Some(kept) = KEPT.get() else { return };
-    if !OURS.swap(false, Ordering::SeqCst) {
+/// Restores the terminal. May be called at any time, and repeatedly.
+fn restore() {
+    let Some(original) = ORIGINAL.get() else { return };
+    if !ACTIVE.swap(false, Ordering::SeqCst) {
         return;
     }
-    if kept.quiet {
-        let _ = dup2_stdout(&kept.output);
-        let _ = kept.input.as_ref().map(dup2_stdin);
-        let _ = kept.error.as_ref().map(dup2_stderr);
+    if original.redirect {
+        let _ = dup2_stdout(&original.output);
+        let _ = original.input.as_ref().map(dup2_stdin);
+        let _ = original.error.as_ref().map(dup2_stderr);
     }
-    // The terminal may be gone; there is nobody left to tell.
-    let _ = execute!(&kept.output, LeaveAlternateScreen, Show);
+    // If the terminal is gone, nothing is left to restore.
+    let _ = execute!(&original.output, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
-    let _ = (&kept.output).flush();
+    let _ = (&original.output).flush();
 }
 
-/// A panic of this thread is shown on the terminal as it was; those of others are caught by them
-/// and told on the screen.
+/// Restores the terminal before a panic of this thread is printed; other threads catch their own
+/// panics and show them on the screen.
 fn restore_on_panic() {
-    let ours = std::thread::current().id();
-    let usual = std::panic::take_hook();
+    let this = std::thread::current().id();
+    let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        if std::thread::current().id() == ours {
+        if std::thread::current().id() == this {
             restore();
-            usual(info);
+            default(info);
         }
     }));
 }
@@ -183,14 +183,14 @@ fn restore_on_panic() {
 fn failed(e: std::io::Error) -> Error {
     Error::failed("cannot set up the terminal")
         .because(e)
-        .hint("`tdtool report` shows the same as text")
+        .hint("`tdtool report` prints the same as text")
 }
 
 #[cfg(test)]
 mod tests {
     /// The test vectors of RFC 4648, section 10.
     #[test]
-    fn base64_is_that_of_the_rfc() {
+    fn base64_passes_the_test_vectors() {
         for (text, coded) in
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
         {

@@ -1,97 +1,83 @@
-//! The interactive drill-down: tree → functions → blocks → measured block.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `action` | what can happen, and what that asks of the world |
-//! | `state` | everything the screens show and remember |
-//! | `update` | action → new state and effects; pure |
-//! | `view` | state → screen; pure |
-//! | `keymap` | the one table of keys |
-//! | `events` | keys, signals and results in one queue |
-//! | `effects` | measuring, reading and profiling in the background |
-//! | `terminal` | taking the terminal and giving it back |
-//!
-//! Nothing is drawn unless something has happened, and nobody polls: idle costs nothing.
+//! The event loop: messages → actions → effects → picture.
 
-pub mod action;
-mod effects;
-mod events;
-pub mod keymap;
-mod state;
-mod terminal;
-#[cfg(test)]
-mod tests;
-pub mod theme;
-mod update;
-mod view;
-
-pub use effects::{Samples, Source};
-
-use crate::cli::Global;
-use crate::config;
-use action::{Action, Effect};
-use effects::World;
-use events::Message;
+use super::action::{Action, Effect};
+use super::alternate_screen::AlternateScreen;
+use super::background::Background;
+use super::events::{self, Message};
+use super::look::Look;
+use super::state::State;
+use super::update::{show_block, update};
+use crate::config::{self, Config};
+use crate::keymap::Screen;
+use crate::settings::Settings;
+use crate::subject::{BlockRequest, Subject};
+use crate::terminal;
+use crate::theme::Theme;
 use isa::code::Block;
-use state::{Look, State};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use terminal::Screen;
-use theme::Theme;
 use tma::{Error, Result};
-use update::{show_block, update};
 
-/// How often progress is shown while there is any.
+/// Time between updates of a measurement's progress.
 const PROGRESS: Duration = Duration::from_millis(250);
-/// Most messages that are taken before the next picture.
+/// Maximum number of messages handled between two pictures.
 const AT_ONCE: usize = 1000;
 
-/// Runs until the user quits.
+/// Opens the drill-down and runs it until the user quits.
 ///
 /// # Errors
-/// The terminal cannot be set up.
-pub fn run(global: &Global, source: &Source) -> Result<ExitCode> {
-    let library = global.library()?;
-    let config = config::load(global.config.as_deref())?;
+/// The config file is invalid; the terminal cannot be set up; the subject cannot be read.
+pub fn run(settings: Settings, subject: &Subject) -> Result<ExitCode> {
+    let config = config::load(settings.config.as_deref())?;
     let (to, messages) = channel();
     events::catch_signals(to.clone())?;
-    let measuring = matches!(source, Source::Command(..));
-    let mut screen = Screen::open(measuring)?;
+    let measuring = matches!(subject, Subject::Command(..));
+    let mut screen = AlternateScreen::open(measuring)?;
     events::read_terminal(to.clone());
-    let world = World::start(source, library, global.uarch.clone(), to);
-    let theme = if may_color() { config.theme } else { Theme::Mono };
-    let look = Look { theme, ascii: global.ascii || config.ascii };
-    let first = match source {
-        Source::Block(..) => state::Screen::Block,
-        _ => state::Screen::Tree,
-    };
-    let mut state = State::new(first, look);
-    state.config = Some(place(&config));
-    state.keys = config.keys;
-    if let Source::File(_, samples) | Source::Command(_, samples) = source {
-        state.functions.which.threads.clone_from(&samples.threads);
-    }
-    let mut program = Program { state, world, over: None };
-    if let Source::Block(name, bytes, _) = source {
-        let mut effects = Vec::new();
-        let code = Block::decode(bytes).map(|b| b.instructions).unwrap_or_default();
-        let code = code.into_iter().map(|i| i.text).collect();
-        show_block(&mut program.state, name.clone(), bytes.clone(), code, &mut effects);
-        effects.into_iter().for_each(|e| program.perform(e, &mut screen));
+    let state = first_state(&settings, config, subject);
+    let background = Background::start(subject, settings, to);
+    let mut program = Program { state, background, ended: None };
+    if let Subject::Block(request) = subject {
+        program.show(request, &mut screen);
     }
     program.serve(&messages, &mut screen);
     drop(screen);
-    let status = program.world.end();
-    Ok(ExitCode::from(match program.over {
-        Some(Over::Failed(error)) => return Err(error),
-        Some(Over::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(1),
+    let status = program.background.end();
+    Ok(ExitCode::from(match program.ended {
+        Some(End::Failed(error)) => return Err(error),
+        Some(End::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(1),
         _ => status.unwrap_or(0),
     }))
 }
 
-/// Why it is over.
-enum Over {
+fn first_state(settings: &Settings, config: Config, subject: &Subject) -> State {
+    let theme = if terminal::allows_color() { config.theme } else { Theme::Mono };
+    let look = Look { theme, ascii: settings.ascii || config.ascii };
+    let first = match subject {
+        Subject::Block(_) => Screen::Block,
+        _ => Screen::Tree,
+    };
+    let mut state = State::new(first, look);
+    state.config = Some(config_note(&config));
+    state.keys = config.keys;
+    if let Subject::File(_, samples) | Subject::Command(_, samples) = subject {
+        state.functions.samples_of.threads.clone_from(&samples.threads);
+    }
+    state
+}
+
+/// Where keys and theme are configured, for the `?` screen.
+fn config_note(config: &Config) -> String {
+    match (&config.read, config::default_place()) {
+        (Some(path), _) => format!("Keys and theme are from {}.", path.display()),
+        (None, Some(path)) => format!("Keys and theme can be changed in {}.", path.display()),
+        (None, None) => String::new(),
+    }
+}
+
+/// Why the program ends.
+enum End {
     Quit,
     Signal(i32),
     Failed(Error),
@@ -99,20 +85,30 @@ enum Over {
 
 struct Program {
     state: State,
-    world: World,
-    over: Option<Over>,
+    background: Background,
+    ended: Option<End>,
 }
 
 impl Program {
-    /// Takes what comes and draws once for all that has come together.
-    fn serve(&mut self, messages: &Receiver<Message>, screen: &mut Screen) {
+    /// Shows a block from the command line.
+    fn show(&mut self, request: &BlockRequest, screen: &mut AlternateScreen) {
+        let BlockRequest { title, bytes, .. } = request;
+        let code = Block::decode(bytes).map(|b| b.instructions).unwrap_or_default();
+        let code = code.into_iter().map(|i| i.text).collect();
+        let mut effects = Vec::new();
+        show_block(&mut self.state, title.clone(), bytes.clone(), code, &mut effects);
+        effects.into_iter().for_each(|e| self.perform(e, screen));
+    }
+
+    /// Handles messages, and draws once for all that have arrived together.
+    fn serve(&mut self, messages: &Receiver<Message>, screen: &mut AlternateScreen) {
         let mut dirty = true;
-        while self.over.is_none() {
+        while self.ended.is_none() {
             if let Some(size) = screen.size().filter(|s| *s != self.state.size) {
                 self.act(Action::Resize(size.0, size.1), screen);
             }
             if std::mem::take(&mut dirty) && screen.draw(&self.state).is_err() {
-                self.over = Some(Over::Signal(nix::libc::SIGHUP));
+                self.ended = Some(End::Signal(nix::libc::SIGHUP));
                 break;
             }
             let Some(first) = self.next(messages) else {
@@ -121,14 +117,14 @@ impl Program {
             };
             dirty |= self.take(first, screen);
             for message in messages.try_iter().take(AT_ONCE) {
-                if self.over.is_none() {
+                if self.ended.is_none() {
                     dirty |= self.take(message, screen);
                 }
             }
         }
     }
 
-    /// The next message. `None`: it was only time to show progress.
+    /// The next message; `None` if there was none before progress had to be shown.
     fn next(&mut self, messages: &Receiver<Message>) -> Option<Message> {
         if !self.state.is_busy() {
             return Some(messages.recv().unwrap_or(Message::Gone));
@@ -137,28 +133,28 @@ impl Program {
             Ok(message) => Some(message),
             Err(RecvTimeoutError::Disconnected) => Some(Message::Gone),
             Err(RecvTimeoutError::Timeout) => {
-                let progress = self.world.progress(self.state.block.id);
+                let progress = self.background.progress(self.state.block.id);
                 progress.map(|p| update(&mut self.state, p));
                 None
             }
         }
     }
 
-    /// Whether there is something new to see.
-    fn take(&mut self, message: Message, screen: &mut Screen) -> bool {
+    /// Handles a message; whether the picture may have changed.
+    fn take(&mut self, message: Message, screen: &mut AlternateScreen) -> bool {
         let action = match message {
             Message::Input(event) => events::action(&event, &self.state),
             Message::Action(action) => Some(action),
             Message::Signal(signal) => {
-                self.over = Some(Over::Signal(signal));
+                self.ended = Some(End::Signal(signal));
                 None
             }
             Message::Failed(error) => {
-                self.over = Some(Over::Failed(error));
+                self.ended = Some(End::Failed(error));
                 None
             }
             Message::Gone => {
-                self.over = Some(Over::Signal(nix::libc::SIGHUP));
+                self.ended = Some(End::Signal(nix::libc::SIGHUP));
                 None
             }
         };
@@ -167,37 +163,23 @@ impl Program {
         true
     }
 
-    fn act(&mut self, action: Action, screen: &mut Screen) {
+    fn act(&mut self, action: Action, screen: &mut AlternateScreen) {
         for effect in update(&mut self.state, action) {
             self.perform(effect, screen);
         }
     }
 
-    fn perform(&mut self, effect: Effect, screen: &mut Screen) {
+    fn perform(&mut self, effect: Effect, screen: &mut AlternateScreen) {
         match effect {
-            Effect::Quit => self.over = Some(Over::Quit),
+            Effect::Quit => self.ended = Some(End::Quit),
             Effect::Suspend => screen.suspend(),
             Effect::Redraw => screen.redraw(),
-            Effect::Profile(which) => self.world.profile(which),
+            Effect::Profile(which) => self.background.profile(which),
             Effect::Copy(text) => screen.copy(&text),
-            Effect::Save(path, content) => self.world.save(path, content),
-            Effect::Annotate(index) => self.world.annotate(index),
-            Effect::Measure(id, bytes) => self.world.measure(id, bytes),
-            Effect::Cancel(id) => self.world.cancel(id),
+            Effect::Save(path, content) => self.background.save(path, content),
+            Effect::Annotate(index) => self.background.annotate(index),
+            Effect::Measure(id, bytes) => self.background.measure(id, bytes),
+            Effect::Cancel(id) => self.background.cancel(id),
         }
     }
-}
-
-/// Where keys and theme come from, for the `?` screen.
-fn place(config: &config::Config) -> String {
-    match (&config.read, config::usual_place()) {
-        (Some(path), _) => format!("Keys and theme are from {}.", path.display()),
-        (None, Some(path)) => format!("{} may change keys and theme.", path.display()),
-        (None, None) => String::new(),
-    }
-}
-
-/// <https://no-color.org>
-fn may_color() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }

@@ -1,12 +1,13 @@
-//! How far a batch is, on standard error: a bar on a terminal, else a line every ten seconds.
+//! Progress of a batch on standard error: a bar on a terminal, else a line every ten seconds.
 
+use crate::terminal;
 use bench::Status;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-/// Time between two pictures on a terminal, and between two lines elsewhere.
-const PICTURE: Duration = Duration::from_millis(200);
-const LINE: Duration = Duration::from_secs(10);
+/// Time between updates on a terminal, and between lines elsewhere.
+const BAR_INTERVAL: Duration = Duration::from_millis(200);
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 /// Cells of the bar.
 const BAR: usize = 24;
 
@@ -22,11 +23,10 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of `all` rows, `before` are there from an earlier run.
+    /// Of `all` rows, an earlier run wrote `before`.
     pub fn new(all: usize, before: usize, ascii: bool) -> Self {
         let now = Instant::now();
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let terminal = std::io::stderr().is_terminal() && !dumb;
+        let terminal = terminal::shows_progress();
         Self {
             start: now,
             shown: (!terminal).then_some(now),
@@ -38,12 +38,12 @@ impl Progress {
         }
     }
 
-    /// One row more.
+    /// Counts a row.
     pub fn count(&mut self, status: Status) {
         self.counts[status as usize] += 1;
     }
 
-    /// Rows that are there.
+    /// Rows written so far.
     pub fn rows(&self) -> usize {
         self.before + self.measured()
     }
@@ -56,9 +56,9 @@ impl Progress {
         self.measured() as f64 / self.start.elapsed().as_secs_f64().max(1e-3)
     }
 
-    /// Shows how far it is, if that is due.
+    /// Updates the bar, or prints a line, if that is due.
     pub fn show(&mut self) {
-        let due = if self.terminal { PICTURE } else { LINE };
+        let due = if self.terminal { BAR_INTERVAL } else { LINE_INTERVAL };
         if self.shown.is_some_and(|shown| shown.elapsed() < due) {
             return;
         }
@@ -70,17 +70,16 @@ impl Progress {
             rate: self.rate(),
         };
         let mut err = std::io::stderr().lock();
-        // Progress that cannot be shown is no reason to stop.
+        // A failure to show progress does not end the batch.
         let _ = if self.terminal {
-            let width = crate::width::columns(&std::io::stderr());
-            let width = width.unwrap_or(80);
-            write!(err, "\r{}\x1b[K", now.picture(width, self.ascii)).and_then(|()| err.flush())
+            let width = terminal::columns(&std::io::stderr()).unwrap_or(80);
+            write!(err, "\r{}\x1b[K", now.bar(width, self.ascii)).and_then(|()| err.flush())
         } else {
             writeln!(err, "{}", now.words())
         };
     }
 
-    /// The summary.
+    /// Prints the summary.
     pub fn end(&self) {
         let [ok, unstable, failed, rejected] = self.counts;
         let clear = if self.terminal { "\r\x1b[K" } else { "" };
@@ -89,25 +88,25 @@ impl Progress {
         if measured == 0 && before > 0 {
             let left = self.all - before.min(self.all);
             let _ = match left {
-                0 => writeln!(err, "{clear}all {before} rows are there from an earlier run"),
-                _ => writeln!(err, "{clear}{before} rows are there from an earlier run, no more"),
+                0 => writeln!(err, "{clear}nothing to do: an earlier run wrote all {before} rows"),
+                _ => writeln!(err, "{clear}no new rows; an earlier run wrote {before}"),
             };
             return;
         }
-        let kept = match before {
+        let earlier = match before {
             0 => String::new(),
-            n => format!("; {n} rows kept from an earlier run"),
+            n => format!("; {n} rows from an earlier run"),
         };
         let _ = writeln!(
             err,
             "{clear}{measured} blocks measured, {:.0}/s: {ok} ok, {unstable} unstable, \
-             {failed} failed, {rejected} rejected{kept}",
+             {failed} failed, {rejected} rejected{earlier}",
             self.rate(),
         );
     }
 }
 
-/// A moment of a batch.
+/// The progress at one moment.
 struct Now {
     rows: usize,
     all: usize,
@@ -116,7 +115,7 @@ struct Now {
 }
 
 impl Now {
-    /// Everything in words.
+    /// The numbers.
     fn words(&self) -> String {
         let ok = self.ok.map(|ok| format!(", {ok:.1} % ok")).unwrap_or_default();
         let left = (self.all - self.rows.min(self.all)) as f64 / self.rate;
@@ -124,8 +123,8 @@ impl Now {
         format!("{}/{} blocks{ok}, {:.0}/s{left}", self.rows, self.all, self.rate)
     }
 
-    /// A bar and the words; without the bar, and cut off, where the terminal is narrow.
-    fn picture(&self, width: usize, ascii: bool) -> String {
+    /// A bar and the numbers; on a narrow terminal no bar, and the numbers cut off.
+    fn bar(&self, width: usize, ascii: bool) -> String {
         let words = self.words();
         // The last column stays free: some terminals wrap when it is written.
         let room = width.saturating_sub(1);
@@ -158,13 +157,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_fits_its_terminal_whatever_its_width() {
+    fn the_bar_fits_every_terminal_width() {
         let now = Now { rows: 5000, all: 20000, ok: Some(98.64), rate: 512.3 };
         assert_eq!(now.words(), "5000/20000 blocks, 98.6 % ok, 512/s, 0:30 left");
-        assert_eq!(now.picture(80, true), format!("######.................. {}", now.words()));
+        assert_eq!(now.bar(80, true), format!("######.................. {}", now.words()));
         for width in 0..100 {
-            let picture = now.picture(width, false);
-            assert!(picture.chars().count() < width.max(1), "{width}: {picture}");
+            let bar = now.bar(width, false);
+            assert!(bar.chars().count() < width.max(1), "{width}: {bar}");
         }
         let fresh = Now { rows: 0, all: 0, ok: None, rate: 0.0 };
         assert_eq!(fresh.words(), "0/0 blocks, 0/s");

@@ -1,10 +1,10 @@
 //! `tdtool block --batch`: rows in, rows out.
 
-use super::args::BlockArgs;
-use super::input;
-use super::output::Output;
-use super::progress::Progress;
-use crate::failure;
+use super::arguments::BlockArgs;
+use super::bar::Progress;
+use super::rows_file::RowsFile;
+use crate::cli::code::read;
+use crate::message;
 use bench::batch::{self, Step, rows};
 use bench::{Options, processors};
 use engine::render::block::row;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use tma::{Error, Result};
 
-/// Measures all rows of `path`. An interrupt ends it behind the rows that are written.
+/// Measures all rows of `path`. An interrupt ends it after the last row that is complete.
 pub fn run(
     path: &Path,
     output: &Path,
@@ -21,15 +21,9 @@ pub fn run(
     options: &Options,
     ascii: bool,
 ) -> Result<ExitCode> {
-    if std::fs::canonicalize(path)
-        .is_ok_and(|p| std::fs::canonicalize(output).is_ok_and(|o| p == o))
-    {
-        return Err(Error::usage(format!("{} would overwrite its own input", output.display()))
-            .hint("give -o another file"));
-    }
-    let rows = rows::read(&input::file(path)?)?.rows;
+    let rows = rows::read(&read::rows(path, output)?)?.rows;
     let jobs = jobs(args.jobs, options.cpu)?;
-    let (mut file, done) = Output::open(output, args.resume, &rows)?;
+    let (mut file, done) = RowsFile::open(output, args.resume, &rows)?;
     let mut progress = Progress::new(rows.len(), done, ascii);
     let mut signals = Some(Signals::catch()?);
     let mut interrupted = None;
@@ -41,7 +35,7 @@ pub fn run(
         progress.show();
         interrupted = signals.as_ref().and_then(Signals::next).map(|(number, _)| number);
         if interrupted.is_some() {
-            // A second interrupt does not wait for the blocks at work.
+            // A second interrupt ends this process without waiting for the running blocks.
             signals = None;
         }
         Ok(interrupted.is_none())
@@ -50,17 +44,17 @@ pub fn run(
     progress.end();
     outcome?;
     let Some(signal) = interrupted else { return Ok(ExitCode::SUCCESS) };
-    let what = format!("interrupted: {} of {} rows are written", progress.rows(), rows.len());
-    failure::tell("note", &what, None, Some("the same command with --resume goes on from there"));
+    let what = format!("interrupted: {} of {} rows written", progress.rows(), rows.len());
+    message::print("note", &what, None, Some("rerun with --resume to continue"));
     Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)))
 }
 
-/// The processor of each job; a job by itself stays where the scheduler likes.
+/// The CPU of each job; a single job runs where the scheduler puts it.
 fn jobs(wanted: Option<u16>, cpu: Option<usize>) -> Result<Vec<Option<usize>>> {
     match (wanted.map(usize::from), cpu) {
-        (Some(2..), Some(_)) => Err(Error::usage("--cpu is for one job")
-            .because("jobs at the same time need a physical core each")
-            .hint("leave out --cpu, or --jobs")),
+        (Some(2..), Some(_)) => Err(Error::usage("--cpu allows only one job")
+            .because("parallel jobs need one physical core each")
+            .hint("leave out --cpu or --jobs")),
         (_, Some(cpu)) => Ok(vec![Some(cpu)]),
         (Some(1), None) => Ok(vec![None]),
         (wanted, None) => {
@@ -69,9 +63,9 @@ fn jobs(wanted: Option<u16>, cpu: Option<usize>) -> Result<Vec<Option<usize>>> {
                 let have = cores.len();
                 let what = format!("{have} jobs instead of {wanted}");
                 let cause = format!(
-                    "this process may use {have} physical cores; two blocks on one would disturb each other"
+                    "this process may use {have} physical cores; two blocks on a core would contend for it"
                 );
-                failure::tell("note", &what, Some(&cause), None);
+                message::print("note", &what, Some(&cause), None);
             }
             cores.truncate(wanted.unwrap_or(usize::MAX));
             Ok(match cores.len() {

@@ -1,49 +1,47 @@
-//! What a single block's measurement is at, on standard error, where that is a terminal.
+//! The current step of a measurement on standard error, if that is a terminal.
 
+use crate::terminal;
 use bench::Watch;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Most measurements are over by then: nothing flickers.
-const SILENT: Duration = Duration::from_secs(1);
-/// Time between two pictures.
-const PICTURE: Duration = Duration::from_millis(200);
+/// Nothing is shown before: most measurements end sooner.
+const DELAY: Duration = Duration::from_secs(1);
+/// Time between updates.
+const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Shows until it is dropped, and then leaves no trace.
-pub struct Steps {
-    over: Arc<AtomicBool>,
+/// Shows the step until it is dropped, then clears the line.
+pub struct CurrentStep {
+    ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Shows what `watch` tells.
-pub fn show(watch: &Watch) -> Steps {
-    let over = Arc::new(AtomicBool::new(false));
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let shown = std::io::stderr().is_terminal() && !dumb;
-    let thread = shown.then(|| {
-        let (watch, over) = (watch.clone(), over.clone());
-        std::thread::spawn(move || draw(&watch, &over))
+/// Shows the step that `watch` reports.
+pub fn show(watch: &Watch) -> CurrentStep {
+    let ended = Arc::new(AtomicBool::new(false));
+    let thread = terminal::shows_progress().then(|| {
+        let (watch, ended) = (watch.clone(), ended.clone());
+        std::thread::spawn(move || draw(&watch, &ended))
     });
-    Steps { over, thread }
+    CurrentStep { ended, thread }
 }
 
-fn draw(watch: &Watch, over: &AtomicBool) {
+fn draw(watch: &Watch, ended: &AtomicBool) {
     let start = Instant::now();
     let mut drawn = false;
-    while !over.load(Ordering::Relaxed) {
-        std::thread::park_timeout(PICTURE);
-        if start.elapsed() < SILENT || over.load(Ordering::Relaxed) {
+    while !ended.load(Ordering::Relaxed) {
+        std::thread::park_timeout(INTERVAL);
+        if start.elapsed() < DELAY || ended.load(Ordering::Relaxed) {
             continue;
         }
-        let width = crate::width::columns(&std::io::stderr());
-        let room = width.unwrap_or(80) - 1;
+        let room = terminal::columns(&std::io::stderr()).unwrap_or(80) - 1;
         let line = line(&watch.step(), start.elapsed().as_secs(), watch.passes());
         let line: String = line.chars().take(room).collect();
         let mut err = std::io::stderr().lock();
-        // Progress that cannot be shown is no reason to stop.
+        // A failure to show the step does not end the measurement.
         let _ = write!(err, "\r{line}\x1b[K").and_then(|()| err.flush());
         drawn = true;
     }
@@ -57,12 +55,12 @@ fn line(step: &str, seconds: u64, passes: u32) -> String {
     format!("{seconds} s, {passes} passes; {step}")
 }
 
-impl Drop for Steps {
+impl Drop for CurrentStep {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It draws and does nothing else.
+            // A panic in it costs nothing but the display.
             let _ = thread.join();
         }
     }

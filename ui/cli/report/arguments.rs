@@ -1,8 +1,8 @@
-//! The options of `tdtool report`, and what they mean to the engine.
+//! The options of `tdtool report`, and the measurement they ask for.
 
-use super::code::CodeArgs;
-use crate::cli::Global;
-use crate::commands::measure::{MeasureArgs, usage};
+use super::code_options::CodeArgs;
+use crate::cli::global::Global;
+use crate::cli::measure::{MEASUREMENT, MeasureArgs, TARGET, usage};
 use clap::{Args, ValueEnum};
 use engine::topdown::LiveAsk;
 use std::ffi::OsString;
@@ -10,52 +10,54 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tma::Result;
 
+const OUTPUT: &str = "Output";
+
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  tdtool report -- ./program argument       the command's tree, or what can be counted here
+  tdtool report -- ./program argument       a command's tree, or what can be counted here
   tdtool report --level 3 -p 4711 --duration 5
-  tdtool report -a --interval 1000          the whole system, a report a second
+  tdtool report -a --interval 1000          the whole system, one report per second
   tdtool report --import stat.csv           counts recorded with perf stat -x,
-  tdtool report perf.data --measure         hot code, and what its blocks cost by themselves
+  tdtool report perf.data --measure         hot code, its blocks measured in isolation
   tdtool report -- tdtool workload run pointer-chase --seconds 2")]
 pub struct ReportArgs {
-    /// A recording: a tdtool session, perf.data, or anything --import takes
+    /// Recording to report on: a session, perf.data, or anything --import takes
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// The command to run and measure
+    /// Command to run and measure
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 
-    /// Counts recorded with perf stat -x, or -j, toplev --valcsv, event,value CSV; or perf.data
-    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "What to measure")]
+    /// Import counts: perf stat -x or -j, toplev --valcsv, event,value CSV, perf.data
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = TARGET)]
     pub import: Vec<PathBuf>,
     #[command(flatten)]
     pub measure: MeasureArgs,
-    /// A report every MS milliseconds; of an import, one per recorded interval
-    #[arg(short = 'I', long, value_name = "MS", num_args = 0..=1, default_missing_value = "1000", value_parser = milliseconds, help_heading = "How to measure")]
+    /// Report every MS milliseconds; for imports, every recorded interval
+    #[arg(short = 'I', long, value_name = "MS", num_args = 0..=1, default_missing_value = "1000", value_parser = milliseconds, help_heading = MEASUREMENT)]
     pub interval: Option<u64>,
-    /// Run the command N times; the ± is over the runs
-    #[arg(short, long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How to measure")]
+    /// Run the command N times; ± is then over the runs
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = MEASUREMENT)]
     pub repeat: u32,
-    /// One run of the command per group of events instead of rotating them
-    #[arg(long, help_heading = "How to measure")]
+    /// Run the command once per group of events instead of multiplexing
+    #[arg(long, help_heading = MEASUREMENT)]
     pub no_multiplex: bool,
-    /// Level 1 first, then only below what is flagged, until a leaf
-    #[arg(long, conflicts_with_all = ["level", "nodes", "no_multiplex"], help_heading = "How to measure")]
+    /// Measure level 1, then only below flagged nodes, down to a leaf
+    #[arg(long, conflicts_with_all = ["level", "nodes", "no_multiplex"], help_heading = MEASUREMENT)]
     pub drilldown: bool,
 
     #[command(flatten)]
     pub code: CodeArgs,
 
-    /// Every node and metric, the counts behind them, why a ± is missing
-    #[arg(short, long, help_heading = "How to show it")]
+    /// Show all nodes and metrics, their counts, and why a ± is missing
+    #[arg(short, long, help_heading = OUTPUT)]
     pub verbose: bool,
-    /// How to print it
-    #[arg(long, value_enum, default_value = "text", help_heading = "How to show it")]
+    /// Output format
+    #[arg(long, value_enum, default_value = "text", help_heading = OUTPUT)]
     pub format: Format,
-    /// Write the report to FILE; the command's own output stays untouched
-    #[arg(short, long, value_name = "FILE", help_heading = "How to show it")]
+    /// Write the report to FILE; the command's own output is left alone
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
 }
 
@@ -66,39 +68,39 @@ pub enum Format {
     Csv,
 }
 
-/// Shorter intervals cost more than what they measure.
+/// Shortest interval in milliseconds: reading the counters would dominate shorter ones.
 const SHORTEST_INTERVAL: u64 = 10;
 
-/// `--interval`, with the remedy in the message.
+/// A value of `--interval`; the error includes the remedy.
 fn milliseconds(text: &str) -> std::result::Result<u64, String> {
     let number: u64 = text.parse().map_err(|_| {
-        "it is given in milliseconds, as a whole number; try --interval 1000".to_owned()
+        "an interval is a whole number of milliseconds; try --interval 1000".to_owned()
     })?;
     if number < SHORTEST_INTERVAL {
         return Err(format!(
-            "an interval has at least {SHORTEST_INTERVAL} ms: reading the counters would take up most \
-             of a shorter one; try --interval 1000, a report a second"
+            "the shortest interval is {SHORTEST_INTERVAL} ms, because reading the counters takes time; \
+             try --interval 1000"
         ));
     }
     Ok(number)
 }
 
 impl ReportArgs {
-    /// Refuses what contradicts itself.
+    /// Refuses contradictory options.
     pub fn check(&self) -> Result<()> {
         self.measure.check()?;
         let live = self.measure.targets() > 0;
         let import = !self.files().is_empty();
         if import && (live || !self.command.is_empty()) {
             return Err(usage(
-                "recorded counts and a live measurement exclude one another",
+                "recorded counts and a live measurement exclude each other",
                 "leave out the file, or the command and its target",
             ));
         }
         if import && self.code.counts {
             return Err(usage(
-                "--counts needs the program itself: a recording cannot be run",
-                "tdtool report --counts -- COMMAND, or -p PID; --measure works on recordings",
+                "--counts runs the program again, which a recording does not allow",
+                "tdtool report --counts -- COMMAND, or -p PID; --measure works with recordings",
             ));
         }
         let only_live = [
@@ -110,8 +112,8 @@ impl ReportArgs {
         if let (true, Some((option, _))) = (import, only_live.into_iter().find(|(_, given)| *given))
         {
             return Err(usage(
-                &format!("{option} has no meaning for recorded counts"),
-                "leave it out; --level, --nodes, --interval and --format work on recordings",
+                &format!("{option} does not apply to recorded counts"),
+                "leave it out; --level, --nodes, --interval and --format work with recordings",
             ));
         }
         if !import && !live && self.command.is_empty() {
@@ -129,7 +131,7 @@ impl ReportArgs {
         Ok(())
     }
 
-    /// Whether folded stacks are wanted and nothing else: no other answer was asked for.
+    /// Whether folded stacks are the only output asked for.
     pub fn stacks_only(&self) -> bool {
         let code = &self.code;
         code.folded.is_some()
@@ -141,7 +143,7 @@ impl ReportArgs {
             && !self.verbose
     }
 
-    /// The files to import.
+    /// The recordings to read.
     pub fn files(&self) -> Vec<PathBuf> {
         self.file.iter().chain(&self.import).cloned().collect()
     }

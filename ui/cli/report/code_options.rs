@@ -1,7 +1,7 @@
-//! The options about code: functions, blocks, callers.
+//! The options of `tdtool report` about code: functions, blocks, callers.
 
-use crate::cli::Global;
-use crate::commands::measure::usage;
+use crate::cli::measure::usage;
+use crate::settings::Settings;
 use clap::Args;
 use engine::hot::code::CodeAsk;
 use profile::hot::Filter;
@@ -9,41 +9,42 @@ use profile::symbols::Search;
 use std::path::PathBuf;
 use tma::Result;
 
+const CODE: &str = "Samples and code";
+
 #[derive(Args)]
 pub struct CodeArgs {
     /// Show the N hottest functions
-    #[arg(long, value_name = "N", default_value = "10", help_heading = "Where the time goes")]
+    #[arg(long, value_name = "N", default_value = "10", help_heading = CODE)]
     pub functions: usize,
     /// Show the N hottest basic blocks
-    #[arg(long, value_name = "N", default_value = "5", help_heading = "Where the time goes")]
+    #[arg(long, value_name = "N", default_value = "5", help_heading = CODE)]
     pub blocks: usize,
-    /// Who calls FUNCTION (of samples with call chains: record -g)
-    #[arg(long, value_name = "FUNCTION", help_heading = "Where the time goes")]
+    /// Show the callers of FUNCTION (needs call chains: record -g)
+    #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
     pub callers: Option<String>,
-    /// Measure each of the hottest blocks by itself
-    #[arg(long, help_heading = "Where the time goes")]
+    /// Measure the hottest blocks in isolation
+    #[arg(long, help_heading = CODE)]
     pub measure: bool,
-    /// Count how often each of the hottest blocks runs, by execute breakpoints in further runs of
-    /// the command (or a window of -p PID): entries, and cycles per entry
-    #[arg(long, conflicts_with_all = ["thread", "time"], help_heading = "Where the time goes")]
+    /// Count entries of the hottest blocks with breakpoints, in further runs
+    #[arg(long, conflicts_with_all = ["thread", "time"], help_heading = CODE)]
     pub counts: bool,
-    /// Samples of this thread or process alone, by number or by a thread's name; repeatable
-    #[arg(long, value_name = "ID|NAME", help_heading = "Where the time goes")]
+    /// Only samples of this thread or process (ID or thread name); repeatable
+    #[arg(long, value_name = "ID|NAME", help_heading = CODE)]
     pub thread: Vec<String>,
-    /// Samples between these seconds since the first one
-    #[arg(long, value_name = "FROM..TO", help_heading = "Where the time goes")]
+    /// Only samples between these seconds after the first sample
+    #[arg(long, value_name = "FROM..TO", help_heading = CODE)]
     pub time: Option<String>,
-    /// Which event of several that were sampled, from 0
-    #[arg(long, value_name = "N", help_heading = "Where the time goes")]
+    /// Number of the sampled event to show, from 0
+    #[arg(long, value_name = "N", help_heading = CODE)]
     pub event_number: Option<usize>,
-    /// Look for the recorded programs below this folder first; repeatable
-    #[arg(long, value_name = "DIR", help_heading = "Where the time goes")]
+    /// Look for the recorded binaries under DIR first; repeatable
+    #[arg(long, value_name = "DIR", help_heading = CODE)]
     pub symfs: Vec<PathBuf>,
-    /// Write folded stacks for flame graphs to FILE (- is standard output), and no report unless more is asked for
-    #[arg(long, value_name = "FILE", help_heading = "Where the time goes")]
+    /// Write folded stacks (flame graphs) to FILE (-: stdout) instead of a report
+    #[arg(long, value_name = "FILE", help_heading = CODE)]
     pub folded: Option<PathBuf>,
-    /// Say nothing about code; a live measurement is not sampled
-    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "folded"], help_heading = "Where the time goes")]
+    /// Show no functions and blocks; do not sample a live measurement
+    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "folded"], help_heading = CODE)]
     pub no_code: bool,
 }
 
@@ -58,8 +59,8 @@ impl CodeArgs {
         self.folded.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 
-    /// What they ask of the engine; `None` with `--no-code`.
-    pub fn ask(&self, global: &Global) -> Result<Option<CodeAsk>> {
+    /// The functions and blocks they ask for; `None` with `--no-code`.
+    pub fn ask(&self, settings: &Settings) -> Result<Option<CodeAsk>> {
         if self.no_code {
             return Ok(None);
         }
@@ -78,7 +79,7 @@ impl CodeArgs {
             callers: self.callers.clone(),
             filter,
             search: Search { roots: self.symfs.clone(), ..Search::default() },
-            measure: self.measure.then(|| global.known()).transpose()?,
+            measure: self.measure.then(|| settings.known()).transpose()?,
             count: None,
             folded: self.folded.clone(),
         }))
@@ -87,7 +88,7 @@ impl CodeArgs {
 
 /// `1.5..3`, `..2`, `4..` in seconds.
 fn nanoseconds(text: &str) -> Result<(u64, u64)> {
-    let bad = || usage(&format!("--time {text} is no range"), "--time 1.5..3, ..2 or 4..");
+    let bad = || usage(&format!("--time {text} is not a range"), "--time 1.5..3, ..2 or 4..");
     let (from, to) = text.split_once("..").ok_or_else(bad)?;
     let read = |part: &str, other: f64| -> Result<u64> {
         let seconds = if part.is_empty() { other } else { part.parse().map_err(|_| bad())? };

@@ -1,8 +1,10 @@
-//! Where the report goes and how it looks there.
+//! Where the report goes, and its form there.
 
-use super::args::{Format, ReportArgs};
-use crate::cli::Global;
+use super::arguments::{Format, ReportArgs};
+use crate::message::note;
+use crate::terminal;
 use engine::documents::Report;
+use engine::render::json;
 use engine::render::report::csv;
 use engine::render::report::text::{Style, render};
 use std::fs::{File, OpenOptions};
@@ -10,35 +12,35 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use tma::{Error, Result};
 
-/// Columns of text where the output is no terminal.
+/// Columns of text if the output is not a terminal.
 const PLAIN_WIDTH: usize = 100;
 
 /// An open destination.
-pub struct Output {
+pub struct Destination {
     to: To,
     name: Option<PathBuf>,
     format: Format,
     style: Style,
-    /// Several documents go out: JSON is then one a line.
+    /// There are several documents: JSON is then one per line.
     stream: bool,
     documents: usize,
-    /// Nothing has been written to the file yet.
+    /// The file still has its old content.
     untouched: bool,
 }
 
-/// A file keeps what it holds until there is a report to put in its place.
+/// A file keeps its content until there is a report to replace it.
 enum To {
     Stdout(std::io::Stdout),
     File(File),
 }
 
-impl Output {
-    /// Opens the destination before anything runs: a full day's measurement must not end in
-    /// "permission denied". What is in the file stays until the first document is written.
-    pub fn open(args: &ReportArgs, global: &Global) -> Result<Self> {
+impl Destination {
+    /// Opens the destination before anything runs, so that a long measurement does not end in
+    /// "permission denied". A file keeps its content until the first document is written.
+    pub fn open(args: &ReportArgs, ascii: bool) -> Result<Self> {
         let stdout = std::io::stdout();
         let path = args.output.as_ref().filter(|p| p.as_os_str() != "-");
-        let terminal = path.is_none() && stdout.is_terminal();
+        let is_terminal = path.is_none() && stdout.is_terminal();
         let to = match path {
             None => To::Stdout(stdout),
             Some(path) => To::File(
@@ -50,10 +52,10 @@ impl Output {
                 )?,
             ),
         };
-        let columns = crate::width::columns(&std::io::stdout()).filter(|_| terminal);
+        let columns = terminal::columns(&std::io::stdout()).filter(|_| is_terminal);
         let style = Style {
-            color: terminal && may_color(),
-            ascii: global.ascii,
+            color: is_terminal && terminal::allows_color() && terminal::has_attributes(),
+            ascii,
             width: columns.unwrap_or(PLAIN_WIDTH).clamp(40, 120),
             verbose: args.verbose,
         };
@@ -71,17 +73,14 @@ impl Output {
             }
             Format::Csv if self.documents == 0 => format!("{}\n{}", csv::HEADER, csv::rows(report)),
             Format::Csv => csv::rows(report),
-            Format::Json if self.stream => {
-                let text = serde_json::to_string(report);
-                text.map_err(|e| Error::failed("cannot write JSON").because(e))? + "\n"
-            }
-            Format::Json => crate::commands::to_json(report)?,
+            Format::Json if self.stream => json::line(report)?,
+            Format::Json => json::pretty(report)?,
         };
         self.documents += 1;
         self.write(&text)
     }
 
-    /// The report of the whole measurement: after intervals the summary.
+    /// Writes the report of the whole measurement; after intervals it is the summary.
     pub fn last(&mut self, report: &Report) -> Result<()> {
         if self.stream && self.documents > 0 && self.format == Format::Text {
             self.write("\nSummary of all intervals\n")?;
@@ -89,13 +88,11 @@ impl Output {
         self.document(report)
     }
 
-    /// Says where the report is, if it is not on standard output.
-    #[allow(clippy::print_stderr)]
-    pub fn finish(&mut self) -> Result<()> {
+    /// Notes where the report is, if it is in a file.
+    pub fn note_file(&self) {
         if let Some(path) = &self.name {
-            eprintln!("note: the report is in {}", path.display());
+            note(&format!("the report is in {}", path.display()));
         }
-        Ok(())
     }
 
     fn write(&mut self, text: &str) -> Result<()> {
@@ -108,7 +105,7 @@ impl Output {
             }
         };
         match written {
-            // A reader that went away (| head) is no error, but it ends a stream of reports.
+            // A reader that went away (`| head`) is no error, but it ends a stream of reports.
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {
                 if self.stream {
                     let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGTERM);
@@ -120,7 +117,7 @@ impl Output {
                 let to = to.unwrap_or_else(|| "standard output".into());
                 Err(Error::failed(format!("cannot write the report to {to}"))
                     .because(e)
-                    .hint("free some space, or choose another place with --output"))
+                    .hint("free some space, or choose another file with --output"))
             }
             Ok(()) => Ok(()),
         }
@@ -130,10 +127,4 @@ impl Output {
 /// Pipes and devices have no length to set.
 fn not_a_file(e: std::io::Error) -> std::io::Result<()> {
     if e.kind() == std::io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) }
-}
-
-/// <https://no-color.org>; a terminal that calls itself dumb knows no attributes.
-fn may_color() -> bool {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
-    set("NO_COLOR").is_none() && set("TERM").is_some_and(|t| t != "dumb")
 }

@@ -6,9 +6,8 @@ mod list;
 mod plan;
 mod show;
 
-use crate::cli::Global;
+use super::global::Global;
 use clap::{Args, Subcommand};
-use std::io::{self, Write};
 use std::process::ExitCode;
 use tma::Result;
 
@@ -20,14 +19,15 @@ pub struct TablesArgs {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Every microarchitecture: its name, processors, levels and source
+    /// List the microarchitectures: name, levels, nodes, processors
     List,
-    /// A table's tree and metrics, or what is known of some nodes
+    /// Show a table's tree and metrics, or explain nodes
     Show(show::ShowArgs),
-    /// Everything that is wrong with tables
+    /// Validate tables
     Check(check::CheckArgs),
+    /// Show which events are counted together, and which nodes each group serves
     Plan(plan::PlanArgs),
-    /// Node values for counts in a file
+    /// Compute node values from the counts in a file
     Eval(eval::EvalArgs),
 }
 
@@ -38,15 +38,5 @@ pub fn run(global: &Global, args: TablesArgs) -> Result<ExitCode> {
         Command::Check(args) => check::run(global, &args),
         Command::Plan(args) => plan::run(global, &args),
         Command::Eval(args) => eval::run(global, &args),
-    }
-}
-
-/// Writes to standard output. A reader that went away (`| head`) ends the output quietly.
-fn print(text: &str) -> Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(tma::Error::failed("cannot write to standard output").because(e))
-        }
-        _ => Ok(()),
     }
 }

@@ -1,14 +1,15 @@
-//! Blocks, measured one after the other in a sandbox that is kept; in a thread of its own.
+//! Blocks, measured one after the other in a thread of its own.
 
-use super::{Queue, caught, told};
-use crate::tui::action::Action;
+use super::failure::{catch_panic, paragraph};
+use super::queue::Queue;
+use crate::settings::Settings;
+use crate::tui::action::BackgroundResult;
 use bench::{Options, Pmu, Report, Watch};
 use engine::block::Measurer;
-use engine::known::Known;
 use isa::code::Block;
 use pmu::machine::Machine;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use tma::tables::Library;
 
 /// A block to measure.
 pub struct Job {
@@ -17,37 +18,32 @@ pub struct Job {
     pub watch: Watch,
 }
 
-/// Measures what comes; `options` unless given are the usual ones with this machine's PMU.
-pub fn serve(
-    jobs: Receiver<Job>,
-    options: Option<Options>,
-    tables: (Library, Option<String>),
-    queue: Queue,
-) {
+/// Measures blocks as they come, with `options` or else the default ones and this machine's PMU.
+pub fn serve(jobs: Receiver<Job>, options: Option<Options>, settings: Arc<Settings>, queue: Queue) {
     std::thread::spawn(move || {
-        // A profiler belongs to its thread, and starts when the first block comes.
-        let mut kept: Option<Measurer> = None;
+        // A measurer belongs to its thread. It starts with the first block and is used for all.
+        let mut shared: Option<Measurer> = None;
         while let Ok(job) = jobs.recv() {
             if job.watch.is_cancelled() {
                 continue;
             }
-            let result = caught(|| {
-                let measurer = match &mut kept {
+            let result = catch_panic(|| {
+                let measurer = match &mut shared {
                     Some(measurer) => measurer,
-                    none => none.insert(measurer(options.clone(), &tables).map_err(|e| told(&e))?),
+                    none => {
+                        let new = measurer(options.clone(), &settings);
+                        none.insert(new.map_err(|e| paragraph(&e))?)
+                    }
                 };
                 measure(measurer, &job)
             });
-            let result = match result {
-                Ok(result) => result,
-                Err(why) => {
-                    // Who knows what state it is in.
-                    kept = None;
-                    Err(why)
-                }
-            };
+            let result = result.unwrap_or_else(|panic| {
+                // The state of the measurer is unknown.
+                shared = None;
+                Err(panic)
+            });
             if !job.watch.is_cancelled() {
-                queue.send(Action::Measured(job.id, result));
+                queue.send(BackgroundResult::Measured(job.id, result));
             }
         }
     });
@@ -55,22 +51,16 @@ pub fn serve(
 
 /// Measures and explains a block.
 fn measure(measurer: &mut Measurer, job: &Job) -> Result<Box<Report>, String> {
-    let block = Block::decode(&job.bytes).map_err(|e| told(&e))?;
+    let block = Block::decode(&job.bytes).map_err(|e| paragraph(&e))?;
     measurer.watched(job.watch.clone());
-    measurer.measure(&block, false).map(Box::new).map_err(|e| told(&e))
+    measurer.measure(&block, false).map(Box::new).map_err(|e| paragraph(&e))
 }
 
-/// With this machine's PMU unless `options` say otherwise.
-fn measurer(
-    options: Option<Options>,
-    (library, uarch): &(Library, Option<String>),
-) -> tma::Result<Measurer> {
-    let machine = Machine::detect();
-    let uarch = uarch.as_deref();
-    let cache = crate::commands::cache_folder();
-    let known = Known::new(&machine, library, uarch, cache.as_deref())?;
+fn measurer(options: Option<Options>, settings: &Settings) -> tma::Result<Measurer> {
+    let known = settings.known()?;
     let options = options.unwrap_or_else(|| {
-        let pmu = match Pmu::find(&machine, library, uarch, None) {
+        let uarch = settings.uarch.as_deref();
+        let pmu = match Pmu::find(&Machine::detect(), &settings.library, uarch, None) {
             Ok(Ok(pmu)) => pmu,
             Ok(Err(finding)) => Pmu::Absent(finding.cause.unwrap_or(finding.what)),
             Err(error) => Pmu::Absent(error.to_string()),

@@ -1,11 +1,16 @@
 //! A live measurement, in a thread of its own.
 
-use super::explain::explain;
-use super::profile::serve_recording;
-use super::{Queue, Samples, Wanted, caught, told};
-use crate::tui::action::Action;
-use crate::tui::events::{Message, ending};
+use super::failure::{catch_panic, paragraph};
+use super::queue::Queue;
+use super::recording::serve;
+use super::request::Request;
+use crate::message;
+use crate::settings::Settings;
+use crate::subject::Samples;
+use crate::tui::action::BackgroundResult;
+use crate::tui::events::{Message, ending_signals};
 use engine::documents::Report;
+use engine::documents::explanations::explain;
 use engine::hot::recording;
 use engine::record::{SampleAsk, record};
 use engine::topdown::{Ask, LiveAsk, Outcome, Update, live};
@@ -17,68 +22,65 @@ use profile::recording::Recording;
 use std::ffi::OsString;
 use std::os::unix::thread::JoinHandleExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tma::Error;
-use tma::tables::Library;
 
 /// Length of an interval.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// So long the command has to end when we do, before it is told again.
-const PATIENCE: Duration = Duration::from_millis(700);
+/// Time that the command has to end before it gets another signal.
+const GRACE: Duration = Duration::from_millis(700);
 
 /// A measurement that runs, or has ended.
 pub struct Live {
     thread: JoinHandle<Option<u8>>,
 }
 
-/// Starts to measure a command, which is sampled, too, or the whole system.
+/// Starts to measure the whole system, or a command, which is also sampled.
 pub fn start(
     command: Option<Vec<OsString>>,
     samples: Samples,
-    tables: (Library, Option<String>),
-    wanted: Receiver<Wanted>,
+    settings: Arc<Settings>,
+    requests: Receiver<Request>,
     queue: Queue,
 ) -> Live {
     let thread = std::thread::spawn(move || {
-        // The collector catches the ending signals itself, and the command must not inherit them
-        // blocked.
-        let _ = ending().thread_unblock();
-        let measured = caught(|| measure(command, tables, &queue));
-        let _ = ending().thread_block();
-        let why = match measured {
+        // The collector catches these signals itself, and the command must not inherit them blocked.
+        let _ = ending_signals().thread_unblock();
+        let measured = catch_panic(|| measure(command, &settings, &queue));
+        let _ = ending_signals().thread_block();
+        let (why, status) = match measured {
             Ok(Ok((outcome, recording))) => {
-                queue.send(Action::Report(Box::new(outcome.report)));
-                if let Some(recording) = recording {
-                    serve_recording(recording, samples, wanted, queue);
-                }
                 let status = outcome.exit.and_then(|e| u8::try_from(e.code() & 0xff).ok());
-                return status.filter(|_| outcome.interrupted.is_none());
+                let interrupted = outcome.interrupted.is_some();
+                queue.send(BackgroundResult::Report(Box::new(outcome.report)));
+                if let Some(recording) = recording {
+                    serve(recording, samples, requests, queue);
+                }
+                return status.filter(|_| !interrupted);
             }
-            Ok(Err(error)) => {
-                queue.send(Action::NoReport(told(&error)));
-                return Some(crate::failure::status(&error));
-            }
-            Err(why) => why,
+            Ok(Err(error)) => (paragraph(&error), Some(message::status(&error))),
+            Err(panic) => (panic, None),
         };
-        queue.send(Action::NoReport(why));
-        None
+        queue.send(BackgroundResult::NoReport(why));
+        status
     });
     Live { thread }
 }
 
 impl Live {
-    /// Ends the measurement and the command, and returns its status if it had ended by itself.
+    /// Ends the measurement and the command; returns its status if it had ended before.
     pub fn end(self) -> Option<u8> {
         for _ in 0..3 {
             if self.thread.is_finished() {
                 return self.thread.join().ok().flatten();
             }
-            // The collector hands it on to the command; the second one ends what ignores it.
+            // The collector passes it on to the command; the second one kills a command that ignores it.
             let _ = pthread_kill(self.thread.as_pthread_t(), Signal::SIGTERM);
             let start = Instant::now();
-            while start.elapsed() < PATIENCE && !self.thread.is_finished() {
+            while start.elapsed() < GRACE && !self.thread.is_finished() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
@@ -86,87 +88,87 @@ impl Live {
     }
 }
 
-/// What was measured, and the samples taken of it.
+/// What was measured, and the samples taken.
 type Measured = (Outcome, Option<Recording>);
 
 fn measure(
     command: Option<Vec<OsString>>,
-    (library, uarch): (Library, Option<String>),
+    settings: &Settings,
     queue: &Queue,
 ) -> tma::Result<Measured> {
     let machine = Machine::detect();
     let is_command = command.is_some();
-    let ask = ask(command, uarch);
+    let ask = ask(command, settings.uarch.clone());
     let why = match is_command {
-        true => "Samples are being taken; the functions come when the command has ended.",
+        true => "Sampling; the functions are shown when the command has ended.",
         false => {
-            "No functions: the whole system is only counted. `tdtool -- COMMAND` samples a command, \
-             and `tdtool record -a --duration S -o FILE` the system."
+            "The whole system is counted, not sampled, so there are no functions. `tdtool -- COMMAND` \
+             samples a command, `tdtool record -a --duration S -o FILE` the system."
         }
     };
-    queue.send(Action::NoFunctions(why.into()));
-    queue.send(Action::Measuring);
+    queue.send(BackgroundResult::NoFunctions(why.into()));
+    queue.send(BackgroundResult::Measuring);
     let mut explained = false;
-    let mut first = |report: &Report| {
+    let mut explain_first = |report: &Report| {
         if !std::mem::replace(&mut explained, true) {
-            queue.send(Action::Explained(explain(&library, report)));
+            let explanations = explain(&settings.library, report);
+            queue.send(BackgroundResult::Explained(Arc::new(explanations)));
         }
     };
-    let told = &mut |update| match update {
+    let on_update = &mut |update| match update {
         Update::Interval(report) => {
-            first(&report);
-            queue.send(Action::Interval(report));
+            explain_first(&report);
+            queue.send(BackgroundResult::Interval(report));
         }
-        Update::Interrupted(signal) => {
-            let _ = queue.0.send(Message::Signal(signal));
-        }
+        Update::Interrupted(signal) => queue.message(Message::Signal(signal)),
         Update::Runs(_) => {}
     };
     let measured = match is_command {
-        true => sampled(&machine, &library, &ask, queue, told)?,
-        false => (live(&machine, &library, &ask, told)?, None),
+        true => sample(&machine, settings, &ask, queue, on_update)?,
+        false => (live(&machine, &settings.library, &ask, on_update)?, None),
     };
-    first(&measured.0.report);
+    explain_first(&measured.0.report);
     Ok(measured)
 }
 
-/// Measures and samples; the samples lie in a temporary file meanwhile.
-fn sampled(
+/// Measures and samples, into a temporary file.
+fn sample(
     machine: &Machine,
-    library: &Library,
+    settings: &Settings,
     ask: &LiveAsk,
     queue: &Queue,
-    told: &mut dyn FnMut(Update),
+    on_update: &mut dyn FnMut(Update),
 ) -> tma::Result<Measured> {
-    let folder = Temporary::new()?;
+    let folder = TemporaryFolder::new()?;
     let path = folder.0.join("session");
-    let recorded = record(machine, library, ask, Some(&SampleAsk::default()), &path, told)?;
+    let sample = SampleAsk::default();
+    let recorded = record(machine, &settings.library, ask, Some(&sample), &path, on_update)?;
     let recording = recording::open(&path)?;
     if recording.is_none() {
         let mut why = "No samples were taken.".to_owned();
         for note in recorded.notes.into_iter().chain(recorded.failed.map(|e| e.to_string())) {
             why += &format!(" {note}.");
         }
-        queue.send(Action::NoFunctions(why));
+        queue.send(BackgroundResult::NoFunctions(why));
     }
     Ok((recorded.outcome, recording))
 }
 
-/// A folder that is gone when it is dropped.
-struct Temporary(PathBuf);
+/// A folder that is removed when this is dropped.
+struct TemporaryFolder(PathBuf);
 
-impl Temporary {
+impl TemporaryFolder {
     fn new() -> tma::Result<Self> {
         let template = std::env::temp_dir().join("tdtool-XXXXXX");
         nix::unistd::mkdtemp(&template).map(Self).map_err(|e| {
             Error::failed(format!("cannot make a folder in {}", std::env::temp_dir().display()))
                 .because(e)
-                .hint("set TMPDIR to a folder with room")
+                .hint("set TMPDIR to a folder with free space")
         })
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TemporaryFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

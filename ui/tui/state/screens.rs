@@ -1,112 +1,42 @@
-//! Everything the screens show and remember. Plain data: no terminal, no threads, no files.
+//! The whole state, and what depends on the screen that is shown.
 
-mod block;
-mod blocks;
-mod functions;
-mod list;
-mod tree;
+use super::block::BlockScreen;
+use super::blocks::Blocks;
+use super::functions::Functions;
+use super::list::List;
+use super::prompt::Prompt;
+use super::tree::Tree;
+use crate::keymap::{Keymap, Screen};
+use crate::tui::look::Look;
 
-pub use block::{BlockScreen, Job};
-pub use blocks::{BlockRow, Blocks, Texts};
-pub use functions::{Functions, Order, WITH_LINES, Which};
-pub use list::List;
-pub use tree::{Explanation, Explanations, Progress, Tree, TreeRow, part_name};
-
-use super::keymap::Keymap;
-use super::theme::Theme;
-
-/// A level of the drill-down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Screen {
-    /// The top-down tree.
-    Tree,
-    /// Functions with samples.
-    Functions,
-    /// The blocks of one function.
-    Blocks,
-    /// One block, measured by itself.
-    Block,
-}
-
-/// Something that comes later, or never.
-#[derive(Debug, Clone, Default)]
-pub enum Load<T> {
-    /// It is on its way.
-    #[default]
-    Loading,
-    /// Here it is.
-    Ready(T),
-    /// There is none, for this reason.
-    Missing(String),
-}
-
-impl<T> Load<T> {
-    /// What is there.
-    pub fn ready(&self) -> Option<&T> {
-        match self {
-            Load::Ready(value) => Some(value),
-            _ => None,
-        }
-    }
-}
-
-/// How to draw.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Look {
-    pub theme: Theme,
-    /// ASCII characters only.
-    pub ascii: bool,
-}
-
-/// What a prompt is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
-    Search,
-    Filter,
-    /// Samples of one thread.
-    Thread,
-    /// Where the screen is saved.
-    Export,
-}
-
-/// An open prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
-    pub ask: Ask,
-    pub text: String,
-    /// What comes back if it is left: the row, and the text as it was.
-    pub row: usize,
-    pub before: String,
-}
-
-/// The whole program.
+/// The state of the drill-down.
 #[derive(Debug)]
 pub struct State {
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
     pub look: Look,
     pub keys: Keymap,
-    /// The config file that was read.
+    /// Where keys and theme are configured, for the `?` screen.
     pub config: Option<String>,
-    /// The screens from the first to the one that is shown; never empty.
+    /// The screens from the first to the one that is shown; not empty.
     pub path: Vec<Screen>,
     pub tree: Tree,
     pub functions: Functions,
     pub blocks: Blocks,
     pub block: BlockScreen,
     pub prompt: Option<Prompt>,
-    /// The first line of the `?` screen that is shown, while it is open.
+    /// First visible line of the `?` screen, while it is open.
     pub help: Option<usize>,
     /// Shown until the next key.
     pub message: Option<String>,
-    /// What was searched for last.
+    /// The last search.
     pub search: String,
-    /// Numbers stand still although there are newer ones.
+    /// New numbers are kept back.
     pub frozen: bool,
 }
 
 impl State {
-    /// Nothing is known yet; `first` is the screen to begin with.
+    /// An empty state that begins with the screen `first`.
     pub fn new(first: Screen, look: Look) -> Self {
         Self {
             size: (80, 24),
@@ -190,17 +120,8 @@ impl State {
         }
     }
 
-    /// Whether something runs whose progress is shown.
+    /// Whether a measurement runs whose progress is shown.
     pub fn is_busy(&self) -> bool {
         self.screen() == Screen::Block && self.block.is_running()
-    }
-}
-
-/// Whether `text` holds `wanted`; a `wanted` in small letters also finds capitals.
-pub fn matches(text: &str, wanted: &str) -> bool {
-    if wanted.chars().any(char::is_uppercase) {
-        text.contains(wanted)
-    } else {
-        text.to_lowercase().contains(wanted)
     }
 }

@@ -1,23 +1,21 @@
-//! A made-up program: its tree, its functions, the blocks of one of them. The numbers are invented;
-//! tests ask what is shown of them and where the cursor goes.
+//! An invented program: its tree, its functions, the blocks of one of them, a measured block.
 
-use crate::tui::action::{Action, Effect};
-use crate::tui::events;
-use crate::tui::state::{Look, Screen, State};
+use super::typing::arrives;
+use crate::keymap::Screen;
+use crate::tui::action::{Action, BackgroundResult};
+use crate::tui::look::Look;
+use crate::tui::state::State;
 use crate::tui::update::update;
-use crate::tui::view::view;
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use engine::documents::explanations::Explanation;
 use engine::documents::report::{CountRow, Place};
 use engine::documents::{NodeRow, Report, Source};
 use profile::hot::{
     Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Skid, Summary,
 };
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A node with everything that is not said.
+/// A node; the values that are not arguments are the same for all.
 pub fn node(id: &str, parent: Option<&str>, level: u32, value: f64, flagged: bool) -> NodeRow {
     NodeRow {
         id: id.into(),
@@ -71,7 +69,7 @@ pub fn report() -> Report {
     report
 }
 
-/// Functions by heat, five of them.
+/// Five functions, the hottest first.
 pub fn hot() -> Summary {
     let function = |name: &str, module: &str, share: f64, line: Option<u32>| HotFunction {
         name: name.into(),
@@ -163,11 +161,11 @@ pub fn annotated() -> Annotated {
     }
 }
 
-/// The made-up program, all of it, on 80 × 24.
+/// The whole example on a screen of 80 × 24.
 pub fn measured() -> State {
     let mut state = State::new(Screen::Tree, Look::default());
     update(&mut state, Action::Resize(80, 24));
-    let explanation = crate::tui::state::Explanation {
+    let explanation = Explanation {
         meaning: Some("Slots in which loads wait for main memory.".into()),
         causes: Some("A working set larger than the last-level cache.".into()),
         next: Some("Block the loops, or change the order in which data lie.".into()),
@@ -176,66 +174,13 @@ pub fn measured() -> State {
     };
     let key = ("skx".to_owned(), "DRAM_Bound".to_owned());
     let explanations = Arc::new(HashMap::from([(key, explanation)]));
-    update(&mut state, Action::Explained(explanations));
-    update(&mut state, Action::Report(Box::new(report())));
-    update(&mut state, Action::Functions(Box::new(hot())));
+    arrives(&mut state, BackgroundResult::Explained(explanations));
+    arrives(&mut state, BackgroundResult::Report(Box::new(report())));
+    arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
     state
 }
 
-/// Types keys as a user would, one a word: `j`, `Enter`, `Esc`; `/mem` types its letters. Requests
-/// for code are answered with the made-up one. Returns what else was asked for.
-pub fn types(state: &mut State, keys: &str) -> Vec<Effect> {
-    let mut asked = Vec::new();
-    for word in keys.split(' ').filter(|w| !w.is_empty()) {
-        let code = match word {
-            "Enter" => Some(KeyCode::Enter),
-            "Esc" => Some(KeyCode::Esc),
-            "Space" => Some(KeyCode::Char(' ')),
-            "Tab" => Some(KeyCode::Tab),
-            "PageDown" => Some(KeyCode::PageDown),
-            _ => None,
-        };
-        let codes = match code {
-            Some(code) => vec![code],
-            None => word.chars().map(KeyCode::Char).collect(),
-        };
-        for code in codes {
-            let event = Event::Key(KeyEvent::new(code, KeyModifiers::NONE));
-            let Some(action) = events::action(&event, state) else { continue };
-            for effect in update(state, action) {
-                match effect {
-                    Effect::Annotate(index) => {
-                        let code = Box::new(annotated());
-                        let texts = HashMap::from([(
-                            ("/src/matmul.c".to_owned(), 21),
-                            "sum += a[i][k] * b[k][j];".to_owned(),
-                        )]);
-                        update(state, Action::Annotated(index, code, texts));
-                    }
-                    other => asked.push(other),
-                }
-            }
-        }
-    }
-    asked
-}
-
-/// The screen as text, blanks at the end of lines cut off.
-pub fn picture(state: &State) -> String {
-    let (columns, rows) = state.size;
-    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a terminal");
-    terminal.draw(|frame| view(state, frame)).expect("drawn");
-    let buffer = terminal.backend().buffer();
-    let mut text = String::new();
-    for y in 0..rows {
-        let line: String = (0..columns).map(|x| buffer[(x, y)].symbol()).collect();
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
-}
-
-/// A block's report, from the profiler's document for something that could not be run.
+/// The report of a block.
 pub fn block_report() -> bench::Report {
     use bench::{Bound, FormResult, Forms, Holds, Invariant, Line, Mode, Status, Throughput};
     let form = |cycles: f64, copies| FormResult {

@@ -1,40 +1,23 @@
-//! The block profiler's report as lines of any width.
+//! The report of a measured block as lines of any width.
 
-use super::ink::{Tone, fit, wrap};
-use crate::tui::state::{BlockScreen, Job};
+use super::block_tree::{depth, node_text};
+use super::paragraphs::Paragraphs;
+use crate::keymap::Command;
+use crate::tui::state::{Job, Line, State};
+use crate::tui::tone::Tone;
+use crate::tui::width::fit;
 use bench::{FormResult, Holds, Node, Report, Status, Throughput};
 
-/// A line of text, all of one tone.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Line {
-    pub text: String,
-    pub tone: Tone,
-}
-
-/// Everything there is to say about the block.
-pub fn document(screen: &BlockScreen, columns: usize) -> Vec<Line> {
-    let mut out = Document { columns: columns.max(1), lines: Vec::new() };
-    match &screen.job {
+/// The report; until there is one, the state of the measurement and the code.
+pub fn lines(state: &State, columns: usize) -> Vec<Line> {
+    let mut out = Paragraphs::new(columns);
+    match &state.block.job {
         Job::Done(report) => out.report(report),
         other => {
-            let (text, tone) = match other {
-                Job::Idle => ("nothing is measured".to_owned(), Tone::Plain),
-                Job::Running(seconds, passes) => {
-                    let dots = ".".repeat((seconds * 2.0) as usize % 4);
-                    let passes = match passes {
-                        1 => "1 timed pass".to_owned(),
-                        n => format!("{n} timed passes"),
-                    };
-                    let text = format!("measuring {seconds:.1} s, {passes} {dots}");
-                    (text, Tone::Warm)
-                }
-                Job::Cancelled => ("cancelled; r measures again".to_owned(), Tone::Bold),
-                Job::Failed(why) => (format!("failed: {why}"), Tone::Hot),
-                Job::Done(_) => (String::new(), Tone::Plain),
-            };
+            let (text, tone) = state_text(other, &state.keys.key(Command::Again));
             out.paragraph("", &text, tone);
             out.blank();
-            for line in &screen.code {
+            for line in &state.block.code {
                 out.paragraph("  ", line, Tone::Plain);
             }
         }
@@ -42,48 +25,31 @@ pub fn document(screen: &BlockScreen, columns: usize) -> Vec<Line> {
     out.lines
 }
 
-struct Document {
-    columns: usize,
-    lines: Vec<Line>,
+/// The state of the measurement; `again` is the key that repeats it.
+fn state_text(job: &Job, again: &str) -> (String, Tone) {
+    match job {
+        Job::Running(seconds, passes) => {
+            let dots = ".".repeat((seconds * 2.0) as usize % 4);
+            let passes = match passes {
+                1 => "1 timed pass".to_owned(),
+                n => format!("{n} timed passes"),
+            };
+            (format!("measuring {seconds:.1} s, {passes} {dots}"), Tone::Warm)
+        }
+        Job::Cancelled => (format!("cancelled; {again} measures again"), Tone::Bold),
+        Job::Failed(why) => (format!("failed: {why}"), Tone::Hot),
+        Job::Idle | Job::Done(_) => ("nothing is measured".to_owned(), Tone::Plain),
+    }
 }
 
-impl Document {
-    fn push(&mut self, text: String, tone: Tone) {
-        self.lines.push(Line { text, tone });
-    }
-
-    fn blank(&mut self) {
-        self.push(String::new(), Tone::Plain);
-    }
-
-    fn heading(&mut self, text: &str) {
-        self.blank();
-        self.push(text.to_owned(), Tone::Bold);
-    }
-
-    /// Text behind a label; further lines are indented to where it began. On a narrow screen the
-    /// label stands above.
-    fn paragraph(&mut self, label: &str, text: &str, tone: Tone) {
-        let mut indent = super::ink::width(label);
-        let mut head = label.to_owned();
-        if 2 * indent > self.columns && !label.trim().is_empty() {
-            self.push(label.trim_end().to_owned(), tone);
-            indent = 2.min(self.columns / 4);
-            head = " ".repeat(indent);
-        }
-        for line in wrap(text, self.columns.saturating_sub(indent)) {
-            self.push(format!("{head}{line}").trim_end().to_owned(), tone);
-            head = " ".repeat(indent);
-        }
-    }
-
+impl Paragraphs {
     fn report(&mut self, report: &Report) {
         self.headline(report);
         self.code(report);
         self.forms(report);
         self.assumptions(report);
         self.bounds(report);
-        self.hierarchy(report);
+        self.top_down(report);
         self.samples(report);
         for layer in &report.sandbox {
             self.paragraph("sandbox  ", layer, Tone::Dim);
@@ -103,22 +69,17 @@ impl Document {
                 let reason = reason.as_deref().unwrap_or("no reason");
                 self.paragraph("", &format!("{word}: {reason}"), tone);
                 if let Some(t) = throughput {
-                    self.paragraph(
-                        "  ",
-                        &format!("between {:.3} and {:.3} cycles", t.low, t.high),
-                        Tone::Plain,
-                    );
+                    let text = format!("between {:.3} and {:.3} cycles", t.low, t.high);
+                    self.paragraph("  ", &text, Tone::Plain);
                 }
             }
         }
         for name in report.violated() {
             self.paragraph("", &format!("VIOLATED {name}"), Tone::Hot);
         }
-        if let Some(place) = &report.place {
-            let words = place.words();
-            if !words.is_empty() {
-                self.paragraph("  at ", &(words + ", counted from 0"), Tone::Plain);
-            }
+        let words = report.place.as_ref().map(|p| p.words()).filter(|w| !w.is_empty());
+        if let Some(words) = words {
+            self.paragraph("  at ", &(words + ", counted from 0"), Tone::Plain);
         }
     }
 
@@ -131,7 +92,7 @@ impl Document {
         let bytes = report.block.instructions.iter().map(|i| i.bytes.len()).max().unwrap_or(0);
         for (i, line) in report.block.instructions.iter().enumerate() {
             let mark = if at == Some(i) { ">" } else { " " };
-            // Bytes only where they leave room for the text.
+            // On a narrow screen without the bytes.
             let label = match self.columns {
                 70.. => format!(
                     "{mark}{i:>3} {:>6}  {}  ",
@@ -147,7 +108,7 @@ impl Document {
 
     fn forms(&mut self, report: &Report) {
         let Some(forms) = &report.forms else { return };
-        self.heading("forms, cycles per iteration");
+        self.heading("cycles per iteration");
         for (name, form) in [("unrolled", &forms.unrolled), ("loop", &forms.looped)] {
             let text = form_text(form);
             self.paragraph(&format!("  {name:<9}"), &text, Tone::Plain);
@@ -163,7 +124,7 @@ impl Document {
         if report.invariants.is_empty() {
             return;
         }
-        self.heading("assumptions, and how each is known");
+        self.heading("assumptions");
         for i in &report.invariants {
             let (word, tone) = match i.verdict {
                 Holds::Held => ("held", Tone::Plain),
@@ -178,7 +139,7 @@ impl Document {
         if report.bounds.is_empty() {
             return;
         }
-        self.heading("bounds: the block cannot take less");
+        self.heading("lower bounds");
         for bound in &report.bounds {
             let of = report.throughput.as_ref().filter(|t| t.cycles > 0.0);
             let share =
@@ -189,7 +150,7 @@ impl Document {
         }
     }
 
-    fn hierarchy(&mut self, report: &Report) {
+    fn top_down(&mut self, report: &Report) {
         if report.throughput.is_none() {
             return;
         }
@@ -197,9 +158,9 @@ impl Document {
         self.paragraph("  ", &report.hierarchy.verdict, Tone::Plain);
         let nodes = &report.hierarchy.nodes;
         let measured = report.hierarchy.is_measured();
-        // Where nothing was measured the verdict has said why.
-        let says = |node: &&Node| measured || node.bound.is_some() || node.is_verdict;
-        for node in nodes.iter().filter(says) {
+        // If nothing was measured, the verdict has the reason.
+        let shown = |node: &&Node| measured || node.bound.is_some() || node.is_verdict;
+        for node in nodes.iter().filter(shown) {
             let indent = 2 + 2 * depth(nodes, node);
             let label =
                 format!("{:indent$}{:<width$} ", "", node.label, width = 28 - indent.min(24));
@@ -227,74 +188,22 @@ impl Document {
             return;
         }
         self.heading("samples");
-        let mut text = format!("{} kept", s.kept);
+        let mut text = format!("{} used", s.kept);
         for (n, why) in
-            [(s.contended, "something else used the core"), (s.clock_changed, "the clock changed")]
+            [(s.contended, "the core was shared"), (s.clock_changed, "the clock changed")]
         {
             if n > 0 {
-                text += &format!(", {n} dropped: {why}");
+                text += &format!(", {n} dropped because {why}");
             }
         }
         self.paragraph("  ", &text, Tone::Plain);
         let mut void = s.void.clone();
         void.dedup();
         for why in &void {
-            self.paragraph("  ", &format!("passes void: {why}"), Tone::Plain);
+            self.paragraph("  ", &format!("discarded passes: {why}"), Tone::Plain);
         }
         let pages = report.pages.len();
         self.paragraph("  ", &format!("{pages} pages mapped"), Tone::Plain);
-    }
-}
-
-/// How many nodes are above it.
-fn depth(nodes: &[Node], node: &Node) -> usize {
-    let mut depth = 0;
-    let mut parent = node.parent.as_deref();
-    // No tree is deeper; a document that runs in circles ends.
-    while let (Some(id), true) = (parent, depth < 8) {
-        depth += 1;
-        parent = nodes.iter().find(|n| n.id == id).and_then(|n| n.parent.as_deref());
-    }
-    depth
-}
-
-/// Its share of the slots where that was counted, its bound where one was found, and a mark where it
-/// explains the block's time.
-fn node_text(node: &Node) -> (String, Tone) {
-    let (share, tone) = match (node.share.or(node.low), node.bound) {
-        (None, Some(_)) => (None, Tone::Plain),
-        _ => {
-            let (text, tone) = share_text(node);
-            (Some(text), tone)
-        }
-    };
-    let bound = node.bound.map(|b| format!("{b:.2} cycles"));
-    let mark = node.is_verdict.then(|| "<- explains the time".to_owned());
-    let tone = if node.is_verdict { Tone::Bold } else { tone };
-    let parts: Vec<String> = [share, bound, mark].into_iter().flatten().collect();
-    (parts.join(", ").replace(", <-", " <-"), tone)
-}
-
-fn share_text(node: &Node) -> (String, Tone) {
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    match (node.share, node.low, node.high) {
-        (Some(share), Some(low), Some(high)) if low < high => {
-            let range = format!("{} ({} to {})", percent(share), percent(low), percent(high));
-            (range + " of slots", Tone::Plain)
-        }
-        (Some(share), ..) => (percent(share) + " of slots", Tone::Plain),
-        (None, Some(low), Some(high)) => {
-            (format!("between {} and {} of slots", percent(low), percent(high)), Tone::Plain)
-        }
-        _ => {
-            let why = node.reason.as_deref().unwrap_or("no reason");
-            let text = if why.starts_with("not measured") {
-                why.to_owned()
-            } else {
-                format!("not measured: {why}")
-            };
-            (text, Tone::Dim)
-        }
     }
 }
 
@@ -309,20 +218,5 @@ fn form_text(form: &FormResult) -> String {
             format!("{cycles:.3} ({low:.3} to {high:.3}), {} copies{reason}", form.copies)
         }
         _ => form.reason.clone().unwrap_or_else(|| "not measured".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bound_stands_beside_the_share_and_the_verdict_is_marked() {
-        let bound = Node { bound: Some(3.0), is_verdict: true, ..Node::default() };
-        assert_eq!(node_text(&bound).0, "3.00 cycles <- explains the time");
-        let both = Node { share: Some(0.25), is_verdict: false, ..bound };
-        assert_eq!(node_text(&both).0, "25.0 % of slots, 3.00 cycles");
-        let none = Node { reason: Some("no PMU".to_owned()), ..Node::default() };
-        assert_eq!(node_text(&none).0, "not measured: no PMU");
     }
 }

@@ -1,0 +1,35 @@
+//! Everything the screens show and remember. Plain data: no terminal, no threads, no files.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `screens` | all of it, and the screen that is shown |
+//! | `tree`, `tree_rows`, `history` | the top-down tree |
+//! | `functions`, `samples` | functions, and which samples they are of |
+//! | `blocks`, `loops` | the blocks of a function |
+//! | `block` | a measured block |
+//! | `list` | a cursor in rows; `load`: data that arrives later; `prompt`; `matches`: search |
+
+mod block;
+mod blocks;
+mod functions;
+mod history;
+mod list;
+mod load;
+mod loops;
+mod matches;
+mod prompt;
+mod samples;
+mod screens;
+mod tree;
+mod tree_rows;
+
+pub use block::{Job, Line};
+pub use blocks::{BlockRow, Blocks, SourceLines};
+pub use functions::{Order, WITH_LINES};
+pub use load::Load;
+pub use matches::matches;
+pub use prompt::{Ask, Prompt};
+pub use samples::{SampleFilter, thread_name};
+pub use screens::State;
+pub use tree::Progress;
+pub use tree_rows::TreeRow;

@@ -1,0 +1,23 @@
+//! What happens to the state: `update` and nothing else changes it. Pure: no clock, no files, no
+//! terminal; what has to be done outside comes back as effects.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `dispatch` | an action → the state, and effects |
+//! | `results` | what arrives from the background |
+//! | `drill` | one level down or up; `measure`: the block's measurement |
+//! | `moves`, `toggles` | the cursor and folds; what is shown and in which order |
+//! | `prompt`, `samples`, `save` | search and filter; which samples; copy and save |
+
+mod dispatch;
+mod drill;
+mod measure;
+mod moves;
+mod prompt;
+mod results;
+mod samples;
+mod save;
+mod toggles;
+
+pub use dispatch::update;
+pub use measure::show as show_block;

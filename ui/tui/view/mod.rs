@@ -1,0 +1,43 @@
+//! From the state to the screen. Pure: reads the state, draws into the frame's buffer.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `draw` | the whole screen |
+//! | `layout` | where its parts are; `scroll`: how far they scroll |
+//! | `breadcrumb`, `footer` | what is around every screen |
+//! | `tree`, `tree_head`, `details`, `flag` | the tree, and the details of a node |
+//! | `functions`, `columns`, `blocks`, `gutter` | functions; blocks and their loops |
+//! | `block`, `block_report`, `block_tree` | a measured block |
+//! | `info`, `names` | the lines above functions and blocks |
+//! | `help` | the `?` screen |
+//! | `export` | the screen as text |
+//! | `put`, `paragraphs` | lines into the buffer, and with headings and labels |
+
+mod block;
+mod block_report;
+mod block_tree;
+mod blocks;
+mod breadcrumb;
+mod columns;
+mod details;
+mod draw;
+mod export;
+mod flag;
+mod footer;
+mod functions;
+mod gutter;
+mod help;
+mod info;
+mod layout;
+mod names;
+mod paragraphs;
+mod put;
+mod scroll;
+mod tree;
+mod tree_head;
+
+pub use block_report::lines as block_lines;
+pub use draw::view;
+pub use export::text;
+pub use layout::layout;
+pub use scroll::clamp_scrolls;
