@@ -46,9 +46,9 @@ impl Measurer {
 
     /// Whoever holds `watch` may look on from now, and call the next measurement off.
     pub fn watched(&mut self, watch: Progress) {
-        self.profiler.watched(watch.clone());
+        self.profiler.set_progress(watch.clone());
         if let Some(explainer) = &mut self.explainer {
-            explainer.watched(watch);
+            explainer.set_progress(watch);
         }
     }
 }

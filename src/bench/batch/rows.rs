@@ -77,7 +77,11 @@ fn is_header(field: &str) -> bool {
 
 /// Reads rows until one is malformed; how many bytes were read.
 fn read_up_to_a_fault(data: &[u8], rows: &mut Vec<Row>) -> Result<usize> {
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(data);
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .terminator(csv::Terminator::Any(b'\n'))
+        .from_reader(data);
     let mut record = csv::ByteRecord::new();
     let mut start = 0;
     while reader.read_byte_record(&mut record).map_err(unreadable)? {
@@ -114,7 +118,7 @@ fn fault(raw: &[u8]) -> Option<(&'static str, bool)> {
             let Some(after) = after_quoted(raw, at) else {
                 return Some(("a quote is not closed", is_first));
             };
-            if !matches!(raw.get(after), None | Some(b',' | b'\n' | b'\r')) {
+            if !matches!(raw[after..], [] | [b',' | b'\n', ..] | [b'\r'] | [b'\r', b'\n', ..]) {
                 return Some(("text after a closing quote", is_first));
             }
             at = after + 1;
@@ -169,6 +173,7 @@ mod tests {
         assert_eq!(texts(data), ["0x48,0x01,0xd8", "90", ""]);
         assert_eq!(texts(b"\"48\"\"01\"\n90"), ["48\"01", "90"]);
         assert_eq!(texts(b"90"), ["90"], "no line break at the end");
+        assert_eq!(texts(b"90\r91\n92"), ["90\r91", "92"], "a lone carriage return ends no row");
     }
 
     #[test]

@@ -5,7 +5,9 @@ mod clocked;
 mod memory;
 
 use super::sandbox::layout::{self as at, mail};
-use super::sandbox::{Ended, Layers, Worker, use_batch_scheduling, use_normal_scheduling, random, pin_to};
+use super::sandbox::{
+    Ended, Layers, Worker, pin_to, random, use_batch_scheduling, use_normal_scheduling,
+};
 use crate::initial::values::Values;
 use crate::timing::clock::{Places, Sentinel, TscClock};
 use pmu::machine::{Root, same_kind};

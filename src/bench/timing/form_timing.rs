@@ -282,7 +282,12 @@ mod tests {
         let of = |v: f64| vec![v; 4];
         let batches =
             pairs.iter().map(|(long, short)| Batch { long: of(*long), short: of(*short) });
-        FormTiming { tolerance: 0.008, between: 1000.0, batches: batches.collect(), ..FormTiming::default() }
+        FormTiming {
+            tolerance: 0.008,
+            between: 1000.0,
+            batches: batches.collect(),
+            ..FormTiming::default()
+        }
     }
 
     #[test]

@@ -175,7 +175,8 @@ mod tests {
         // 1000 and 400 iterations, and 777 cycles around either.
         assert_eq!(taken.batch, Batch { long: vec![8277.0; 4], short: vec![3777.0; 4] });
         assert_eq!((taken.kept, taken.dropped), (4, 1));
-        let timed = FormTiming { between: 600.0, batches: vec![taken.batch], ..FormTiming::default() };
+        let timed =
+            FormTiming { between: 600.0, batches: vec![taken.batch], ..FormTiming::default() };
         assert_eq!(timed.cycles(), Some(7.5));
     }
 

@@ -2,7 +2,7 @@
 
 use super::csv::name;
 use bench::microbench::{Cycles, Latencies, Listed, Measurement};
-use bench::{Holds, Status};
+use bench::{Outcome, Status};
 use std::fmt::Write as _;
 
 /// A multiset's report.
@@ -37,7 +37,7 @@ pub fn render(report: &Measurement) -> String {
     }
     code(&mut out, report);
     dependencies(&mut out, report);
-    let violated = report.invariants.iter().filter(|i| i.verdict == Holds::Violated);
+    let violated = report.assumptions.iter().filter(|i| i.outcome == Outcome::Violated);
     for invariant in violated {
         let _ = writeln!(out, "\nviolated: {}: {}", invariant.name, invariant.how);
     }
