@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_first_visit_beside_a_neighbour_says_nothing() {
         let mut first = measurement(Status::Unstable, 1.1, 0.5, 1.3);
-        (first.samples.kept, first.samples.contended) = (100, 60);
+        (first.samples.accepted, first.samples.contended) = (100, 60);
         let second = settled(&first, measurement(Status::Ok, 1.0, 1.0, 1.0));
         assert_eq!(second.status, Status::Ok);
     }

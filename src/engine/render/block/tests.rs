@@ -56,7 +56,7 @@ fn report() -> Measurement {
         hierarchy: Hierarchy::not_measured("no PMU counts here", &level_1()),
         what_if: Vec::new(),
         misses: Vec::new(),
-        samples: Samples { kept: 192, contended: 0, clock_changed: 0, void: Vec::new() },
+        samples: Samples { accepted: 192, contended: 0, clock_changed: 0, void: Vec::new() },
         values: Some(Values::default()),
         pages: Vec::new(),
         sandbox: Vec::new(),
@@ -226,7 +226,7 @@ fn forms_that_disagree_say_by_how_much_and_why_that_matters() {
 fn dropped_samples_and_void_passes_come_with_their_reasons() {
     let void = vec!["the clock changed".to_owned(); 2];
     let text = render(&Measurement {
-        samples: Samples { kept: 64, contended: 9, clock_changed: 0, void },
+        samples: Samples { accepted: 64, contended: 9, clock_changed: 0, void },
         ..report()
     });
     assert!(text.contains("samples  64 kept, 9 dropped: something else used the core\n"), "{text}");
@@ -284,7 +284,7 @@ fn no_line_is_wider_than_a_page() {
             how: long.clone(),
             refuted: false,
         }],
-        samples: Samples { kept: 1, contended: 0, clock_changed: 0, void: vec![long.clone()] },
+        samples: Samples { accepted: 1, contended: 0, clock_changed: 0, void: vec![long.clone()] },
         pages: (0..256).map(|i| format!("{:#x}", 0x7fff_0000_0000_u64 + (i << 12))).collect(),
         values: Some(Values {
             registers: std::array::from_fn(|i| i as u64 + 1),
