@@ -6,7 +6,7 @@ use crate::harness::required_state::Needs;
 use crate::harness::skeleton::{self, skeleton};
 use crate::initial::discover::discover;
 use crate::initial::failure::Failure;
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Bound, Measurement, Status, Throughput};
 use crate::plausibility::Copies;
 use crate::plausibility::FRONT_END;
@@ -39,17 +39,17 @@ impl Profiler {
         &mut self,
         block: &Block,
         needs: &Needs,
-        found: &Found,
+        setup: &RunSetup,
         (form, shape): (&Form, Copies),
         measurement: &mut Measurement,
     ) -> Result<()> {
         let measured = self.options.explain && measurement.throughput.is_some();
-        let subnormals = self.subnormals(block, found, form, measured)?;
+        let subnormals = self.subnormals(block, setup, form, measured)?;
         measurement.assumptions.push(subnormals);
         let Some(throughput) = measurement.throughput.clone() else { return Ok(()) };
         let mut bounds = Vec::new();
         if measured {
-            bounds.extend(self.lowest_front_end(block, needs, found, shape, &throughput)?);
+            bounds.extend(self.lowest_front_end(block, needs, setup, shape, &throughput)?);
         }
         let missing = measured && bounds.is_empty();
         bounds.extend(width(block, &self.options.core));
@@ -109,13 +109,13 @@ impl Profiler {
         &mut self,
         block: &Block,
         needs: &Needs,
-        found: &Found,
+        setup: &RunSetup,
         shape: Copies,
         throughput: &Throughput,
     ) -> Result<Option<Bound>> {
         let mut lowest: Option<Bound> = None;
         for _ in 0..TRIES {
-            let Some(bound) = self.front_end(block, needs, found, shape)? else { break };
+            let Some(bound) = self.front_end(block, needs, setup, shape)? else { break };
             if lowest.as_ref().is_none_or(|l| bound.cycles < l.cycles) {
                 lowest = Some(bound);
             }
@@ -134,20 +134,20 @@ impl Profiler {
         &mut self,
         block: &Block,
         needs: &Needs,
-        found: &Found,
+        setup: &RunSetup,
         (copies, how, _): Copies,
     ) -> Result<Option<Bound>> {
         let Some(skeleton) = skeleton(block) else { return Ok(None) };
         if matches!(how, Repeat::Counted(counter) if counter.disturbs(&skeleton)) {
             return Ok(None);
         }
-        let options = Options { values: Some(found.values.clone()), ..self.options.clone() };
+        let options = Options { values: Some(setup.values.clone()), ..self.options.clone() };
         let bare = Needs::of(&skeleton);
-        let traced = discover(&mut self.runner, &skeleton, &bare, found.copies, &options)?;
+        let traced = discover(&mut self.runner, &skeleton, &bare, setup.copies, &options)?;
         let Ok(traced) = traced else { return Ok(None) };
-        let alike = Found { taken: traced.taken, ..found.clone() };
+        let alike = RunSetup { taken: traced.taken, ..setup.clone() };
         let (physical, pages) = (options.physical_pages, options.page_limit);
-        self.runner.again(&found.values, &found.lines, physical, pages)?;
+        self.runner.again(&setup.values, &setup.lines, physical, pages)?;
         let wide = f64::from(self.options.core.width().unwrap_or(4));
         let run = (copies * skeleton.instructions.len()) as f64 / wide;
         let repeat = (CYCLES / run).ceil().clamp(1.0, 64.0) as u32;

@@ -13,7 +13,7 @@ use crate::harness::loop_counter::Counter;
 use crate::harness::required_state::Needs;
 use crate::initial::discover::{discover_staged, replay};
 use crate::initial::failure::Failure;
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{FaultLocation, FormResult, Forms, Measurement, Status, TAKEN};
 use crate::plausibility::{ends, implausible};
 use crate::runner::{MXCSR_GRADUAL, Runner};
@@ -155,7 +155,7 @@ impl Profiler {
         measurement: &mut Measurement,
     ) -> Result<std::result::Result<(), Failure>> {
         let needs = Needs::of(block);
-        let (found, (copies, how, rough)) = match self.lay_out(block, &needs)? {
+        let (setup, (copies, how, rough)) = match self.lay_out(block, &needs)? {
             Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -164,7 +164,7 @@ impl Profiler {
         let repeat = repeat.clamp(1.0, f64::from(REPEAT)) as u32;
         let shape = (copies, how, repeat);
         let offsets = copies::offsets(&self.options);
-        let mut form = measure::unrolled(block, &needs, &found, shape, &offsets);
+        let mut form = measure::unrolled(block, &needs, &setup, shape, &offsets);
         if !self.options.two_factors {
             form.forget_short(repeat as usize * copies);
         }
@@ -173,31 +173,31 @@ impl Profiler {
         if let Some(failure) = self.timed_plausibly(block, &form, from_end_to_end, &mut timed)? {
             return Ok(Err(failure));
         }
-        if self.runner.pages().as_ref() != Some(&found.pages) {
-            return Ok(Err(Failure::of_all("a page was mapped while it was timed")));
+        if self.runner.pages().as_ref() != Some(&setup.pages) {
+            return Ok(Err(Failure::of_block("a page was mapped while it was timed")));
         }
-        if let Some(reason) = other_pages(&self.options, &found.pages) {
-            return Ok(Err(Failure::of_all(reason)));
+        if let Some(reason) = other_pages(&self.options, &setup.pages) {
+            return Ok(Err(Failure::of_block(reason)));
         }
         if self.options.assumptions {
             let physical = self.options.physical_pages;
             measurement.assumptions =
-                assumptions::all(block, &found, copies, &timed, physical, &self.options.core);
+                assumptions::all(block, &setup, copies, &timed, physical, &self.options.core);
         }
         conclude(measurement, &timed, self.options.passes, block, self.source.clock().name());
         self.source.enter(&mut self.runner, &form, &self.options, measurement)?;
         if self.options.assumptions {
-            let steady = self.steady_state(block, &needs, &found, shape, &timed)?;
+            let steady = self.steady_state(block, &needs, &setup, shape, &timed)?;
             measurement.assumptions.push(steady);
         }
-        measurement.values = Some(found.values.clone());
-        measurement.pages = found.pages.iter().map(|p| format!("{p:#x}")).collect();
+        measurement.values = Some(setup.values.clone());
+        measurement.pages = setup.pages.iter().map(|p| format!("{p:#x}")).collect();
         let unrolled = form_result(&timed, copies, None);
-        let looped = self.looped(block, &needs, &found, rough)?;
+        let looped = self.looped(block, &needs, &setup, rough)?;
         measurement.forms = Some(Forms { unrolled, looped });
-        self.check_alignment(block, &needs, &found, &mut measurement.assumptions)?;
-        self.explain(block, &needs, &found, (&form, shape), measurement)?;
-        if !found.complete {
+        self.check_alignment(block, &needs, &setup, &mut measurement.assumptions)?;
+        self.explain(block, &needs, &setup, (&form, shape), measurement)?;
+        if !setup.complete {
             // Who knows what it touched: the next block gets a fresh worker.
             self.runner.discard();
             self.suspicious = true;
@@ -217,7 +217,7 @@ impl Profiler {
         &mut self,
         block: &Block,
         needs: &Needs,
-    ) -> Result<std::result::Result<(Found, Look), Failure>> {
+    ) -> Result<std::result::Result<(RunSetup, Look), Failure>> {
         let all = copies::copies(block, &self.options);
         let few = copies::few(block, &self.options).filter(|_| !copies::moves(block));
         let mut with_few = None;
@@ -225,26 +225,26 @@ impl Profiler {
             let last = copies == all;
             let (stage, before) = ((copies, last), with_few.as_ref());
             let runner = &mut self.runner;
-            let found = match discover_staged(runner, block, needs, stage, before, &self.options)? {
-                Ok(found) if last || (found.is_stationary() && found.copies == copies) => found,
+            let setup = match discover_staged(runner, block, needs, stage, before, &self.options)? {
+                Ok(setup) if last || (setup.is_stationary() && setup.copies == copies) => setup,
                 Err(failure) if last => return Ok(Err(failure)),
-                Ok(found) => {
-                    with_few = Some(found);
+                Ok(setup) => {
+                    with_few = Some(setup);
                     continue;
                 }
                 Err(_) => continue,
             };
-            let look = match self.again(block, needs, &found)? {
-                Ok(()) => self.first_look(block, needs, &found, last)?,
+            let look = match self.again(block, needs, &setup)? {
+                Ok(()) => self.first_look(block, needs, &setup, last)?,
                 Err(failure) => Err(failure),
             };
             match look {
-                Ok(look) => return Ok(Ok((found, look))),
+                Ok(look) => return Ok(Ok((setup, look))),
                 Err(failure) if last => return Ok(Err(failure)),
                 Err(_) => {}
             }
         }
-        Ok(Err(Failure::nothing()))
+        Ok(Err(Failure::not_attempted()))
     }
 
     /// Has the copies run as they are measured, on the pages and lines of the trace.
@@ -252,10 +252,10 @@ impl Profiler {
         &mut self,
         block: &Block,
         needs: &Needs,
-        found: &Found,
+        setup: &RunSetup,
     ) -> Result<std::result::Result<(), Failure>> {
-        self.runner.lines(&found.lines)?;
-        replay(&mut self.runner, block, needs, found, &self.options)
+        self.runner.lines(&setup.lines)?;
+        replay(&mut self.runner, block, needs, setup, &self.options)
     }
 
     /// The first way to run the unrolled form that works; straight code only if `straight`.
@@ -263,19 +263,19 @@ impl Profiler {
         &mut self,
         block: &Block,
         needs: &Needs,
-        found: &Found,
+        setup: &RunSetup,
         straight: bool,
     ) -> Result<std::result::Result<Look, Failure>> {
         let mut last = None;
-        for (copies, how) in copies::ways(block, found, &self.options) {
+        for (copies, how) in copies::ways(block, setup, &self.options) {
             if matches!(how, Repeat::Restored) && !straight {
                 break;
             }
-            let look = measure::unrolled(block, needs, found, (copies, how, 1), &[0]);
+            let look = measure::unrolled(block, needs, setup, (copies, how, 1), &[0]);
             // Without a pause as long as it may be repeated when it is timed.
             let longest = matches!(how, Repeat::Counted(_)).then_some(REPEAT);
             let rough = look.rough(&mut self.runner, &self.options, longest)?;
-            if self.runner.pages().as_ref() == Some(&found.pages) {
+            if self.runner.pages().as_ref() == Some(&setup.pages) {
                 match rough {
                     Ok(cycles) => return Ok(Ok((copies, how, cycles))),
                     Err(failure) => last = Some(failure),
@@ -284,14 +284,14 @@ impl Profiler {
             }
             // It went further than the trace: back to the pages of that.
             let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
-            self.runner.prepare(&found.values, physical, pages)?;
-            if let Err(failure) = self.again(block, needs, found)? {
+            self.runner.prepare(&setup.values, physical, pages)?;
+            if let Err(failure) = self.again(block, needs, setup)? {
                 return Ok(Err(failure));
             }
-            let other = || Failure::of_all("it touches other pages in a loop");
+            let other = || Failure::of_block("it touches other pages in a loop");
             last = Some(rough.err().unwrap_or_else(other));
         }
-        Ok(Err(last.unwrap_or_else(Failure::nothing)))
+        Ok(Err(last.unwrap_or_else(Failure::not_attempted)))
     }
 
     /// Passes of a form, waiting while the core is shared and repeated while they disagree.
@@ -332,7 +332,7 @@ impl Profiler {
                 break;
             }
             if self.options.progress.is_cancelled() {
-                return Ok(Some(Failure::of_all("cancelled")));
+                return Ok(Some(Failure::of_block("cancelled")));
             }
             self.options.progress.count_pass();
             // Not while it waits for a calm core: what is switched then are no samples.
@@ -347,7 +347,7 @@ impl Profiler {
                 Pass::Failed(failure) => return Ok(Some(failure)),
                 Pass::Contended if self.wait_for_idle_core()? => {}
                 Pass::Contended if self.runner.timeouts > before => {
-                    return Ok(Some(Failure::of_all(TAKEN)));
+                    return Ok(Some(Failure::of_block(TAKEN)));
                 }
                 Pass::Contended => break,
             }
@@ -387,7 +387,7 @@ impl Profiler {
         &mut self,
         block: &Block,
         needs: &Needs,
-        found: &Found,
+        setup: &RunSetup,
         rough: f64,
     ) -> Result<FormResult> {
         let not = |reason: &str| form_result(&FormTiming::default(), 0, Some(reason.to_owned()));
@@ -407,20 +407,20 @@ impl Profiler {
         let long =
             (self.options.cycles / (rough.max(0.05) * copies as f64)).clamp(8.0, 400.0) as u32;
         // Where addresses move, no further than the trace: beyond it they may leave the L1 cache.
-        let traced = (found.copies / copies).max(2) as u32;
-        let long = if found.is_stationary() { long } else { long.min(traced) };
-        let form = measure::looped(block, needs, found, copies, counter, long & !1);
+        let traced = (setup.copies / copies).max(2) as u32;
+        let long = if setup.is_stationary() { long } else { long.min(traced) };
+        let form = measure::looped(block, needs, setup, copies, counter, long & !1);
         let iterations = copies * long as usize;
         let mut timed = FormTiming::default();
         // The loop runs further than the copies did; its pages are found and its lines recorded
         // by a run of its own.
         form.install(&mut self.runner)?;
         let failure = form.rehearse(&mut self.runner, &self.options)?;
-        if failure.is_none() && !found.lines.is_empty() {
+        if failure.is_none() && !setup.lines.is_empty() {
             let pages = self.runner.pages().unwrap_or_default();
             let physical = self.options.physical_pages;
-            let lines = self.runner.changed_lines(&pages, found.values.memory, physical);
-            self.runner.lines(if lines.is_empty() { &found.lines } else { &lines })?;
+            let lines = self.runner.changed_lines(&pages, setup.values.memory, physical);
+            self.runner.lines(if lines.is_empty() { &setup.lines } else { &lines })?;
         }
         let failure = match failure {
             None => self.timed_plausibly(block, &form, (iterations, LOOP_PASSES), &mut timed)?,

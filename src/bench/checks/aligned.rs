@@ -11,7 +11,7 @@ use crate::harness::forms;
 use crate::harness::required_state::Needs;
 use crate::initial::failure::Failure;
 use crate::initial::failure::explain;
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
 use crate::measurement::{Assumption, Outcome};
 use crate::profiler::Profiler;
@@ -37,14 +37,14 @@ impl Profiler {
         &mut self,
         block: &Block,
         needs: &Needs,
-        found: &Found,
+        setup: &RunSetup,
         assumptions: &mut [Assumption],
     ) -> Result<()> {
         let alignment = assumptions.iter_mut().find(|i| i.name == "alignment");
         let touches = block.instructions.iter().any(isa::code::Inst::touches_memory);
         if let Some(alignment) = alignment.filter(|_| touches && self.options.explain) {
-            match self.stopped(block, needs, found)? {
-                Ok(stopped) => judge(block, found, stopped, alignment),
+            match self.stopped(block, needs, setup)? {
+                Ok(stopped) => judge(block, setup, stopped, alignment),
                 Err(failure) => {
                     let why = failure.reason;
                     alignment.how += &format!("; the processor's own check was not made: {why}");
@@ -59,11 +59,11 @@ impl Profiler {
         &mut self,
         block: &Block,
         needs: &Needs,
-        found: &Found,
+        setup: &RunSetup,
     ) -> Result<std::result::Result<Stopped, Failure>> {
         let (physical, pages) = (self.options.physical_pages, self.options.page_limit);
-        self.runner.again(&found.values, &found.lines, physical, pages)?;
-        let shape = found.shape(block, needs, found.copies, BLOCK_CODE);
+        self.runner.again(&setup.values, &setup.lines, physical, pages)?;
+        let shape = setup.shape(block, needs, setup.copies, BLOCK_CODE);
         let program = forms::checked(&shape);
         self.runner.worker()?.write(program.start, &program.bytes);
         let segment = Segment { entry: program.start, repeat: 1 };
@@ -72,7 +72,7 @@ impl Profiler {
             Ended::Done => Ok(None),
             Ended::Fault(fault) if fault.trap == ALIGNMENT_CHECK => {
                 let place = fault.offset.and_then(|offset| program.origin(offset));
-                place.map(Some).ok_or_else(|| Failure::of_all("it stopped outside of the block"))
+                place.map(Some).ok_or_else(|| Failure::of_block("it stopped outside of the block"))
             }
             _ => Err(explain(&ended, &program, pages)),
         })
@@ -84,11 +84,11 @@ fn is_unaligned(access: &&Access) -> bool {
 }
 
 /// Compares the first exception with the first unaligned access of the trace.
-fn judge(block: &Block, found: &Found, stopped: Stopped, alignment: &mut Assumption) {
+fn judge(block: &Block, setup: &RunSetup, stopped: Stopped, alignment: &mut Assumption) {
     let place = |access: &Access| (access.copy, access.instruction);
     let certain = |a: &&Access| is_unaligned(a) && a.size.is_power_of_two() && a.size <= CERTAIN;
-    let unaligned = || found.accesses.iter().filter(is_unaligned);
-    let first = found.accesses.iter().find(certain).map(place);
+    let unaligned = || setup.accesses.iter().filter(is_unaligned);
+    let first = setup.accesses.iter().find(certain).map(place);
     let name = |(copy, instruction): (usize, usize)| {
         format!(
             "instruction {instruction} `{}` in copy {copy}",
@@ -104,8 +104,8 @@ fn judge(block: &Block, found: &Found, stopped: Stopped, alignment: &mut Assumpt
         (Some(at), Some(first)) if at == first => Ok(format!("agrees: first {}", name(at))),
         (Some(at), first) if first.is_none_or(|first| at < first) => {
             let known = unaligned().any(|a| place(a) == at);
-            let held = found.accesses.iter().any(|a| place(a) == at);
-            match (known, held || found.complete) {
+            let held = setup.accesses.iter().any(|a| place(a) == at);
+            match (known, held || setup.complete) {
                 (true, _) => Ok(format!("agrees: first {}", name(at))),
                 (false, false) => Ok(format!("finds {}, which is not in the trace", name(at))),
                 (false, true) => Err(format!("finds {}", name(at))),

@@ -2,7 +2,7 @@
 
 use super::common::{assumption, outcome};
 use crate::harness::skeleton::has_wide_immediate;
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use isa::code::{Block, Inst};
 use tma::Cache;
@@ -12,8 +12,8 @@ use tma::tables::facts::OpCache;
 const HARNESS: usize = 6 * 1024;
 
 /// Bytes of the long and the short run against the L1 instruction cache.
-pub fn l1_code(block: &Block, found: &Found, copies: usize, cache: Option<Cache>) -> Assumption {
-    let long = bytes(block, found, copies);
+pub fn l1_code(block: &Block, setup: &RunSetup, copies: usize, cache: Option<Cache>) -> Assumption {
+    let long = bytes(block, setup, copies);
     let all = long + long / 2 + HARNESS;
     let Some(cache) = cache else {
         let how = format!("{all} bytes; the size of the L1 instruction cache is not known");
@@ -31,12 +31,12 @@ pub fn l1_code(block: &Block, found: &Found, copies: usize, cache: Option<Cache>
 /// Operations of the long run against the op cache.
 pub fn op_cache(
     block: &Block,
-    found: &Found,
+    setup: &RunSetup,
     copies: usize,
     cache: Option<&OpCache>,
 ) -> Assumption {
     let ops = copies * block.instructions.iter().map(operations).sum::<usize>()
-        + found.reseeded.len() * copies;
+        + setup.reseeded.len() * copies;
     let about = format!("about {ops} operations in {} copies", copies);
     let Some(cache) = cache else {
         let how = format!("{about}; the op cache of this processor is not known");
@@ -48,7 +48,7 @@ pub fn op_cache(
         return assumption("op-cache", Outcome::Violated, how);
     }
     match cache.per_32_bytes {
-        Some(most) if ops * 32 > most as usize * bytes(block, found, copies) => {
+        Some(most) if ops * 32 > most as usize * bytes(block, setup, copies) => {
             let how = format!("{how}, but more than {most} for 32 bytes of code: not cached");
             assumption("op-cache", Outcome::Violated, how)
         }
@@ -57,8 +57,8 @@ pub fn op_cache(
 }
 
 /// Bytes of the copies; setting a register again is a load of seven.
-fn bytes(block: &Block, found: &Found, copies: usize) -> usize {
-    (block.bytes.len() + 7 * found.reseeded.len()) * copies
+fn bytes(block: &Block, setup: &RunSetup, copies: usize) -> usize {
+    (block.bytes.len() + 7 * setup.reseeded.len()) * copies
 }
 
 /// Room that an instruction takes in an op cache: one, two for reading and writing the same memory
@@ -70,16 +70,16 @@ fn operations(inst: &Inst) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::example::{block, found};
+    use super::super::common::example::{block, setup};
     use super::*;
 
     #[test]
     fn code_fits_by_its_bytes_with_both_runs() {
         let cache = Some(Cache { ways: 8, sets: 64 });
         let add = block("4801d8");
-        assert_eq!(l1_code(&add, &found(&[], &[]), 192, cache).outcome, Outcome::Held);
-        assert_eq!(l1_code(&add, &found(&[], &[]), 8000, cache).outcome, Outcome::Violated);
-        assert_eq!(l1_code(&add, &found(&[], &[]), 192, None).outcome, Outcome::Unchecked);
+        assert_eq!(l1_code(&add, &setup(&[], &[]), 192, cache).outcome, Outcome::Held);
+        assert_eq!(l1_code(&add, &setup(&[], &[]), 8000, cache).outcome, Outcome::Violated);
+        assert_eq!(l1_code(&add, &setup(&[], &[]), 192, None).outcome, Outcome::Unchecked);
     }
 
     #[test]
@@ -88,17 +88,17 @@ mod tests {
             |per_32_bytes| OpCache { ops: 1536, per_32_bytes, source: "a manual".to_owned() };
         let add = block("4801d8");
         assert_eq!(
-            op_cache(&add, &found(&[], &[]), 960, Some(&cache(Some(18)))).outcome,
+            op_cache(&add, &setup(&[], &[]), 960, Some(&cache(Some(18)))).outcome,
             Outcome::Held
         );
         // Reading and writing memory takes two: 1,920 operations.
         assert_eq!(
-            op_cache(&block("480103"), &found(&[], &[]), 960, Some(&cache(None))).outcome,
+            op_cache(&block("480103"), &setup(&[], &[]), 960, Some(&cache(None))).outcome,
             Outcome::Violated
         );
         // 32 nops of a byte in 32 bytes.
-        let nops = op_cache(&block("90"), &found(&[], &[]), 192, Some(&cache(Some(18))));
+        let nops = op_cache(&block("90"), &setup(&[], &[]), 192, Some(&cache(Some(18))));
         assert_eq!(nops.outcome, Outcome::Violated, "{}", nops.how);
-        assert_eq!(op_cache(&add, &found(&[], &[]), 960, None).outcome, Outcome::Unchecked);
+        assert_eq!(op_cache(&add, &setup(&[], &[]), 960, None).outcome, Outcome::Unchecked);
     }
 }

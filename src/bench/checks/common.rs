@@ -1,6 +1,6 @@
 //! What all checks share: how an outcome is made and worded.
 
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,8 +25,8 @@ pub(super) const GAPS: &str =
 pub(super) const NO_MEMORY: &str = "no memory is touched";
 
 /// Whether every address is known.
-pub(super) fn is_whole(found: &Found) -> bool {
-    found.complete && found.accesses.iter().all(|access| access.size > 0)
+pub(super) fn is_whole(setup: &RunSetup) -> bool {
+    setup.complete && setup.accesses.iter().all(|access| access.size > 0)
 }
 
 /// Instructions and in how many copies each, as `3 \`mov …\` (12 of 48 copies)`.
@@ -67,7 +67,7 @@ pub(super) mod example {
     }
 
     /// Accesses as copy, instruction, address, size, and whether it writes.
-    pub fn found(pages: &[u64], accesses: &[(usize, usize, u64, u64, bool)]) -> Found {
+    pub fn setup(pages: &[u64], accesses: &[(usize, usize, u64, u64, bool)]) -> RunSetup {
         let access =
             |(copy, instruction, address, size, writes): &(usize, usize, u64, u64, bool)| Access {
                 copy: *copy,
@@ -77,7 +77,7 @@ pub(super) mod example {
                 reads: !writes,
                 writes: *writes,
             };
-        Found {
+        RunSetup {
             values: crate::Values::default(),
             copies: 4,
             pages: pages.to_vec(),

@@ -18,7 +18,7 @@ pub(crate) mod subnormal;
 mod timing;
 mod tlb;
 
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::Assumption;
 use crate::timing::form_timing::FormTiming;
 use isa::code::Block;
@@ -27,25 +27,25 @@ use tma::Core;
 /// All of them that follow from the trace and the timing of `copies` copies.
 pub fn all(
     block: &Block,
-    found: &Found,
+    setup: &RunSetup,
     copies: usize,
     timed: &FormTiming,
     physical: usize,
     core: &Core,
 ) -> Vec<Assumption> {
     vec![
-        lines::l1_data(block, found, physical, core.l1_data),
-        tlb::data_tlb(found, core.facts().data_tlb.as_ref()),
-        code::l1_code(block, found, copies, core.l1_code),
-        code::op_cache(block, found, copies, core.facts().op_cache.as_ref()),
+        lines::l1_data(block, setup, physical, core.l1_data),
+        tlb::data_tlb(setup, core.facts().data_tlb.as_ref()),
+        code::l1_code(block, setup, copies, core.l1_code),
+        code::op_cache(block, setup, copies, core.facts().op_cache.as_ref()),
         timing::context_switches(timed),
         timing::neighbour(timed),
-        lines::alignment(block, found),
-        lines::line_crossing(block, found),
-        lines::page_crossing(block, found),
-        aliasing::pages(found, physical),
-        aliasing::stores(block, found),
-        timing::own_registers(found),
+        lines::alignment(block, setup),
+        lines::line_crossing(block, setup),
+        lines::page_crossing(block, setup),
+        aliasing::pages(setup, physical),
+        aliasing::stores(block, setup),
+        timing::own_registers(setup),
         timing::reproducibility(timed),
     ]
 }

@@ -7,7 +7,7 @@
 //! mean nothing to it.
 
 use crate::initial::failure::Failure;
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use crate::profiler::Profiler;
 use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL};
@@ -97,7 +97,7 @@ impl Profiler {
     pub(crate) fn subnormals(
         &mut self,
         block: &Block,
-        found: &Found,
+        setup: &RunSetup,
         form: &Form,
         measured: bool,
     ) -> Result<Assumption> {
@@ -112,7 +112,7 @@ impl Profiler {
             return Ok(assumption(Outcome::Unchecked, reason));
         }
         let (physical, pages) = (self.options.physical_pages, self.options.page_limit);
-        self.runner.again(&found.values, &found.lines, physical, pages)?;
+        self.runner.again(&setup.values, &setup.lines, physical, pages)?;
         form.install(&mut self.runner)?;
         let seen = self.gradual(form);
         let slowdown = match &seen {

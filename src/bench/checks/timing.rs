@@ -1,7 +1,7 @@
 //! The core while the block ran, whether its time reproduces, and what the harness did to it.
 
 use super::common::{assumption, outcome};
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use crate::timing::form_timing::FormTiming;
 
@@ -40,13 +40,13 @@ pub fn neighbour(timed: &FormTiming) -> Assumption {
 }
 
 /// Registers set between copies.
-pub fn own_registers(found: &Found) -> Assumption {
-    if found.reseeded.is_empty() {
+pub fn own_registers(setup: &RunSetup) -> Assumption {
+    if setup.reseeded.is_empty() {
         return assumption("own-registers", Outcome::Held, "no register was set between copies");
     }
     let names = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
     let name = |r: &u8| names.get(usize::from(*r)).map_or(format!("r{r}"), |n| (*n).to_owned());
-    let list: Vec<_> = found.reseeded.iter().map(name).collect();
+    let list: Vec<_> = setup.reseeded.iter().map(name).collect();
     let how = format!(
         "{} set again before every copy, since the copy before overwrites it: one more load each, \
          and dependencies through it are cut",

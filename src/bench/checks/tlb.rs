@@ -1,7 +1,7 @@
 //! The first-level data TLB: whether the translations of all pages stay in it.
 
 use super::common::{GAPS, NO_MEMORY, assumption, is_whole, outcome};
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use std::collections::BTreeSet;
 use tma::tables::facts::DataTlb;
@@ -11,16 +11,16 @@ const HARNESS: usize = 2;
 
 /// Pages read and written against the entries for them. The pages behind the block's are few, but
 /// each address has a translation of its own.
-pub fn data_tlb(found: &Found, tlb: Option<&DataTlb>) -> Assumption {
+pub fn data_tlb(setup: &RunSetup, tlb: Option<&DataTlb>) -> Assumption {
     const NAME: &str = "data-tlb";
-    if found.accesses.is_empty() && found.complete {
+    if setup.accesses.is_empty() && setup.complete {
         return assumption(NAME, Outcome::Held, NO_MEMORY);
     }
-    if !is_whole(found) {
+    if !is_whole(setup) {
         return assumption(NAME, Outcome::Unchecked, GAPS);
     }
     let pages = |wanted: fn(&crate::initial::trace::Access) -> bool| {
-        let touched = found.accesses.iter().filter(|a| wanted(a));
+        let touched = setup.accesses.iter().filter(|a| wanted(a));
         let pages: BTreeSet<u64> =
             touched.flat_map(|a| a.lines()).map(|line| line / (4096 / 64)).collect();
         pages.len()
@@ -46,7 +46,7 @@ pub fn data_tlb(found: &Found, tlb: Option<&DataTlb>) -> Assumption {
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::example::found;
+    use super::super::common::example::setup;
     use super::*;
 
     fn split() -> DataTlb {
@@ -58,17 +58,17 @@ mod tests {
         // `mov rax,[rbx]; add rbx,4160` in 240 copies.
         let walk: Vec<_> =
             (0..240).map(|copy| (copy, 0, 0x1000_0000 + 4160 * copy as u64, 8, false)).collect();
-        assert_eq!(data_tlb(&found(&[], &walk), Some(&split())).outcome, Outcome::Violated);
-        assert_eq!(data_tlb(&found(&[], &walk[..64]), Some(&split())).outcome, Outcome::Held);
-        assert_eq!(data_tlb(&found(&[], &walk[..64]), None).outcome, Outcome::Unchecked);
+        assert_eq!(data_tlb(&setup(&[], &walk), Some(&split())).outcome, Outcome::Violated);
+        assert_eq!(data_tlb(&setup(&[], &walk[..64]), Some(&split())).outcome, Outcome::Held);
+        assert_eq!(data_tlb(&setup(&[], &walk[..64]), None).outcome, Outcome::Unchecked);
     }
 
     #[test]
     fn stores_have_fewer_entries() {
         let walk: Vec<_> =
             (0..40).map(|copy| (copy, 0, 0x1000_0000 + 4096 * copy as u64, 8, true)).collect();
-        assert_eq!(data_tlb(&found(&[], &walk), Some(&split())).outcome, Outcome::Violated);
+        assert_eq!(data_tlb(&setup(&[], &walk), Some(&split())).outcome, Outcome::Violated);
         let shared = DataTlb { stores: None, ..split() };
-        assert_eq!(data_tlb(&found(&[], &walk), Some(&shared)).outcome, Outcome::Held);
+        assert_eq!(data_tlb(&setup(&[], &walk), Some(&shared)).outcome, Outcome::Held);
     }
 }

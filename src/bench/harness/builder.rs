@@ -96,11 +96,11 @@ impl<'a> Builder<'a> {
             if copy > 0 || self.looping {
                 self.shape.reseeded.iter().for_each(|r| load_initial(&mut self.code, *r));
             }
-            for (i, (inst, (before, behind))) in instructions.iter().zip(&needed).enumerate() {
+            for (i, (inst, (before, after))) in instructions.iter().zip(&needed).enumerate() {
                 self.store(copy, i, before, false);
                 self.origins.push((self.code.here(), copy, i));
                 self.one(copy, inst, traced);
-                self.store(copy, i, behind, true);
+                self.store(copy, i, after, true);
             }
         }
     }
@@ -140,7 +140,7 @@ impl<'a> Builder<'a> {
         copy: usize,
         instruction: usize,
         registers: &[Register],
-        behind: bool,
+        after: bool,
     ) {
         for &register in registers {
             let at = self.traced;
@@ -157,7 +157,7 @@ impl<'a> Builder<'a> {
                 r if r.is_ymm() => self.code.store_ymm(number, target),
                 _ => self.code.store(number, target),
             }
-            self.slots.push(Slot { copy, instruction, register, behind, at });
+            self.slots.push(Slot { copy, instruction, register, after, at });
         }
     }
 

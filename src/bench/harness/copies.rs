@@ -2,7 +2,7 @@
 
 use super::loop_counter::Counter;
 use crate::Options;
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::timing::measure::Repeat;
 use iced_x86::Register;
 use isa::code::{Block, Inst};
@@ -76,13 +76,13 @@ pub fn moves(block: &Block) -> bool {
 /// Ways to run the unrolled form, the best first: how many copies it has, and how it repeats them.
 /// Where addresses stay the same and a loop can count, few copies in a loop are enough, and those
 /// fit any op cache.
-pub fn ways(block: &Block, found: &Found, options: &Options) -> Vec<(usize, Repeat)> {
-    let straight = (found.copies, Repeat::Restored);
+pub fn ways(block: &Block, setup: &RunSetup, options: &Options) -> Vec<(usize, Repeat)> {
+    let straight = (setup.copies, Repeat::Restored);
     let counter = match Counter::of(block) {
-        Ok(counter) if !options.straight && found.is_stationary() => counter,
+        Ok(counter) if !options.straight && setup.is_stationary() => counter,
         _ => return vec![straight],
     };
-    let few = few(block, options).unwrap_or(found.copies).min(found.copies);
+    let few = few(block, options).unwrap_or(setup.copies).min(setup.copies);
     vec![(few, Repeat::Counted(counter)), straight]
 }
 

@@ -10,7 +10,7 @@ use crate::harness::loop_counter::Counter;
 use crate::harness::program::Program;
 use crate::harness::required_state::Needs;
 use crate::initial::failure::{Failure, explain};
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
 use isa::code::Block;
@@ -71,7 +71,7 @@ pub enum Repeat {
 pub fn unrolled(
     block: &Block,
     needs: &Needs,
-    found: &Found,
+    setup: &RunSetup,
     (copies, how, repeat): (usize, Repeat, u32),
     offsets: &[usize],
 ) -> Form {
@@ -89,7 +89,7 @@ pub fn unrolled(
         single: false,
     };
     let build = |copies, start| {
-        let shape = found.shape(block, needs, copies, start);
+        let shape = setup.shape(block, needs, copies, start);
         match how {
             Repeat::Restored => forms::unrolled(&shape),
             Repeat::Counted(counter) => forms::looped(&shape, counter, COUNTED_WARM),
@@ -124,7 +124,7 @@ fn copies_between(copies: usize, length: usize) -> usize {
 pub fn looped(
     block: &Block,
     needs: &Needs,
-    found: &Found,
+    setup: &RunSetup,
     copies: usize,
     counter: Counter,
     long: u32,
@@ -140,7 +140,7 @@ pub fn looped(
     };
     let mut start = BLOCK_CODE;
     for offset in [0, 32] {
-        let shape = found.shape(block, needs, copies, start + offset);
+        let shape = setup.shape(block, needs, copies, start + offset);
         let program = forms::looped(&shape, counter, LOOP_WARM.min(long));
         start = program.end().next_multiple_of(64) + 64;
         let segment = |repeat| Segment { entry: program.start, repeat };
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn whole_runs_hold_the_repetitions_before_the_time_stamp() {
         let block = Block::decode(&[0x48, 0x01, 0xd8]).unwrap();
-        let found = Found {
+        let setup = RunSetup {
             values: crate::Values::default(),
             copies: 128,
             pages: Vec::new(),
@@ -362,14 +362,14 @@ mod tests {
         };
         let needs = Needs::of(&block);
         let iterations = |how| {
-            let form = unrolled(&block, &needs, &found, (128, how, 5), &[0]);
+            let form = unrolled(&block, &needs, &setup, (128, how, 5), &[0]);
             (form.between, form.between_whole_runs())
         };
         // 64 copies apart, five times and one or two times before.
         assert_eq!(iterations(Repeat::Restored), (320.0, 384.0));
         assert_eq!(iterations(Repeat::Counted(Counter::Memory)), (320.0, 448.0));
         // Long and short loops warm up alike.
-        let form = looped(&block, &needs, &found, 4, Counter::Memory, 100);
+        let form = looped(&block, &needs, &setup, 4, Counter::Memory, 100);
         assert_eq!((form.between, form.between_whole_runs()), (200.0, 200.0));
     }
 }

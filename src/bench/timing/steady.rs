@@ -4,7 +4,7 @@
 use super::form_timing::FormTiming;
 use super::measure::{self, Repeat};
 use crate::harness::required_state::Needs;
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use crate::profiler::Profiler;
 use isa::code::Block;
@@ -25,7 +25,7 @@ impl Profiler {
         &mut self,
         block: &Block,
         needs: &Needs,
-        found: &Found,
+        setup: &RunSetup,
         (copies, how, repeat): (usize, Repeat, u32),
         timed: &FormTiming,
     ) -> Result<Assumption> {
@@ -40,7 +40,7 @@ impl Profiler {
             let how = "no run of another length was made";
             return assumption(Outcome::Unchecked, how.to_owned());
         };
-        let form = measure::unrolled(block, needs, found, (fewer, how, repeat), &[0, 32, 16]);
+        let form = measure::unrolled(block, needs, setup, (fewer, how, repeat), &[0, 32, 16]);
         let mut other = FormTiming::default();
         let failed = self.timed(&form, 1, self.options.rounds, &mut other)?.is_some();
         let Some(there) = other.cycles().filter(|_| !failed && other.is_reproduced()) else {

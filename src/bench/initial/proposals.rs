@@ -1,23 +1,23 @@
-//! What could be changed about the initial values so that a block gets further: which registers
-//! reach the failing address, and values for them.
+//! Proposals for other initial values: the inputs that a failing instruction depends on (its backward
+//! slice), and values for them.
 
 use super::values::{CONSTANT, Values};
 use iced_x86::{Mnemonic, Register};
 use isa::code::{Block, Inst};
 
-/// What may influence a failing instruction.
+/// Inputs of the block that a failing instruction depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Influences {
     /// Encoding numbers of general-purpose registers, the nearest first.
     pub registers: Vec<u8>,
-    /// Whether loaded values do.
+    /// Whether it depends on loaded values.
     pub memory: bool,
-    /// Whether vector registers do.
+    /// Whether it depends on vector registers.
     pub vectors: bool,
 }
 
-/// Follows the operands of `instruction` backwards through the block, round and round as its
-/// copies run.
+/// Follows the operands of `instruction` backwards through the block, including loop-carried
+/// dependencies.
 pub fn influences(block: &Block, instruction: usize) -> Influences {
     let mut found = Influences::default();
     let mut reached: Vec<Register> = Vec::new();
@@ -34,8 +34,8 @@ pub fn influences(block: &Block, instruction: usize) -> Influences {
     while let Some(register) = reached.get(next).copied() {
         next += 1;
         // Backwards from the failing instruction, then from the end.
-        let (before, behind) = block.instructions.split_at(instruction);
-        for inst in before.iter().rev().chain(behind.iter().rev()) {
+        let (before, after) = block.instructions.split_at(instruction);
+        for inst in before.iter().rev().chain(after.iter().rev()) {
             let writes = inst.registers.iter().any(|used| {
                 Inst::writes(used.access()) && used.register().full_register() == register
             });
@@ -59,7 +59,7 @@ pub fn influences(block: &Block, instruction: usize) -> Influences {
     found
 }
 
-/// Whether it fails by the values it computes with, rather than by where they lie.
+/// Whether it may fault because of operand values rather than addresses.
 fn computes(inst: &Inst) -> bool {
     use Mnemonic as M;
     matches!(
@@ -129,8 +129,9 @@ const MEMORY: [u64; 12] = [
 
 const VECTOR: [u64; 4] = [CONSTANT, 0, 0x0000_0040_0000_0040, 0x1234_5600_1234_5600];
 
-/// Sets of initial values that differ from `values` in one thing that matters, the likeliest
-/// first. `address` is what the failing instruction touched, with its size.
+/// Sets of initial values that differ from `values` in one input of the failing instruction, the
+/// likeliest first. `touched` are the addresses that it accessed, with sizes; `aligned` says whether
+/// to correct their alignment.
 pub fn proposals(
     values: &Values,
     influences: &Influences,
@@ -165,9 +166,9 @@ pub fn proposals(
     all
 }
 
-/// Sets of initial values that may make addresses move less from copy to copy: small strides,
-/// small indices.
-pub fn calmer(block: &Block, values: &Values) -> Vec<Values> {
+/// Sets of initial values with which addresses may move less from copy to copy: smaller strides and
+/// indices.
+pub fn smaller_strides(block: &Block, values: &Values) -> Vec<Values> {
     let mut found = Influences::default();
     for (i, inst) in block.instructions.iter().enumerate() {
         if inst.touches_memory() {
@@ -194,13 +195,13 @@ pub fn calmer(block: &Block, values: &Values) -> Vec<Values> {
     all
 }
 
-/// How far a register is moved to see what the failing address does.
-pub const NUDGE: u64 = 64;
+/// Change of a register by which the slope of the failing address is measured.
+pub const STEP: u64 = 64;
 
-/// Values for a register that was nudged, so that the address, which went from `before` to
-/// `after`, comes to lie where it can be mapped.
-pub fn solved(value: u64, before: u64, after: u64) -> Vec<u64> {
-    let slope = after.wrapping_sub(before) as i64 / NUDGE as i64;
+/// Values for a register with which the address can be mapped, by linear extrapolation: increasing
+/// the register by [`STEP`] moved the address from `before` to `after`.
+pub fn solve_linear(value: u64, before: u64, after: u64) -> Vec<u64> {
+    let slope = after.wrapping_sub(before) as i64 / STEP as i64;
     if slope == 0 {
         return Vec::new();
     }
@@ -243,7 +244,7 @@ mod tests {
         // [rbp*8 + 0x17f6144] with rbp far below zero
         let address = |rbp: u64| rbp.wrapping_mul(8).wrapping_add(0x17f_6144);
         let start = 0xffff_fffb_9784_0000;
-        for value in solved(start, address(start), address(start + NUDGE)) {
+        for value in solve_linear(start, address(start), address(start + STEP)) {
             assert!((0x1_0000..0x2_0000_0000).contains(&address(value)), "{value:#x}");
         }
     }
