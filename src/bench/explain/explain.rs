@@ -1,19 +1,19 @@
-//! Bounds, verdict and nodes of a measured block, into its report.
+//! Explains a measured block: adds bounds, verdict and nodes to its document.
 
 use super::explainer::{Explainer, Subject};
-use super::model::{Cycles, judge, with_jump};
-use super::{nodes, refuted, variants};
+use super::model::Cycles;
+use super::verdict::{judge, with_jump};
+use super::{nodes, refuted_bounds, variants};
 use crate::{Measurement, Profiler, Status};
 use isa::code::Block;
 use tma::Result;
 
-/// How often a block that is unstable is measured again.
-const AGAIN: usize = 2;
+/// How often an unstable block is measured again.
+const RETRIES: usize = 2;
 
 impl Explainer {
-    /// Adds bounds, verdict and nodes to `report`, the report of `block` by `profiler`; with
-    /// `what_if`, the list of what lowers its time, too. Nothing is said of a block without a
-    /// trusted number.
+    /// Adds bounds, verdict and nodes to `measurement`, which `profiler` made of `block`; with
+    /// `what_if`, also the what-if measurements. A block without a trusted number is left unexplained.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -24,16 +24,16 @@ impl Explainer {
         measurement: &mut Measurement,
         what_if: bool,
     ) -> Result<()> {
-        let unstable = self.again(profiler, block, measurement)?;
+        let unstable = self.retry_unstable(profiler, block, measurement)?;
         match (measurement.status, &measurement.throughput) {
             (Status::Ok, Some(_)) => {}
             (_, Some(_)) => {
-                nodes::not_explained(measurement, "there is no single number to explain");
+                nodes::not_explained(measurement, "the throughput is not a single number");
                 return Ok(());
             }
             _ => return Ok(()),
         }
-        // The jump at the end is measured with the block; its bounds are those of the rest.
+        // The block is measured with its final jump, its bounds without.
         let body = variants::body(block);
         let own = match &body {
             Some(body) => Some(profiler.measure(body)?),
@@ -45,40 +45,45 @@ impl Explainer {
         };
         if subject.measurement.status != Status::Ok {
             let why = subject.measurement.reason.as_deref().unwrap_or("no reason").to_owned();
-            nodes::not_explained(measurement, &format!("without its jump it is not `ok`: {why}"));
+            nodes::not_explained(
+                measurement,
+                &format!("without its final jump the block is not `ok`: {why}"),
+            );
             return Ok(());
         }
-        self.watch.begin("bounds".to_owned());
-        let mut found = self.evidence(&subject)?;
-        let meetings = self.meetings(&subject, &found);
-        let mut judgement = judge(&found.evidence);
+        self.progress.begin("bounds".to_owned());
+        let mut findings = self.findings(&subject)?;
+        let alias_pairs = self.alias_pairs(&subject, &findings);
+        let mut verdict = judge(&findings.evidence);
         if let (Some(_), Some(whole), Some(rest)) =
             (&body, cycles(measurement), cycles(subject.measurement))
         {
-            judgement = with_jump(judgement, whole, rest);
+            verdict = with_jump(verdict, whole, rest);
         }
         if what_if {
-            measurement.what_if = self.what_if(&subject, &found)?;
+            measurement.what_if = self.what_if(&subject, &findings)?;
         }
-        measurement.alias_pairs = meetings;
-        refuted::mark(&mut found.bounds, found.evidence.time);
-        refuted::enter(measurement, &found.bounds, found.evidence.time);
-        nodes::enter(measurement, &found, &judgement, body.is_some());
+        measurement.alias_pairs = alias_pairs;
+        refuted_bounds::mark(&mut findings.bounds, findings.evidence.time);
+        refuted_bounds::enter(measurement, &findings.bounds, findings.evidence.time);
+        nodes::enter(measurement, &findings, &verdict, body.is_some());
         if let Some(why) = unstable {
-            measurement.hierarchy.verdict += &format!("; measured again, since at first {why}");
+            measurement.hierarchy.verdict +=
+                &format!("; measured again, because the first measurement was unstable: {why}");
         }
         Ok(())
     }
 
-    /// Measures a block again that is unstable, which neighbours do, too; if that helps, why it was.
-    fn again(
+    /// Measures an unstable block again, since contention may be the cause; if that helps, returns the
+    /// first reason.
+    fn retry_unstable(
         &mut self,
         profiler: &mut Profiler,
         block: &Block,
         measurement: &mut Measurement,
     ) -> Result<Option<String>> {
-        for _ in 0..AGAIN {
-            if measurement.status != Status::Unstable || self.watch.is_cancelled() {
+        for _ in 0..RETRIES {
+            if measurement.status != Status::Unstable || self.progress.is_cancelled() {
                 break;
             }
             let next = profiler.measure(block)?;
@@ -91,7 +96,7 @@ impl Explainer {
     }
 }
 
-/// The headline of a report.
+/// The headline of a measurement.
 fn cycles(measurement: &Measurement) -> Option<Cycles> {
     measurement.throughput.as_ref().map(|t| Cycles { best: t.cycles, low: t.low, high: t.high })
 }

@@ -1,26 +1,25 @@
-//! Bounds that the measurement refutes: a time that the block cannot beat, and does.
+//! Bounds that the measurement refutes because the block is faster.
 
 use super::model::{Cycles, is_refuted};
 use crate::{Assumption, Bound, Measurement, Outcome};
 
-/// Marks those of `bounds` that lie above `time` by more than the errors.
+/// Marks the `bounds` that exceed `time` by more than the errors.
 pub fn mark(bounds: &mut [Bound], time: Cycles) {
     for bound in bounds {
         let Bound { cycles, low, high, .. } = *bound;
-        let computed = bound.how.starts_with(super::names::COMPUTED);
+        let computed = bound.how.starts_with(super::bound_names::COMPUTED);
         bound.refuted |= is_refuted(Cycles { best: cycles, low, high }, time, computed);
     }
 }
 
-/// Enters the refuted ones among `bounds` under the assumption `bounds` of a report; `time` is what
-/// they were compared with.
+/// Reports the refuted ones among `bounds`, compared with `time`, under the assumption `bounds`.
 pub fn enter(measurement: &mut Measurement, bounds: &[Bound], time: Cycles) {
     let refuted = bounds.iter().filter(|b| b.refuted);
-    let broken: Vec<String> = refuted.map(|b| b.needs_more(time.best)).collect();
-    if broken.is_empty() {
+    let exceeding: Vec<String> = refuted.map(|b| b.needs_more(time.best)).collect();
+    if exceeding.is_empty() {
         return;
     }
-    let mut how = broken.join("; ");
+    let mut how = exceeding.join("; ");
     let outcome = Outcome::Violated;
     match measurement.assumptions.iter_mut().find(|i| i.name == "bounds") {
         Some(known) => {

@@ -1,4 +1,4 @@
-//! Cutting chains: instructions that give a register a value anew, whatever was in it.
+//! Dependency-breaking instructions: they write a register without reading it.
 
 use crate::Values;
 use iced_x86::{Code, Encoder, EncodingKind, Instruction, Register};
@@ -6,50 +6,50 @@ use isa::code::{Block, Inst};
 use isa::deps::Analysis;
 use isa::effects::ArchReg;
 
-/// Registers and flags that are cut, at most: each costs a slot.
-const MOST: usize = 12;
+/// Most registers and flags whose dependencies are broken: each costs an issue slot.
+const MAX_BREAKERS: usize = 12;
 
-/// Instructions that cut every chain through registers and flags where it comes back, but for the
-/// places to `keep`; `None` if there is none, or none that can be cut. The stack pointer stays:
-/// addresses are made of it.
-pub fn cuts(
+/// Instructions that break every loop-carried dependency through registers and flags, except through
+/// those to `keep` and the stack pointer; `None` if there is none that can be broken.
+pub fn breakers(
     analysis: &Analysis,
     values: &Values,
     block: &Block,
     keep: &[ArchReg],
 ) -> Option<Vec<u8>> {
     let recurring = analysis.recurrences.iter().flat_map(|r| &r.path);
-    let slowest = recurring.filter(|way| way.delta > 0).filter_map(|way| way.reg);
-    // What reads nothing that the block computes ends a chain by itself: the mask of a gather that
-    // is set to ones anew would be another value.
+    let slowest = recurring.filter(|step| step.delta > 0).filter_map(|step| step.reg);
+    // A writer that depends on nothing in the block breaks the dependency itself; overwriting its
+    // result might change behaviour, as for the mask of a gather.
     let reads = |writer: usize| {
-        analysis.register_deps.iter().any(|link| link.reader == writer)
-            || analysis.memory.dependencies.iter().any(|carried| carried.reader == writer)
+        analysis.register_deps.iter().any(|dep| dep.reader == writer)
+            || analysis.memory.dependencies.iter().any(|dep| dep.reader == writer)
     };
-    let back = analysis.register_deps.iter().filter(|link| link.delta > 0 && reads(link.writer));
-    let others = back.map(|link| link.reg);
+    let carried = analysis.register_deps.iter().filter(|dep| dep.delta > 0 && reads(dep.writer));
+    let others = carried.map(|dep| dep.reg);
     let mut regs: Vec<ArchReg> = Vec::new();
     for reg in slowest.chain(others) {
         if !regs.contains(&reg) && reg != ArchReg::gpr(4) && !keep.contains(&reg) {
             regs.push(reg);
         }
     }
-    regs.truncate(MOST);
-    let mut cuts: Vec<Vec<u8>> = regs.iter().filter_map(|p| cut(*p, values, block)).collect();
+    regs.truncate(MAX_BREAKERS);
+    let mut breakers: Vec<Vec<u8>> =
+        regs.iter().filter_map(|reg| breaker(*reg, values, block)).collect();
     // One instruction sets all flags.
     let mut seen = Vec::new();
-    cuts.retain(|cut| {
-        !seen.contains(cut) && {
-            seen.push(cut.clone());
+    breakers.retain(|bytes| {
+        !seen.contains(bytes) && {
+            seen.push(bytes.clone());
             true
         }
     });
-    (!analysis.recurrences.is_empty() && !cuts.is_empty()).then(|| cuts.concat())
+    (!analysis.recurrences.is_empty() && !breakers.is_empty()).then(|| breakers.concat())
 }
 
-/// An instruction that gives `place` a value anew: a general-purpose register the one that it
-/// starts with, a vector 0, flags anything.
-pub fn cut(reg: ArchReg, values: &Values, block: &Block) -> Option<Vec<u8>> {
+/// An instruction that overwrites `reg`: a general-purpose register with its initial value, a vector
+/// with 0, flags with anything.
+pub fn breaker(reg: ArchReg, values: &Values, block: &Block) -> Option<Vec<u8>> {
     let made = if reg.is_flag() {
         Instruction::with2(Code::Test_rm32_r32, Register::ESP, Register::ESP).ok()?
     } else if let Some(number) = reg.as_gpr() {
@@ -82,7 +82,7 @@ mod tests {
     use isa::deps::memory::Settings;
     use isa::deps::{Analyser, Code as Analysed};
 
-    /// The block's recurrences, as it is and with its cuts before it.
+    /// Loop-carried dependencies of the block, without and with breakers.
     fn before_and_after(hex: &str) -> (usize, usize) {
         let bytes = isa::code::parse_hex(hex).unwrap();
         let search = || Settings { window: 64, runs: 2, initial_values: Vec::new() };
@@ -92,14 +92,14 @@ mod tests {
         };
         let own = analyse(&bytes);
         let block = Block::decode(&bytes).unwrap();
-        let cuts = cuts(&own, &Values::default(), &block, &[]).unwrap();
-        (own.recurrences.len(), analyse(&[cuts, bytes].concat()).recurrences.len())
+        let breakers = breakers(&own, &Values::default(), &block, &[]).unwrap();
+        (own.recurrences.len(), analyse(&[breakers, bytes].concat()).recurrences.len())
     }
 
-    // VEX alone: a legacy `xorps` keeps the upper half of its register, which the finder counts as one
-    // place.
+    // VEX only: a legacy `xorps` keeps the upper half of its register, which the analyser treats as one
+    // register.
     #[test]
-    fn no_recurrence_survives_its_cuts() {
+    fn no_loop_carried_dependency_survives_its_breakers() {
         for hex in [
             "480fafc0",            // imul rax,rax
             "c5fb58c1 c4e2f9b8c2", // vaddsd, vfmadd231pd

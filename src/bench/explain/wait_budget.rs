@@ -1,16 +1,16 @@
-//! How long a list of measurements may wait for a core that nothing else uses, all of them together.
+//! The time that a list of measurements may spend waiting for an uncontended core, in total.
 
 use std::time::{Duration, Instant};
 
-/// Time that is left for waiting. What a measurement takes beyond the shortest that succeeded was
-/// waiting; of one that did not succeed, all was.
-pub struct Waiting {
+/// Time left for waiting. A measurement's time beyond the shortest successful one counts as waiting,
+/// an unsuccessful one's entire time.
+pub struct WaitBudget {
     left: Duration,
     shortest: Option<Duration>,
 }
 
-impl Waiting {
-    /// For so long.
+impl WaitBudget {
+    /// All of `budget` left.
     pub fn of(budget: Duration) -> Self {
         Self { left: budget, shortest: None }
     }
@@ -20,7 +20,7 @@ impl Waiting {
         self.left
     }
 
-    /// Takes off what a measurement waited that began at `start`.
+    /// Subtracts what a measurement begun at `start` spent waiting.
     pub fn spend(&mut self, start: Instant, succeeded: bool) {
         self.took(start.elapsed(), succeeded);
     }
@@ -39,15 +39,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_is_what_goes_beyond_the_shortest_that_succeeded() {
+    fn time_beyond_the_shortest_success_counts_as_waiting() {
         let seconds = Duration::from_secs;
-        let mut waiting = Waiting::of(seconds(5));
-        waiting.took(seconds(1), true);
-        assert_eq!(waiting.left(), seconds(5));
-        waiting.took(seconds(2), true);
-        assert_eq!(waiting.left(), seconds(4));
-        waiting.took(seconds(3), false);
-        waiting.took(seconds(3), false);
-        assert_eq!(waiting.left(), Duration::ZERO);
+        let mut wait_budget = WaitBudget::of(seconds(5));
+        wait_budget.took(seconds(1), true);
+        assert_eq!(wait_budget.left(), seconds(5));
+        wait_budget.took(seconds(2), true);
+        assert_eq!(wait_budget.left(), seconds(4));
+        wait_budget.took(seconds(3), false);
+        wait_budget.took(seconds(3), false);
+        assert_eq!(wait_budget.left(), Duration::ZERO);
     }
 }

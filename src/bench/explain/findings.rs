@@ -1,28 +1,28 @@
-//! Everything that was found out about a block.
+//! What explaining a block found.
 
 use super::model::Evidence;
 use crate::measurement::Bound;
 use isa::deps::{Analysis, Code};
 
-/// Everything that was found out.
-pub struct Found {
-    /// For the verdict.
+/// What was found, as the verdict and the document need it.
+pub struct Findings {
+    /// Input of the verdict.
     pub evidence: Evidence,
-    /// The bounds that were found here.
+    /// Bounds measured or computed by the explanation.
     pub bounds: Vec<Bound>,
-    /// Dependencies and recurrences of the block as it was measured.
+    /// Dependencies of the block as it was measured.
     pub analysis: Analysis,
     /// Its instructions.
     pub code: Code,
-    /// Which form's time is explained.
+    /// The form whose time is explained.
     pub form: &'static str,
     /// What could not be measured, and why.
     pub missing: Vec<String>,
 }
 
 #[cfg(test)]
-impl Found {
-    /// Of a block that nothing was measured of.
+impl Findings {
+    /// Findings without any measurement.
     pub fn without_evidence(analysis: Analysis, code: Code) -> Self {
         Self {
             evidence: Evidence::default(),

@@ -1,49 +1,44 @@
-//! The block with its memory kept apart: several copies of it, in which no load reads what a store
-//! wrote, while registers keep their chains. Where that is faster, values that go through memory
-//! are what it waits for.
+//! The block with its memory dependencies broken: several copies whose loads and stores access
+//! disjoint addresses, with register dependencies unchanged. If it is faster, the block waits for
+//! values that pass through memory.
 
+use super::variants::Variant;
 use crate::Values;
 use iced_x86::{Encoder, Instruction, OpKind};
 use isa::code::{Block, Inst};
 use isa::effects::{Access, ArchReg, Effects};
 
-/// Instructions of the variant, at most.
-const MOST: usize = 400;
-/// Copies, at most: so many iterations a chain through memory is stretched over.
-const COPIES: usize = 32;
-/// Bytes that the copies' stores are spread over: half a page, so that loads can have the other
-/// half. Loads wait for stores with the same low twelve bits of the address on some processors.
+/// Most instructions of the variant.
+const MAX_INSTRUCTIONS: usize = 400;
+/// Most copies: a dependency through memory then spans that many iterations.
+const MAX_COPIES: usize = 32;
+/// Bytes that the copies' stores are spread over: half a page, which leaves the other half to loads.
+/// On some processors, loads wait for stores with the same low 12 address bits (4K aliasing).
 const SPREAD: i64 = 2048;
-/// Loads go so far from where they were, and to the offset in a page that suits.
-const FAR: i64 = 1 << 20;
+/// Distance by which loads are moved, plus the offset in a page that aliases least.
+const LOAD_DISTANCE: i64 = 1 << 20;
 /// Steps from copy to copy are multiples of a cache line.
 const LINE: i64 = 64;
 
-/// The variant and how many iterations it holds. The reason why there is none, else.
-pub struct Apart {
-    pub block: Block,
-    pub copies: usize,
-}
-
 /// An explicit memory operand.
 struct Operand {
-    /// About where it is in the first iteration.
+    /// Approximate address in the first iteration.
     address: i64,
     bytes: i64,
     stores: bool,
 }
 
-/// Builds it, with the instructions `before` in front of each copy; `values` are those that the
-/// block starts with.
+/// Builds the variant, with the instructions `before` ahead of each copy; `values` are the block's
+/// initial values.
 ///
 /// # Errors
 /// Why it cannot be built.
-pub fn apart(
+pub fn disjoint_memory(
     block: &Block,
     effects: &[Effects],
     values: &Values,
     before: &[u8],
-) -> Result<Apart, &'static str> {
+) -> Result<Variant, &'static str> {
     let body = match block.final_branch() {
         Some(jump) => &block.instructions[..block.instructions.len().min(index(block, jump))],
         None => &block.instructions[..],
@@ -54,11 +49,11 @@ pub fn apart(
         .map(|(inst, effects)| operand(inst, effects, values))
         .collect::<Result<_, _>>()?;
     if !operands.iter().flatten().any(|o| o.stores) {
-        return Err("nothing is stored");
+        return Err("the block does not store");
     }
-    let most = COPIES.min(MOST / body.len().max(1));
-    let (step, copies) = steps(&operands, most).ok_or("its accesses lie too far apart")?;
-    let away = away(&operands, step, copies);
+    let most = MAX_COPIES.min(MAX_INSTRUCTIONS / body.len().max(1));
+    let (step, copies) = steps(&operands, most).ok_or("its accesses are too far apart")?;
+    let load_shift = load_shift(&operands, step, copies);
     let mut bytes = Vec::new();
     for copy in 0..copies as i64 {
         bytes.extend(before);
@@ -66,15 +61,15 @@ pub fn apart(
             match operand {
                 None => bytes.extend(&inst.bytes),
                 Some(o) => {
-                    let shift = if o.stores { copy * step } else { away };
-                    let moved = moved(inst, shift, bytes.len() as u64);
-                    bytes.extend(moved.ok_or("an address cannot be moved")?);
+                    let shift = if o.stores { copy * step } else { load_shift };
+                    let encoded = shifted(inst, shift, bytes.len() as u64);
+                    bytes.extend(encoded.ok_or("an address cannot be changed")?);
                 }
             }
         }
     }
-    let block = Block::decode(&bytes).map_err(|_| "it is no code")?;
-    Ok(Apart { block, copies })
+    let block = Block::decode(&bytes).map_err(|_| "the variant cannot be decoded")?;
+    Ok(Variant { block, copies })
 }
 
 fn index(block: &Block, inst: &Inst) -> usize {
@@ -92,7 +87,7 @@ fn operand(
     let decoded = &inst.decoded;
     let explicit = (0..decoded.op_count()).any(|i| decoded.op_kind(i) == OpKind::Memory);
     if !explicit || effects.memory.iter().any(|a| a.bytes == 0) {
-        return Err("an access has no address in the code (stack, string)");
+        return Err("an access has an implicit address (stack, string)");
     }
     let stores = effects.memory.iter().any(|a| a.store);
     let address = effects.memory.iter().map(|a| address(a, values)).min().unwrap_or_default();
@@ -113,7 +108,8 @@ fn address_end(access: &Access, values: &Values) -> i64 {
     address(access, values).wrapping_add(i64::from(access.bytes))
 }
 
-/// From copy to copy, and how many copies: no store of one copy reaches where one of another does.
+/// The step of stores from copy to copy, and the number of copies, so that no two copies store to the
+/// same bytes.
 fn steps(operands: &[Option<Operand>], most: usize) -> Option<(i64, usize)> {
     let stores: Vec<&Operand> = operands.iter().flatten().filter(|o| o.stores).collect();
     let apart = |distance: i64| {
@@ -130,32 +126,32 @@ fn steps(operands: &[Option<Operand>], most: usize) -> Option<(i64, usize)> {
     (copies >= 2).then_some((step, copies))
 }
 
-/// How far loads go: where they share no offset within a page with a store, if that can be had.
-fn away(operands: &[Option<Operand>], step: i64, copies: usize) -> i64 {
+/// How far loads are moved: to where the fewest share their page offset with a store.
+fn load_shift(operands: &[Option<Operand>], step: i64, copies: usize) -> i64 {
     const PAGE: i64 = 4096;
     let all = || operands.iter().flatten();
     let stored: Vec<(i64, i64)> = all()
         .filter(|o| o.stores)
         .flat_map(|o| (0..copies as i64).map(|i| (o.address.wrapping_add(i * step), o.bytes)))
         .collect();
-    let met = |away: &i64| {
+    let conflicts = |shift: &i64| {
         let loads = all().filter(|o| !o.stores);
-        let meets = |o: &Operand| {
-            let at = o.address.wrapping_add(*away);
+        let aliases = |o: &Operand| {
+            let at = o.address.wrapping_add(*shift);
             let near = |(start, bytes): &&(i64, i64)| {
                 let from = at.wrapping_sub(*start).rem_euclid(PAGE);
                 from < *bytes || from + o.bytes > PAGE
             };
             stored.iter().filter(near).count()
         };
-        loads.map(meets).sum::<usize>()
+        loads.map(aliases).sum::<usize>()
     };
-    let candidates = (0..PAGE / LINE).map(|n| FAR + (PAGE / 2 + n * LINE) % PAGE);
-    candidates.min_by_key(met).unwrap_or(FAR)
+    let candidates = (0..PAGE / LINE).map(|n| LOAD_DISTANCE + (PAGE / 2 + n * LINE) % PAGE);
+    candidates.min_by_key(conflicts).unwrap_or(LOAD_DISTANCE)
 }
 
-/// The instruction with its operand moved, as it is encoded at `at`.
-fn moved(inst: &Inst, shift: i64, at: u64) -> Option<Vec<u8>> {
+/// The instruction with `shift` added to its address, encoded at `at`.
+fn shifted(inst: &Inst, shift: i64, at: u64) -> Option<Vec<u8>> {
     let mut made: Instruction = inst.decoded;
     let displacement = made.memory_displacement64().wrapping_add(shift as u64);
     let relative = made.is_ip_rel_memory_operand();
@@ -177,41 +173,41 @@ mod tests {
     use isa::deps::memory::{InitialValues, Settings};
     use isa::deps::{Analyser, Code};
 
-    fn build(hex: &str) -> Result<Apart, &'static str> {
+    fn build(hex: &str) -> Result<Variant, &'static str> {
         let bytes = isa::code::parse_hex(hex).unwrap();
         let code = Code::of_bytes(&bytes, tma::Core::default().facts()).unwrap();
         let values = Values { registers: [0x1234_5600; 16], ..Values::default() };
-        apart(&Block::decode(&bytes).unwrap(), &code.effects, &values, &[])
+        disjoint_memory(&Block::decode(&bytes).unwrap(), &code.effects, &values, &[])
     }
 
-    /// Pairs of store and load that share bytes, as the dependency finder sees them.
-    fn carried(bytes: &[u8]) -> usize {
+    /// Memory dependencies, as the analyser finds them.
+    fn memory_dependencies(bytes: &[u8]) -> usize {
         let code = Code::of_bytes(bytes, tma::Core::default().facts()).unwrap();
-        let given =
+        let initial =
             InitialValues { registers: [Some(0x1234_5600); 16], ..InitialValues::default() };
-        let search = Settings { window: 128, runs: 3, initial_values: vec![given] };
-        let found = Analyser::default().analyse(&code, &search).memory.dependencies;
-        // What the first copy loads of an earlier round of all copies is far away.
-        found.iter().filter(|c| c.delta == 0).count()
+        let search = Settings { window: 128, runs: 3, initial_values: vec![initial] };
+        let all = Analyser::default().analyse(&code, &search).memory.dependencies;
+        // Dependencies on an earlier iteration of all copies are too far apart to matter.
+        all.iter().filter(|c| c.delta == 0).count()
     }
 
     #[test]
-    fn no_copy_loads_what_another_one_stored() {
+    fn no_copy_loads_what_another_stored() {
         for hex in [
             "480103",                 // add [rbx],rax
             "8903 894304 488b03",     // two halves stored, the whole loaded
             "488b03 48ffc0 48894308", // load, add, store beside it
             "4801442460 4801442468",  // two counters on the stack
         ] {
-            let apart = build(hex).unwrap();
-            assert!(apart.copies >= 8, "{hex}: {}", apart.copies);
-            assert_eq!(carried(&apart.block.bytes), 0, "{hex}");
+            let variant = build(hex).unwrap();
+            assert!(variant.copies >= 8, "{hex}: {}", variant.copies);
+            assert_eq!(memory_dependencies(&variant.block.bytes), 0, "{hex}");
         }
     }
 
     #[test]
-    fn what_has_no_address_in_the_code_stays() {
+    fn implicit_addresses_are_refused() {
         assert!(build("50 58").is_err_and(|why| why.contains("stack")));
-        assert!(build("488b03").is_err_and(|why| why.contains("nothing")));
+        assert!(build("488b03").is_err_and(|why| why.contains("not store")));
     }
 }
