@@ -7,7 +7,7 @@ use super::findings::Findings;
 use super::model::{Cycles, Evidence, latency_hides_ports};
 use super::variants::{filling_nops, padded};
 use super::wait_budget::WaitBudget;
-use crate::microbench::{Kernel, Multiset, Settings, measure};
+use crate::microbench::{Microbenchmark, Multiset, Settings, measure};
 use crate::{Bound, Measurement, Status, Throughput, Values};
 use isa::code::Block;
 use isa::deps::memory::{InitialValues, Settings as Search};
@@ -32,7 +32,7 @@ struct Independent {
     cycles: Cycles,
     residual_latency: Option<f64>,
     multiset: Multiset,
-    kernel: Kernel,
+    benchmark: Microbenchmark,
 }
 
 impl Explainer {
@@ -115,8 +115,8 @@ impl Explainer {
         findings: &mut Findings,
     ) -> Result<Option<Independent>> {
         let settings = self.settings(block);
-        let built = Multiset::of(block).and_then(|m| Ok((Kernel::of(&m, &settings)?, m)));
-        let (kernel, multiset) = match built {
+        let built = Multiset::of(block).and_then(|m| Ok((Microbenchmark::of(&m, &settings)?, m)));
+        let (benchmark, multiset) = match built {
             Ok(built) => built,
             Err(error) => {
                 findings.missing.push(format!("ports: {error}"));
@@ -154,7 +154,7 @@ impl Explainer {
             }
             findings.bounds.push(bound(PORTS, cycles, how));
         }
-        Ok(Some(Independent { cycles, residual_latency, multiset, kernel }))
+        Ok(Some(Independent { cycles, residual_latency, multiset, benchmark }))
     }
 
     fn settings(&self, block: &Block) -> Settings {
@@ -178,8 +178,10 @@ impl Explainer {
         let Some(nops) = filling_nops(cycles, width, instructions) else { return Ok(computed) };
         let (code, sets, values) = match (independent, &subject.measurement.values) {
             (Some(independent), _) => {
-                let Some(kernel) = with_fewer_sets(independent, nops) else { return Ok(computed) };
-                (Block::decode(&kernel.bytes)?, kernel.sets, kernel.values)
+                let Some(benchmark) = with_fewer_sets(independent, nops) else {
+                    return Ok(computed);
+                };
+                (Block::decode(&benchmark.bytes)?, benchmark.sets, benchmark.values)
             }
             (None, Some(values)) => (subject.block.clone(), 1, values.clone()),
             (None, None) => return Ok(computed),
@@ -212,16 +214,16 @@ impl Explainer {
 
 /// The microbenchmark, with fewer sets if so many nops in each would exceed an op cache; `None` if too
 /// few would be left to rotate registers.
-fn with_fewer_sets(independent: &Independent, nops: usize) -> Option<Kernel> {
-    if nops * independent.kernel.sets <= MAX_NOPS {
-        return Some(independent.kernel.clone());
+fn with_fewer_sets(independent: &Independent, nops: usize) -> Option<Microbenchmark> {
+    if nops * independent.benchmark.sets <= MAX_NOPS {
+        return Some(independent.benchmark.clone());
     }
     // A microbenchmark may have twice the requested sets.
     let sets = MAX_NOPS / nops / 2;
     let unroll_size = sets * independent.multiset.len();
     let settings = Settings { unroll_size, ..Settings::default() };
-    let kernel = Kernel::of(&independent.multiset, &settings).ok()?;
-    (sets >= MIN_SETS && nops * kernel.sets <= MAX_NOPS).then_some(kernel)
+    let benchmark = Microbenchmark::of(&independent.multiset, &settings).ok()?;
+    (sets >= MIN_SETS && nops * benchmark.sets <= MAX_NOPS).then_some(benchmark)
 }
 
 fn bound(name: &'static str, cycles: Cycles, how: String) -> Bound {

@@ -62,7 +62,7 @@ fn dependencies(out: &mut String, report: &Measurement) {
     }
     let _ = writeln!(out, "\nnot independent, and cannot be made so:");
     for d in &report.dependencies {
-        let turn = match d.in_turn {
+        let turn = match d.rotation {
             1 => String::new(),
             n => format!(", {n} in turn"),
         };

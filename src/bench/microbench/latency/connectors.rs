@@ -6,25 +6,24 @@ use iced_x86::{Code, Encoder, Instruction, Register};
 use std::collections::HashMap;
 use tma::{Error, Result};
 
-/// What a connector is.
+/// A kind of connector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Connector {
-    /// One integer ALU operation: 1 cycle, as the clock assumes.
+    /// An integer ALU operation: 1 cycle, as the clock assumes.
     Alu,
-    /// Between a general-purpose register and another family: half of the way there and back.
-    Half(Family),
+    /// A move between a general-purpose register and another family: half of the round trip.
+    Transfer(Family),
 }
 
-/// What was measured of them so far.
+/// Latencies of connectors measured so far.
 #[derive(Debug, Clone, Default)]
 pub struct Connectors {
-    /// Cycles of the way there and back.
-    both: HashMap<Family, f64>,
+    /// Cycles of a round trip.
+    round_trips: HashMap<Family, f64>,
 }
 
 impl Connectors {
-    /// Least, usual and most cycles of all of `connectors` together; `None` where the way there and
-    /// back does not come out the same however often it is measured.
+    /// Least, best and most cycles of `connectors` in total; `None` if a round trip does not reproduce.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -37,9 +36,9 @@ impl Connectors {
         for connector in connectors {
             let one = match connector {
                 Connector::Alu => (1.0, 1.0, 1.0),
-                Connector::Half(family) => {
-                    let Some(both) = self.both(bench, *family)? else { return Ok(None) };
-                    // Each of the two takes a cycle at least.
+                Connector::Transfer(family) => {
+                    let Some(both) = self.round_trip(bench, *family)? else { return Ok(None) };
+                    // Each direction takes at least one cycle.
                     (1.0, both / 2.0, (both - 1.0).max(1.0))
                 }
             };
@@ -48,8 +47,8 @@ impl Connectors {
         Ok(Some(sum))
     }
 
-    fn both(&mut self, bench: &mut Bench, family: Family) -> Result<Option<f64>> {
-        if let Some(known) = self.both.get(&family) {
+    fn round_trip(&mut self, bench: &mut Bench, family: Family) -> Result<Option<f64>> {
+        if let Some(known) = self.round_trips.get(&family) {
             return Ok(Some(*known));
         }
         const COPIES: usize = 24;
@@ -60,7 +59,7 @@ impl Connectors {
             let measurement = bench.block(&code, &crate::Values::default())?;
             if let (crate::Status::Ok, Some(t)) = (measurement.status, &measurement.throughput) {
                 let both = t.cycles / COPIES as f64;
-                self.both.insert(family, both);
+                self.round_trips.insert(family, both);
                 return Ok(Some(both));
             }
         }
@@ -68,14 +67,14 @@ impl Connectors {
     }
 }
 
-/// Passes values between families.
+/// Passes values between register families.
 pub const SCRATCH: Register = Register::R14;
 
 /// Bytes of one instruction with two registers.
 pub fn two(code: Code, a: Register, b: Register) -> Result<Vec<u8>> {
     let failed = |e: iced_x86::IcedError| Error::failed("no such connector").because(e);
-    let made = Instruction::with2(code, a, b).map_err(failed)?;
-    encoded(&made)
+    let built = Instruction::with2(code, a, b).map_err(failed)?;
+    encoded(&built)
 }
 
 /// Bytes of an instruction.
@@ -86,7 +85,7 @@ pub fn encoded(instruction: &Instruction) -> Result<Vec<u8>> {
     Ok(encoder.take_buffer())
 }
 
-/// From a register of `family` into a general-purpose one.
+/// A move from a register of `family` to a general-purpose one.
 pub fn from(family: Family, number: u32, to: Register) -> Result<Vec<u8>> {
     match family {
         Family::Gpr => Ok(Vec::new()),
@@ -96,7 +95,7 @@ pub fn from(family: Family, number: u32, to: Register) -> Result<Vec<u8>> {
     }
 }
 
-/// The other way.
+/// A move in the other direction.
 pub fn to(family: Family, number: u32, from: Register) -> Result<Vec<u8>> {
     match family {
         Family::Gpr => Ok(Vec::new()),
@@ -106,7 +105,7 @@ pub fn to(family: Family, number: u32, from: Register) -> Result<Vec<u8>> {
     }
 }
 
-/// `movq`, VEX-encoded where the processor has it: mixing both costs.
+/// `movq`, VEX-encoded where the processor has it: mixing both has penalties.
 fn vector(out: bool) -> Code {
     let vex = crate::microbench::host::lacks(Code::VEX_Vmovq_xmm_rm64).is_none();
     match (vex, out) {

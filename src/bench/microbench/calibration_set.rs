@@ -1,13 +1,13 @@
-//! The forms that programs are mostly made of: what `--calibrate` measures.
+//! The common instruction forms that `--calibrate` measures.
 
 use super::catalog::{Catalog, unavailable};
 use super::form::{Form, Mask};
 
-/// Patterns of names. Of the 129,321 instructions of 20,000 basic blocks (BHive's suite) 300 forms
-/// make 98 %; these are the ones among them that compute, by that list, and a few of each extension
-/// that those blocks were not compiled for. Plain stores, `push` and `pop` are left out: they compute
-/// nothing, and how long their values take is told by the classes of forwarding.
-const USUAL: &[&str] = &[
+/// Patterns of names. 300 forms make up 98 % of the 129,321 instructions in 20,000 basic blocks of
+/// BHive; these are the ones among them that compute, and a few of each extension that those blocks
+/// were not compiled for. Plain stores, `push` and `pop` compute nothing; their latencies are measured
+/// as store forwarding.
+const PATTERNS: &[&str] = &[
     // Moves and addresses.
     "MOV_GPR64i64_GPR64i64",
     "MOV_GPR32i32_GPR32i32",
@@ -239,14 +239,14 @@ const USUAL: &[&str] = &[
     "PCLMULQDQ_VR128*_VR128*_IMMi8",
 ];
 
-/// The usual forms that this processor has, each once, in that order.
-pub fn usual() -> Vec<(String, Form)> {
+/// The forms that this processor supports, each once, in that order.
+pub fn calibration_set() -> Vec<(String, Form)> {
     let mut all: Vec<(String, Form)> = Vec::new();
     let mut seen = std::collections::HashSet::new();
-    for pattern in USUAL {
+    for pattern in PATTERNS {
         let masked = pattern.contains("k_") || pattern.contains("kz_");
         let wanted = |(_, form): &(String, Form)| masked || form.mask == Mask::None;
-        for (name, form) in Catalog::all().spelled_like(pattern).into_iter().filter(wanted) {
+        for (name, form) in Catalog::all().matching(pattern).into_iter().filter(wanted) {
             if seen.insert(form) && unavailable(form).is_none() {
                 all.push((name, form));
             }

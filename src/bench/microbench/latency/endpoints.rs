@@ -1,4 +1,4 @@
-//! Where values enter a form and where they leave it.
+//! Inputs and outputs of a form, between which latencies are measured.
 
 use crate::microbench::form::{Form, MASK, Mask, Memory, is_address};
 use crate::microbench::operand::{Class, Operand};
@@ -6,12 +6,12 @@ use iced_x86::{OpAccess, Register, RflagsBits};
 use isa::code::Inst;
 use tma::Result;
 
-/// One place where a value enters or leaves.
+/// One input or output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum Endpoint {
     /// The operand at an index, a register.
     Operand(usize, Class),
-    /// A register that the form uses without a choice: general-purpose.
+    /// An implicit or fixed general-purpose register.
     Implicit(Register),
     /// Flags, as bits of [`RflagsBits`].
     Flags(u32),
@@ -23,7 +23,7 @@ pub enum End {
     Memory,
 }
 
-impl End {
+impl Endpoint {
     /// `address`, `register`, `flags` or `memory`.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl End {
         }
     }
 
-    /// Which one.
+    /// Its name in documents.
     pub fn name(&self) -> String {
         match self {
             Self::Operand(MASK, _) => "mask".to_owned(),
@@ -61,13 +61,13 @@ fn flags(bits: u32) -> String {
     names.join(" ")
 }
 
-/// All of a form's.
+/// All inputs and outputs of a form.
 #[derive(Debug, Clone, Default)]
-pub struct Ends {
-    /// Where values enter.
-    pub inputs: Vec<End>,
-    /// Where they leave.
-    pub outputs: Vec<End>,
+pub struct Endpoints {
+    /// Inputs.
+    pub inputs: Vec<Endpoint>,
+    /// Outputs.
+    pub outputs: Vec<Endpoint>,
 }
 
 const ARITHMETIC: u32 = RflagsBits::CF
@@ -77,65 +77,65 @@ const ARITHMETIC: u32 = RflagsBits::CF
     | RflagsBits::PF
     | RflagsBits::AF;
 
-impl Ends {
+impl Endpoints {
     /// Those of `form`.
     ///
     /// # Errors
     /// It cannot be encoded.
     pub fn of(form: Form) -> Result<Self> {
         let usage = form.usage()?;
-        let mut ends = Self::default();
+        let mut endpoints = Self::default();
         for (i, operand) in form.operands().into_iter().enumerate() {
             let access = usage.access.get(i).copied().unwrap_or(OpAccess::None);
             let (reads, writes) = (Inst::reads(access), Inst::writes(access));
-            let end = match operand {
-                Operand::Register(class) => End::Operand(i, class),
+            let endpoint = match operand {
+                Operand::Register(class) => Endpoint::Operand(i, class),
                 Operand::Memory => {
                     if form.memory != Memory::None && (reads || is_address(form.code)) {
-                        ends.inputs.push(End::Address);
+                        endpoints.inputs.push(Endpoint::Address);
                         if !matches!(form.memory, Memory::Based) {
-                            ends.inputs.push(End::Index);
+                            endpoints.inputs.push(Endpoint::Index);
                         }
                     }
                     if is_address(form.code) {
                         continue;
                     }
-                    End::Memory
+                    Endpoint::Memory
                 }
                 _ => continue,
             };
             if reads {
-                ends.inputs.push(end);
+                endpoints.inputs.push(endpoint);
             }
             if writes {
-                ends.outputs.push(end);
+                endpoints.outputs.push(endpoint);
             }
         }
         if form.mask != Mask::None {
-            ends.inputs.push(End::Operand(MASK, Class::Mask));
+            endpoints.inputs.push(Endpoint::Operand(MASK, Class::Mask));
         }
-        // The stack pointer is moved at renaming, and is no address that a chain could go through.
+        // The stack engine updates the stack pointer, so no chain can go through it.
         let chosen = |r: Register| r.is_gpr() && r.full_register() != Register::RSP;
         for used in usage.implicit.iter().filter(|used| chosen(used.register())) {
-            let end = End::Implicit(used.register().full_register());
+            let endpoint = Endpoint::Implicit(used.register().full_register());
             for (list, wanted) in [
-                (&mut ends.inputs, Inst::reads(used.access())),
-                (&mut ends.outputs, Inst::writes(used.access())),
+                (&mut endpoints.inputs, Inst::reads(used.access())),
+                (&mut endpoints.outputs, Inst::writes(used.access())),
             ] {
-                if wanted && !list.contains(&end) {
-                    list.push(end);
+                if wanted && !list.contains(&endpoint) {
+                    list.push(endpoint);
                 }
             }
         }
         let sample = form.sample()?;
         let read = sample.rflags_read() & ARITHMETIC;
         if read != 0 {
-            ends.inputs.push(End::Flags(read));
+            endpoints.inputs.push(Endpoint::Flags(read));
         }
         let written = sample.rflags_written() & ARITHMETIC;
         if written != 0 {
-            ends.outputs.push(End::Flags(written));
+            endpoints.outputs.push(Endpoint::Flags(written));
         }
-        Ok(ends)
+        Ok(endpoints)
     }
 }

@@ -1,6 +1,6 @@
-//! A form as lists have it.
+//! An entry in the list of forms.
 
-/// A form as it is listed.
+/// A form in the list, or an encoding without one.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Listed {
     /// Its name.
@@ -9,6 +9,6 @@ pub struct Listed {
     pub code: String,
     /// Extensions that it needs.
     pub extensions: Vec<String>,
-    /// Why no kernel is made of it here, if none is.
+    /// Why it cannot be measured here, if it cannot.
     pub reason: Option<String>,
 }

@@ -1,11 +1,11 @@
-//! Encodings that no kernel is made of at all: one of their operands cannot be chosen freely.
+//! Encodings without a form: one of their operands cannot be chosen freely.
 
 use super::form::Form;
-use super::listed::Listed;
+use super::listing::Listed;
 use iced_x86::{Code, EncodingKind, OpCodeOperandKind};
 
-/// These encodings of 64-bit code whose mnemonic or name `hit` accepts, each with the reason.
-pub fn unformed(hit: impl Fn(&str) -> bool) -> Vec<Listed> {
+/// Encodings of 64-bit code without a form whose name or mnemonic `hit` accepts, with the reason.
+pub fn unsupported(hit: impl Fn(&str) -> bool) -> Vec<Listed> {
     let known = |code: &Code| {
         let op = code.op_code();
         op.is_instruction() && op.mode64() && op.encoding() != EncodingKind::MVEX
@@ -41,21 +41,21 @@ fn reason(code: Code) -> &'static str {
         ];
         vector_addresses.contains(&k)
     }) {
-        "gathers or scatters: its addresses come from a vector register"
+        "gather or scatter: its addresses come from a vector register"
     } else if any(|k| [K::seg_rSI, K::es_rDI, K::seg_rDI, K::seg_rBX_al].contains(&k)) {
-        "a string instruction: its address is always in the same registers"
+        "string instruction: its address registers are fixed"
     } else if code.is_jcc_short_or_near() || code.is_jmp_short_or_near() || any(is_target) {
-        "jumps or calls: control would leave the kernel"
+        "branch: control would leave the microbenchmark"
     } else if any(|k| [K::st0, K::sti_opcode].contains(&k)) {
-        "works on the x87 stack"
+        "operates on the x87 stack"
     } else if any(|k| [K::cr_reg, K::dr_reg, K::tr_reg].contains(&k)) {
-        "a system register: privileged"
+        "system register: privileged"
     } else if any(|k| [K::seg_reg, K::es, K::cs, K::ss, K::ds, K::fs, K::gs].contains(&k)) {
-        "a segment register"
+        "segment register"
     } else if any(|k| [K::tmm_reg, K::tmm_rm, K::tmm_vvvv, K::sibmem].contains(&k)) {
-        "works on tiles (AMX)"
+        "operates on tiles (AMX)"
     } else if any(|k| k == K::mem_offs) {
-        "its address is a constant"
+        "constant address"
     } else {
         "an operand cannot be chosen freely"
     }
