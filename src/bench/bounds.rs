@@ -2,7 +2,7 @@
 //! pipeline.
 
 use super::Options;
-use crate::harness::required_state::Needs;
+use crate::harness::required_state::RequiredState;
 use crate::harness::skeleton::{self, skeleton};
 use crate::initial::discover::discover;
 use crate::initial::failure::Failure;
@@ -38,7 +38,7 @@ impl Profiler {
     pub(super) fn explain(
         &mut self,
         block: &Block,
-        needs: &Needs,
+        required_state: &RequiredState,
         setup: &RunSetup,
         (form, shape): (&Form, Copies),
         measurement: &mut Measurement,
@@ -49,7 +49,13 @@ impl Profiler {
         let Some(throughput) = measurement.throughput.clone() else { return Ok(()) };
         let mut bounds = Vec::new();
         if measured {
-            bounds.extend(self.lowest_front_end(block, needs, setup, shape, &throughput)?);
+            bounds.extend(self.lowest_front_end(
+                block,
+                required_state,
+                setup,
+                shape,
+                &throughput,
+            )?);
         }
         let missing = measured && bounds.is_empty();
         bounds.extend(width(block, &self.options.core));
@@ -108,14 +114,14 @@ impl Profiler {
     fn lowest_front_end(
         &mut self,
         block: &Block,
-        needs: &Needs,
+        required_state: &RequiredState,
         setup: &RunSetup,
         shape: Copies,
         throughput: &Throughput,
     ) -> Result<Option<Bound>> {
         let mut lowest: Option<Bound> = None;
         for _ in 0..TRIES {
-            let Some(bound) = self.front_end(block, needs, setup, shape)? else { break };
+            let Some(bound) = self.front_end(block, required_state, setup, shape)? else { break };
             if lowest.as_ref().is_none_or(|l| bound.cycles < l.cycles) {
                 lowest = Some(bound);
             }
@@ -133,7 +139,7 @@ impl Profiler {
     fn front_end(
         &mut self,
         block: &Block,
-        needs: &Needs,
+        required_state: &RequiredState,
         setup: &RunSetup,
         (copies, how, _): Copies,
     ) -> Result<Option<Bound>> {
@@ -142,7 +148,7 @@ impl Profiler {
             return Ok(None);
         }
         let options = Options { values: Some(setup.values.clone()), ..self.options.clone() };
-        let bare = Needs::of(&skeleton);
+        let bare = RequiredState::of(&skeleton);
         let traced = discover(&mut self.runner, &skeleton, &bare, setup.copies, &options)?;
         let Ok(traced) = traced else { return Ok(None) };
         let alike = RunSetup { taken: traced.taken, ..setup.clone() };
@@ -153,7 +159,7 @@ impl Profiler {
         let repeat = (CYCLES / run).ceil().clamp(1.0, 64.0) as u32;
         let run = (copies, how, repeat);
         let offsets = crate::harness::copies::offsets(&options);
-        let form = measure::unrolled(&skeleton, needs, &alike, run, &offsets);
+        let form = measure::unrolled(&skeleton, required_state, &alike, run, &offsets);
         let mut timed = FormTiming::default();
         let (passes, rounds) = (options.passes, options.rounds);
         if self.timed(&form, passes, rounds, &mut timed)?.is_some() {

@@ -9,8 +9,8 @@ use super::settings::{MeasuredOn, Settings};
 use crate::checks as assumptions;
 use crate::counting::Source;
 use crate::harness::copies;
-use crate::harness::loop_counter::Counter;
-use crate::harness::required_state::Needs;
+use crate::harness::loop_counter::LoopCounter;
+use crate::harness::required_state::RequiredState;
 use crate::initial::discover::{discover_staged, replay};
 use crate::initial::failure::Failure;
 use crate::initial::run_setup::RunSetup;
@@ -125,7 +125,7 @@ impl Profiler {
             self.runner.mxcsr = MXCSR_GRADUAL;
         }
         self.runner.select_sentinel()?;
-        self.source.settle(&mut self.runner, &self.options)?;
+        self.source.select_clock(&mut self.runner, &self.options)?;
         let layers = self.runner.layers()?;
         measurement.sandbox = layers
             .without_namespaces
@@ -154,8 +154,8 @@ impl Profiler {
         block: &Block,
         measurement: &mut Measurement,
     ) -> Result<std::result::Result<(), Failure>> {
-        let needs = Needs::of(block);
-        let (setup, (copies, how, rough)) = match self.lay_out(block, &needs)? {
+        let required_state = RequiredState::of(block);
+        let (setup, (copies, how, rough)) = match self.lay_out(block, &required_state)? {
             Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -164,7 +164,7 @@ impl Profiler {
         let repeat = repeat.clamp(1.0, f64::from(REPEAT)) as u32;
         let shape = (copies, how, repeat);
         let offsets = copies::offsets(&self.options);
-        let mut form = measure::unrolled(block, &needs, &setup, shape, &offsets);
+        let mut form = measure::unrolled(block, &required_state, &setup, shape, &offsets);
         if !self.options.two_factors {
             form.forget_short(repeat as usize * copies);
         }
@@ -187,16 +187,16 @@ impl Profiler {
         conclude(measurement, &timed, self.options.passes, block, self.source.clock().name());
         self.source.enter(&mut self.runner, &form, &self.options, measurement)?;
         if self.options.assumptions {
-            let steady = self.steady_state(block, &needs, &setup, shape, &timed)?;
+            let steady = self.steady_state(block, &required_state, &setup, shape, &timed)?;
             measurement.assumptions.push(steady);
         }
         measurement.values = Some(setup.values.clone());
         measurement.pages = setup.pages.iter().map(|p| format!("{p:#x}")).collect();
         let unrolled = form_result(&timed, copies, None);
-        let looped = self.looped(block, &needs, &setup, rough)?;
+        let looped = self.looped(block, &required_state, &setup, rough)?;
         measurement.forms = Some(Forms { unrolled, looped });
-        self.check_alignment(block, &needs, &setup, &mut measurement.assumptions)?;
-        self.explain(block, &needs, &setup, (&form, shape), measurement)?;
+        self.check_alignment(block, &required_state, &setup, &mut measurement.assumptions)?;
+        self.explain(block, &required_state, &setup, (&form, shape), measurement)?;
         if !setup.complete {
             // Who knows what it touched: the next block gets a fresh worker.
             self.runner.discard();
@@ -216,7 +216,7 @@ impl Profiler {
     fn lay_out(
         &mut self,
         block: &Block,
-        needs: &Needs,
+        required_state: &RequiredState,
     ) -> Result<std::result::Result<(RunSetup, Look), Failure>> {
         let all = copies::copies(block, &self.options);
         let few = copies::few(block, &self.options).filter(|_| !copies::moves(block));
@@ -225,17 +225,19 @@ impl Profiler {
             let last = copies == all;
             let (stage, before) = ((copies, last), with_few.as_ref());
             let runner = &mut self.runner;
-            let setup = match discover_staged(runner, block, needs, stage, before, &self.options)? {
-                Ok(setup) if last || (setup.is_stationary() && setup.copies == copies) => setup,
-                Err(failure) if last => return Ok(Err(failure)),
-                Ok(setup) => {
-                    with_few = Some(setup);
-                    continue;
-                }
-                Err(_) => continue,
-            };
-            let look = match self.again(block, needs, &setup)? {
-                Ok(()) => self.first_look(block, needs, &setup, last)?,
+            let setup =
+                match discover_staged(runner, block, required_state, stage, before, &self.options)?
+                {
+                    Ok(setup) if last || (setup.is_stationary() && setup.copies == copies) => setup,
+                    Err(failure) if last => return Ok(Err(failure)),
+                    Ok(setup) => {
+                        with_few = Some(setup);
+                        continue;
+                    }
+                    Err(_) => continue,
+                };
+            let look = match self.again(block, required_state, &setup)? {
+                Ok(()) => self.first_look(block, required_state, &setup, last)?,
                 Err(failure) => Err(failure),
             };
             match look {
@@ -251,18 +253,18 @@ impl Profiler {
     fn again(
         &mut self,
         block: &Block,
-        needs: &Needs,
+        required_state: &RequiredState,
         setup: &RunSetup,
     ) -> Result<std::result::Result<(), Failure>> {
         self.runner.lines(&setup.lines)?;
-        replay(&mut self.runner, block, needs, setup, &self.options)
+        replay(&mut self.runner, block, required_state, setup, &self.options)
     }
 
     /// The first way to run the unrolled form that works; straight code only if `straight`.
     fn first_look(
         &mut self,
         block: &Block,
-        needs: &Needs,
+        required_state: &RequiredState,
         setup: &RunSetup,
         straight: bool,
     ) -> Result<std::result::Result<Look, Failure>> {
@@ -271,7 +273,7 @@ impl Profiler {
             if matches!(how, Repeat::Restored) && !straight {
                 break;
             }
-            let look = measure::unrolled(block, needs, setup, (copies, how, 1), &[0]);
+            let look = measure::unrolled(block, required_state, setup, (copies, how, 1), &[0]);
             // Without a pause as long as it may be repeated when it is timed.
             let longest = matches!(how, Repeat::Counted(_)).then_some(REPEAT);
             let rough = look.rough(&mut self.runner, &self.options, longest)?;
@@ -285,7 +287,7 @@ impl Profiler {
             // It went further than the trace: back to the pages of that.
             let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
             self.runner.prepare(&setup.values, physical, pages)?;
-            if let Err(failure) = self.again(block, needs, setup)? {
+            if let Err(failure) = self.again(block, required_state, setup)? {
                 return Ok(Err(failure));
             }
             let other = || Failure::of_block("it touches other pages in a loop");
@@ -308,9 +310,9 @@ impl Profiler {
         if rehearse && let Some(failure) = form.rehearse(&mut self.runner, &self.options)? {
             return Ok(Some(failure));
         }
-        self.source.watch(&mut self.runner, &self.options)?;
+        self.source.start_software_events(&mut self.runner, &self.options)?;
         let failure = self.passes(form, passes, rounds, timed)?;
-        self.source.unwatch(&mut self.runner)?;
+        self.source.stop_software_events(&mut self.runner)?;
         Ok(failure)
     }
 
@@ -386,7 +388,7 @@ impl Profiler {
     fn looped(
         &mut self,
         block: &Block,
-        needs: &Needs,
+        required_state: &RequiredState,
         setup: &RunSetup,
         rough: f64,
     ) -> Result<FormResult> {
@@ -394,7 +396,7 @@ impl Profiler {
         if !self.options.loop_form {
             return Ok(not("not asked for"));
         }
-        let counter = match Counter::of(block) {
+        let counter = match LoopCounter::of(block) {
             Ok(counter) => counter,
             Err(reason) => return Ok(not(reason)),
         };
@@ -409,7 +411,7 @@ impl Profiler {
         // Where addresses move, no further than the trace: beyond it they may leave the L1 cache.
         let traced = (setup.copies / copies).max(2) as u32;
         let long = if setup.is_stationary() { long } else { long.min(traced) };
-        let form = measure::looped(block, needs, setup, copies, counter, long & !1);
+        let form = measure::looped(block, required_state, setup, copies, counter, long & !1);
         let iterations = copies * long as usize;
         let mut timed = FormTiming::default();
         // The loop runs further than the copies did; its pages are found and its lines recorded

@@ -1,8 +1,8 @@
-//! Addresses that the processor takes for each other: pages that share a physical one, and loads
-//! behind stores with the same low bits.
+//! Address aliasing: linear pages that share a physical page, and loads after stores with the same low
+//! 12 address bits.
 
 use super::super::sandbox::layout::PAGE;
-use super::common::{GAPS, NO_MEMORY, assumption, is_whole, more};
+use super::common::{GAPS, NO_MEMORY, abridged, assumption, is_complete};
 use super::lines::{physical_line, touched};
 use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
@@ -10,11 +10,11 @@ use crate::measurement::{Assumption, Outcome};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Stores that may still wait when a load comes.
+/// Stores that may be in the store buffer when a load executes.
 const STORES: usize = 64;
 
-/// Whether a line is touched through two addresses. Pages share a physical page when there are
-/// more of them than physical ones; on Zen two linear addresses of a line evict each other.
+/// Finds lines accessed through two linear addresses. Pages share physical pages if there are more of
+/// them; on Zen, two linear addresses of one line evict each other.
 pub fn pages(setup: &RunSetup, physical: usize) -> Assumption {
     let name = "page-aliasing";
     let count = setup.pages.len();
@@ -22,7 +22,7 @@ pub fn pages(setup: &RunSetup, physical: usize) -> Assumption {
         return assumption(name, Outcome::Held, NO_MEMORY);
     }
     if count <= physical {
-        let how = format!("pages: {count}, each with a physical page of its own");
+        let how = format!("{count} pages, each with its own physical page");
         return assumption(name, Outcome::Held, how);
     }
     let sharing = format!("{count} pages on {physical} physical ones");
@@ -36,34 +36,36 @@ pub fn pages(setup: &RunSetup, physical: usize) -> Assumption {
         .filter_map(|lines| Some((page(lines.first()?), page(lines.iter().nth(1)?))))
         .collect();
     let mut names: Vec<_> = pairs.iter().map(|(a, b)| format!("{a:#x} with {b:#x}")).collect();
-    match (names.is_empty(), is_whole(setup)) {
+    match (names.is_empty(), is_complete(setup)) {
         (false, _) => {
             let how = format!(
-                "{sharing}: a line is touched through two addresses in {} ({})",
-                more(&mut names, 3),
-                "which costs on AMD Zen, and lets a store through one change a load through the \
-                 other"
+                "{sharing}: a line is accessed through two addresses in {} ({})",
+                abridged(&mut names, 3),
+                "slow on AMD Zen, and a store through one address changes loads through the other"
             );
             assumption(name, Outcome::Violated, how)
         }
-        (true, true) => {
-            assumption(name, Outcome::Held, format!("{sharing}, but no line through two addresses"))
-        }
+        (true, true) => assumption(
+            name,
+            Outcome::Held,
+            format!("{sharing}, but no line is accessed through two addresses"),
+        ),
         (true, false) => assumption(name, Outcome::Unchecked, format!("{sharing}; {GAPS}")),
     }
 }
 
-/// Whether a load follows a store to the same place of another page: the low 12 bits are compared
-/// first, and the load waits.
+/// Finds loads after a store to the same offset of another page (4K aliasing): the low 12 bits are
+/// compared first, and the load waits.
 pub fn stores(block: &Block, setup: &RunSetup) -> Assumption {
     let name = "store-aliasing";
     if setup.accesses.is_empty() && setup.complete {
         return assumption(name, Outcome::Held, NO_MEMORY);
     }
-    let elsewhere = "address trace: no load behind a store to the same low 12 bits elsewhere";
-    // The usual block, which is not worth the search.
-    if is_whole(setup) && setup.pages.len() < 2 {
-        return assumption(name, Outcome::Held, elsewhere);
+    let none =
+        "address trace: no load follows a store with the same low 12 address bits on another page";
+    // On one page there is nothing to search for.
+    if is_complete(setup) && setup.pages.len() < 2 {
+        return assumption(name, Outcome::Held, none);
     }
     let mut recent: VecDeque<Access> = VecDeque::with_capacity(STORES + 1);
     let mut pairs: BTreeMap<(usize, usize), usize> = BTreeMap::new();
@@ -80,8 +82,8 @@ pub fn stores(block: &Block, setup: &RunSetup) -> Assumption {
         }
     }
     if pairs.is_empty() {
-        return match is_whole(setup) {
-            true => assumption(name, Outcome::Held, elsewhere),
+        return match is_complete(setup) {
+            true => assumption(name, Outcome::Held, none),
             false => assumption(name, Outcome::Unchecked, GAPS),
         };
     }
@@ -89,12 +91,12 @@ pub fn stores(block: &Block, setup: &RunSetup) -> Assumption {
     let mut names: Vec<_> = pairs
         .iter()
         .map(|((store, load), times)| {
-            format!("load {} behind store {}, {times} times", text(*load), text(*store))
+            format!("load {} after store {}, {times} times", text(*load), text(*store))
         })
         .collect();
     let how = format!(
-        "address trace: same low 12 bits on another page: {} in {} copies",
-        more(&mut names, 3),
+        "address trace: same low 12 address bits on another page: {} in {} copies",
+        abridged(&mut names, 3),
         setup.copies
     );
     assumption(name, Outcome::Violated, how)
@@ -117,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_alias_only_where_a_line_is_touched_through_two_addresses() {
+    fn pages_alias_only_if_a_line_is_accessed_through_two_addresses() {
         let three = [0x1000, 0x2000, 0x3000];
         let apart = setup(&three, &[(0, 0, 0x1000, 8, false), (1, 0, 0x3040, 8, false)]);
         assert_eq!(pages(&apart, 2).outcome, Outcome::Held);
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_behind_a_store_to_the_same_offset_elsewhere_is_named() {
+    fn a_load_after_a_store_to_the_same_offset_of_another_page_is_named() {
         let pair = block("488903 488b07"); // mov [rbx],rax; mov rax,[rdi]
         let alias = setup(&[0x1000, 0x2000], &[(0, 0, 0x1010, 8, true), (0, 1, 0x2014, 8, false)]);
         let judged = stores(&pair, &alias);
@@ -137,13 +139,13 @@ mod tests {
         for word in ["load 1 `mov rax,[rdi]`", "store 0 `mov [rbx],rax`", "1 times"] {
             assert!(judged.how.contains(word), "{}", judged.how);
         }
-        // What was stored there itself is forwarded, whatever an older store did elsewhere.
+        // The youngest store to the address forwards, whatever an older one did on another page.
         let forwarded = setup(
             &[0x1000, 0x2000],
             &[(0, 0, 0x1010, 8, true), (0, 0, 0x2010, 8, true), (0, 1, 0x2010, 8, false)],
         );
         assert_eq!(stores(&pair, &forwarded).outcome, Outcome::Held);
-        // A load before the store is none behind it.
+        // A load before the store does not count.
         let before = setup(&[0x1000], &[(0, 1, 0x2010, 8, false), (1, 0, 0x1010, 8, true)]);
         assert_eq!(stores(&pair, &before).outcome, Outcome::Held);
     }

@@ -1,4 +1,4 @@
-//! The code of the copies: whether it stays in the caches that instructions come from.
+//! Whether the code of the copies fits the L1 instruction cache and the op cache.
 
 use super::common::{assumption, outcome};
 use crate::harness::skeleton::has_wide_immediate;
@@ -8,10 +8,10 @@ use isa::code::{Block, Inst};
 use tma::Cache;
 use tma::tables::facts::OpCache;
 
-/// What stands beside the copies: set-up, clock, and the worker's loop.
+/// Bytes of the harness: set-up, clock, and the worker's loop.
 const HARNESS: usize = 6 * 1024;
 
-/// Bytes of the long and the short run against the L1 instruction cache.
+/// Compares the bytes of the long and the short run with the L1 instruction cache.
 pub fn l1_code(block: &Block, setup: &RunSetup, copies: usize, cache: Option<Cache>) -> Assumption {
     let long = bytes(block, setup, copies);
     let all = long + long / 2 + HARNESS;
@@ -20,7 +20,7 @@ pub fn l1_code(block: &Block, setup: &RunSetup, copies: usize, cache: Option<Cac
         return assumption("l1-code", Outcome::Unchecked, how);
     };
     let how = format!(
-        "{long} bytes in {} copies; with the short run and the harness {all} of {} bytes of the L1 \
+        "{long} bytes in {} copies; with the short run and the harness, {all} of {} bytes of the L1 \
          instruction cache",
         copies,
         cache.bytes()
@@ -28,7 +28,7 @@ pub fn l1_code(block: &Block, setup: &RunSetup, copies: usize, cache: Option<Cac
     assumption("l1-code", outcome(all <= cache.bytes()), how)
 }
 
-/// Operations of the long run against the op cache.
+/// Compares the operations of the long run with the op cache.
 pub fn op_cache(
     block: &Block,
     setup: &RunSetup,
@@ -42,27 +42,29 @@ pub fn op_cache(
         let how = format!("{about}; the op cache of this processor is not known");
         return assumption("op-cache", Outcome::Unchecked, how);
     };
-    let how = format!("{about}, of {} that the op cache holds ({})", cache.ops, cache.source);
-    // A quarter is left to the short run's end, the harness, and lines that are not full.
+    let how = format!("{about}; the op cache holds {} ({})", cache.ops, cache.source);
+    // A quarter is reserved for the end of the short run, the harness, and lines that are not full.
     if 4 * ops > 3 * cache.ops as usize {
         return assumption("op-cache", Outcome::Violated, how);
     }
     match cache.per_32_bytes {
         Some(most) if ops * 32 > most as usize * bytes(block, setup, copies) => {
-            let how = format!("{how}, but more than {most} for 32 bytes of code: not cached");
+            let how = format!(
+                "{how}, but not more than {most} per 32 bytes of code, which this code exceeds"
+            );
             assumption("op-cache", Outcome::Violated, how)
         }
         _ => assumption("op-cache", Outcome::Held, how),
     }
 }
 
-/// Bytes of the copies; setting a register again is a load of seven.
+/// Bytes of the copies; reinitialising a register is a load of 7 bytes.
 fn bytes(block: &Block, setup: &RunSetup, copies: usize) -> usize {
     (block.bytes.len() + 7 * setup.reseeded.len()) * copies
 }
 
-/// Room that an instruction takes in an op cache: one, two for reading and writing the same memory
-/// and for an immediate of 64 bits. Those from microcode take a line and come from elsewhere.
+/// Op-cache entries of an instruction: one, plus one for reading and writing the same memory and one
+/// for a 64-bit immediate. Microcoded instructions are not considered.
 fn operations(inst: &Inst) -> usize {
     let both = |m: &iced_x86::UsedMemory| Inst::reads(m.access()) && Inst::writes(m.access());
     1 + usize::from(inst.memory.iter().any(both)) + usize::from(has_wide_immediate(inst))
@@ -74,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_fits_by_its_bytes_with_both_runs() {
+    fn code_fits_with_both_runs() {
         let cache = Some(Cache { ways: 8, sets: 64 });
         let add = block("4801d8");
         assert_eq!(l1_code(&add, &setup(&[], &[]), 192, cache).outcome, Outcome::Held);

@@ -2,7 +2,7 @@
 //! them.
 
 use super::super::sandbox::layout::{self as at, PAGE, context};
-use super::common::{GAPS, NO_MEMORY, assumption, is_whole, listed, outcome};
+use super::common::{GAPS, NO_MEMORY, assumption, is_complete, listed, outcome};
 use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
 use crate::measurement::{Assumption, Outcome};
@@ -10,27 +10,32 @@ use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
 use tma::Cache;
 
-/// Lines in each set of the L1 data cache, the harness's own among them.
+/// Compares the lines in each set of the L1 data cache, including the harness's, with its ways.
 pub fn l1_data(
     block: &Block,
     setup: &RunSetup,
     physical: usize,
     cache: Option<Cache>,
 ) -> Assumption {
-    if !is_whole(setup) {
+    if !is_complete(setup) {
         return assumption("l1-data", Outcome::Unchecked, GAPS);
     }
     if setup.accesses.is_empty() {
         return assumption("l1-data", Outcome::Held, NO_MEMORY);
     }
-    let around = ["movnt", "vmovnt", "maskmov", "vmaskmovdqu"];
-    let past = |text: &str| around.iter().any(|a| text.starts_with(a)) && !text.contains("ntdqa");
-    if let Some(inst) = block.instructions.iter().find(|i| past(&i.text) && i.writes_memory()) {
-        let how = format!("`{}` writes around the cache", inst.text);
+    let non_temporal = ["movnt", "vmovnt", "maskmov", "vmaskmovdqu"];
+    let bypasses =
+        |text: &str| non_temporal.iter().any(|a| text.starts_with(a)) && !text.contains("ntdqa");
+    if let Some(inst) = block.instructions.iter().find(|i| bypasses(&i.text) && i.writes_memory()) {
+        let how = format!("`{}` bypasses the cache", inst.text);
         return assumption("l1-data", Outcome::Violated, how);
     }
     let Some(cache) = cache else {
-        return assumption("l1-data", Outcome::Unchecked, "the L1 data cache's size is not known");
+        return assumption(
+            "l1-data",
+            Outcome::Unchecked,
+            "the size of the L1 data cache is not known",
+        );
     };
     let mut sets: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     let mut linear: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
@@ -48,35 +53,36 @@ pub fn l1_data(
     let fullest = sets.iter().map(|(set, lines)| (lines.len(), own.get(set).copied().unwrap_or(0)));
     let (lines, own) = fullest.max_by_key(|(lines, own)| lines + own).unwrap_or((0, 0));
     let mut how = format!(
-        "address trace, lines: {total}, in the fullest set {lines} and {own} of the harness, in a \
-         cache of {} ways; each is touched in every run before the one that counts",
+        "address trace: {total} lines; the fullest set has {lines} and {own} of the harness, the cache \
+         {} ways; warm-up runs touch all of them",
         cache.ways
     );
     let offsets = linear.values().map(BTreeSet::len).max().unwrap_or(0);
     if offsets > cache.ways {
-        how += &format!("; {offsets} pages at one offset, more than there are ways");
+        how +=
+            &format!("; {offsets} pages are accessed at the same offset, more than there are ways");
     }
     assumption("l1-data", outcome(lines + own <= cache.ways), how)
 }
 
-/// Lines of 64 bytes that an access touches.
+/// Cache lines that an access touches, by number.
 pub fn touched(access: &Access) -> std::ops::RangeInclusive<u64> {
     access.address / 64..=access.address.saturating_add(access.size.max(1) - 1) / 64
 }
 
-/// A line as the cache tags it: pages beyond the physical ones share them, in order of discovery.
+/// The physical line behind a linear one: pages share physical pages in the order of discovery.
 pub fn physical_line(setup: &RunSetup, physical: usize, line: u64) -> u64 {
     let lines_of_page = PAGE as u64 / 64;
     let page = line / lines_of_page * PAGE as u64;
     match setup.pages.iter().position(|p| *p == page) {
         Some(i) => (i % physical.max(1)) as u64 * lines_of_page + line % lines_of_page,
-        // Not mapped for the block: a page of its own.
+        // Not mapped for the block: its own physical page.
         None => line,
     }
 }
 
-/// Lines of the harness in each set while copies run: what registers and vectors are set from, the
-/// counters, and the list of lines to restore.
+/// Lines of the harness in each set while copies run: initial values of registers and vectors, counters,
+/// and the list of lines to restore.
 fn harness(block: &Block, setup: &RunSetup, cache: Cache) -> BTreeMap<usize, usize> {
     let mut fields = vec![context::START, context::REGISTERS, context::REGISTERS + 64];
     if block.uses(iced_x86::Register::is_vector_register) {
@@ -94,19 +100,19 @@ fn harness(block: &Block, setup: &RunSetup, cache: Cache) -> BTreeMap<usize, usi
     sets
 }
 
-/// Accesses at addresses that are no multiple of their size, inside of a line.
+/// Finds accesses within a line whose address is not a multiple of their size.
 pub fn alignment(block: &Block, setup: &RunSetup) -> Assumption {
     let unaligned = |a: &Access| a.size > 1 && !a.address.is_multiple_of(a.size.min(64));
-    let note = "; inside of a line this costs nothing or little";
+    let note = "; within a cache line the cost is small or none";
     straddling("alignment", block, setup, note, |a| unaligned(a) && touched(a).count() == 1)
 }
 
-/// Accesses across the border of two lines.
+/// Finds accesses that cross a cache-line boundary.
 pub fn line_crossing(block: &Block, setup: &RunSetup) -> Assumption {
     straddling("line-crossing", block, setup, "", |a| touched(a).count() > 1)
 }
 
-/// Accesses across the border of two pages.
+/// Finds accesses that cross a page boundary.
 pub fn page_crossing(block: &Block, setup: &RunSetup) -> Assumption {
     let page = PAGE as u64;
     let crosses =
@@ -130,7 +136,7 @@ fn straddling(
             format!("address trace: instruction {list}{note}"),
         );
     }
-    match (is_whole(setup), setup.accesses.is_empty()) {
+    match (is_complete(setup), setup.accesses.is_empty()) {
         (false, _) => assumption(name, Outcome::Unchecked, GAPS),
         (true, true) => assumption(name, Outcome::Held, NO_MEMORY),
         (true, false) => assumption(name, Outcome::Held, "address trace of every copy"),
@@ -163,7 +169,7 @@ mod tests {
         // Nine pages on one physical page are one line, though the offset is crowded.
         let one = l1_data(&load, &spread(9, 0x200), 1, CACHE);
         assert_eq!(one.outcome, Outcome::Held);
-        assert!(one.how.contains("9 pages at one offset"), "{}", one.how);
+        assert!(one.how.contains("9 pages are accessed at the same offset"), "{}", one.how);
     }
 
     #[test]

@@ -1,13 +1,15 @@
-//! The assumptions of a measurement, each with its verdict and how that is known.
+//! Checks the assumptions of a measurement, each with its evidence.
 //!
 //! | file | assumptions |
 //! |---|---|
 //! | `lines`, `aliasing` | what the address trace shows |
 //! | `code` | the copies' code |
 //! | `tlb` | translations of the pages |
-//! | `timing` | the core, the passes, and what the harness did to the block |
+//! | `timing` | contention, reproducibility, and registers that the harness reinitialised |
+//! | `aligned` | alignment, by the processor's own check |
+//! | `subnormal` | subnormal operands and results |
 //!
-//! `subnormals` and `bounds` are judged where they are measured.
+//! `bounds` is checked where bounds are measured.
 
 mod aliasing;
 pub(crate) mod aligned;
@@ -24,7 +26,7 @@ use crate::timing::form_timing::FormTiming;
 use isa::code::Block;
 use tma::Core;
 
-/// All of them that follow from the trace and the timing of `copies` copies.
+/// Checks all assumptions that follow from the trace and the timing of `copies` copies.
 pub fn all(
     block: &Block,
     setup: &RunSetup,
@@ -39,7 +41,7 @@ pub fn all(
         code::l1_code(block, setup, copies, core.l1_code),
         code::op_cache(block, setup, copies, core.facts().op_cache.as_ref()),
         timing::context_switches(timed),
-        timing::neighbour(timed),
+        timing::contention(timed),
         lines::alignment(block, setup),
         lines::line_crossing(block, setup),
         lines::page_crossing(block, setup),

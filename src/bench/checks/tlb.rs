@@ -1,22 +1,22 @@
-//! The first-level data TLB: whether the translations of all pages stay in it.
+//! Whether the first-level data TLB holds the translations of all pages.
 
-use super::common::{GAPS, NO_MEMORY, assumption, is_whole, outcome};
+use super::common::{GAPS, NO_MEMORY, assumption, is_complete, outcome};
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use std::collections::BTreeSet;
 use tma::tables::facts::DataTlb;
 
-/// Pages that the harness itself reads and writes between runs: its context and its mail.
+/// Pages that the harness itself reads and writes between runs: its context and its mailbox.
 const HARNESS: usize = 2;
 
-/// Pages read and written against the entries for them. The pages behind the block's are few, but
-/// each address has a translation of its own.
+/// Compares the pages read and written with the TLB's entries. Physical pages may be fewer, but every
+/// linear page has its own translation.
 pub fn data_tlb(setup: &RunSetup, tlb: Option<&DataTlb>) -> Assumption {
     const NAME: &str = "data-tlb";
     if setup.accesses.is_empty() && setup.complete {
         return assumption(NAME, Outcome::Held, NO_MEMORY);
     }
-    if !is_whole(setup) {
+    if !is_complete(setup) {
         return assumption(NAME, Outcome::Unchecked, GAPS);
     }
     let pages = |wanted: fn(&crate::initial::trace::Access) -> bool| {
@@ -39,7 +39,7 @@ pub fn data_tlb(setup: &RunSetup, tlb: Option<&DataTlb>) -> Assumption {
         Some(own) => format!("{} entries for loads and {own} for stores", tlb.loads),
         None => format!("{} entries", tlb.loads),
     };
-    let beyond = if held { "" } else { "; beyond them each access asks the second level" };
+    let beyond = if held { "" } else { "; further pages miss to the second level" };
     let how = format!("{about}; the first-level data TLB has {entries} ({}){beyond}", tlb.source);
     assumption(NAME, outcome(held), how)
 }
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_for_each_copy_leaves_the_tlb() {
+    fn a_page_for_each_copy_exceeds_the_tlb() {
         // `mov rax,[rbx]; add rbx,4160` in 240 copies.
         let walk: Vec<_> =
             (0..240).map(|copy| (copy, 0, 0x1000_0000 + 4160 * copy as u64, 8, false)).collect();

@@ -30,7 +30,7 @@ pub struct Script {
     /// Events the kernel does not have.
     pub absent: BTreeSet<u64>,
     /// Commands, from 0, during which a neighbour uses the core.
-    pub neighbour: fn(usize) -> bool,
+    pub contended: fn(usize) -> bool,
     /// The command, from 0, in which the block fails.
     pub fails: Option<usize>,
 }
@@ -43,7 +43,7 @@ impl Default for Script {
             largest: 8,
             free: 8,
             absent: BTreeSet::new(),
-            neighbour: |_| false,
+            contended: |_| false,
             fails: None,
         }
     }
@@ -143,7 +143,7 @@ impl Runs for Scripted {
             return Ok(Err(Ended::TimedOut));
         }
         let iterations = if which == Which::Long { LONG } else { SHORT };
-        let busy = (self.script.neighbour)(command);
+        let busy = (self.script.contended)(command);
         if let (true, Some(configs)) = (story.enabled, story.open.clone()) {
             let counts = configs.len() <= self.script.free;
             story.total.enabled += iterations as u64;

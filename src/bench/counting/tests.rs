@@ -189,9 +189,9 @@ fn an_event_the_kernel_lacks_takes_its_nodes_with_it_and_no_others() {
 #[test]
 fn what_a_neighbour_disturbed_is_dropped() {
     // Every fifth command, and the counts of it are double.
-    let (counted, _) = counted(Script { neighbour: |n| n % 5 == 4, ..script() });
+    let (counted, _) = counted(Script { contended: |n| n % 5 == 4, ..script() });
     assert_shares(&counted);
-    let (counted, _) = self::counted(Script { neighbour: |_| true, ..script() });
+    let (counted, _) = self::counted(Script { contended: |_| true, ..script() });
     let reason = node(&counted, "Fe").reason.clone().unwrap_or_default();
     assert!(reason.contains("something else used the core"), "{reason}");
 }

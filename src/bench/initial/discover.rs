@@ -5,7 +5,7 @@ pub use super::failure::{Failure, explain};
 use super::value_search::ValueSearch;
 use crate::Options;
 use crate::harness::forms;
-use crate::harness::required_state::Needs;
+use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::Ended;
@@ -23,11 +23,11 @@ use tma::Result;
 pub fn discover(
     runner: &mut Runner,
     block: &Block,
-    needs: &Needs,
+    required_state: &RequiredState,
     copies: usize,
     options: &Options,
 ) -> Result<std::result::Result<RunSetup, Failure>> {
-    ValueSearch::new(runner, block, needs, copies, options).run()
+    ValueSearch::new(runner, block, required_state, copies, options).run()
 }
 
 /// One of two stages. The first uses few copies, which suffice if addresses do not change from copy
@@ -39,12 +39,12 @@ pub fn discover(
 pub fn discover_staged(
     runner: &mut Runner,
     block: &Block,
-    needs: &Needs,
+    required_state: &RequiredState,
     (copies, last): (usize, bool),
     before: Option<&RunSetup>,
     options: &Options,
 ) -> Result<std::result::Result<RunSetup, Failure>> {
-    let mut search = ValueSearch::new(runner, block, needs, copies, options);
+    let mut search = ValueSearch::new(runner, block, required_state, copies, options);
     search.is_last_stage = last;
     if let Some(before) = before.filter(|before| before.reseeded.is_empty()) {
         let sets = options.candidates();
@@ -63,11 +63,11 @@ pub fn discover_staged(
 pub fn replay(
     runner: &mut Runner,
     block: &Block,
-    needs: &Needs,
+    required_state: &RequiredState,
     setup: &RunSetup,
     options: &Options,
 ) -> Result<std::result::Result<(), Failure>> {
-    let shape = setup.shape(block, needs, setup.copies, BLOCK_CODE);
+    let shape = setup.shape(block, required_state, setup.copies, BLOCK_CODE);
     let program = forms::replay(&shape);
     runner.worker()?.write(program.start, &program.bytes);
     let (ended, _) = runner.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)])?;
@@ -121,15 +121,16 @@ mod tests {
     fn no_copy_of_the_measured_run_takes_its_final_jump() {
         // xor rax,1; test al,1; jnz (near)
         let block = Block::decode(&parse_hex("4883f001 a801 0f8500000000").unwrap()).unwrap();
-        let (needs, options, copies) = (Needs::of(&block), Options::default(), 20);
+        let (required_state, options, copies) = (RequiredState::of(&block), Options::default(), 20);
         let mut runner = Runner::new(Default::default(), None, false);
-        let setup = discover(&mut runner, &block, &needs, copies, &options).unwrap().unwrap();
+        let setup =
+            discover(&mut runner, &block, &required_state, copies, &options).unwrap().unwrap();
         let alternating: Vec<bool> = (0..copies).map(|copy| copy % 2 == 0).collect();
         assert_eq!(setup.taken, alternating);
         let run = |runner: &mut Runner, taken: &[bool]| {
             let shape = Shape {
                 block: &block,
-                needs: &needs,
+                required_state: &required_state,
                 copies,
                 lines: false,
                 reseeded: &[],
@@ -159,18 +160,19 @@ mod tests {
     fn a_block_that_reads_what_is_never_set_up_is_not_passed_as_repeatable() {
         // add rax,rbx; mov rcx,[rax]
         let block = Block::decode(&parse_hex("4801d8 488b08").unwrap()).unwrap();
-        let (needs, options) = (Needs::of(&block), Options::default());
+        let (required_state, options) = (RequiredState::of(&block), Options::default());
         let mut runner = Runner::new(Default::default(), None, false);
-        let mut setup = discover(&mut runner, &block, &needs, 4, &options).unwrap().unwrap();
+        let mut setup =
+            discover(&mut runner, &block, &required_state, 4, &options).unwrap().unwrap();
         runner.lines(&setup.lines).unwrap();
-        let again = replay(&mut runner, &block, &needs, &setup, &options).unwrap();
+        let again = replay(&mut runner, &block, &required_state, &setup, &options).unwrap();
         assert_eq!(again, Ok(()));
         // As if the traced run had ended elsewhere.
         setup.end.registers[1] ^= 1;
-        let again = replay(&mut runner, &block, &needs, &setup, &options).unwrap();
+        let again = replay(&mut runner, &block, &required_state, &setup, &options).unwrap();
         assert!(again.unwrap_err().reason.contains("registers"));
         setup.pages.pop();
-        let again = replay(&mut runner, &block, &needs, &setup, &options).unwrap();
+        let again = replay(&mut runner, &block, &required_state, &setup, &options).unwrap();
         assert!(again.unwrap_err().reason.contains("pages"));
     }
 }

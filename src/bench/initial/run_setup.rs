@@ -3,7 +3,7 @@
 use super::trace::Access;
 use super::values::Values;
 use crate::harness::program::Shape;
-use crate::harness::required_state::Needs;
+use crate::harness::required_state::RequiredState;
 use isa::code::Block;
 
 /// Ways of the smallest L1 data cache (8) minus one for the harness.
@@ -40,13 +40,13 @@ impl RunSetup {
     pub fn shape<'a>(
         &'a self,
         block: &'a Block,
-        needs: &'a Needs,
+        required_state: &'a RequiredState,
         copies: usize,
         start: usize,
     ) -> Shape<'a> {
         Shape {
             block,
-            needs,
+            required_state,
             copies,
             lines: !self.lines.is_empty(),
             reseeded: &self.reseeded,

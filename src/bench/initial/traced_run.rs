@@ -54,7 +54,7 @@ impl ValueSearch<'_> {
         }
         let shape = Shape {
             block: self.block,
-            needs: self.needs,
+            required_state: self.required_state,
             copies: self.copies,
             lines: false,
             reseeded: &start.reseeded,

@@ -4,7 +4,7 @@ use super::failure::{Failure, ILLEGAL};
 use super::values::Values;
 use crate::Options;
 use crate::harness::program::Program;
-use crate::harness::required_state::Needs;
+use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::runner::Runner;
 use iced_x86::Register;
@@ -42,7 +42,7 @@ pub(super) struct FailedRun {
 pub struct ValueSearch<'a> {
     pub(super) runner: &'a mut Runner,
     pub(super) block: &'a Block,
-    pub(super) needs: &'a Needs,
+    pub(super) required_state: &'a RequiredState,
     pub(super) options: &'a Options,
     pub(super) copies: usize,
     /// Pages that a run may touch.
@@ -66,7 +66,7 @@ impl<'a> ValueSearch<'a> {
     pub fn new(
         runner: &'a mut Runner,
         block: &'a Block,
-        needs: &'a Needs,
+        required_state: &'a RequiredState,
         copies: usize,
         options: &'a Options,
     ) -> Self {
@@ -74,7 +74,7 @@ impl<'a> ValueSearch<'a> {
         Self {
             runner,
             block,
-            needs,
+            required_state,
             options,
             copies,
             pages,

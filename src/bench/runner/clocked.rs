@@ -61,8 +61,9 @@ impl Runner {
         let Ok(ratio) = TscClock::cycles_per_tick(&rounds) else { return Ok(0.0) };
         self.sentinel.step(&rounds);
         self.sentinel.learn(&rounds, ratio);
-        let calm = self.sentinel.calm(&rounds, ratio).into_iter().filter(|c| *c).count();
-        Ok(calm as f64 / rounds.len() as f64)
+        let uncontended =
+            self.sentinel.uncontended(&rounds, ratio).into_iter().filter(|c| *c).count();
+        Ok(uncontended as f64 / rounds.len() as f64)
     }
 
     /// Uses the wide sentinel where the processor is known to sustain it, and on unknown ones once

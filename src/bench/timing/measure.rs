@@ -6,9 +6,9 @@ use super::form_timing::FormTiming;
 use super::round_filter::{Round, keep};
 use crate::Options;
 use crate::harness::forms;
-use crate::harness::loop_counter::Counter;
+use crate::harness::loop_counter::LoopCounter;
 use crate::harness::program::Program;
-use crate::harness::required_state::Needs;
+use crate::harness::required_state::RequiredState;
 use crate::initial::failure::{Failure, explain};
 use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
@@ -64,13 +64,13 @@ pub enum Repeat {
     Restored,
     /// In a loop without fences, counted like this: for blocks whose
     /// addresses stay the same.
-    Counted(Counter),
+    Counted(LoopCounter),
 }
 
 /// The unrolled form: `copies` against about half as many, each `repeat` times.
 pub fn unrolled(
     block: &Block,
-    needs: &Needs,
+    required_state: &RequiredState,
     setup: &RunSetup,
     (copies, how, repeat): (usize, Repeat, u32),
     offsets: &[usize],
@@ -89,7 +89,7 @@ pub fn unrolled(
         single: false,
     };
     let build = |copies, start| {
-        let shape = setup.shape(block, needs, copies, start);
+        let shape = setup.shape(block, required_state, copies, start);
         match how {
             Repeat::Restored => forms::unrolled(&shape),
             Repeat::Counted(counter) => forms::looped(&shape, counter, COUNTED_WARM),
@@ -123,10 +123,10 @@ fn copies_between(copies: usize, length: usize) -> usize {
 /// The loop form: `copies` in the body, `long` against half as many iterations.
 pub fn looped(
     block: &Block,
-    needs: &Needs,
+    required_state: &RequiredState,
     setup: &RunSetup,
     copies: usize,
-    counter: Counter,
+    counter: LoopCounter,
     long: u32,
 ) -> Form {
     let between = f64::from(long - long / 2) * copies as f64;
@@ -140,7 +140,7 @@ pub fn looped(
     };
     let mut start = BLOCK_CODE;
     for offset in [0, 32] {
-        let shape = setup.shape(block, needs, copies, start + offset);
+        let shape = setup.shape(block, required_state, copies, start + offset);
         let program = forms::looped(&shape, counter, LOOP_WARM.min(long));
         start = program.end().next_multiple_of(64) + 64;
         let segment = |repeat| Segment { entry: program.start, repeat };
@@ -360,16 +360,16 @@ mod tests {
             end: Default::default(),
             rip_area: 0,
         };
-        let needs = Needs::of(&block);
+        let required_state = RequiredState::of(&block);
         let iterations = |how| {
-            let form = unrolled(&block, &needs, &setup, (128, how, 5), &[0]);
+            let form = unrolled(&block, &required_state, &setup, (128, how, 5), &[0]);
             (form.between, form.between_whole_runs())
         };
         // 64 copies apart, five times and one or two times before.
         assert_eq!(iterations(Repeat::Restored), (320.0, 384.0));
-        assert_eq!(iterations(Repeat::Counted(Counter::Memory)), (320.0, 448.0));
+        assert_eq!(iterations(Repeat::Counted(LoopCounter::Memory)), (320.0, 448.0));
         // Long and short loops warm up alike.
-        let form = looped(&block, &needs, &setup, 4, Counter::Memory, 100);
+        let form = looped(&block, &required_state, &setup, 4, LoopCounter::Memory, 100);
         assert_eq!((form.between, form.between_whole_runs()), (200.0, 200.0));
     }
 }

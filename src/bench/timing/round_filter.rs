@@ -39,14 +39,16 @@ pub fn keep(
             continue;
         };
         let all = calibrations(&rounds);
-        let mut calm = vec![true; all.len()];
+        let mut uncontended = vec![true; all.len()];
         if let Some(sentinel) = sentinel.as_deref_mut() {
             sentinel.learn(&steady, ratio);
-            calm = sentinel.calm(&all, ratio);
+            uncontended = sentinel.uncontended(&all, ratio);
         }
         let mut batch = timed.partial.remove(&placement).unwrap_or_default();
-        for ((round, calm), steady) in rounds.iter().zip(calm).zip(TscClock::steady(&all, step)) {
-            match (calm, steady) {
+        for ((round, uncontended), steady) in
+            rounds.iter().zip(uncontended).zip(TscClock::steady(&all, step))
+        {
+            match (uncontended, steady) {
                 // A slower clock makes the sentinel longer, too.
                 (_, false) => timed.changed += 1,
                 (false, true) => timed.contended += 1,

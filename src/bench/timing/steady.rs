@@ -3,7 +3,7 @@
 
 use super::form_timing::FormTiming;
 use super::measure::{self, Repeat};
-use crate::harness::required_state::Needs;
+use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use crate::profiler::Profiler;
@@ -24,7 +24,7 @@ impl Profiler {
     pub(crate) fn steady_state(
         &mut self,
         block: &Block,
-        needs: &Needs,
+        required_state: &RequiredState,
         setup: &RunSetup,
         (copies, how, repeat): (usize, Repeat, u32),
         timed: &FormTiming,
@@ -40,7 +40,8 @@ impl Profiler {
             let how = "no run of another length was made";
             return assumption(Outcome::Unchecked, how.to_owned());
         };
-        let form = measure::unrolled(block, needs, setup, (fewer, how, repeat), &[0, 32, 16]);
+        let form =
+            measure::unrolled(block, required_state, setup, (fewer, how, repeat), &[0, 32, 16]);
         let mut other = FormTiming::default();
         let failed = self.timed(&form, 1, self.options.rounds, &mut other)?.is_some();
         let Some(there) = other.cycles().filter(|_| !failed && other.is_reproduced()) else {

@@ -7,7 +7,7 @@
 
 use super::Clock;
 use crate::Options;
-use crate::counting::{Counting, FormRuns, Runs, Sample, Stop, calm, sample};
+use crate::counting::{Counting, FormRuns, Runs, Sample, Stop, sample, uncontended};
 use crate::runner::Runner;
 use crate::timing::form_timing::{Batch, FormTiming};
 use crate::timing::measure::{Form, Pass};
@@ -82,8 +82,8 @@ struct Taken {
 
 /// Those that count: all counters ran, nothing else used the core.
 fn kept(samples: &[Sample], sentinel: bool) -> impl Iterator<Item = &Sample> {
-    let calm = calm(samples, sentinel).into_iter();
-    samples.iter().zip(calm).filter(|(s, c)| *c && s.whole).map(|(s, _)| s)
+    let uncontended = uncontended(samples, sentinel).into_iter();
+    samples.iter().zip(uncontended).filter(|(s, c)| *c && s.whole).map(|(s, _)| s)
 }
 
 impl Clock for PmuClock {
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn cycles_are_those_of_the_iterations_between_and_disturbed_ones_are_dropped() {
-        let (mut clock, mut runs) = clock(Script { neighbour: |n| n == 3, ..Script::default() });
+        let (mut clock, mut runs) = clock(Script { contended: |n| n == 3, ..Script::default() });
         let taken = clock.placement(&mut runs, 0, 4, true).expect("ran").expect("counted");
         // 1000 and 400 iterations, and 777 cycles around either.
         assert_eq!(taken.batch, Batch { long: vec![8277.0; 4], short: vec![3777.0; 4] });

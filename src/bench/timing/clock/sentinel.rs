@@ -40,13 +40,13 @@ impl Sentinel {
     }
 
     /// For each round, whether nothing else used the core in it.
-    pub fn calm(self, rounds: &[Calibration], cycles_per_tick: f64) -> Vec<bool> {
+    pub fn uncontended(self, rounds: &[Calibration], cycles_per_tick: f64) -> Vec<bool> {
         let overhead = TscClock::overhead(rounds, cycles_per_tick);
         // The counter's own step comes on top.
         let own = TscClock::sentinel_cycles() * self.level * MARGIN;
         let limit = own + self.step.min(step(rounds)) * cycles_per_tick;
-        let calm = |ticks: f64| (ticks - overhead) * cycles_per_tick <= limit;
-        rounds.iter().map(|r| calm(r.sentinel.0) && calm(r.sentinel.1)).collect()
+        let uncontended = |ticks: f64| (ticks - overhead) * cycles_per_tick <= limit;
+        rounds.iter().map(|r| uncontended(r.sentinel.0) && uncontended(r.sentinel.1)).collect()
     }
 
     /// Learns from rounds how high it reads at best: their lowest tenth.
@@ -72,41 +72,42 @@ mod tests {
         Calibration { add: (2384.0, 336.0), multiply: None, sentinel: (sentinel, sentinel) }
     }
 
-    fn calm(sentinel: Sentinel, high: f64) -> bool {
+    fn uncontended(sentinel: Sentinel, high: f64) -> bool {
         // The other rounds make the counter's step small.
         let rounds = [round(high), round(1.03), round(1.033), round(1.036)];
-        sentinel.calm(&rounds, 1.0)[0]
+        sentinel.uncontended(&rounds, 1.0)[0]
     }
 
     #[test]
     fn a_core_that_always_reads_a_little_high_is_calm_and_a_shared_one_never_is() {
         let mut sentinel = Sentinel::default();
-        assert!(calm(sentinel, 1.1) && !calm(sentinel, 1.2));
+        assert!(uncontended(sentinel, 1.1) && !uncontended(sentinel, 1.2));
         sentinel.learn(&[round(1.03), round(1.035), round(1.5)], 1.0);
-        assert!(calm(sentinel, 1.05) && !calm(sentinel, 1.1));
+        assert!(uncontended(sentinel, 1.05) && !uncontended(sentinel, 1.1));
         // Contention teaches nothing, and nothing makes it stricter than the counter's noise.
         sentinel.learn(&[round(1.9), round(1.8)], 1.0);
-        assert!(calm(sentinel, 1.05));
+        assert!(uncontended(sentinel, 1.05));
         sentinel.learn(&[round(0.8)], 1.0);
-        assert!(calm(sentinel, 1.05));
+        assert!(uncontended(sentinel, 1.05));
         let mut shared = Sentinel::default();
         shared.learn(&[round(1.9), round(1.8)], 1.0);
-        assert!(!calm(shared, 1.2));
+        assert!(!uncontended(shared, 1.2));
     }
 
     /// Calm rounds a step of 3 ticks apart, and rounds of a neighbour that come and goes, whose
     /// sentinels lie 45 ticks and more apart though the counter steps as before.
     #[test]
     fn a_neighbour_does_not_make_the_counter_coarse() {
-        let calm: Vec<Calibration> = (0..8).map(|i| round(1.03 + 0.005 * f64::from(i))).collect();
+        let uncontended: Vec<Calibration> =
+            (0..8).map(|i| round(1.03 + 0.005 * f64::from(i))).collect();
         let shared: Vec<Calibration> =
             (0..8).map(|i| round(1.1 + 0.07 * f64::from(i) + 0.01 * f64::from(i * i))).collect();
         assert!(step(&shared) > 40.0, "{}", step(&shared));
         let mut sentinel = Sentinel::default();
-        let known = sentinel.step(&calm);
+        let known = sentinel.step(&uncontended);
         assert!(known < 4.0 && sentinel.step(&shared) <= known);
         // 16 % above what a core to itself reads is a neighbour whatever the other rounds read.
-        assert!(!sentinel.calm(&[&[round(1.2)], &shared[1..]].concat(), 1.0)[0]);
+        assert!(!sentinel.uncontended(&[&[round(1.2)], &shared[1..]].concat(), 1.0)[0]);
         assert!(sentinel.elsewhere().step(&shared) <= known);
     }
 }
