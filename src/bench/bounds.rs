@@ -1,5 +1,4 @@
-//! Bounds on the throughput that need no PMU: the front end by itself, and the width of the
-//! pipeline.
+//! Bounds on the throughput that need no PMU: the front end in isolation, and the pipeline's width.
 
 use super::Options;
 use crate::harness::required_state::RequiredState;
@@ -25,13 +24,13 @@ use tma::Result;
 
 /// Cycles that a long run should take.
 const CYCLES: f64 = 3000.0;
-/// How often a skeleton is measured that is slower than its block.
+/// How often a skeleton slower than its block is measured.
 const TRIES: usize = 4;
-/// Passes that lie this far below the rest were in another state of the front end.
-const WIDE: f64 = 0.80;
+/// Passes below this share of the rest were in another state of the front end.
+const UNSTEADY: f64 = 0.80;
 impl Profiler {
-    /// Everything that explains a block beyond its number: subnormals, bounds, and what they say.
-    /// A number that the pipeline's width does not allow is none to be trusted.
+    /// Measures subnormals and bounds and compares the throughput with them. A throughput above the
+    /// pipeline's width is unstable.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -76,8 +75,8 @@ impl Profiler {
         Ok(())
     }
 
-    /// Times a form of so many copies from end to end, again where the result is less than the
-    /// pipeline's width allows: the short run was in a slower state than the long one.
+    /// Times a form with `copies` from end to end, and again if the result exceeds the pipeline's width,
+    /// because the short run was in a slower state than the long one.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -97,7 +96,7 @@ impl Profiler {
             }
             let first = timed.batches.is_empty();
             if !first && next.passes < passes {
-                // No time was left for another.
+                // No time was left for a repetition.
                 break;
             }
             let high = next.range().map_or(f64::INFINITY, |r| r.1);
@@ -109,8 +108,8 @@ impl Profiler {
         Ok(None)
     }
 
-    /// The front end has slow states that last for a while. A skeleton slower than its block, or much
-    /// slower at one time than at another, was in one of them and is measured again; the lowest counts.
+    /// The lowest of several measurements of the skeleton: one slower than its block, or with very
+    /// different passes, was in a slow state of the front end and is repeated.
     fn lowest_front_end(
         &mut self,
         block: &Block,
@@ -125,8 +124,9 @@ impl Profiler {
             if lowest.as_ref().is_none_or(|l| bound.cycles < l.cycles) {
                 lowest = Some(bound);
             }
-            let settled =
-                |l: &Bound| !is_above(l, throughput.high, ends(shape)) && l.low >= WIDE * l.cycles;
+            let settled = |l: &Bound| {
+                !is_above(l, throughput.high, ends(shape)) && l.low >= UNSTEADY * l.cycles
+            };
             if lowest.as_ref().is_some_and(settled) {
                 break;
             }
@@ -134,8 +134,8 @@ impl Profiler {
         Ok(lowest)
     }
 
-    /// What the front end needs: the block's skeleton, run as the block was, with the same set-up
-    /// before it, so that every instruction lies where the block's did.
+    /// Measures the skeleton like the block, after the same set-up, so that every instruction has the same
+    /// address.
     fn front_end(
         &mut self,
         block: &Block,

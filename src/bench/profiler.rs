@@ -1,4 +1,4 @@
-//! From a block to its report.
+//! The block profiler: measures one block and fills its document.
 
 use super::Options;
 use super::repeat::other_pages;
@@ -23,9 +23,9 @@ use isa::code::Block;
 use std::time::{Duration, Instant};
 use tma::Result;
 
-/// Neighbours come and go within a millisecond: so long the core is watched without a pause, and
-/// after that with these.
-const BRIEF: Duration = Duration::from_millis(5);
+/// Contention often lasts less than a millisecond: the core is polled this long without a pause, then
+/// with these pauses.
+const BUSY_POLL: Duration = Duration::from_millis(5);
 const PAUSE: Duration = Duration::from_micros(300);
 
 /// How many copies, how they repeat, and roughly how many cycles an iteration takes.
@@ -34,17 +34,17 @@ type Look = (usize, Repeat, f64);
 /// Passes over the loop form.
 const LOOP_PASSES: usize = 2;
 
-/// Most repetitions of the copies. Longer runs are disturbed more often, and agreed less.
+/// Most repetitions of the copies: longer runs are disturbed more often and agree less.
 const REPEAT: u32 = 64;
 
-/// Measures blocks, one after the other, in a sandbox that it keeps. Belongs to its thread.
+/// Measures blocks, one after the other, in one sandbox. Belongs to its thread.
 pub struct Profiler {
     pub(super) runner: Runner,
     pub(super) options: Options,
     /// Clock and counters.
     source: Source,
     suspicious: bool,
-    /// When the block at hand has had its time.
+    /// When the current block's budget ends.
     deadline: Instant,
 }
 
@@ -62,28 +62,28 @@ impl Profiler {
         &self.options.core
     }
 
-    /// Where the worker's region lies, which no block is told.
+    /// The address of the worker's region, which is hidden from blocks.
     #[cfg(test)]
     pub(super) fn region(&mut self) -> u64 {
         self.runner.worker().expect("a sandbox").base()
     }
 
-    /// Whoever holds `watch` may look on from now, and call the next block off.
-    pub fn set_progress(&mut self, watch: super::Progress) {
-        self.options.progress = watch;
+    /// Reports to `progress` from now on, which can also cancel the next block.
+    pub fn set_progress(&mut self, progress: super::Progress) {
+        self.options.progress = progress;
     }
 
-    /// How long a block may wait from now on for a core that nothing else uses.
+    /// Limits how long each block may wait for an uncontended core.
     pub fn set_budget(&mut self, budget: Duration) {
         self.options.budget = budget;
     }
 
-    /// The next blocks start with these values and no others.
+    /// Fixes the initial values of the next blocks.
     pub fn set_values(&mut self, values: super::Values) {
         self.options.values = Some(values);
     }
 
-    /// Core cycles per tick of the time stamp counter just now, where they can be told.
+    /// Current core cycles per tick of the time-stamp counter; `None` under contention.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -95,8 +95,7 @@ impl Profiler {
         Settings::of(&self.options, self.source.clock_name(), self.runner.cpu())
     }
 
-    /// Keeps the calling thread, which measures and does nothing else from now on, on the
-    /// processor that it measures on: commands to the sandbox take less time then.
+    /// Pins the calling thread to the processor of the worker, which shortens commands to the sandbox.
     pub fn pin_to_worker_cpu(&mut self) {
         self.runner.pin_to_worker_cpu();
     }
@@ -104,7 +103,7 @@ impl Profiler {
     /// Measures one block.
     ///
     /// # Errors
-    /// The sandbox cannot be started. Whatever is wrong with the block is in the report.
+    /// The sandbox cannot be started. Failures of the block are in the document.
     pub fn measure(&mut self, block: &Block) -> Result<Measurement> {
         let mut measurement = empty(block, &self.options.core);
         measurement.machine = Some(MeasuredOn::on(&self.options.core));
@@ -134,14 +133,14 @@ impl Profiler {
             .chain((layers.left_mapped > 0).then(|| "sealed system pages stay mapped".to_owned()))
             .collect();
         let before = self.runner.timeouts;
-        let mut outcome = self.attempt(block, &mut measurement)?;
+        let mut outcome = self.measure_runnable(block, &mut measurement)?;
         if outcome.is_err() && self.runner.timeouts > before {
-            // Perhaps the worker was kept from running rather than busy.
-            outcome = self.attempt(block, &mut measurement)?;
+            // The worker may have been descheduled rather than busy.
+            outcome = self.measure_runnable(block, &mut measurement)?;
         }
         measurement.settings = Some(self.settings());
         if let Err(failure) = outcome {
-            // Whatever it may have left behind goes with its worker.
+            // Discard the worker with whatever state the block left.
             self.runner.discard();
             self.suspicious = true;
             fail(&mut measurement, &failure);
@@ -149,13 +148,13 @@ impl Profiler {
         Ok(measurement)
     }
 
-    fn attempt(
+    fn measure_runnable(
         &mut self,
         block: &Block,
         measurement: &mut Measurement,
     ) -> Result<std::result::Result<(), Failure>> {
         let required_state = RequiredState::of(block);
-        let (setup, (copies, how, rough)) = match self.lay_out(block, &required_state)? {
+        let (setup, (copies, how, rough)) = match self.find_setup(block, &required_state)? {
             Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -174,7 +173,7 @@ impl Profiler {
             return Ok(Err(failure));
         }
         if self.runner.pages().as_ref() != Some(&setup.pages) {
-            return Ok(Err(Failure::of_block("a page was mapped while it was timed")));
+            return Ok(Err(Failure::of_block("a page was mapped during timing")));
         }
         if let Some(reason) = other_pages(&self.options, &setup.pages) {
             return Ok(Err(Failure::of_block(reason)));
@@ -205,15 +204,15 @@ impl Profiler {
         Ok(Ok(()))
     }
 
-    /// The kernel's count of involuntary switches of the worker, if anybody wants to know.
+    /// The kernel's count of involuntary switches of the worker, if assumptions are checked.
     fn switches(&mut self) -> Result<Option<u64>> {
         let worker = self.runner.worker()?;
         Ok(if self.options.assumptions { worker.switches() } else { None })
     }
 
-    /// Finds how the block can be run, and roughly how long an iteration takes. Few copies are
-    /// traced first: most blocks keep to their addresses and need no more.
-    fn lay_out(
+    /// Finds a setup with which the block runs, and its approximate cycles per iteration. Few copies are
+    /// traced first, which suffice for most blocks: their addresses do not change.
+    fn find_setup(
         &mut self,
         block: &Block,
         required_state: &RequiredState,
@@ -236,7 +235,7 @@ impl Profiler {
                     }
                     Err(_) => continue,
                 };
-            let look = match self.again(block, required_state, &setup)? {
+            let look = match self.rerun_setup(block, required_state, &setup)? {
                 Ok(()) => self.first_look(block, required_state, &setup, last)?,
                 Err(failure) => Err(failure),
             };
@@ -249,8 +248,8 @@ impl Profiler {
         Ok(Err(Failure::not_attempted()))
     }
 
-    /// Has the copies run as they are measured, on the pages and lines of the trace.
-    fn again(
+    /// Runs the copies as they are measured, on the pages and lines of the trace.
+    fn rerun_setup(
         &mut self,
         block: &Block,
         required_state: &RequiredState,
@@ -284,10 +283,10 @@ impl Profiler {
                 }
                 continue;
             }
-            // It went further than the trace: back to the pages of that.
+            // It went beyond the trace: restore the pages of the trace.
             let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
             self.runner.prepare(&setup.values, physical, pages)?;
-            if let Err(failure) = self.again(block, required_state, setup)? {
+            if let Err(failure) = self.rerun_setup(block, required_state, setup)? {
                 return Ok(Err(failure));
             }
             let other = || Failure::of_block("it touches other pages in a loop");
@@ -296,7 +295,7 @@ impl Profiler {
         Ok(Err(last.unwrap_or_else(Failure::not_attempted)))
     }
 
-    /// Passes of a form, waiting while the core is shared and repeated while they disagree.
+    /// Times passes of a form, waiting under contention and repeating while they disagree.
     pub(super) fn timed(
         &mut self,
         form: &Form,
@@ -326,7 +325,7 @@ impl Profiler {
         let before = self.runner.timeouts;
         let mut tried = 0;
         while tried < (passes * RARE_PASSES).max(passes + self.options.retries) {
-            // The loop form and comparisons, which have fewer passes, need not be known as well.
+            // The loop form and comparisons, which have fewer passes, may be less precise.
             let headline = passes > 1 && passes >= self.options.passes;
             let more = timed.is_rare() || (headline && timed.is_vague());
             let enough = timed.passes >= passes * if more { RARE_PASSES } else { 1 };
@@ -337,7 +336,7 @@ impl Profiler {
                 return Ok(Some(Failure::of_block("cancelled")));
             }
             self.options.progress.count_pass();
-            // Not while it waits for a calm core: what is switched then are no samples.
+            // Do not count switches while waiting for an uncontended core.
             let switches = self.switches()?;
             let clock = self.source.clock();
             let pass = clock.pass(form, &mut self.runner, &self.options, rounds, timed)?;
@@ -357,8 +356,8 @@ impl Profiler {
         Ok(None)
     }
 
-    /// Waits until nothing else uses the core, changing to another one where that may be done.
-    /// `false`: the block's time is over.
+    /// Waits for an uncontended core, moving to another one where allowed. `false` when the block's budget
+    /// is used up.
     fn wait_for_idle_core(&mut self) -> Result<bool> {
         let start = Instant::now();
         let mut polls = 0;
@@ -377,7 +376,7 @@ impl Profiler {
             if polls % 16 == 0 {
                 self.runner.next_cpu()?;
             }
-            if start.elapsed() > BRIEF {
+            if start.elapsed() > BUSY_POLL {
                 std::thread::sleep(PAUSE);
             }
         }
@@ -394,7 +393,7 @@ impl Profiler {
     ) -> Result<FormResult> {
         let not = |reason: &str| form_result(&FormTiming::default(), 0, Some(reason.to_owned()));
         if !self.options.loop_form {
-            return Ok(not("not asked for"));
+            return Ok(not("not requested"));
         }
         let counter = match LoopCounter::of(block) {
             Ok(counter) => counter,
@@ -415,7 +414,7 @@ impl Profiler {
         let iterations = copies * long as usize;
         let mut timed = FormTiming::default();
         // The loop runs further than the copies did; its pages are found and its lines recorded
-        // by a run of its own.
+        // by a separate run.
         form.install(&mut self.runner)?;
         let failure = form.rehearse(&mut self.runner, &self.options)?;
         if failure.is_none() && !setup.lines.is_empty() {
@@ -429,7 +428,7 @@ impl Profiler {
             failure => failure,
         };
         Ok(match failure {
-            Some(failure) => not(&format!("it fails as a loop: {}", failure.reason)),
+            Some(failure) => not(&format!("the loop form fails: {}", failure.reason)),
             None => form_result(
                 &timed,
                 copies,

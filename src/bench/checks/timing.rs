@@ -15,10 +15,10 @@ pub fn context_switches(timed: &FormTiming) -> Assumption {
             "the kernel does not report them",
         );
     };
-    if timed.kept == 0 {
+    if timed.accepted == 0 {
         return assumption("context-switches", Outcome::Unchecked, "no sample was accepted");
     }
-    let all = timed.kept + timed.contended + timed.changed;
+    let all = timed.accepted + timed.contended + timed.clock_changed;
     let mut how =
         format!("{count} involuntary context switches of the worker, counted by the kernel");
     if count > 0 {
@@ -32,16 +32,16 @@ pub fn context_switches(timed: &FormTiming) -> Assumption {
 
 /// Checks contention from other processes and sibling threads, by the sentinel.
 pub fn contention(timed: &FormTiming) -> Assumption {
-    let all = timed.kept + timed.contended + timed.changed;
+    let all = timed.accepted + timed.contended + timed.clock_changed;
     let mut how = format!(
         "throughput sentinel before and after each sample: {} of {all} rejected",
         timed.contended
     );
-    if timed.kept > 0 {
+    if timed.accepted > 0 {
         how += "; around the others it exceeded its minimum by at most 4 % and one step of the \
                 counter (the minimum is 2 to 8 % above its nominal cycles)";
     }
-    assumption("neighbour", outcome(timed.kept > 0), how)
+    assumption("neighbour", outcome(timed.accepted > 0), how)
 }
 
 /// Checks that no register was reinitialised between copies.
@@ -109,7 +109,7 @@ mod tests {
         let of = |cycles: f64| vec![1000.0 * cycles; 4];
         let batch = |cycles: &f64| Batch { long: of(1.0 + cycles), short: of(1.0) };
         let batches = batches.iter().map(batch).collect();
-        FormTiming { between: 1000.0, passes, batches, kept: 100, ..FormTiming::default() }
+        FormTiming { between: 1000.0, passes, batches, accepted: 100, ..FormTiming::default() }
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn miss(name: &str, event: &str, samples: &[Sample]) -> Miss {
     }
 }
 
-/// Lets the counts bear witness on the assumptions they can tell of.
+/// Checks assumptions with the counts.
 pub fn check_with_counts(assumptions: &mut Vec<Assumption>, misses: &[Miss], instructions: usize) {
     let count = |name: &str| misses.iter().find(|m| m.name == name).map(|m| m.per_iteration);
     let about = [

@@ -1,4 +1,4 @@
-//! A block whose counts are known, on a kernel that refuses what it is told to.
+//! A scripted block with known counts, on a kernel with scripted refusals.
 
 use super::group::{Counting, Refused, Total};
 use super::sample::{Runs, Which};
@@ -29,7 +29,7 @@ pub struct Script {
     pub free: usize,
     /// Events the kernel does not have.
     pub absent: BTreeSet<u64>,
-    /// Commands, from 0, during which a neighbour uses the core.
+    /// Commands, from 0, with contention.
     pub contended: fn(usize) -> bool,
     /// The command, from 0, in which the block fails.
     pub fails: Option<usize>,
