@@ -100,7 +100,7 @@ fn what_cannot_be_read_is_an_error_with_a_remedy_and_never_a_panic() {
         (&["0x48,zz"], "neither machine code nor a file"),
         (&["06"], "invalid code at 0x0"),
         (&["4801d8 480f"], "invalid code at 0x3"),
-        (&[&many], "at most"),
+        (&[&many], "the limit is 4096"),
         (&["/nowhere/at/all:main"], "cannot read"),
         (&[&cut], "elf"),
         (&[&function], "elf"),
