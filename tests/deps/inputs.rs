@@ -105,7 +105,7 @@ fn what_cannot_be_read_is_an_error_with_a_remedy_and_never_a_panic() {
         (&[&cut], "elf"),
         (&[&function], "elf"),
         (&["--path", &path], "elf"),
-        (&["--path", "480fafc0"], "no path of blocks"),
+        (&["--path", "480fafc0"], "not a path of blocks"),
         (&["--asm", "frobnicate rax"], "frobnicate"),
         (&["--asm-file", "/nowhere"], "/nowhere"),
         (&["90", "--registers", "/nowhere"], "/nowhere"),
