@@ -13,7 +13,7 @@
 //! | `alias_pairs` | stores and loads that alias only because of the initial values |
 //! | `what_if`, `wait_budget` | dependencies broken and instructions removed, one at a time |
 //!
-//! docs/block-profiler.md, "Why it takes so long", has the method and its figures.
+//! docs/method/blocks.md, "What bounds the block", has the method.
 
 mod alias_pairs;
 mod bound_names;
