@@ -3,7 +3,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `explain`, `explainer` | the entry point, and what it keeps between blocks |
+//! | `explanation`, `explainer` | the entry point, and what it keeps between blocks |
 //! | `evidence`, `without_dependencies` | measuring the bounds, and variants with broken dependencies |
 //! | `variants`, `breakers`, `disjoint_memory` | building the variants |
 //! | `findings`, `bound_names` | results for the verdict and the document |
@@ -20,8 +20,8 @@ mod bound_names;
 mod breakers;
 mod disjoint_memory;
 mod evidence;
-mod explain;
 mod explainer;
+mod explanation;
 mod findings;
 mod model;
 mod nodes;
