@@ -16,6 +16,7 @@
 //! or a marked gap.
 
 pub mod counts;
+pub mod event;
 pub mod hot;
 pub mod module;
 pub mod perfdata;

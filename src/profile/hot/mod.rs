@@ -20,7 +20,8 @@ mod threads;
 pub use callers::Caller;
 pub use threads::{Thread, threads};
 
-use super::recording::{Event, Recording};
+use super::event::Event;
+use super::recording::Recording;
 use super::space::{Place, Spaces};
 use super::symbols::{Origin, Search, Symbols};
 use gather::{Gathered, Tally};

@@ -1,6 +1,6 @@
 //! The chunks that samples need.
 
-use crate::recording::Event;
+use crate::event::Event;
 use pmu::records::format::SampleFormat;
 use serde::{Deserialize, Serialize};
 
