@@ -17,6 +17,7 @@
 
 pub mod counts;
 pub mod event;
+pub mod files;
 pub mod hot;
 pub mod module;
 pub mod perfdata;
@@ -25,5 +26,5 @@ pub mod record;
 pub mod recording;
 pub mod sample;
 pub mod session;
-pub mod space;
+pub mod address_space;
 pub mod symbols;

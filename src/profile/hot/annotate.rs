@@ -2,8 +2,8 @@
 
 use super::gather::Tally;
 use super::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Profile};
-use crate::module::Kind;
-use crate::space::Place;
+use crate::module::ModuleKind;
+use crate::address_space::ModuleAddress;
 use isa::flow::{BasicBlock, Edge, Flow, flow};
 
 /// Functions longer than this are not cut into blocks: no compiler makes one, but a damaged symbol
@@ -69,7 +69,7 @@ impl Profile {
     /// It lies in no file, in words.
     pub fn offset(&mut self, block: &HotBlock, address: u64) -> Result<(String, u64), String> {
         let number = self.keys.get(block.function).map_or(usize::MAX, |key| key.0);
-        let module = self.spaces.modules.all.get(number).filter(|m| m.kind == Kind::File);
+        let module = self.spaces.modules.all.get(number).filter(|m| m.kind == ModuleKind::File);
         let Some(path) = module.map(|m| m.path.clone()) else {
             return Err("its code is the kernel's or lies in no file".to_owned());
         };
@@ -153,7 +153,7 @@ impl Profile {
     fn line(&mut self, index: usize, address: u64) -> Option<(String, u32)> {
         let (module, _) = self.keys[index];
         let module_of = self.spaces.modules.all.get(module)?;
-        let lines = self.symbols.lines(module_of, Place { module, address });
+        let lines = self.symbols.lines(module_of, ModuleAddress { module, address });
         let innermost = lines.into_iter().next()?;
         Some((innermost.file?, innermost.line?))
     }

@@ -2,7 +2,7 @@
 
 use super::gather::Tally;
 use super::{HashMap, Profile};
-use crate::space::Place;
+use crate::address_space::ModuleAddress;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -95,7 +95,7 @@ impl Profile {
     }
 
     /// Function and module at a place.
-    fn named(&mut self, place: Option<Place>, names: &mut HashMap<Place, Named>) -> Named {
+    fn named(&mut self, place: Option<ModuleAddress>, names: &mut HashMap<ModuleAddress, Named>) -> Named {
         let Some(place) = place else { return Named::only("[unknown]") };
         if let Some(known) = names.get(&place) {
             return known.clone();

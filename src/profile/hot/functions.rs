@@ -2,7 +2,7 @@
 
 use super::gather::Tally;
 use super::{HotFunction, Key, Profile};
-use crate::space::Place;
+use crate::address_space::ModuleAddress;
 use std::collections::{BTreeMap, HashMap};
 
 /// What the samples of one function add up to.
@@ -71,7 +71,7 @@ impl Profile {
     }
 
     /// The function at a place: what makes it, and what is known of it beside samples.
-    fn function(&mut self, place: Place) -> (Option<Key>, HotFunction) {
+    fn function(&mut self, place: ModuleAddress) -> (Option<Key>, HotFunction) {
         let module = &self.spaces.modules.all[place.module];
         let (name, path) = (module.name().to_owned(), module.path.clone());
         let Some(found) = self.symbols.function(module, place) else {
@@ -107,7 +107,7 @@ impl Profile {
             if self.functions[index].gap.is_some() {
                 continue;
             }
-            let lines = self.symbols.lines(module_of, Place { module, address: start });
+            let lines = self.symbols.lines(module_of, ModuleAddress { module, address: start });
             if let Some(outermost) = lines.last() {
                 let function = &mut self.summary.functions[index];
                 function.file.clone_from(&outermost.file);

@@ -4,7 +4,7 @@ use super::{Filter, HashMap};
 use crate::record::Record;
 use crate::recording::Recording;
 use crate::sample::{Context, Frame, Sample};
-use crate::space::{Place, Spaces};
+use crate::address_space::{ModuleAddress, AddressSpaces};
 use std::collections::BTreeSet;
 
 /// Samples and what they weigh.
@@ -25,7 +25,7 @@ impl Tally {
 }
 
 /// A call chain: thread's name, then places, the innermost first.
-pub type Stack = (String, Vec<Option<Place>>);
+pub type Stack = (String, Vec<Option<ModuleAddress>>);
 
 /// What all samples add up to.
 #[derive(Debug, Default)]
@@ -33,17 +33,17 @@ pub struct Gathered {
     /// All that count.
     pub total: Tally,
     /// By place; `None`: nothing is known to be mapped there.
-    pub places: HashMap<Option<Place>, Tally>,
+    pub places: HashMap<Option<ModuleAddress>, Tally>,
     /// By call chain, where there are any.
     pub stacks: HashMap<Stack, Tally>,
     /// Targets of sampled branches, by module.
     pub targets: HashMap<usize, BTreeSet<u64>>,
     /// Of recordings of several events: places of every event's samples.
-    pub by_event: Vec<HashMap<Option<Place>, Tally>>,
+    pub by_event: Vec<HashMap<Option<ModuleAddress>, Tally>>,
 }
 
 /// Goes through a recording once.
-pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut Spaces) -> Gathered {
+pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut AddressSpaces) -> Gathered {
     let mut all = Gathered::default();
     let event = filter.event.unwrap_or(0);
     if recording.events.len() > 1 {
@@ -73,7 +73,7 @@ pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut Spaces) -> Ga
     all
 }
 
-fn passes(sample: &Sample, filter: &Filter, first: Option<u64>, spaces: &Spaces) -> bool {
+fn passes(sample: &Sample, filter: &Filter, first: Option<u64>, spaces: &AddressSpaces) -> bool {
     let of = |number: Option<u32>| number.is_some_and(|n| filter.threads.contains(&n));
     let thread = filter.threads.is_empty() || of(sample.tid) || of(sample.pid);
     let named = filter.names.is_empty()
@@ -90,32 +90,32 @@ fn tally(sample: &Sample) -> Tally {
     Tally { samples: 1, weight: sample.period.map_or(1.0, |p| p as f64) }
 }
 
-fn place(sample: &Sample, spaces: &mut Spaces) -> Option<Place> {
+fn place(sample: &Sample, spaces: &mut AddressSpaces) -> Option<ModuleAddress> {
     let pid = sample.pid.unwrap_or(u32::MAX);
-    sample.ip.and_then(|ip| spaces.place(pid, ip, sample.user))
+    sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user))
 }
 
-fn thread_name<'a>(sample: &Sample, spaces: &'a Spaces) -> Option<&'a str> {
+fn thread_name<'a>(sample: &Sample, spaces: &'a AddressSpaces) -> Option<&'a str> {
     spaces.thread_name(sample.pid?, sample.tid?)
 }
 
 impl Gathered {
     /// Counts a sample of one of several events.
-    fn count(&mut self, event: usize, place: Option<Place>, sample: &Sample) {
+    fn count(&mut self, event: usize, place: Option<ModuleAddress>, sample: &Sample) {
         if let Some(places) = self.by_event.get_mut(event) {
             places.entry(place).or_default().add(tally(sample));
         }
     }
 
     /// Takes a sample of the chosen event; its place.
-    fn take(&mut self, sample: &Sample, chains: bool, spaces: &mut Spaces) -> Option<Place> {
+    fn take(&mut self, sample: &Sample, chains: bool, spaces: &mut AddressSpaces) -> Option<ModuleAddress> {
         let tally = tally(sample);
         self.total.add(tally);
         let pid = sample.pid.unwrap_or(u32::MAX);
         let place = place(sample, spaces);
         self.places.entry(place).or_default().add(tally);
         for branch in sample.branches.iter().filter(|b| !b.wrong_path) {
-            if let Some(target) = spaces.place(pid, branch.to, None) {
+            if let Some(target) = spaces.resolve(pid, branch.to, None) {
                 self.targets.entry(target.module).or_default().insert(target.address);
             }
         }
@@ -127,7 +127,7 @@ impl Gathered {
         for frame in callers(sample) {
             let user = mode(frame.context);
             // The call, not the instruction it returns to, which may be of another function.
-            stack.push(spaces.place(pid, frame.ip.saturating_sub(1), user));
+            stack.push(spaces.resolve(pid, frame.ip.saturating_sub(1), user));
         }
         self.stacks.entry((name, stack)).or_default().add(tally);
         place

@@ -22,8 +22,8 @@ pub use threads::{Thread, threads};
 
 use super::event::Event;
 use super::recording::Recording;
-use super::space::{Place, Spaces};
-use super::symbols::{Origin, Search, Symbols};
+use super::space::{ModuleAddress, AddressSpaces};
+use super::symbols::{Origin, SearchPaths, Symbols};
 use gather::{Gathered, Tally};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -203,7 +203,7 @@ pub struct Summary {
 #[derive(Debug)]
 pub struct Profile {
     summary: Summary,
-    spaces: Spaces,
+    spaces: AddressSpaces,
     symbols: Symbols,
     gathered: Gathered,
     /// Module and start of each function.
@@ -230,7 +230,7 @@ impl Profile {
     }
 
     /// Attributes the samples of a recording. Programs are looked for in `search`.
-    pub fn new(recording: &Recording, filter: &Filter, search: Search) -> Self {
+    pub fn new(recording: &Recording, filter: &Filter, search: SearchPaths) -> Self {
         let origin = Origin {
             live: is_of_this_system(recording),
             this_boot: recording.boot.is_some() && recording.boot == pmu::machine::boot_id(),
@@ -238,7 +238,7 @@ impl Profile {
             host: recording.host.clone(),
             architecture: recording.architecture.clone(),
         };
-        let mut spaces = Spaces::new(search.clone(), &recording.build_ids);
+        let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
         let gathered = gather::gather(recording, filter, &mut spaces);
         let event = recording.events.get(filter.event.unwrap_or(0));
         let mut profile = Self {
@@ -268,7 +268,7 @@ impl Profile {
     }
 
     /// The name of the function at a place, and the same without parameters.
-    fn names_at(&mut self, place: Place) -> (String, String) {
+    fn names_at(&mut self, place: ModuleAddress) -> (String, String) {
         let module = &self.spaces.modules.all[place.module];
         match self.symbols.function_at(module, place.address) {
             Some(function) => (function.name.clone(), function.short.clone()),

@@ -2,8 +2,8 @@
 
 use crate::record::Record;
 use crate::recording::Recording;
-use crate::space::Spaces;
-use crate::symbols::Search;
+use crate::address_space::AddressSpaces;
+use crate::symbols::SearchPaths;
 use std::collections::HashMap;
 
 /// A thread with samples.
@@ -20,7 +20,7 @@ pub struct Thread {
 /// The threads of a recording, those with most samples first.
 pub fn threads(recording: &Recording) -> Vec<Thread> {
     // Names alone are followed: no file is looked for.
-    let mut spaces = Spaces::new(Search::default(), &[]);
+    let mut spaces = AddressSpaces::new(SearchPaths::default(), &[]);
     let mut all: HashMap<u32, Thread> = HashMap::new();
     for record in &recording.records {
         match record {
