@@ -1,28 +1,25 @@
-//! `tdtool workload`, as a user runs it; and the one thing a workload is for: it is slower than
-//! its control.
+//! `tdtool workload`, as a user runs it; and the one thing a workload is for: it is slower than its
+//! control.
 
+use crate::support::quiet::{alone, busy};
+use crate::support::run::{Ran, command, ended, start, tdtool};
 use serde_json::Value;
-use std::process::{Command, Output};
-use tma::tables::{Library, NodeKind};
+use tma::tables::NodeKind;
+use workload::{self, Options};
 
-fn tdtool(args: &[&str]) -> Output {
-    let binary = env!("CARGO_BIN_EXE_tdtool");
-    Command::new(binary).arg("workload").args(args).output().expect("tdtool starts")
+/// `tdtool workload` with these arguments.
+fn tdtool_workload(arguments: &[&str]) -> Ran {
+    tdtool([&["workload"], arguments].concat())
 }
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn json(args: &[&str]) -> Value {
-    let output = tdtool(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+/// Its document.
+fn json(arguments: &[&str]) -> Value {
+    tdtool_workload(arguments).succeeded().json()
 }
 
 #[test]
 fn the_list_names_every_program_in_both_formats() {
-    let text = stdout(&tdtool(&["list"]));
+    let text = tdtool_workload(&["list"]).stdout;
     let document = json(&["list", "--format", "json"]);
     assert_eq!(document["schema"], "tdtool.workloads/1");
     let listed = document["workloads"].as_array().expect("workloads");
@@ -31,7 +28,7 @@ fn the_list_names_every_program_in_both_formats() {
         assert_eq!(entry["name"], w.name);
         assert!(text.lines().any(|l| l.starts_with(w.name)), "{} in the text", w.name);
     }
-    let one = stdout(&tdtool(&["list", "stream"]));
+    let one = tdtool_workload(&["list", "stream"]).stdout;
     for key in ["stream:", "Intel", "AMD", "--control", "--size", "--repeats", "--seconds"] {
         assert!(one.contains(key), "{key} in {one}");
     }
@@ -39,12 +36,13 @@ fn the_list_names_every_program_in_both_formats() {
 
 #[test]
 fn each_program_and_its_control_runs_for_a_fraction_of_a_second() {
+    let _busy = busy();
     for w in workload::list().iter().filter(|w| w.available) {
         for control in [None, Some("--control")] {
             let mut args = vec!["run", w.name, "--seconds", "0.001"];
             args.extend(control);
-            let output = tdtool(&args);
-            let text = stdout(&output);
+            let output = tdtool_workload(&args);
+            let text = &output.stdout;
             assert!(output.status.success(), "{args:?}");
             assert!(text.starts_with(w.name) && text.contains("checksum 0x"), "{text}");
             assert_eq!(text.lines().count(), 1, "{text}");
@@ -74,6 +72,7 @@ fn repeats_are_exact_and_repeatable() {
 /// A = [-3 -1; -2 0], B = [-2 -1; 1 2], so C = [5 1; 4 2]; the checksum weighs the elements 1 to 4.
 #[test]
 fn the_matrix_products_agree_with_each_other_and_with_paper() {
+    let _busy = busy();
     let checksum = |name: &str, size: &str| {
         json(&["run", name, "--size", size, "--repeats", "1", "--format", "json"])["checksum"]
             .as_str()
@@ -106,9 +105,9 @@ fn nonsense_is_wrong_usage_and_says_what_to_do() {
         &["run", "matmul-naive", "--size", "4000000000"],
         &["list", "nothing"],
     ] {
-        let output = tdtool(args);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+        let output = tdtool_workload(args);
+        let error = &output.stderr;
+        assert_eq!(output.code(), Some(2), "{args:?}: {error}");
         assert!(error.starts_with("error:") && error.contains("\ntry:"), "{args:?}: {error}");
         assert!(output.stdout.is_empty());
     }
@@ -117,13 +116,9 @@ fn nonsense_is_wrong_usage_and_says_what_to_do() {
 /// A reader that stops early (`| head`) is no failure.
 #[test]
 fn a_closed_pipe_is_no_error() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tdtool"))
-        .args(["workload", "run", "idle", "--repeats", "5"])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .expect("tdtool starts");
+    let mut child = start(&mut command(["workload", "run", "idle", "--repeats", "5"]));
     drop(child.stdout.take());
-    assert!(child.wait().expect("it ends").success());
+    ended(child).succeeded();
 }
 
 /// Only those whose bottleneck every x86-64 processor has, by a factor far below what they show
@@ -131,8 +126,8 @@ fn a_closed_pipe_is_no_error() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_bottleneck_costs_time() {
+    let _quiet = alone();
     let measure = |name: &str, control: bool| -> f64 {
-        use workload::Options;
         let size = matches!(name, "pointer-chase" | "tlb-walk").then_some(32 << 20);
         let options = Options { seconds: Some(0.02), size, control, ..Options::default() };
         workload::run(name, &options).expect("it runs").ns_per_iteration

@@ -1,32 +1,33 @@
-//! The config file: keys, theme and characters of the interactive drill-down.
+//! The config file: theme, characters and keys of the drill-down.
 
-use crate::tui::keymap::Keymap;
-use crate::tui::theme::Theme;
+use crate::keymap::Keymap;
+use crate::theme::Theme;
+use crate::{folders, message};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
-/// What was chosen.
+/// The choices in effect.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     pub theme: Theme,
     pub ascii: bool,
     pub keys: Keymap,
-    /// Where it was read; `None`: there is no file, and everything is as it comes.
+    /// The file that was read; `None`: there is none.
     pub read: Option<PathBuf>,
 }
 
-/// The file as it is written.
+/// The content of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Written {
+struct Content {
     theme: Theme,
     ascii: bool,
     keys: BTreeMap<String, Keys>,
 }
 
-/// One key, or several.
+/// The keys of an action.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a key or a list of keys, as \"j\" or [\"j\", \"Down\"]")]
 enum Keys {
@@ -34,12 +35,12 @@ enum Keys {
     Many(Vec<String>),
 }
 
-/// Reads the file that was named, or the usual one if it is there.
+/// Reads the file that `--config` names, or the default one if it exists.
 ///
 /// # Errors
-/// The named one cannot be read (the usual one, out of reach, is a note); what stands in it cannot be understood.
+/// The named file cannot be read (an unreadable default file is a note); its content is invalid.
 pub fn load(named: Option<&Path>) -> Result<Config> {
-    let Some(path) = named.map(Path::to_owned).or_else(usual_place) else {
+    let Some(path) = named.map(Path::to_owned).or_else(default_place) else {
         return Ok(Config::default());
     };
     let text = match std::fs::read_to_string(&path) {
@@ -48,8 +49,7 @@ pub fn load(named: Option<&Path>) -> Result<Config> {
             return Ok(Config::default());
         }
         Err(e) if named.is_none() && e.kind() == std::io::ErrorKind::PermissionDenied => {
-            let what = format!("the config file {} cannot be read: {e}", path.display());
-            crate::failure::tell("note", &what, None, None);
+            message::note(&format!("the config file {} cannot be read: {e}", path.display()));
             return Ok(Config::default());
         }
         Err(e) => {
@@ -61,31 +61,28 @@ pub fn load(named: Option<&Path>) -> Result<Config> {
     parse(&text, &path)
 }
 
-/// `$XDG_CONFIG_HOME/tdtool/config.toml`, else the one below `~/.config`
-/// (<https://specifications.freedesktop.org/basedir-spec/latest/>: relative paths do not count).
-pub fn usual_place() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
-    Some(config.join("tdtool/config.toml"))
+/// `tdtool/config.toml` in the user's config folder.
+pub fn default_place() -> Option<PathBuf> {
+    Some(folders::config()?.join("tdtool/config.toml"))
 }
 
 fn parse(text: &str, path: &Path) -> Result<Config> {
     let place = path.display();
-    let written: Written = toml::from_str(text).map_err(|e| {
-        Error::usage(format!("the config file {place} cannot be understood"))
+    let content: Content = toml::from_str(text).map_err(|e| {
+        Error::usage(format!("the config file {place} is invalid"))
             .because(e.to_string().trim_end())
-            .hint("`tdtool keys --toml` prints one with everything in it")
+            .hint("`tdtool keys --toml` prints one with every setting")
     })?;
-    let keys = written.keys.into_iter().map(|(action, keys)| match keys {
+    let keys = content.keys.into_iter().map(|(action, keys)| match keys {
         Keys::One(key) => (action, vec![key]),
         Keys::Many(keys) => (action, keys),
     });
     let keys = Keymap::with(&keys.collect()).map_err(|e| {
         let cause = e.cause().map_or(e.what().to_owned(), |why| format!("{}: {why}", e.what()));
-        let error = Error::usage(format!("the config file {place} cannot be used")).because(cause);
+        let error = Error::usage(format!("the config file {place} is invalid")).because(cause);
         error.hint(e.remedy().unwrap_or("`tdtool keys` lists actions and keys"))
     })?;
-    Ok(Config { theme: written.theme, ascii: written.ascii, keys, read: Some(path.to_owned()) })
+    Ok(Config { theme: content.theme, ascii: content.ascii, keys, read: Some(path.to_owned()) })
 }
 
 #[cfg(test)]
@@ -97,38 +94,38 @@ mod tests {
     }
 
     #[test]
-    fn everything_can_be_chosen() {
+    fn every_setting_is_read() {
         let config =
             read("theme = \"contrast\"\nascii = true\n[keys]\ndown = \"x\"").expect("read");
         assert_eq!((config.theme, config.ascii), (Theme::Contrast, true));
-        assert_eq!(config.keys.key(crate::tui::action::Command::Down), "x");
+        assert_eq!(config.keys.key(crate::keymap::Command::Down), "x");
     }
 
     #[test]
-    fn the_template_is_a_config_file_with_or_without_its_comment_signs() {
-        let template = crate::tui::keymap::template();
+    fn the_template_is_valid_with_and_without_its_comment_signs() {
+        let template = crate::keymap::template();
         read(&template).expect("as it is printed");
         let on: Vec<&str> = template
             .lines()
             .map(|l| l.strip_prefix("# ").filter(|l| l.contains(" = ")).unwrap_or(l))
             .collect();
-        read(&on.join("\n")).expect("with everything switched on");
+        read(&on.join("\n")).expect("with every setting");
     }
 
     #[test]
-    fn errors_name_the_place_and_what_is_known() {
-        let said = |text: &str| {
+    fn errors_name_the_place_and_the_valid_values() {
+        let message = |text: &str| {
             let e = read(text).expect_err("an error");
             format!("{}\n{}", e.what(), e.cause().unwrap_or(""))
         };
-        let unknown = said("theme = \"solarized\"");
+        let unknown = message("theme = \"solarized\"");
         assert!(unknown.contains("line 1") && unknown.contains("contrast"), "{unknown}");
-        assert!(said("colour = 1").contains("theme"), "known fields are told");
+        assert!(message("colour = 1").contains("theme"), "the valid fields are listed");
         assert!(
-            said("[keys]\ndown = 3").contains("a key or a list"),
+            message("[keys]\ndown = 3").contains("a key or a list"),
             "{}",
-            said("[keys]\ndown = 3")
+            message("[keys]\ndown = 3")
         );
-        assert!(said("[keys]\ndown = \"q\"").contains("keys.quit"));
+        assert!(message("[keys]\ndown = \"q\"").contains("keys.quit"));
     }
 }

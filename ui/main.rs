@@ -1,27 +1,27 @@
-//! The program: arguments → engine calls → text.
+//! The program: arguments → engine calls → text, or the interactive drill-down.
 //!
-//! `cli.rs` names every command and option, `commands/` calls the engine, `tui/` is the interactive
-//! drill-down, `failure.rs` turns errors into `error:` / `cause:` / `try:` and an exit status.
+//! `cli/` has every command and its options, `tui/` the drill-down; neither knows the other. What both
+//! need lies beside them: settings, config file and keys, messages and exit statuses, the terminal.
 //! Nothing here measures or computes.
 
 mod cli;
-mod commands;
 mod config;
-mod failure;
-mod slip;
+mod folders;
+mod keymap;
+mod message;
+mod settings;
+mod subject;
+mod terminal;
+mod theme;
 mod tui;
-mod width;
 
-use clap::Parser;
+use cli::Next;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = match cli::Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => slip::exit(&error),
-    };
-    match commands::run(cli) {
-        Ok(code) => code,
-        Err(error) => failure::report(&error),
-    }
+    let ended = cli::run().and_then(|next| match next {
+        Next::Exit(code) => Ok(code),
+        Next::DrillDown(settings, subject) => tui::run(*settings, &subject),
+    });
+    ended.unwrap_or_else(|error| message::error(&error))
 }

@@ -2,7 +2,7 @@
 //!
 //! The text is parsed back and compared, so nothing that the schema holds can be lost here.
 
-use crate::Generated;
+use crate::generated::Generated;
 use anyhow::{Error, Result, ensure};
 use std::fmt::Write as _;
 use tma::tables::schema::{EventSpec, MatchRule, NodeSpec, TableFile};

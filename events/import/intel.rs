@@ -2,11 +2,12 @@
 
 use crate::encoding::normal_name;
 use crate::formulas::{self, Names, names_of, without_hundred};
+use crate::generated::Generated;
 use crate::machines::MACHINES;
+use crate::names;
 use crate::perfmon::Metric;
 use crate::repairs::{self, Fix};
 use crate::sources::{Read, is_tree, read};
-use crate::{Generated, names};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

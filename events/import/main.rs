@@ -12,6 +12,7 @@ mod cores;
 mod emit;
 mod encoding;
 mod formulas;
+mod generated;
 mod intel;
 mod linux;
 mod machines;
@@ -23,19 +24,9 @@ mod sources;
 mod verify;
 
 use anyhow::{Context, Result, bail};
+use generated::Generated;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
-use tma::tables::schema::TableFile;
-
-/// A table to write: the folder below EVENTS, the comment at its head, and the table itself.
-pub struct Generated {
-    /// `intel` or `amd`.
-    pub folder: &'static str,
-    /// Lines of the comment at the head, without `#`.
-    pub heading: Vec<String>,
-    /// The table.
-    pub table: TableFile,
-}
 
 /// Reads one vendor's files below the given folder and makes its tables.
 type Importer = fn(&Path) -> Result<Vec<Generated>>;

@@ -1,13 +1,15 @@
 //! From the timing to the verdict, and the report around it.
 
-use crate::initial::discover::Failure;
-use crate::profiler::RARE_PASSES;
+use crate::initial::failure::Failure;
 use crate::report::{
     Code, FormResult, Hierarchy, Line, Mode, Report, SHARED, Samples, Status, Throughput, Where,
 };
 use crate::timing::timed::Timed;
 use isa::code::Block;
 use tma::Core;
+
+/// So many times as many passes are made where the fastest state is rare.
+pub(super) const RARE_PASSES: usize = 2;
 
 /// Status and throughput, timed by `clock` in as many as `passes` passes.
 pub fn conclude(

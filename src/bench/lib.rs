@@ -49,6 +49,8 @@ mod sandbox;
 mod settings;
 mod timing;
 mod watch;
+#[cfg(target_arch = "x86_64")]
+mod width;
 #[cfg(all(test, target_arch = "x86_64"))]
 #[path = "absent.rs"]
 mod x86_absent;

@@ -1,7 +1,7 @@
 //! From a block to its report.
 
 use super::Options;
-use super::bounds::{ends, implausible};
+use super::conclude::RARE_PASSES;
 pub use super::conclude::rejected;
 use super::conclude::{conclude, empty, fail, form_result};
 use super::repeat::other_pages;
@@ -9,13 +9,16 @@ use super::settings::{Measured, Settings};
 use crate::checks as invariants;
 use crate::counting::Source;
 use crate::harness::counter::Counter;
-use crate::harness::program::Needs;
+use crate::harness::needs::Needs;
 use crate::harness::shape;
-use crate::initial::discover::{Failure, Found, discover_staged, replay};
+use crate::initial::discover::{discover_staged, replay};
+use crate::initial::failure::Failure;
+use crate::initial::found::Found;
 use crate::report::{FormResult, Forms, Report, Status, TAKEN, Where};
 use crate::runner::{MXCSR_GRADUAL, Runner};
 use crate::timing::measure::{self, Form, Pass, Repeat};
 use crate::timing::timed::Timed;
+use crate::width::{ends, implausible};
 use isa::code::Block;
 use std::time::{Duration, Instant};
 use tma::Result;
@@ -27,9 +30,6 @@ const PAUSE: Duration = Duration::from_micros(300);
 
 /// How many copies, how they repeat, and roughly how many cycles an iteration takes.
 type Look = (usize, Repeat, f64);
-
-/// So many times as many passes are made where the fastest state is rare.
-pub(super) const RARE_PASSES: usize = 2;
 
 /// Passes over the loop form.
 const LOOP_PASSES: usize = 2;

@@ -5,6 +5,7 @@
 //! | [`topdown`] | counts, live or recorded → report |
 //! | [`record`] | a live measurement kept in a session file |
 //! | [`hot`] | samples → hot functions and blocks |
+//! | [`trials`] | counts from rows `trial,event,value` |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`known`] | the core that a question is about, and its latencies |
 //! | [`block`] | a block measured and explained |
@@ -23,6 +24,7 @@ pub mod known;
 pub mod record;
 pub mod render;
 pub mod topdown;
+pub mod trials;
 
 /// The tables that are built in.
 pub use events::library;

@@ -15,6 +15,7 @@
 //! Data flows down this table. Nothing here prints or measures; input from outside ends in an error
 //! or a marked gap.
 
+pub mod address_space;
 pub mod counts;
 pub mod event;
 pub mod files;
@@ -26,5 +27,4 @@ pub mod record;
 pub mod recording;
 pub mod sample;
 pub mod session;
-pub mod address_space;
 pub mod symbols;

@@ -112,26 +112,10 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let limit = if length <= 3 { 1 } else { length / 3 + 1 };
     known
         .into_iter()
-        .map(|k| (distance(&name.to_lowercase(), &k.to_lowercase()), k))
+        .map(|k| (strsim::levenshtein(&name.to_lowercase(), &k.to_lowercase()), k))
         .filter(|(d, _)| *d <= limit)
         .min()
         .map(|(_, k)| k)
-}
-
-/// Levenshtein distance in characters, one row at a time.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use tma::counts::{Counts, GroupCounts, Reading};
 use tma::schedule::{Budget, plan};
-use tma::tables::{Library, Table};
-use tma::tree::{Evaluator, Verdict};
+use tma::tables::Table;
+use tma::tree::{Evaluator, Flags};
 
 /// Live counts of level 6 in the planner's groups, with `readings` readings each.
 fn counts(table: &Table, readings: usize) -> Counts {
@@ -59,7 +59,7 @@ fn evaluation(c: &mut Criterion) {
         c.bench_function(&format!("values of an interval, level 6, {name}"), |b| {
             b.iter(|| {
                 let evaluation = evaluator.values(black_box(&interval));
-                Verdict::new(&table, &evaluation)
+                Flags::new(&table, &evaluation)
             })
         });
         let whole = counts(&table, 32);

@@ -88,6 +88,6 @@ fn batches(data: &[u8]) {
 
 /// The value; an error must say what is wrong and why, or what to do.
 fn sensible<T>(result: Result<T>) -> Option<T> {
-    let told = |e: &Error| !e.what().is_empty() && (e.cause().is_some() || e.remedy().is_some());
-    result.inspect_err(|e| assert!(told(e) || e.what() == "the block is empty", "{e:?}")).ok()
+    let helpful = |e: &Error| !e.what().is_empty() && (e.cause().is_some() || e.remedy().is_some());
+    result.inspect_err(|e| assert!(helpful(e) || e.what() == "the block is empty", "{e:?}")).ok()
 }

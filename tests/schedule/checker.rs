@@ -1,9 +1,8 @@
 //! An independent judge of plans: shares no code with the scheduler, reads only the table.
 //!
-//! Every counter and every event is a vertex of a bipartite graph; a group is possible if the
-//! maximum flow from events to counters serves all of its events. Plain augmenting paths over
-//! lists of counters, no ordering tricks.
+//! A group is possible if each of its events has a counter of its own (`matching`).
 
+use super::matching::{Place, maximum_flow};
 use std::collections::{BTreeMap, BTreeSet};
 use tma::schedule::Plan;
 use tma::tables::{EventId, ExtraRegister, NodeId, NodeKind, PmuKind, Table};
@@ -15,12 +14,6 @@ pub struct Machine {
     pub watchdog: bool,
     /// General counters, where they are not the table's.
     pub general: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    General(u32),
-    Fixed(u32),
 }
 
 pub struct Judge<'a> {
@@ -272,34 +265,4 @@ impl Judge<'_> {
         self.try_all(rest, groups, best);
         groups.pop();
     }
-}
-
-/// How many demands can be met, each by a place of its own.
-fn maximum_flow(demands: &[Vec<Place>]) -> usize {
-    let mut holder: BTreeMap<Place, usize> = BTreeMap::new();
-    let mut met = 0;
-    for d in 0..demands.len() {
-        let mut seen = BTreeSet::new();
-        met += usize::from(augment(d, demands, &mut holder, &mut seen));
-    }
-    met
-}
-
-fn augment(
-    d: usize,
-    demands: &[Vec<Place>],
-    holder: &mut BTreeMap<Place, usize>,
-    seen: &mut BTreeSet<Place>,
-) -> bool {
-    for &place in &demands[d] {
-        if !seen.insert(place) {
-            continue;
-        }
-        let other = holder.get(&place).copied();
-        if other.is_none_or(|o| augment(o, demands, holder, seen)) {
-            holder.insert(place, d);
-            return true;
-        }
-    }
-    false
 }

@@ -3,7 +3,7 @@
 //! level's events are cut where the counters end. The yardstick for plans of other counters and
 //! tables than those toplev's own figures are known for.
 
-use crate::checker::Judge;
+use super::checker::Judge;
 use std::collections::BTreeSet;
 use tma::formula::Leaf;
 use tma::tables::{Const, EventId, NodeId, NodeKind, PmuKind};

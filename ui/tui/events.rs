@@ -1,39 +1,39 @@
-//! What comes in: keys, new sizes, signals, results; one queue of it. Nobody polls.
+//! Keys, new sizes, signals and results, in one queue. Nothing polls.
 
-use super::action::{Action, Command};
-use super::keymap;
+use super::action::Action;
 use super::state::State;
+use crate::keymap::{self, Command};
 use crossterm::event::{Event, KeyEventKind};
 use nix::sys::signal::{SigSet, Signal};
 use std::sync::mpsc::Sender;
 use tma::{Error, Result};
 
-/// Something to be dealt with.
+/// An entry of the queue.
 pub enum Message {
-    /// From the keyboard, or a new size.
+    /// A key, or a new size of the terminal.
     Input(Event),
     /// From the background.
     Action(Action),
-    /// A signal that ends us.
+    /// A signal that ends the program.
     Signal(i32),
-    /// There is nothing to show, for this reason.
+    /// There is nothing to show, for this reason, and the program ends.
     Failed(Error),
     /// The terminal is gone.
     Gone,
 }
 
-/// The signals that end us.
-pub fn ending() -> SigSet {
+/// The signals that end the program.
+pub fn ending_signals() -> SigSet {
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect()
 }
 
-/// Ending signals become messages. To be called before any other thread starts: all of them must
-/// leave the signals to the one that waits for them.
+/// Turns ending signals into messages. Must be called before any other thread starts, because they
+/// inherit the blocked signals.
 ///
 /// # Errors
 /// The signals cannot be blocked.
 pub fn catch_signals(to: Sender<Message>) -> Result<()> {
-    let ending = ending();
+    let ending = ending_signals();
     let failed = |e: nix::Error| Error::failed("cannot catch signals").because(e.desc());
     ending.thread_block().map_err(failed)?;
     std::thread::spawn(move || {
@@ -46,7 +46,7 @@ pub fn catch_signals(to: Sender<Message>) -> Result<()> {
     Ok(())
 }
 
-/// Keys and sizes become messages.
+/// Turns keys and sizes into messages.
 pub fn read_terminal(to: Sender<Message>) {
     std::thread::spawn(move || {
         loop {
@@ -59,7 +59,7 @@ pub fn read_terminal(to: Sender<Message>) {
     });
 }
 
-/// What an event means now, if anything.
+/// What an event means in this state, if anything.
 pub fn action(event: &Event, state: &State) -> Option<Action> {
     match *event {
         Event::Resize(columns, rows) => Some(Action::Resize(columns, rows)),

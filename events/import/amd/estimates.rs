@@ -4,7 +4,7 @@
 //! an empty op queue (nothing to dispatch), and cycles in which a dispatch group waited for
 //! tokens of a full resource (these overlap).
 
-use super::{Generation, Vendor};
+use super::vendor::{Generation, Vendor};
 use anyhow::{Result, ensure};
 use tma::tables::schema::NodeSpec;
 

@@ -3,7 +3,8 @@
 //! Thresholds mirror Intel's for the same question (TMA 5: 15 % of the slots at level 1 for the
 //! front end and bad speculation, 20 % for the back end, 70 % for retiring, 10 to 20 % below).
 
-use super::{Generation, Metric, Vendor, expression};
+use super::expression;
+use super::vendor::{Generation, Metric, Vendor};
 use anyhow::{Result, bail};
 use tma::tables::schema::NodeSpec;
 

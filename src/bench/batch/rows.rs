@@ -56,13 +56,9 @@ pub fn read(data: &[u8]) -> Result<Rows> {
     }
     let mut rest = data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data);
     let mut all = Rows::default();
+    // A malformed row ends with its line: the reader starts anew after it.
     while !rest.is_empty() {
-        let (row, length) = record(rest);
-        let line = &rest[..length];
-        rest = &rest[length..];
-        if !line.iter().all(u8::is_ascii_whitespace) {
-            all.rows.push(row);
-        }
+        rest = &rest[read_up_to_a_fault(rest, &mut all.rows)?..];
     }
     if all.rows.first().is_some_and(|r| r.fault.is_none() && is_header(&r.text)) {
         all.header = Some(all.rows.remove(0).text);
@@ -79,64 +75,78 @@ fn is_header(field: &str) -> bool {
         && field.chars().any(|c| c.is_ascii_alphabetic() && !c.is_ascii_hexdigit())
 }
 
-/// The record at the start of `data`, and its length with its line break.
-fn record(data: &[u8]) -> (Row, usize) {
-    let row =
-        |bytes: &[u8], fault| Row { text: String::from_utf8_lossy(bytes).trim().to_owned(), fault };
-    let line = data.iter().position(|b| *b == b'\n').map_or(data.len(), |at| at + 1);
-    let Some(b'"') = data.first() else {
-        let end = data[..line].iter().position(|b| matches!(b, b',' | b'\n'));
-        let end = end.unwrap_or(line);
-        return (row(&data[..end], None), end + end_of_record(&data[end..]).unwrap_or(line - end));
-    };
-    let separated = |at: usize| matches!(data.get(at), None | Some(b',' | b'\n' | b'\r'));
-    match quoted(data) {
-        Some((field, length)) if separated(length) => {
-            let behind = end_of_record(&data[length..]).unwrap_or_else(|| line_at(&data[length..]));
-            (row(&field, None), length + behind)
+/// Reads rows until one is malformed; how many bytes were read.
+fn read_up_to_a_fault(data: &[u8], rows: &mut Vec<Row>) -> Result<usize> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .terminator(csv::Terminator::Any(b'\n'))
+        .from_reader(data);
+    let mut record = csv::ByteRecord::new();
+    let mut start = 0;
+    while reader.read_byte_record(&mut record).map_err(unreadable)? {
+        let end = reader.position().byte() as usize;
+        // The reader passes over line breaks before a record.
+        start += data[start..end].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count();
+        let (raw, field) = (&data[start..end], record.get(0).unwrap_or_default());
+        if let Some((fault, first_column)) = fault(raw) {
+            let line = line_at(raw);
+            let text = text(if first_column { &raw[..line] } else { field });
+            rows.push(Row { text, fault: first_column.then_some(fault) });
+            return Ok(start + line);
         }
-        // Only this line is spoilt, not all up to the next quote.
-        Some((_, length)) if length <= line => {
-            (row(&data[..line], Some("text behind a closing quote")), line)
+        if !raw.iter().all(u8::is_ascii_whitespace) {
+            rows.push(Row { text: text(field), fault: None });
         }
-        _ => (row(&data[..line], Some("a quote is not closed")), line),
+        start = end;
+    }
+    Ok(data.len())
+}
+
+fn unreadable(e: csv::Error) -> Error {
+    Error::failed("cannot read the rows").because(e)
+}
+
+/// What is wrong with the quotes of a record, and whether that is in its first column. The reader
+/// takes such a record as it can: it adds what follows a closing quote, and lets a quote that
+/// stays open take the lines that follow.
+fn fault(raw: &[u8]) -> Option<(&'static str, bool)> {
+    let mut at = 0;
+    while let Some(first) = raw.get(at) {
+        let is_first = at == 0;
+        if *first == b'"' {
+            let Some(after) = after_quoted(raw, at) else {
+                return Some(("a quote is not closed", is_first));
+            };
+            if !matches!(raw[after..], [] | [b',' | b'\n', ..] | [b'\r'] | [b'\r', b'\n', ..]) {
+                return Some(("text after a closing quote", is_first));
+            }
+            at = after + 1;
+        } else {
+            at += raw[at..].iter().take_while(|b| **b != b',').count() + 1;
+        }
+    }
+    None
+}
+
+/// The byte after the quoted field that starts at `at`: a doubled quote does not close it.
+fn after_quoted(raw: &[u8], at: usize) -> Option<usize> {
+    let mut next = at + 1;
+    loop {
+        next += raw.get(next..)?.iter().position(|b| *b == b'"')? + 1;
+        if raw.get(next) != Some(&b'"') {
+            return Some(next);
+        }
+        next += 1;
     }
 }
 
-/// The content of the quoted field at the start of `data`, and its length with its quotes.
-fn quoted(data: &[u8]) -> Option<(Vec<u8>, usize)> {
-    let mut field = Vec::new();
-    let mut at = 1;
-    loop {
-        match (data.get(at)?, data.get(at + 1)) {
-            (b'"', Some(b'"')) => {
-                field.push(b'"');
-                at += 2;
-            }
-            (b'"', _) => return Some((field, at + 1)),
-            (byte, _) => {
-                field.push(*byte);
-                at += 1;
-            }
-        }
-    }
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
 }
 
 fn line_at(data: &[u8]) -> usize {
     data.iter().position(|b| *b == b'\n').map_or(data.len(), |at| at + 1)
-}
-
-/// How far the record goes on behind its first column; `None` if a quote is not closed.
-fn end_of_record(data: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    while let Some(byte) = data.get(at) {
-        match byte {
-            b'\n' => return Some(at + 1),
-            b',' if data.get(at + 1) == Some(&b'"') => at += 1 + quoted(&data[at + 1..])?.1,
-            _ => at += 1,
-        }
-    }
-    Some(at)
 }
 
 #[cfg(test)]
@@ -163,6 +173,7 @@ mod tests {
         assert_eq!(texts(data), ["0x48,0x01,0xd8", "90", ""]);
         assert_eq!(texts(b"\"48\"\"01\"\n90"), ["48\"01", "90"]);
         assert_eq!(texts(b"90"), ["90"], "no line break at the end");
+        assert_eq!(texts(b"90\r91\n92"), ["90\r91", "92"], "a lone carriage return ends no row");
     }
 
     #[test]
@@ -171,6 +182,7 @@ mod tests {
         let faults: Vec<_> = rows.iter().map(|r| r.block().is_err()).collect();
         assert_eq!(faults, [true, false, true, true, false, false], "{rows:?}");
         assert_eq!(rows[0].text, "\"4801d8");
+        assert_eq!(texts(b"91,\"a\n92,\"b\n93"), ["91", "92", "93"]);
         assert!(read(b"\xff\xfe9\x000\x00").is_err());
     }
 }

@@ -2,9 +2,10 @@
 //! behind stores with the same low bits.
 
 use super::super::sandbox::layout::PAGE;
+use super::common::{GAPS, NO_MEMORY, invariant, is_whole, more};
 use super::lines::{physical_line, touched};
-use super::{GAPS, NO_MEMORY, invariant, is_whole, more};
-use crate::initial::discover::{Access, Found};
+use crate::initial::found::Found;
+use crate::initial::trace::Access;
 use crate::report::{Holds, Invariant};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -112,7 +113,7 @@ fn overlaps(a: &Access, b: &Access, modulus: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{block, found};
+    use super::super::common::example::{block, found};
     use super::*;
 
     #[test]

@@ -7,9 +7,12 @@
 //! the processor. Of accesses of more than eight bytes the manual leaves open whether they are
 //! checked (volume 2, `MOVUPS`: "may or may not be generated").
 
-use crate::harness::program::{self, Needs};
-use crate::initial::discover::{Access, Failure, Found};
+use crate::harness::needs::Needs;
+use crate::harness::program::{self};
+use crate::initial::failure::Failure;
 use crate::initial::failure::explain;
+use crate::initial::found::Found;
+use crate::initial::trace::Access;
 use crate::profiler::Profiler;
 use crate::report::{Holds, Invariant};
 use crate::runner::{BLOCK_CODE, Segment};

@@ -1,8 +1,8 @@
 //! The code of the copies: whether it stays in the caches that instructions come from.
 
-use super::{invariant, verdict};
+use super::common::{invariant, verdict};
 use crate::harness::skeleton::has_wide_immediate;
-use crate::initial::discover::Found;
+use crate::initial::found::Found;
 use crate::report::{Holds, Invariant};
 use isa::code::{Block, Inst};
 use tma::Cache;
@@ -65,7 +65,7 @@ fn operations(inst: &Inst) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{block, found};
+    use super::super::common::example::{block, found};
     use super::*;
 
     #[test]

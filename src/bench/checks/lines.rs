@@ -2,8 +2,9 @@
 //! them.
 
 use super::super::sandbox::layout::{self as at, PAGE, context};
-use super::{GAPS, NO_MEMORY, invariant, is_whole, listed, verdict};
-use crate::initial::discover::{Access, Found};
+use super::common::{GAPS, NO_MEMORY, invariant, is_whole, listed, verdict};
+use crate::initial::found::Found;
+use crate::initial::trace::Access;
 use crate::report::{Holds, Invariant};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
@@ -133,7 +134,7 @@ fn straddling(
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{block, found};
+    use super::super::common::example::{block, found};
     use super::*;
 
     const CACHE: Option<Cache> = Some(Cache { ways: 8, sets: 64 });

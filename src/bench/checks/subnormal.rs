@@ -6,7 +6,8 @@
 //! which also tells where the first one arises. x87 has a status word of its own, and FTZ and DAZ
 //! mean nothing to it.
 
-use crate::initial::discover::{Failure, Found};
+use crate::initial::failure::Failure;
+use crate::initial::found::Found;
 use crate::profiler::Profiler;
 use crate::report::{Holds, Invariant};
 use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL};

@@ -1,7 +1,7 @@
 //! The core while the block ran, whether its time reproduces, and what the harness did to it.
 
-use super::{invariant, verdict};
-use crate::initial::discover::Found;
+use super::common::{invariant, verdict};
+use crate::initial::found::Found;
 use crate::report::{Holds, Invariant};
 use crate::timing::timed::Timed;
 

@@ -1,7 +1,7 @@
 //! The first-level data TLB: whether the translations of all pages stay in it.
 
-use super::{GAPS, NO_MEMORY, invariant, is_whole, verdict};
-use crate::initial::discover::Found;
+use super::common::{GAPS, NO_MEMORY, invariant, is_whole, verdict};
+use crate::initial::found::Found;
 use crate::report::{Holds, Invariant};
 use std::collections::BTreeSet;
 use tma::tables::facts::DataTlb;
@@ -46,7 +46,7 @@ pub fn data_tlb(found: &Found, tlb: Option<&DataTlb>) -> Invariant {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::found;
+    use super::super::common::example::found;
     use super::*;
 
     fn split() -> DataTlb {

@@ -101,3 +101,8 @@ impl Counting for PerfCounting {
         self.group.drain(..).rev().for_each(|h| self.events.close(h));
     }
 }
+
+/// What the kernel answered, in its words.
+pub(super) fn refusal(errno: nix::errno::Errno) -> String {
+    errno.desc().to_lowercase()
+}

@@ -1,6 +1,6 @@
 //! Single events per iteration: what missed, what was split, how many instructions there were.
 
-use super::Counter;
+use super::counter::Counter;
 use super::sample::{Sample, Stop};
 use crate::counters::{CorePmu, generic};
 use crate::report::{Holds, Invariant, Miss};

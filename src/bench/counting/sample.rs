@@ -172,14 +172,14 @@ impl std::fmt::Display for Stop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Stop::Refused(refused) => {
-                write!(f, "the kernel refuses the event ({})", super::refusal(refused.errno))
+                write!(f, "the kernel refuses the event ({})", super::group::refusal(refused.errno))
             }
             Stop::Starved => f.write_str(
                 "its counters were not free all the time: the NMI watchdog or another profiler \
                  holds some, or the block ran on a core of another kind",
             ),
             Stop::Broken(errno) => {
-                write!(f, "the counters cannot be read ({})", super::refusal(*errno))
+                write!(f, "the counters cannot be read ({})", super::group::refusal(*errno))
             }
             Stop::Ended(_) => f.write_str("the block did not come to its end while it was counted"),
             Stop::Noise => f.write_str("its counts drown in noise"),

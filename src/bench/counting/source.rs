@@ -1,6 +1,8 @@
 //! Which clock and which counters a profiler uses, settled when it has a worker to try them on.
 
-use super::{Counted, Effort, FormRuns, PerfCounting, Watch, Watched, count, witness};
+use super::count::{Counted, count};
+use super::counter::Effort;
+use super::{FormRuns, PerfCounting, Watch, Watched, witness};
 use crate::counters::{CorePmu, Pmu};
 use crate::options::{ClockSource, Options};
 use crate::report::{Hierarchy, Holds, Report};

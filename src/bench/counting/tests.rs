@@ -1,7 +1,9 @@
 //! Counts of a scripted block against hand calculation.
 
+use super::count::{Counted, count};
+use super::counter::Effort;
+use super::sample;
 use super::scripted::{Script, Scripted};
-use super::{Counted, Effort, count, sample};
 use crate::counters::CorePmu;
 use crate::report::{Miss, Node};
 use pmu::machine::{Encoding, Format, Machine, Pmu, Root};

@@ -1,8 +1,9 @@
 //! Level 1–2 of the block's own top-down tree: each group in runs of its own.
 
+use super::counter::Counter;
 use super::group::Refused;
+use super::group::refusal;
 use super::sample::{Sample, Stop};
-use super::{Counter, refusal};
 use crate::counters::CorePmu;
 use crate::report::{Hierarchy, Node};
 use crate::timing::stats::median;
@@ -11,7 +12,7 @@ use pmu::perf;
 use tma::counts::{Counts, GroupCounts, Reading};
 use tma::quantity::Missing;
 use tma::tables::{EventId, Table};
-use tma::tree::{Evaluation, Evaluator, Verdict};
+use tma::tree::{Evaluation, Evaluator, Flags};
 use tma::{Result, schedule};
 
 /// Measures and evaluates the tree.
@@ -177,11 +178,11 @@ fn node(table: &Table, n: u16, whole: &Evaluation, single: &[Evaluation]) -> Nod
 /// The bottleneck in words.
 fn bottleneck(core: &CorePmu, table: &Table, evaluation: &Evaluation) -> String {
     let shown = core.nodes();
-    let verdict = Verdict::among(table, evaluation, |n| shown.contains(&n));
+    let flags = Flags::among(table, evaluation, |n| shown.contains(&n));
     let label = |n: u16| table.nodes[usize::from(n)].label.clone();
-    let path: Vec<String> = verdict.path.iter().map(|n| label(*n)).collect();
+    let path: Vec<String> = flags.path.iter().map(|n| label(*n)).collect();
     let path = path.join(" > ");
-    match (verdict.undecided, path.is_empty()) {
+    match (flags.undecided, path.is_empty()) {
         (Some(u), true) => format!("undecided: {} or {}", label(u.first), label(u.second)),
         (Some(u), false) => {
             format!("bottleneck {path}; below it {} or {}", label(u.first), label(u.second))

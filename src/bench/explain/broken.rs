@@ -2,10 +2,11 @@
 
 use super::apart::{Apart, apart};
 use super::cut::cuts;
-use super::evidence::{Found, search};
+use super::evidence::search;
+use super::explainer::{Explainer, Subject};
+use super::found::Found;
 use super::model::{Cut, Cycles, Evidence};
 use super::variants::preceded;
-use super::{Explainer, Subject};
 use crate::Values;
 use isa::code::Block;
 use isa::deps::{Analysis, Code};

@@ -1,9 +1,12 @@
 //! Measuring what the verdict is found from.
 
 use super::budget::Waiting;
+use super::explainer::{Explainer, Subject};
+use super::found::Found;
 use super::model::{Chain, Cycles, Evidence, hides};
+use super::names::WIDTH;
+use super::names::{COMPUTED, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS};
 use super::variants::{filling, padded};
-use super::{Explainer, Subject};
 use crate::microbench::{Kernel, Multiset, Settings, measure};
 use crate::{Bound, Report, Status, Throughput, Values};
 use isa::code::Block;
@@ -12,19 +15,6 @@ use isa::deps::recurrence::Recurrence;
 use isa::deps::{Analysis, Code, Kind};
 use std::time::Instant;
 use tma::Result;
-
-/// Names of the bounds that are found here.
-pub const PORTS: &str = "ports";
-pub const SLOTS: &str = "slots";
-pub const DEPENDENCY: &str = "dependency";
-pub const FORWARDING: &str = "store-forwarding";
-/// The front end's bound, which comes with the block's report.
-pub const FRONT_END: &str = "front-end";
-/// Slots by arithmetic, which come with it, too.
-pub const WIDTH: &str = "issue-width";
-
-/// What the reason of a bound begins with that is a sum of latencies.
-pub const COMPUTED: &str = "computed from latencies";
 
 /// Random runs of the search for dependencies.
 pub(super) const RUNS: u32 = 3;
@@ -36,37 +26,6 @@ const SETS: usize = 6;
 
 /// How often a variant is measured that is not `ok`.
 const TRIES: usize = 3;
-
-/// Everything that was found out.
-pub struct Found {
-    /// For the verdict.
-    pub evidence: Evidence,
-    /// The bounds that were found here.
-    pub bounds: Vec<Bound>,
-    /// Dependencies and recurrences of the block as it was measured.
-    pub analysis: Analysis,
-    /// Its instructions.
-    pub code: Code,
-    /// Which form's time is explained.
-    pub form: &'static str,
-    /// What could not be measured, and why.
-    pub missing: Vec<String>,
-}
-
-#[cfg(test)]
-impl Found {
-    /// Of a block that nothing was measured of.
-    pub fn without_evidence(analysis: Analysis, code: Code) -> Self {
-        Self {
-            evidence: Evidence::default(),
-            bounds: Vec::new(),
-            analysis,
-            code,
-            form: "unrolled",
-            missing: Vec::new(),
-        }
-    }
-}
 
 /// The block's instructions without dependencies, and what is left of them.
 struct Free {

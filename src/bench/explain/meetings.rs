@@ -4,8 +4,9 @@
 //! with, and with those that were asked for and random ones otherwise. What only the first finds
 //! hangs on the values.
 
-use super::evidence::Found;
-use super::{Explainer, Subject, evidence};
+use super::evidence;
+use super::explainer::{Explainer, Subject};
+use super::found::Found;
 use isa::deps::memory::Settings;
 
 impl Explainer {

@@ -1,7 +1,8 @@
 //! Bounds and verdict under the names of the top-down tree.
 
-use super::evidence::{DEPENDENCY, FORWARDING, FRONT_END, Found, PORTS, SLOTS, WIDTH};
+use super::found::Found;
 use super::model::{Class, Judgement};
+use super::names::{DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS, WIDTH};
 use crate::{Hierarchy, Node, Report};
 
 /// A node that tables may have, and the bound that it stands for.

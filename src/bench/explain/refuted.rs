@@ -7,7 +7,7 @@ use crate::{Bound, Holds, Invariant, Report};
 pub fn mark(bounds: &mut [Bound], time: Cycles) {
     for bound in bounds {
         let Bound { cycles, low, high, .. } = *bound;
-        let computed = bound.how.starts_with(super::evidence::COMPUTED);
+        let computed = bound.how.starts_with(super::names::COMPUTED);
         bound.refuted |= is_refuted(Cycles { best: cycles, low, high }, time, computed);
     }
 }

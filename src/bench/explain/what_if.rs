@@ -3,9 +3,9 @@
 use super::apart::{Apart, apart};
 use super::budget::Waiting;
 use super::cut::{cut, cuts};
-use super::evidence::Found;
+use super::explainer::{Explainer, Subject};
+use super::found::Found;
 use super::variants::{preceded, without};
-use super::{Explainer, Subject};
 use crate::{Values, WhatIf};
 use isa::code::Block;
 use isa::deps::Kind;

@@ -3,7 +3,7 @@
 use super::emit::{Emitter, R8, RCX, RDX, condition};
 use super::exchange::unlocked_exchange;
 use super::needs::Width;
-use super::program::{Program, Shape};
+use crate::harness::code::{Program, Shape};
 use crate::initial::trace::{self, Slot};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;

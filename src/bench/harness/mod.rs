@@ -9,6 +9,7 @@
 //! | `skeleton` | the front-end skeleton: nops of the same lengths |
 
 pub(crate) mod builder;
+pub(crate) mod code;
 pub(crate) mod counter;
 pub(crate) mod emit;
 pub(crate) mod exchange;

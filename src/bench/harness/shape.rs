@@ -2,7 +2,7 @@
 
 use super::counter::Counter;
 use crate::Options;
-use crate::initial::discover::Found;
+use crate::initial::found::Found;
 use crate::timing::measure::Repeat;
 use iced_x86::Register;
 use isa::code::{Block, Inst};

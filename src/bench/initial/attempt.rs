@@ -1,10 +1,11 @@
 //! One traced run: what it takes to make it, and everything that it tells.
 
-use super::discover::{End, Found};
 use super::failure::{Failure, explain};
 use super::seek::{Seeker, Start, Tried};
 use super::trace::{self, Access};
-use crate::harness::program::{self, Program, Shape};
+use crate::harness::code::{Program, Shape};
+use crate::harness::program::{self};
+use crate::initial::found::{End, Found};
 use crate::runner::{BLOCK_CODE, Segment};
 use crate::sandbox::{Ended, layout as at};
 use iced_x86::Mnemonic;

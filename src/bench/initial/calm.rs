@@ -1,8 +1,8 @@
 //! Looking for values with which a block that runs stays in the L1 data cache.
 
-use super::discover::Found;
 use super::search::calmer;
 use super::seek::{Seeker, Start};
+use crate::initial::found::Found;
 use tma::Result;
 
 /// A search that may cost less is a short one.

@@ -1,10 +1,10 @@
 //! Looking for values step by step: from the attempt that got furthest, one change after the other
 //! of what reaches the failing instruction.
 
-use super::discover::Found;
 use super::search::{NUDGE, influences, proposals, solved};
+use super::seek::writes;
 use super::seek::{ENOUGH, Seeker, Start, Tried};
-use isa::code::{Block, Inst};
+use crate::initial::found::Found;
 use tma::Result;
 
 /// What a search for values may cost, without and with registers set again: in runs, those with
@@ -101,12 +101,4 @@ impl Seeker<'_> {
         self.copies = whole;
         Ok(None)
     }
-}
-
-/// Whether the block writes a general-purpose register.
-pub(super) fn writes(block: &Block, number: u8) -> bool {
-    block.instructions.iter().flat_map(|i| &i.registers).any(|used| {
-        let full = used.register().full_register();
-        Inst::writes(used.access()) && full.is_gpr64() && full.number() == usize::from(number)
-    })
 }

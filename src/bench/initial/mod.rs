@@ -17,6 +17,8 @@ pub(crate) mod climb;
 pub(crate) mod discover;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod failure;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod found;
 pub(crate) mod init;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod search;

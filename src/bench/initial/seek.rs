@@ -1,14 +1,16 @@
 //! The search for initial values: one traced run after the other, each from what the last ones
 //! said.
 
-use super::discover::Found;
 use super::failure::{Failure, ILLEGAL};
 use super::values::Values;
 use crate::Options;
-use crate::harness::program::{Needs, Program};
+use crate::harness::code::Program;
+use crate::harness::needs::Needs;
+use crate::initial::found::Found;
 use crate::runner::Runner;
 use iced_x86::Register;
 use isa::code::Block;
+use isa::code::Inst;
 use tma::Result;
 
 /// Copies that are worth measuring: fewer bias dense blocks.
@@ -202,11 +204,19 @@ fn clobbered_addresses(block: &Block) -> Vec<u8> {
             if register.is_gpr64()
                 && inputs.contains(&register)
                 && !found.contains(&number)
-                && super::climb::writes(block, number)
+                && writes(block, number)
             {
                 found.push(number);
             }
         }
     }
     found
+}
+
+/// Whether the block writes a general-purpose register.
+pub(super) fn writes(block: &Block, number: u8) -> bool {
+    block.instructions.iter().flat_map(|i| &i.registers).any(|used| {
+        let full = used.register().full_register();
+        Inst::writes(used.access()) && full.is_gpr64() && full.number() == usize::from(number)
+    })
 }

@@ -2,6 +2,7 @@
 
 use super::form::Form;
 use super::host;
+use super::listed::Listed;
 use iced_x86::{Code, EncodingKind};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, OnceLock};
@@ -15,19 +16,6 @@ pub struct Catalog {
     /// Names in lower case, those of iced-x86 too.
     by_name: HashMap<String, Form>,
     names: HashMap<Form, String>,
-}
-
-/// A form as it is listed.
-#[derive(Debug, Clone, serde::Serialize)]
-pub struct Listed {
-    /// Its name.
-    pub form: String,
-    /// iced-x86's name of its encoding, with the choice of its operand.
-    pub code: String,
-    /// Extensions that it needs.
-    pub extensions: Vec<String>,
-    /// Why no kernel is made of it here, if none is.
-    pub reason: Option<String>,
 }
 
 impl Catalog {

@@ -24,6 +24,7 @@ mod generate;
 mod host;
 mod independence;
 mod latency;
+mod listed;
 mod measure;
 mod multiset;
 mod operand;
@@ -32,7 +33,7 @@ mod unformed;
 mod usual;
 
 pub use calibrate::{Calibrated, Progress, calibrate};
-pub use catalog::{Catalog, Listed};
+pub use catalog::Catalog;
 pub use document::{
     Bounded, Cycles, FormCount, Latencies, LatencyResult, List, Report, SCHEMA, Touching,
     list_document,
@@ -41,5 +42,6 @@ pub use form::{Address, Form, Memory};
 pub use generate::{Kernel, Settings};
 pub use independence::{Independence, check as independence};
 pub use latency::{Connectors, latencies};
+pub use listed::Listed;
 pub use measure::{Bench, measure};
 pub use multiset::Multiset;

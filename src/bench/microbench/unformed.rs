@@ -1,7 +1,7 @@
 //! Encodings that no kernel is made of at all: one of their operands cannot be chosen freely.
 
-use super::catalog::Listed;
 use super::form::Form;
+use super::listed::Listed;
 use iced_x86::{Code, EncodingKind, OpCodeOperandKind};
 
 /// These encodings of 64-bit code whose mnemonic or name `hit` accepts, each with the reason.

@@ -47,7 +47,7 @@ pub struct Runner {
     /// Processors that may be used, and which one is.
     cpus: Vec<usize>,
     at: usize,
-    random: u64,
+    random: fastrand::Rng,
     clock: Places,
     /// What is known of neighbours.
     pub sentinel: Sentinel,
@@ -79,7 +79,7 @@ impl Runner {
             core,
             cpus,
             at,
-            random: random() | 1,
+            random: fastrand::Rng::with_seed(random()),
             clock: Places::default(),
             sentinel: Sentinel::default(),
             wide: false,
@@ -98,12 +98,9 @@ impl Runner {
         self.beside = true;
     }
 
-    /// A pseudo-random number (xorshift); for dithers and places, not for secrets.
+    /// A pseudo-random number; for dithers and places, not for secrets.
     pub fn random(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
+        self.random.u64(..)
     }
 
     /// The worker, started if there is none.

@@ -3,8 +3,8 @@
 
 use super::measure::{self, Repeat};
 use super::timed::Timed;
-use crate::harness::program::Needs;
-use crate::initial::discover::Found;
+use crate::harness::needs::Needs;
+use crate::initial::found::Found;
 use crate::profiler::Profiler;
 use crate::report::{Holds, Invariant};
 use isa::code::Block;

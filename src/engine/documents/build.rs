@@ -1,10 +1,10 @@
-//! Evaluation and verdict → rows and findings of the document.
+//! Evaluation and flags → rows and findings of the document.
 
 use crate::documents::report::{CountRow, Finding, FindingKind, InfoRow, NodeRow, Place};
 use tma::counts::Counts;
 use tma::quantity::{Measured, Missing};
 use tma::tables::{EventId, Node, NodeId, NodeKind, Table};
-use tma::tree::{Evaluation, Evaluator, Verdict};
+use tma::tree::{Evaluation, Evaluator, Flags};
 
 /// Which nodes a report shows.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ pub struct Part {
 }
 
 /// Evaluates `counts` and renders the selected nodes into rows. `over_runs` has, by node, the
-/// errors of repeated runs, which then take the place of this run's: verdict and rows use the same.
+/// errors of repeated runs, which then take the place of this run's: flags and rows use the same.
 pub fn parts(
     evaluator: &mut Evaluator,
     table: &Table,
@@ -62,7 +62,7 @@ pub fn parts(
         node.quantity.error = error.ok_or_else(|| "not measured in every run".to_owned());
     }
     let shown = sel.with_ancestors(table);
-    let verdict = Verdict::among(table, &evaluation, |n| shown.contains(&n));
+    let flags = Flags::among(table, &evaluation, |n| shown.contains(&n));
     let sources = |n: NodeId| evaluator.sources(n);
     let place = Place {
         core: counts.core.clone(),
@@ -71,7 +71,7 @@ pub fn parts(
     };
     let mut part = Part::default();
     for &n in &sel.tree {
-        part.nodes.push(node_row(table, &evaluation, &verdict, counts, (n, &sources(n)), &place));
+        part.nodes.push(node_row(table, &evaluation, &flags, counts, (n, &sources(n)), &place));
     }
     for &n in &sel.beside {
         let row = info_row(&table.nodes[usize::from(n)], &evaluation, n, &place);
@@ -80,7 +80,7 @@ pub fn parts(
             _ => part.info.push(row),
         }
     }
-    part.findings = findings(table, &evaluation, &verdict, sel, &place);
+    part.findings = findings(table, &evaluation, &flags, sel, &place);
     part
 }
 
@@ -91,7 +91,7 @@ fn text_of(value: &Measured) -> Option<String> {
 fn node_row(
     table: &Table,
     evaluation: &Evaluation,
-    verdict: &Verdict,
+    flags: &Flags,
     counts: &Counts,
     (n, sources): (NodeId, &[(EventId, usize)]),
     place: &Place,
@@ -109,14 +109,14 @@ fn node_row(
         no_error: error.as_ref().err().filter(|_| result.quantity.value.is_ok()).cloned(),
         running: result.quantity.running,
         over: result.over,
-        flagged: verdict.flagged[usize::from(n)],
-        bottleneck: verdict.bottleneck() == Some(n),
-        mismeasured: verdict.mismeasured[usize::from(n)],
+        flagged: flags.flagged[usize::from(n)],
+        bottleneck: flags.bottleneck() == Some(n),
+        mismeasured: flags.mismeasured[usize::from(n)],
         split: result.split,
         missing: text_of(&result.quantity.value),
         estimate: node.spec.estimate.clone(),
         domain: node.spec.domain.clone(),
-        related: if verdict.flagged[usize::from(n)] {
+        related: if flags.flagged[usize::from(n)] {
             related(table, evaluation, n)
         } else {
             Vec::new()
@@ -171,11 +171,11 @@ fn info_row(node: &Node, evaluation: &Evaluation, n: NodeId, place: &Place) -> I
     }
 }
 
-/// What the verdict means, in words.
+/// What the flags means, in words.
 pub fn findings(
     table: &Table,
     evaluation: &Evaluation,
-    verdict: &Verdict,
+    flags: &Flags,
     sel: &Selection,
     place: &Place,
 ) -> Vec<Finding> {
@@ -188,12 +188,12 @@ pub fn findings(
     if sel.tree.iter().all(|&n| evaluation.nodes[usize::from(n)].quantity.value.is_err()) {
         return found;
     }
-    if let Some(n) = verdict.bottleneck() {
-        let path: Vec<&str> = verdict.path.iter().map(|&p| label(p)).collect();
+    if let Some(n) = flags.bottleneck() {
+        let path: Vec<&str> = flags.path.iter().map(|&p| label(p)).collect();
         let text = format!("The bottleneck is {}, {}.", path.join(" > "), percent(n));
         found.push(about(table, FindingKind::Bottleneck, n, text, place));
     }
-    if let Some(undecided) = verdict.undecided {
+    if let Some(undecided) = flags.undecided {
         let (a, b) = (undecided.first, undecided.second);
         let text = format!(
             "Undecided between {} ({}) and {} ({}): they differ by less than {:.1} points.",
@@ -209,7 +209,7 @@ pub fn findings(
             about(table, FindingKind::Undecided, n, text, place)
         }));
     }
-    if verdict.path.is_empty() && verdict.undecided.is_none() {
+    if flags.path.is_empty() && flags.undecided.is_none() {
         found.push(Finding {
             kind: FindingKind::Nothing,
             node: None,
@@ -220,7 +220,7 @@ pub fn findings(
             place: place.clone(),
         });
     }
-    for &n in sel.tree.iter().filter(|&&n| verdict.mismeasured[usize::from(n)]) {
+    for &n in sel.tree.iter().filter(|&&n| flags.mismeasured[usize::from(n)]) {
         let text = format!(
             "{} is mismeasured: {} is outside -5..105 %. Its counts do not belong together \
              (multiplexing, a short run, or an event that misbehaves here).",

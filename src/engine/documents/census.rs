@@ -55,7 +55,7 @@ impl Census {
         let mut all: Vec<_> = self.counts.iter().collect();
         all.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
         let row = |((name, reason), count): &(&(String, &str), &usize)| {
-            format!("{name},\"{reason}\",{count}")
+            crate::render::csv::row([name.as_str(), reason, &count.to_string()])
         };
         all.iter().map(row).collect()
     }

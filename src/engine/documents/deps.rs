@@ -2,7 +2,7 @@
 //! and graphs are views of it.
 
 use isa::deps::memory::{Class, Origin, Settings};
-use isa::deps::recurrence::{Recurrence, Way};
+use isa::deps::recurrence::{Edge, Recurrence};
 use isa::deps::{Analysis, Code, Kind, Order, Overlap};
 use isa::effects::Place;
 use isa::latency::Source;
@@ -238,7 +238,7 @@ impl Writer<'_> {
         }
     }
 
-    fn step(&self, way: &Way) -> Step {
+    fn step(&self, way: &Edge) -> Step {
         let through = match (way.place, way.forward) {
             (Some(place), _) => place.name(),
             (None, Some((access, _))) => self.code.memory_text(way.reader, access),

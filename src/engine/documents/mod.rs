@@ -7,14 +7,28 @@
 //! | [`build`] | evaluations → rows and findings of the report |
 //! | [`diff`] | two reports compared |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1` |
+//! | [`report_file`] | a report read back from JSON |
+//! | [`shown`] | a report with what an interactive screen shows |
+//! | [`explanations`] | texts, formulas and thresholds of a report's nodes |
+//! | [`evaluation`] | node values for counts from a file |
+//! | [`table_check`] | tables validated |
+//! | [`workload`] | built-in programs and their runs, `tdtool.workload/1` |
+//! | [`doctor`] | what this machine can measure, `tdtool.doctor/1` |
 //! | [`census`] | what a batch of blocks holds that is not modelled |
 
 pub mod build;
 pub mod census;
 pub mod deps;
 pub mod diff;
+pub mod doctor;
+pub mod evaluation;
+pub mod explanations;
 pub mod report;
 pub mod report_code;
+pub mod report_file;
+pub mod shown;
+pub mod table_check;
+pub mod workload;
 
 pub use build::{Part, Selection, findings, parts};
 pub use report::{Exit, Finding, FindingKind, InfoRow, NodeRow, Report, SCHEMA, Source};

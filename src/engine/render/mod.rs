@@ -1,7 +1,14 @@
-//! Documents as text, CSV and graphs. Renderers compute nothing.
+//! Documents as text, JSON, CSV and graphs. Renderers compute nothing.
 
 pub mod block;
+pub mod csv;
 pub mod deps;
+pub mod doctor;
+pub mod evaluation;
 pub mod format;
+pub mod function_blocks;
+pub mod json;
 pub mod microbench;
 pub mod report;
+pub mod tables;
+pub mod workload;

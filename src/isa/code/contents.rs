@@ -3,7 +3,6 @@
 use super::elf::{Location, Program};
 use crate::flow;
 use serde::Serialize;
-use std::fmt::Write as _;
 use tma::Result;
 
 /// The blocks of one function. Its schema is `tdtool.blocks/1`.
@@ -65,40 +64,4 @@ pub fn list_blocks(data: &[u8], location: &Location) -> Result<FunctionBlocks> {
     };
     let blocks = flow.blocks.iter().enumerate().map(line).collect();
     Ok(FunctionBlocks { schema: "tdtool.blocks/1", function: function.name, blocks })
-}
-
-impl FunctionBlocks {
-    /// For people: a line for each block; `ascii`: with those characters alone.
-    pub fn render(&self, ascii: bool) -> String {
-        let dots = if ascii { "..." } else { "…" };
-        let plural = if self.blocks.len() == 1 { "" } else { "s" };
-        let mut out = format!("{}: {} block{plural}\n", self.function, self.blocks.len());
-        let places: Vec<String> =
-            self.blocks.iter().map(|b| format!("{}..{}", b.start, b.end)).collect();
-        let wide = places.iter().map(String::len).max().unwrap_or(0).max("addresses".len());
-        let _ = writeln!(out, "     +N  {:<wide$}  instructions  loops  code", "addresses");
-        for (block, place) in self.blocks.iter().zip(&places) {
-            let number = format!("+{}", block.number);
-            let code = match block.instructions {
-                0 | 1 => block.first.clone(),
-                _ => format!("{} {dots} {}", block.first, block.last),
-            };
-            let (count, depth) = (block.instructions, block.loop_depth);
-            let _ = writeln!(out, "{number:>7}  {place:<wide$}  {count:>12}  {depth:>5}  {code}");
-        }
-        out
-    }
-
-    /// For programs: a row for each block.
-    pub fn csv(&self) -> String {
-        let mut out = "number,start,end,instructions,loop_depth,first,last\n".to_owned();
-        for b in &self.blocks {
-            let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-            let (first, last) = (quoted(&b.first), quoted(&b.last));
-            let BlockLine { number, start, end, instructions, loop_depth, .. } = b;
-            let _ =
-                writeln!(out, "{number},{start},{end},{instructions},{loop_depth},{first},{last}");
-        }
-        out
-    }
 }

@@ -5,8 +5,9 @@
 //! a return. Calls end blocks because what a call does is not the block's own. Padding that
 //! nothing leads to belongs to no block.
 
+use super::graph::{BasicBlock, Edge};
+use super::memory::Memory;
 use super::sweep::{Sweep, direct_target, falls_through};
-use super::{BasicBlock, Edge, Memory};
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;

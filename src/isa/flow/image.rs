@@ -4,7 +4,7 @@
 //! The one image of a program: what names blocks by `FILE:FUNCTION+N` and what finds the hot blocks
 //! of a recording read the same memory, and so cut the same blocks.
 
-use super::Memory;
+use super::memory::Memory;
 use super::no_return::never_returns;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use object::elf::{PF_W, PF_X, PT_GNU_RELRO, PT_LOAD, R_X86_64_64, R_X86_64_RELATIVE};

@@ -1,8 +1,8 @@
 //! Natural loops: a back edge goes to a block that dominates its start; the loop is whatever
 //! reaches the back edge without passing its head. A cycle with more than one way in is none.
 
-use super::Loop;
 use super::dominators::{Dominators, predecessors};
+use super::graph::Loop;
 
 /// All loops may hold so many blocks for each block of the function, a nesting that no compiler
 /// writes: their sizes add up to the square of the function's in code made to that end.

@@ -4,9 +4,10 @@
 use super::cut::{Cut, Tables, cut};
 use super::dominators::predecessors;
 use super::effects::Effects;
+use super::graph::{BasicBlock, Edge};
+use super::memory::Memory;
 use super::slice::{Formula, Slicer};
 use super::sweep::Sweep;
-use super::{BasicBlock, Edge, Memory};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory};
 use std::ops::Range;
 

@@ -110,7 +110,9 @@ fn shown_boundaries(rows: &[Row]) -> Vec<usize> {
     });
     let apart = |a: &Row, b: &Row| {
         !same_share(a, b)
-            || is_multiplexed(a) && members_agree && a.run_time.zip(b.run_time).is_some_and(|(a, b)| a != b)
+            || is_multiplexed(a)
+                && members_agree
+                && a.run_time.zip(b.run_time).is_some_and(|(a, b)| a != b)
     };
     // A row that was not counted stays in the group of the rows before it.
     pairs().filter(|(a, b)| apart(a.1, b.1)).map(|(_, b)| b.0).collect()

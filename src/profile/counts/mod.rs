@@ -44,7 +44,5 @@ pub use imported::{Imported, Software, UnknownEvent};
 pub use names::{Match, Names, SoftwareKind, resolve};
 pub use rank::{TableMatch, best_tables};
 pub use reader::{folder_error, read};
-pub use recording::{
-    Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Skipped, Source,
-};
+pub use recording::{Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Skipped, Source};
 pub use scope::{Scope, ScopeKind};

@@ -6,7 +6,7 @@
 //! is no unit, and the oldest versions end with the event. Commas inside `pmu/…,…/` are not quoted:
 //! the event is joined again by counting slashes.
 
-use super::builder::{self, Builder, BlockKey, ParsedCount};
+use super::builder::{self, BlockKey, Builder, ParsedCount};
 use super::recording::Count;
 use super::scope::{Scope, ScopeKind, is_whole, scope_of};
 use tma::error::Result;
@@ -262,9 +262,7 @@ fn after_count(
     // perf writes two decimals: `10` at the end of a line is a share that is cut off, and `24,93` one
     // with a decimal comma.
     let halved = !share.contains('.')
-        && metric
-            .first()
-            .is_none_or(|f| separator == "," && f.len() == 2 && is_whole(f));
+        && metric.first().is_none_or(|f| separator == "," && f.len() == 2 && is_whole(f));
     tail.share = Some(
         builder::percent(share)
             .filter(|_| !halved)

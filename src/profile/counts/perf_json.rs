@@ -4,7 +4,7 @@
 //! `pcnt-running`, `variance`, `metric-value`, `metric-unit`, `interval`, `cgroup`, and one of
 //! `cpu`, `core`, `die`, `cluster`, `cache`, `socket`, `node`, `thread`.
 
-use super::builder::{self, Builder, BlockKey, ParsedCount};
+use super::builder::{self, BlockKey, Builder, ParsedCount};
 use super::recording::Count;
 use super::scope::{Scope, ScopeKind};
 use serde_json::{Map, Value};

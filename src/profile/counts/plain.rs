@@ -4,7 +4,7 @@
 //! without one, lines are `event,value` or `event,value,running`. `running` is the running share
 //! (0..=1); values above 1 and the column `running_pct` are percent.
 
-use super::builder::{self, Builder, BlockKey, ParsedCount};
+use super::builder::{self, BlockKey, Builder, ParsedCount};
 use super::recording::Count;
 use super::scope::scope_of;
 use std::borrow::Cow;
@@ -139,7 +139,14 @@ impl Columns {
             None => None,
             Some(text) => Some(self.share(text)?),
         };
-        Ok(ParsedCount { name, count, running, run_time: None, group: self.group(fields)?, unit: "" })
+        Ok(ParsedCount {
+            name,
+            count,
+            running,
+            run_time: None,
+            group: self.group(fields)?,
+            unit: "",
+        })
     }
 
     fn group(&self, fields: &[Cow<'_, str>]) -> std::result::Result<Option<u32>, &'static str> {

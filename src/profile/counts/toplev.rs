@@ -5,7 +5,7 @@
 //! perf printed `<not counted>` or `<not supported>` (toplev then writes 0 as the count).
 //! (pmu-tools, toplev.py, `dump_raw` and `do_execute`.)
 
-use super::builder::{self, Builder, BlockKey, ParsedCount};
+use super::builder::{self, BlockKey, Builder, ParsedCount};
 use super::plain;
 use super::recording::Count;
 use super::scope::{Scope, ScopeKind, scope_of};

@@ -101,9 +101,9 @@ impl Kernel {
             }
             Some((_, recorded)) => moved(*recorded, loaded_at(&module_name(&module.path), root)),
             None if this_boot => Ok(0),
-            None => Err(Gap::Unreadable(
-                "the recording lacks the kernel's address in memory".into(),
-            )),
+            None => {
+                Err(Gap::Unreadable("the recording lacks the kernel's address in memory".into()))
+            }
         }
     }
 

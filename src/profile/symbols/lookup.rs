@@ -1,11 +1,11 @@
 //! Symbols of all modules: read on first use, then cached.
 
 use super::function::{Function, Line};
+use super::jit;
 use super::kernel::{self, Kernel};
 use super::origin::Origin;
 use super::program::{Program, ProgramImage};
 use super::table::Table;
-use super::jit;
 use crate::address_space::ModuleAddress;
 use crate::files::{Gap, Layout, SearchPaths, hexadecimal, locate, read, same_id};
 use crate::module::{Module, ModuleKind};
@@ -205,10 +205,9 @@ impl Symbols {
             return self.load_program(Program::new(data, module.path.clone().into(), layout));
         }
         match &module.build_id {
-            Some(recorded) => LoadedModule::without(Gap::Changed(
-                hexadecimal(recorded),
-                hexadecimal(&found),
-            )),
+            Some(recorded) => {
+                LoadedModule::without(Gap::Changed(hexadecimal(recorded), hexadecimal(&found)))
+            }
             None => absent(),
         }
     }

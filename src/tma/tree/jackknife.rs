@@ -6,8 +6,9 @@
 //! variance times (1 − s): a group that ran all the time counted everything and adds none.
 //! (Cochran, *Sampling Techniques*, 3rd ed., §2.6 and §6.17 for the ratio estimator's jackknife.)
 
-use super::evaluate::{Evaluation, Scratch, common_clocks};
 use super::layout::Layout;
+use super::result::Evaluation;
+use super::scratch::{Scratch, common_clocks};
 use crate::counts::{Counts, GroupCounts};
 use crate::tables::{EventId, NodeId, Table};
 

@@ -1,17 +1,20 @@
 //! Tree, evaluation, thresholds, bottleneck, advice.
 //!
 //! [`Evaluator`] turns [`crate::counts::Counts`] into one [`NodeResult`] per node of a table;
-//! [`Verdict`] says which nodes are flagged and which one is the bottleneck. Pure arithmetic:
+//! [`Flags`] says which nodes are flagged and which one is the bottleneck. Pure arithmetic:
 //! nothing here measures or formats.
 
 mod evaluate;
+mod flags;
 mod jackknife;
 mod layout;
-mod verdict;
+mod result;
+mod scratch;
 
-pub use evaluate::{Evaluation, Evaluator, NodeResult};
+pub use evaluate::Evaluator;
+pub use flags::{Flags, MISMEASURED, UNDECIDED_WITHOUT_ERROR, Undecided};
 pub use jackknife::{MIN_READINGS, student_t95};
-pub use verdict::{MISMEASURED, UNDECIDED_WITHOUT_ERROR, Undecided, Verdict};
+pub use result::{Evaluation, NodeResult};
 
 #[cfg(test)]
 mod tests;

@@ -190,7 +190,7 @@ fn seven_readings_give_no_error_and_say_so() {
     assert!(why.contains("7 readings") && why.contains('8'), "{why}");
 }
 
-fn verdict(fe: u64, be: u64, mem: u64) -> (Table, Verdict) {
+fn flags(fe: u64, be: u64, mem: u64) -> (Table, Flags) {
     let t = table();
     let c = counts(vec![live(
         &t,
@@ -198,13 +198,13 @@ fn verdict(fe: u64, be: u64, mem: u64) -> (Table, Verdict) {
         &[(10, 10, &[1000, fe, be, mem, 100])],
     )]);
     let e = Evaluator::new(&t).evaluate(&c);
-    let v = Verdict::new(&t, &e);
+    let v = Flags::new(&t, &e);
     (t, v)
 }
 
 #[test]
 fn the_bottleneck_is_the_deepest_flagged_node_on_the_heaviest_path() {
-    let (t, v) = verdict(800, 2400, 90);
+    let (t, v) = flags(800, 2400, 90);
     assert_eq!(v.bottleneck(), t.node("Mem"));
     assert_eq!(v.path, [t.node("Be").unwrap(), t.node("Mem").unwrap()]);
     assert_eq!(v.undecided, None);
@@ -213,14 +213,14 @@ fn the_bottleneck_is_the_deepest_flagged_node_on_the_heaviest_path() {
 #[test]
 fn a_node_is_flagged_only_under_flagged_ancestors() {
     // Be is 0.175: under its 0.2, so Core at 0.17 is over its own 0.1 and yet not flagged.
-    let (t, v) = verdict(800, 700, 3);
+    let (t, v) = flags(800, 700, 3);
     assert!(!v.flagged[usize::from(t.node("Core").unwrap())]);
     assert_eq!(v.bottleneck(), t.node("Fe"));
 }
 
 #[test]
 fn without_errors_five_points_decide() {
-    let (t, v) = verdict(1600, 1700, 90);
+    let (t, v) = flags(1600, 1700, 90);
     let fork = v.undecided.unwrap();
     assert_eq!((fork.first, fork.second), (t.node("Be").unwrap(), t.node("Fe").unwrap()));
     assert_eq!(v.bottleneck(), None);
@@ -228,7 +228,7 @@ fn without_errors_five_points_decide() {
 
 #[test]
 fn a_mismeasured_value_is_never_the_bottleneck() {
-    let (t, v) = verdict(800, 5000, 90);
+    let (t, v) = flags(800, 5000, 90);
     let be = usize::from(t.node("Be").unwrap());
     assert!(v.mismeasured[be] && !v.flagged[be]);
     assert_eq!(v.bottleneck(), t.node("Fe"));

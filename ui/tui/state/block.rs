@@ -1,44 +1,51 @@
-//! One block, measured by itself.
+//! One block, measured in isolation.
 
-use super::List;
-use crate::tui::view::report::{Line, document};
+use super::list::List;
+use crate::tui::tone::Tone;
 use bench::Report;
 use std::collections::HashMap;
 
-/// Reports that are kept, so that coming back costs nothing.
-const KEPT: usize = 64;
+/// Reports that are cached, so that returning to a block does not measure it again.
+const CACHED: usize = 64;
 
-/// How far the measurement is.
+/// The state of the measurement.
 #[derive(Debug, Clone, Default)]
 pub enum Job {
-    /// Nothing was asked for.
+    /// None was started.
     #[default]
     Idle,
     /// It runs: seconds, and passes timed.
     Running(f64, u32),
-    /// It is over.
+    /// It has ended.
     Done(Box<Report>),
-    /// It was called off.
+    /// The user cancelled it.
     Cancelled,
-    /// It could not be made, for this reason.
+    /// It failed, for this reason.
     Failed(String),
+}
+
+/// A line of text in one tone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Line {
+    pub text: String,
+    pub tone: Tone,
 }
 
 /// The screen.
 #[derive(Debug, Default)]
 pub struct BlockScreen {
-    /// What people call it: `block 0x1957`.
+    /// Its name in the breadcrumb: `block 0x1957`.
     pub title: String,
     pub bytes: Vec<u8>,
-    /// Disassembly, where it is known before the measurement.
+    /// Its disassembly, shown until there is a report.
     pub code: Vec<String>,
     /// Number of the measurement that is shown.
     pub id: u64,
     pub job: Job,
-    /// The report as lines of the width at hand.
+    /// The lines of the report at the current width.
     pub lines: Vec<Line>,
     pub list: List,
-    kept: HashMap<Vec<u8>, Box<Report>>,
+    cached: HashMap<Vec<u8>, Box<Report>>,
 }
 
 impl BlockScreen {
@@ -49,7 +56,7 @@ impl BlockScreen {
         self.code = code;
         self.list = List::default();
         self.lines.clear();
-        match self.kept.get(&self.bytes) {
+        match self.cached.get(&self.bytes) {
             Some(report) => {
                 self.job = Job::Done(report.clone());
                 None
@@ -58,7 +65,7 @@ impl BlockScreen {
         }
     }
 
-    /// A new measurement of the same block, under this number.
+    /// Starts a measurement of the block, under the number returned.
     pub fn start(&mut self) -> u64 {
         self.id += 1;
         self.job = Job::Running(0.0, 0);
@@ -71,23 +78,23 @@ impl BlockScreen {
         matches!(self.job, Job::Running(..))
     }
 
-    /// The measurement is over.
+    /// Ends the measurement with its result.
     pub fn end(&mut self, result: Result<Box<Report>, String>) {
         self.job = match result {
             Ok(report) => {
-                if self.kept.len() >= KEPT {
-                    self.kept.clear();
+                if self.cached.len() >= CACHED {
+                    self.cached.clear();
                 }
-                self.kept.insert(self.bytes.clone(), report.clone());
+                self.cached.insert(self.bytes.clone(), report.clone());
                 Job::Done(report)
             }
             Err(why) => Job::Failed(why),
         };
     }
 
-    /// Lines for a screen of `width` columns.
-    pub fn wrap(&mut self, width: usize) {
-        self.lines = document(self, width);
+    /// Shows these lines.
+    pub fn set_lines(&mut self, lines: Vec<Line>) {
+        self.lines = lines;
         self.list.refill(self.lines.len(), None);
     }
 

@@ -1,10 +1,13 @@
-//! The blocks of one function, its instructions, and what is folded away.
+//! The blocks of one function and their instructions.
 
-use super::{List, Load, matches};
+use super::list::List;
+use super::load::Load;
+use super::loops::{Loop, loops};
+use super::matches::matches;
 use profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine};
 use std::collections::{HashMap, HashSet};
 
-/// A row: a block's head, a line of source, an instruction.
+/// A row: the head of a block, a source line, or an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockRow {
     /// The head of this block.
@@ -32,57 +35,20 @@ pub struct Blocks {
     pub offsets: bool,
     /// Samples instead of shares.
     pub samples: bool,
-    /// Lines of source files, where those are there.
-    pub texts: Texts,
-    /// Loops, by their back edges.
+    /// The source lines that could be read.
+    pub texts: SourceLines,
+    /// The loops to draw.
     pub loops: Vec<Loop>,
-}
-
-/// A back edge, drawn beside the blocks from the loop's head to the block that jumps back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Loop {
-    /// Indices of the first and last block that it spans.
-    pub from: usize,
-    pub to: usize,
-    /// Whether the head is the first of them; loops may begin with their last block.
-    pub head_first: bool,
-    /// Column that it is drawn in, 0 the outermost.
-    pub column: usize,
 }
 
 /// Rows above the hottest instruction when a function is opened.
 const ABOVE: usize = 8;
-/// Most columns of loops that are drawn.
-pub const LOOP_COLUMNS: usize = 6;
 
-fn loops(blocks: &[AnnotatedBlock]) -> Vec<Loop> {
-    let index: HashMap<u64, usize> =
-        blocks.iter().enumerate().map(|(i, b)| (b.block.start, i)).collect();
-    let mut all: Vec<Loop> = Vec::new();
-    for (i, block) in blocks.iter().enumerate() {
-        if let Some(&head) = block.back_to.and_then(|start| index.get(&start)) {
-            let (from, to) = (head.min(i), head.max(i));
-            all.push(Loop { from, to, head_first: head <= i, column: 0 });
-        }
-    }
-    // The widest first: they stand outermost. What overlaps stands in different columns.
-    all.sort_by_key(|l| (std::cmp::Reverse(l.to - l.from), l.from));
-    for i in 0..all.len() {
-        let (before, rest) = all.split_at_mut(i);
-        let one = &mut rest[0];
-        let meets = |o: &&Loop| o.from <= one.to && one.from <= o.to;
-        let taken: HashSet<usize> = before.iter().filter(meets).map(|o| o.column).collect();
-        one.column = (0..=before.len()).find(|c| !taken.contains(c)).unwrap_or(0);
-    }
-    all.retain(|l| l.column < LOOP_COLUMNS);
-    all
-}
-
-/// Lines of source by file and number.
-pub type Texts = HashMap<(String, u32), String>;
+/// Source lines by file and number.
+pub type SourceLines = HashMap<(String, u32), String>;
 
 impl Blocks {
-    /// Begins anew with a function whose code is on its way; what is shown stays chosen.
+    /// Begins with another function, whose code is to arrive; the choice of columns stays.
     pub fn open(&mut self, index: usize) {
         let (source, offsets, samples) = (self.source, self.offsets, self.samples);
         *self = Self { index: Some(index), source, offsets, samples, ..Self::default() };
@@ -106,20 +72,19 @@ impl Blocks {
         }
     }
 
-    /// The code has come: the cursor goes to its hottest instruction.
-    pub fn fill(&mut self, annotated: Annotated, texts: Texts) {
+    /// Shows the code; the cursor goes to its hottest instruction.
+    pub fn fill(&mut self, annotated: Annotated, texts: SourceLines) {
         self.texts = texts;
         self.loops = loops(&annotated.blocks);
         self.data = Load::Ready(annotated);
         self.rebuild();
         if let Some(row) = self.hottest() {
             self.list.to(row);
-            // Some of what leads there, and as much as there is room for of what follows.
             self.list.top = row.saturating_sub(ABOVE);
         }
     }
 
-    /// Rows anew; the cursor stays on its instruction, or goes to its block.
+    /// Filters and folds the rows; the cursor stays on its instruction, or goes to its block.
     pub fn rebuild(&mut self) {
         let old = self.rows.get(self.list.at).copied();
         let mut rows = Vec::new();
@@ -130,7 +95,7 @@ impl Blocks {
                 self.lines(b, block, &mut rows);
             }
             if rows.len() == before + 1 && !self.filter.is_empty() {
-                // Nothing in it matches.
+                // No instruction of it matches.
                 rows.pop();
             }
         }
@@ -161,7 +126,7 @@ impl Blocks {
         self.rows.get(row).map(|r| block_of(*r))
     }
 
-    /// Opens or closes the block of the cursor's row.
+    /// Expands or collapses the block at the cursor.
     pub fn fold(&mut self, open: Option<bool>) {
         let Some(start) = self.block(self.list.at).map(|b| b.block.start) else { return };
         if open.unwrap_or(self.closed.contains(&start)) {
@@ -172,7 +137,7 @@ impl Blocks {
         self.rebuild();
     }
 
-    /// Opens or closes all.
+    /// Expands or collapses all blocks.
     pub fn fold_all(&mut self, open: bool) {
         self.closed.clear();
         if !open {
@@ -183,17 +148,20 @@ impl Blocks {
 
     /// The row with the most samples.
     pub fn hottest(&self) -> Option<usize> {
-        let hot = self.heats().into_iter().max_by_key(|(heat, row)| (*heat, usize::MAX - row));
-        hot.filter(|(heat, _)| *heat > 0).map(|(_, row)| row)
+        let hot = self
+            .samples_by_row()
+            .into_iter()
+            .max_by_key(|(samples, row)| (*samples, usize::MAX - row));
+        hot.filter(|(samples, _)| *samples > 0).map(|(_, row)| row)
     }
 
-    /// The row of the next instruction by heat.
-    pub fn next_hot(&self, colder: bool) -> Option<usize> {
-        let mut all = self.heats();
-        all.retain(|(heat, _)| *heat > 0);
-        all.sort_by_key(|(heat, row)| (std::cmp::Reverse(*heat), *row));
+    /// The row of the next instruction by samples: with fewer than at the cursor, or with more.
+    pub fn next_hot(&self, fewer: bool) -> Option<usize> {
+        let mut all = self.samples_by_row();
+        all.retain(|(samples, _)| *samples > 0);
+        all.sort_by_key(|(samples, row)| (std::cmp::Reverse(*samples), *row));
         let now = all.iter().position(|(_, row)| *row == self.list.at);
-        let next = match (now, colder) {
+        let next = match (now, fewer) {
             (None, _) => 0,
             (Some(i), true) => i + 1,
             (Some(i), false) => i.checked_sub(1)?,
@@ -201,7 +169,7 @@ impl Blocks {
         all.get(next).map(|(_, row)| *row)
     }
 
-    fn heats(&self) -> Vec<(u64, usize)> {
+    fn samples_by_row(&self) -> Vec<(u64, usize)> {
         (0..self.rows.len()).filter_map(|row| Some((self.line(row)?.samples, row))).collect()
     }
 

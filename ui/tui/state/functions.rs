@@ -1,22 +1,16 @@
 //! The functions with samples: order, filter, cursor.
 
-use super::{List, Load, matches};
+use super::list::List;
+use super::load::Load;
+use super::matches::matches;
+use super::samples::SampleFilter;
 use profile::hot::{HotFunction, Summary, Thread};
 use std::cmp::Ordering;
 
-/// Which samples are asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Which {
-    /// Index of the event; `None`: the first.
-    pub event: Option<usize>,
-    /// A thread by number or name, as on the command line; empty: all.
-    pub threads: Vec<String>,
-}
-
-/// Functions whose source lines are looked up beforehand, hottest first.
+/// Functions whose source lines are looked up in advance, hottest first.
 pub const WITH_LINES: usize = 100;
 
-/// Orders of the rows.
+/// The order of the rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
     #[default]
@@ -37,7 +31,7 @@ impl Order {
         }
     }
 
-    /// For people.
+    /// Its name on the screen.
     pub fn label(self) -> &'static str {
         match self {
             Order::Share => "share",
@@ -52,19 +46,19 @@ impl Order {
 #[derive(Debug, Default)]
 pub struct Functions {
     pub data: Load<Summary>,
-    /// Newer than `data`, which is frozen.
+    /// Later data than `data`, which is frozen.
     pub newer: Option<Box<Summary>>,
     /// Which samples they are of.
-    pub which: Which,
+    pub samples_of: SampleFilter,
     /// All threads with samples.
     pub threads: Vec<Thread>,
-    /// The module that is shown alone.
+    /// Only functions of this module are shown.
     pub module: Option<String>,
-    /// What a filter looks through, in small letters: with thousands of functions every letter typed
-    /// would make it anew.
+    /// The texts that a filter matches, in lower case: built once, because there may be thousands of
+    /// functions.
     lower: Vec<String>,
-    /// The cursor's function, while other samples are counted.
-    kept: Option<HotFunction>,
+    /// The function at the cursor before other samples were asked for.
+    selected: Option<HotFunction>,
     /// Indices of the functions that are shown, in order.
     pub rows: Vec<usize>,
     pub list: List,
@@ -86,7 +80,8 @@ impl Functions {
         self.all().get(*self.rows.get(row)?)
     }
 
-    /// New data: the cursor stays on the same function if it is still there.
+    /// Shows new data, or keeps it for later while the numbers are frozen. The cursor stays on its
+    /// function.
     pub fn fill(&mut self, hot: Summary, frozen: bool) {
         if frozen && self.data.ready().is_some() {
             self.newer = Some(Box::new(hot));
@@ -95,31 +90,31 @@ impl Functions {
         let same = |a: &HotFunction, b: &HotFunction| {
             (&a.path, a.start, &a.name) == (&b.path, b.start, &b.name)
         };
-        let old = self.row(self.list.at).cloned().or_else(|| self.kept.take());
+        let old = self.row(self.list.at).cloned().or_else(|| self.selected.take());
         self.newer = None;
         self.lower = hot.functions.iter().map(|f| text(f).to_lowercase()).collect();
         self.data = Load::Ready(hot);
         let new = old.and_then(|old| self.all().iter().position(|f| same(f, &old)));
-        self.order_rows(new);
+        self.rebuild_at(new);
     }
 
-    /// Shows what came while it was frozen.
+    /// Shows the data that arrived while the numbers were frozen.
     pub fn thaw(&mut self) {
         if let Some(hot) = self.newer.take() {
             self.fill(*hot, false);
         }
     }
 
-    /// Other samples are asked for, and will come.
-    pub fn reload(&mut self, which: Which) {
-        self.kept = self.row(self.list.at).cloned();
-        self.which = which;
+    /// Empties the screen until the functions of other samples arrive.
+    pub fn reload(&mut self, samples_of: SampleFilter) {
+        self.selected = self.row(self.list.at).cloned();
+        self.samples_of = samples_of;
         self.data = Load::Loading;
         self.newer = None;
         self.rebuild();
     }
 
-    /// Shows the functions of the cursor's module alone, or all again.
+    /// Shows only functions of the module at the cursor, or all again.
     pub fn only_module(&mut self) -> Option<&str> {
         let here = self.row(self.list.at).map(|f| f.module.clone());
         self.module = if self.module.is_some() { None } else { here };
@@ -127,21 +122,21 @@ impl Functions {
         self.module.as_deref()
     }
 
-    /// Filters and orders anew; the cursor stays on its function.
+    /// Filters and orders the rows; the cursor stays on its function.
     pub fn rebuild(&mut self) {
-        self.order_rows(self.rows.get(self.list.at).copied());
+        self.rebuild_at(self.rows.get(self.list.at).copied());
     }
 
-    fn order_rows(&mut self, selected: Option<usize>) {
+    fn rebuild_at(&mut self, selected: Option<usize>) {
         let (order, invert) = (self.order, self.invert);
         let functions = self.data.ready().map_or(&[][..], |hot| &hot.functions);
         let (filter, module, lower) = (&self.filter, self.module.as_ref(), &self.lower);
-        let is_small = !filter.chars().any(char::is_uppercase);
+        let is_lower = !filter.chars().any(char::is_uppercase);
         let mut rows: Vec<usize> = (0..functions.len())
             .filter(|&i| module.is_none_or(|m| *m == functions[i].module))
             .filter(|&i| match lower.get(i) {
                 _ if filter.is_empty() => true,
-                Some(lower) if is_small => lower.contains(filter),
+                Some(lower) if is_lower => lower.contains(filter),
                 _ => matches(&text(&functions[i]), filter),
             })
             .collect();
@@ -164,12 +159,12 @@ impl Functions {
         self.rows.iter().enumerate().min_by_key(|(_, i)| **i).map(|(row, _)| row)
     }
 
-    /// The row of the next function by heat, below or above the cursor's.
-    pub fn next_hot(&self, colder: bool) -> Option<usize> {
+    /// The row of the next function by samples: with fewer than at the cursor, or with more.
+    pub fn next_hot(&self, fewer: bool) -> Option<usize> {
         let now = *self.rows.get(self.list.at)?;
         let rows = self.rows.iter().enumerate();
-        // Functions are numbered by heat.
-        let next = if colder {
+        // Functions are numbered by their samples.
+        let next = if fewer {
             rows.filter(|(_, i)| **i > now).min_by_key(|(_, i)| **i)
         } else {
             rows.filter(|(_, i)| **i < now).max_by_key(|(_, i)| **i)

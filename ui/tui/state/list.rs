@@ -1,40 +1,40 @@
-//! A cursor in a list of rows and the part of it that is on the screen.
+//! A cursor in a list of rows, and the rows that are visible.
 
-/// The cursor stays on the screen, and in the list.
+/// A cursor in rows. It stays in the list and visible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct List {
-    /// Rows there are.
+    /// Number of rows.
     pub rows: usize,
-    /// The row that the cursor is on.
+    /// Row of the cursor.
     pub at: usize,
-    /// The first row on the screen.
+    /// First visible row.
     pub top: usize,
 }
 
 impl List {
-    /// Moves the cursor by so many rows, no further than the ends.
+    /// Moves the cursor by this many rows, up to the ends.
     pub fn move_by(&mut self, rows: isize) {
         self.to(self.at.saturating_add_signed(rows));
     }
 
-    /// Puts the cursor on a row, or the last one.
+    /// Moves the cursor to a row, or to the last one.
     pub fn to(&mut self, row: usize) {
         self.at = row.min(self.rows.saturating_sub(1));
     }
 
-    /// There are so many rows now, and the cursor's own has gone to `at`, if it is still there.
+    /// Sets the number of rows; `at` is the new place of the row at the cursor, if it still exists.
     pub fn refill(&mut self, rows: usize, at: Option<usize>) {
         let shift = self.at.saturating_sub(self.top);
         self.rows = rows;
         if let Some(at) = at {
-            // The row stays where it is on the screen while others come and go around it.
+            // The row keeps its place on the screen.
             self.at = at;
             self.top = at.saturating_sub(shift);
         }
         self.to(self.at);
     }
 
-    /// Brings the cursor into a screen of `height` rows.
+    /// Scrolls so that the cursor is among the `height` visible rows.
     pub fn settle(&mut self, height: usize) {
         self.to(self.at);
         let height = height.max(1);
@@ -43,7 +43,7 @@ impl List {
         self.top = self.top.clamp(lowest, self.at).min(last_top);
     }
 
-    /// The rows on a screen of `height` rows.
+    /// The visible rows, of which there is room for `height`.
     pub fn shown(&self, height: usize) -> std::ops::Range<usize> {
         self.top..self.rows.min(self.top.saturating_add(height))
     }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cursor_is_always_in_view() {
+    fn the_cursor_is_always_visible() {
         let mut list = List { rows: 100, at: 0, top: 0 };
         list.to(50);
         list.settle(10);

@@ -1,9 +1,10 @@
-//! What a user chooses: other samples, other keys, what is copied and saved.
+//! The user's choices: other samples, other keys, what is copied and saved.
 
-use super::made_up::{block_report, hot, measured, picture, types};
-use crate::tui::action::{Action, Effect};
-use crate::tui::keymap::Keymap;
-use crate::tui::state::{State, Which};
+use super::example::{block_report, hot, measured};
+use super::typing::{arrives, picture, types};
+use crate::keymap::{Edit, Keymap};
+use crate::tui::action::{Action, BackgroundResult, Effect};
+use crate::tui::state::{SampleFilter, State};
 use crate::tui::update::update;
 use profile::hot::Thread;
 use std::collections::BTreeMap;
@@ -15,62 +16,62 @@ fn with_events(state: &mut State) {
     both.events = vec!["cycles".into(), "stores".into()];
     both.event = "cycles".into();
     both.dominant = vec![Some((0, 0.9)), None, Some((1, 0.75)), None, None];
-    update(state, Action::Functions(Box::new(both)));
+    arrives(state, BackgroundResult::Functions(Box::new(both)));
 }
 
 #[test]
-fn of_several_events_each_function_says_which_it_has_most_of() {
+fn with_several_events_each_function_shows_its_top_event() {
     let mut state = measured();
     types(&mut state, "Enter j j");
-    assert!(!picture(&state).contains("most of"), "one event needs no column");
+    assert!(!picture(&state).contains("top event"), "one event needs no column");
     with_events(&mut state);
     let screen = picture(&state);
     assert!(screen.contains("cycles (event 1 of 2)") && screen.contains("75 % stores"), "{screen}");
     let asked = types(&mut state, "Tab");
-    assert_eq!(asked, [Effect::Profile(Which { event: Some(1), threads: Vec::new() })]);
-    assert!(picture(&state).contains("reading samples"), "old numbers go at once");
-    assert_eq!(types(&mut state, "Enter"), [], "there is nothing to drill into meanwhile");
-    update(&mut state, Action::Functions(Box::new(hot())));
+    assert_eq!(asked, [Effect::Profile(SampleFilter { event: Some(1), threads: Vec::new() })]);
+    assert!(picture(&state).contains("reading samples"), "the old numbers disappear at once");
+    assert_eq!(types(&mut state, "Enter"), [], "nothing to drill into meanwhile");
+    arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
     let row = state.functions.row(state.functions.list.at).expect("one");
-    assert_eq!(row.name, "memset", "the cursor has stayed on its function");
+    assert_eq!(row.name, "memset", "the cursor stays on its function");
 }
 
 #[test]
-fn sorting_by_line_says_which_functions_have_one() {
+fn sorting_by_line_notes_which_functions_have_one() {
     let mut state = measured();
     types(&mut state, "Enter");
     let mut many = hot();
     many.functions = many.functions.iter().cycle().take(101).cloned().collect();
-    update(&mut state, Action::Functions(Box::new(many)));
-    assert!(!picture(&state).contains("source lines of"));
+    arrives(&mut state, BackgroundResult::Functions(Box::new(many)));
+    assert!(!picture(&state).contains("source lines only of"));
     types(&mut state, "s s s");
-    assert!(picture(&state).contains("source lines of the 100"), "{}", picture(&state));
+    assert!(picture(&state).contains("source lines only of the 100"), "{}", picture(&state));
 }
 
 #[test]
-fn samples_of_one_thread_alone() {
+fn samples_of_one_thread() {
     let mut state = measured();
     let thread = |tid, name: &str, samples| Thread { tid, name: name.into(), samples };
     let threads = vec![thread(11, "main", 3000), thread(12, "worker", 1000)];
-    update(&mut state, Action::Threads(threads));
+    arrives(&mut state, BackgroundResult::Threads(threads));
     types(&mut state, "Enter T");
     assert!(picture(&state).contains("all, or main (11), worker (12)"), "{}", picture(&state));
     let asked = types(&mut state, "work Enter");
-    let worker = Which { event: None, threads: vec!["worker".into()] };
+    let worker = SampleFilter { event: None, threads: vec!["worker".into()] };
     assert_eq!(asked, [Effect::Profile(worker)], "a part of the name will do");
-    update(&mut state, Action::Functions(Box::new(hot())));
-    assert!(picture(&state).contains("thread worker alone"), "{}", picture(&state));
-    assert_eq!(types(&mut state, "T x Enter"), [], "workerx is nobody");
-    assert!(picture(&state).contains("no samples of a thread workerx"), "{}", picture(&state));
+    arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
+    assert!(picture(&state).contains("only thread worker"), "{}", picture(&state));
+    assert_eq!(types(&mut state, "T x Enter"), [], "there is no thread workerx");
+    assert!(picture(&state).contains("no thread workerx has samples"), "{}", picture(&state));
 }
 
 #[test]
-fn functions_of_the_rows_module_alone() {
+fn functions_of_the_rows_module() {
     let mut state = measured();
     types(&mut state, "Enter j j m");
     let screen = picture(&state);
     assert!(screen.contains("memset") && !screen.contains("multiply"), "{screen}");
-    assert!(screen.contains("libc.so.6 alone"), "{screen}");
+    assert!(screen.contains("only libc.so.6"), "{screen}");
     types(&mut state, "m");
     assert_eq!(state.functions.rows.len(), 5);
     let row = state.functions.row(state.functions.list.at).expect("one");
@@ -78,7 +79,7 @@ fn functions_of_the_rows_module_alone() {
 }
 
 #[test]
-fn what_the_cursor_is_on_is_copied() {
+fn copy_takes_what_is_at_the_cursor() {
     let mut state = measured();
     let copied = |state: &mut State, keys: &str| match types(state, keys).pop() {
         Some(Effect::Copy(text)) => text,
@@ -95,7 +96,7 @@ fn what_the_cursor_is_on_is_copied() {
 }
 
 #[test]
-fn the_screen_is_saved_as_text_with_the_rows_that_are_out_of_view() {
+fn the_screen_is_saved_as_text_with_all_its_rows() {
     let mut state = measured();
     update(&mut state, Action::Resize(60, 8));
     let name = "tdtool-functions.txt";
@@ -107,13 +108,13 @@ fn the_screen_is_saved_as_text_with_the_rows_that_are_out_of_view() {
     }
     assert_eq!(text.matches("multiply").count(), 1, "every row once: {text}");
     assert_eq!((state.size, state.functions.list.at), ((60, 8), 4), "nothing has moved");
-    let why = "there is such a file; choose another name";
-    update(&mut state, Action::Saved(path.clone(), Err(why.into())));
+    let why = "the file exists; choose another name";
+    arrives(&mut state, BackgroundResult::Saved(path.clone(), Err(why.into())));
     assert!(picture(&state).contains("not saved in tdtool-functions.txt"), "{}", picture(&state));
 }
 
 #[test]
-fn a_name_that_ends_in_json_gets_the_document() {
+fn a_name_in_json_saves_the_document() {
     let mut state = measured();
     let saved = |state: &mut State, keys: &str| match types(state, keys).pop() {
         Some(Effect::Save(_, text)) => {
@@ -123,16 +124,16 @@ fn a_name_that_ends_in_json_gets_the_document() {
     };
     types(&mut state, "Enter P");
     for _ in 0..3 {
-        update(&mut state, Action::Edit(crate::tui::action::Edit::Erase));
+        update(&mut state, Action::Edit(Edit::Erase));
     }
     let document = saved(&mut state, "json Enter");
     assert_eq!(document["schema"], "tdtool.report/1");
     assert_eq!(document["functions"][0]["name"], "multiply");
     assert_eq!(document["nodes"][8]["id"], "DRAM_Bound");
     types(&mut state, "Enter Enter");
-    update(&mut state, Action::Measured(1, Ok(Box::new(block_report()))));
+    arrives(&mut state, BackgroundResult::Measured(1, Ok(Box::new(block_report()))));
     types(&mut state, "P");
-    update(&mut state, Action::Edit(crate::tui::action::Edit::EraseAll));
+    update(&mut state, Action::Edit(Edit::EraseAll));
     assert_eq!(saved(&mut state, "b.json Enter")["schema"], "tdtool.block/1");
 }
 
@@ -153,12 +154,12 @@ fn keys_of_the_config_file_work_and_are_shown() {
 }
 
 #[test]
-fn frozen_functions_stand_still_too() {
+fn freezing_also_holds_functions() {
     let mut state = measured();
     types(&mut state, "Enter z");
     let mut newer = hot();
     newer.functions[0].share = 0.123;
-    update(&mut state, Action::Functions(Box::new(newer)));
+    arrives(&mut state, BackgroundResult::Functions(Box::new(newer)));
     assert!(!picture(&state).contains("12.30 %"), "{}", picture(&state));
     types(&mut state, "z");
     assert!(picture(&state).contains("12.30 %"), "{}", picture(&state));

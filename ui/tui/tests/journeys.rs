@@ -1,8 +1,11 @@
-//! What a user types, and where that leads.
+//! Journeys: what a user types, and where that leads.
 
-use super::made_up::{annotated, block_report, hot, measured, picture, report, types};
-use crate::tui::action::{Action, Effect};
-use crate::tui::state::{Look, Screen, State};
+use super::example::{annotated, block_report, hot, measured, report};
+use super::typing::{arrives, picture, types};
+use crate::keymap::{KEYMAP, Screen};
+use crate::tui::action::{Action, BackgroundResult, Effect};
+use crate::tui::look::Look;
+use crate::tui::state::State;
 use crate::tui::update::update;
 
 #[test]
@@ -13,14 +16,17 @@ fn from_the_tree_to_the_measured_block_and_back_to_every_cursor() {
     types(&mut state, "Enter j k Enter");
     assert_eq!(state.screen(), Screen::Blocks);
     let line = state.blocks.line(state.blocks.list.at).expect("an instruction");
-    assert_eq!(line.text, "mulsd xmm0,qword ptr [rsi]", "the cursor starts on the hottest");
+    assert_eq!(
+        line.text, "mulsd xmm0,qword ptr [rsi]",
+        "the cursor starts on the hottest instruction"
+    );
     types(&mut state, "j");
     let asked = types(&mut state, "Enter");
     // The whole loop body: mulsd, add, dec, jne, as objdump would print its bytes.
     let bytes = vec![0xf2, 0x0f, 0x59, 0x06, 0x48, 0x01, 0xd6, 0xff, 0xc9, 0x75, 0xf5];
     assert_eq!(asked, [Effect::Measure(1, bytes)]);
     assert!(picture(&state).contains("measuring"), "{}", picture(&state));
-    update(&mut state, Action::Measured(1, Ok(Box::new(block_report()))));
+    arrives(&mut state, BackgroundResult::Measured(1, Ok(Box::new(block_report()))));
     assert!(picture(&state).contains("4.000 cycles per iteration"), "{}", picture(&state));
 
     assert_eq!(types(&mut state, "Esc"), []);
@@ -34,22 +40,22 @@ fn from_the_tree_to_the_measured_block_and_back_to_every_cursor() {
 }
 
 #[test]
-fn a_block_measured_once_is_there_at_once_the_second_time() {
+fn a_measured_block_is_cached() {
     let mut state = measured();
     types(&mut state, "Enter Enter Enter");
-    update(&mut state, Action::Measured(1, Ok(Box::new(block_report()))));
+    arrives(&mut state, BackgroundResult::Measured(1, Ok(Box::new(block_report()))));
     assert_eq!(types(&mut state, "Esc Enter"), []);
     assert!(picture(&state).contains("4.000 cycles"), "{}", picture(&state));
     assert!(matches!(types(&mut state, "r")[..], [Effect::Measure(2, _)]), "r measures again");
 }
 
 #[test]
-fn leaving_or_cancelling_calls_the_measurement_off_and_its_result_is_not_shown() {
+fn leaving_or_cancelling_stops_the_measurement_and_drops_its_result() {
     let mut state = measured();
     types(&mut state, "Enter Enter Enter");
     assert_eq!(types(&mut state, "c"), [Effect::Cancel(1)]);
     assert!(picture(&state).contains("cancelled"), "{}", picture(&state));
-    update(&mut state, Action::Measured(1, Ok(Box::new(block_report()))));
+    arrives(&mut state, BackgroundResult::Measured(1, Ok(Box::new(block_report()))));
     assert!(!picture(&state).contains("4.000"), "{}", picture(&state));
     types(&mut state, "r");
     assert_eq!(types(&mut state, "Esc"), [Effect::Cancel(2)]);
@@ -63,22 +69,22 @@ fn the_cursor_stays_on_its_function_when_numbers_and_order_change() {
     let mut newer = hot();
     newer.functions[2].share = 0.99;
     newer.functions.sort_by(|a, b| b.share.total_cmp(&a.share));
-    update(&mut state, Action::Functions(Box::new(newer)));
+    arrives(&mut state, BackgroundResult::Functions(Box::new(newer)));
     let now = state.functions.row(state.functions.list.at).expect("one");
     assert_eq!((now.name.as_str(), state.functions.list.at), ("memset", 0));
     types(&mut state, "s");
     let now = state.functions.row(state.functions.list.at).expect("one");
-    assert_eq!(now.name, "memset", "sorting keeps it, too");
+    assert_eq!(now.name, "memset", "sorting keeps it too");
 }
 
 #[test]
-fn a_live_tree_does_not_jump_and_frozen_numbers_stand_still() {
+fn freezing_holds_the_numbers_and_the_cursor() {
     let mut state = measured();
     types(&mut state, "H");
     let mut newer = report();
     newer.nodes[8].value = Some(0.123);
     types(&mut state, "z");
-    update(&mut state, Action::Interval(Box::new(newer)));
+    arrives(&mut state, BackgroundResult::Interval(Box::new(newer)));
     assert!(!picture(&state).contains("12.3 %"), "{}", picture(&state));
     assert!(picture(&state).contains("frozen"), "{}", picture(&state));
     types(&mut state, "z");
@@ -94,13 +100,13 @@ fn intervals_make_a_history() {
         let mut one = report();
         one.interval = Some((i as f64, i as f64 + 1.0));
         one.nodes[8].value = Some(value);
-        update(&mut state, Action::Interval(Box::new(one)));
+        arrives(&mut state, BackgroundResult::Interval(Box::new(one)));
     }
     assert!(picture(&state).contains("▃▅█ up to 40 %"), "{}", picture(&state));
 }
 
 #[test]
-fn search_moves_while_one_types_and_n_goes_round() {
+fn search_follows_the_keystrokes_and_n_wraps_around() {
     let mut state = measured();
     types(&mut state, "Enter /");
     types(&mut state, "fil");
@@ -108,34 +114,34 @@ fn search_moves_while_one_types_and_n_goes_round() {
         |state: &State| state.functions.row(state.functions.list.at).expect("one").name.clone();
     assert_eq!(name(&state), "fill");
     types(&mut state, "Esc");
-    assert_eq!(name(&state), "multiply", "Esc brings the cursor back");
+    assert_eq!(name(&state), "multiply", "Esc restores the cursor");
     types(&mut state, "/ mat Enter n");
     assert_eq!(name(&state), "std::vector<double>::operator[]");
     types(&mut state, "N N");
-    assert_eq!(name(&state), "fill", "backwards round the end");
+    assert_eq!(name(&state), "fill", "backwards, wrapping around");
     types(&mut state, "/ nothing Enter");
     assert!(picture(&state).contains("not found: nothing"), "{}", picture(&state));
 }
 
 #[test]
-fn a_filter_shows_what_matches_and_is_seen() {
+fn a_filter_hides_rows_and_is_in_the_footer() {
     let mut state = measured();
     types(&mut state, "Enter f libc Enter");
     let screen = picture(&state);
     assert!(screen.contains("memset") && !screen.contains("multiply"), "{screen}");
     assert!(screen.contains("[filter: libc]") && screen.contains("1 of 5 functions"), "{screen}");
     types(&mut state, "f Esc");
-    assert_eq!(state.functions.rows.len(), 1, "Esc leaves it as it was");
+    assert_eq!(state.functions.rows.len(), 1, "Esc restores the filter");
     types(&mut state, "Esc f dram Enter");
     let screen = picture(&state);
     assert!(screen.contains("DRAM Bound") && !screen.contains("Retiring"), "{screen}");
 }
 
 #[test]
-fn folding_and_the_flagged_ones() {
+fn folding_and_flagged_nodes() {
     let mut state = measured();
     let rows = state.tree.rows.len();
-    assert_eq!(rows, 8, "all but what lies below Frontend Bound, which is not flagged");
+    assert_eq!(rows, 8, "all but the children of Frontend Bound, which is not flagged");
     types(&mut state, "Space");
     assert_eq!(state.tree.rows.len(), 9);
     types(&mut state, "C");
@@ -149,12 +155,12 @@ fn folding_and_the_flagged_ones() {
 }
 
 #[test]
-fn every_node_says_what_it_is_and_why_it_is_flagged_or_not() {
+fn details_have_the_meaning_and_why_the_node_is_flagged_or_not() {
     let mut state = measured();
     update(&mut state, Action::Resize(120, 40));
     types(&mut state, "H");
     let screen = picture(&state);
-    for part in ["means", "causes", "next", "formula", "counts", "12,345,678", "the bottleneck"] {
+    for part in ["meaning", "causes", "next", "formula", "counts", "12,345,678", "the bottleneck"] {
         assert!(screen.contains(part), "{part} in {screen}");
     }
     types(&mut state, "k");
@@ -185,36 +191,36 @@ fn the_next_function_without_going_back() {
     types(&mut state, "> > >");
     assert!(
         picture(&state).contains("the kernel's code is not readable"),
-        "a gap is told, not left blank: {}",
+        "the reason is shown: {}",
         picture(&state)
     );
     types(&mut state, ">");
     assert!(picture(&state).contains("no other function"), "{}", picture(&state));
     types(&mut state, "Esc");
-    assert_eq!(state.functions.list.at, 4, "the list has come along");
+    assert_eq!(state.functions.list.at, 4, "the cursor of the list has followed");
 }
 
 #[test]
-fn code_that_comes_too_late_is_not_shown_under_another_name() {
+fn code_that_arrives_late_is_not_shown_for_another_function() {
     let mut state = measured();
     types(&mut state, "Enter Enter >");
     let mut other = annotated();
     other.blocks.clear();
-    update(&mut state, Action::Annotated(0, Box::new(other), Default::default()));
-    assert!(!state.blocks.rows.is_empty(), "function 1 is shown, and stays");
+    arrives(&mut state, BackgroundResult::Annotated(0, Box::new(other), Default::default()));
+    assert!(!state.blocks.rows.is_empty(), "function 1 is still shown");
 }
 
 #[test]
-fn a_recording_of_samples_alone_opens_with_its_functions() {
+fn a_recording_without_counts_opens_with_its_functions() {
     let mut state = State::new(Screen::Tree, Look::default());
     let empty = engine::documents::Report::new(engine::documents::Source::Imported);
-    update(&mut state, Action::Report(Box::new(empty)));
-    update(&mut state, Action::Functions(Box::new(hot())));
+    arrives(&mut state, BackgroundResult::Report(Box::new(empty)));
+    arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
     assert_eq!(state.path, [Screen::Tree, Screen::Functions]);
 }
 
 #[test]
-fn without_a_pmu_every_node_is_not_measured_with_the_reason_and_software_counts_stand_instead() {
+fn without_a_pmu_nodes_have_the_reason_and_software_counts_are_shown() {
     let mut state = State::new(Screen::Tree, Look::default());
     let mut bare = report();
     bare.source = engine::documents::Source::NoPmu;
@@ -228,7 +234,7 @@ fn without_a_pmu_every_node_is_not_measured_with_the_reason_and_software_counts_
     }
     bare.software.insert("task_clock_ms".into(), Some(1500.0));
     bare.software.insert("cpus_used".into(), Some(0.5));
-    update(&mut state, Action::Report(Box::new(bare)));
+    arrives(&mut state, BackgroundResult::Report(Box::new(bare)));
     let screen = picture(&state);
     assert!(screen.contains("cpus used 0.500"), "{screen}");
     assert!(screen.contains("no core PMU in this virtual machine"), "{screen}");
@@ -241,9 +247,7 @@ fn help_lists_every_key_of_the_screen() {
     update(&mut state, Action::Resize(120, 60));
     types(&mut state, "Enter ?");
     let screen = picture(&state);
-    for binding in
-        crate::tui::keymap::KEYMAP.iter().filter(|b| b.screens.contains(&Screen::Functions))
-    {
+    for binding in KEYMAP.iter().filter(|b| b.screens.contains(&Screen::Functions)) {
         let first = binding.help.split(&[',', ';'][..]).next().unwrap_or_default();
         assert!(screen.contains(first), "{first} in {screen}");
     }

@@ -1,8 +1,8 @@
-//! What a user does and sees, without a terminal: journeys on `update`, pictures of every screen,
-//! and whatever a monkey types.
+//! The drill-down without a terminal: journeys on `update`, pictures of every screen, random actions.
 
 mod choices;
+pub mod example;
 mod journeys;
-pub mod made_up;
 mod pictures;
 mod random;
+mod typing;

@@ -1,8 +1,9 @@
-//! Every screen at four sizes, against the pictures in `ui/tui/tests/pictures/`. After a change that
-//! is meant: `TDTOOL_PICTURES=write cargo test --bin tdtool pictures`, then look at the difference.
+//! Every screen at four sizes, compared with the pictures in `ui/tui/tests/pictures/`. After an intended
+//! change: `TDTOOL_PICTURES=write cargo test --bin tdtool pictures`, then review the difference.
 
-use super::made_up::{annotated, block_report, measured, picture, types};
-use crate::tui::action::Action;
+use super::example::{annotated, block_report, measured};
+use super::typing::{arrives, picture, types};
+use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::state::State;
 use crate::tui::update::update;
 use std::fmt::Write as _;
@@ -57,7 +58,7 @@ fn blocks() {
 fn block() {
     check("block", |state| {
         types(state, "Enter Enter Enter");
-        update(state, Action::Measured(1, Ok(Box::new(block_report()))));
+        arrives(state, BackgroundResult::Measured(1, Ok(Box::new(block_report()))));
     });
 }
 
@@ -72,7 +73,7 @@ fn a_jump_forward_to_the_head_of_its_loop_points_at_it() {
     types(&mut state, "Enter Enter");
     let mut code = annotated();
     code.blocks[0].back_to = Some(0x1953);
-    update(&mut state, Action::Annotated(0, Box::new(code), Default::default()));
+    arrives(&mut state, BackgroundResult::Annotated(0, Box::new(code), Default::default()));
     let screen = picture(&state);
     let row = |text: &str| screen.lines().find(|l| l.contains(text)).unwrap_or_default();
     assert!(row("xor rax,rax").contains('┌'), "{screen}");

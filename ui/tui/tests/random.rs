@@ -1,8 +1,9 @@
-//! Whatever is typed, in whatever order, at whatever size: nothing panics, and the cursor stays in
-//! its list.
+//! Random actions at random sizes: nothing panics, and the cursor stays in its list.
 
-use super::made_up::{annotated, block_report, hot, measured, picture, report};
-use crate::tui::action::{Action, Command, Edit};
+use super::example::{annotated, block_report, hot, measured, report};
+use super::typing::picture;
+use crate::keymap::{Command, Edit};
+use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::state::State;
 use crate::tui::update::update;
 use profile::hot::Thread;
@@ -64,35 +65,41 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
+fn result() -> impl Strategy<Value = BackgroundResult> {
+    prop_oneof![
+        any::<bool>().prop_map(|less| {
+            let mut one = report();
+            if less {
+                one.nodes.truncate(5);
+            }
+            BackgroundResult::Interval(Box::new(one))
+        }),
+        any::<bool>().prop_map(|less| {
+            let mut one = hot();
+            if less {
+                one.functions.remove(0);
+            }
+            BackgroundResult::Functions(Box::new(one))
+        }),
+        (0usize..6).prop_map(|i| {
+            BackgroundResult::Annotated(i, Box::new(annotated()), Default::default())
+        }),
+        (0u64..6).prop_map(|id| BackgroundResult::Measured(id, Ok(Box::new(block_report())))),
+        (0u64..6).prop_map(|id| BackgroundResult::Progress(id, 1.5, 7)),
+        Just(BackgroundResult::NoFunctions("for some reason".into())),
+        Just(BackgroundResult::Threads(vec![Thread { tid: 7, name: "worker".into(), samples: 3 }])),
+        Just(BackgroundResult::Saved("a.txt".into(), Err("the disk is full".into()))),
+        Just(BackgroundResult::NoReport("for another reason".into())),
+    ]
+}
+
 fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
         12 => prop::sample::select(&COMMANDS[..]).prop_map(Action::Command),
         4 => edit().prop_map(Action::Edit),
         2 => (1u16..160, 1u16..60).prop_map(|(w, h)| Action::Resize(w, h)),
         1 => (1u16..6, 1u16..6).prop_map(|(w, h)| Action::Resize(w, h)),
-        1 => any::<bool>().prop_map(|less| {
-            let mut one = report();
-            if less {
-                one.nodes.truncate(5);
-            }
-            Action::Interval(Box::new(one))
-        }),
-        1 => any::<bool>().prop_map(|less| {
-            let mut one = hot();
-            if less {
-                one.functions.remove(0);
-            }
-            Action::Functions(Box::new(one))
-        }),
-        1 => (0usize..6).prop_map(|i| {
-            Action::Annotated(i, Box::new(annotated()), Default::default())
-        }),
-        1 => (0u64..6).prop_map(|id| Action::Measured(id, Ok(Box::new(block_report())))),
-        1 => (0u64..6).prop_map(|id| Action::Progress(id, 1.5, 7)),
-        1 => Just(Action::NoFunctions("for some reason".into())),
-        1 => Just(Action::Threads(vec![Thread { tid: 7, name: "worker".into(), samples: 3 }])),
-        1 => Just(Action::Saved("a.txt".into(), Err("the disk is full".into()))),
-        1 => Just(Action::NoReport("for another reason".into())),
+        9 => result().prop_map(Action::Background),
     ]
 }
 
@@ -111,7 +118,7 @@ proptest! {
         let mut state = measured();
         state.look.ascii = ascii;
         for action in actions {
-            // Keys reach a prompt as edits only, as the events do it.
+            // As in the program, keys reach an open prompt only as edits.
             let typed = matches!(action, Action::Command(_));
             if typed && state.prompt.is_some() {
                 update(&mut state, Action::Edit(Edit::Insert('m')));

@@ -1,25 +1,28 @@
-//! The prompt at the foot: search and filter work while one types.
+//! The prompt: search and filter take effect with every keystroke.
 
 use super::moves::moved;
 use super::{samples, save};
-use crate::tui::action::{Command, Edit, Effect};
+use crate::keymap::{Command, Edit};
+use crate::tui::action::Effect;
 use crate::tui::state::{Ask, Prompt, State, matches};
 
-/// Longest text that is taken.
+/// Maximum length of the text in characters.
 const LONGEST: usize = 200;
 
 /// Opens the prompt.
 pub fn open(state: &mut State, command: Command) {
     let row = state.list().at;
     let (ask, text, before) = match command {
-        Command::Thread => (Ask::Thread, state.functions.which.threads.join(" "), String::new()),
+        Command::Thread => {
+            (Ask::Thread, state.functions.samples_of.threads.join(" "), String::new())
+        }
         Command::Filter => (Ask::Filter, state.filter().to_owned(), state.filter().to_owned()),
         _ => (Ask::Search, String::new(), state.search.clone()),
     };
     state.prompt = Some(Prompt { ask, text, row, before });
 }
 
-/// A keystroke in it.
+/// Applies a keystroke.
 pub fn edit(state: &mut State, edit: Edit, effects: &mut Vec<Effect>) {
     let Some(mut prompt) = state.prompt.take() else { return };
     match edit {
@@ -31,8 +34,8 @@ pub fn edit(state: &mut State, edit: Edit, effects: &mut Vec<Effect>) {
         }
         Edit::EraseAll => prompt.text.clear(),
         Edit::EraseWord => {
-            let kept = prompt.text.trim_end().rfind(' ').map_or(0, |i| i + 1);
-            prompt.text.truncate(kept);
+            let end = prompt.text.trim_end().rfind(' ').map_or(0, |i| i + 1);
+            prompt.text.truncate(end);
         }
         Edit::Insert(c) if prompt.text.chars().count() < LONGEST && !c.is_control() => {
             prompt.text.push(c);
@@ -43,8 +46,7 @@ pub fn edit(state: &mut State, edit: Edit, effects: &mut Vec<Effect>) {
         Ask::Filter => state.set_filter(&prompt.text),
         Ask::Thread | Ask::Export => {}
         Ask::Search => {
-            let found = find(state, &prompt.text, prompt.row, true, true);
-            let row = found.unwrap_or(prompt.row);
+            let row = find(state, &prompt.text, prompt.row, true, true).unwrap_or(prompt.row);
             state.list_mut().to(row);
             moved(state);
         }
@@ -59,7 +61,7 @@ fn accept(state: &mut State, prompt: &Prompt, effects: &mut Vec<Effect>) {
         Ask::Export => return save::save(state, &prompt.text, effects),
         Ask::Search => {}
     }
-    // An empty search is the last one again.
+    // An empty text repeats the last search.
     if !prompt.text.is_empty() {
         state.search.clone_from(&prompt.text);
         if find(state, &prompt.text, prompt.row, true, true).is_none() {
@@ -81,11 +83,11 @@ fn abort(state: &mut State, prompt: &Prompt) {
     }
 }
 
-/// To the next row that matches the last search, round the end.
+/// Goes to the next row that matches the last search, wrapping around.
 pub fn next_match(state: &mut State, forward: bool) {
     if state.search.is_empty() {
         let key = state.keys.key(Command::Search);
-        state.message = Some(format!("nothing searched for yet; {key} searches"));
+        state.message = Some(format!("no search yet; {key} searches"));
         return;
     }
     let wanted = state.search.clone();
@@ -98,7 +100,7 @@ pub fn next_match(state: &mut State, forward: bool) {
     }
 }
 
-/// The first matching row from `from`, which counts itself only if `here`.
+/// The first matching row from row `from`, which is included if `here`.
 fn find(state: &State, wanted: &str, from: usize, forward: bool, here: bool) -> Option<usize> {
     let rows = state.list().rows;
     if rows == 0 || wanted.is_empty() {

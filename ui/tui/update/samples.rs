@@ -1,30 +1,33 @@
-//! Which samples count: of one thread, of another event; and functions of one module.
+//! Which samples the functions are of, and functions of which module are shown.
 
 use crate::tui::action::Effect;
-use crate::tui::state::{State, Which, matches};
+use crate::tui::state::{Blocks, SampleFilter, State, matches, thread_name};
 use profile::hot::Thread;
 
-/// Functions of the row's module alone, or of all.
+/// Threads that an error lists.
+const LISTED: usize = 5;
+
+/// Shows only functions of the module at the cursor, or of all modules.
 pub fn only_module(state: &mut State) {
     state.message = Some(match state.functions.only_module() {
-        Some(module) => format!("functions of {module} alone; shares are still of all samples"),
+        Some(module) => format!("only functions of {module}; shares are still of all samples"),
         None => "functions of all modules".to_owned(),
     });
 }
 
-/// The next of several events.
+/// Shows the next of several events.
 pub fn next_event(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(hot) = state.functions.data.ready() else { return };
     if hot.events.len() < 2 {
-        state.message = Some("one event was sampled".into());
+        state.message = Some("only one event was sampled".into());
         return;
     }
-    let now = state.functions.which.event.unwrap_or(0);
+    let now = state.functions.samples_of.event.unwrap_or(0);
     let event = Some((now + 1) % hot.events.len());
-    ask(state, Which { event, ..state.functions.which.clone() }, effects);
+    ask(state, SampleFilter { event, ..state.functions.samples_of.clone() }, effects);
 }
 
-/// Samples of one thread, by its number, its name, or a part of the name; of all if empty.
+/// Shows only samples of a thread, by number, name, or part of its name; of all threads if empty.
 pub fn of_thread(state: &mut State, text: &str, effects: &mut Vec<Effect>) {
     let text = text.trim();
     let threads = if text.is_empty() { Vec::new() } else { vec![text.to_owned()] };
@@ -35,27 +38,19 @@ pub fn of_thread(state: &mut State, text: &str, effects: &mut Vec<Effect>) {
         None => match known.iter().find(|t| matches(&t.name, text)) {
             Some(thread) => vec![thread.name.clone()],
             None => {
-                let some: Vec<String> = known.iter().take(5).map(name).collect();
-                let why = format!("no samples of a thread {text}; there are {}", some.join(", "));
+                let some: Vec<String> = known.iter().take(LISTED).map(thread_name).collect();
+                let why = format!("no thread {text} has samples; there are {}", some.join(", "));
                 state.message = Some(why);
                 return;
             }
         },
     };
-    ask(state, Which { threads, ..state.functions.which.clone() }, effects);
+    ask(state, SampleFilter { threads, ..state.functions.samples_of.clone() }, effects);
 }
 
-/// `worker (4711)`.
-pub fn name(thread: &Thread) -> String {
-    match thread.name.as_str() {
-        "" => thread.tid.to_string(),
-        name => format!("{name} ({})", thread.tid),
-    }
-}
-
-/// The functions come anew; code that is shown belongs to the old ones.
-fn ask(state: &mut State, which: Which, effects: &mut Vec<Effect>) {
-    state.blocks = crate::tui::state::Blocks::default();
-    state.functions.reload(which.clone());
-    effects.push(Effect::Profile(which));
+/// Asks for the functions of other samples, and drops the code of the old ones.
+fn ask(state: &mut State, filter: SampleFilter, effects: &mut Vec<Effect>) {
+    state.blocks = Blocks::default();
+    state.functions.reload(filter.clone());
+    effects.push(Effect::Profile(filter));
 }

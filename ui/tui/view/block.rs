@@ -1,7 +1,7 @@
-//! One block, measured by itself.
+//! A measured block: the lines of its report.
 
-use super::Layout;
-use super::ink::put_row;
+use super::layout::Layout;
+use super::put::put_row;
 use crate::tui::state::State;
 use ratatui::buffer::Buffer;
 use ratatui::text::Line;

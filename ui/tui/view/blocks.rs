@@ -1,34 +1,46 @@
-//! The blocks of a function with their instructions: control flow, shares, source.
+//! The blocks of a function with their instructions: control flow, shares, source lines.
 
-use super::Layout;
-use super::ink::{Tone, fit, fit_right, heat, put, put_row, put_wrapped, wrap};
-use crate::tui::state::{BlockRow, Blocks, Load, State};
+use super::gutter::gutter;
+use super::layout::Layout;
+use super::put::{heat, put_prose, put_row, put_wrapped};
+use super::{info, names};
+use crate::tui::state::{BlockRow, Load, State};
+use crate::tui::tone::Tone;
+use crate::tui::width::{fit, fit_right, width};
 use engine::render::format;
 use profile::hot::{AnnotatedBlock, AnnotatedLine};
 use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+
+/// Columns from which there are bars.
+const WITH_BARS: usize = 70;
 
 /// Draws the screen.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
-    let blocks = &state.blocks;
     let area = layout.list;
-    let why = match &blocks.data {
-        Load::Ready(annotated) => {
-            let (text, style) = (info(state), state.look.style(Tone::Dim));
-            put_wrapped(buffer, layout.head, &state.look.prose(&text), style);
-            blocks.rows.is_empty().then(|| match annotated.blocks.is_empty() {
-                true => format!("There is no code to show. {}", annotated.notes.join(". ")),
-                false => "no instruction matches the filter".to_owned(),
-            })
+    let annotated = match &state.blocks.data {
+        Load::Ready(annotated) => annotated,
+        Load::Loading => return put_prose(buffer, area, state.look, "reading the code …"),
+        Load::Missing(why) => {
+            let text = format!("The code cannot be shown: {why}");
+            return put_prose(buffer, area, state.look, &text);
         }
-        Load::Loading => Some("reading the code …".to_owned()),
-        Load::Missing(why) => Some(format!("The code cannot be shown: {why}")),
     };
-    if let Some(why) = why {
-        let lines = wrap(&state.look.prose(&why), usize::from(area.width));
-        let lines: Vec<Line> = lines.into_iter().map(Line::from).collect();
-        return put(buffer, area, &lines, 0);
+    let (text, style) = (info::blocks(state), state.look.style(Tone::Dim));
+    put_wrapped(buffer, layout.head, &state.look.prose(&text), style);
+    if state.blocks.rows.is_empty() {
+        let why = match annotated.blocks.is_empty() {
+            true => format!("There is no code to show. {}", annotated.notes.join(". ")),
+            false => "no instruction matches the filter".to_owned(),
+        };
+        return put_prose(buffer, area, state.look, &why);
     }
+    rows(state, buffer, area);
+}
+
+fn rows(state: &State, buffer: &mut Buffer, area: Rect) {
+    let blocks = &state.blocks;
     let columns = usize::from(area.width);
     for (y, row) in blocks.list.shown(usize::from(area.height)).enumerate() {
         let Some(kind) = blocks.rows.get(row) else { continue };
@@ -45,25 +57,7 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     }
 }
 
-/// What must be known of the function and its numbers.
-pub fn info(state: &State) -> String {
-    let Some(annotated) = state.blocks.data.ready() else { return String::new() };
-    let f = &annotated.function;
-    let mut parts = vec![
-        f.module.clone(),
-        format!("{:.2} % of all samples", 100.0 * f.share),
-        format!("{} samples", format::count(f.samples as f64)),
-        format!("{} blocks", annotated.blocks.len()),
-    ];
-    if let (Some(file), Some(line)) = (&f.file, f.line) {
-        parts.push(format!("{file}:{line}"));
-    }
-    // That samples are late is among the profile's own notes.
-    parts.extend(annotated.notes.iter().cloned());
-    parts.join(" · ")
-}
-
-/// Samples or share in 8 columns; nothing where there is none.
+/// Samples or share in 8 columns; blank if there are none.
 fn value(state: &State, samples: u64, share: f64) -> String {
     let text = match (samples, state.blocks.samples) {
         (0, _) => String::new(),
@@ -73,7 +67,7 @@ fn value(state: &State, samples: u64, share: f64) -> String {
     fit_right(&text, 8)
 }
 
-/// Wide enough for the widest address of the function.
+/// An address or offset, as wide as the widest of the function.
 fn address(state: &State, at: u64) -> String {
     let Some(annotated) = state.blocks.data.ready() else { return String::new() };
     let f = &annotated.function;
@@ -85,47 +79,22 @@ fn address(state: &State, at: u64) -> String {
     fit_right(&format!("{at:x}"), digits(f.end))
 }
 
-/// The loops beside a row, outermost first: from the first row of the head `┌▶` down to the jump back
-/// `└─`; of a loop whose head lies behind the jump, from there down to it.
-fn gutter(blocks: &Blocks, row: usize, columns: usize) -> String {
-    let deepest = blocks.loops.iter().map(|l| l.column + 1).max().unwrap_or(0);
-    let width = deepest.min(columns / 12);
-    let mut cells = vec![' '; width];
-    let Some(block) = blocks.block_index(row) else { return cells.into_iter().collect() };
-    let first = row == 0 || blocks.block_index(row - 1) != Some(block);
-    let last = blocks.block_index(row + 1) != Some(block);
-    let mut edge = ' ';
-    for one in blocks.loops.iter().filter(|l| (l.from..=l.to).contains(&block)) {
-        let (from, to) = (block == one.from, block == one.to);
-        let (top, bottom) = match one.head_first {
-            true => (first && from, last && to),
-            false => (last && from, first && to),
-        };
-        if !one.head_first && ((from && !last) || (to && !first)) {
-            continue;
-        }
-        let Some(cell) = cells.get_mut(one.column) else { continue };
-        *cell = match (top, bottom) {
-            (true, _) => '┌',
-            (_, true) => '└',
-            _ => '│',
-        };
-        if top || bottom {
-            // From the corner to the row, across the loops inside.
-            let arrow = if top == one.head_first { '▶' } else { '─' };
-            cells.iter_mut().skip(one.column + 1).filter(|c| **c == ' ').for_each(|c| *c = '─');
-            edge = if top && bottom { '▶' } else { arrow };
-        }
-    }
-    if width == 0 {
-        return String::new();
-    }
-    cells.push(edge);
-    cells.into_iter().collect()
-}
-
 fn block_line(state: &State, block: &AnnotatedBlock, row: usize, columns: usize) -> Line<'static> {
     let look = state.look;
+    let b = &block.block;
+    let tone = heat(b.share);
+    let bar = if columns >= WITH_BARS { 8 } else { 0 };
+    let mut spans = vec![look.span(value(state, b.samples, b.share) + " ", tone)];
+    if bar > 0 {
+        spans.push(look.span(look.bar(b.share, bar) + " ", tone));
+    }
+    let text = block_text(state, block, row, columns);
+    spans.push(look.span(fit(&text, columns.saturating_sub(9 + bar)), Tone::Bold));
+    Line::from(spans)
+}
+
+/// Address, loop and successors of a block.
+fn block_text(state: &State, block: &AnnotatedBlock, row: usize, columns: usize) -> String {
     let b = &block.block;
     let open = if state.blocks.closed.contains(&b.start) { "▸" } else { "▾" };
     let mut text =
@@ -136,9 +105,9 @@ fn block_line(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
     if b.loop_depth > 0 {
         text += &format!(" depth {}", b.loop_depth);
     }
-    if block.is_head && columns >= 70 {
-        // Samples do not tell how often a loop goes round.
-        text += ", trips not measured";
+    if block.is_head && columns >= WITH_BARS {
+        // Samples do not show how often a loop iterates.
+        text += ", trip count not measured";
     }
     for edge in &block.edges {
         let arrow = match Some(*edge) == block.back_to {
@@ -151,22 +120,15 @@ fn block_line(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
     if block.unresolved {
         text += " ? edges missing";
     }
-    let tone = heat(b.share);
-    let bar = if columns >= 70 { 8 } else { 0 };
-    let mut spans = vec![look.span(value(state, b.samples, b.share) + " ", tone)];
-    if bar > 0 {
-        spans.push(look.span(look.bar(b.share, bar) + " ", tone));
-    }
-    spans.push(look.span(fit(&text, columns.saturating_sub(9 + bar)), Tone::Bold));
-    Line::from(spans)
+    text
 }
 
 fn instruction(state: &State, line: &AnnotatedLine, row: usize, columns: usize) -> Line<'static> {
     let look = state.look;
     let tone = heat(line.share);
-    // Under the block's head, which has a bar in these columns.
-    let bar = if columns >= 70 { look.bar(line.share, 8) + " " } else { String::new() };
-    let used = 9 + super::ink::width(&bar);
+    // Below the block's own bar.
+    let bar = if columns >= WITH_BARS { look.bar(line.share, 8) + " " } else { String::new() };
+    let used = 9 + width(&bar);
     let text = format!(
         "{}  {}  {}",
         gutter(&state.blocks, row, columns),
@@ -194,9 +156,9 @@ fn source_line(
     };
     let text = state.blocks.texts.get(&(file.clone(), *line));
     let text = text.map(|t| format!("  {}", t.trim())).unwrap_or_default();
-    let name = file.rsplit('/').next().unwrap_or(file);
-    let bar = if columns >= 70 { 9 } else { 0 };
-    let text = format!("{}  {name}:{line}{text}", gutter(&state.blocks, row, columns));
+    let bar = if columns >= WITH_BARS { 9 } else { 0 };
+    let gutter = gutter(&state.blocks, row, columns);
+    let text = format!("{gutter}  {}:{line}{text}", names::file(file));
     let text = fit(&look.prose(&text), columns.saturating_sub(9 + bar));
     Line::from(vec![Span::raw(" ".repeat(9 + bar)), look.span(text, Tone::Dim)])
 }

@@ -1,7 +1,10 @@
-//! The `?` screen: the keys of the screen it was called from.
+//! The `?` screen: the keys and marks of the screen it was opened from.
 
-use super::ink::{Tone, fit, put, width, wrap};
-use crate::tui::state::{Screen, State};
+use super::put::put;
+use crate::keymap::Screen;
+use crate::tui::state::State;
+use crate::tui::tone::Tone;
+use crate::tui::width::{fit, width, wrap};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -45,22 +48,22 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line<'static>> {
 fn marks(screen: Screen) -> &'static str {
     match screen {
         Screen::Tree => {
-            "● (in ASCII *): over its threshold, as are all nodes above it. ◀ (<) bottleneck: the \
-             flagged node to work on first. ? mismeasured: outside of -5 to 105 %. The number \
-             behind ± (+-) is half of the 95 % interval."
+            "● (* in ASCII): flagged, over its threshold as are all nodes above it. ◀ (<): the \
+             bottleneck, the flagged node to work on first. ? mismeasured: a value outside -5 to \
+             105 %. ± (+-): half the width of the 95 % confidence interval."
         }
         Screen::Functions => {
-            "Shares are of all samples that count. Where the addresses are not exact, a share may \
-             belong to the instruction before."
+            "Shares are of all samples that the line at the top describes. With skid, a sample may \
+             belong to an earlier instruction."
         }
         Screen::Blocks => {
-            "↺ (@): the head of a loop; the lines beside the blocks go from there to the jump back. \
-             ↑ (^): a jump back to the head; → (>): where the block goes on; ? edges missing: an indirect jump \
-             whose targets were not found."
+            "↺ (@): head of a loop; the line to its left leads down to the jump back. ↑ (^): jump \
+             back to the head. → (>): other successors. ? edges missing: an indirect jump with \
+             unknown targets."
         }
         Screen::Block => {
-            "Throughput is in core cycles per iteration of the block, with its working set in the \
-             caches; what that assumes stands under assumptions."
+            "Throughput is in core cycles per iteration with the working set in the caches; the \
+             assumptions are listed with their evidence."
         }
     }
 }

@@ -1,8 +1,12 @@
 //! From hits in a run or window to how often a block is entered, and how well that is known.
 
-use super::WINDOW;
 use crate::hot::entries::ratio::{carried, scaled};
 use pmu::breakpoints::{Counted, Known, Outcome, Sampled, Spoiled, turns_at_once};
+
+use std::time::Duration;
+
+/// Window of a live process, for each group of at most four places.
+pub(super) const WINDOW: Duration = Duration::from_secs(2);
 
 /// Of a block without a clock that can be counted.
 pub(super) const TOO_HOT: &str = "not known: too many entries to count them all, and the colder \

@@ -11,7 +11,7 @@ mod ratio;
 
 use crate::documents::{Exit, Report};
 use clock::Clock;
-use estimate::{Entries, Plan, TOO_HOT, gains, plans, rate, whole};
+use estimate::{Entries, Plan, TOO_HOT, WINDOW, gains, plans, rate, whole};
 use plausible::contradiction;
 use pmu::breakpoints::{Ask, Limits, Outcome, Site, Spoiled, cost, of_command, of_process};
 use pmu::perf::{MOST_BREAKPOINTS, Signals};
@@ -29,8 +29,6 @@ pub enum CountAsk {
     Process(i32),
 }
 
-/// Window of a live process, for each turn of at most four places.
-const WINDOW: Duration = Duration::from_secs(2);
 /// Most further runs of the command.
 const MOST_RUNS: usize = 10;
 /// No further run is begun after this many times the time of the first one, and a minute.

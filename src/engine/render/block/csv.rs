@@ -1,5 +1,6 @@
-//! One row a block, RFC 4180 quoting where a field needs it.
+//! One row a block.
 
+use crate::render::csv::{self, number};
 use bench::Report;
 use bench::batch::rows::{Row, read};
 use tma::{Error, Result};
@@ -9,28 +10,19 @@ pub const HEADER: &str = "hex,status,reason,cycles,low,high,unrolled,loop,pages"
 
 /// The row of one block, without a line break.
 pub fn row(report: &Report) -> String {
-    // Every digit: whoever computes a spread from two rows must not compute it from roundings.
-    let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
     let throughput = report.throughput.as_ref();
     let forms = report.forms.as_ref();
-    let fields = [
-        field(&report.block.hex),
-        report.status.word().to_owned(),
-        field(report.reason.as_deref().unwrap_or_default()),
-        number(throughput.map(|t| t.cycles)),
-        number(throughput.map(|t| t.low)),
-        number(throughput.map(|t| t.high)),
-        number(forms.and_then(|f| f.unrolled.cycles)),
-        number(forms.and_then(|f| f.looped.trusted())),
-        report.pages.len().to_string(),
-    ];
-    fields.join(",")
-}
-
-/// A field, quoted if it must be; line breaks become blanks so that a row is a line.
-pub fn field(text: &str) -> String {
-    let text = text.replace(['\n', '\r'], " ");
-    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+    csv::row([
+        &report.block.hex,
+        report.status.word(),
+        report.reason.as_deref().unwrap_or_default(),
+        &number(throughput.map(|t| t.cycles)),
+        &number(throughput.map(|t| t.low)),
+        &number(throughput.map(|t| t.high)),
+        &number(forms.and_then(|f| f.unrolled.cycles)),
+        &number(forms.and_then(|f| f.looped.trusted())),
+        &report.pages.len().to_string(),
+    ])
 }
 
 /// How much of an earlier run's output can stay: its rows, and its bytes up to the end of the

@@ -33,6 +33,11 @@ pub fn paragraph(out: &mut String, indent: usize, text: &str) {
     labelled(out, &" ".repeat(indent), text);
 }
 
+/// What to do about a number that does not reproduce.
+pub(super) const REMEDY: &str = "--budget 30000 waits half a minute for a core that nothing else uses (the \
+     default is 5000 ms); --thorough takes more samples; `tdtool doctor` tells what keeps the \
+     machine busy";
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@ mod sections;
 pub use csv::{HEADER, finished, row};
 
 use bench::{Report, Status};
-use layout::{labelled, paragraph};
+use layout::{REMEDY, labelled, paragraph};
 use std::fmt::Write as _;
 
 /// The report as text, one line break at its end. Of assumptions that held only the names;
@@ -77,11 +77,6 @@ fn headline(out: &mut String, report: &Report) {
         }
     }
 }
-
-/// What to do about a number that does not reproduce.
-pub(super) const REMEDY: &str = "--budget 30000 waits half a minute for a core that nothing else uses (the \
-     default is 5000 ms); --thorough takes more samples; `tdtool doctor` tells what keeps the \
-     machine busy";
 
 fn number(report: &Report) -> String {
     let Some(t) = &report.throughput else { return String::new() };

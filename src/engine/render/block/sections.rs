@@ -1,6 +1,6 @@
 //! The sections of a report behind its disassembly.
 
-use super::layout::{labelled, paragraph};
+use super::layout::{REMEDY, labelled, paragraph};
 use bench::{Bound, FormResult, Holds, Node, Report, Status, Throughput, Values};
 
 /// Relative difference of the forms that is worth a remark.
@@ -262,7 +262,7 @@ pub fn what_if(out: &mut String, report: &Report) {
     }
     let missing = report.what_if.iter().any(|w| w.cycles.is_none());
     if missing && report.status == Status::Ok && report.was_disturbed() {
-        labelled(out, "  try: ", super::REMEDY);
+        labelled(out, "  try: ", REMEDY);
     }
 }
 

@@ -1,5 +1,6 @@
 //! One row a block, for batches.
 
+use crate::render::csv::{self, number};
 use isa::deps::memory::pairs;
 use isa::deps::{Analysis, Code};
 use isa::effects::Place;
@@ -20,8 +21,7 @@ pub fn row(hex: &str, code: &Code, analysis: &Analysis) -> String {
     memory.dedup();
     let incomplete = code.effects.iter().filter(|e| e.unmodelled.is_some()).count();
     let bound = analysis.recurrences.first();
-    let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
-    [
+    csv::row([
         hex.to_owned(),
         "ok".to_owned(),
         String::new(),
@@ -35,18 +35,12 @@ pub fn row(hex: &str, code: &Code, analysis: &Analysis) -> String {
         number(bound.map(|r| r.cycles)),
         number(bound.map(|r| r.low)),
         number(bound.map(|r| r.high)),
-    ]
-    .join(",")
+    ])
 }
 
 /// The row of a block that is no code.
 pub fn rejected(hex: &str, reason: &str) -> String {
-    let quoted = |text: &str| {
-        let text = text.replace(['\n', '\r'], " ");
-        match text.contains([',', '"']) {
-            true => format!("\"{}\"", text.replace('"', "\"\"")),
-            false => text,
-        }
-    };
-    format!("{},rejected,{},,,,,,,,,,", quoted(hex), quoted(reason))
+    let columns = HEADER.split(',').count();
+    let empty = std::iter::repeat_n("", columns - 3);
+    csv::row([hex, "rejected", reason].into_iter().chain(empty))
 }

@@ -1,6 +1,6 @@
 //! Kernels as CSV rows.
 
-use crate::render::block::csv::field;
+use crate::render::csv::{self, number};
 use bench::microbench::{Cycles, Latencies, Report};
 
 /// The columns of [`row`].
@@ -14,8 +14,8 @@ pub const LATENCY_HEADER: &str =
 pub fn row(report: &Report) -> String {
     let of = |cycles: &Option<Cycles>, get: fn(&Cycles) -> f64| number(cycles.as_ref().map(get));
     let bound = report.bounded_by.as_ref();
-    [
-        field(&name(report)),
+    csv::row([
+        name(report),
         report.instructions.to_string(),
         of(&report.cycles, |c| c.cycles),
         of(&report.cycles, |c| c.low),
@@ -25,9 +25,8 @@ pub fn row(report: &Report) -> String {
         number(bound.map(|b| b.low)),
         number(bound.map(|b| b.high)),
         report.status.word().to_owned(),
-        field(report.reason.as_deref().unwrap_or_default()),
-    ]
-    .join(",")
+        report.reason.clone().unwrap_or_default(),
+    ])
 }
 
 /// The multiset as it is given.
@@ -43,40 +42,35 @@ pub fn name(report: &Report) -> String {
 pub fn latency_rows(document: &Latencies) -> String {
     let one = |l: &bench::microbench::LatencyResult| {
         let cells = [
-            field(&document.form),
+            document.form.clone(),
             l.input.to_owned(),
-            field(&l.from),
+            l.from.clone(),
             l.output.to_owned(),
-            field(&l.to),
+            l.to.clone(),
             number(l.cycles),
             number(l.low),
             number(l.high),
             number(l.least),
             number(l.chained),
             l.status.word().to_owned(),
-            field(l.reason.as_deref().unwrap_or_default()),
-            field(&l.chain),
+            l.reason.clone().unwrap_or_default(),
+            l.chain.clone(),
         ];
-        cells.join(",") + "\n"
+        csv::row(cells) + "\n"
     };
     document.latencies.iter().map(one).collect()
-}
-
-/// Nothing where there is no number.
-fn number(value: Option<f64>) -> String {
-    value.map_or(String::new(), |v| v.to_string())
 }
 
 /// A list of forms, with its columns.
 pub fn list_rows(listed: &[bench::microbench::Listed]) -> String {
     let one = |l: &bench::microbench::Listed| {
         let cells = [
-            field(&l.form),
-            field(&l.code),
-            field(&l.extensions.join(" ")),
-            field(l.reason.as_deref().unwrap_or_default()),
+            l.form.clone(),
+            l.code.clone(),
+            l.extensions.join(" "),
+            l.reason.clone().unwrap_or_default(),
         ];
-        cells.join(",") + "\n"
+        csv::row(cells) + "\n"
     };
     format!("form,code,extensions,reason\n{}", listed.iter().map(one).collect::<String>())
 }

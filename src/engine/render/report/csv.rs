@@ -1,6 +1,7 @@
 //! The report as CSV: one row per node, bottleneck, info and software count.
 
 use crate::documents::report::{InfoRow, Place, Report};
+use crate::render::csv::{self, number};
 
 /// Column names, the first line.
 pub const HEADER: &str = "kind,id,parent,level,value,error,running,over,flagged,bottleneck,unit,\
@@ -10,8 +11,7 @@ pub const HEADER: &str = "kind,id,parent,level,value,error,running,over,flagged,
 pub fn rows(report: &Report) -> String {
     let mut out = String::new();
     let mut row = |fields: &[String]| {
-        let quoted: Vec<String> = fields.iter().map(|f| quote(f)).collect();
-        out.push_str(&quoted.join(","));
+        out.push_str(&csv::row(fields));
         out.push('\n');
     };
     for n in &report.nodes {
@@ -76,10 +76,6 @@ fn info(kind: &str, i: &InfoRow) -> Vec<String> {
     fields
 }
 
-fn number(value: Option<f64>) -> String {
-    value.map(|v| v.to_string()).unwrap_or_default()
-}
-
 fn flag(value: Option<bool>) -> String {
     value.map(|v| u8::from(v).to_string()).unwrap_or_default()
 }
@@ -92,13 +88,4 @@ fn place(place: &Place) -> [String; 4] {
         number(begin),
         number(end),
     ]
-}
-
-/// RFC 4180: quotes around fields with a comma, a quote or a line break.
-fn quote(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
 }

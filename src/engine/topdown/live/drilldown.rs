@@ -12,10 +12,10 @@ use tma::counts::Counts;
 use tma::error::Result;
 use tma::schedule::Plan;
 use tma::tables::{NodeId, Table};
-use tma::tree::{Evaluator, Verdict};
+use tma::tree::{Evaluator, Flags};
 
 /// Measures level after level: each step counts the children of what is flagged so far, and its
-/// groups join those of the steps before, so that one verdict is made of all of them. The command
+/// groups join those of the steps before, so that one flags is made of all of them. The command
 /// runs once for each level reached, at most as often as the tree is deep.
 pub(super) fn run(
     machine: &Machine,
@@ -87,8 +87,8 @@ fn below(table: &Table, alone: bool, so_far: Option<&Measurement>, level: u32) -
     let mut flagged = vec![false; table.nodes.len()];
     let mine = |c: &&Counts| alone || c.core.as_ref() == Some(&table.name);
     for counts in measured.counts.iter().filter(mine) {
-        let verdict = Verdict::new(table, &evaluator.values(counts));
-        for (all, here) in flagged.iter_mut().zip(verdict.flagged) {
+        let flags = Flags::new(table, &evaluator.values(counts));
+        for (all, here) in flagged.iter_mut().zip(flags.flagged) {
             *all |= here;
         }
     }

@@ -1,7 +1,7 @@
 //! Integer arithmetic with its flags, as the manuals define it (Intel SDM volume 2). What they leave
 //! undefined is left as computed: nothing that compilers write depends on it.
 
-use super::operation::Action;
+use super::action::Action;
 use super::shadow::low_bytes;
 use iced_x86::ConditionCode;
 

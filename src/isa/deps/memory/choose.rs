@@ -1,6 +1,6 @@
 //! Which instruction is evaluated how.
 
-use super::operation::Action;
+use super::action::Action;
 use iced_x86::{Instruction, Mnemonic as M, OpKind, Register};
 
 /// What to do for `instruction`; `followed` is whether the region goes on elsewhere than behind it.

@@ -1,8 +1,9 @@
 //! What an action does to the state.
 
+use super::action::Action;
 use super::arithmetic::{Flags, compute, deposit, double_shift, extend, gather, product, quotient};
 use super::machine::{Machine, OPAQUE, Value};
-use super::operation::{Action, Operation, Slot};
+use super::operation::{Operation, Slot};
 use super::shadow::low_bytes;
 
 const RAX: usize = 0;
@@ -285,7 +286,7 @@ fn string(m: &mut Machine, o: &Operation) {
             if !scan {
                 advance(RSI);
             }
-            let bits = m.random.next();
+            let bits = m.random.u64(..);
             let flags = Flags { carry: bits & 1 != 0, overflow: bits & 2 != 0, result: bits };
             set_flags(m, flags, OPAQUE);
         }

@@ -1,4 +1,4 @@
-//! The state of the imagined processor, and a step of it.
+//! The state of the imagined processor.
 //!
 //! Every value carries its *origins*, a set of bits: the unknown values it was computed from. Bits
 //! 0 to 15 are the initial registers, the next ones loads from memory that nothing stored to, the
@@ -7,9 +7,8 @@
 use super::address::{Address, Registers};
 use super::arithmetic::Flags;
 use super::operation::{Operation, Slot};
-use super::program::Program;
-use super::random::Random;
-use super::shadow::{Loaded, Shadow, low_bytes};
+use super::settings::Given;
+use super::shadow::{Shadow, low_bytes};
 
 /// First bit of the loads among origins.
 pub const FIRST_LOAD: u32 = 16;
@@ -50,17 +49,17 @@ pub struct Machine {
     pub flags: Flags,
     pub flag_origins: u64,
     pub memory: Shadow,
-    pub random: Random,
+    pub random: fastrand::Rng,
     segments: [u64; 2],
-    step: u16,
+    pub(super) step: u16,
     /// The bit of each access that loads unknown memory; 0 before it did.
-    loads: Vec<u64>,
+    pub(super) loads: Vec<u64>,
     /// How often each of them found memory that nothing had touched.
-    fresh: Vec<u32>,
-    next_load: u32,
+    pub(super) fresh: Vec<u32>,
+    pub(super) next_load: u32,
     /// Addresses of the instruction at work.
-    located: Vec<(u64, u64)>,
-    writers: Vec<(u16, u32)>,
+    pub(super) located: Vec<(u64, u64)>,
+    pub(super) writers: Vec<(u16, u32)>,
     /// What its first load loaded.
     pub lanes: [u64; 8],
     pub lane_origins: u64,
@@ -68,10 +67,10 @@ pub struct Machine {
 
 impl Machine {
     /// Everything unknown, by `seed`, but what is given.
-    pub fn reset(&mut self, seed: u64, accesses: usize, given: &super::Given) {
-        self.random = Random(seed);
+    pub fn reset(&mut self, seed: u64, accesses: usize, given: &Given) {
+        self.random = fastrand::Rng::with_seed(seed);
         for number in 0..16 {
-            self.values[number] = self.random.next();
+            self.values[number] = self.random.u64(..);
             self.origins[number] = 1 << number;
         }
         // The ABI aligns the stack, and a frame with it.
@@ -85,9 +84,9 @@ impl Machine {
         for number in 0..32 {
             self.unknown_vector(number);
         }
-        let base = self.random.next();
+        let base = self.random.u64(..);
         self.segments = [base, base.rotate_left(17)];
-        self.memory.reset(self.random.next(), given.fill);
+        self.memory.reset(self.random.u64(..), given.fill);
         for (address, value) in &given.memory {
             self.memory.give(*address, *value);
         }
@@ -99,87 +98,12 @@ impl Machine {
         (self.next_load, self.step) = (FIRST_LOAD, 0);
     }
 
-    /// Evaluates one instruction.
-    pub fn step(&mut self, program: &Program, number: usize, observer: &mut impl Observer) {
-        let operation = &program.operations[number];
-        let accesses = operation.accesses.start as usize..operation.accesses.end as usize;
-        if !accesses.is_empty() {
-            self.load_all(&program.addresses, accesses.clone(), observer);
-        }
-        super::evaluate::evaluate(self, operation);
-        if operation.stores {
-            self.store_all(&program.addresses, accesses);
-        }
-        self.step += 1;
-    }
-
-    /// Computes all addresses, and loads; what the first load finds is what the instruction sees.
-    fn load_all(
-        &mut self,
-        addresses: &[Address],
-        accesses: std::ops::Range<usize>,
-        observer: &mut impl Observer,
-    ) {
-        self.located.clear();
-        let mut first = true;
-        for index in accesses {
-            let access = &addresses[index];
-            let (address, origins) = access.compute(&self.registers());
-            self.located.push((address, origins));
-            observer.located(index, origins);
-            if !access.load || access.bytes == 0 {
-                continue;
-            }
-            let mut lanes = [0; 8];
-            let origin = match self.loads[index] {
-                0 => 1 << self.next_load,
-                known => known,
-            };
-            let memory = &mut self.memory;
-            let Loaded { origins, fresh } =
-                memory.load(address, access.bytes, origin, &mut lanes, &mut self.writers);
-            if fresh {
-                self.found(index, origin);
-            }
-            observer.loaded(index, self.step, access.bytes, &self.writers);
-            if first {
-                (self.lanes, self.lane_origins, first) = (lanes, origins, false);
-            }
-        }
-    }
-
-    fn found(&mut self, index: usize, origin: u64) {
-        if self.loads[index] == 0 {
-            self.loads[index] = origin;
-            self.next_load = (self.next_load + 1).min(LAST_LOAD);
-        }
-        self.fresh[index] += 1;
-    }
-
-    /// The first store stores `lanes`; what others store is unknown.
-    fn store_all(&mut self, addresses: &[Address], accesses: std::ops::Range<usize>) {
-        let mut first = true;
-        for (index, place) in accesses.zip(0..) {
-            let access = &addresses[index];
-            if !access.store || access.bytes == 0 {
-                continue;
-            }
-            if !first {
-                self.lanes = std::array::from_fn(|_| self.random.next());
-                self.lane_origins = OPAQUE;
-            }
-            first = false;
-            let (address, _) = self.located[place];
-            self.memory.store(address, access.bytes, &self.lanes, self.lane_origins, self.step);
-        }
-    }
-
     /// Whether `condition` does not hold, whatever the unknown values are.
     pub fn denies(&self, condition: iced_x86::ConditionCode) -> bool {
         self.flag_origins == 0 && !self.flags.hold(condition)
     }
 
-    fn registers(&self) -> Registers<'_> {
+    pub(super) fn registers(&self) -> Registers<'_> {
         Registers {
             values: &self.values,
             origins: &self.origins,
@@ -247,7 +171,7 @@ impl Machine {
         let mut general = operation.general;
         while general != 0 {
             let number = general.trailing_zeros() as usize;
-            self.values[number] = self.random.next();
+            self.values[number] = self.random.u64(..);
             self.origins[number] = OPAQUE;
             general &= general - 1;
         }
@@ -261,20 +185,20 @@ impl Machine {
             self.unknown_flags();
         }
         if operation.stores {
-            let first = self.random.next();
+            let first = self.random.u64(..);
             self.lanes = std::array::from_fn(|i| first.wrapping_mul(2 * i as u64 + 1));
             self.lane_origins = OPAQUE;
         }
     }
 
     fn unknown_vector(&mut self, number: usize) {
-        let first = self.random.next();
+        let first = self.random.u64(..);
         self.vectors[number] = std::array::from_fn(|i| first.wrapping_mul(2 * i as u64 + 1));
         self.vector_origins[number] = OPAQUE;
     }
 
     fn unknown_flags(&mut self) {
-        let bits = self.random.next();
+        let bits = self.random.u64(..);
         self.flags = Flags {
             carry: bits & 1 != 0,
             overflow: bits & 2 != 0,

@@ -1,7 +1,7 @@
 //! Shadow memory: for every byte its value, as far as it was stored, and the store that wrote it
 //! last. What was never stored has an unknown value that stays the same for each address.
 
-use super::random::mix;
+use super::mix::mix;
 
 /// No store yet.
 pub const NOBODY: u16 = u16::MAX;

@@ -1,7 +1,8 @@
 //! Moves of vector registers, as far as pointers and counters are kept in them.
 
+use super::action::Action;
 use super::machine::{Machine, Value};
-use super::operation::{Action, Operation, Slot};
+use super::operation::{Operation, Slot};
 use super::shadow::low_bytes;
 
 /// Lanes and origins of an operand.

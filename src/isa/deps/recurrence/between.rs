@@ -1,7 +1,7 @@
 //! How much arithmetic lies between a load and the store that its value goes to: forwarding takes
 //! longer on Golden Cove where it is short (docs/dependencies.md).
 
-use super::graph::Way;
+use super::edge::Edge;
 
 /// What of two cycles and more is no longer short.
 const LONG: f64 = 2.0;
@@ -16,7 +16,7 @@ pub struct Between {
 
 impl Between {
     /// Of a graph with so many `nodes`; `stored` are those that others load.
-    pub fn of(nodes: usize, ways: &[Way], stored: impl Iterator<Item = usize>) -> Self {
+    pub fn of(nodes: usize, ways: &[Edge], stored: impl Iterator<Item = usize>) -> Self {
         let mut between = Self { ways: vec![Vec::new(); nodes], stored: vec![false; nodes] };
         for way in ways {
             between.ways[way.from].push((way.to, way.latency.low, way.delta));

@@ -3,34 +3,14 @@
 //! between these two operands.
 
 use super::between::Between;
+use super::edge::Edge;
 use super::forward::{self, Class};
 use crate::deps::Kind;
 use crate::deps::code::Code;
 use crate::deps::links::Link;
 use crate::deps::memory::Carried;
 use crate::effects::Paths;
-use crate::latency::{Forward, Input, Latencies, Latency, Output};
-
-/// What a value goes through from one instruction to the next.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Way {
-    /// Node of the value that is read.
-    pub from: usize,
-    /// Node of the value that is computed from it.
-    pub to: usize,
-    /// Instruction that reads it.
-    pub reader: usize,
-    /// Iterations between writer and reader.
-    pub delta: u32,
-    /// What carries it between them.
-    pub kind: Kind,
-    /// The place, unless it is memory.
-    pub place: Option<crate::effects::Place>,
-    /// For memory: which access of the reader loads it, and how the store reaches it.
-    pub forward: Option<(usize, Forward)>,
-    /// How long it takes, forwarding included.
-    pub latency: Latency,
-}
+use crate::latency::{Input, Latencies, Latency, Output};
 
 /// Nodes and edges.
 #[derive(Debug, Default)]
@@ -38,7 +18,7 @@ pub struct Graph {
     /// Instruction of each node.
     pub nodes: Vec<usize>,
     /// Edges.
-    pub ways: Vec<Way>,
+    pub ways: Vec<Edge>,
     /// First node of each instruction; what it stores comes behind what it writes.
     first: Vec<usize>,
 }
@@ -102,7 +82,7 @@ impl Graph {
         let (instruction, effects) = (&code.instructions[link.reader], &code.effects[link.reader]);
         let written = code.effects[link.writer].writes.iter().position(|w| w.place == link.place);
         let (Some(written), Some(read)) = (written, effects.reads.get(link.read)) else { return };
-        let way = |to, latency| Way {
+        let way = |to, latency| Edge {
             from: self.first[link.writer] + written,
             to,
             reader: link.reader,
@@ -145,7 +125,7 @@ impl Graph {
                 true => forwarding.source,
                 false => own.source,
             };
-            self.ways.push(Way {
+            self.ways.push(Edge {
                 from,
                 to,
                 reader,

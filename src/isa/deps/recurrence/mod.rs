@@ -11,20 +11,21 @@
 
 mod between;
 mod components;
+mod edge;
 mod forward;
 mod graph;
 mod ratio;
 #[cfg(test)]
 mod tests;
 
-pub use graph::Way;
+pub use edge::Edge;
 
 use super::code::Code;
 use super::links::Link;
 use super::memory::Carried;
 use crate::latency::Latencies;
 use graph::Graph;
-use ratio::{Cycle, Edge};
+use ratio::{Cycle, WeightedEdge};
 
 /// Parts of a cycle: latencies are known to a thousandth.
 const PARTS: f64 = 1000.0;
@@ -42,8 +43,8 @@ pub struct Recurrence {
     pub high: f64,
     /// Iterations that a value takes to come back.
     pub iterations: u64,
-    /// Edge by edge, beginning at the earliest instruction.
-    pub path: Vec<Way>,
+    /// WeightedEdge by edge, beginning at the earliest instruction.
+    pub path: Vec<Edge>,
 }
 
 /// The slowest cycle of each group of values that depend on each other, the slowest first.
@@ -67,7 +68,7 @@ pub fn recurrences(
     let mut found: Vec<Recurrence> = groups
         .chunk_by(|a, b| a.0 == b.0)
         .filter_map(|group| {
-            let ways: Vec<Way> = group.iter().map(|(_, number)| graph.ways[*number]).collect();
+            let ways: Vec<Edge> = group.iter().map(|(_, number)| graph.ways[*number]).collect();
             slowest(&ways)
         })
         .collect();
@@ -76,25 +77,25 @@ pub fn recurrences(
 }
 
 /// The slowest cycle of one component.
-fn slowest(ways: &[Way]) -> Option<Recurrence> {
+fn slowest(ways: &[Edge]) -> Option<Recurrence> {
     let mut nodes: Vec<usize> = ways.iter().map(|w| w.from).collect();
     nodes.sort_unstable();
     nodes.dedup();
     let of = |node: usize| nodes.binary_search(&node).ok();
-    let solve = |cycles: fn(&Way) -> f64| {
-        let edge = |way: &Way| {
-            Some(Edge {
+    let solve = |cycles: fn(&Edge) -> f64| {
+        let edge = |way: &Edge| {
+            Some(WeightedEdge {
                 from: of(way.from)?,
                 to: of(way.to)?,
                 weight: (cycles(way).clamp(0.0, LONGEST) * PARTS).round() as u32,
                 distance: way.delta,
             })
         };
-        let edges: Option<Vec<Edge>> = ways.iter().map(edge).collect();
+        let edges: Option<Vec<WeightedEdge>> = ways.iter().map(edge).collect();
         ratio::maximum(nodes.len(), &edges?)
     };
     let ratio = |c: &Cycle| c.weight as f64 / c.distance as f64 / PARTS;
-    let middle = |way: &Way| f64::midpoint(way.latency.low, way.latency.high);
+    let middle = |way: &Edge| f64::midpoint(way.latency.low, way.latency.high);
     let cycle = solve(middle)?;
     let cycles = ratio(&cycle);
     let ranges = ways.iter().any(|w| w.latency.low != w.latency.high);
@@ -105,7 +106,7 @@ fn slowest(ways: &[Way]) -> Option<Recurrence> {
         ),
         false => (cycles, cycles),
     };
-    let mut path: Vec<Way> = cycle.edges.iter().map(|number| ways[*number]).collect();
+    let mut path: Vec<Edge> = cycle.edges.iter().map(|number| ways[*number]).collect();
     let earliest = (0..path.len()).min_by_key(|i| path[*i].reader).unwrap_or(0);
     path.rotate_left(earliest);
     Some(Recurrence { cycles, low, high, iterations: cycle.distance, path })

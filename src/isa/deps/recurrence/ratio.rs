@@ -8,7 +8,7 @@
 
 /// An edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Edge {
+pub struct WeightedEdge {
     /// From this node.
     pub from: usize,
     /// To this one.
@@ -35,7 +35,7 @@ const DIRECT: usize = 16;
 
 /// The cycle of the greatest ratio above 0 among `nodes` nodes. `None`: there is none, or a cycle
 /// has no distance at all.
-pub fn maximum(nodes: usize, edges: &[Edge]) -> Option<Cycle> {
+pub fn maximum(nodes: usize, edges: &[WeightedEdge]) -> Option<Cycle> {
     let mut best: Option<Cycle> = None;
     for _ in 0..DIRECT {
         let (p, q) = best.as_ref().map_or((0, 1), |c| (c.weight, c.distance));
@@ -49,7 +49,7 @@ pub fn maximum(nodes: usize, edges: &[Edge]) -> Option<Cycle> {
 }
 
 /// The same from a cycle that is one of the better ones.
-fn halve(nodes: usize, edges: &[Edge], mut best: Cycle) -> Option<Cycle> {
+fn halve(nodes: usize, edges: &[WeightedEdge], mut best: Cycle) -> Option<Cycle> {
     let mut farthest = vec![0u64; nodes];
     for edge in edges {
         farthest[edge.from] = farthest[edge.from].max(edge.distance.into());
@@ -76,7 +76,7 @@ fn halve(nodes: usize, edges: &[Edge], mut best: Cycle) -> Option<Cycle> {
 }
 
 /// A cycle whose ratio is greater than p/q.
-fn positive(nodes: usize, edges: &[Edge], p: i128, q: i128) -> Option<Cycle> {
+fn positive(nodes: usize, edges: &[WeightedEdge], p: i128, q: i128) -> Option<Cycle> {
     let mut reached = vec![0i128; nodes];
     let mut through = vec![usize::MAX; nodes];
     for pass in 0..=nodes {
@@ -103,7 +103,7 @@ fn positive(nodes: usize, edges: &[Edge], p: i128, q: i128) -> Option<Cycle> {
 }
 
 /// A cycle among the edges through which nodes were reached.
-fn closed(edges: &[Edge], through: &[usize]) -> Option<Cycle> {
+fn closed(edges: &[WeightedEdge], through: &[usize]) -> Option<Cycle> {
     let mut seen = vec![usize::MAX; through.len()];
     for start in 0..through.len() {
         let mut node = start;
@@ -119,7 +119,7 @@ fn closed(edges: &[Edge], through: &[usize]) -> Option<Cycle> {
     None
 }
 
-fn around(edges: &[Edge], through: &[usize], node: usize) -> Cycle {
+fn around(edges: &[WeightedEdge], through: &[usize], node: usize) -> Cycle {
     let mut cycle = Cycle { edges: Vec::new(), weight: 0, distance: 0 };
     let mut at = node;
     loop {
@@ -141,8 +141,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn edge(from: usize, to: usize, weight: u32, distance: u32) -> Edge {
-        Edge { from, to, weight, distance }
+    fn edge(from: usize, to: usize, weight: u32, distance: u32) -> WeightedEdge {
+        WeightedEdge { from, to, weight, distance }
     }
 
     #[test]
@@ -156,9 +156,9 @@ mod tests {
     }
 
     /// Every simple cycle, by walking.
-    fn enumerated(nodes: usize, edges: &[Edge]) -> Option<(u64, u64)> {
+    fn enumerated(nodes: usize, edges: &[WeightedEdge]) -> Option<(u64, u64)> {
         fn walk(
-            edges: &[Edge],
+            edges: &[WeightedEdge],
             start: usize,
             at: usize,
             seen: u32,
@@ -189,7 +189,7 @@ mod tests {
             raw in prop::collection::vec((0usize..7, 0usize..7, 0u32..20_000, 0u32..4), 0..24)
         ) {
             // Within an iteration edges go forward, as instructions do.
-            let edges: Vec<Edge> = raw
+            let edges: Vec<WeightedEdge> = raw
                 .into_iter()
                 .map(|(a, b, w, d)| edge(a, b, w, if a >= b { d.max(1) } else { d }))
                 .collect();

@@ -42,7 +42,8 @@ fn kernel_symbols_are_shifted_to_the_recorded_addresses() {
     let (_folder, root) = root(KALLSYMS);
     let kernel = Kernel::read(&root).unwrap();
     // Rebooted since: it was 0x1000000 above its current address.
-    let recorded = module("[kernel.kallsyms]", ModuleKind::Kernel, Some(("_text", 0xffffffff82000000)));
+    let recorded =
+        module("[kernel.kallsyms]", ModuleKind::Kernel, Some(("_text", 0xffffffff82000000)));
     let mut table = kernel.table(&recorded, &root, false).unwrap();
     assert_eq!(name(&mut table, 0xffffffff82000110).as_deref(), Some("helper"));
     let entry = table.function(0xffffffff82000190).unwrap();

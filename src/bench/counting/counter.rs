@@ -1,0 +1,73 @@
+//! Counts one group of events after the other, each in runs of its own.
+
+use super::group::Counting;
+use super::sample::{Runs, Sample, Stop, calm, sample};
+use tma::Result;
+
+/// Tries for each repetition that is kept.
+const TRIES: usize = 4;
+
+/// How a block is counted.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// Differences taken of each group.
+    pub repetitions: usize,
+    /// Whether a repetition needs the core for itself to be kept.
+    pub sentinel: bool,
+}
+
+/// Counts one group after the other.
+pub(super) struct Counter<'a> {
+    pub(super) runs: &'a mut dyn Runs,
+    pub(super) counting: &'a mut dyn Counting,
+    pub(super) effort: Effort,
+}
+
+impl Counter<'_> {
+    /// Repetitions of one group, over the placements in turn; those kept.
+    pub(super) fn group(
+        &mut self,
+        events: &[pmu::machine::Encoding],
+    ) -> Result<std::result::Result<Vec<Sample>, Stop>> {
+        let process = self.runs.process()?;
+        if let Err(refused) = self.counting.open(process, events) {
+            return Ok(Err(Stop::Refused(refused)));
+        }
+        let taken = self.repetitions();
+        self.counting.close();
+        let samples = match taken? {
+            Ok(samples) => samples,
+            Err(stop) => return Ok(Err(stop)),
+        };
+        if samples.iter().all(|s| !s.whole) {
+            return Ok(Err(Stop::Starved));
+        }
+        let calm = calm(&samples, self.effort.sentinel);
+        let quiet: Vec<Sample> =
+            samples.into_iter().zip(calm).filter(|(_, calm)| *calm).map(|(s, _)| s).collect();
+        let few = |samples: &[Sample]| samples.len() < 2;
+        if few(&quiet) {
+            return Ok(Err(Stop::Contended));
+        }
+        let kept: Vec<Sample> = quiet.into_iter().filter(Sample::is_sound).collect();
+        Ok(if few(&kept) { Err(Stop::Noise) } else { Ok(kept) })
+    }
+
+    fn repetitions(&mut self) -> Result<std::result::Result<Vec<Sample>, Stop>> {
+        let wanted = self.effort.repetitions.max(2);
+        let mut samples: Vec<Sample> = Vec::new();
+        for turn in 0..wanted * TRIES {
+            let placement = turn % self.runs.placements().max(1);
+            match sample(self.runs, self.counting, placement)? {
+                Ok(sample) => samples.push(sample),
+                Err(stop) => return Ok(Err(stop)),
+            }
+            let starved = samples.len() >= 2 && samples.iter().all(|s| !s.whole);
+            let good = samples.iter().zip(calm(&samples, self.effort.sentinel));
+            if starved || good.filter(|(s, c)| s.is_sound() && *c).count() >= wanted {
+                break;
+            }
+        }
+        Ok(Ok(samples))
+    }
+}

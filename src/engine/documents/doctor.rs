@@ -1,0 +1,146 @@
+//! What this machine can measure, what blocks the rest, and the remedy: `tdtool.doctor/1`.
+
+use crate::doctor;
+use pmu::machine::{Finding, Machine, SeccompMode, TableMatch, choose, findings};
+use pmu::perf;
+use serde::Serialize;
+use std::sync::Arc;
+use tma::Result;
+use tma::tables::{Library, Table};
+
+/// The machine, its permissions, and a finding for each kind of measurement.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    schema: &'static str,
+    /// The processor's name; empty if unknown.
+    pub processor: String,
+    /// Its CPUID family, model and stepping, as vendors write them.
+    pub signature: String,
+    /// Sockets.
+    pub sockets: usize,
+    /// Cores per socket.
+    pub cores_per_socket: usize,
+    /// Online CPUs.
+    pub cpus: usize,
+    /// Whether SMT is on.
+    pub smt: bool,
+    /// Frequency of the time-stamp counter.
+    pub tsc_hz: Option<f64>,
+    /// Release of the Linux kernel.
+    pub kernel: String,
+    /// The hypervisor, in a virtual machine.
+    pub virtual_machine: Option<String>,
+    /// The kind of container, in one.
+    pub container: Option<String>,
+    /// The tables of this processor: one, or one per kind of core.
+    pub tables: Vec<TableInfo>,
+    /// The PMUs in sysfs.
+    pub pmus: Vec<PmuInfo>,
+    /// `kernel.perf_event_paranoid`.
+    pub perf_event_paranoid: Option<i32>,
+    /// Whether this process has CAP_PERFMON.
+    pub cap_perfmon: bool,
+    /// `off`, `strict` or `filter`.
+    pub seccomp: &'static str,
+    /// Whether the NMI watchdog is on.
+    pub nmi_watchdog: Option<bool>,
+    /// What can be measured, and what cannot, with cause and remedy.
+    pub findings: Vec<Finding>,
+}
+
+/// A table of this processor.
+#[derive(Debug, Clone, Serialize)]
+pub struct TableInfo {
+    /// Its name.
+    pub name: String,
+    /// The processors it describes.
+    pub title: String,
+    /// The PMU it is for.
+    pub pmu: Option<String>,
+    /// General counters of a thread.
+    pub general_counters: u32,
+    /// Fixed counters.
+    pub fixed_counters: u32,
+    /// Levels that the top-down metrics of a fixed counter give; 0 without them.
+    pub topdown_levels: u32,
+}
+
+/// A PMU of this machine.
+#[derive(Debug, Clone, Serialize)]
+pub struct PmuInfo {
+    /// Its name in sysfs.
+    pub name: String,
+    /// Whether it is a core PMU.
+    pub core: bool,
+    /// CPUs it counts on.
+    pub cpus: Option<usize>,
+    /// How often the kernel rotates its groups.
+    pub mux_interval_ms: Option<u32>,
+}
+
+/// Examines this machine with the tables of `library`, or with the table that `uarch` forces.
+///
+/// # Errors
+/// No table has that name; a table cannot be read.
+pub fn examine(library: &Library, uarch: Option<&str>) -> Result<Document> {
+    let machine = Machine::detect();
+    let chosen = choose(&machine, library, uarch)?;
+    let info = |t: &TableMatch| Ok(TableInfo::new(library.load(&t.table)?.as_ref(), t, &machine));
+    let tables: Result<Vec<TableInfo>> = chosen.iter().map(info).collect();
+    let core = Arc::new(machine.core(library, uarch)?);
+    let mut found = findings(&machine, &chosen, &perf::probe(&machine));
+    found.extend(doctor::examine(&machine, &chosen, &core));
+    Ok(Document::new(&machine, tables?, found))
+}
+
+impl Document {
+    fn new(machine: &Machine, tables: Vec<TableInfo>, findings: Vec<Finding>) -> Self {
+        let (kernel, topology) = (&machine.kernel, &machine.topology);
+        let pmus = machine.pmus.iter().map(|p| PmuInfo {
+            name: p.name.clone(),
+            core: p.is_core(),
+            cpus: p.cpus.as_ref().map(Vec::len),
+            mux_interval_ms: p.mux_interval_ms,
+        });
+        let hypervisor = kernel.virtual_machine.as_ref().map(|v| v.name.clone());
+        Self {
+            schema: "tdtool.doctor/1",
+            processor: machine.cpu.name.clone(),
+            signature: machine.cpu.signature(),
+            sockets: topology.sockets,
+            cores_per_socket: topology.cores_per_socket,
+            cpus: topology.cpus.len(),
+            smt: topology.smt,
+            tsc_hz: machine.tsc_hz,
+            kernel: kernel.release.clone(),
+            virtual_machine: hypervisor.map(|v| v.unwrap_or_else(|| "unnamed hypervisor".into())),
+            container: kernel.container.map(|c| format!("{c:?}").to_lowercase()),
+            tables,
+            pmus: pmus.collect(),
+            perf_event_paranoid: kernel.paranoid,
+            cap_perfmon: kernel.can_perfmon(),
+            seccomp: match kernel.seccomp {
+                SeccompMode::Off => "off",
+                SeccompMode::Strict => "strict",
+                SeccompMode::Filter => "filter",
+            },
+            nmi_watchdog: kernel.nmi_watchdog,
+            findings,
+        }
+    }
+}
+
+impl TableInfo {
+    fn new(table: &Table, chosen: &TableMatch, machine: &Machine) -> Self {
+        let counters = &table.counters;
+        let smt = machine.topology.smt;
+        Self {
+            name: table.name.clone(),
+            title: table.title.clone(),
+            pmu: chosen.pmu.clone(),
+            general_counters: if smt { counters.general_smt } else { counters.general },
+            fixed_counters: counters.fixed,
+            topdown_levels: counters.topdown_levels,
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The blocks of a function as text and CSV.
+
+use super::csv;
+use isa::code::FunctionBlocks;
+use std::fmt::Write as _;
+
+/// A line for each block; `ascii`: with those characters alone.
+pub fn text(list: &FunctionBlocks, ascii: bool) -> String {
+    let dots = if ascii { "..." } else { "…" };
+    let plural = if list.blocks.len() == 1 { "" } else { "s" };
+    let mut out = format!("{}: {} block{plural}\n", list.function, list.blocks.len());
+    let places: Vec<String> =
+        list.blocks.iter().map(|b| format!("{}..{}", b.start, b.end)).collect();
+    let wide = places.iter().map(String::len).max().unwrap_or(0).max("addresses".len());
+    let _ = writeln!(out, "     +N  {:<wide$}  instructions  loops  code", "addresses");
+    for (block, place) in list.blocks.iter().zip(&places) {
+        let number = format!("+{}", block.number);
+        let code = match block.instructions {
+            0 | 1 => block.first.clone(),
+            _ => format!("{} {dots} {}", block.first, block.last),
+        };
+        let (count, depth) = (block.instructions, block.loop_depth);
+        let _ = writeln!(out, "{number:>7}  {place:<wide$}  {count:>12}  {depth:>5}  {code}");
+    }
+    out
+}
+
+/// A row for each block, below the columns.
+pub fn rows(list: &FunctionBlocks) -> String {
+    let mut out = "number,start,end,instructions,loop_depth,first,last\n".to_owned();
+    for b in &list.blocks {
+        let (number, count) = (b.number.to_string(), b.instructions.to_string());
+        let depth = b.loop_depth.to_string();
+        out += &csv::row([&number, &b.start, &b.end, &count, &depth, &b.first, &b.last]);
+        out.push('\n');
+    }
+    out
+}

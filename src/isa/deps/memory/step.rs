@@ -1,0 +1,84 @@
+//! One instruction on the imagined processor: loads, evaluation, stores.
+
+use super::address::Address;
+use super::evaluate::evaluate;
+use super::machine::{LAST_LOAD, Machine, OPAQUE, Observer};
+use super::program::Program;
+use super::shadow::Loaded;
+
+impl Machine {
+    /// Evaluates one instruction.
+    pub fn step(&mut self, program: &Program, number: usize, observer: &mut impl Observer) {
+        let operation = &program.operations[number];
+        let accesses = operation.accesses.start as usize..operation.accesses.end as usize;
+        if !accesses.is_empty() {
+            self.load_all(&program.addresses, accesses.clone(), observer);
+        }
+        evaluate(self, operation);
+        if operation.stores {
+            self.store_all(&program.addresses, accesses);
+        }
+        self.step += 1;
+    }
+
+    /// Computes all addresses, and loads; what the first load finds is what the instruction sees.
+    fn load_all(
+        &mut self,
+        addresses: &[Address],
+        accesses: std::ops::Range<usize>,
+        observer: &mut impl Observer,
+    ) {
+        self.located.clear();
+        let mut first = true;
+        for index in accesses {
+            let access = &addresses[index];
+            let (address, origins) = access.compute(&self.registers());
+            self.located.push((address, origins));
+            observer.located(index, origins);
+            if !access.load || access.bytes == 0 {
+                continue;
+            }
+            let mut lanes = [0; 8];
+            let origin = match self.loads[index] {
+                0 => 1 << self.next_load,
+                known => known,
+            };
+            let memory = &mut self.memory;
+            let Loaded { origins, fresh } =
+                memory.load(address, access.bytes, origin, &mut lanes, &mut self.writers);
+            if fresh {
+                self.found(index, origin);
+            }
+            observer.loaded(index, self.step, access.bytes, &self.writers);
+            if first {
+                (self.lanes, self.lane_origins, first) = (lanes, origins, false);
+            }
+        }
+    }
+
+    fn found(&mut self, index: usize, origin: u64) {
+        if self.loads[index] == 0 {
+            self.loads[index] = origin;
+            self.next_load = (self.next_load + 1).min(LAST_LOAD);
+        }
+        self.fresh[index] += 1;
+    }
+
+    /// The first store stores `lanes`; what others store is unknown.
+    fn store_all(&mut self, addresses: &[Address], accesses: std::ops::Range<usize>) {
+        let mut first = true;
+        for (index, place) in accesses.zip(0..) {
+            let access = &addresses[index];
+            if !access.store || access.bytes == 0 {
+                continue;
+            }
+            if !first {
+                self.lanes = std::array::from_fn(|_| self.random.u64(..));
+                self.lane_origins = OPAQUE;
+            }
+            first = false;
+            let (address, _) = self.located[place];
+            self.memory.store(address, access.bytes, &self.lanes, self.lane_origins, self.step);
+        }
+    }
+}

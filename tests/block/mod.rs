@@ -1,0 +1,127 @@
+//! Basic blocks: `tdtool block` as a process, and the profiler as a library.
+
+mod assembly;
+mod assumptions;
+mod batch;
+mod batch_files;
+mod batch_limits;
+mod bounds;
+mod document;
+mod explained;
+mod hostile;
+mod known;
+mod known_list;
+mod options;
+mod parsers;
+mod pmu;
+mod programs;
+mod refused;
+mod sources;
+mod values;
+mod verdict;
+mod what_if;
+
+use crate::support::quiet::{alone, busy};
+use crate::support::run::{self, Ran, run, tdtool_reading};
+use bench::{Options, Profiler, Report, Status};
+use isa::code::{Block, parse_hex};
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::process::Command;
+use std::sync::{LazyLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+/// `tdtool block` with these arguments, not yet started.
+pub fn command(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    let mut command = run::command(["block"]);
+    command.args(arguments);
+    command
+}
+
+/// Runs it.
+pub fn block(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Ran {
+    run(&mut command(arguments))
+}
+
+/// Runs it with `input` on standard input.
+pub fn block_reading(arguments: &[&str], input: &[u8]) -> Ran {
+    tdtool_reading([&["block"], arguments].concat(), input)
+}
+
+/// The JSON document of a quick measurement.
+pub fn json(arguments: &[&str]) -> Value {
+    json_reading(arguments, b"")
+}
+
+/// The same with `input` on standard input.
+pub fn json_reading(arguments: &[&str], input: &[u8]) -> Value {
+    let quick = ["--quick", "--budget", "50", "--format", "json"];
+    block_reading(&[arguments, &quick].concat(), input).json()
+}
+
+/// The block's bytes in a document.
+pub fn hex(document: &Value) -> &str {
+    document["block"]["hex"].as_str().unwrap()
+}
+
+/// Leave to measure blocks beside other tests, for what does not depend on a time; `None`, with a
+/// word, where the sandbox cannot run.
+pub fn sandbox() -> Option<RwLockReadGuard<'static, ()>> {
+    runs_blocks().then(busy)
+}
+
+/// The same without other tests beside it, for judging times.
+pub fn quiet_sandbox() -> Option<RwLockWriteGuard<'static, ()>> {
+    runs_blocks().then(alone)
+}
+
+fn runs_blocks() -> bool {
+    static REFUSAL: LazyLock<Option<String>> = LazyLock::new(|| {
+        let tried = block(["90", "--quick", "--budget", "1"]);
+        (tried.code() != Some(0)).then_some(tried.stderr)
+    });
+    if let Some(why) = &*REFUSAL {
+        eprintln!("skipped: no sandbox here: {why}");
+    }
+    REFUSAL.is_none()
+}
+
+/// The default measurement, with no patience for contention: tests try again.
+pub fn thorough() -> Options {
+    Options { budget: Duration::from_millis(300), ..Options::default() }
+}
+
+/// Screening, likewise.
+pub fn quick() -> Options {
+    Options { budget: Duration::from_millis(50), ..Options::quick() }
+}
+
+/// The block of these bytes.
+pub fn decode(hex: &str) -> Block {
+    Block::decode(&parse_hex(hex).unwrap()).unwrap()
+}
+
+/// One measurement.
+pub fn measure(profiler: &mut Profiler, hex: &str) -> Report {
+    profiler.measure(&decode(hex)).unwrap()
+}
+
+/// The report of a block that must run. Contention may keep the worker from the processor for so
+/// long that it is given up: then it is tried again.
+pub fn measured(profiler: &mut Profiler, hex: &str) -> Report {
+    let mut report = measure(profiler, hex);
+    for _ in 0..4 {
+        if report.reason.as_deref() != Some("another process took the core") {
+            break;
+        }
+        report = measure(profiler, hex);
+    }
+    let ran = matches!(report.status, Status::Ok | Status::Unstable);
+    assert!(ran, "{hex}: {:?} {:?}", report.reason, report.place);
+    report
+}
+
+/// The first measurement that the tool vouches for.
+pub fn settled(profiler: &mut Profiler, hex: &str) -> Option<Report> {
+    (0..3).map(|_| measured(profiler, hex)).find(|report| report.status == Status::Ok)
+}

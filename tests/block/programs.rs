@@ -1,0 +1,127 @@
+//! Blocks of programs: by function and number, by address, listed.
+
+use super::{block, hex, json, sandbox};
+use crate::support::files::{Folder, text};
+use crate::support::run::tdtool;
+use crate::support::tools::gcc;
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+use serde_json::{Value, json};
+use std::fs;
+
+/// Two functions whose blocks follow from the text. `tail` is `inc rax; ret`; `count` is 0: xor; 1:
+/// inc, add, cmp, jl; 2: ret.
+const BLOCKS: &str = r#"__asm__(".globl count\n.type count,@function\ncount:\n xor %eax,%eax\n"
+    "1: inc %rax\n add %rax,%rbx\n cmp $9,%rax\n jl 1b\n ret\n.size count,.-count\n"
+    ".globl tail\n.type tail,@function\ntail:\n inc %rax\n ret\n.size tail,.-tail\n");
+    int main(void) { return 0; }"#;
+
+#[test]
+fn the_blocks_of_a_function_are_listed_with_their_numbers_and_loops() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), BLOCKS, &["-O1"], "program") else { return };
+    let of = |place: &str| format!("{}:{place}", text(&program));
+    let output = block(["--list", &of("count"), "--format", "json"]);
+    let listed = output.json();
+    let columns = |key: &str| -> Vec<Value> {
+        listed["blocks"].as_array().unwrap().iter().map(|b| b[key].clone()).collect()
+    };
+    assert_eq!(columns("instructions"), [1, 4, 1]);
+    assert_eq!(columns("loop_depth"), [0, 1, 0]);
+    assert_eq!(columns("first"), ["xor eax,eax", "inc rax", "ret"]);
+    let inside = columns("start")[1].as_str().unwrap().to_owned();
+    let same = block(["--list", &of(&inside), "--format", "json"]);
+    assert_eq!(same.stdout, output.stdout, "an address names its function");
+    let lines = block(["--list", &of("count"), "--ascii"]).stdout;
+    assert!(lines.is_ascii() && lines.contains("+1") && lines.contains("jl "), "{lines}");
+    for wrong in ["4801d8", &of("cuont")] {
+        let output = block(["--list", wrong]);
+        assert!(!output.status.success() && output.stderr.contains("try:"), "{wrong}");
+    }
+    assert!(block([&of("count+9")]).stderr.contains("--list"));
+    let Some(_busy) = sandbox() else { return };
+    let first = json(&[&of("count")]);
+    let note = first["notes"][0].as_str().unwrap();
+    assert!(note.contains("first of 3") && note.contains("--list"), "{first}");
+    assert_eq!(json(&[&of("count+0")])["notes"], json!([]));
+}
+
+#[test]
+fn a_programs_block_is_measured_without_what_leaves_it() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), BLOCKS, &["-O1"], "program") else { return };
+    let Some(_busy) = sandbox() else { return };
+    let of = |place: &str| format!("{}:{place}", text(&program));
+    let tail = json(&[&of("tail")]);
+    assert_eq!(hex(&tail), "48ffc0");
+    assert!(tail["notes"][0].as_str().unwrap().starts_with("without `ret`"), "{tail}");
+    // Nothing else is in it; and bytes by themselves are what they are.
+    for place in [of("count+2"), "48ffc0c3".to_owned()] {
+        let refused = json(&[&place]);
+        assert_eq!(refused["status"], "rejected", "{refused}");
+    }
+    let reason = json(&["48ffc0c3"])["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("leave it out"), "{reason}");
+}
+
+#[test]
+fn a_start_inside_an_instruction_is_reported() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), BLOCKS, &["-O1"], "program") else { return };
+    let data = fs::read(&program).unwrap();
+    let file = object::File::parse(&*data).unwrap();
+    let start = file.symbol_by_name("count").unwrap().address();
+    let notes = |from: u64| {
+        let place = format!("{}:{from:#x}..{:#x}", text(&program), start + 8);
+        let document = tdtool(["deps", &place, "--format", "json"]).json();
+        document["notes"].as_array().unwrap().iter().map(ToString::to_string).collect::<String>()
+    };
+    // xor eax,eax has two bytes, inc rax three: 48 ff c0.
+    assert!(!notes(start + 2).contains("inside"));
+    let inside = notes(start + 3);
+    assert!(inside.contains("inside of `inc rax` of count"), "{inside}");
+}
+
+#[test]
+fn a_program_gives_its_functions_blocks_and_address_ranges() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), BLOCKS, &["-O1"], "program") else { return };
+    let Some(_busy) = sandbox() else { return };
+    let data = fs::read(&program).unwrap();
+    let file = object::File::parse(&*data).unwrap();
+    let start = file.symbol_by_name("count").unwrap().address();
+    let at = |place: &str| json(&[&format!("{}:{place}", text(&program))]);
+    assert_eq!(hex(&at("count")), "31c0");
+    assert_eq!(hex(&at("count+1")), "48ffc04801c34883f8097cf4");
+    let range = format!("{:#x}..{:x}", start + 2, start + 8);
+    assert_eq!(hex(&at(&range)), "48ffc04801c3");
+    for (place, word) in
+        [("count+3", "counted from 0"), ("cuont", "`count`"), ("0..8", "no code at")]
+    {
+        let output = block([&format!("{}:{place}", text(&program))]);
+        assert!(!output.status.success());
+        assert!(output.stderr.contains(word), "{place}: {}", output.stderr);
+    }
+    let output = block([text(&program)]);
+    assert!(output.stderr.contains("FILE:FUNCTION"), "{}", output.stderr);
+}
+
+#[inline(never)]
+fn mixed(a: u64, b: u64) -> u64 {
+    std::hint::black_box(a).wrapping_mul(b) ^ b
+}
+
+#[test]
+fn this_tests_own_binary_is_a_program_like_any_other() {
+    let Some(_busy) = sandbox() else { return };
+    assert_eq!(mixed(3, 5), 10);
+    let own = std::env::current_exe().unwrap();
+    let data = fs::read(&own).unwrap();
+    let file = object::File::parse(&*data).unwrap();
+    let ours = |name: &str| name.contains("block8programs5mixed");
+    let symbol = file.symbols().find(|s| s.name().is_ok_and(ours)).unwrap();
+    let document = json(&[&format!("{}:{}", text(&own), symbol.name().unwrap())]);
+    let section = file.section_by_index(symbol.section_index().unwrap()).unwrap();
+    let code = section.data_range(symbol.address(), symbol.size()).unwrap().unwrap();
+    let code: String = code.iter().map(|b| format!("{b:02x}")).collect();
+    assert!(!hex(&document).is_empty() && code.starts_with(hex(&document)));
+}

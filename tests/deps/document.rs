@@ -1,0 +1,152 @@
+//! What `tdtool deps` prints: document, text and graph.
+
+use super::{deps, deps_of_emr, json};
+use crate::support::files::Folder;
+use crate::support::tools::tool;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+#[test]
+fn the_document_names_instructions_by_address_and_registers_can_be_given() {
+    let folder = Folder::new();
+    // With rsi = rdi - 8 the load reads what the iteration before stored.
+    let file = folder.write("registers", "rdi=0x10008\nrsi=0x10000\n");
+    // mov rax,[rsi]; mov [rdi],rax; add rsi,8; add rdi,8
+    let hex = "488b06 488907 4883c608 4883c708";
+    let json = |args: &[&str]| {
+        let all = [&[hex, "--format", "json", "--uarch", "zen3"], args].concat();
+        let document = deps(&all).json();
+        assert_eq!(document["schema"], "tdtool.deps/1");
+        assert_eq!(document["instructions"][1]["address"], "0x3");
+        document
+    };
+    let carried = |document: &Value| {
+        let all = document["dependencies"].as_array().unwrap();
+        all.iter().filter(|d| d["kind"] == "memory").count()
+    };
+    let unseeded = json(&[]);
+    assert_eq!(carried(&unseeded), 0);
+    assert_eq!(unseeded["may_alias"][0]["stores"][0], "0x3");
+    let seeded = json(&["--registers", &file]);
+    assert_eq!(carried(&seeded), 1);
+    assert_eq!(seeded["may_alias"].as_array().unwrap().len(), 0, "the addresses are known");
+}
+
+#[test]
+fn text_and_graph_show_the_same_and_errors_say_what_to_do() {
+    let text = deps(&["0107", "--ascii", "--uarch", "zen3"]).stdout;
+    assert!(text.is_ascii() && text.contains("recurrence bound"), "{text}");
+    let dot = deps(&["0107", "--format", "dot"]).stdout;
+    assert!(dot.starts_with("digraph") && dot.contains("[rdi]"), "{dot}");
+    let wrong = deps(&["--path", "nothing"]);
+    assert_eq!(wrong.code(), Some(2));
+    assert!(wrong.stderr.contains("try:"));
+}
+
+#[test]
+fn what_is_listed_and_what_is_said_of_it_agree() {
+    // push rax; pop rcx: rsp comes back, and whoever adds to it waits for nothing. mov [rdi],rax;
+    // mov rcx,[rsi]: nothing says whether they meet.
+    let said = |hex: &str| deps(&[hex, "--uarch", "zen3"]).stdout;
+    for hex in ["50 59", "488907 488b0e", "4801d8"] {
+        let text = said(hex);
+        let waits = text.contains("iterations do not wait");
+        assert!(!(waits && text.contains("iteration later")), "{text}");
+    }
+    assert!(said("488907 488b0e").contains("iterations do not wait"));
+    // And fsin.
+    let apart = said("488907 488b0e d9fe");
+    assert!(apart.contains("may alias") && apart.contains("\n\nnot wholly modelled"), "{apart}");
+}
+
+#[test]
+fn the_document_has_the_keys_that_the_manual_lists() {
+    // add [rdi],eax; mov rcx,[rsi]; rep movsb
+    let document = json(&["0107 488b0e f3a4", "--all"]);
+    let keys = |value: &Value| -> Vec<String> {
+        let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+        keys.sort();
+        keys
+    };
+    assert_eq!(document["schema"], "tdtool.deps/1");
+    assert_eq!(keys(&document["instructions"][0]), ["address", "text"]);
+    for dependency in document["dependencies"].as_array().unwrap() {
+        let expected =
+            ["delta", "indices", "kind", "order", "overlap", "reader", "through", "writer"];
+        assert_eq!(keys(dependency), expected);
+        assert!(["register", "flag", "memory"].contains(&dependency["kind"].as_str().unwrap()));
+        assert!(["raw", "war", "waw"].contains(&dependency["order"].as_str().unwrap()));
+    }
+    let orders: BTreeSet<&str> = (document["dependencies"].as_array().unwrap().iter())
+        .filter_map(|d| d["order"].as_str())
+        .collect();
+    assert_eq!(orders, BTreeSet::from(["raw", "war", "waw"]));
+    let expected = ["cycles", "high", "iterations", "low", "path"];
+    assert_eq!(keys(&document["recurrences"][0]), expected);
+    let expected = [
+        "address",
+        "delta",
+        "forwarding",
+        "high",
+        "index",
+        "kind",
+        "low",
+        "source",
+        "text",
+        "through",
+    ];
+    assert_eq!(keys(&document["recurrences"][0]["path"][0]), expected);
+    let expected = ["others", "others_from", "stack", "stores", "stores_from"];
+    assert_eq!(keys(&document["may_alias"][0]), expected);
+    assert_eq!(keys(&document["unmodelled"][0]), ["address", "reason", "text"]);
+}
+
+/// Every node that an edge names is declared, and quotes and braces are closed; where Graphviz is
+/// installed it takes it.
+#[test]
+fn the_graph_is_one() {
+    let output = deps_of_emr(&["--asm-file", "/dev/null", "--format", "dot"]);
+    assert!(!output.status.success(), "an empty file is no block");
+    // add [rdi],eax; add rdi,4; cmp eax,5; cmovne ecx,edx
+    let graph = deps_of_emr(&["0107 4883c704 83f805 0f45ca", "--all", "--format", "dot"]).stdout;
+    let mut nodes = BTreeSet::new();
+    let mut edges = 0;
+    let mut lines = graph.lines();
+    assert_eq!(lines.next(), Some("digraph dependencies {"));
+    assert!(graph.ends_with("}\n"));
+    for line in lines.filter(|line| line.starts_with("  i")) {
+        assert!(line.ends_with("];"), "{line}");
+        assert!(line.matches('"').count() % 2 == 0, "{line}");
+        let name = |text: &str| text.split(' ').next().unwrap().to_owned();
+        match line.trim_start().split_once(" -> ") {
+            Some((from, to)) => {
+                assert!(nodes.contains(&name(from)) && nodes.contains(&name(to)), "{line}");
+                edges += 1;
+            }
+            None => assert!(nodes.insert(name(line.trim_start()))),
+        }
+    }
+    assert!(nodes.len() == 4 && edges > 6, "{graph}");
+    let folder = Folder::new();
+    let file = folder.write("graph.dot", graph);
+    if let Some(drawn) = tool("dot", &["-Tsvg", &file]) {
+        assert!(drawn.contains("<svg"));
+    }
+}
+
+/// Prose fits 80 columns; the code with its arrows takes what it needs.
+#[test]
+fn text_fits_a_terminal_and_is_plain_where_asked_for() {
+    // mov rax,[rsi]; imul rax,rax; mov [rsp+8],eax; mov [rsp+12],edx; mov r8,[rsp+8];
+    // vgatherdpd ymm3,[rdx+xmm4*8],ymm5; add rsi,r8; rep movsb
+    let hex = "488b06 480fafc0 89442408 8954240c 4c8b442408 c4e2d5921ce2 4c01c6 f3a4";
+    for args in [&[hex][..], &[hex, "--all", "--arrows"]] {
+        let plain = deps_of_emr(&[args, &["--ascii"]].concat()).stdout;
+        assert!(plain.is_ascii(), "{plain}");
+        let longest = plain.lines().max_by_key(|line| line.len()).expect("lines");
+        assert!(longest.len() <= 80, "{} columns: {longest}", longest.len());
+        let drawn = deps_of_emr(args).stdout;
+        assert!(drawn.contains('►') && !drawn.contains('\u{1b}'), "{drawn}");
+        assert_eq!(drawn.lines().count(), plain.lines().count());
+    }
+}

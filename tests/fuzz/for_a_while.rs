@@ -1,0 +1,106 @@
+//! What the fuzz targets do, with a stable compiler: seeds, mutated at random, through the same
+//! functions, for as many seconds as TDTOOL_FUZZ_SECONDS says (one where it says nothing).
+//!
+//! A failure prints its input; TDTOOL_FUZZ_SEED repeats a run.
+
+use super::{parsers, recordings};
+use crate::profile::made;
+use crate::support::quiet::busy;
+use crate::support::random::Random;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+/// Pieces that mean something to some parser.
+const PIECES: [&[u8]; 16] = [
+    b"# LLVM-MCA-BEGIN a\n",
+    b"# LLVM-MCA-END a\n",
+    b".string \"",
+    b"/*",
+    b"\"",
+    b",",
+    b"\r\n",
+    b"4801d8",
+    b"hex,status,reason,cycles,low,high,unrolled,loop,pages\n",
+    b"\xef\xbb\xbf",
+    b"rax=0x",
+    b"a.out:main+",
+    b":401000..401008",
+    b"\xbb\x6f\0\0\0\x64\x67\x90\x48\x01\xd8\xbb\xde\0\0\0\x64\x67\x90",
+    b"PERFILE2",
+    b"{\"schema\":\"tdtool.block/1\",\"block\":{\"hex\":\"90\"},\"values\":",
+];
+
+/// One to eight changes: a byte, a word that sizes go wrong by, a piece put in, a part doubled,
+/// left out, or the end cut off.
+fn mutate(data: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..=random.index(8) {
+        let at = random.index(data.len() + 1);
+        let end = (at + random.index(40)).min(data.len());
+        match random.index(6) {
+            0 if at < data.len() => data[at] = random.next() as u8,
+            1 => {
+                let words = [0, 1, 8, u64::MAX, u64::MAX - 7, 1 << random.index(64)];
+                let word = words[random.index(words.len())].to_le_bytes();
+                let size = (data.len() - at).min([1, 2, 4, 8][random.index(4)]);
+                data[at..at + size].copy_from_slice(&word[..size]);
+            }
+            2 => drop(data.splice(at..at, PIECES[random.index(PIECES.len())].iter().copied())),
+            3 => {
+                let part = data[at..end].to_vec();
+                drop(data.splice(at..at, part));
+            }
+            4 => drop(data.drain(at..end)),
+            _ if random.one_in(4) => data.truncate(at),
+            _ => {}
+        }
+    }
+    data.truncate(1 << 16);
+}
+
+/// The number in a variable of the environment.
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+fn fuzz(what: &str, mut corpus: Vec<Vec<u8>>, feed: fn(&[u8])) {
+    let _busy = busy();
+    let seed = number("TDTOOL_FUZZ_SEED", 0x9e37_79b9_7f4a_7c15);
+    let end = Instant::now() + Duration::from_secs(number("TDTOOL_FUZZ_SECONDS", 1));
+    let (mut random, seeds, mut inputs) = (Random(seed), corpus.len(), 0_u64);
+    while Instant::now() < end {
+        let mut data = corpus[random.index(corpus.len())].clone();
+        mutate(&mut data, &mut random);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| feed(&data))) {
+            eprintln!("{what}, seed {seed}, input {inputs}: {data:02x?}");
+            resume_unwind(panic);
+        }
+        // Some go on from what they have become.
+        if random.one_in(50) {
+            match corpus.len() < seeds + 500 {
+                true => corpus.push(data),
+                false => {
+                    let at = seeds + random.index(500);
+                    corpus[at] = data;
+                }
+            }
+        }
+        inputs += 1;
+    }
+    eprintln!("{what}: {inputs} inputs, seed {seed}");
+}
+
+#[test]
+fn block_inputs_for_a_while() {
+    let program = include_bytes!("../fixtures/block/marked").to_vec();
+    let object = include_bytes!("../fixtures/block/marked.o").to_vec();
+    let pieces = PIECES.iter().map(|piece| piece.to_vec());
+    fuzz("block inputs", pieces.chain([program, object]).collect(), parsers::feed);
+}
+
+#[test]
+fn recordings_for_a_while() {
+    let records = made::records();
+    let words = made::words(&[1, 2, 8, 16, 300]);
+    let seeds = vec![made::file("x86_64", &records), made::stream(&records), words];
+    fuzz("recordings", seeds, recordings::feed);
+}

@@ -1,0 +1,31 @@
+//! The program and its library as their users meet them: one binary, a folder for each subject.
+//!
+//! `support` has what all of them share: starting programs, files, terminals, and which tests may
+//! run at once. Tests that need what a machine may lack say `skipped:` and why.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+#[macro_use]
+mod support;
+
+#[cfg(target_arch = "x86_64")]
+mod block;
+#[cfg(target_arch = "x86_64")]
+mod code;
+mod collect;
+mod deps;
+#[cfg(target_arch = "x86_64")]
+mod fuzz;
+mod import;
+mod machine;
+#[cfg(target_arch = "x86_64")]
+mod microbench;
+mod mistakes;
+mod profile;
+mod record;
+mod report;
+mod schedule;
+mod session;
+mod structure;
+mod tables;
+mod tui;
+mod workload;

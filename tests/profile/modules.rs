@@ -1,0 +1,228 @@
+//! Files behind the addresses of a recording: debug files, changed and missing files, other roots,
+//! just-in-time code, the kernel's page; and files with random damage.
+
+use super::binutils::{C, addr2line, at, functions, hex, instructions, module};
+use super::symbols::check_lines;
+use crate::support::files::{Folder, shared, text};
+use crate::support::quiet::busy;
+use crate::support::tools::{build, tool};
+use isa::flow::Memory as _;
+use profile::address_space::AddressSpaces;
+use profile::files::{Gap, SearchPaths};
+use profile::module::{Module, ModuleKind};
+use profile::record::{Mapping, Record};
+use profile::symbols::{Origin, Symbols};
+use proptest::prelude::*;
+use std::fs;
+use std::path::Path;
+
+/// A program without debug information, its debug file elsewhere: by link or by build-id.
+#[test]
+fn separate_debug_files_are_found_by_link_and_by_build_id() {
+    let folder = Folder::new();
+    let place = |name: &str| folder.path().join(name);
+    let args = ["-O2", "-g", "-Wl,--build-id=0x0123456789abcdef"];
+    let Some(program) = build(folder.path(), "gcc", C, &args, "whole") else { return };
+    let Some(addresses) = instructions(&program, "helper") else { return };
+    let Some(expected) = addr2line(&program, &addresses) else { return };
+    let debug = place("a.debug");
+    let keep = ["--only-keep-debug", "--compress-debug-sections", text(&program), text(&debug)];
+    let Some(_) = tool("objcopy", &keep) else { return };
+    let bare = place("bare");
+    tool("strip", &["-o", text(&bare), text(&program)]);
+    let linked = place("linked");
+    let link = format!("--add-gnu-debuglink={}", text(&debug));
+    tool("objcopy", &[&link, text(&bare), text(&linked)]);
+    let check = |symbols: &mut Symbols, program: &Path| {
+        let helper = symbols.function(&module(program), at(addresses[0])).unwrap();
+        assert_eq!(helper.name, "helper");
+        check_lines(symbols, &module(program), &addresses, &expected);
+    };
+    let nowhere = SearchPaths { debug: vec![place("none")], ..SearchPaths::default() };
+    check(&mut Symbols::new(nowhere.clone()), &linked);
+
+    let named = |symbols: &mut Symbols, program: &Path| {
+        symbols.function(&module(program), at(addresses[0])).unwrap().named
+    };
+    assert!(!named(&mut Symbols::new(nowhere.clone()), &bare), "nothing leads to the debug file");
+
+    let by_id = place("debug/.build-id/01");
+    fs::create_dir_all(&by_id).unwrap();
+    fs::copy(&debug, by_id.join("23456789abcdef.debug")).unwrap();
+    let search = SearchPaths { debug: vec![place("debug")], ..SearchPaths::default() };
+    check(&mut Symbols::new(search), &bare);
+
+    // Another file under the link's name: its checksum tells.
+    let mut changed = fs::read(&debug).unwrap();
+    changed.push(0);
+    fs::write(&debug, changed).unwrap();
+    assert!(!named(&mut Symbols::new(nowhere), &linked));
+}
+
+#[test]
+fn a_changed_or_missing_file_gives_no_names() {
+    let folder = Folder::new();
+    let args = ["-O1", "-Wl,--build-id=0xaabbccdd"];
+    let Some(program) = build(folder.path(), "gcc", C, &args, "a") else { return };
+    let start = *functions(&program).unwrap().keys().next().unwrap();
+    let with = |id: Option<Vec<u8>>, path: &str| Module {
+        build_id: id,
+        path: path.into(),
+        ..module(&program)
+    };
+    let path = text(&program);
+    let mut symbols = Symbols::default();
+    let mut check = |module: &Module, gap: Option<Gap>| {
+        assert_eq!(symbols.gap(module), gap);
+        assert_eq!(symbols.function(module, at(start)).is_some(), gap.is_none());
+        assert_eq!(symbols.code(module, start, start + 1).err(), gap);
+        assert_eq!(symbols.lines(module, at(start)), []);
+    };
+    // As perf pads build-ids.
+    let mut padded = vec![0xaa, 0xbb, 0xcc, 0xdd];
+    padded.resize(20, 0);
+    check(&with(Some(padded), path), None);
+    let other = with(Some(vec![1, 2, 3, 4]), path);
+    check(&other, Some(Gap::Changed("01020304".into(), "aabbccdd".into())));
+    let gone = with(None, "/no/such/program");
+    check(&gone, Some(Gap::NoFile("/no/such/program".into())));
+    let deleted = format!("{path} (deleted)");
+    check(&with(Some(vec![0xaa, 0xbb, 0xcc, 0xdd]), &deleted), None);
+    check(&with(None, &deleted), Some(Gap::Changed("none".into(), "aabbccdd".into())));
+    for path in ["/dev/zero", "/", "/etc/passwd/x"] {
+        check(&with(None, path), Some(Gap::NoFile(path.into())));
+    }
+    check(&with(None, "/etc/passwd"), Some(Gap::Unreadable("it is not an ELF file".into())));
+}
+
+#[test]
+fn programs_are_found_below_the_roots_first() {
+    let folder = Folder::new();
+    let args = ["-O1", "-Wl,--build-id=0xaabbccdd"];
+    let Some(program) = build(folder.path(), "gcc", C, &args, "a") else { return };
+    let start = *functions(&program).unwrap().keys().next().unwrap();
+    let search = SearchPaths { roots: vec![folder.path().into()], ..SearchPaths::default() };
+    for path in ["/a", "/usr/lib/elsewhere/a"] {
+        let elsewhere = Module { path: path.into(), ..module(&program) };
+        assert!(Symbols::new(search.clone()).function(&elsewhere, at(start)).is_some());
+        assert!(Symbols::default().function(&elsewhere, at(start)).is_none());
+    }
+}
+
+#[test]
+fn functions_of_a_jit_come_from_its_map_file() {
+    let folder = Folder::new();
+    folder.write("tmp/perf-77.map", "7f0000001000 80 run:loop\n");
+    let search = SearchPaths { roots: vec![folder.path().into()], ..SearchPaths::default() };
+    let jit = |pid| Module {
+        path: "//anon".into(),
+        kind: ModuleKind::Anonymous,
+        pid: Some(pid),
+        ..Module::default()
+    };
+    let mut symbols =
+        Symbols::new(search).with_origin(Origin { host: Some("?".into()), ..Origin::default() });
+    assert_eq!(symbols.function(&jit(77), at(0x7f0000001010)).unwrap().name, "run:loop");
+    assert_eq!(symbols.function(&jit(77), at(0x7f0000001080)), None);
+    assert_eq!(symbols.gap(&jit(78)), Some(Gap::NoFile("/tmp/perf-78.map".into())));
+}
+
+#[test]
+fn the_running_kernels_page_has_functions() {
+    let vdso = Module { path: "[vdso]".into(), kind: ModuleKind::Vdso, ..Module::default() };
+    let live = Origin { live: true, ..Origin::default() };
+    let mut symbols = Symbols::default().with_origin(live.clone());
+    if symbols.gap(&vdso).is_some() {
+        eprintln!("skipped: no vdso here");
+        return;
+    }
+    let names: Vec<String> = (0..0x4000)
+        .filter_map(|address| symbols.function_at(&vdso, address).map(|f| f.name.clone()))
+        .collect();
+    // vdso(7): what every x86-64 kernel exports, under either name.
+    if cfg!(target_arch = "x86_64") {
+        assert!(names.iter().any(|name| name.ends_with("clock_gettime")));
+    }
+    let other = Module { build_id: Some(vec![1; 20]), ..vdso };
+    assert!(matches!(Symbols::default().with_origin(live).gap(&other), Some(Gap::Changed(..))));
+}
+
+/// notes/recordings.md: the executable segment has offset 0x740 and address 0x1740, so addresses
+/// are not offsets; the main back edge is at 0x1a6e. The mapping is that of `perf script
+/// --show-mmap-events`, the function of `nm`.
+#[test]
+fn file_offsets_are_mapped_to_addresses_by_the_program_headers() {
+    let Some(recordings) = shared("recordings/autofdo") else { return };
+    let mut build_id = hex("572ac72487ae1966").to_be_bytes().to_vec();
+    build_id.resize(20, 0);
+    let search = SearchPaths { roots: vec![recordings], ..SearchPaths::default() };
+    let path = "/build/propeller_sample_1.bin".to_owned();
+    let mut spaces = AddressSpaces::new(search.clone(), &[(path.clone(), build_id)]);
+    let mapping = Mapping {
+        pid: 5595,
+        tid: 5595,
+        start: 0x5629ec742000,
+        length: 0x1000,
+        path,
+        ..Mapping::default()
+    };
+    spaces.apply(&Record::Map { time: None, mapping: mapping.into() });
+    let place = spaces.resolve(5595, 0x5629ec742a6e, Some(true)).unwrap();
+    assert_eq!(place.address, 0x1a6e);
+    let main = Symbols::new(search).function(&spaces.modules.all[place.module], place).unwrap();
+    assert_eq!((main.name.as_str(), main.start), ("main", 0x1920));
+}
+
+#[test]
+fn the_symbols_may_be_used_on_another_thread() {
+    fn is_send<T: Send>() {}
+    is_send::<Symbols>();
+    is_send::<AddressSpaces>();
+}
+
+/// Everything that can be asked of a file, at a few hundred addresses.
+fn use_all(data: &[u8]) {
+    let folder = Folder::new();
+    let path = folder.path().join("mutated");
+    fs::write(&path, data).unwrap();
+    let search = SearchPaths { debug: vec![folder.path().into()], ..SearchPaths::default() };
+    let (mut symbols, module) = (Symbols::new(search), module(&path));
+    let _ = symbols.gap(&module);
+    for address in (0..0x4000).step_by(61).chain([u64::MAX, 1 << 63]) {
+        let _ = symbols.function(&module, at(address));
+        let _ = symbols.lines(&module, at(address));
+        let _ = symbols.code(&module, address, address.saturating_add(16));
+        if let Ok(image) = symbols.image(&module) {
+            let _ = image.read(address, 24);
+        }
+    }
+    let mut spaces = AddressSpaces::new(SearchPaths::default(), &[]);
+    let mapping =
+        Mapping { pid: 1, length: u64::MAX, path: text(&path).into(), ..Mapping::default() };
+    spaces.apply(&Record::Map { time: None, mapping: mapping.into() });
+    let _ = spaces.resolve(1, 0x1200, Some(true));
+}
+
+#[test]
+fn no_damage_to_a_file_breaks_anything() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(80) };
+    let all = [["-O1", "-g", "-gz=none"], ["-O1", "-g", "-gz=zlib"]];
+    for args in all {
+        let Some(program) = build(folder.path(), "gcc", C, &args, "a") else { return };
+        let data = fs::read(program).unwrap();
+        let size = data.len();
+        // Headers at both ends are hit more often than chance would.
+        let place = prop_oneof![0..size, 0..0x400usize, size - 0x900..size];
+        let changes = prop::collection::vec((place, any::<u8>()), 0..40);
+        proptest!(config.clone(), |(changes in changes, cut in 0..size * 3)| {
+            let mut data = data.clone();
+            for (at, byte) in changes {
+                data[at] = byte;
+            }
+            data.truncate(cut);
+            use_all(&data);
+        });
+    }
+}

@@ -1,0 +1,12 @@
+//! `tdtool record` of real programs on the machine at hand: mostly of the CPU clock, which needs no
+//! PMU.
+//!
+//! Expected numbers follow from what is counted beside the samples: CPU time × frequency. On a busy
+//! machine a recording may be unlucky, so what is compared with a number may be tried again.
+
+mod busy;
+mod interruption;
+mod permission;
+mod samples;
+mod sessions;
+mod targets;

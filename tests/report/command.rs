@@ -1,0 +1,109 @@
+//! `tdtool report -- COMMAND`, with or without a PMU on this machine.
+
+use super::{json, report};
+use crate::support::files::{Folder, root, text};
+use serde_json::Value;
+
+#[test]
+fn a_command_is_measured_and_its_status_is_ours() {
+    for (script, status) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -2 $$", 130)]
+    {
+        let output = report(&["--", "sh", "-c", script]);
+        assert_eq!(output.code(), Some(status), "{script}: {}", output.stderr);
+        assert!(output.stdout.contains("task clock"), "{script}: {}", output.stdout);
+    }
+}
+
+#[test]
+fn a_command_that_cannot_start_has_the_status_that_a_shell_gives() {
+    let missing = report(&["--", "./no-such-program"]);
+    assert_eq!(missing.code(), Some(127));
+    assert!(missing.stderr.contains("error: cannot start ./no-such-program"));
+    let plain = report(&["--", text(&root().join("Cargo.toml"))]);
+    assert_eq!(plain.code(), Some(126), "{}", plain.stderr);
+}
+
+#[test]
+fn nothing_stands_as_measured_that_is_not() {
+    let output = report(&["--format", "json", "--", "sh", "-c", "echo ours"]);
+    let document = output.json();
+    assert_eq!(document["schema"], "tdtool.report/1");
+    // The command's own output made way for the document.
+    assert!(output.stderr.contains("ours"));
+    let nodes = document["nodes"].as_array().expect("nodes");
+    for node in nodes {
+        let (value, missing) = (&node["value"], &node["missing"]);
+        assert_ne!(value.is_null(), missing.is_null(), "{node}");
+        if document["source"] == "no_pmu" {
+            assert!(value.is_null(), "{node}");
+        }
+        for key in ["id", "label", "parent", "level", "error", "running", "over", "bottleneck"] {
+            assert!(node.get(key).is_some(), "{key} in {node}");
+        }
+    }
+    let software = document["software"].as_object().expect("software");
+    assert!(software["wall_ms"].as_f64().is_some_and(|ms| ms > 0.0));
+    if document["source"] == "no_pmu" {
+        assert!(output.stderr.contains("try:"), "the remedy is named: {}", output.stderr);
+        let demanded = report(&["--require-pmu", "--", "true"]);
+        assert_eq!(demanded.code(), Some(3));
+    }
+}
+
+#[test]
+fn a_file_gets_the_report_and_the_commands_output_stays_where_it_was() {
+    let folder = Folder::new();
+    let path = folder.file("r.json");
+    let output = report(&["--format", "json", "--output", &path, "--", "sh", "-c", "echo ours"]);
+    assert_eq!(output.stdout, "ours\n");
+    let document: Value = serde_json::from_str(&folder.read("r.json")).expect("JSON");
+    assert_eq!(document["command"][2], "echo ours");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_anything_runs() {
+    let output = report(&["--output", "/no/such/folder/r", "--", "sh", "-c", "echo ran"]);
+    assert_eq!(output.code(), Some(1));
+    assert!(!output.stdout.contains("ran"));
+}
+
+#[test]
+fn requests_without_sense_are_wrong_usage_and_say_what_to_do() {
+    for args in [
+        &[][..],
+        &["-p", "1", "-a"],
+        &["--level", "0", "--", "true"],
+        &["--duration", "nan", "--", "true"],
+        &["--uarch", "skylak", "--", "true"],
+        &["--nodes", "No_Such_Node", "--", "true"],
+        &["file.csv", "--", "true"],
+        &["--per-core", "--", "true"],
+    ] {
+        let output = report(args);
+        assert_eq!(output.code(), Some(2), "{args:?}: {}", output.stderr);
+        assert!(output.stderr.starts_with("error:"), "{args:?}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn numbers_out_of_range_say_what_would_do() {
+    for (option, value, says) in
+        [("--interval", "0", "at least 10 ms"), ("--level", "99", "levels count from 1")]
+    {
+        let output = report(&[option, value, "--", "true"]);
+        assert_eq!(output.code(), Some(2));
+        assert!(output.stderr.contains(says), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn without_a_pmu_that_is_said_once_and_no_constant_stands_as_a_metric() {
+    let output = report(&["--no-code", "--", "true"]);
+    let text = &output.stdout;
+    need!(text.contains("no core PMU"), "this machine has a PMU");
+    assert!(output.stderr.lines().count() <= 3, "{}", output.stderr);
+    assert_eq!(text.matches("not measured").count(), 1, "{text}");
+    let document = json(&["--no-code", "--", "true"]);
+    let info = document["info"].as_array().expect("info");
+    assert!(info.iter().all(|i| i["value"].is_null()), "{info:?}");
+}

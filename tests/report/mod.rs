@@ -1,0 +1,28 @@
+//! `tdtool report` and `tdtool diff` as a user runs them, with or without a PMU on this machine.
+
+mod command;
+mod counts;
+mod hot_code;
+mod live_counts;
+mod recorded;
+
+use crate::support::files::{Folder, text};
+use crate::support::run::{Ran, tdtool};
+use crate::support::tools::gcc;
+use serde_json::Value;
+
+/// `tdtool report` with these arguments.
+fn report(arguments: &[&str]) -> Ran {
+    tdtool([&["report"], arguments].concat())
+}
+
+/// Its document.
+fn json(arguments: &[&str]) -> Value {
+    report(&[&["--format", "json"], arguments].concat()).succeeded().json()
+}
+
+/// A program with lines, called `work`; `None`, with a message, without a compiler.
+fn compiled(folder: &Folder, source: &str, flags: &[&str]) -> Option<String> {
+    let arguments = [&["-O2", "-g"], flags].concat();
+    Some(text(&gcc(folder.path(), source, &arguments, "work")?).to_owned())
+}

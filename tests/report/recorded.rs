@@ -1,0 +1,120 @@
+//! Reports of recorded counts, and comparisons of reports.
+
+use super::{json, report};
+use crate::support::files::{Folder, root, text, zen4_intervals};
+use crate::support::run::tdtool;
+use serde_json::Value;
+
+/// The values perf printed for these counts (perf 6.x, metric group PipelineL2), in percent with
+/// one decimal: block 0 of the recording, see tests/fixtures/import/zen4-two-blocks.csv.
+#[test]
+fn recorded_counts_give_the_values_perf_printed() {
+    let output = report(&["--format", "json", "-I", "1000", "--uarch", "zen4", &zen4_intervals()]);
+    let text = &output.stdout;
+    let first: Value = serde_json::from_str(text.lines().next().expect("a line")).expect("JSON");
+    for (id, percent) in [
+        ("bad_speculation_mispredicts", 0.7),
+        ("bad_speculation_pipeline_restarts", 0.0),
+        ("backend_bound_cpu", 20.5),
+        ("backend_bound_memory", 60.2),
+        ("retiring_fastpath", 14.8),
+        ("retiring_microcode", 0.0),
+        ("frontend_bound_bandwidth", 0.6),
+        ("frontend_bound_latency", 2.9),
+    ] {
+        let nodes = first["nodes"].as_array().expect("nodes");
+        let node = nodes.iter().find(|n| n["id"] == id).expect(id);
+        let value = 100.0 * node["value"].as_f64().expect(id);
+        assert!((value - percent).abs() <= 0.0501, "{id}: {value} against {percent}");
+    }
+    let bottleneck = first["nodes"].as_array().expect("nodes");
+    let bottleneck = bottleneck.iter().find(|n| n["bottleneck"] == true).expect("a bottleneck");
+    assert_eq!(bottleneck["id"], "backend_bound_memory");
+}
+
+#[test]
+fn text_and_csv_are_views_of_the_same_document() {
+    let document = json(&["--uarch", "zen4", &zen4_intervals()]);
+    let csv = report(&["--format", "csv", "--uarch", "zen4", &zen4_intervals()]).stdout;
+    let text = report(&["--verbose", "--uarch", "zen4", &zen4_intervals()]).stdout;
+    for node in document["nodes"].as_array().expect("nodes") {
+        let id = node["id"].as_str().expect("id");
+        let row = csv.lines().find(|l| l.starts_with(&format!("node,{id},")));
+        let row = row.unwrap_or_else(|| panic!("{id} in {csv}"));
+        let value = row.split(',').nth(4).expect("value");
+        assert_eq!(value.parse().ok(), node["value"].as_f64(), "{id}");
+        if let Some(value) = node["value"].as_f64() {
+            let shown = format!("{:.1} %", 100.0 * value);
+            let label = node["label"].as_str().expect("label");
+            let line = text.lines().find(|l| l.trim_start_matches(['●', ' ']).starts_with(label));
+            assert!(line.is_some_and(|l| l.contains(&shown)), "{label} {shown} in {text}");
+        }
+    }
+}
+
+#[test]
+fn ascii_means_ascii_and_a_pipe_gets_no_colour() {
+    let text = report(&["--ascii", "--uarch", "zen4", &zen4_intervals()]).stdout;
+    let tree: String = text.lines().filter(|l| l.contains('%')).take(7).collect();
+    assert!(!tree.contains('█') && tree.contains('#'), "{tree}");
+    assert!(!text.contains('\x1b'));
+}
+
+#[test]
+fn a_report_compared_with_itself_differs_nowhere() {
+    let folder = Folder::new();
+    let path = folder.file("a.json");
+    report(&["--format", "json", "--output", &path, "--uarch", "zen4", &zen4_intervals()])
+        .succeeded();
+    let same = tdtool(["diff", "--format", "json", &path, &path]).json();
+    assert_eq!(same["schema"], "tdtool.diff/1");
+    for row in same["nodes"].as_array().expect("nodes") {
+        let absent = row["a"].is_null();
+        assert_eq!(row["judgement"], if absent { "absent" } else { "unjudged" }, "{row}");
+        assert_eq!(row["difference"].as_f64(), (!absent).then_some(0.0), "{row}");
+    }
+    let wrong = tdtool(["diff", &path, text(&root().join("Cargo.toml"))]);
+    assert_eq!(wrong.code(), Some(1));
+    assert!(wrong.stderr.contains("Cargo.toml"), "{}", wrong.stderr);
+}
+
+#[test]
+fn what_is_no_recording_gets_cause_and_remedy() {
+    let folder = Folder::new();
+    for (file, remedy) in [
+        (folder.write("p.c", "int main(void) { return 0; }\n"), "compile it"),
+        (folder.write("p.py", "print(1)\n"), "tdtool report -- python3"),
+        (folder.write("garbage", "garbage\n"), "tdtool report -- ./PROGRAM"),
+        (folder.file("."), "tdtool report -- ./PROGRAM"),
+        (folder.file("absent"), "tdtool report -- "),
+    ] {
+        let stderr = report(&[&file]).stderr;
+        assert!(stderr.starts_with("error: "), "{stderr}");
+        assert!(stderr.contains("\ntry:   ") && stderr.contains(remedy), "{stderr}");
+        assert!(!stderr.contains("os error"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_comparison_says_which_file_is_which() {
+    let folder = Folder::new();
+    let [a, b] = ["before.json", "after.json"].map(|name| {
+        let path = folder.file(name);
+        report(&["--no-code", "--format", "json", "-o", &path, "--", "true"]);
+        path
+    });
+    let text = tdtool(["diff", &a, &b]).stdout;
+    assert!(text.starts_with(&format!("A: {a}: true, ")), "{text}");
+    assert!(text.contains(&format!("\nB: {b}: true, ")), "{text}");
+}
+
+#[test]
+fn a_folder_of_perf_record_threads_is_refused_with_its_remedy() {
+    let folder = Folder::new();
+    // As it writes it: a perf.data file named `data`, and one for each thread.
+    folder.write("data", b"PERFILE2");
+    let output = report(&[text(folder.path())]);
+    let text = &output.stderr;
+    assert_eq!(output.code(), Some(1), "{text}");
+    assert!(text.contains("record without --threads"), "{text}");
+}

@@ -1,0 +1,49 @@
+//! The direction of the data, in the code itself: the compiler keeps it between crates, these tests
+//! inside a crate, where no two files import each other.
+
+mod files;
+mod imports;
+
+use crate::support::files::root;
+use imports::Crate;
+use std::path::PathBuf;
+
+/// The root files of the program and of every library crate.
+fn roots() -> Vec<PathBuf> {
+    let mut roots = vec![root().join("ui/main.rs"), root().join("events/lib.rs")];
+    roots.push(root().join("events/import/main.rs"));
+    let crates = std::fs::read_dir(root().join("src")).unwrap();
+    roots.extend(crates.map(|entry| entry.unwrap().path().join("lib.rs")));
+    roots
+}
+
+#[test]
+fn no_two_files_of_a_crate_import_each_other() {
+    let mut circles = Vec::new();
+    let mut imports = 0;
+    for root in roots() {
+        let files = Crate::new(files::read(&root));
+        imports += files.imports();
+        for ring in files.circles() {
+            circles.push(format!("{}:\n  {}", root.display(), ring.join("\n  ")));
+        }
+    }
+    assert!(imports > 1000, "only {imports} imports were found");
+    assert!(circles.is_empty(), "{}", circles.join("\n"));
+}
+
+#[test]
+fn a_circle_is_found_through_re_exports_and_macros() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("lib.rs", "mod a;\nmod b;\npub use a::one::One;\nfn here() { a::one::f(); }");
+    write("a/mod.rs", "pub mod one;\n#[cfg(test)]\nmod tests { use crate::b; }");
+    write("a/one.rs", "pub struct One;\npub fn f() { vec![crate::b::two()]; }");
+    write("b.rs", "use crate::One;\npub fn two() -> One { One }");
+    let circles = Crate::new(files::read(&folder.path().join("lib.rs"))).circles();
+    assert_eq!(circles, [["a/one.rs imports b.rs: crate::b::two", "b.rs imports a/one.rs: One"]]);
+}

@@ -1,0 +1,25 @@
+//! What every test may use: the program, files, other programs, terminals, and quiet processors.
+//!
+//! Nothing here asserts anything about tdtool.
+
+pub mod csv;
+pub mod files;
+pub mod growth;
+pub mod processor;
+pub mod pty;
+pub mod quiet;
+pub mod random;
+pub mod run;
+pub mod tools;
+pub mod trial;
+pub mod wait;
+
+/// Ends the test, with a message, unless what it needs is there.
+macro_rules! need {
+    ($there:expr, $reason:expr) => {
+        if !$there {
+            eprintln!("skipped: {}", $reason);
+            return;
+        }
+    };
+}

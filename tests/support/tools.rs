@@ -1,0 +1,64 @@
+//! Compilers, binutils and other programs that may be absent.
+
+use super::files::text;
+use super::run::{Ran, program, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Whether there is such a program; says so where not.
+pub fn available(name: &str) -> bool {
+    let there = program(name).arg("--version").output().is_ok();
+    if !there {
+        eprintln!("skipped: no {name} here");
+    }
+    there
+}
+
+/// What a program prints; `None`, with a message, where it is absent.
+///
+/// # Panics
+/// It fails.
+pub fn tool(name: &str, arguments: &[&str]) -> Option<String> {
+    match program(name).args(arguments).output().map(Ran::from) {
+        Ok(done) if done.status.success() => Some(done.stdout),
+        Ok(done) => panic!("{name} {arguments:?}: {}", done.stderr),
+        Err(error) => {
+            eprintln!("skipped: no {name} here: {error}");
+            None
+        }
+    }
+}
+
+/// Compiles or assembles `source` to `output` in `folder`; `None`, with a message, without a
+/// compiler.
+pub fn build(
+    folder: &Path,
+    compiler: &str,
+    source: &str,
+    arguments: &[&str],
+    output: &str,
+) -> Option<PathBuf> {
+    let ending = match compiler {
+        "rustc" => "rs",
+        "g++" => "cpp",
+        "as" => "s",
+        _ => "c",
+    };
+    let (input, output) = (folder.join(format!("source.{ending}")), folder.join(output));
+    fs::write(&input, source).expect("written");
+    let mut all = arguments.to_vec();
+    all.extend([text(&input), "-o", text(&output)]);
+    tool(compiler, &all)?;
+    Some(output)
+}
+
+/// gcc's [`build`].
+pub fn gcc(folder: &Path, source: &str, arguments: &[&str], output: &str) -> Option<PathBuf> {
+    build(folder, "gcc", source, arguments, output)
+}
+
+/// A copy of `file` by cp(1): while this process wrote it, a program started by another test could
+/// hold it open for writing, and it could not be run.
+pub fn copy(file: &str, to: &Path) {
+    run(program("cp").args([file, text(to)])).succeeded();
+}

@@ -1,0 +1,89 @@
+//! How the interactive screens begin and end: the terminal is as it was, the status that of the
+//! command.
+
+use super::DRAWN;
+use crate::support::files::{Folder, zen4_intervals};
+use crate::support::pty::Pty;
+use crate::support::run::tdtool;
+use nix::sys::signal::Signal;
+use std::fs;
+
+#[test]
+fn the_terminal_is_given_back_on_signals() {
+    for (signal, status) in [(Signal::SIGTERM, 143), (Signal::SIGHUP, 129), (Signal::SIGINT, 130)] {
+        let mut pty = Pty::start(&[&zen4_intervals()], &[]);
+        pty.wait_for(DRAWN);
+        assert!(pty.look(vt100::Screen::alternate_screen));
+        pty.signal(signal);
+        assert_eq!(pty.end().code(), Some(status), "{signal}");
+        pty.assert_restored();
+    }
+}
+
+#[test]
+fn a_measured_command_is_ended_with_us_and_writes_nothing_on_the_screen() {
+    for end in ["key", "signal"] {
+        let script = "echo scribbled; echo scribbled >&2; sleep 61.5";
+        let mut pty = Pty::start(&["--", "sh", "-c", script], &[]);
+        pty.wait_for("interval 1");
+        assert!(!pty.text().lines().skip(1).any(|l| l.contains("scribbled")), "{}", pty.text());
+        let children = format!("/proc/{0}/task/{0}/children", pty.pid());
+        let before = fs::read_to_string(&children).unwrap_or_default();
+        if end == "key" {
+            pty.types("q");
+            assert_eq!(pty.end().code(), Some(0));
+        } else {
+            pty.signal(Signal::SIGTERM);
+            assert_eq!(pty.end().code(), Some(143));
+        }
+        pty.assert_restored();
+        for pid in before.split_whitespace() {
+            let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            assert!(!state.contains("(sh)"), "the command still runs: {state}");
+        }
+    }
+}
+
+#[test]
+fn the_commands_status_is_ours_when_it_has_ended() {
+    let mut pty = Pty::start(&["--", "sh", "-c", "exit 7"], &[]);
+    pty.wait_until("end", |s| !s.contents().contains("measuring") && s.contents().contains("wall"));
+    pty.types("q");
+    assert_eq!(pty.end().code(), Some(7));
+    let mut pty = Pty::start(&["--", "./no-such-program"], &[]);
+    pty.wait_for("cannot start ./no-such-program");
+    pty.types("q");
+    assert_eq!(pty.end().code(), Some(127));
+}
+
+#[test]
+fn where_there_is_no_terminal_it_is_the_report() {
+    let file = tdtool([zen4_intervals()]).succeeded();
+    let report = tdtool(["report", &zen4_intervals()]);
+    assert_eq!(file.stdout, report.stdout);
+    assert_eq!(tdtool(["--", "sh", "-c", "exit 7"]).code(), Some(7));
+    assert_eq!(tdtool([""; 0]).code(), Some(2), "nothing to report on is wrong usage");
+}
+
+#[test]
+fn a_file_that_is_no_recording_is_an_error_and_not_an_empty_screen() {
+    let folder = Folder::new();
+    let mut pty = Pty::start(&[&folder.write("file", "hello\n")], &[]);
+    pty.wait_for("error:");
+    assert_eq!(pty.end().code(), Some(1));
+    pty.assert_restored();
+    assert!(pty.text().contains("no recorded counts found"), "{}", pty.text());
+}
+
+#[test]
+fn it_stops_and_comes_back_as_other_programs_do() {
+    let mut pty = Pty::start(&[&zen4_intervals()], &[]);
+    pty.wait_for(DRAWN);
+    pty.signal(Signal::SIGSTOP);
+    pty.signal(Signal::SIGCONT);
+    pty.types("?");
+    pty.wait_for("Keys of the tree");
+    pty.types("qq");
+    assert_eq!(pty.end().code(), Some(0));
+    pty.assert_restored();
+}

@@ -1,0 +1,100 @@
+//! What the interactive screens show, and which keys do what.
+
+use super::DRAWN;
+use crate::support::files::{Folder, root, text, zen4_intervals};
+use crate::support::pty::Pty;
+use crate::support::quiet::busy;
+use crate::support::run::tdtool;
+use std::fs;
+
+#[test]
+fn a_file_is_opened_walked_and_left() {
+    let mut pty = Pty::start(&[&zen4_intervals()], &[]);
+    pty.wait_for("Backend Bound");
+    pty.wait_for(DRAWN);
+    pty.types("H");
+    pty.wait_for("(backend_bound_memory), lev");
+    pty.types("\r");
+    pty.wait_for("counts and no samples");
+    pty.types("\x1b");
+    pty.wait_for("(backend_bound_memory), lev");
+    pty.types("?");
+    pty.wait_for("Keys of the tree");
+    pty.types("jx");
+    pty.wait_for("(backend_bound_memory), lev");
+    pty.types("q");
+    assert_eq!(pty.end().code(), Some(0));
+    pty.assert_restored();
+}
+
+#[test]
+fn a_block_is_measured_on_the_screen() {
+    need!(cfg!(target_arch = "x86_64"), "blocks are measured on x86-64 only");
+    let _busy = busy();
+    let mut pty = Pty::start(&["block", "--tui", "--budget", "200", "4801d8480fafc3"], &[]);
+    pty.wait_for("imul rax,rbx");
+    // Whatever it came to, unstable on a busy machine included, its forms stand below.
+    pty.wait_for("forms, cycles per iteration");
+    pty.types("q");
+    assert_eq!(pty.end().code(), Some(0));
+    pty.assert_restored();
+}
+
+#[test]
+fn without_colours_the_selected_row_still_stands_out() {
+    fn cells(screen: &vt100::Screen) -> Vec<&vt100::Cell> {
+        let places = (0..30).flat_map(|y| (0..100).map(move |x| (y, x)));
+        places.filter_map(|(y, x)| screen.cell(y, x)).collect()
+    }
+    let pty = Pty::start(&[&zen4_intervals()], &[("NO_COLOR", "1")]);
+    pty.wait_for("Backend Bound");
+    pty.wait_until("a reversed row", |screen| cells(screen).iter().any(|c| c.inverse()));
+    pty.look(|screen| {
+        assert!(cells(screen).iter().all(|c| c.fgcolor() == vt100::Color::Default));
+    });
+}
+
+#[test]
+fn docs_keys_is_what_the_program_says() {
+    let written = fs::read_to_string(root().join("docs/keys.md")).expect("docs/keys.md");
+    let said = tdtool(["keys"]).stdout;
+    assert!(written == said, "docs/keys.md is old: `tdtool keys > docs/keys.md` renews it");
+}
+
+#[test]
+fn a_config_file_changes_keys_and_a_bad_one_is_an_error_before_the_screen_opens() {
+    let folder = Folder::new();
+    let home = text(folder.path());
+    let environment = [("XDG_CONFIG_HOME", home)];
+    folder.write("tdtool/config.toml", "ascii = true\n[keys]\nquit = \"x\"\n");
+    let mut pty = Pty::start(&[&zen4_intervals()], &environment);
+    pty.wait_for("x quit");
+    assert!(pty.text().is_ascii(), "{}", pty.text());
+    pty.types("x");
+    assert_eq!(pty.end().code(), Some(0));
+    folder.write("tdtool/config.toml", "[keys]\nquit = \"j\"\n");
+    let mut pty = Pty::start(&[&zen4_intervals()], &environment);
+    pty.wait_for("the key j means two things");
+    assert_eq!(pty.end().code(), Some(2));
+    let mut pty = Pty::start(&["--config", "/no/such/file", &zen4_intervals()], &[]);
+    pty.wait_for("cannot read the config file");
+    assert_eq!(pty.end().code(), Some(2));
+}
+
+#[test]
+fn a_screen_is_saved_and_no_file_is_overwritten() {
+    let folder = Folder::new();
+    let name = folder.file("tree.txt");
+    let mut pty = Pty::start(&[&zen4_intervals()], &[]);
+    pty.wait_for("Backend Bound");
+    // Ctrl-U empties the prompt.
+    pty.types(&format!("P\x15{name}\r"));
+    pty.wait_for("saved in");
+    let saved = folder.read("tree.txt");
+    assert!(saved.contains("Backend Bound"), "{saved}");
+    pty.types(&format!("P\x15{name}\r"));
+    pty.wait_for("there is such a file");
+    assert_eq!(folder.read("tree.txt"), saved);
+    pty.types("q");
+    assert_eq!(pty.end().code(), Some(0));
+}

@@ -1,0 +1,141 @@
+//! The options of `tdtool block`.
+
+use super::knobs::Knobs;
+use crate::cli::code::named::Named;
+use crate::settings::Settings;
+use bench::{ClockSource, Options, Pmu};
+use clap::{Args, ValueEnum};
+use engine::known::Known;
+use engine::topdown::required as required_pmu;
+use pmu::machine::Machine;
+use std::path::PathBuf;
+use tma::{Error, Result};
+
+const INPUT: &str = "Input";
+const BATCH: &str = "Batch";
+const EFFORT: &str = "Effort";
+const VALUES: &str = "Initial values and pages";
+const OUTPUT: &str = "Output";
+
+#[derive(Args)]
+#[group(skip)]
+#[command(group = clap::ArgGroup::new("input").required(true))]
+#[command(after_help = crate::cli::code::INPUTS)]
+pub struct BlockArgs {
+    /// Block to measure; see Blocks below
+    #[arg(group = "input", help_heading = INPUT)]
+    pub block: Option<String>,
+    /// Assembly in Intel syntax, separated by newlines or `;` (needs `as`)
+    #[arg(long, group = "input", value_name = "TEXT", help_heading = INPUT)]
+    pub asm: Option<String>,
+    /// Assembly file, such as from gcc -S (-: standard input)
+    #[arg(long, group = "input", value_name = "FILE", help_heading = INPUT)]
+    pub asm_file: Option<PathBuf>,
+    /// The assembly is in AT&T syntax; autodetected for files
+    #[arg(long, conflicts_with_all = ["block", "batch", "repeat"], help_heading = INPUT)]
+    pub att: bool,
+    /// Measure the block of a JSON report again, with its values and pages
+    #[arg(long, group = "input", value_name = "FILE", conflicts_with_all = ["init", "value_sets", "no_mapping"], help_heading = INPUT)]
+    pub repeat: Option<PathBuf>,
+    /// Measure only this region: its name, or its number from 0
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["asm", "batch"], help_heading = INPUT)]
+    pub region: Option<String>,
+    /// Only list the blocks of FILE:FUNCTION, or of the function at FILE:0xADDRESS
+    #[arg(long, conflicts_with_all = ["asm", "asm_file", "repeat", "batch", "region", "tui", "what_if"], help_heading = INPUT)]
+    pub list: bool,
+
+    /// Measure all blocks in FILE: one per line, or a CSV's first column (-: stdin)
+    #[arg(long, group = "input", value_name = "FILE", requires = "output", help_heading = BATCH)]
+    pub batch: Option<PathBuf>,
+    /// CSV file for the results of a batch
+    #[arg(short, long, value_name = "FILE", requires = "batch", help_heading = BATCH)]
+    pub output: Option<PathBuf>,
+    /// Continue after the last complete row of the output file
+    #[arg(long, requires = "batch", help_heading = BATCH)]
+    pub resume: bool,
+    /// Measure N blocks in parallel, one per physical core [default: on all cores]
+    #[arg(long, value_name = "N", requires = "batch", value_parser = clap::value_parser!(u16).range(1..), help_heading = BATCH)]
+    pub jobs: Option<u16>,
+
+    /// Screen quickly: 16 samples, no loop form
+    #[arg(long, conflicts_with = "thorough", help_heading = EFFORT)]
+    pub quick: bool,
+    /// Use more placements, passes and samples
+    #[arg(long, help_heading = EFFORT)]
+    pub thorough: bool,
+    /// Also re-measure with dependencies broken or instructions removed
+    #[arg(long, conflicts_with_all = ["batch", "quick"], help_heading = EFFORT)]
+    pub what_if: bool,
+    /// Measure the time without explaining it
+    #[arg(long, conflicts_with = "what_if", help_heading = EFFORT)]
+    pub no_explain: bool,
+    #[command(flatten)]
+    pub knobs: Knobs,
+    /// Initial registers: FILE with lines rax=0x1, or snapshot:RECORDING
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "repeat"], help_heading = VALUES)]
+    pub registers: Option<String>,
+
+    /// Show the report interactively (on a terminal)
+    #[arg(long, conflicts_with_all = ["batch", "format"], help_heading = OUTPUT)]
+    pub tui: bool,
+    /// Measure on this CPU
+    #[arg(long, value_name = "N", help_heading = EFFORT)]
+    pub cpu: Option<usize>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text", conflicts_with = "batch", help_heading = OUTPUT)]
+    pub format: Format,
+    /// Show the evidence for each assumption
+    #[arg(short, long, conflicts_with = "batch", help_heading = OUTPUT)]
+    pub verbose: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+    Csv,
+}
+
+impl BlockArgs {
+    /// The arguments that name the block.
+    pub fn named(&self) -> Named<'_> {
+        Named {
+            block: self.block.as_deref(),
+            asm: self.asm.as_deref(),
+            asm_file: self.asm_file.as_deref(),
+            att: self.att,
+        }
+    }
+
+    /// How to measure: a preset, changed by the method, changed by single options; with this
+    /// machine's PMU.
+    pub fn options(&self, settings: &Settings, known: &Known) -> Result<Options> {
+        let options = Options { core: known.core.clone(), ..self.chosen() };
+        let required = self.knobs.require_pmu || options.clock == ClockSource::Pmu;
+        if options.clock == ClockSource::Pmu && !options.two_factors {
+            return Err(Error::usage("--clock pmu needs both unroll factors")
+                .because("the counts of a single run include the code around the block")
+                .hint("leave out --single-factor or --clock"));
+        }
+        if !required && !options.counts && options.clock == ClockSource::Tsc {
+            return Ok(options);
+        }
+        let uarch = settings.uarch.as_deref();
+        let pmu = match Pmu::find(&Machine::detect(), &settings.library, uarch, options.cpu)? {
+            Ok(pmu) => pmu,
+            Err(finding) if required => return Err(required_pmu(&finding)),
+            Err(finding) => Pmu::Absent(finding.cause.unwrap_or(finding.what)),
+        };
+        Ok(Options { pmu, ..options })
+    }
+
+    fn chosen(&self) -> Options {
+        let preset = match (self.quick, self.thorough) {
+            (true, _) => Options::quick(),
+            (_, true) => Options::thorough(),
+            _ => Options::default(),
+        };
+        let options = self.knobs.applied_to(preset);
+        Options { cpu: self.cpu, explain: options.explain && !self.no_explain, ..options }
+    }
+}

@@ -1,0 +1,13 @@
+//! `tdtool block`: measure one basic block, several regions, or a file of blocks.
+
+mod arguments;
+mod bar;
+mod batch;
+mod current_step;
+mod knobs;
+mod requests;
+mod rows_file;
+mod run;
+
+pub use arguments::BlockArgs;
+pub use run::run;

@@ -1,0 +1,64 @@
+//! The blocks to measure, each with its own options.
+
+use super::arguments::BlockArgs;
+use crate::cli::code::initial_values::{Place, for_sandbox};
+use crate::cli::code::named::{chosen, located};
+use crate::cli::code::program::without_exit;
+use crate::cli::code::read::text;
+use bench::{Options, Repeat};
+use isa::code::{LONGEST_LISTING, Located, Location, Region};
+use std::path::Path;
+use tma::Result;
+
+/// A block to measure.
+pub struct Request {
+    pub region: Region,
+    /// How to measure it.
+    pub options: Options,
+    /// Notes for its report.
+    pub notes: Vec<String>,
+}
+
+/// The blocks that `args` name.
+pub fn requests(args: &BlockArgs, options: &Options) -> Result<Vec<Request>> {
+    if let Some(path) = &args.repeat {
+        return repeated(path, args.region.as_deref(), options);
+    }
+    let all = chosen(located(&args.named())?, args.region.as_deref())?;
+    all.into_iter().map(|located| request(located, args, options)).collect()
+}
+
+/// The blocks of an earlier report, with its values and pages.
+fn repeated(path: &Path, region: Option<&str>, options: &Options) -> Result<Vec<Request>> {
+    let all = Repeat::read(&text(path, LONGEST_LISTING)?)?;
+    let region_of = |r: &Repeat| Region { name: r.name.clone(), bytes: r.bytes.clone() };
+    let requests = all.iter().map(|r| Request {
+        region: region_of(r),
+        options: r.over(options.clone()),
+        notes: Vec::new(),
+    });
+    Ok(match region {
+        None => requests.collect(),
+        Some(name) => {
+            let wanted = Region::choose(all.iter().map(region_of).collect(), name)?;
+            requests.filter(|request| request.region == wanted).take(1).collect()
+        }
+    })
+}
+
+fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<Request> {
+    let file = args.block.as_deref().and_then(Location::parse).map(|(file, _)| Path::new(file));
+    let end = located.start.saturating_add(located.bytes.len() as u64);
+    let place = Place { file, range: located.start..end };
+    let (mut init, source) = for_sandbox(args.registers.as_deref(), &place)?;
+    if file.is_some() {
+        without_exit(&mut located);
+    }
+    // `--init` comes last and so takes precedence.
+    init.extend(options.init.iter().copied());
+    Ok(Request {
+        region: Region { name: located.name, bytes: located.bytes },
+        options: Options { init, ..options.clone() },
+        notes: located.notes.into_iter().chain(source).collect(),
+    })
+}

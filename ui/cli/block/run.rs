@@ -1,0 +1,146 @@
+//! Measures the blocks that the command line names, or says what else to do with them.
+
+use super::arguments::{BlockArgs, Format};
+use super::requests::{Request, requests};
+use super::{batch, current_step};
+use crate::cli::code::program;
+use crate::cli::global::Global;
+use crate::cli::next::Next;
+use crate::cli::output::print;
+use crate::settings::Settings;
+use crate::subject::{BlockRequest, Subject};
+use crate::terminal;
+use bench::{Options, Report, Status, processors};
+use engine::block::Measurer;
+use engine::known::Known;
+use engine::render::{block as render, function_blocks, json};
+use isa::code::{Block, Region};
+use std::process::ExitCode;
+use tma::{Error, Result};
+
+pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
+    let settings = global.settings()?;
+    let known = settings.known()?;
+    let options = args.options(&settings, &known)?;
+    check_cpu(&options)?;
+    if let (Some(input), Some(output)) = (&args.batch, &args.output) {
+        // Rows have no columns for counts.
+        let options = Options { counts: false, ..options };
+        return batch::run(input, output, &args, &options, settings.ascii).map(Next::Exit);
+    }
+    if args.list {
+        return list(&args, settings.ascii).map(Next::Exit);
+    }
+    let requests = requests(&args, &options)?;
+    if args.tui && terminal::is_interactive() {
+        return drill_down(settings, requests);
+    }
+    let shown = current_step::show(&options.watch);
+    let reports = measure_all(&args, requests, &known);
+    drop(shown);
+    let reports = reports?;
+    print(&text(&args, &reports)?)?;
+    let ran = |r: &Report| matches!(r.status, Status::Ok | Status::Unstable);
+    let code = if reports.iter().all(ran) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    Ok(Next::Exit(code))
+}
+
+fn measure_all(args: &BlockArgs, requests: Vec<Request>, known: &Known) -> Result<Vec<Report>> {
+    let several = requests.len() > 1;
+    let mut reports = Vec::new();
+    let mut measurer = None;
+    for Request { region, options, notes } in requests {
+        // Repeated and sampled blocks have their own options; all others share a sandbox.
+        if args.repeat.is_some() || args.registers.is_some() {
+            measurer = None;
+        }
+        let measurer = measurer.get_or_insert_with(|| Measurer::new(options, known));
+        let mut report = measure(measurer, args, region, several)?;
+        report.notes.splice(0..0, notes);
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
+/// Measures a region. Bytes that are no code are an error, among several regions a rejected one.
+fn measure(
+    measurer: &mut Measurer,
+    args: &BlockArgs,
+    region: Region,
+    several: bool,
+) -> Result<Report> {
+    let mut report = match Block::decode(&region.bytes) {
+        Ok(block) => measurer.measure(&block, args.what_if)?,
+        Err(error) if several => {
+            let hex: String = region.bytes.iter().map(|b| format!("{b:02x}")).collect();
+            measurer.rejected(&hex, error.to_string())
+        }
+        Err(error) => return Err(error),
+    };
+    report.block.name = region.name;
+    Ok(report)
+}
+
+fn text(args: &BlockArgs, reports: &[Report]) -> Result<String> {
+    Ok(match args.format {
+        Format::Text => paragraphs(reports, args.verbose),
+        Format::Json if reports.len() > 1 => json::pretty(&reports)?,
+        Format::Json => reports.iter().map(json::pretty).collect::<Result<_>>()?,
+        Format::Csv => {
+            let rows: Vec<_> = reports.iter().map(|r| render::row(r) + "\n").collect();
+            format!("{}\n{}", render::HEADER, rows.concat())
+        }
+    })
+}
+
+/// Reports one below the other; with headings if there are several, or names.
+fn paragraphs(reports: &[Report], verbose: bool) -> String {
+    let render = if verbose { render::render_in_full } else { render::render };
+    let mut all = Vec::new();
+    for (number, report) in reports.iter().enumerate() {
+        let heading = match &report.block.name {
+            Some(name) if reports.len() == 1 => format!("{name}\n"),
+            Some(name) => format!("region {number} `{name}`\n"),
+            None if reports.len() > 1 => format!("region {number}\n"),
+            None => String::new(),
+        };
+        all.push(heading + &render(report));
+    }
+    all.join("\n")
+}
+
+/// One block in the drill-down.
+fn drill_down(settings: Settings, mut requests: Vec<Request>) -> Result<Next> {
+    match (requests.pop(), requests.is_empty()) {
+        (Some(Request { region, options, .. }), true) => {
+            Block::decode(&region.bytes)?;
+            let title = region.name.map_or("block".to_owned(), |n| format!("block {n}"));
+            let request = BlockRequest { title, bytes: region.bytes, options };
+            Ok(Next::DrillDown(Box::new(settings), Subject::Block(Box::new(request))))
+        }
+        _ => Err(Error::usage("--tui shows one block, and there are several")
+            .hint("choose one with --region NAME")),
+    }
+}
+
+/// Prints the blocks of a function.
+fn list(args: &BlockArgs, ascii: bool) -> Result<ExitCode> {
+    let listed = program::list(args.block.as_deref().unwrap_or_default())?;
+    print(&match args.format {
+        Format::Text => function_blocks::text(&listed, ascii),
+        Format::Json => json::pretty(&listed)?,
+        Format::Csv => function_blocks::rows(&listed),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check_cpu(options: &Options) -> Result<()> {
+    match options.cpu {
+        Some(cpu) if !processors::may_use(cpu) => {
+            Err(Error::usage(format!("this process may not run on CPU {cpu}"))
+                .because("it is offline or outside the process's affinity mask")
+                .hint("`taskset -p $$` and `nproc` show what is allowed"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,71 @@
+//! The initial values that `--registers` and `--init` give.
+
+use super::read;
+use bench::Init;
+use engine::initial_values::{self, LONGEST};
+use isa::deps::memory::Given;
+use std::ops::Range;
+use std::path::Path;
+use tma::{Error, Result};
+
+/// Where a region lies.
+pub struct Place<'a> {
+    /// The file, if it is from one.
+    pub file: Option<&'a Path>,
+    /// Its addresses there.
+    pub range: Range<u64>,
+}
+
+/// Initial values of a block: where, and which.
+pub type InitialValues = Vec<(Init, u64)>;
+
+/// A value of `--init`; the remedy of an error becomes part of its message.
+pub fn parse(text: &str) -> std::result::Result<(Init, u64), String> {
+    Init::parse(text).map_err(|e| match e.remedy() {
+        Some(remedy) => format!("{e}; {remedy}"),
+        None => e.to_string(),
+    })
+}
+
+/// The values of `--registers`, one set per sample of a snapshot, and their sources.
+pub fn registers(named: Option<&str>, place: &Place) -> Result<(Vec<Given>, Vec<String>)> {
+    let Some(named) = named else { return Ok((Vec::new(), Vec::new())) };
+    if let Some(recording) = named.strip_prefix("snapshot:") {
+        let all = initial_values::snapshot(Path::new(recording), place.file, &place.range)?;
+        let plural = if all.len() == 1 { "" } else { "s" };
+        let source =
+            format!("{} sample{plural} of {recording} at {:#x}", all.len(), place.range.start);
+        return Ok((all, vec![source]));
+    }
+    let text = read::text(Path::new(named), LONGEST)?;
+    let one = initial_values::parse(&text).map_err(|e| {
+        let hint = e.remedy().unwrap_or_default().to_owned();
+        Error::usage(format!("cannot read {named}")).because(e).hint(hint)
+    })?;
+    Ok((vec![one], vec![named.to_owned()]))
+}
+
+/// The same for a block in the sandbox, whose memory holds one value, and a note on their source. Of
+/// several samples the middle one is used.
+pub fn for_sandbox(named: Option<&str>, place: &Place) -> Result<(InitialValues, Option<String>)> {
+    let (mut all, sources) = registers(named, place)?;
+    let count = all.len();
+    if count == 0 {
+        return Ok((Vec::new(), None));
+    }
+    let chosen = all.swap_remove(count / 2);
+    if !chosen.memory.is_empty() {
+        return Err(Error::usage("[ADDRESS]=VALUE is not possible in the sandbox")
+            .because("all its memory holds one value")
+            .hint("leave these lines out and give mem=VALUE; `tdtool deps` takes them"));
+    }
+    let registers = chosen
+        .registers
+        .iter()
+        .zip(0u8..)
+        .filter_map(|(value, number)| value.map(|value| (Init::Register(number), value)));
+    let values = registers.chain(chosen.fill.map(|fill| (Init::Memory, fill))).collect();
+    let which = if count > 1 { ", the middle one" } else { "" };
+    let memory = if chosen.fill.is_some() { "" } else { "; memory is not the program's" };
+    Ok((values, Some(format!("initial registers: {}{which}{memory}", sources.join(", ")))))
+}

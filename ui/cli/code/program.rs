@@ -1,0 +1,93 @@
+//! Blocks by their place in a program: FILE:FUNCTION[+N], FILE:START..END, and paths of several.
+
+use super::read;
+use isa::code::{Block, FunctionBlocks, Located, Location, list_blocks, read_location, read_path};
+use std::path::Path;
+use tma::{Error, Result};
+
+/// The block at `location` of `file`, which the user wrote as `given`.
+pub fn block(file: &str, location: &Location, given: &str) -> Result<Located> {
+    Ok(with_count(read_location(&load(Path::new(file))?, location)?, given))
+}
+
+/// The blocks of the function that `given` names.
+pub fn list(given: &str) -> Result<FunctionBlocks> {
+    let (file, location) = Location::parse(given).ok_or_else(|| {
+        Error::usage(format!("`{given}` is not a function"))
+            .hint("write FILE:FUNCTION, or FILE:0xADDRESS for the function at that address")
+    })?;
+    list_blocks(&load(Path::new(file))?, &location)
+}
+
+/// The blocks of a path, `FILE:FUNCTION+3,4,6` or `FILE:START..END,START..END`: a comma separates
+/// further blocks of the same function, ranges, or FUNCTION+N of others.
+pub fn path(given: &str) -> Result<Vec<Located>> {
+    let malformed = || {
+        Error::usage(format!("`{given}` is not a path of blocks"))
+            .hint("write FILE:FUNCTION+3,4,6 or FILE:START..END,START..END")
+    };
+    let (file, places) = given.rsplit_once(':').ok_or_else(malformed)?;
+    let data = load(Path::new(file))?;
+    let mut function = None;
+    let mut locations = Vec::new();
+    for place in places.split(',') {
+        let numbered = function.as_ref().zip(place.parse().ok());
+        let location = match numbered {
+            Some((name, number)) => Location::Function(String::clone(name), number),
+            None => Location::parse(&format!("{file}:{place}")).ok_or_else(malformed)?.1,
+        };
+        if let Location::Function(name, _) = &location {
+            function = Some(name.clone());
+        }
+        locations.push(location);
+    }
+    let blocks = read_path(&data, &locations)?;
+    Ok(blocks.into_iter().map(|located| with_count(located, given)).collect())
+}
+
+/// Removes a call, return or indirect jump at the end of a program's block, as reports do; a block of
+/// nothing else stays as it is, and is rejected with the reason when it is measured.
+pub fn without_exit(located: &mut Located) {
+    let Ok(block) = Block::decode(&located.bytes) else { return };
+    let Ok((rest, Some(last))) = block.staying() else { return };
+    let end = located.start + rest.bytes.len() as u64;
+    located.notes.push(format!(
+        "measured without the final `{}`, which leaves the block: {:#x}..{end:#x}",
+        last.text, located.start
+    ));
+    located.bytes = rest.bytes;
+}
+
+/// Where `FILE:FUNCTION` means the first block of several, with a note that there are more.
+fn with_count(mut located: Located, given: &str) -> Located {
+    let whole = match Location::parse(given) {
+        Some((_, Location::Function(name, 0))) => given.ends_with(&format!(":{name}")),
+        _ => false,
+    };
+    if let (true, Some(of @ 2..)) = (whole, located.of) {
+        let note = format!("the first of {of} blocks; `tdtool block --list {given}` lists them");
+        located.notes.push(note);
+    }
+    located
+}
+
+/// The program in the file at `path`.
+fn load(path: &Path) -> Result<Vec<u8>> {
+    let data = read::file(path).map_err(|error| {
+        let cause = error.cause().unwrap_or_default().to_owned();
+        Error::failed(error.what())
+            .because(cause)
+            .hint("FILE:FUNCTION[+N] and FILE:START..END need a compiled program")
+    })?;
+    let start = &data[..data.len().min(4096)];
+    if !start.is_empty() && std::str::from_utf8(start).is_ok_and(|t| !t.contains('\0')) {
+        let name = path.display();
+        return Err(Error::failed(format!("cannot read blocks from {name}"))
+            .because("it is text, not a compiled program")
+            .hint(format!(
+                "compile it and give the program: tdtool block ./PROGRAM:FUNCTION; for assembly with \
+                 markers: --asm-file {name}"
+            )));
+    }
+    Ok(data)
+}

@@ -1,0 +1,32 @@
+//! `tdtool doctor`: what this machine can measure, what blocks the rest, and the remedy.
+
+use super::global::Global;
+use super::output::print;
+use clap::{Args, ValueEnum};
+use engine::documents::doctor::examine;
+use engine::render::{doctor, json};
+use std::process::ExitCode;
+use tma::Result;
+
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub fn run(global: &Global, args: DoctorArgs) -> Result<ExitCode> {
+    let settings = global.settings()?;
+    let document = examine(&settings.library, settings.uarch.as_deref())?;
+    print(&match args.format {
+        Format::Text => doctor::text(&document),
+        Format::Json => json::pretty(&document)?,
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

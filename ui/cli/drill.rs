@@ -1,0 +1,43 @@
+//! `tdtool`, `tdtool FILE`, `tdtool -- CMD` on a terminal: the interactive drill-down.
+
+use super::arguments::Arguments;
+use super::next::Next;
+use crate::subject::{Samples, Subject};
+use profile::files::SearchPaths;
+use std::path::Path;
+use tma::{Error, Result};
+
+/// What the drill-down is to be opened on.
+///
+/// # Errors
+/// Both a file and a command are given; the file cannot be opened.
+pub fn open(arguments: Arguments) -> Result<Next> {
+    let search = SearchPaths { roots: arguments.samples.symfs, ..SearchPaths::default() };
+    let samples = Samples { threads: arguments.samples.thread, search };
+    let subject = match (arguments.file, arguments.run.is_empty()) {
+        (Some(_), false) => {
+            return Err(Error::usage("a recording and a command exclude each other")
+                .hint("leave out the file or the command"));
+        }
+        (Some(file), true) => {
+            readable(&file)?;
+            Subject::File(file, samples)
+        }
+        (None, false) => Subject::Command(arguments.run, samples),
+        (None, true) => Subject::System,
+    };
+    Ok(Next::DrillDown(Box::new(arguments.global.settings()?), subject))
+}
+
+/// Whether there is a file to open, checked before the screen changes.
+fn readable(file: &Path) -> Result<()> {
+    let error = match std::fs::metadata(file) {
+        Ok(meta) if meta.is_dir() => Error::failed(format!("{} is a directory", file.display()))
+            .hint("give a session, a perf.data file, or recorded counts"),
+        Ok(_) => return Ok(()),
+        Err(e) => Error::failed(format!("cannot open {}", file.display()))
+            .because(e)
+            .hint("`tdtool --help` lists the commands"),
+    };
+    Err(error)
+}

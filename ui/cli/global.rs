@@ -1,0 +1,45 @@
+//! The options that every command takes.
+
+use crate::folders;
+use crate::settings::Settings;
+use clap::Args;
+use std::path::PathBuf;
+use tma::Result;
+
+const HEADING: &str = "Global options";
+
+#[derive(Args, Clone)]
+pub struct Global {
+    /// Use the event table of this microarchitecture, not the detected one
+    #[arg(long, global = true, value_name = "NAME", help_heading = HEADING)]
+    pub uarch: Option<String>,
+    /// Add or override event tables with the *.toml files in DIR
+    #[arg(long, global = true, value_name = "DIR", help_heading = HEADING)]
+    pub tables: Option<PathBuf>,
+    /// Use ASCII characters only
+    #[arg(long, global = true, help_heading = HEADING)]
+    pub ascii: bool,
+    /// Keys and theme of the drill-down [default: ~/.config/tdtool/config.toml]
+    #[arg(long, global = true, value_name = "FILE", help_heading = HEADING)]
+    pub config: Option<PathBuf>,
+}
+
+impl Global {
+    /// What the options amount to.
+    ///
+    /// # Errors
+    /// The tables in the folder of `--tables` cannot be read.
+    pub fn settings(&self) -> Result<Settings> {
+        let library = match &self.tables {
+            Some(folder) => engine::library().with_folder(folder)?,
+            None => engine::library(),
+        };
+        Ok(Settings {
+            library,
+            uarch: self.uarch.clone(),
+            ascii: self.ascii,
+            config: self.config.clone(),
+            cache: folders::cache(),
+        })
+    }
+}

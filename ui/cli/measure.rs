@@ -1,0 +1,186 @@
+//! The options of a live measurement, which `report` and `record` share.
+
+use super::global::Global;
+use clap::Args;
+use engine::topdown::{Ask, LiveAsk};
+use pmu::machine::parse_cpu_list;
+use pmu::{Aggregate, Command, Target};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use tma::{Error, Result};
+
+/// Headings of the options in `--help`.
+pub const TARGET: &str = "What to measure";
+pub const NODES: &str = "Nodes";
+pub const MEASUREMENT: &str = "Measurement";
+
+#[derive(Args)]
+pub struct MeasureArgs {
+    /// Measure a running process
+    #[arg(short, long, value_name = "PID", help_heading = TARGET)]
+    pub pid: Option<i32>,
+    /// Measure a running thread
+    #[arg(short, long, value_name = "TID", help_heading = TARGET)]
+    pub tid: Option<i32>,
+    /// Measure all CPUs
+    #[arg(short, long, help_heading = TARGET)]
+    pub all: bool,
+    /// Measure these CPUs, such as 0-3,8
+    #[arg(short = 'C', long, value_name = "CPUS", help_heading = TARGET)]
+    pub cpus: Option<String>,
+    /// Measure the processes of a cgroup (path below the cgroup mount)
+    #[arg(long, value_name = "PATH", help_heading = TARGET)]
+    pub cgroup: Option<PathBuf>,
+
+    /// Deepest level [default: without multiplexing; for imports, the deepest complete]
+    #[arg(short, long, value_name = "N", value_parser = level, help_heading = NODES)]
+    pub level: Option<u32>,
+    /// Nodes: ids, wildcards, tags, Memory_Bound*/4 (below), L3_Bound^ (ancestors)
+    #[arg(long, value_name = "LIST", help_heading = NODES)]
+    pub nodes: Option<String>,
+    /// Add the bottlenecks view
+    #[arg(long, help_heading = NODES)]
+    pub bottlenecks: bool,
+
+    /// Start counting after MS milliseconds
+    #[arg(long, value_name = "MS", default_value = "0", help_heading = MEASUREMENT)]
+    pub delay: u64,
+    /// Stop counting after S seconds
+    #[arg(long, value_name = "S", help_heading = MEASUREMENT)]
+    pub duration: Option<f64>,
+    /// One tree per CPU (with -a, -C), or per thread that exists at the start
+    #[arg(long, group = "by", help_heading = MEASUREMENT)]
+    pub per_thread: bool,
+    /// One tree per physical core (with -a, -C)
+    #[arg(long, group = "by", help_heading = MEASUREMENT)]
+    pub per_core: bool,
+    /// One tree per socket (with -a, -C)
+    #[arg(long, group = "by", help_heading = MEASUREMENT)]
+    pub per_socket: bool,
+    /// Do not count child processes and new threads
+    #[arg(long, help_heading = MEASUREMENT)]
+    pub no_inherit: bool,
+    /// Count user mode only
+    #[arg(long, help_heading = MEASUREMENT)]
+    pub user: bool,
+    /// Exit with status 3 if there is no core PMU to count with
+    #[arg(long, help_heading = MEASUREMENT)]
+    pub require_pmu: bool,
+}
+
+/// A value of `--level`; the error includes the remedy.
+fn level(text: &str) -> std::result::Result<u32, String> {
+    let number = text.parse().ok().filter(|n| (1..=9).contains(n));
+    number.ok_or_else(|| {
+        "levels are 1 to 9; `tdtool tables show` shows how deep a tree is, and without --level \
+         the deepest level that needs no multiplexing is measured"
+            .to_owned()
+    })
+}
+
+impl MeasureArgs {
+    /// Number of targets given, not counting a command.
+    pub fn targets(&self) -> usize {
+        let named = [
+            self.pid.is_some(),
+            self.tid.is_some(),
+            self.all,
+            self.cpus.is_some(),
+            self.cgroup.is_some(),
+        ];
+        named.iter().filter(|t| **t).count()
+    }
+
+    /// Options that only a live measurement has, and whether they are given.
+    pub fn only_live(&self) -> [(&'static str, bool); 8] {
+        [
+            ("--per-thread", self.per_thread),
+            ("--per-core", self.per_core),
+            ("--per-socket", self.per_socket),
+            ("--no-inherit", self.no_inherit),
+            ("--user", self.user),
+            ("--require-pmu", self.require_pmu),
+            ("--delay", self.delay > 0),
+            ("--duration", self.duration.is_some()),
+        ]
+    }
+
+    /// Refuses contradictory options.
+    pub fn check(&self) -> Result<()> {
+        if self.targets() > 1 {
+            return Err(usage(
+                "-p, -t, -a, -C and --cgroup exclude each other",
+                "choose one of them; a command after -- then only sets how long to measure",
+            ));
+        }
+        if let Some(seconds) = self.duration
+            && !(seconds.is_finite() && seconds > 0.0 && seconds < 1e9)
+        {
+            return Err(usage("--duration takes seconds above 0", "for example --duration 2.5"));
+        }
+        Ok(())
+    }
+
+    /// The nodes they ask for.
+    pub fn ask(&self) -> Ask {
+        Ask { level: self.level, nodes: self.nodes.clone(), bottlenecks: self.bottlenecks }
+    }
+
+    fn target(&self) -> Result<Target> {
+        if let Some(pid) = self.pid {
+            return Ok(Target::Process(pid));
+        }
+        if let Some(tid) = self.tid {
+            return Ok(Target::Thread(tid));
+        }
+        if let Some(path) = &self.cgroup {
+            return Ok(Target::Cgroup(path.clone()));
+        }
+        if let Some(list) = &self.cpus {
+            let cpus = parse_cpu_list(list).ok_or_else(|| {
+                usage(&format!("`{list}` is not a list of CPUs"), "for example -C 0-3,8")
+            })?;
+            return Ok(Target::Cpus(cpus));
+        }
+        Ok(if self.all { Target::System } else { Target::Command })
+    }
+
+    /// The measurement they ask for, of `command` if that is not empty: one run, multiplexed.
+    pub fn live(
+        &self,
+        global: &Global,
+        command: &[OsString],
+        stdout_to_stderr: bool,
+    ) -> Result<LiveAsk> {
+        let aggregate = match (self.per_thread, self.per_core, self.per_socket) {
+            (true, ..) => Aggregate::Thread,
+            (_, true, _) => Aggregate::Core,
+            (.., true) => Aggregate::Socket,
+            _ => Aggregate::All,
+        };
+        let run = || Command { argv: workload::resolve(command), stdout_to_stderr };
+        Ok(LiveAsk {
+            ask: self.ask(),
+            uarch: global.uarch.clone(),
+            target: self.target()?,
+            command: (!command.is_empty()).then(run),
+            typed: command.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
+            aggregate,
+            inherit: !self.no_inherit,
+            user_only: self.user,
+            multiplex: true,
+            drilldown: false,
+            repeats: 1,
+            delay: Duration::from_millis(self.delay),
+            duration: self.duration.map(Duration::from_secs_f64),
+            interval: None,
+            require_pmu: self.require_pmu,
+        })
+    }
+}
+
+/// A usage error with its remedy.
+pub fn usage(what: &str, hint: &str) -> Error {
+    Error::usage(what).hint(hint)
+}

@@ -1,0 +1,36 @@
+//! The command line: one file or folder per command, each arguments → engine calls → output.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `run` | parses the command line and carries it out |
+//! | `arguments` | every command; `global`: the options that all take |
+//! | `suggest` | mistyped commands and misplaced options |
+//! | `next` | what is left for `main` to do |
+//! | `drill` | `tdtool`, `tdtool FILE`, `tdtool -- CMD` |
+//! | `measure`, `outcome` | what `report` and `record` share |
+//! | `code` | blocks and initial values named on the command line |
+//! | `output` | standard output |
+
+mod arguments;
+mod block;
+mod code;
+mod deps;
+mod diff;
+mod doctor;
+mod drill;
+mod global;
+mod kernel;
+mod measure;
+mod next;
+mod outcome;
+mod output;
+mod record;
+mod report;
+mod run;
+mod shell;
+mod suggest;
+mod tables;
+mod workload;
+
+pub use next::Next;
+pub use run::run;

@@ -1,0 +1,32 @@
+//! The end of a live measurement: its exit status, and a note if there is no tree.
+
+use crate::message;
+use engine::topdown::Outcome;
+
+/// The command's own status; 128 + its number if a signal ended the measurement.
+pub fn status(outcome: &Outcome) -> u8 {
+    let code = match outcome.interrupted {
+        Some(signal) => 128 + signal,
+        None => outcome.exit.map_or(0, |e| e.code()),
+    };
+    u8::try_from(code & 0xff).unwrap_or(1)
+}
+
+/// Prints why there is no tree, if there is none, and what to do; `tdtool doctor` has the rest.
+pub fn note_blocked(outcome: &Outcome) {
+    if let Some(finding) = &outcome.blocked {
+        let remedy = finding.remedy.as_deref().map(shortened);
+        message::print("note", &finding.what, None, remedy.as_deref());
+    }
+}
+
+/// A remedy of up to two lines, or the first of more and where the others are.
+fn shortened(remedy: &str) -> String {
+    let mut lines = remedy.lines();
+    match (lines.next(), lines.count()) {
+        (Some(first), 2..) => {
+            format!("{} (`tdtool doctor` has the settings)", first.trim_end_matches(':'))
+        }
+        _ => remedy.to_owned(),
+    }
+}

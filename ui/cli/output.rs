@@ -1,0 +1,15 @@
+//! Standard output.
+
+use std::io::{ErrorKind, Write as _};
+use tma::{Error, Result};
+
+/// Writes `text`; a reader that went away (`| head`) is no error.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::failed("cannot write to standard output").because(e))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,140 @@
+//! `tdtool record`: counts and samples of a live measurement, in a session file.
+
+use super::global::Global;
+use super::measure::{MEASUREMENT, MeasureArgs, usage};
+use super::outcome::{note_blocked, status};
+use super::output::print;
+use crate::message::{self, note};
+use clap::Args;
+use engine::record::{SampleAsk, Sampled, record};
+use engine::render::report::text::{Style, render};
+use engine::topdown::{LiveAsk, Update};
+use pmu::machine::Machine;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use tma::Result;
+
+const SAMPLING: &str = "Sampling";
+
+#[derive(Args)]
+pub struct RecordArgs {
+    /// Command to run and measure
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    #[command(flatten)]
+    pub sample: SampleArgs,
+    /// Session file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Write the counts every MS milliseconds; a crash loses no more than that
+    #[arg(short = 'I', long, value_name = "MS", default_value = "1000", value_parser = clap::value_parser!(u64).range(10..), help_heading = MEASUREMENT)]
+    pub interval: u64,
+}
+
+#[derive(Args)]
+pub struct SampleArgs {
+    /// Samples per second; the default avoids lockstep with timers
+    #[arg(short = 'F', long, value_name = "HZ", default_value = "999", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = SAMPLING)]
+    pub frequency: u64,
+    /// Event to sample: perf name with modifiers, table name, or r01c2; repeatable
+    #[arg(short, long, value_name = "EVENT", help_heading = SAMPLING)]
+    pub event: Vec<String>,
+    /// Sample the event that locates NODE, else cycles, else cpu-clock; repeatable
+    #[arg(long, value_name = "NODE", help_heading = SAMPLING)]
+    pub node: Vec<String>,
+    /// Record call chains
+    #[arg(short = 'g', long, help_heading = SAMPLING)]
+    pub call_graph: bool,
+    /// Record user-mode registers
+    #[arg(long, help_heading = SAMPLING)]
+    pub registers: bool,
+    /// Ring buffer size per CPU; a larger one loses fewer samples
+    #[arg(long, value_name = "KIB", default_value = "512", value_parser = clap::value_parser!(u64).range(4..=1_048_576), help_heading = SAMPLING)]
+    pub ring: u64,
+    /// Count without sampling
+    #[arg(long, conflicts_with_all = ["event", "node", "call_graph", "registers"], help_heading = SAMPLING)]
+    pub no_samples: bool,
+}
+
+impl SampleArgs {
+    fn ask(&self) -> Option<SampleAsk> {
+        (!self.no_samples).then(|| SampleAsk {
+            frequency: self.frequency,
+            events: self.event.clone(),
+            nodes: self.node.clone(),
+            call_chains: self.call_graph,
+            registers: self.registers,
+            ring: usize::try_from(self.ring).unwrap_or(512) << 10,
+        })
+    }
+}
+
+pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
+    args.measure.check()?;
+    if args.measure.targets() == 0 && args.command.is_empty() {
+        return Err(usage("nothing to record", "tdtool record -o FILE -- COMMAND, or -p PID, -a"));
+    }
+    let library = global.settings()?.library;
+    let machine = Machine::detect();
+    let ask = LiveAsk {
+        interval: Some(Duration::from_millis(args.interval)),
+        ..args.measure.live(global, &args.command, false)?
+    };
+    let sample = args.sample.ask();
+    let on_update = &mut |update| {
+        if let Update::Interrupted(_) = update {
+            note("interrupted; the session holds the measurement so far");
+        }
+    };
+    let recorded = record(&machine, &library, &ask, sample.as_ref(), &args.output, on_update)?;
+    let outcome = recorded.outcome;
+    note_blocked(&outcome);
+    recorded.notes.iter().for_each(|text| note(text));
+    if let Some(sampled) = &recorded.sampled {
+        note_sampled(sampled);
+    }
+    let file = args.output.display();
+    match recorded.failed {
+        None => {
+            note(&format!("the session is in {file}; `tdtool report {file}` shows it"));
+            Ok(ExitCode::from(status(&outcome)))
+        }
+        Some(error) => {
+            // The session lacks the report, so it is printed.
+            let style = Style { ascii: global.ascii, ..Style::default() };
+            print(&render(&outcome.report, &style))?;
+            Err(error)
+        }
+    }
+}
+
+/// Notes how many samples were taken and lost, and what that cost.
+fn note_sampled(sampled: &Sampled) {
+    let Sampled { events, frequency, summary } = sampled;
+    let (events, samples) = (events.join(", "), summary.samples);
+    let kib = summary.bytes as f64 / 1024.0;
+    note(&format!(
+        "{samples} samples of {events}, {frequency} per second; {kib:.0} KiB of records"
+    ));
+    if summary.lost > 0 {
+        let what = format!("{} records lost: a ring buffer was full", summary.lost);
+        message::print("note", &what, None, Some("a larger --ring or a lower -F"));
+    }
+    if summary.throttled > 0 {
+        let times = summary.throttled;
+        let what = format!("the kernel throttled sampling {times} times: too many per second");
+        message::print("note", &what, None, Some("a lower -F"));
+    }
+    if let Some(share) = summary.overhead() {
+        let (cpu, wall) = (summary.cpu.as_secs_f64() * 1e3, summary.wall.as_secs_f64());
+        note(&format!(
+            "recording took {cpu:.0} ms of CPU time in {wall:.1} s ({:.2} % of a CPU), without \
+             interrupts in the kernel",
+            share * 100.0
+        ));
+    }
+}

@@ -1,0 +1,163 @@
+//! The options of `tdtool report`, and the measurement they ask for.
+
+use super::code_options::CodeArgs;
+use crate::cli::global::Global;
+use crate::cli::measure::{MEASUREMENT, MeasureArgs, TARGET, usage};
+use clap::{Args, ValueEnum};
+use engine::topdown::LiveAsk;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use tma::Result;
+
+const OUTPUT: &str = "Output";
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tdtool report -- ./program argument       a command's tree, or what can be counted here
+  tdtool report --level 3 -p 4711 --duration 5
+  tdtool report -a --interval 1000          the whole system, one report per second
+  tdtool report --import stat.csv           counts recorded with perf stat -x,
+  tdtool report perf.data --measure         hot code, its blocks measured in isolation
+  tdtool report -- tdtool workload run pointer-chase --seconds 2")]
+pub struct ReportArgs {
+    /// Recording to report on: a session, perf.data, or anything --import takes
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Command to run and measure
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+
+    /// Import counts: perf stat -x or -j, toplev --valcsv, event,value CSV, perf.data
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = TARGET)]
+    pub import: Vec<PathBuf>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    /// Report every MS milliseconds; for imports, every recorded interval
+    #[arg(short = 'I', long, value_name = "MS", num_args = 0..=1, default_missing_value = "1000", value_parser = milliseconds, help_heading = MEASUREMENT)]
+    pub interval: Option<u64>,
+    /// Run the command N times; ± is then over the runs
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = MEASUREMENT)]
+    pub repeat: u32,
+    /// Run the command once per group of events instead of multiplexing
+    #[arg(long, help_heading = MEASUREMENT)]
+    pub no_multiplex: bool,
+    /// Measure level 1, then only below flagged nodes, down to a leaf
+    #[arg(long, conflicts_with_all = ["level", "nodes", "no_multiplex"], help_heading = MEASUREMENT)]
+    pub drilldown: bool,
+
+    #[command(flatten)]
+    pub code: CodeArgs,
+
+    /// Show all nodes and metrics, their counts, and why a ± is missing
+    #[arg(short, long, help_heading = OUTPUT)]
+    pub verbose: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text", help_heading = OUTPUT)]
+    pub format: Format,
+    /// Write the report to FILE; the command's own output is left alone
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+    Csv,
+}
+
+/// Shortest interval in milliseconds: reading the counters would dominate shorter ones.
+const SHORTEST_INTERVAL: u64 = 10;
+
+/// A value of `--interval`; the error includes the remedy.
+fn milliseconds(text: &str) -> std::result::Result<u64, String> {
+    let number: u64 = text.parse().map_err(|_| {
+        "an interval is a whole number of milliseconds; try --interval 1000".to_owned()
+    })?;
+    if number < SHORTEST_INTERVAL {
+        return Err(format!(
+            "the shortest interval is {SHORTEST_INTERVAL} ms, because reading the counters takes time; \
+             try --interval 1000"
+        ));
+    }
+    Ok(number)
+}
+
+impl ReportArgs {
+    /// Refuses contradictory options.
+    pub fn check(&self) -> Result<()> {
+        self.measure.check()?;
+        let live = self.measure.targets() > 0;
+        let import = !self.files().is_empty();
+        if import && (live || !self.command.is_empty()) {
+            return Err(usage(
+                "recorded counts and a live measurement exclude each other",
+                "leave out the file, or the command and its target",
+            ));
+        }
+        if import && self.code.counts {
+            return Err(usage(
+                "--counts runs the program again, which a recording does not allow",
+                "tdtool report --counts -- COMMAND, or -p PID; --measure works with recordings",
+            ));
+        }
+        let only_live = [
+            ("--repeat", self.repeat > 1),
+            ("--no-multiplex", self.no_multiplex),
+            ("--drilldown", self.drilldown),
+        ];
+        let only_live = only_live.into_iter().chain(self.measure.only_live());
+        if let (true, Some((option, _))) = (import, only_live.into_iter().find(|(_, given)| *given))
+        {
+            return Err(usage(
+                &format!("{option} does not apply to recorded counts"),
+                "leave it out; --level, --nodes, --interval and --format work with recordings",
+            ));
+        }
+        if !import && !live && self.command.is_empty() {
+            return Err(usage(
+                "nothing to report on",
+                "tdtool report -- COMMAND, or -p PID, -a, FILE; `tdtool report --help` has examples",
+            ));
+        }
+        if live && self.command.is_empty() && self.drilldown && self.measure.duration.is_none() {
+            return Err(usage(
+                "--drilldown without a command needs --duration S",
+                "each level is then measured for S seconds",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether folded stacks are the only output asked for.
+    pub fn stacks_only(&self) -> bool {
+        let code = &self.code;
+        code.folded.is_some()
+            && code.callers.is_none()
+            && !code.measure
+            && self.output.is_none()
+            && self.format == Format::Text
+            && self.interval.is_none()
+            && !self.verbose
+    }
+
+    /// The recordings to read.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.file.iter().chain(&self.import).cloned().collect()
+    }
+
+    /// The live measurement they ask for.
+    pub fn live(&self, global: &Global) -> Result<LiveAsk> {
+        let document = self.output.is_none() && self.format != Format::Text;
+        let to_stdout = document || self.code.folds_to_stdout();
+        Ok(LiveAsk {
+            multiplex: !self.no_multiplex,
+            drilldown: self.drilldown,
+            repeats: self.repeat,
+            interval: self.interval.map(Duration::from_millis),
+            ..self.measure.live(global, &self.command, to_stdout)?
+        })
+    }
+}

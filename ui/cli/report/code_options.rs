@@ -1,0 +1,115 @@
+//! The options of `tdtool report` about code: functions, blocks, callers.
+
+use crate::cli::measure::usage;
+use crate::settings::Settings;
+use clap::Args;
+use engine::hot::code::CodeAsk;
+use profile::files::SearchPaths;
+use profile::hot::Filter;
+use std::path::PathBuf;
+use tma::Result;
+
+const CODE: &str = "Samples and code";
+
+#[derive(Args)]
+pub struct CodeArgs {
+    /// Show the N hottest functions
+    #[arg(long, value_name = "N", default_value = "10", help_heading = CODE)]
+    pub functions: usize,
+    /// Show the N hottest basic blocks
+    #[arg(long, value_name = "N", default_value = "5", help_heading = CODE)]
+    pub blocks: usize,
+    /// Show the callers of FUNCTION (needs call chains: record -g)
+    #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
+    pub callers: Option<String>,
+    /// Measure the hottest blocks in isolation
+    #[arg(long, help_heading = CODE)]
+    pub measure: bool,
+    /// Count entries of the hottest blocks with breakpoints, in further runs
+    #[arg(long, conflicts_with_all = ["thread", "time"], help_heading = CODE)]
+    pub counts: bool,
+    /// Only samples of this thread or process (ID or thread name); repeatable
+    #[arg(long, value_name = "ID|NAME", help_heading = CODE)]
+    pub thread: Vec<String>,
+    /// Only samples between these seconds after the first sample
+    #[arg(long, value_name = "FROM..TO", help_heading = CODE)]
+    pub time: Option<String>,
+    /// Number of the sampled event to show, from 0
+    #[arg(long, value_name = "N", help_heading = CODE)]
+    pub event_number: Option<usize>,
+    /// Look for the recorded binaries under DIR first; repeatable
+    #[arg(long, value_name = "DIR", help_heading = CODE)]
+    pub symfs: Vec<PathBuf>,
+    /// Write folded stacks (flame graphs) to FILE (-: stdout) instead of a report
+    #[arg(long, value_name = "FILE", help_heading = CODE)]
+    pub folded: Option<PathBuf>,
+    /// Show no functions and blocks; do not sample a live measurement
+    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "folded"], help_heading = CODE)]
+    pub no_code: bool,
+}
+
+impl CodeArgs {
+    /// Whether a live measurement needs call chains.
+    pub fn wants_chains(&self) -> bool {
+        self.callers.is_some() || self.folded.is_some()
+    }
+
+    /// Whether folded stacks go to standard output.
+    pub fn folds_to_stdout(&self) -> bool {
+        self.folded.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    /// The functions and blocks they ask for; `None` with `--no-code`.
+    pub fn ask(&self, settings: &Settings) -> Result<Option<CodeAsk>> {
+        if self.no_code {
+            return Ok(None);
+        }
+        let (numbers, names): (Vec<&String>, Vec<&String>) =
+            self.thread.iter().partition(|t| t.parse::<u32>().is_ok());
+        let filter = Filter {
+            event: self.event_number,
+            threads: numbers.iter().filter_map(|n| n.parse().ok()).collect(),
+            names: names.into_iter().cloned().collect(),
+            time: self.time.as_deref().map(nanoseconds).transpose()?,
+            chains: self.wants_chains(),
+        };
+        Ok(Some(CodeAsk {
+            functions: self.functions,
+            blocks: self.blocks,
+            callers: self.callers.clone(),
+            filter,
+            search: SearchPaths { roots: self.symfs.clone(), ..SearchPaths::default() },
+            measure: self.measure.then(|| settings.known()).transpose()?,
+            count: None,
+            folded: self.folded.clone(),
+        }))
+    }
+}
+
+/// `1.5..3`, `..2`, `4..` in seconds.
+fn nanoseconds(text: &str) -> Result<(u64, u64)> {
+    let bad = || usage(&format!("--time {text} is not a range"), "--time 1.5..3, ..2 or 4..");
+    let (from, to) = text.split_once("..").ok_or_else(bad)?;
+    let read = |part: &str, other: f64| -> Result<u64> {
+        let seconds = if part.is_empty() { other } else { part.parse().map_err(|_| bad())? };
+        // A cast of a float saturates.
+        if seconds >= 0.0 { Ok((seconds * 1e9) as u64) } else { Err(bad()) }
+    };
+    let range = (read(from, 0.0)?, read(to, f64::INFINITY)?);
+    if range.0 < range.1 { Ok(range) } else { Err(bad()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_seconds_are_read_and_nonsense_is_not() {
+        assert_eq!(nanoseconds("1.5..3").unwrap(), (1_500_000_000, 3_000_000_000));
+        assert_eq!(nanoseconds("..2").unwrap(), (0, 2_000_000_000));
+        assert_eq!(nanoseconds("4..").unwrap(), (4_000_000_000, u64::MAX));
+        for bad in ["", "3", "3..1", "-1..2", "a..b", "NaN..1"] {
+            assert!(nanoseconds(bad).is_err(), "{bad}");
+        }
+    }
+}

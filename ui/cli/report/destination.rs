@@ -1,0 +1,130 @@
+//! Where the report goes, and its form there.
+
+use super::arguments::{Format, ReportArgs};
+use crate::message::note;
+use crate::terminal;
+use engine::documents::Report;
+use engine::render::json;
+use engine::render::report::csv;
+use engine::render::report::text::{Style, render};
+use std::fs::{File, OpenOptions};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use tma::{Error, Result};
+
+/// Columns of text if the output is not a terminal.
+const PLAIN_WIDTH: usize = 100;
+
+/// An open destination.
+pub struct Destination {
+    to: To,
+    name: Option<PathBuf>,
+    format: Format,
+    style: Style,
+    /// There are several documents: JSON is then one per line.
+    stream: bool,
+    documents: usize,
+    /// The file still has its old content.
+    untouched: bool,
+}
+
+/// A file keeps its content until there is a report to replace it.
+enum To {
+    Stdout(std::io::Stdout),
+    File(File),
+}
+
+impl Destination {
+    /// Opens the destination before anything runs, so that a long measurement does not end in
+    /// "permission denied". A file keeps its content until the first document is written.
+    pub fn open(args: &ReportArgs, ascii: bool) -> Result<Self> {
+        let stdout = std::io::stdout();
+        let path = args.output.as_ref().filter(|p| p.as_os_str() != "-");
+        let is_terminal = path.is_none() && stdout.is_terminal();
+        let to = match path {
+            None => To::Stdout(stdout),
+            Some(path) => To::File(
+                OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(
+                    |e| {
+                        Error::failed(format!("cannot write the report to {}", path.display()))
+                            .because(e)
+                    },
+                )?,
+            ),
+        };
+        let columns = terminal::columns(&std::io::stdout()).filter(|_| is_terminal);
+        let style = Style {
+            color: is_terminal && terminal::allows_color() && terminal::has_attributes(),
+            ascii,
+            width: columns.unwrap_or(PLAIN_WIDTH).clamp(40, 120),
+            verbose: args.verbose,
+        };
+        let stream = args.interval.is_some();
+        let name = path.cloned();
+        Ok(Self { to, name, format: args.format, style, stream, documents: 0, untouched: true })
+    }
+
+    /// Writes one document and flushes it.
+    pub fn document(&mut self, report: &Report) -> Result<()> {
+        let text = match self.format {
+            Format::Text => {
+                let gap = if self.documents > 0 { "\n" } else { "" };
+                format!("{gap}{}", render(report, &self.style))
+            }
+            Format::Csv if self.documents == 0 => format!("{}\n{}", csv::HEADER, csv::rows(report)),
+            Format::Csv => csv::rows(report),
+            Format::Json if self.stream => json::line(report)?,
+            Format::Json => json::pretty(report)?,
+        };
+        self.documents += 1;
+        self.write(&text)
+    }
+
+    /// Writes the report of the whole measurement; after intervals it is the summary.
+    pub fn last(&mut self, report: &Report) -> Result<()> {
+        if self.stream && self.documents > 0 && self.format == Format::Text {
+            self.write("\nSummary of all intervals\n")?;
+        }
+        self.document(report)
+    }
+
+    /// Notes where the report is, if it is in a file.
+    pub fn note_file(&self) {
+        if let Some(path) = &self.name {
+            note(&format!("the report is in {}", path.display()));
+        }
+    }
+
+    fn write(&mut self, text: &str) -> Result<()> {
+        let written = match &mut self.to {
+            To::Stdout(out) => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+            To::File(file) => {
+                let first = std::mem::take(&mut self.untouched);
+                let cleared = if first { file.set_len(0).or_else(not_a_file) } else { Ok(()) };
+                cleared.and_then(|()| file.write_all(text.as_bytes()))
+            }
+        };
+        match written {
+            // A reader that went away (`| head`) is no error, but it ends a stream of reports.
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {
+                if self.stream {
+                    let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGTERM);
+                }
+                Ok(())
+            }
+            Err(e) => {
+                let to = self.name.as_ref().map(|p| p.display().to_string());
+                let to = to.unwrap_or_else(|| "standard output".into());
+                Err(Error::failed(format!("cannot write the report to {to}"))
+                    .because(e)
+                    .hint("free some space, or choose another file with --output"))
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+/// Pipes and devices have no length to set.
+fn not_a_file(e: std::io::Error) -> std::io::Result<()> {
+    if e.kind() == std::io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) }
+}

@@ -1,0 +1,9 @@
+//! `tdtool report`: measure, or read recorded counts, and show the tree.
+
+mod arguments;
+mod code_options;
+mod destination;
+mod run;
+
+pub use arguments::ReportArgs;
+pub use run::run;

@@ -1,0 +1,111 @@
+//! Reports on recordings, or on a live measurement.
+
+use super::arguments::ReportArgs;
+use super::destination::Destination;
+use crate::cli::global::Global;
+use crate::cli::outcome::{note_blocked, status};
+use crate::message::{self, note};
+use crate::settings::Settings;
+use engine::hot::code::CodeAsk;
+use engine::hot::entries::target as count_target;
+use engine::hot::sampled::{of_files, of_live};
+use engine::record::SampleAsk;
+use engine::topdown::{ImportAsk, Update};
+use pmu::machine::Machine;
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+use tma::Result;
+
+pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
+    args.check()?;
+    let settings = global.settings()?;
+    let destination = Destination::open(&args, settings.ascii)?;
+    let code = args.code.ask(&settings)?;
+    if args.files().is_empty() {
+        of_measurement(global, &args, &settings, destination, code)
+    } else {
+        of_recordings(&args, settings, destination, code)
+    }
+}
+
+fn of_recordings(
+    args: &ReportArgs,
+    settings: Settings,
+    mut destination: Destination,
+    code: Option<CodeAsk>,
+) -> Result<ExitCode> {
+    let ask = ImportAsk {
+        files: args.files(),
+        ask: args.measure.ask(),
+        uarch: settings.uarch,
+        here: Some(Machine::detect),
+        intervals: args.interval.is_some(),
+    };
+    for report in of_files(&settings.library, &ask, code.as_ref(), &mut show_progress)? {
+        if !args.stacks_only() {
+            destination.document(&report)?;
+        }
+    }
+    note_stacks(args);
+    destination.note_file();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn of_measurement(
+    global: &Global,
+    args: &ReportArgs,
+    settings: &Settings,
+    mut destination: Destination,
+    mut code: Option<CodeAsk>,
+) -> Result<ExitCode> {
+    let ask = args.live(global)?;
+    if let (true, Some(code)) = (args.code.counts, &mut code) {
+        code.count = Some(count_target(&ask.target, ask.command.as_ref())?);
+    }
+    let mut failed = None;
+    let sample = SampleAsk { call_chains: args.code.wants_chains(), ..SampleAsk::default() };
+    let code = code.as_ref().map(|code| (code, &sample));
+    let mut on_update = |update| {
+        if failed.is_none()
+            && let Err(error) = show(&mut destination, &update)
+        {
+            // Reported now: the measurement continues, and its summary may still be written.
+            failed = Some(message::error(&error));
+        }
+    };
+    let machine = Machine::detect();
+    let library = &settings.library;
+    let outcome = of_live(&machine, library, &ask, code, &mut on_update, &mut show_progress)?;
+    if !args.stacks_only() {
+        note_blocked(&outcome);
+        destination.last(&outcome.report)?;
+    }
+    note_stacks(args);
+    destination.note_file();
+    Ok(failed.unwrap_or_else(|| ExitCode::from(status(&outcome))))
+}
+
+/// Notes where the folded stacks are.
+fn note_stacks(args: &ReportArgs) {
+    if let Some(path) = args.code.folded.as_ref().filter(|p| p.as_os_str() != "-" && p.exists()) {
+        note(&format!("the folded stacks are in {}", path.display()));
+    }
+}
+
+/// Shows how many blocks have been measured, if standard error is a terminal.
+#[allow(clippy::print_stderr)]
+fn show_progress(done: usize, all: usize) {
+    if std::io::stderr().is_terminal() {
+        let end = if done == all { "\r\x1b[K" } else { "" };
+        eprint!("\rmeasuring block {} of {all}{end}", (done + 1).min(all));
+    }
+}
+
+fn show(destination: &mut Destination, update: &Update) -> Result<()> {
+    match update {
+        Update::Runs(runs) => note(&format!("the command will run up to {runs} times")),
+        Update::Interval(report) => destination.document(report)?,
+        Update::Interrupted(_) => note("interrupted; reporting what was measured"),
+    }
+    Ok(())
+}

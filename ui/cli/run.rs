@@ -1,0 +1,78 @@
+//! From the command line to its command.
+
+use super::arguments::{Arguments, Command};
+use super::next::Next;
+use super::output::print;
+use super::{
+    block, deps, diff, doctor, drill, kernel, record, report, shell, suggest, tables, workload,
+};
+use crate::{keymap, terminal};
+use clap::{CommandFactory as _, Parser as _};
+use std::ffi::OsString;
+use std::process::ExitCode;
+use tma::{Error, Result};
+
+/// Parses the command line and carries it out; exits on `--help`, `--version` and wrong usage.
+///
+/// # Errors
+/// The command failed.
+pub fn run() -> Result<Next> {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => suggest::exit(&error),
+    };
+    match arguments.command {
+        Some(_) => command(arguments),
+        None => without_command(arguments),
+    }
+}
+
+/// `tdtool`, `tdtool FILE`, `tdtool -- CMD`: the drill-down on a terminal, `tdtool report` elsewhere.
+fn without_command(arguments: Arguments) -> Result<Next> {
+    if let (Some(file), true) = (&arguments.file, arguments.run.is_empty())
+        && let Some(command) = suggest::command_like(file)
+    {
+        return Err(Error::usage(format!("`{}` is not a tdtool command", file.display()))
+            .hint(format!("did you mean `tdtool {command} -- …`?")));
+    }
+    if terminal::is_interactive() {
+        return drill::open(arguments);
+    }
+    if arguments.file.is_none() && arguments.run.is_empty() {
+        return Err(Error::usage("there is no terminal to draw on, and nothing to report on")
+            .because("without a terminal `tdtool` is `tdtool report`, which needs a recording or a command")
+            .hint("tdtool FILE, tdtool -- COMMAND, or tdtool report -a --duration 5"));
+    }
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    words.insert(1.min(words.len()), "report".into());
+    command(Arguments::parse_from(words))
+}
+
+fn command(arguments: Arguments) -> Result<Next> {
+    let samples = &arguments.samples;
+    let given = !samples.thread.is_empty() || !samples.symfs.is_empty();
+    if arguments.file.is_some() || !arguments.run.is_empty() || given {
+        return Err(Error::usage("the tdtool command must come first")
+            .hint("tdtool report FILE, tdtool FILE, tdtool -- COMMAND; see `tdtool --help`"));
+    }
+    let global = &arguments.global;
+    let Some(command) = arguments.command else { return Ok(Next::Exit(ExitCode::SUCCESS)) };
+    let code = match command {
+        Command::Block(args) => return block::run(global, args),
+        Command::Report(args) => report::run(global, args),
+        Command::Record(args) => record::run(global, args),
+        Command::Diff(args) => diff::run(global, args),
+        Command::Tables(args) => tables::run(global, args),
+        Command::Workload(args) => workload::run(args),
+        Command::Kernel(args) => kernel::run(global, args),
+        Command::Deps(args) => deps::run(global, args),
+        Command::Doctor(args) => doctor::run(global, args),
+        Command::Completions { shell } => shell::completions(Arguments::command(), shell),
+        Command::Man => shell::man(Arguments::command()),
+        Command::Keys { toml } => {
+            let text = if toml { keymap::template() } else { keymap::markdown() };
+            print(&text).map(|()| ExitCode::SUCCESS)
+        }
+    };
+    code.map(Next::Exit)
+}

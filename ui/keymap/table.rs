@@ -1,0 +1,215 @@
+//! The table of keys.
+
+use super::command::Command;
+use super::key::Key;
+use super::screen::Screen;
+use crossterm::event::KeyCode;
+
+/// What some keys do on some screens.
+#[derive(Debug)]
+pub struct Binding {
+    pub command: Command,
+    pub keys: &'static [Key],
+    pub screens: &'static [Screen],
+    /// The word in the footer; empty: not shown there.
+    pub hint: &'static str,
+    /// What it does.
+    pub help: &'static str,
+}
+
+impl Binding {
+    /// The action's name in a config file: `NextMatch` is `next-match`.
+    pub fn name(&self) -> String {
+        let mut name = String::new();
+        for c in format!("{:?}", self.command).chars() {
+            if c.is_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(c.to_ascii_lowercase());
+        }
+        name
+    }
+
+    /// Whether it applies to all screens.
+    pub fn is_everywhere(&self) -> bool {
+        self.screens == ALL
+    }
+}
+
+const fn key(code: KeyCode) -> Key {
+    Key { code, ctrl: false }
+}
+
+const fn ch(c: char) -> Key {
+    key(KeyCode::Char(c))
+}
+
+const fn ctrl(c: char) -> Key {
+    Key { code: KeyCode::Char(c), ctrl: true }
+}
+
+const fn bind(
+    command: Command,
+    keys: &'static [Key],
+    screens: &'static [Screen],
+    hint: &'static str,
+    help: &'static str,
+) -> Binding {
+    Binding { command, keys, screens, hint, help }
+}
+
+const ALL: &[Screen] = &[Screen::Tree, Screen::Functions, Screen::Blocks, Screen::Block];
+const DOWNWARD: &[Screen] = &[Screen::Tree, Screen::Functions, Screen::Blocks];
+const FOLDED: &[Screen] = &[Screen::Tree, Screen::Blocks];
+const SORTED: &[Screen] = &[Screen::Tree, Screen::Functions];
+const CODE: &[Screen] = &[Screen::Functions, Screen::Blocks];
+const TREE: &[Screen] = &[Screen::Tree];
+const FUNCTIONS: &[Screen] = &[Screen::Functions];
+const LIVE: &[Screen] = &[Screen::Tree, Screen::Functions];
+const BLOCKS: &[Screen] = &[Screen::Blocks];
+const BLOCK: &[Screen] = &[Screen::Block];
+
+/// Every key, the most useful in the footer first.
+pub static KEYMAP: &[Binding] = &[
+    bind(
+        Command::Help,
+        &[ch('?'), key(KeyCode::F(1))],
+        ALL,
+        "help",
+        "show the keys of this screen",
+    ),
+    bind(
+        Command::Drill,
+        &[key(KeyCode::Enter), ch('l'), key(KeyCode::Right)],
+        DOWNWARD,
+        "drill",
+        "one level down: tree, functions, blocks, measured block",
+    ),
+    bind(
+        Command::Back,
+        &[key(KeyCode::Esc), key(KeyCode::Backspace), ch('h'), key(KeyCode::Left)],
+        ALL,
+        "back",
+        "one level up, to the previous cursor; never quits",
+    ),
+    bind(Command::Down, &[ch('j'), key(KeyCode::Down)], ALL, "", "move down"),
+    bind(Command::Up, &[ch('k'), key(KeyCode::Up)], ALL, "", "move up"),
+    bind(Command::PageDown, &[key(KeyCode::PageDown), ctrl('f')], ALL, "", "move a page down"),
+    bind(Command::PageUp, &[key(KeyCode::PageUp), ctrl('b')], ALL, "", "move a page up"),
+    bind(Command::HalfDown, &[ctrl('d')], ALL, "", "move half a page down"),
+    bind(Command::HalfUp, &[ctrl('u')], ALL, "", "move half a page up"),
+    bind(Command::Top, &[ch('g'), key(KeyCode::Home)], ALL, "", "go to the first row"),
+    bind(Command::Bottom, &[ch('G'), key(KeyCode::End)], ALL, "", "go to the last row"),
+    bind(Command::Toggle, &[ch(' ')], FOLDED, "fold", "expand or collapse the row"),
+    bind(Command::Expand, &[ch('+'), ch('=')], FOLDED, "", "expand the row"),
+    bind(Command::Collapse, &[ch('-')], FOLDED, "", "collapse the row"),
+    bind(Command::ExpandAll, &[ch('E')], FOLDED, "", "expand all rows"),
+    bind(Command::CollapseAll, &[ch('C')], FOLDED, "", "collapse all rows"),
+    bind(
+        Command::Hottest,
+        &[ch('H')],
+        DOWNWARD,
+        "hottest",
+        "go to the bottleneck, or to the hottest function or instruction",
+    ),
+    bind(
+        Command::NextHot,
+        &[ch(']')],
+        DOWNWARD,
+        "",
+        "go to the next flagged node, or the next row by samples",
+    ),
+    bind(
+        Command::PreviousHot,
+        &[ch('[')],
+        DOWNWARD,
+        "",
+        "go to the previous flagged node, or the previous row by samples",
+    ),
+    bind(Command::Search, &[ch('/')], ALL, "find", "search; a lower-case text ignores case"),
+    bind(Command::NextMatch, &[ch('n')], ALL, "", "go to the next match"),
+    bind(Command::PreviousMatch, &[ch('N')], ALL, "", "go to the previous match"),
+    bind(
+        Command::Filter,
+        &[ch('f')],
+        DOWNWARD,
+        "filter",
+        "show only matching rows; an empty text shows all",
+    ),
+    bind(Command::Sort, &[ch('s')], SORTED, "sort", "change the sort order"),
+    bind(Command::Invert, &[ch('I')], SORTED, "", "reverse the sort order"),
+    bind(Command::Source, &[ch('s')], BLOCKS, "source", "show or hide source lines"),
+    bind(Command::Offsets, &[ch('o')], BLOCKS, "offsets", "show offsets or addresses"),
+    bind(Command::Samples, &[ch('t')], CODE, "", "show samples or shares"),
+    bind(Command::NextSymbol, &[ch('>')], BLOCKS, "", "go to the next function in the list"),
+    bind(
+        Command::PreviousSymbol,
+        &[ch('<')],
+        BLOCKS,
+        "",
+        "go to the previous function in the list",
+    ),
+    bind(
+        Command::Details,
+        &[ch('d')],
+        TREE,
+        "details",
+        "show or hide the node's meaning, threshold, formula and counts",
+    ),
+    bind(Command::DetailsDown, &[ch('J')], TREE, "", "scroll the details down"),
+    bind(Command::DetailsUp, &[ch('K')], TREE, "", "scroll the details up"),
+    bind(
+        Command::NextPart,
+        &[key(KeyCode::Tab)],
+        TREE,
+        "",
+        "next part of the measurement: core type, CPU, thread, interval",
+    ),
+    bind(
+        Command::Module,
+        &[ch('m')],
+        FUNCTIONS,
+        "module",
+        "show only functions of the row's module, or of all modules",
+    ),
+    bind(
+        Command::Thread,
+        &[ch('T')],
+        FUNCTIONS,
+        "thread",
+        "show only samples of a thread (ID or name); an empty text shows all",
+    ),
+    bind(Command::NextEvent, &[key(KeyCode::Tab)], FUNCTIONS, "", "next sampled event"),
+    bind(
+        Command::Freeze,
+        &[ch('z')],
+        LIVE,
+        "freeze",
+        "freeze or unfreeze the numbers; measuring continues",
+    ),
+    bind(Command::Again, &[ch('r')], BLOCK, "again", "measure the block again"),
+    bind(Command::Cancel, &[ch('c')], BLOCK, "cancel", "cancel the measurement"),
+    bind(
+        Command::Copy,
+        &[ch('y')],
+        ALL,
+        "copy",
+        "copy the node, function, address or block bytes to the clipboard (OSC 52)",
+    ),
+    bind(
+        Command::Export,
+        &[ch('P')],
+        ALL,
+        "save",
+        "save all rows to a new file, as JSON if its name ends in .json",
+    ),
+    bind(Command::Redraw, &[ctrl('l')], ALL, "", "redraw the screen"),
+    bind(Command::Suspend, &[ctrl('z')], ALL, "", "suspend to the shell; `fg` resumes"),
+    bind(
+        Command::Quit,
+        &[ch('q'), ctrl('c')],
+        ALL,
+        "quit",
+        "quit; a measured command is terminated",
+    ),
+];

@@ -1,0 +1,39 @@
+//! What the drill-down is opened on.
+
+use bench::Options;
+use profile::files::SearchPaths;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What is measured or read.
+#[derive(Debug, Clone)]
+pub enum Subject {
+    /// A command, measured and sampled while it runs.
+    Command(Vec<OsString>, Samples),
+    /// The whole system, measured.
+    System,
+    /// Recorded counts, a session, or a perf.data file.
+    File(PathBuf, Samples),
+    /// One block, measured in isolation.
+    Block(Box<BlockRequest>),
+}
+
+/// Which samples of a recording, and where its binaries are.
+#[derive(Debug, Clone, Default)]
+pub struct Samples {
+    /// Only those of these threads, by number or name; empty: all.
+    pub threads: Vec<String>,
+    /// Where to look for the recorded binaries.
+    pub search: SearchPaths,
+}
+
+/// A block to measure.
+#[derive(Debug, Clone)]
+pub struct BlockRequest {
+    /// Its title on the screen.
+    pub title: String,
+    /// Its machine code.
+    pub bytes: Vec<u8>,
+    /// How to measure it.
+    pub options: Options,
+}

@@ -1,0 +1,200 @@
+//! Raw mode and the alternate screen of the terminal, and giving both back: on quit, on a panic, on a
+//! signal, and while the program is stopped.
+//!
+//! A measured command must not write over the screen. While one runs, standard input, output and error
+//! are /dev/null, as far as they are the terminal.
+
+use super::state::State;
+use super::view::view;
+use crossterm::cursor::Show;
+use crossterm::execute;
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tma::{Error, Result};
+
+/// The original streams, to be restored from any thread.
+static ORIGINAL: OnceLock<Streams> = OnceLock::new();
+/// Whether there is something to restore.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// The standard streams, as far as they are the terminal.
+struct Streams {
+    output: File,
+    input: Option<File>,
+    error: Option<File>,
+    /// Whether they are redirected to /dev/null.
+    redirect: bool,
+}
+
+/// The screen to draw on.
+pub struct AlternateScreen {
+    terminal: Terminal<CrosstermBackend<BufWriter<File>>>,
+}
+
+impl AlternateScreen {
+    /// Takes the terminal; with `redirect` other processes can neither write to it nor read from it.
+    ///
+    /// # Errors
+    /// It is not a terminal, or cannot be set up.
+    pub fn open(redirect: bool) -> Result<Self> {
+        let copy = |fd: std::io::Result<std::os::fd::OwnedFd>| fd.map(File::from);
+        let output = copy(std::io::stdout().as_fd().try_clone_to_owned()).map_err(failed)?;
+        let drawn = output.try_clone().map_err(failed)?;
+        let (stdin, stderr) = (std::io::stdin(), std::io::stderr());
+        let input = stdin.is_terminal().then(|| stdin.as_fd().try_clone_to_owned());
+        let error = stderr.is_terminal().then(|| stderr.as_fd().try_clone_to_owned());
+        let streams = Streams {
+            output,
+            input: input.map(copy).transpose().map_err(failed)?,
+            error: error.map(copy).transpose().map_err(failed)?,
+            redirect,
+        };
+        let _ = ORIGINAL.set(streams);
+        restore_on_panic();
+        take().map_err(failed)?;
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, drawn));
+        let terminal = Terminal::new(backend).map_err(failed)?;
+        let mut screen = Self { terminal };
+        // A killed program may have left its picture on the alternate screen.
+        screen.redraw();
+        Ok(screen)
+    }
+
+    /// Columns and rows.
+    pub fn size(&self) -> Option<(u16, u16)> {
+        let size = self.terminal.size().ok()?;
+        Some((size.width, size.height))
+    }
+
+    /// Shows the state.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn draw(&mut self, state: &State) -> std::io::Result<()> {
+        self.terminal.draw(|frame| view(state, frame)).map(|_| ())
+    }
+
+    /// Draws every cell again next time. (Ratatui's `clear` asks the terminal for its cursor, and the
+    /// answer would go to the thread that reads keys.)
+    pub fn redraw(&mut self) {
+        let _ = execute!(self.terminal.backend_mut(), Clear(ClearType::All));
+        // Discards the previous picture.
+        self.terminal.swap_buffers();
+    }
+
+    /// Puts a text on the user's clipboard: OSC 52 of xterm's control sequences,
+    /// <https://invisible-island.net/xterm/ctlseqs/ctlseqs.html>.
+    pub fn copy(&mut self, text: &str) {
+        let out = self.terminal.backend_mut();
+        // If the terminal is gone, drawing the next picture fails.
+        let _ = write!(out, "\x1b]52;c;{}\x07", base64(text.as_bytes()));
+        let _ = std::io::Write::flush(out);
+    }
+
+    /// Stops the process group as Ctrl-Z does; `fg` resumes.
+    pub fn suspend(&mut self) {
+        restore();
+        let _ = kill(Pid::from_raw(0), Signal::SIGTSTP);
+        let _ = take();
+        self.redraw();
+    }
+}
+
+impl Drop for AlternateScreen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Base64 of RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let byte = |i: usize| u32::from(chunk.get(i).copied().unwrap_or(0));
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4 {
+            let letter = LETTERS[(word >> (18 - 6 * i) & 63) as usize];
+            out.push(if i <= chunk.len() { char::from(letter) } else { '=' });
+        }
+    }
+    out
+}
+
+/// Enters raw mode and the alternate screen.
+fn take() -> std::io::Result<()> {
+    let Some(original) = ORIGINAL.get() else { return Ok(()) };
+    enable_raw_mode()?;
+    ACTIVE.store(true, Ordering::SeqCst);
+    execute!(&original.output, EnterAlternateScreen)?;
+    if original.redirect {
+        let null = File::options().read(true).write(true).open("/dev/null")?;
+        dup2_stdout(&null)?;
+        if original.input.is_some() {
+            dup2_stdin(&null)?;
+        }
+        if original.error.is_some() {
+            dup2_stderr(&null)?;
+        }
+    }
+    Ok(())
+}
+
+/// Restores the terminal. May be called at any time, and repeatedly.
+fn restore() {
+    let Some(original) = ORIGINAL.get() else { return };
+    if !ACTIVE.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    if original.redirect {
+        let _ = dup2_stdout(&original.output);
+        let _ = original.input.as_ref().map(dup2_stdin);
+        let _ = original.error.as_ref().map(dup2_stderr);
+    }
+    // If the terminal is gone, nothing is left to restore.
+    let _ = execute!(&original.output, LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
+    let _ = (&original.output).flush();
+}
+
+/// Restores the terminal before a panic of this thread is printed; other threads catch their own
+/// panics and show them on the screen.
+fn restore_on_panic() {
+    let this = std::thread::current().id();
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if std::thread::current().id() == this {
+            restore();
+            default(info);
+        }
+    }));
+}
+
+fn failed(e: std::io::Error) -> Error {
+    Error::failed("cannot set up the terminal")
+        .because(e)
+        .hint("`tdtool report` prints the same as text")
+}
+
+#[cfg(test)]
+mod tests {
+    /// The test vectors of RFC 4648, section 10.
+    #[test]
+    fn base64_passes_the_test_vectors() {
+        for (text, coded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
+            assert_eq!(super::base64(text.as_bytes()), coded);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! A file: its report is sent, its samples are returned.
+
+use super::failure::paragraph;
+use super::queue::Queue;
+use crate::settings::Settings;
+use crate::tui::action::BackgroundResult;
+use engine::documents::explanations::explain;
+use engine::documents::{Report, Source};
+use engine::hot::recording::{self, FileKind};
+use engine::topdown::{ImportAsk, imported};
+use pmu::machine::Machine;
+use profile::recording::Recording;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Sends the report of the file at `path`, and returns its samples, if there are any.
+pub fn read(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<Option<Recording>> {
+    if recording::kind(path)? == FileKind::PerfData {
+        let mut report = Report::new(Source::Imported);
+        report.subject = vec![path.display().to_string()];
+        report.notes.push("a perf.data file has samples but no counts for a tree".into());
+        queue.send(BackgroundResult::Report(Box::new(report)));
+        return recording::open(path);
+    }
+    send_counts(path, settings, queue)?;
+    // Without samples the counts are still shown.
+    let recording = match recording::open(path) {
+        Ok(recording) => recording,
+        Err(error) => {
+            queue.send(BackgroundResult::NoFunctions(paragraph(&error)));
+            return Ok(None);
+        }
+    };
+    if recording.is_none() {
+        let why = "This recording has counts but no samples. `tdtool record` and `perf record` take \
+                   samples.";
+        queue.send(BackgroundResult::NoFunctions(why.into()));
+    }
+    Ok(recording)
+}
+
+/// Sends the reports of the recorded intervals, then the whole report.
+fn send_counts(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<()> {
+    let library = &settings.library;
+    let ask = |intervals| ImportAsk {
+        files: vec![path.to_owned()],
+        uarch: settings.uarch.clone(),
+        here: Some(Machine::detect),
+        intervals,
+        ..ImportAsk::default()
+    };
+    let whole = imported(library, &ask(false))?;
+    if let Some(report) = whole.first() {
+        queue.send(BackgroundResult::Explained(Arc::new(explain(library, report))));
+    }
+    // Without intervals there is no history, but the whole report is still shown.
+    for report in imported(library, &ask(true)).unwrap_or_default() {
+        if report.interval.is_some() {
+            queue.send(BackgroundResult::Interval(Box::new(report)));
+        }
+    }
+    for report in whole {
+        queue.send(BackgroundResult::Report(Box::new(report)));
+    }
+    Ok(())
+}

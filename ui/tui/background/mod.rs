@@ -1,0 +1,21 @@
+//! What runs in the background: measuring, reading, profiling. Results come back through the queue.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `threads` | everything that runs, and what it is asked to do |
+//! | `live` | a live measurement |
+//! | `recording` | a file's report, functions, and their code; `file`: reading it; `source`: its source lines |
+//! | `blocks` | blocks, measured one after the other |
+//! | `queue` | the way back; `request`: what the profile is asked for; `failure`: errors and panics as text |
+
+mod blocks;
+mod failure;
+mod file;
+mod live;
+mod queue;
+mod recording;
+mod request;
+mod source;
+mod threads;
+
+pub use threads::Background;

@@ -1,0 +1,99 @@
+//! The functions of a recording, and their code when it is asked for, in a thread of its own.
+
+use super::failure::catch_panic;
+use super::file;
+use super::queue::Queue;
+use super::request::Request;
+use super::source::source_lines;
+use crate::settings::Settings;
+use crate::subject::Samples;
+use crate::tui::action::BackgroundResult;
+use crate::tui::events::Message;
+use crate::tui::state::{SampleFilter, WITH_LINES};
+use profile::hot::{Filter, Profile, threads};
+use profile::recording::Recording;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+/// Reads the file, then answers requests.
+pub fn serve_file(
+    path: PathBuf,
+    samples: Samples,
+    settings: Arc<Settings>,
+    requests: Receiver<Request>,
+    queue: Queue,
+) {
+    std::thread::spawn(move || match catch_panic(|| file::read(&path, &settings, &queue)) {
+        Ok(Ok(Some(recording))) => answer(&recording, &samples, &requests, &queue),
+        Ok(Ok(None)) => {}
+        // A file of which nothing can be shown ends the program, as it ends `tdtool report`.
+        Ok(Err(error)) => queue.message(Message::Failed(error)),
+        Err(panic) => queue.send(BackgroundResult::NoFunctions(panic)),
+    });
+}
+
+/// Answers requests about a recording.
+pub fn serve(recording: Recording, samples: Samples, requests: Receiver<Request>, queue: Queue) {
+    std::thread::spawn(move || answer(&recording, &samples, &requests, &queue));
+}
+
+fn answer(recording: &Recording, samples: &Samples, requests: &Receiver<Request>, queue: &Queue) {
+    queue.send(BackgroundResult::Threads(threads(recording)));
+    let attribute = |filter: &SampleFilter| {
+        let profile = catch_panic(|| attribute(recording, filter, samples, queue));
+        profile.map_err(|panic| queue.send(BackgroundResult::NoFunctions(panic))).ok()
+    };
+    let all = SampleFilter { event: None, threads: samples.threads.clone() };
+    let mut profile = attribute(&all);
+    while let Ok(first) = requests.recv() {
+        // Of several waiting requests only the last one counts.
+        let (mut code, mut functions) = (None, None);
+        for one in std::iter::once(first).chain(requests.try_iter()) {
+            match one {
+                Request::Code(index) => code = Some(index),
+                Request::Functions(filter) => (code, functions) = (None, Some(filter)),
+            }
+        }
+        if let Some(filter) = functions {
+            profile = attribute(&filter);
+        }
+        if let (Some(index), Some(profile)) = (code, &mut profile) {
+            queue.send(annotate(profile, index));
+        }
+    }
+}
+
+/// Attributes samples to functions; source lines take longer and are sent later.
+fn attribute(
+    recording: &Recording,
+    filter: &SampleFilter,
+    samples: &Samples,
+    queue: &Queue,
+) -> Profile {
+    let (numbers, names): (Vec<&String>, Vec<&String>) =
+        filter.threads.iter().partition(|t| t.parse::<u32>().is_ok());
+    let filter = Filter {
+        event: filter.event,
+        threads: numbers.iter().filter_map(|n| n.parse().ok()).collect(),
+        names: names.into_iter().cloned().collect(),
+        ..Filter::default()
+    };
+    let mut profile = Profile::new(recording, &filter, samples.search.clone());
+    queue.send(BackgroundResult::Functions(Box::new((*profile).clone())));
+    profile.find_lines(WITH_LINES);
+    queue.send(BackgroundResult::Functions(Box::new((*profile).clone())));
+    profile
+}
+
+fn annotate(profile: &mut Profile, index: usize) -> BackgroundResult {
+    let annotated = catch_panic(|| {
+        let annotated = profile.annotate(index);
+        let lines = source_lines(&annotated);
+        (annotated, lines)
+    });
+    match annotated {
+        Ok((annotated, lines)) => BackgroundResult::Annotated(index, Box::new(annotated), lines),
+        Err(panic) => BackgroundResult::NotAnnotated(index, panic),
+    }
+}

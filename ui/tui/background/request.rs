@@ -1,0 +1,11 @@
+//! What is asked of the thread that has the samples.
+
+use crate::tui::state::SampleFilter;
+
+/// A request.
+pub enum Request {
+    /// The code of the function with this index.
+    Code(usize),
+    /// The functions of other samples.
+    Functions(SampleFilter),
+}

@@ -1,0 +1,185 @@
+//! The event loop: messages → actions → effects → picture.
+
+use super::action::{Action, Effect};
+use super::alternate_screen::AlternateScreen;
+use super::background::Background;
+use super::events::{self, Message};
+use super::look::Look;
+use super::state::State;
+use super::update::{show_block, update};
+use crate::config::{self, Config};
+use crate::keymap::Screen;
+use crate::settings::Settings;
+use crate::subject::{BlockRequest, Subject};
+use crate::terminal;
+use crate::theme::Theme;
+use isa::code::Block;
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+use tma::{Error, Result};
+
+/// Time between updates of a measurement's progress.
+const PROGRESS: Duration = Duration::from_millis(250);
+/// Maximum number of messages handled between two pictures.
+const AT_ONCE: usize = 1000;
+
+/// Opens the drill-down and runs it until the user quits.
+///
+/// # Errors
+/// The config file is invalid; the terminal cannot be set up; the subject cannot be read.
+pub fn run(settings: Settings, subject: &Subject) -> Result<ExitCode> {
+    let config = config::load(settings.config.as_deref())?;
+    let (to, messages) = channel();
+    events::catch_signals(to.clone())?;
+    let measuring = matches!(subject, Subject::Command(..));
+    let mut screen = AlternateScreen::open(measuring)?;
+    events::read_terminal(to.clone());
+    let state = first_state(&settings, config, subject);
+    let background = Background::start(subject, settings, to);
+    let mut program = Program { state, background, ended: None };
+    if let Subject::Block(request) = subject {
+        program.show(request, &mut screen);
+    }
+    program.serve(&messages, &mut screen);
+    drop(screen);
+    let status = program.background.end();
+    Ok(ExitCode::from(match program.ended {
+        Some(End::Failed(error)) => return Err(error),
+        Some(End::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(1),
+        _ => status.unwrap_or(0),
+    }))
+}
+
+fn first_state(settings: &Settings, config: Config, subject: &Subject) -> State {
+    let theme = if terminal::allows_color() { config.theme } else { Theme::Mono };
+    let look = Look { theme, ascii: settings.ascii || config.ascii };
+    let first = match subject {
+        Subject::Block(_) => Screen::Block,
+        _ => Screen::Tree,
+    };
+    let mut state = State::new(first, look);
+    state.config = Some(config_note(&config));
+    state.keys = config.keys;
+    if let Subject::File(_, samples) | Subject::Command(_, samples) = subject {
+        state.functions.samples_of.threads.clone_from(&samples.threads);
+    }
+    state
+}
+
+/// Where keys and theme are configured, for the `?` screen.
+fn config_note(config: &Config) -> String {
+    match (&config.read, config::default_place()) {
+        (Some(path), _) => format!("Keys and theme are from {}.", path.display()),
+        (None, Some(path)) => format!("Keys and theme can be changed in {}.", path.display()),
+        (None, None) => String::new(),
+    }
+}
+
+/// Why the program ends.
+enum End {
+    Quit,
+    Signal(i32),
+    Failed(Error),
+}
+
+struct Program {
+    state: State,
+    background: Background,
+    ended: Option<End>,
+}
+
+impl Program {
+    /// Shows a block from the command line.
+    fn show(&mut self, request: &BlockRequest, screen: &mut AlternateScreen) {
+        let BlockRequest { title, bytes, .. } = request;
+        let code = Block::decode(bytes).map(|b| b.instructions).unwrap_or_default();
+        let code = code.into_iter().map(|i| i.text).collect();
+        let mut effects = Vec::new();
+        show_block(&mut self.state, title.clone(), bytes.clone(), code, &mut effects);
+        effects.into_iter().for_each(|e| self.perform(e, screen));
+    }
+
+    /// Handles messages, and draws once for all that have arrived together.
+    fn serve(&mut self, messages: &Receiver<Message>, screen: &mut AlternateScreen) {
+        let mut dirty = true;
+        while self.ended.is_none() {
+            if let Some(size) = screen.size().filter(|s| *s != self.state.size) {
+                self.act(Action::Resize(size.0, size.1), screen);
+            }
+            if std::mem::take(&mut dirty) && screen.draw(&self.state).is_err() {
+                self.ended = Some(End::Signal(nix::libc::SIGHUP));
+                break;
+            }
+            let Some(first) = self.next(messages) else {
+                dirty = true;
+                continue;
+            };
+            dirty |= self.take(first, screen);
+            for message in messages.try_iter().take(AT_ONCE) {
+                if self.ended.is_none() {
+                    dirty |= self.take(message, screen);
+                }
+            }
+        }
+    }
+
+    /// The next message; `None` if there was none before progress had to be shown.
+    fn next(&mut self, messages: &Receiver<Message>) -> Option<Message> {
+        if !self.state.is_busy() {
+            return Some(messages.recv().unwrap_or(Message::Gone));
+        }
+        match messages.recv_timeout(PROGRESS) {
+            Ok(message) => Some(message),
+            Err(RecvTimeoutError::Disconnected) => Some(Message::Gone),
+            Err(RecvTimeoutError::Timeout) => {
+                let progress = self.background.progress(self.state.block.id);
+                progress.map(|p| update(&mut self.state, p));
+                None
+            }
+        }
+    }
+
+    /// Handles a message; whether the picture may have changed.
+    fn take(&mut self, message: Message, screen: &mut AlternateScreen) -> bool {
+        let action = match message {
+            Message::Input(event) => events::action(&event, &self.state),
+            Message::Action(action) => Some(action),
+            Message::Signal(signal) => {
+                self.ended = Some(End::Signal(signal));
+                None
+            }
+            Message::Failed(error) => {
+                self.ended = Some(End::Failed(error));
+                None
+            }
+            Message::Gone => {
+                self.ended = Some(End::Signal(nix::libc::SIGHUP));
+                None
+            }
+        };
+        let Some(action) = action else { return false };
+        self.act(action, screen);
+        true
+    }
+
+    fn act(&mut self, action: Action, screen: &mut AlternateScreen) {
+        for effect in update(&mut self.state, action) {
+            self.perform(effect, screen);
+        }
+    }
+
+    fn perform(&mut self, effect: Effect, screen: &mut AlternateScreen) {
+        match effect {
+            Effect::Quit => self.ended = Some(End::Quit),
+            Effect::Suspend => screen.suspend(),
+            Effect::Redraw => screen.redraw(),
+            Effect::Profile(which) => self.background.profile(which),
+            Effect::Copy(text) => screen.copy(&text),
+            Effect::Save(path, content) => self.background.save(path, content),
+            Effect::Annotate(index) => self.background.annotate(index),
+            Effect::Measure(id, bytes) => self.background.measure(id, bytes),
+            Effect::Cancel(id) => self.background.cancel(id),
+        }
+    }
+}

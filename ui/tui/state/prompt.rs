@@ -1,0 +1,22 @@
+//! The prompt at the bottom of the screen.
+
+/// What a prompt asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    Search,
+    Filter,
+    /// The thread whose samples are shown.
+    Thread,
+    /// The file that the screen is saved in.
+    Export,
+}
+
+/// An open prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    pub ask: Ask,
+    pub text: String,
+    /// The cursor and the text before it was opened, restored when it is aborted.
+    pub row: usize,
+    pub before: String,
+}

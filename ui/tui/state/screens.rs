@@ -1,0 +1,127 @@
+//! The whole state, and what depends on the screen that is shown.
+
+use super::block::BlockScreen;
+use super::blocks::Blocks;
+use super::functions::Functions;
+use super::list::List;
+use super::prompt::Prompt;
+use super::tree::Tree;
+use crate::keymap::{Keymap, Screen};
+use crate::tui::look::Look;
+
+/// The state of the drill-down.
+#[derive(Debug)]
+pub struct State {
+    /// Columns and rows of the terminal.
+    pub size: (u16, u16),
+    pub look: Look,
+    pub keys: Keymap,
+    /// Where keys and theme are configured, for the `?` screen.
+    pub config: Option<String>,
+    /// The screens from the first to the one that is shown; not empty.
+    pub path: Vec<Screen>,
+    pub tree: Tree,
+    pub functions: Functions,
+    pub blocks: Blocks,
+    pub block: BlockScreen,
+    pub prompt: Option<Prompt>,
+    /// First visible line of the `?` screen, while it is open.
+    pub help: Option<usize>,
+    /// Shown until the next key.
+    pub message: Option<String>,
+    /// The last search.
+    pub search: String,
+    /// New numbers are kept back.
+    pub frozen: bool,
+}
+
+impl State {
+    /// An empty state that begins with the screen `first`.
+    pub fn new(first: Screen, look: Look) -> Self {
+        Self {
+            size: (80, 24),
+            look,
+            keys: Keymap::default(),
+            config: None,
+            path: vec![first],
+            tree: Tree::default(),
+            functions: Functions::default(),
+            blocks: Blocks::default(),
+            block: BlockScreen::default(),
+            prompt: None,
+            help: None,
+            message: None,
+            search: String::new(),
+            frozen: false,
+        }
+    }
+
+    /// The screen that is shown.
+    pub fn screen(&self) -> Screen {
+        self.path.last().copied().unwrap_or(Screen::Tree)
+    }
+
+    /// The cursor of the screen that is shown.
+    pub fn list(&self) -> &List {
+        match self.screen() {
+            Screen::Tree => &self.tree.list,
+            Screen::Functions => &self.functions.list,
+            Screen::Blocks => &self.blocks.list,
+            Screen::Block => &self.block.list,
+        }
+    }
+
+    /// See [`State::list`].
+    pub fn list_mut(&mut self) -> &mut List {
+        match self.screen() {
+            Screen::Tree => &mut self.tree.list,
+            Screen::Functions => &mut self.functions.list,
+            Screen::Blocks => &mut self.blocks.list,
+            Screen::Block => &mut self.block.list,
+        }
+    }
+
+    /// The text of a row, for search.
+    pub fn row_text(&self, row: usize) -> String {
+        match self.screen() {
+            Screen::Tree => self.tree.row_text(row),
+            Screen::Functions => self.functions.row_text(row),
+            Screen::Blocks => self.blocks.row_text(row),
+            Screen::Block => self.block.row_text(row),
+        }
+    }
+
+    /// The filter of the screen that is shown.
+    pub fn filter(&self) -> &str {
+        match self.screen() {
+            Screen::Tree => &self.tree.filter,
+            Screen::Functions => &self.functions.filter,
+            Screen::Blocks => &self.blocks.filter,
+            Screen::Block => "",
+        }
+    }
+
+    /// Filters the screen that is shown.
+    pub fn set_filter(&mut self, text: &str) {
+        match self.screen() {
+            Screen::Tree => {
+                self.tree.filter = text.to_owned();
+                self.tree.rebuild();
+            }
+            Screen::Functions => {
+                self.functions.filter = text.to_owned();
+                self.functions.rebuild();
+            }
+            Screen::Blocks => {
+                self.blocks.filter = text.to_owned();
+                self.blocks.rebuild();
+            }
+            Screen::Block => {}
+        }
+    }
+
+    /// Whether a measurement runs whose progress is shown.
+    pub fn is_busy(&self) -> bool {
+        self.screen() == Screen::Block && self.block.is_running()
+    }
+}

@@ -1,0 +1,84 @@
+//! The line above every screen: `tree › functions › multiply › block 0x1957`, and the state of the
+//! measurement.
+
+use super::names;
+use crate::keymap::{Command, Screen};
+use crate::tui::state::{Progress, State};
+use crate::tui::tone::Tone;
+use crate::tui::width::width;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+/// Draws the line. The names take precedence; the state is shown if there is room for both.
+pub fn draw(state: &State, buffer: &mut Buffer, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let look = state.look;
+    let columns = usize::from(area.width);
+    let status = status(state);
+    let names = elided(state, columns.saturating_sub(width(&status) + 2));
+    let mut spans = Vec::new();
+    let last = names.len() - 1;
+    for (i, name) in names.into_iter().enumerate() {
+        let tone = if i == last { Tone::Bold } else { Tone::Dim };
+        spans.push(look.span(name, tone));
+        if i < last {
+            spans.push(look.span(" › ", Tone::Dim));
+        }
+    }
+    let used: usize = spans.iter().map(Span::width).sum();
+    if used + width(&status) + 2 <= columns {
+        spans.push(Span::raw(" ".repeat(columns - used - width(&status))));
+        spans.push(look.span(status, Tone::Warm));
+    }
+    buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
+}
+
+/// The names of the screens; without the first ones if they are too long for `room`.
+fn elided(state: &State, room: usize) -> Vec<String> {
+    let mut names: Vec<String> = state.path.iter().map(|s| name(state, *s)).collect();
+    let long = |names: &[String]| names.iter().map(|n| width(n) + 3).sum::<usize>();
+    let mut elided = false;
+    while names.len() > 1 && long(&names) > room {
+        names.remove(0);
+        elided = true;
+    }
+    if elided {
+        names.insert(0, "…".into());
+    }
+    names
+}
+
+fn name(state: &State, screen: Screen) -> String {
+    match screen {
+        Screen::Tree => match state.tree.report.as_ref().filter(|r| !r.subject.is_empty()) {
+            Some(report) => format!("tree of {}", report.subject.join(" ")),
+            None => "tree".to_owned(),
+        },
+        Screen::Functions => "functions".to_owned(),
+        Screen::Blocks => {
+            let index = state.blocks.index;
+            let function = index.and_then(|i| state.functions.all().get(i));
+            function.map_or_else(|| "blocks".to_owned(), |f| names::function(f).to_owned())
+        }
+        Screen::Block => state.block.title.clone(),
+    }
+}
+
+fn status(state: &State) -> String {
+    let key = state.keys.key(Command::Freeze);
+    let frozen = if state.frozen { format!("frozen, {key} unfreezes") } else { String::new() };
+    let live = match &state.tree.progress {
+        Progress::Measuring(0) => "● measuring".to_owned(),
+        Progress::Measuring(n) => format!("● measuring, interval {n}"),
+        Progress::Loading if state.path[0] == Screen::Tree => "reading".to_owned(),
+        _ => String::new(),
+    };
+    match (frozen.as_str(), live.as_str()) {
+        ("", live) => live.to_owned(),
+        (frozen, "") => frozen.to_owned(),
+        (frozen, live) => format!("{live}, {frozen}"),
+    }
+}

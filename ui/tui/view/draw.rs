@@ -1,0 +1,44 @@
+//! The whole screen.
+
+use super::layout::layout;
+use super::put::to_ascii;
+use super::{block, blocks, breadcrumb, details, footer, functions, help, tree};
+use crate::keymap::Screen;
+use crate::tui::state::State;
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// Draws the state into the frame.
+pub fn view(state: &State, frame: &mut Frame<'_>) {
+    let buffer = frame.buffer_mut();
+    // The terminal may have another size by now.
+    if (buffer.area.width, buffer.area.height) == state.size {
+        draw(state, buffer);
+    }
+}
+
+/// Draws the state into a buffer of its size.
+pub fn draw(state: &State, buffer: &mut Buffer) {
+    let layout = layout(state);
+    let (width, height) = state.size;
+    if state.help.is_some() {
+        let body = Rect { height: height - layout.footer.height, width, x: 0, y: 0 };
+        help::draw(state, buffer, body);
+    } else {
+        breadcrumb::draw(state, buffer, layout.breadcrumb);
+        match state.screen() {
+            Screen::Tree => {
+                tree::draw(state, buffer, &layout);
+                details::draw(state, buffer, layout.details);
+            }
+            Screen::Functions => functions::draw(state, buffer, &layout),
+            Screen::Blocks => blocks::draw(state, buffer, &layout),
+            Screen::Block => block::draw(state, buffer, &layout),
+        }
+    }
+    footer::draw(state, buffer, layout.footer);
+    if state.look.ascii {
+        to_ascii(buffer);
+    }
+}

@@ -1,0 +1,60 @@
+//! The lines above functions and blocks: which samples they are of, and how exact these are.
+
+use crate::tui::state::{Order, State, WITH_LINES};
+use engine::render::format;
+use profile::hot::Skid;
+
+/// The samples that the functions are of.
+pub fn functions(state: &State) -> String {
+    let functions = &state.functions;
+    let Some(hot) = functions.data.ready() else { return String::new() };
+    let mut parts =
+        vec![hot.event.clone(), format!("{} samples", format::count(hot.samples as f64))];
+    if hot.events.len() > 1 {
+        let number = functions.samples_of.event.unwrap_or(0) + 1;
+        parts[0] += &format!(" (event {number} of {})", hot.events.len());
+    }
+    if !functions.samples_of.threads.is_empty() {
+        parts.push(format!("only thread {}", functions.samples_of.threads.join(", ")));
+    }
+    if hot.lost > 0 {
+        parts.push(format!("{} lost", format::count(hot.lost as f64)));
+    }
+    parts.push(format!("{} of {} functions", functions.rows.len(), hot.functions.len()));
+    if functions.order == Order::Line && hot.functions.len() > WITH_LINES {
+        parts.push(format!("source lines only of the {WITH_LINES} hottest"));
+    }
+    if let Some(module) = &functions.module {
+        parts.push(format!("only {module}"));
+    }
+    parts.push(skid(hot.skid).to_owned());
+    parts.extend(hot.notes.iter().cloned());
+    parts.join(" · ")
+}
+
+/// How exact the addresses of samples are.
+fn skid(skid: Skid) -> &'static str {
+    match skid {
+        Skid::None => "exact addresses",
+        Skid::Some => "skid: addresses may be a few instructions late",
+        Skid::Timer => "timer skid: addresses are late, often just after a slow instruction",
+    }
+}
+
+/// The function whose blocks are shown, and its samples.
+pub fn blocks(state: &State) -> String {
+    let Some(annotated) = state.blocks.data.ready() else { return String::new() };
+    let f = &annotated.function;
+    let mut parts = vec![
+        f.module.clone(),
+        format!("{:.2} % of all samples", 100.0 * f.share),
+        format!("{} samples", format::count(f.samples as f64)),
+        format!("{} blocks", annotated.blocks.len()),
+    ];
+    if let (Some(file), Some(line)) = (&f.file, f.line) {
+        parts.push(format!("{file}:{line}"));
+    }
+    // Skid is among the profile's own notes.
+    parts.extend(annotated.notes.iter().cloned());
+    parts.join(" · ")
+}

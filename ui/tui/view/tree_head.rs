@@ -1,0 +1,71 @@
+//! The lines above the tree: the processor, the source of the values, and metrics such as IPC.
+
+use crate::tui::state::State;
+use crate::tui::tone::Tone;
+use crate::tui::width::fit;
+use engine::documents::{Report, Source};
+use engine::render::format;
+use engine::render::report::text::{SHORT_INFOS, short_label};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+/// Draws them; on a small screen only the metrics.
+pub fn draw(state: &State, buffer: &mut Buffer, area: Rect) {
+    let Some(report) = &state.tree.report else { return };
+    let look = state.look;
+    if area.height >= 2 {
+        let text = look.prose(&subject(state, report)).into_owned();
+        buffer.set_line(area.x, area.y, &Line::from(look.span(text, Tone::Dim)), area.width);
+    }
+    if area.height >= 1 {
+        let text = fit(&look.prose(&metrics(report)), usize::from(area.width));
+        buffer.set_line(area.x, area.bottom() - 1, &Line::from(text), area.width);
+    }
+}
+
+fn subject(state: &State, report: &Report) -> String {
+    let mut parts = vec![match report.uarch.as_str() {
+        "" => "no table for this processor".to_owned(),
+        name => format!("{name}: {}", report.title),
+    }];
+    parts.push(report.source.label().to_owned());
+    parts.extend(report.duration.map(format::seconds));
+    parts.extend(report.interval.map(|(a, b)| format!("{a:.1} s to {b:.1} s")));
+    parts.extend(state.tree.part_name());
+    parts.join(" · ")
+}
+
+/// IPC and similar metrics; without a PMU, software counts.
+fn metrics(report: &Report) -> String {
+    let known = SHORT_INFOS.iter().filter_map(|id| report.info.iter().find(|i| i.id == *id));
+    let known: Vec<String> = known
+        .filter_map(|i| Some(format!("{} {}", short_label(i), format::number(i.value?))))
+        .collect();
+    if !known.is_empty() {
+        return known.join("   ");
+    }
+    let software = software(report);
+    match (report.source, software.is_empty()) {
+        (_, false) => software.join("   "),
+        (Source::NoPmu, true) => "no core PMU: nothing can be counted".into(),
+        _ => String::new(),
+    }
+}
+
+/// Software counts, the most useful first.
+fn software(report: &Report) -> Vec<String> {
+    const FIRST: [&str; 4] = ["cpus_used", "task_clock_ms", "page_faults", "context_switches"];
+    let known = |name: &&str| report.software.contains_key(*name);
+    let first = FIRST.iter().copied().filter(known);
+    let others = report.software.keys().map(String::as_str).filter(|n| !FIRST.contains(n));
+    let text = |name: &str| {
+        let value = report.software.get(name).copied().flatten()?;
+        let label = name.trim_end_matches("_ms").replace('_', " ");
+        Some(match name.strip_suffix("_ms") {
+            Some(_) => format!("{label} {}", format::seconds(value / 1e3)),
+            None => format!("{label} {}", format::number(value)),
+        })
+    };
+    first.chain(others).filter_map(text).collect()
+}
