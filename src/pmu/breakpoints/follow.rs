@@ -1,11 +1,11 @@
 //! A traced command: every process and thread of it is counted from its first instruction to its
 //! end, each with breakpoints of its own, and stopped where windows begin and end.
 
+use super::outcome::{Counted, Known, Outcome};
 use super::place::{addresses, is_whole};
-use super::run::{TICK, hand_on, refused};
-use super::tally::{Counted, Known};
+use super::refused::refused;
+use super::request::{Ask, TICK};
 use super::turns::{Mark, Marks, Turns};
-use super::{Ask, Outcome};
 use crate::perf::{Breakpoint, Child, Go, Signals, Stop, go, release, stop};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
@@ -92,7 +92,7 @@ impl<'a> Follow<'a> {
                 self.look();
                 looked = Instant::now();
             }
-            interrupted = hand_on(child.pid, signals).or(interrupted);
+            interrupted = signals.forward(child.pid).or(interrupted);
         }
         let wall = begin.elapsed();
         Ok(Outcome { wall, interrupted, ..self.finish() })

@@ -1,6 +1,6 @@
 //! Places of files → addresses of a process, by its `/proc/PID/maps`.
 
-use super::Site;
+use super::request::Site;
 use std::fs;
 
 /// Where `site` lies in process `pid`; `None`: its file is not mapped there.

@@ -1,9 +1,11 @@
 //! A run of a command that is counted from its first instruction, or a window of a live process.
 
 use super::follow::Follow;
+use super::outcome::{Known, Outcome};
 use super::place::{addresses, family, is_fork, threads};
-use super::tally::{Known, Tally};
-use super::{Ask, Limits, Outcome, Site};
+use super::refused::refused;
+use super::request::{Ask, Limits, Site, TICK};
+use super::tally::Tally;
 use crate::Command;
 use crate::perf::{Breakpoint, Child, Signals, raise_file_limit, seize};
 use nix::errno::Errno;
@@ -11,10 +13,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
-use tma::error::{Error, Result};
+use tma::error::Result;
 
-/// Time between readings.
-pub(super) const TICK: Duration = Duration::from_millis(1);
 /// Time between looks at what has been mapped since.
 const LOOK: Duration = Duration::from_millis(20);
 /// Who is counted already, and where.
@@ -64,30 +64,6 @@ impl<'a> Counting<'a> {
     }
 }
 
-/// Why breakpoints cannot be had.
-pub(super) fn refused(errno: Errno) -> Error {
-    let error = Error::not_possible("execute breakpoints cannot be set here");
-    match errno {
-        Errno::ENOSPC => error
-            .because("the processor's four debug registers are in use")
-            .hint("end the debugger or perf that uses them"),
-        Errno::EACCES | Errno::EPERM => error
-            .because("the kernel does not let this user open perf events")
-            .hint("sudo sysctl kernel.perf_event_paranoid=2, or leave --counts out"),
-        other => error.because(other.desc()).hint("leave --counts out"),
-    }
-}
-
-/// Hands a signal on to the command, but for those that it has got from the terminal itself. The
-/// signal, if one has come.
-pub(super) fn hand_on(pid: i32, signals: &Signals) -> Option<i32> {
-    let (signal, from_terminal) = signals.next()?;
-    if !from_terminal && let Ok(signal) = Signal::try_from(signal) {
-        let _ = kill(Pid::from_raw(pid), signal);
-    }
-    Some(signal)
-}
-
 /// Runs `command` and counts how often each place is reached, until a signal ends it.
 ///
 /// # Errors
@@ -110,7 +86,7 @@ pub fn of_command(command: &Command, ask: Ask<'_>, signals: &Signals) -> Result<
         std::thread::sleep(TICK);
         counting.tally.tick();
         counting.look(child.pid);
-        interrupted = hand_on(child.pid, signals).or(interrupted);
+        interrupted = signals.forward(child.pid).or(interrupted);
         outcome = Ok(true);
     }
     ended(child, outcome.map(|_| counting.tally.finish(interrupted)))

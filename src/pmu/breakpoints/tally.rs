@@ -1,35 +1,9 @@
 //! Counting in turns: who is counted when, and who beside whom.
 
-use super::{Limits, Outcome, Together};
+use super::outcome::{Counted, Known, Outcome, Together};
+use super::request::Limits;
 use crate::perf::Breakpoint;
 use std::time::{Duration, Instant};
-
-/// How much of the run a place was counted in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Known {
-    /// Its file was never mapped, or no breakpoint could be set.
-    #[default]
-    Never,
-    /// From the first instruction of the program to its end.
-    Whole,
-    /// From when its file was found mapped, to the end.
-    Late,
-    /// In windows.
-    Windows,
-}
-
-/// What is known of one place.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Counted {
-    /// Hits while it was counted.
-    pub hits: u64,
-    /// How much of the run that was.
-    pub known: Known,
-    /// Time during which it was counted.
-    pub on: Duration,
-    /// What the hits of all places took meanwhile, on whatever threads they came.
-    pub slowed: Duration,
-}
 
 /// One place being counted.
 #[derive(Default)]

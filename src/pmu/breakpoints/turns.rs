@@ -5,48 +5,11 @@
 //! [`Walk`] alone. A clock that becomes too hot itself is counted in windows of its own clock,
 //! and its walk goes through those of its entries that are counted.
 
-use super::run::TICK;
+use super::outcome::{Sampled, Spoiled, Window};
+use super::request::{Ask, Limits, TICK};
 use super::walk::{Open, Step, Walk};
-use super::{Ask, Limits};
 use crate::perf::Breakpoint;
 use std::time::{Duration, Instant};
-
-/// One window.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Window {
-    /// Entries of the hot place.
-    pub hits: u64,
-    /// Whole turns of the colder one.
-    pub turns: u64,
-    /// Turns in its stratum.
-    pub size: u64,
-    /// Turns of the run that each turn of the stratum stands for: 1 where all were counted.
-    pub weight: f64,
-}
-
-/// Why what was sampled does not stand for the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spoiled {
-    /// No colder place is known.
-    Alone,
-    /// One turn took too many hits to be counted to its end: so many.
-    Long(u64),
-    /// The colder place is spoiled itself.
-    Clock,
-}
-
-/// A place in turns of a colder one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sampled {
-    /// The colder one.
-    pub clock: usize,
-    /// Entries of both while both were counted throughout.
-    pub first: (u64, u64),
-    /// In the order in which they ended.
-    pub windows: Vec<Window>,
-    /// Why they say nothing.
-    pub spoiled: Option<Spoiled>,
-}
 
 /// Windows are at least so many hits, where turns are short: beside that a stop weighs little.
 const LEAST_HITS: f64 = 300.0;

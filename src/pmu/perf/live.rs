@@ -2,10 +2,11 @@
 
 use super::child::{Child, pidfd};
 use super::events::Events;
+use super::proc_stat::{busy, switches};
 use super::signals::Signals;
-use super::software::busy;
+use super::software_event::DUMMY;
 use crate::kernel::{Event, Handle, Kernel, Subject, Usage, Wake};
-use crate::machine::{Encoding, Machine, Probe, encode};
+use crate::machine::{Machine, Probe, encode};
 use crate::{Command, Exit};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -125,7 +126,7 @@ impl Kernel for Live {
             for thread in Kernel::threads(self, *task).unwrap_or_default() {
                 let path = format!("/proc/{task}/task/{thread}/status");
                 let status = std::fs::read_to_string(path).unwrap_or_default();
-                found.extend(super::software::switches(&status).map(|number| (thread, number)));
+                found.extend(switches(&status).map(|number| (thread, number)));
             }
         }
         found.into_iter().collect()
@@ -269,17 +270,6 @@ pub(crate) fn find_cgroup(name: &Path) -> std::path::PathBuf {
     let all = mounts.iter().map(|m| Path::new(m).join(name));
     let mut all = all.filter(|p| p.exists());
     all.next().unwrap_or_else(|| Path::new(mounts[0]).join(name))
-}
-
-/// The dummy software event: counts nothing, but its times tell when it was scheduled.
-pub(super) const DUMMY: Encoding = software(9);
-
-/// A software event of linux/perf_event.h by its number.
-pub const fn software(number: u64) -> Encoding {
-    const PERF_TYPE_SOFTWARE: u32 = 1;
-    let (config1, config2) = (0, 0);
-    let (user_only, kernel_only) = (false, false);
-    Encoding { kind: PERF_TYPE_SOFTWARE, config: number, config1, config2, user_only, kernel_only }
 }
 
 /// Tries what this process may open, for `tdtool doctor`.

@@ -10,10 +10,10 @@
 //! | anything else at one place | the group is missing in that place's scope, with the reason |
 //! | the group opens but never gets a counter | split it: somebody else holds counters |
 
-use super::live::DUMMY;
 use super::opened::{OpenGroup, Opened};
 use super::place::{Places, Spot};
 use super::run::Run;
+use super::software_event::DUMMY;
 use crate::kernel::{Event, Handle, Subject};
 use crate::machine::{Encoding, encode};
 use nix::errno::Errno;

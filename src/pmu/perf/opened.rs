@@ -2,6 +2,8 @@
 
 use super::place::Spot;
 use crate::kernel::{Handle, Subject};
+use nix::errno::Errno;
+use std::collections::BTreeMap;
 use tma::quantity::Missing;
 use tma::tables::EventId;
 
@@ -17,6 +19,9 @@ pub struct OpenGroup {
     /// Scopes with a place that does not take the group, and why.
     pub refused: Vec<(usize, Missing)>,
 }
+
+/// Instances, by offset, whose last reading failed.
+pub type Unread = BTreeMap<usize, Errno>;
 
 /// A group at one place.
 #[derive(Debug)]

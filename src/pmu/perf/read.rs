@@ -3,10 +3,6 @@
 use super::opened::{Instance, Opened};
 use super::run::Run;
 use nix::errno::Errno;
-use std::collections::BTreeMap;
-
-/// Instances (by offset) whose last reading failed, and how.
-pub type Unread = BTreeMap<usize, Errno>;
 
 impl Run<'_, '_> {
     /// Reads everything; `delta` is what came in since the last time.

@@ -4,8 +4,7 @@
 //! same with inherited children). CPUs: each is scaled by its own running share before summing,
 //! as perf stat does, because a CPU whose counters somebody else holds has a share of its own.
 
-use super::opened::{Instance, OpenGroup, Opened};
-use super::read::Unread;
+use super::opened::{Instance, OpenGroup, Opened, Unread};
 use crate::Request;
 use std::time::Duration;
 use tma::counts::{Counts, GroupCounts, Reading};

@@ -1,10 +1,10 @@
 //! One run: open, start, read now and then, and end — by itself, by time or by a signal.
 
 use super::bank::Bank;
-use super::opened::Opened;
+use super::opened::{Opened, Unread};
+use super::parts::Part;
 use super::place::{Places, Spot};
-use super::read::Unread;
-use super::{Part, result, software};
+use super::{result, software};
 use crate::kernel::{Event, Kernel, Subject, Usage, Wake};
 use crate::sampling::{Companion, Whom};
 use crate::{Exit, Interval, Progress, Request, Software, Target};

@@ -75,6 +75,16 @@ impl Signals {
             _ => None,
         }
     }
+
+    /// Forwards the next signal to process `pid`, unless the terminal has sent it to both, and
+    /// returns its number.
+    pub fn forward(&self, pid: i32) -> Option<i32> {
+        let (signal, from_terminal) = self.next()?;
+        if !from_terminal && let Ok(signal) = Signal::try_from(signal) {
+            let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal);
+        }
+        Some(signal)
+    }
 }
 
 impl Drop for Signals {

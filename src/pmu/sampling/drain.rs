@@ -1,7 +1,7 @@
 //! The thread that empties the rings: when one is half full, and at least every second.
 
+use super::output::{Batch, Output, Sink};
 use super::walk::Tally;
-use super::{Batch, Output, Sink};
 use crate::perf::Ring;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};

@@ -1,13 +1,14 @@
 //! Opens a plan's events on whom is measured, one ring for each CPU, and runs the thread that
 //! empties the rings.
 
+use super::companion::{Companion, Whom};
 use super::drain::{Drain, RingOf};
-use super::settle::DUMMY;
+use super::output::{Attached, Batch, MappedFile, Output, Sink, Summary};
+use super::plan::Plan;
 use super::synthesis::Synthesis;
 use super::walk::Tally;
-use super::{Attached, Batch, Companion, MappedFile, Output, Plan, Sink, Summary, Whom};
 use crate::machine::Machine;
-use crate::perf::{Opening, Sampled, Whose, find_cgroup, raise_file_limit};
+use crate::perf::{DUMMY, Opening, Sampled, Whose, find_cgroup, raise_file_limit};
 use crate::{Target, build_id};
 use nix::errno::Errno;
 use nix::sys::resource::{UsageWho, getrusage};
