@@ -1,38 +1,40 @@
-//! How often chosen places of a program are reached, by execute breakpoints.
+//! Entry counts of chosen sites of a program, by execute breakpoints.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `request.rs` | what to count, and at what cost |
-//! | `outcome.rs` | what was counted |
-//! | `run.rs` | a run of a command, stopped at its exec, or a window of a live process |
-//! | `place.rs` | places of files → addresses of a process |
-//! | `follow.rs` | a command that is traced: its processes and threads from birth to end |
-//! | `turns.rs` | what is too hot is counted in whole turns of a colder place, exactly |
-//! | `walk.rs` | which turns those are |
-//! | `tally.rs` | of a live process: counting in windows of time |
-//! | `cost.rs` | what one hit costs here |
+//! | `request` | what to count, and at what cost |
+//! | `outcome` | what was counted |
+//! | `addresses` | sites of files → addresses in a process |
+//! | `cost` | the cost of one hit on this machine |
+//! | `refused` | the error where the kernel refuses breakpoints |
+//! | `strata` | where in a run windows are: stratified random sampling |
+//! | `window_sampling` | windows between entries of an enclosing reference point |
+//! | `traced_command` | a traced command: all its threads, from start to end |
+//! | `time_windows` | windows of time, for a live process |
+//! | `run` | counts a command or a live process |
 //!
-//! Each hit costs a debug exception: microseconds. A place that is reached millions of times is
-//! therefore counted at the start of a run, and then in windows all over the rest of it; how often
-//! it is reached in that rest follows from a colder place that is counted throughout.
+//! Each hit costs a debug exception: microseconds. A site that is entered millions of times is
+//! therefore counted at the start of a run and then in windows distributed over the rest. Its
+//! entries in that rest follow from an enclosing reference point (the head of an outer loop or the
+//! function's start), which is entered less often and counted throughout.
 //!
-//! Of a command windows are whole turns of the colder place, chosen by its count beforehand: the
-//! thread is stopped at the entry that a window begins with, and at the one behind its end, so
-//! that the hits between are exact. Of a live process, which is never stopped, windows are of time.
+//! In a traced command, windows begin and end at entries of the reference point, chosen by its count
+//! in advance; the thread is stopped there, so that the hits between are exact. A live process is
+//! never stopped: its windows are of time.
 
+mod addresses;
 mod cost;
-mod follow;
 mod outcome;
-mod place;
 mod refused;
 mod request;
 mod run;
-mod tally;
-mod turns;
-mod walk;
+mod strata;
+mod time_windows;
+mod traced_command;
+mod window_sampling;
 
 pub use cost::cost;
-pub use outcome::{Counted, Known, Outcome, Sampled, Spoiled, Together, Window};
+pub use outcome::{Counted, Coverage, Outcome, Sampled, Together, Unusable, Window};
 pub use request::{Ask, Limits, Site};
 pub use run::{of_command, of_process};
-pub use turns::turns_at_once;
+pub use window_sampling::window_length;

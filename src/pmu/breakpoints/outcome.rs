@@ -3,36 +3,36 @@
 use crate::Exit;
 use std::time::Duration;
 
-/// What a run or window gave.
+/// The counts of a run, or of a stretch of time of a live process.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// For each site.
     pub counted: Vec<Counted>,
     /// For sites `s` and `a`: hits of both while both were counted.
     pub together: Vec<Vec<Together>>,
-    /// For each site that was too hot to be counted throughout: its turns, of a traced command.
+    /// For each site too hot to be counted throughout a traced command: its windows.
     pub sampled: Vec<Option<Sampled>>,
     /// Wall time.
     pub wall: Duration,
-    /// A signal ended it.
+    /// The signal that ended it.
     pub interrupted: Option<i32>,
-    /// How the command ended; `None` of a live process, and where nobody can tell.
+    /// How the command ended; `None` for a live process, and if unknown.
     pub exit: Option<Exit>,
 }
 
-/// Hits of two places, the hotter one first, while both were counted.
+/// Hits of two sites, the hotter one first, while both were counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Together {
-    /// From the start until one of them was counted in windows alone.
+    /// From the start until one of them was counted in windows only.
     pub first: (u64, u64),
     /// Each window after that, in order of time.
     pub windows: Vec<(u64, u64)>,
 }
 
-/// How much of the run a place was counted in.
+/// How much of the run a site was counted in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Known {
-    /// Its file was never mapped, or no breakpoint could be set.
+pub enum Coverage {
+    /// None: its file was never mapped, or no breakpoint could be set.
     #[default]
     Never,
     /// From the first instruction of the program to its end.
@@ -43,52 +43,52 @@ pub enum Known {
     Windows,
 }
 
-/// What is known of one place.
+/// The count of one site.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Counted {
     /// Hits while it was counted.
     pub hits: u64,
     /// How much of the run that was.
-    pub known: Known,
+    pub coverage: Coverage,
     /// Time during which it was counted.
     pub on: Duration,
-    /// What the hits of all places took meanwhile, on whatever threads they came.
+    /// Time that hits of all sites took meanwhile, in all threads.
     pub slowed: Duration,
 }
 
-/// One window.
+/// Hits between two entries of a reference point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
-    /// Entries of the hot place.
+    /// Entries of the site.
     pub hits: u64,
-    /// Whole turns of the colder one.
-    pub turns: u64,
-    /// Turns in its stratum.
-    pub size: u64,
-    /// Turns of the run that each turn of the stratum stands for: 1 where all were counted.
+    /// Entries of the reference point.
+    pub reference_entries: u64,
+    /// Entries of the reference point in the stratum of this window.
+    pub stratum: u64,
+    /// Entries in the run per entry in the stratum: 1 if the reference point was counted throughout.
     pub weight: f64,
 }
 
-/// Why what was sampled does not stand for the run.
+/// Why windows do not represent the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spoiled {
-    /// No colder place is known.
-    Alone,
-    /// One turn took too many hits to be counted to its end: so many.
-    Long(u64),
-    /// The colder place is spoiled itself.
-    Clock,
+pub enum Unusable {
+    /// There is no reference point.
+    NoReference,
+    /// Between two entries of the reference point there were too many hits to count: this many.
+    WindowTooLong(u64),
+    /// The windows of the reference point itself are unusable.
+    ReferenceUnusable,
 }
 
-/// A place in turns of a colder one.
+/// A site counted in windows between entries of a reference point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampled {
-    /// The colder one.
-    pub clock: usize,
+    /// The site that is the reference point.
+    pub reference: usize,
     /// Entries of both while both were counted throughout.
     pub first: (u64, u64),
-    /// In the order in which they ended.
+    /// The windows, in the order in which they ended.
     pub windows: Vec<Window>,
-    /// Why they say nothing.
-    pub spoiled: Option<Spoiled>,
+    /// Why the windows are unusable, if they are.
+    pub unusable: Option<Unusable>,
 }

@@ -11,7 +11,7 @@ pub fn refused(errno: Errno) -> Error {
             .because("the processor's four debug registers are in use")
             .hint("end the debugger or perf that uses them"),
         Errno::EACCES | Errno::EPERM => error
-            .because("the kernel does not let this user open perf events")
+            .because("the kernel does not permit this user to open perf events")
             .hint("sudo sysctl kernel.perf_event_paranoid=2, or leave --counts out"),
         other => error.because(other.desc()).hint("leave --counts out"),
     }

@@ -8,7 +8,7 @@ pub(super) const TICK: Duration = Duration::from_millis(1);
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Site {
-    /// Path of the file as the kernel names it.
+    /// Path of the file as in `/proc/PID/maps`.
     pub path: String,
     /// Offset in the file.
     pub offset: u64,
@@ -17,39 +17,38 @@ pub struct Site {
 /// What to count.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
-    /// At most four places.
+    /// At most four sites.
     pub sites: &'a [Site],
-    /// For each of them, the colder ones around it, the nearest first.
-    pub around: &'a [Vec<usize>],
-    /// For each of them, if it is known beforehand: of how many of its entries one window is to be.
+    /// For each site, the enclosing reference points among them, the innermost first.
+    pub enclosing: &'a [Vec<usize>],
+    /// For each site, the planned entries of it per window, if it is a reference point.
     pub strides: &'a [Option<u64>],
     /// How much it may cost.
     pub limits: Limits,
-    /// What a hit costs.
+    /// Cost of a hit.
     pub cost: Duration,
 }
 
-/// How much counting a place may cost.
+/// How much counting a site may cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Hits at the start of a run after which a place is counted in windows alone.
+    /// Hits at the start of a run after which a site is counted in windows only.
     pub first: u64,
-    /// The same of a place without a colder one around it: it is counted throughout or not at all.
+    /// The same for a site without a reference point: it is counted throughout or not at all.
     pub alone: u64,
-    /// Hits in a window.
+    /// Hits in a window of time.
     pub window: u64,
-    /// Longest window.
+    /// Longest window of time.
     pub longest: Duration,
-    /// Mean time between windows.
+    /// Mean time between windows of time.
     pub pause: Duration,
-    /// Time that windows of whole turns may take, of each clock in a thread, where their number was
-    /// planned.
-    pub turns: Duration,
+    /// Time that planned windows between entries may take, per reference point and thread.
+    pub planned: Duration,
 }
 
-/// At some 9 µs a hit (measured on a virtual machine; bare metal takes about one): half a second at
-/// the start, then a sixth of the time, or two seconds. Windows are short so that there are many of them: how much
-/// they differ is what the error comes from.
+/// At about 9 µs per hit (measured on a virtual machine; about one on bare metal): half a second at
+/// the start, then a sixth of the time, or two seconds. Windows are short so that there are many:
+/// the error is estimated from their differences.
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -58,7 +57,7 @@ impl Default for Limits {
             window: 3_000,
             longest: Duration::from_millis(100),
             pause: Duration::from_millis(150),
-            turns: Duration::from_secs(2),
+            planned: Duration::from_secs(2),
         }
     }
 }

@@ -1,53 +1,53 @@
-//! A traced command: every process and thread of it is counted from its first instruction to its
-//! end, each with breakpoints of its own, and stopped where windows begin and end.
+//! A traced command: each of its processes and threads is counted from its first instruction to its
+//! end, with breakpoints of its own, and stopped where windows begin and end.
 
-use super::outcome::{Counted, Known, Outcome};
-use super::place::{addresses, is_whole};
+use super::addresses::{addresses, is_whole};
+use super::outcome::{Counted, Coverage, Outcome};
 use super::refused::refused;
 use super::request::{Ask, TICK};
-use super::turns::{Mark, Marks, Turns};
+use super::window_sampling::{ThreadBreakpoint, ThreadBreakpoints, WindowSampling};
 use crate::perf::{Breakpoint, Child, Go, Signals, Stop, go, release, stop};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tma::error::Result;
 
-/// System calls of the loader that are followed until the files are mapped; a dynamic program makes
-/// about ten for each library.
+/// System calls that are traced until all files are mapped; the dynamic loader makes about ten per
+/// library.
 const MOST_CALLS: u32 = 1_000;
-/// A stopped thread waits so long for us: much less than a window takes.
-const NAP: Duration = Duration::from_micros(50);
-/// Time between readings of all counts: a tenth of what the hits at the start take.
+/// Time between polls for stopped threads: much less than a window takes.
+const POLL: Duration = Duration::from_micros(50);
+/// Time between readings of all counts: a tenth of the time that hits at the start take.
 const READ: Duration = Duration::from_millis(5);
-/// Time between looks at what has been mapped since.
-const LOOK: Duration = Duration::from_millis(20);
-/// Most stops that are answered between two looks at the rest.
+/// Time between searches for newly mapped files.
+const SEARCH: Duration = Duration::from_millis(20);
+/// Maximum number of stops of a thread that are handled before the other threads.
 const MOST_STOPS: u32 = 1_000;
 
 /// A traced thread.
 struct Thread {
-    marks: Marks,
+    breakpoints: ThreadBreakpoints,
     addresses: Vec<Option<u64>>,
-    /// System calls that are still followed.
+    /// System calls still to be traced.
     calls: u32,
-    /// It has stood still before its first instruction, so that its breakpoints could be set.
+    /// It has stopped before its first instruction, where breakpoints were set.
     begun: bool,
 }
 
 /// A traced command.
-pub struct Follow<'a> {
+pub struct TracedCommand<'a> {
     ask: Ask<'a>,
     leader: i32,
     threads: BTreeMap<i32, Thread>,
-    turns: Turns,
+    sampling: WindowSampling,
     /// Hits in threads that have ended.
     ended: Vec<u64>,
-    known: Vec<Known>,
+    coverage: Vec<Coverage>,
     /// A breakpoint was refused.
     refused: Option<Errno>,
 }
 
-impl<'a> Follow<'a> {
+impl<'a> TracedCommand<'a> {
     /// Process `leader` is traced and has not executed the command yet.
     pub fn new(ask: Ask<'a>, leader: i32) -> Self {
         let sites = ask.sites.len();
@@ -57,30 +57,30 @@ impl<'a> Follow<'a> {
             ask,
             leader,
             threads,
-            turns: Turns::new(&ask),
+            sampling: WindowSampling::new(&ask),
             ended: vec![0; sites],
-            known: vec![Known::Never; sites],
+            coverage: vec![Coverage::Never; sites],
             refused: None,
         }
     }
 
-    /// Follows it to its end.
+    /// Counts until the command ends.
     ///
     /// # Errors
-    /// Breakpoints are refused from the start.
+    /// The kernel refuses every breakpoint.
     pub fn run(mut self, child: &mut Child, signals: &Signals) -> Result<Outcome> {
         let begin = Instant::now();
-        let (mut read, mut looked, mut stopped) = (begin, begin, begin);
+        let (mut read, mut searched, mut stopped) = (begin, begin, begin);
         let mut interrupted = None;
         while !child.has_ended() {
-            if self.answer() {
+            if self.handle_stops() {
                 stopped = Instant::now();
             } else if stopped.elapsed() > TICK / 4 {
-                std::thread::sleep(NAP);
+                std::thread::sleep(POLL);
             } else {
                 std::thread::yield_now();
             }
-            if let (Some(errno), true) = (self.refused, self.known.iter().all(never)) {
+            if let (Some(errno), true) = (self.refused, self.coverage.iter().all(never)) {
                 self.let_go();
                 return Err(refused(errno));
             }
@@ -88,9 +88,9 @@ impl<'a> Follow<'a> {
                 self.read();
                 read = Instant::now();
             }
-            if looked.elapsed() > LOOK {
-                self.look();
-                looked = Instant::now();
+            if searched.elapsed() > SEARCH {
+                self.search();
+                searched = Instant::now();
             }
             interrupted = signals.forward(child.pid).or(interrupted);
         }
@@ -98,8 +98,8 @@ impl<'a> Follow<'a> {
         Ok(Outcome { wall, interrupted, ..self.finish() })
     }
 
-    /// Answers the stops that there are. Whether there were any.
-    fn answer(&mut self) -> bool {
+    /// Handles all stops; whether there were any.
+    fn handle_stops(&mut self) -> bool {
         let mut any = false;
         let all: Vec<i32> = self.threads.keys().copied().collect();
         for tid in all {
@@ -125,26 +125,26 @@ impl<'a> Follow<'a> {
         any
     }
 
-    /// A thread has stopped. The signal that it is to get.
+    /// Handles a stop of a thread and returns the signal to deliver to it.
     fn stopped(&mut self, tid: i32, stop: Stop) -> i32 {
         match stop {
             Stop::Signal(signal) => return signal,
             Stop::Breakpoint(address) => {
                 if let Some(thread) = self.threads.get_mut(&tid) {
-                    self.turns.reached(&mut thread.marks, address);
+                    self.sampling.reached(&mut thread.breakpoints, address);
                 }
             }
             Stop::Born(child) => {
-                // Its memory is laid out as its parent's.
+                // Its address space is a copy of its parent's.
                 let parent = self.threads.get(&tid);
-                let (places, calls) =
+                let (addresses, calls) =
                     parent.map_or_else(Default::default, |t| (t.addresses.clone(), t.calls));
                 let sites = self.ask.sites.len();
-                let thread = Thread { addresses: places, calls, ..Thread::new(sites) };
+                let thread = Thread { addresses, calls, ..Thread::new(sites) };
                 self.threads.entry(child).or_insert(thread);
             }
             Stop::Begun => {
-                self.set(tid, Known::Whole);
+                self.set(tid, Coverage::Whole);
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     thread.begun = true;
                 }
@@ -154,10 +154,10 @@ impl<'a> Follow<'a> {
                 let sites = self.ask.sites.len();
                 let thread = Thread { calls: MOST_CALLS, begun: true, ..Thread::new(sites) };
                 self.threads.insert(tid, thread);
-                self.find(tid, Known::Whole);
+                self.find(tid, Coverage::Whole);
             }
             Stop::Call => {
-                self.find(tid, Known::Whole);
+                self.find(tid, Coverage::Whole);
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     thread.calls = if thread.is_set() { 0 } else { thread.calls.saturating_sub(1) };
                 }
@@ -167,45 +167,45 @@ impl<'a> Follow<'a> {
         0
     }
 
-    /// Looks for the places in a thread's memory, and sets what is found.
-    fn find(&mut self, tid: i32, known: Known) {
+    /// Finds the sites in a thread's address space, and sets breakpoints there.
+    fn find(&mut self, tid: i32, coverage: Coverage) {
         let found = addresses(tid, self.ask.sites);
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.addresses = found;
-            self.set(tid, known);
+            self.set(tid, coverage);
         }
     }
 
-    /// Sets what is not set yet in a thread whose addresses are known.
-    fn set(&mut self, tid: i32, known: Known) {
+    /// Sets missing breakpoints of a thread whose addresses are known.
+    fn set(&mut self, tid: i32, coverage: Coverage) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         for (at, address) in thread.addresses.iter().enumerate() {
-            let (Some(address), None) = (*address, &thread.marks[at]) else { continue };
+            let (Some(address), None) = (*address, &thread.breakpoints[at]) else { continue };
             let whole = match Breakpoint::open_stopping(tid, address) {
                 Ok(breakpoint) => {
-                    let mut mark = Mark::new(breakpoint, address);
-                    self.turns.born(at, &mut mark);
-                    thread.marks[at] = Some(mark);
-                    known
+                    let mut breakpoint = ThreadBreakpoint::new(breakpoint, address);
+                    self.sampling.born(at, &mut breakpoint);
+                    thread.breakpoints[at] = Some(breakpoint);
+                    coverage
                 }
                 Err(errno) => {
                     self.refused.get_or_insert(errno);
-                    Known::Late
+                    Coverage::Late
                 }
             };
-            self.known[at] = match self.known[at] {
-                Known::Never if whole == Known::Whole => Known::Whole,
-                Known::Never if self.refused.is_some() => Known::Never,
-                Known::Whole if whole == Known::Whole => Known::Whole,
-                _ => Known::Late,
+            self.coverage[at] = match self.coverage[at] {
+                Coverage::Never if whole == Coverage::Whole => Coverage::Whole,
+                Coverage::Never if self.refused.is_some() => Coverage::Never,
+                Coverage::Whole if whole == Coverage::Whole => Coverage::Whole,
+                _ => Coverage::Late,
             };
         }
     }
 
-    /// A thread has ended, or become another program.
+    /// Takes the counts of a thread that has ended or executes another program.
     fn retire(&mut self, tid: i32) {
         let Some(thread) = self.threads.remove(&tid) else { return };
-        for (sum, count) in self.ended.iter_mut().zip(self.turns.ended(thread.marks)) {
+        for (sum, count) in self.ended.iter_mut().zip(self.sampling.ended(thread.breakpoints)) {
             *sum += count;
         }
     }
@@ -213,49 +213,50 @@ impl<'a> Follow<'a> {
     fn hits(&mut self) -> Vec<u64> {
         let mut hits = self.ended.clone();
         for thread in self.threads.values_mut() {
-            for (sum, mark) in hits.iter_mut().zip(&mut thread.marks) {
-                *sum += mark.as_mut().map_or(0, Mark::count);
+            for (sum, breakpoint) in hits.iter_mut().zip(&mut thread.breakpoints) {
+                *sum += breakpoint.as_mut().map_or(0, ThreadBreakpoint::count);
             }
         }
         hits
     }
 
-    /// Finds what has become too hot.
+    /// Reads all counts and finds sites that have become too hot.
     fn read(&mut self) {
         let hits = self.hits();
         for at in 0..hits.len() {
-            if hits[at] >= self.turns.most(at, &hits, &self.ask.limits)
-                && self.turns.sampled[at].is_none()
+            if hits[at] >= self.sampling.most(at, &hits, &self.ask.limits)
+                && self.sampling.sampled[at].is_none()
             {
-                let threads = self.threads.values_mut().map(|t| &mut t.marks);
-                self.turns.leave(at, (&hits, &self.ended), threads);
+                let threads = self.threads.values_mut().map(|t| &mut t.breakpoints);
+                self.sampling.leave(at, (&hits, &self.ended), threads);
             }
         }
-        self.threads.values_mut().for_each(|t| self.turns.look(&mut t.marks));
+        self.threads.values_mut().for_each(|t| self.sampling.check(&mut t.breakpoints));
     }
 
-    /// Looks for files that were mapped since.
-    fn look(&mut self) {
+    /// Finds sites in files that were mapped since.
+    fn search(&mut self) {
         let is_open = |t: &Thread| t.begun && t.calls == 0 && !t.is_set();
         let open = |(tid, t): (&i32, &Thread)| is_open(t).then_some(*tid);
         let some: Vec<i32> =
             self.threads.iter().filter_map(open).filter(|t| is_whole(*t)).collect();
-        some.into_iter().for_each(|tid| self.find(tid, Known::Late));
+        some.into_iter().for_each(|tid| self.find(tid, Coverage::Late));
     }
 
     fn finish(mut self) -> Outcome {
         self.let_go();
         let counted = |(at, &hits): (usize, &u64)| {
-            let known = match (&self.turns.sampled[at], self.known[at]) {
-                (Some(_), Known::Whole) => Known::Windows,
-                (_, known) => known,
+            let coverage = match (&self.sampling.sampled[at], self.coverage[at]) {
+                (Some(_), Coverage::Whole) => Coverage::Windows,
+                (_, coverage) => coverage,
             };
-            Counted { hits, known, ..Counted::default() }
+            Counted { hits, coverage, ..Counted::default() }
         };
         let counted = self.ended.iter().enumerate().map(counted).collect();
-        // What was late in some process is unknown there, whatever its windows tell.
-        let late = |(at, sampled)| if self.known[at] == Known::Whole { sampled } else { None };
-        let sampled = self.turns.sampled.into_iter().enumerate().map(late).collect();
+        // Windows do not cover a process in which the breakpoints were set late.
+        let late =
+            |(at, sampled)| if self.coverage[at] == Coverage::Whole { sampled } else { None };
+        let sampled = self.sampling.sampled.into_iter().enumerate().map(late).collect();
         Outcome { counted, sampled, ..Outcome::default() }
     }
 
@@ -272,15 +273,15 @@ impl<'a> Follow<'a> {
 
 impl Thread {
     fn new(sites: usize) -> Self {
-        let marks = (0..sites).map(|_| None).collect();
-        Self { marks, addresses: vec![None; sites], calls: 0, begun: false }
+        let breakpoints = (0..sites).map(|_| None).collect();
+        Self { breakpoints, addresses: vec![None; sites], calls: 0, begun: false }
     }
 
     fn is_set(&self) -> bool {
-        self.marks.iter().all(Option::is_some)
+        self.breakpoints.iter().all(Option::is_some)
     }
 }
 
-fn never(known: &Known) -> bool {
-    *known == Known::Never
+fn never(coverage: &Coverage) -> bool {
+    *coverage == Coverage::Never
 }
