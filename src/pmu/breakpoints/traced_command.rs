@@ -6,7 +6,7 @@ use super::outcome::{Counted, Coverage, Outcome};
 use super::refused::refused;
 use super::request::{Ask, TICK};
 use super::window_sampling::{ThreadBreakpoint, ThreadBreakpoints, WindowSampling};
-use crate::perf::{Breakpoint, Child, Go, Signals, Stop, go, release, stop};
+use crate::perf::{Breakpoint, Child, Resume, Signals, Stop, release, resume, stop};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -112,12 +112,12 @@ impl<'a> TracedCommand<'a> {
                 }
                 let signal = self.stopped(tid, stop);
                 let calls = self.threads.get(&tid).map_or(0, |t| t.calls);
-                go(
+                resume(
                     tid,
                     match (stop, calls) {
-                        (Stop::Group, _) => Go::Listen,
-                        (_, 0) => Go::On(signal),
-                        _ => Go::ToCall(signal),
+                        (Stop::GroupStop, _) => Resume::Listen,
+                        (_, 0) => Resume::Continue(signal),
+                        _ => Resume::ToSystemCall(signal),
                     },
                 );
             }
@@ -134,7 +134,7 @@ impl<'a> TracedCommand<'a> {
                     self.sampling.reached(&mut thread.breakpoints, address);
                 }
             }
-            Stop::Born(child) => {
+            Stop::Created(child) => {
                 // Its address space is a copy of its parent's.
                 let parent = self.threads.get(&tid);
                 let (addresses, calls) =
@@ -143,7 +143,7 @@ impl<'a> TracedCommand<'a> {
                 let thread = Thread { addresses, calls, ..Thread::new(sites) };
                 self.threads.entry(child).or_insert(thread);
             }
-            Stop::Begun => {
+            Stop::Attached => {
                 self.set(tid, Coverage::Whole);
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     thread.begun = true;
@@ -156,13 +156,13 @@ impl<'a> TracedCommand<'a> {
                 self.threads.insert(tid, thread);
                 self.find(tid, Coverage::Whole);
             }
-            Stop::Call => {
+            Stop::SystemCall => {
                 self.find(tid, Coverage::Whole);
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     thread.calls = if thread.is_set() { 0 } else { thread.calls.saturating_sub(1) };
                 }
             }
-            Stop::Group | Stop::Ended => {}
+            Stop::GroupStop | Stop::Ended => {}
         }
         0
     }

@@ -8,7 +8,7 @@ pub(super) fn first_level(root: &Root) -> (Option<Cache>, Option<Cache>) {
     (cache(root, "Data"), cache(root, "Instruction"))
 }
 
-/// The first-level cache of a kind (`Data`, `Instruction`), as the kernel has it of CPU 0.
+/// The first-level cache of a kind (`Data`, `Instruction`) of CPU 0.
 fn cache(root: &Root, kind: &str) -> Option<Cache> {
     let folders = (0..8).map(|i| format!("sys/devices/system/cpu/cpu0/cache/index{i}"));
     for folder in folders {

@@ -1,4 +1,4 @@
-//! The one description of the core that is measured: table, facts, caches.
+//! The description of the measured core: table, facts, caches.
 
 use super::description::Machine;
 use super::matching::choose;
@@ -6,11 +6,11 @@ use tma::tables::Library;
 use tma::{Core, Result};
 
 impl Machine {
-    /// The core of this machine, described by the table that fits it or by the one that the user
-    /// `forced`; on a hybrid the performance core. Without a table nothing but the caches is known.
+    /// The core of this machine, described by its table or by the one that the user `forced`; on a
+    /// hybrid the performance core. Without a table only the caches are known.
     ///
     /// # Errors
-    /// No table has the forced name; a table or its latencies cannot be read.
+    /// There is no table of the forced name; a table or its latencies cannot be read.
     pub fn core(&self, library: &Library, forced: Option<&str>) -> Result<Core> {
         let chosen = choose(self, library, forced)?;
         let own = match forced {

@@ -9,7 +9,7 @@ use super::topology::Topology;
 use tma::tables::Const;
 use tma::{Cache, Cpu};
 
-/// The machine we run on.
+/// The machine.
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// The processor as CPUID and the kernel name it.
@@ -20,9 +20,9 @@ pub struct Machine {
     pub pmus: Vec<Pmu>,
     /// What the kernel permits this process.
     pub kernel: Kernel,
-    /// The first-level caches of data and of code, where the kernel has them.
+    /// The first-level caches of data and of code, if the kernel lists them.
     pub l1: (Option<Cache>, Option<Cache>),
-    /// Frequency of the time stamp counter in hertz, where it is known.
+    /// Frequency of the time stamp counter in hertz, if known.
     pub tsc_hz: Option<f64>,
 }
 
@@ -51,7 +51,7 @@ impl Machine {
         self.pmus.iter().filter(|p| p.is_core())
     }
 
-    /// Whether a hypervisor runs below us.
+    /// Whether this is a virtual machine.
     pub fn is_virtual(&self) -> bool {
         self.kernel.virtual_machine.is_some()
     }

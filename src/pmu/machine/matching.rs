@@ -1,4 +1,4 @@
-//! Which table describes this processor.
+//! The table that describes this processor.
 
 use super::description::Machine;
 use super::pmu::Pmu;

@@ -1,4 +1,4 @@
-//! Which processor, which PMUs, what the kernel lets us do, and why not.
+//! The processor, its PMUs, what the kernel permits, and the remedy where it does not.
 //!
 //! Everything is read from `/proc` and `/sys` below a [`Root`], so tests run on fixture trees.
 //! Nothing here prints or decides what to measure. No perf event is opened.

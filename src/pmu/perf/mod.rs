@@ -18,12 +18,12 @@
 //! | `sampled`, `ring` | events that write records, and their ring buffers |
 //! | `events`, `live`, `child`, `signals`, `clock` | the real kernel; with the four above the only `unsafe` |
 
-mod bank;
 mod breakpoint;
 mod child;
 mod clock;
 mod events;
 mod fit;
+mod frames;
 mod live;
 mod measure;
 mod merge;
@@ -49,10 +49,10 @@ pub use clock::{tsc_hz, tsc_hz_here};
 pub use events::Events;
 pub use live::{Live, probe};
 pub(crate) use live::{find_cgroup, raise_file_limit};
-pub use measure::{blocked, measure, measure_beside, measure_with};
+pub use measure::{blocked, measure, measure_with, measure_with_hooks};
 pub use open::code;
 pub use ring::Ring;
-pub use sampled::{FORMAT_LOST, Opening, Rate, Sampled, Whose};
+pub use sampled::{FORMAT_LOST, Opening, Rate, Sampled, SampledTasks};
 pub use signals::Signals;
 pub use software_event::{DUMMY, software};
-pub use trace::{Go, Stop, go, release, seize, stop};
+pub use trace::{Resume, Stop, release, resume, seize, stop};

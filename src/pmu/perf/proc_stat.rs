@@ -1,8 +1,8 @@
-//! CPU time and context switches by the text of files in `/proc`.
+//! CPU time and context switches from files in `/proc`.
 
 use std::time::Duration;
 
-/// Context switches of one thread, of its own will and not, by /proc/PID/task/TID/status
+/// Context switches of one thread, voluntary and not, by /proc/PID/task/TID/status
 /// (proc_pid_status(5)).
 pub fn switches(status: &str) -> Option<u64> {
     let field = |name: &str| -> Option<u64> {
@@ -12,7 +12,7 @@ pub fn switches(status: &str) -> Option<u64> {
     field("voluntary_ctxt_switches")?.checked_add(field("nonvoluntary_ctxt_switches")?)
 }
 
-/// The time that `cpus` have not idled since boot, by the text of /proc/stat with `ticks` a
+/// Non-idle time of `cpus` since boot, by the text of /proc/stat with `ticks` a
 /// second. proc_stat(5): user, nice, system, idle, iowait, irq, softirq and steal; guests' time
 /// is in user and nice already. `None`: a CPU is not listed.
 pub fn busy(stat: &str, cpus: &[u32], ticks: u64) -> Option<Duration> {

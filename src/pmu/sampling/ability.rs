@@ -2,29 +2,29 @@
 //! recorded.
 
 use crate::machine::Encoding;
-use crate::perf::{DUMMY, FORMAT_LOST, Opening, Sampled, Whose};
+use crate::perf::{DUMMY, FORMAT_LOST, Opening, Sampled, SampledTasks};
 use crate::records::format::{SampleFormat, field};
 use nix::errno::Errno;
 
-/// What sampling can do here.
+/// What sampling can do on this kernel with these privileges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ability {
-    /// Kernel mode may not be looked at.
+    /// Kernel mode may not be sampled.
     pub user_only: bool,
     /// Records of mappings carry build-ids.
     pub build_ids: bool,
-    /// Events tell how many samples were lost.
+    /// Events count lost samples.
     pub lost: bool,
 }
 
-/// An event on ourselves that is closed at once.
+/// An event on this process, to be closed at once.
 pub(super) fn attempt(encoding: Encoding) -> Opening<'static> {
     Opening {
         encoding,
         precise: 0,
         rate: None,
         format: SampleFormat { sample_type: field::IP, ..SampleFormat::default() },
-        whose: Whose::Task(0),
+        tasks: SampledTasks::Task(0),
         cpu: None,
         inherit: false,
         user_only: true,
@@ -35,10 +35,10 @@ pub(super) fn attempt(encoding: Encoding) -> Opening<'static> {
     }
 }
 
-/// Finds out what sampling can do here.
+/// Tests what sampling can do.
 ///
 /// # Errors
-/// The kernel's answer where it opens nothing at all.
+/// The kernel's answer if it opens no event at all.
 pub fn ability() -> Result<Ability, Errno> {
     let least = attempt(DUMMY);
     Sampled::open(&least)?;

@@ -4,27 +4,27 @@
 //! | file | concern |
 //! |---|---|
 //! | `plan` | [`Plan`]: what to sample |
-//! | `ability`, `settle` | what this kernel and these privileges allow of it |
-//! | `companion` | [`Companion`]: what runs along with a measurement |
+//! | `ability`, `precision` | what this kernel and these privileges allow of it |
+//! | `run_hooks` | [`RunHooks`]: hooks into the runs of a measurement |
 //! | `output` | [`Output`], [`Summary`]: what sampling produces |
 //! | `sampler` | opening events, one ring buffer per CPU; start and stop |
 //! | `drain` | the thread that empties the ring buffers |
-//! | `walk` | statistics of raw records: samples, losses, mapped files |
+//! | `record_statistics` | statistics of raw records: samples, losses, mapped files |
 //! | `synthesis` | records of processes and mappings from before the recording |
 
 mod ability;
-mod companion;
 mod drain;
 mod output;
 mod plan;
+mod precision;
+mod record_statistics;
+mod run_hooks;
 mod sampler;
-mod settle;
 mod synthesis;
-mod walk;
 
 pub use ability::{Ability, ability};
-pub use companion::{Alone, Companion, Whom};
 pub use output::{Attached, Batch, MappedFile, Output, Sink, Summary};
 pub use plan::{FREQUENCY, Plan, RING, SampledEvent};
+pub use precision::with_supported_precision;
+pub use run_hooks::{Attachment, NoHooks, RunHooks};
 pub use sampler::Sampler;
-pub use settle::settle;

@@ -3,38 +3,38 @@
 use super::plan::SampledEvent;
 use std::time::Duration;
 
-/// An event that was opened.
+/// An open event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attached {
     /// The event.
     pub event: SampledEvent,
-    /// Its ids in records, one for each task and CPU.
+    /// Its ids in records, one per task and CPU.
     pub ids: Vec<u64>,
 }
 
-/// Records of one ring, whole and in the order they were written.
+/// Complete records of one ring buffer, in order of writing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// The ring's CPU; `None` for records made by ourselves.
+    /// CPU of the ring buffer; `None` for synthesized records.
     pub cpu: Option<u32>,
-    /// How many.
+    /// Number of records.
     pub records: u32,
-    /// How many of them are samples.
+    /// Number of samples among them.
     pub samples: u32,
     /// Their bytes, headers included.
     pub bytes: Vec<u8>,
 }
 
-/// What sampling gives while it runs, in this order: events once, then batches.
+/// Output of sampling, in this order: events once, then batches.
 #[derive(Debug)]
 pub enum Output {
-    /// What was opened, and the ids of the events that track mappings, names and starts.
+    /// The open events, and the ids of the events that track mappings, names and starts.
     Events(Vec<Attached>, Vec<u64>),
     /// Records.
     Records(Batch),
 }
 
-/// Takes what sampling gives.
+/// Receives the output of sampling.
 pub type Sink = Box<dyn FnMut(Output) + Send>;
 
 /// A file that was mapped executable.
@@ -42,24 +42,24 @@ pub type Sink = Box<dyn FnMut(Output) + Send>;
 pub struct MappedFile {
     /// Its path as the process saw it.
     pub path: String,
-    /// Its build-id, as the kernel told or the file has it.
+    /// Its build-id, from its record or the file.
     pub build_id: Vec<u8>,
 }
 
-/// What a recording took and gave.
+/// Summary of a recording.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
     /// Samples.
     pub samples: u64,
     /// Samples and other records that the kernel had no room for.
     pub lost: u64,
-    /// Times the kernel stopped an event for a while because it came too often.
+    /// Times the kernel throttled an event.
     pub throttled: u64,
     /// Bytes of records.
     pub bytes: u64,
-    /// CPU time of this process meanwhile, all its threads, user and system.
+    /// CPU time of this process during it: all threads, user and system.
     pub cpu: Duration,
-    /// Wall time meanwhile.
+    /// Wall time.
     pub wall: Duration,
     /// Files with code that were mapped.
     pub files: Vec<MappedFile>,

@@ -5,11 +5,11 @@ use crate::machine::Encoding;
 use crate::perf::{FORMAT_LOST, Rate};
 use crate::records::format::{SampleFormat, field};
 
-/// Samples a second unless told otherwise: near 1000, yet not in step with what programs and
-/// kernels do every millisecond, which would then be sampled always or never.
+/// Default samples per second: near 1000, but not synchronous with activity of programs and kernels
+/// every millisecond, which would be sampled always or never.
 pub const FREQUENCY: u64 = 999;
-/// Bytes of a ring unless told otherwise. With its first page this is what `perf_event_mlock_kb`
-/// (516 by default) lets every user lock for each CPU.
+/// Default size of a ring buffer in bytes. With its first page this is what `perf_event_mlock_kb`
+/// (516 by default) permits every user to lock per CPU.
 pub const RING: usize = 512 << 10;
 
 /// An event to sample.
@@ -17,13 +17,13 @@ pub const RING: usize = 512 << 10;
 pub struct SampledEvent {
     /// perf's or the table's name, without modifiers.
     pub name: String,
-    /// How the kernel is asked for it.
+    /// Its encoding.
     pub encoding: Encoding,
     /// `precise_ip`.
     pub precise: u8,
     /// How often.
     pub rate: Rate,
-    /// CPUs of the PMU that counts it, where not all have it.
+    /// CPUs of the PMU that counts it, if not all.
     pub cpus: Option<Vec<u32>>,
 }
 
@@ -43,7 +43,7 @@ impl SampledEvent {
     }
 }
 
-/// What to sample, settled: the kernel is known to take it.
+/// What to sample; the kernel is known to accept it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The events, at least one.
@@ -54,7 +54,7 @@ pub struct Plan {
     pub registers: bool,
     /// User mode only.
     pub user_only: bool,
-    /// Bytes of each ring.
+    /// Bytes of each ring buffer.
     pub ring: usize,
     /// What the kernel can do.
     pub ability: Ability,
@@ -65,7 +65,7 @@ pub struct Plan {
 const REGISTERS: u64 = if cfg!(target_arch = "aarch64") { (1 << 33) - 1 } else { 0xff_01ff };
 
 impl Plan {
-    /// How the samples of every event are laid out.
+    /// Layout of the samples of every event.
     pub fn format(&self) -> SampleFormat {
         let mut sample_type =
             field::IDENTIFIER | field::IP | field::TID | field::TIME | field::CPU | field::PERIOD;

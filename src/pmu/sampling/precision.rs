@@ -5,11 +5,14 @@ use super::plan::SampledEvent;
 use crate::perf::{Opening, Sampled};
 use nix::errno::Errno;
 
-/// The event as precise as the kernel takes it, at most as `event` asks.
+/// The event with the highest `precise_ip` that the kernel accepts, at most that of `event`.
 ///
 /// # Errors
-/// The kernel's answer where it does not take it at all.
-pub fn settle(mut event: SampledEvent, user_only: bool) -> Result<SampledEvent, Errno> {
+/// The kernel's answer if it does not accept the event at all.
+pub fn with_supported_precision(
+    mut event: SampledEvent,
+    user_only: bool,
+) -> Result<SampledEvent, Errno> {
     loop {
         let opening = Opening {
             precise: event.precise,
@@ -32,7 +35,7 @@ mod tests {
     use crate::sampling::ability;
 
     #[test]
-    fn cpu_clock_is_taken_where_perf_events_are() {
+    fn cpu_clock_is_accepted_if_perf_events_are() {
         let Ok(ability) = ability() else {
             eprintln!("skipped: no perf events here");
             return;
@@ -44,6 +47,6 @@ mod tests {
             rate: Rate::Frequency(100),
             cpus: None,
         };
-        assert_eq!(settle(event.clone(), ability.user_only), Ok(event));
+        assert_eq!(with_supported_precision(event.clone(), ability.user_only), Ok(event));
     }
 }
