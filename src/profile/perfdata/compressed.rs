@@ -1,8 +1,10 @@
 //! COMPRESSED records (`perf record -z`): pieces of one zstd stream (RFC 8878) of records.
 //!
 //! perf flushes the stream after every ring buffer and never ends it (util/zstd.c), so blocks are
-//! decoded as soon as they are whole and the frame is ended here. A few kilobytes of zstd can expand
-//! to gigabytes: expansion is limited, and records are handed on piece by piece.
+//! decoded as soon as they are complete, and the frame is ended here. A few kilobytes of zstd can
+//! expand to gigabytes: expansion is limited, and records are passed on piece by piece. The decoder
+//! holds back the last window of the stream, so the last records follow only at the end of the file;
+//! that changes the order only of records without a time.
 
 use super::attribute::{half, word};
 use pmu::records::raw::Header;
@@ -16,19 +18,19 @@ const MOST_TIMES: u64 = 200;
 const FREE: u64 = 4 << 20;
 /// Largest window of the stream, as zstd's default (`ZSTD_WINDOWLOG_LIMIT_DEFAULT`).
 const LARGEST_WINDOW: u64 = 1 << 27;
-/// Room for expanded bytes: more than a record, whose size has 16 bits.
+/// Buffer for expanded bytes: more than a record, whose size has 16 bits.
 const ROOM: usize = 256 << 10;
-/// An empty last block, and a checksum that is not looked at.
+/// An empty last block, and a checksum that is not verified.
 const END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 /// Expands the compressed records of one file.
 pub struct Expander {
     decoder: FrameDecoder,
-    /// Compressed bytes that are not a whole block yet.
+    /// Compressed bytes of an incomplete block.
     input: Vec<u8>,
     /// Whether a frame has begun and not ended, and whether it ends with a checksum.
     frame: Option<bool>,
-    /// Room for expanded bytes; the first `filled` are not a whole record yet.
+    /// Buffer for expanded bytes; the first `filled` are an incomplete record.
     output: Vec<u8>,
     filled: usize,
     /// Bytes in and out.
@@ -45,12 +47,12 @@ impl Expander {
         Self { decoder, input, frame: None, output, filled: 0, taken: 0, given: 0 }
     }
 
-    /// Takes the body of a COMPRESSED record, or if `sized` of a COMPRESSED2 record, and gives each
-    /// record that has become whole to `each`.
+    /// Adds the body of a COMPRESSED record, or if `sized` of a COMPRESSED2 record, and calls `each`
+    /// with each complete record.
     ///
     /// # Errors
-    /// The stream is damaged or expands beyond the limit, in words; nothing can be taken after that.
-    pub fn take(
+    /// The stream is damaged or expands beyond the limit, in words; nothing can be added after that.
+    pub fn add(
         &mut self,
         body: &[u8],
         sized: bool,
@@ -68,13 +70,13 @@ impl Expander {
         let mut used = 0;
         while let Some(length) = self.decode(used)? {
             used += length;
-            self.hand_on(each)?;
+            self.pass_on(each)?;
         }
         self.input.drain(..used);
         Ok(())
     }
 
-    /// The end of the file: gives the records that the decoder holds back for later blocks.
+    /// Ends the stream: calls `each` with the records that the decoder has held back.
     ///
     /// # Errors
     /// The records end inside a block or a record, in words.
@@ -82,7 +84,7 @@ impl Expander {
         if self.frame.take().is_some() {
             let ended = self.decoder.decode_blocks(&END[..], BlockDecodingStrategy::UptoBlocks(1));
             ended.map_err(damaged)?;
-            self.hand_on(each)?;
+            self.pass_on(each)?;
         }
         match self.input.is_empty() && self.filled == 0 {
             true => Ok(()),
@@ -91,7 +93,7 @@ impl Expander {
     }
 
     /// Decodes the frame header or block at offset `at` of the input and returns its length; `None`
-    /// if it is not whole yet.
+    /// if it is incomplete.
     fn decode(&mut self, at: usize) -> Result<Option<usize>, String> {
         let rest = &self.input[at..];
         let Some(checksum) = self.frame else {
@@ -112,8 +114,8 @@ impl Expander {
         Ok(Some(length))
     }
 
-    /// Takes what the decoder gives and hands on the records in it.
-    fn hand_on(&mut self, each: &mut dyn FnMut(&Header<'_>)) -> Result<(), String> {
+    /// Reads the decoder's output and calls `each` with its complete records.
+    fn pass_on(&mut self, each: &mut dyn FnMut(&Header<'_>)) -> Result<(), String> {
         self.output.resize(ROOM, 0);
         while self.decoder.can_collect() > 0 {
             let room = &mut self.output[self.filled..];
@@ -122,7 +124,7 @@ impl Expander {
             self.given += given as u64;
             if self.given > FREE + self.taken.saturating_mul(MOST_TIMES) {
                 return Err(format!(
-                    "{} compressed bytes expand to more than {} MiB, which perf's do not",
+                    "{} compressed bytes expand to more than {} MiB: more than perf compresses",
                     self.taken,
                     self.given >> 20
                 ));
@@ -135,7 +137,7 @@ impl Expander {
     }
 }
 
-/// Gives the whole records in `bytes` to `each` and returns their bytes.
+/// Calls `each` with the complete records in `bytes` and returns their length.
 fn records(bytes: &[u8], each: &mut dyn FnMut(&Header<'_>)) -> Result<usize, String> {
     let mut at = 0;
     while let Some(header) = word(bytes, at) {
@@ -167,7 +169,7 @@ fn frame_header(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Length of a block with its header (RFC 8878, section 3.1.1.2), with the checksum that ends the frame
-/// if this is its last; `None` before the header is whole.
+/// if this is its last; `None` before the header is complete.
 fn block(bytes: &[u8], checksum: bool) -> Option<usize> {
     const RUN: usize = 1;
     let header = half(&[bytes.get(..3)?, &[0]].concat(), 0)? as usize;

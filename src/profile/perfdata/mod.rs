@@ -4,16 +4,15 @@
 //! |---|---|
 //! | `attribute` | events: `perf_event_attr` |
 //! | `features` | feature sections: host, kernel, event names, build-ids |
-//! | `header` | offsets of all of that |
-//! | `records` | records one after the other; those of perf itself |
+//! | `header` | the file header: offsets of events, features and records |
+//! | `records` | the sequence of records; those of perf itself |
 //! | `compressed` | compressed records |
 //! | `read` | a whole file |
 //!
-//! Read by code of our own rather than by the crate linux-perf-data, which stood here before: that
-//! refuses files with an event type it does not know, allocates what a damaged file claims, drops
-//! bits of `perf_event_attr` it does not know, and gives up records already read where a file
-//! breaks off. Every size is checked against the bytes that are there; memory is bounded by the
-//! size of the file; errors give the offset.
+//! The crate linux-perf-data is not used: it refuses files with unknown event types, allocates what
+//! a damaged file claims, drops unknown bits of `perf_event_attr`, and discards records already read
+//! if a file is truncated. Here every size is checked against the bytes that exist, memory is bounded
+//! by the size of the file (and 128 MiB for expanding compressed records), and errors have offsets.
 
 mod attribute;
 mod compressed;

@@ -61,7 +61,7 @@ fn parse_with(file: &[u8], source: &str, chains: bool) -> Result<Recording> {
     let Header { mut events, features, mut notes, .. } = header;
     events.extend(among_records);
     if events.is_empty() {
-        return Err(failed("it does not say which events were recorded".into()));
+        return Err(failed("it has no description of the recorded events".into()));
     }
     events.iter_mut().for_each(|event| event.format.leave_chains = !chains);
     let (mut contents, end) = (Contents::new(&events), records.end());
@@ -101,7 +101,7 @@ fn assemble(
     }
 }
 
-/// The kernel's records, as they are read.
+/// The kernel's records.
 struct Contents {
     collector: Collector,
     rounds: Rounds,
@@ -134,7 +134,7 @@ impl Contents {
         match record.kind {
             user::COMPRESSED | user::COMPRESSED2 => {
                 let mut take = |header: &RawRecord<'_>| self.take_kernels(header);
-                return expander.take(record.body, sized, &mut take);
+                return expander.add(record.body, sized, &mut take);
             }
             user::FINISHED_ROUND => self.rounds.finish(),
             kind if kind < USER_TYPE_START => self.take_kernels(record),
@@ -150,9 +150,9 @@ impl Contents {
     }
 }
 
-/// perf reads all ring buffers in rounds: what is in a round is no older than what is in the last
-/// but one (perf's util/ordered-events.c and the comment on `process_finished_round`). So a record
-/// without a time comes after all of that, and before everything else.
+/// perf reads all ring buffers in rounds: no record is older than any record of the last round but one
+/// (perf's util/ordered-events.c and the comment on `process_finished_round`). So a record without a
+/// time is placed after the records of that round, and before later ones.
 #[derive(Default)]
 struct Rounds {
     /// Latest time up to the last round but one, up to the last, and up to now.

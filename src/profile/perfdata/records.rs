@@ -1,4 +1,4 @@
-//! The records of a file, one after the other, and those of perf itself among them.
+//! The sequence of records of a file, including those of perf itself.
 //!
 //! Layouts: `struct perf_event_header` of linux/perf_event.h, `enum perf_user_event_type` and the
 //! structures next to it of perf's util/event.h.
@@ -36,7 +36,7 @@ pub mod user {
     pub const COMPRESSED2: u32 = 83;
 }
 
-/// A place from which on the records cannot be read.
+/// The offset from which records cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// Offset in the file.
@@ -93,11 +93,10 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// The record at the start of `rest`, and its bytes with the data that follow it outside of its
-/// size.
+/// The record at the start of `rest`, and its length with the data that follow it outside of its size.
 fn split_record(rest: &[u8]) -> Result<(Header<'_>, usize), String> {
     let Some(header) = word(rest, 0) else {
-        return Err(format!("{} bytes are no whole record", rest.len()));
+        return Err(format!("{} bytes are an incomplete record", rest.len()));
     };
     let (kind, misc, size) = (header as u32, (header >> 32) as u16, (header >> 48) as usize);
     if size < HEADER {
@@ -118,7 +117,7 @@ fn split_record(rest: &[u8]) -> Result<(Header<'_>, usize), String> {
     Ok((Header { kind, misc, body }, whole as usize))
 }
 
-/// Events and features among the records: pipe mode has them there.
+/// Events and features among the records, as in pipe mode.
 pub fn metadata(records: Records<'_>, features: &mut Features) -> Vec<Event> {
     let mut events = Vec::new();
     for (_, record) in records.map_while(Result::ok) {

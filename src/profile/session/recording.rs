@@ -1,6 +1,8 @@
 //! The samples of a session, as a [`Recording`].
 
-use super::{BuildId, Chunk, Reader, RecordBatch};
+use super::chunk::Chunk;
+use super::read::Reader;
+use super::samples::{BuildId, RecordBatch};
 use crate::record::Collector;
 use crate::recording::Recording;
 use pmu::records::raw::headers;
@@ -76,7 +78,7 @@ fn recording<R: Read>(mut reader: Reader<R>, name: &str) -> Result<Recording> {
     if recording.events.is_empty() {
         return Err(Error::failed(format!("{name} has no samples"))
             .because("it was recorded without sampling")
-            .hint("tdtool record samples wherever the kernel opens perf events"));
+            .hint("tdtool record samples if the kernel permits perf events"));
     }
     // A ring buffer that is full to the end gets no LOST record; the events count what they lose.
     recording.lost = batches.collector.lost.max(counted);
@@ -86,7 +88,7 @@ fn recording<R: Read>(mut reader: Reader<R>, name: &str) -> Result<Recording> {
         let n = batches.collector.throttled;
         recording
             .notes
-            .push(format!("the kernel throttled sampling {n} times: too many samples a second"));
+            .push(format!("the kernel throttled sampling {n} times: too many samples per second"));
     }
     if batches.cut > 0 {
         recording.notes.push(format!("{} batches end inside a record", batches.cut));
