@@ -2,24 +2,24 @@
 //! pipeline.
 
 use super::Options;
-use crate::harness::needs::Needs;
+use crate::harness::required_state::Needs;
 use crate::harness::skeleton::{self, skeleton};
 use crate::initial::discover::discover;
 use crate::initial::failure::Failure;
-use crate::initial::found::Found;
+use crate::initial::run_setup::Found;
+use crate::measurement::{Bound, Measurement, Status, Throughput};
+use crate::plausibility::Copies;
+use crate::plausibility::FRONT_END;
+use crate::plausibility::ends;
+use crate::plausibility::is_above;
+use crate::plausibility::plausible;
+use crate::plausibility::ruled_out;
+use crate::plausibility::too_few;
+use crate::plausibility::verdict;
+use crate::plausibility::width;
 use crate::profiler::Profiler;
-use crate::report::{Bound, Report, Status, Throughput};
+use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Form, Repeat};
-use crate::timing::timed::Timed;
-use crate::width::Copies;
-use crate::width::FRONT_END;
-use crate::width::ends;
-use crate::width::is_above;
-use crate::width::plausible;
-use crate::width::ruled_out;
-use crate::width::too_few;
-use crate::width::verdict;
-use crate::width::width;
 use isa::code::Block;
 use tma::Result;
 
@@ -41,12 +41,12 @@ impl Profiler {
         needs: &Needs,
         found: &Found,
         (form, shape): (&Form, Copies),
-        report: &mut Report,
+        measurement: &mut Measurement,
     ) -> Result<()> {
-        let measured = self.options.explain && report.throughput.is_some();
+        let measured = self.options.explain && measurement.throughput.is_some();
         let subnormals = self.subnormals(block, found, form, measured)?;
-        report.invariants.push(subnormals);
-        let Some(throughput) = report.throughput.clone() else { return Ok(()) };
+        measurement.assumptions.push(subnormals);
+        let Some(throughput) = measurement.throughput.clone() else { return Ok(()) };
         let mut bounds = Vec::new();
         if measured {
             bounds.extend(self.lowest_front_end(block, needs, found, shape, &throughput)?);
@@ -54,19 +54,19 @@ impl Profiler {
         let missing = measured && bounds.is_empty();
         bounds.extend(width(block, &self.options.core));
         if let (Status::Ok, Some(bound)) =
-            (report.status, ruled_out(&bounds, &throughput, ends(shape)))
+            (measurement.status, ruled_out(&bounds, &throughput, ends(shape)))
         {
-            report.status = Status::Unstable;
-            report.reason = Some(too_few(throughput.cycles, bound));
+            measurement.status = Status::Unstable;
+            measurement.reason = Some(too_few(throughput.cycles, bound));
         }
-        report.invariants.push(plausible(&bounds, &throughput, ends(shape)));
+        measurement.assumptions.push(plausible(&bounds, &throughput, ends(shape)));
         for bound in &mut bounds {
             bound.refuted = is_above(bound, throughput.high, ends(shape));
         }
-        if measured && !report.hierarchy.is_measured() {
-            report.hierarchy.verdict += &verdict(&bounds, &throughput, ends(shape), missing);
+        if measured && !measurement.hierarchy.is_measured() {
+            measurement.hierarchy.verdict += &verdict(&bounds, &throughput, ends(shape), missing);
         }
-        report.bounds.append(&mut bounds);
+        measurement.bounds.append(&mut bounds);
         Ok(())
     }
 
@@ -80,12 +80,12 @@ impl Profiler {
         block: &Block,
         form: &Form,
         (copies, passes): (usize, usize),
-        timed: &mut Timed,
+        timed: &mut FormTiming,
     ) -> Result<Option<Failure>> {
         let width = width(block, &self.options.core);
         let rounds = self.options.rounds;
         for _ in 0..TRIES {
-            let mut next = Timed::default();
+            let mut next = FormTiming::default();
             if let Some(failure) = self.timed(form, passes, rounds, &mut next)? {
                 return Ok(Some(failure));
             }
@@ -152,9 +152,9 @@ impl Profiler {
         let run = (copies * skeleton.instructions.len()) as f64 / wide;
         let repeat = (CYCLES / run).ceil().clamp(1.0, 64.0) as u32;
         let run = (copies, how, repeat);
-        let offsets = crate::harness::shape::offsets(&options);
+        let offsets = crate::harness::copies::offsets(&options);
         let form = measure::unrolled(&skeleton, needs, &alike, run, &offsets);
-        let mut timed = Timed::default();
+        let mut timed = FormTiming::default();
         let (passes, rounds) = (options.passes, options.rounds);
         if self.timed(&form, passes, rounds, &mut timed)?.is_some() {
             return Ok(None);

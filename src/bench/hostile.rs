@@ -4,11 +4,11 @@
 #![allow(clippy::unwrap_used)]
 
 use super::sandbox::layout::{self as at, context, mail};
-use super::{Options, Profiler, Report, Status};
+use super::{Measurement, Options, Profiler, Status};
 use isa::code::{Block, parse_hex};
 use std::time::Duration;
 
-fn measure(profiler: &mut Profiler, hex: &str) -> Report {
+fn measure(profiler: &mut Profiler, hex: &str) -> Measurement {
     let block = Block::decode(&parse_hex(hex).unwrap()).unwrap();
     profiler.measure(&block).unwrap()
 }
@@ -84,7 +84,8 @@ fn a_block_that_overwrites_the_harness_is_not_reported_and_harms_no_other() {
         Profiler::new(Options { budget: Duration::from_millis(20), ..Options::quick() });
     let healthy = "488b03 4801c1 48890b"; // mov rax,[rbx]; add rcx,rax; mov [rbx],rcx
     let before = measure(&mut profiler, healthy);
-    let ran = |report: &Report| matches!(report.status, Status::Ok | Status::Unstable);
+    let ran =
+        |measurement: &Measurement| matches!(measurement.status, Status::Ok | Status::Unstable);
     assert!(ran(&before), "{:?}", before.reason);
     for index in 0..blocks(0).len() {
         let region = profiler.region();

@@ -23,8 +23,6 @@ pub mod batch;
 mod bounds;
 #[cfg(target_arch = "x86_64")]
 mod checks;
-#[cfg(target_arch = "x86_64")]
-mod conclude;
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is counted there"))]
 mod counters;
 #[cfg(target_arch = "x86_64")]
@@ -35,34 +33,36 @@ mod harness;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod hostile;
 mod initial;
+mod measurement;
 pub mod microbench;
 mod options;
+#[cfg(target_arch = "x86_64")]
+mod plausibility;
 pub mod processors;
-#[cfg_attr(not(target_arch = "x86_64"), path = "absent.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "profiler_stub.rs")]
 mod profiler;
+#[cfg(all(test, target_arch = "x86_64"))]
+#[path = "profiler_stub.rs"]
+mod profiler_stub;
+mod progress;
 mod repeat;
-mod report;
+#[cfg(target_arch = "x86_64")]
+mod results;
 #[cfg(target_arch = "x86_64")]
 mod runner;
 #[cfg(target_arch = "x86_64")]
 mod sandbox;
 mod settings;
 mod timing;
-mod watch;
-#[cfg(target_arch = "x86_64")]
-mod width;
-#[cfg(all(test, target_arch = "x86_64"))]
-#[path = "absent.rs"]
-mod x86_absent;
 
 pub use counters::Pmu;
 pub use initial::{Init, Values};
+pub use measurement::{
+    Assumption, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, Line, Measurement, Miss,
+    Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput, WhatIf,
+};
 pub use options::{ClockSource, Options};
 pub use profiler::{Profiler, rejected};
+pub use progress::Progress;
 pub use repeat::Repeat;
-pub use report::{
-    Bound, Code, FormResult, Forms, Hierarchy, Holds, Invariant, Line, Miss, Mode, Node, Report,
-    SCHEMA, Samples, Status, Throughput, WhatIf, Where,
-};
-pub use settings::{Measured, Settings};
-pub use watch::Watch;
+pub use settings::{MeasuredOn, Settings};

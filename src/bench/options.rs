@@ -1,6 +1,6 @@
 //! How thoroughly to measure.
 
-use super::watch::Watch;
+use super::progress::Progress;
 use crate::counters::Pmu;
 use crate::initial::init::Init;
 use crate::initial::values::{Values, sets};
@@ -32,7 +32,7 @@ pub struct Options {
     /// Cycles that a long run takes, about.
     pub cycles: f64,
     /// How far batches that agree may lie apart, as a share.
-    pub near: f64,
+    pub tolerance: f64,
     /// How often a pass may be repeated because the core was shared.
     pub retries: usize,
     /// How long a block may wait for a core that nothing else uses.
@@ -44,7 +44,7 @@ pub struct Options {
     /// Most copies in the unrolled form; as many as fit the op cache otherwise.
     pub copies: Option<usize>,
     /// Instructions that a long run has at least, as far as its copies may be repeated.
-    pub least_instructions: usize,
+    pub min_instructions: usize,
     /// Offset of the code's start from a line of 64 bytes, instead of one for each placement.
     pub align: Option<usize>,
     /// Whether the throughput is the difference of two unroll factors; `cycles(u)/u` otherwise.
@@ -76,7 +76,7 @@ pub struct Options {
     pub value_sets: usize,
     /// What the search for values with fewer pages may cost: in runs, those with many pages counted
     /// more.
-    pub calming: usize,
+    pub value_search_budget: usize,
     /// Whether address registers that a copy overwrites may be set again before the next.
     pub reseed: bool,
     /// These initial values and no others.
@@ -88,7 +88,7 @@ pub struct Options {
     /// Processor to measure on; otherwise the one at hand, and under contention any that may be used.
     pub cpu: Option<usize>,
     /// Tells how far it is, and calls it off.
-    pub watch: Watch,
+    pub progress: Progress,
 }
 
 impl Default for Options {
@@ -98,13 +98,13 @@ impl Default for Options {
             placements: 4,
             rounds: 16,
             cycles: 5000.0,
-            near: 0.008,
+            tolerance: 0.008,
             retries: 3,
             budget: Duration::from_secs(5),
             explain: true,
             assumptions: true,
             copies: None,
-            least_instructions: 0,
+            min_instructions: 0,
             align: None,
             two_factors: true,
             gradual_underflow: false,
@@ -119,13 +119,13 @@ impl Default for Options {
             physical_pages: 16,
             page_limit: 256,
             value_sets: 16,
-            calming: 120,
+            value_search_budget: 120,
             reseed: true,
             values: None,
             init: Vec::new(),
             pages: None,
             cpu: None,
-            watch: Watch::default(),
+            progress: Progress::default(),
         }
     }
 }
@@ -138,13 +138,13 @@ impl Options {
             placements: 2,
             rounds: 8,
             cycles: 3000.0,
-            near: 0.04,
+            tolerance: 0.04,
             retries: 1,
             explain: false,
             loop_form: false,
             counts: false,
             page_limit: 64,
-            calming: 16,
+            value_search_budget: 16,
             ..Self::default()
         }
     }

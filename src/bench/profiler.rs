@@ -1,24 +1,24 @@
 //! From a block to its report.
 
 use super::Options;
-use super::conclude::RARE_PASSES;
-pub use super::conclude::rejected;
-use super::conclude::{conclude, empty, fail, form_result};
 use super::repeat::other_pages;
-use super::settings::{Measured, Settings};
-use crate::checks as invariants;
+use super::results::RARE_PASSES;
+pub use super::results::rejected;
+use super::results::{conclude, empty, fail, form_result};
+use super::settings::{MeasuredOn, Settings};
+use crate::checks as assumptions;
 use crate::counting::Source;
-use crate::harness::counter::Counter;
-use crate::harness::needs::Needs;
-use crate::harness::shape;
+use crate::harness::copies;
+use crate::harness::loop_counter::Counter;
+use crate::harness::required_state::Needs;
 use crate::initial::discover::{discover_staged, replay};
 use crate::initial::failure::Failure;
-use crate::initial::found::Found;
-use crate::report::{FormResult, Forms, Report, Status, TAKEN, Where};
+use crate::initial::run_setup::Found;
+use crate::measurement::{FaultLocation, FormResult, Forms, Measurement, Status, TAKEN};
+use crate::plausibility::{ends, implausible};
 use crate::runner::{MXCSR_GRADUAL, Runner};
+use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Form, Pass, Repeat};
-use crate::timing::timed::Timed;
-use crate::width::{ends, implausible};
 use isa::code::Block;
 use std::time::{Duration, Instant};
 use tma::Result;
@@ -69,17 +69,17 @@ impl Profiler {
     }
 
     /// Whoever holds `watch` may look on from now, and call the next block off.
-    pub fn watched(&mut self, watch: super::Watch) {
-        self.options.watch = watch;
+    pub fn set_progress(&mut self, watch: super::Progress) {
+        self.options.progress = watch;
     }
 
     /// How long a block may wait from now on for a core that nothing else uses.
-    pub fn allow(&mut self, budget: Duration) {
+    pub fn set_budget(&mut self, budget: Duration) {
         self.options.budget = budget;
     }
 
     /// The next blocks start with these values and no others.
-    pub fn start_with(&mut self, values: super::Values) {
+    pub fn set_values(&mut self, values: super::Values) {
         self.options.values = Some(values);
     }
 
@@ -97,24 +97,24 @@ impl Profiler {
 
     /// Keeps the calling thread, which measures and does nothing else from now on, on the
     /// processor that it measures on: commands to the sandbox take less time then.
-    pub fn stay_beside(&mut self) {
-        self.runner.stay_beside();
+    pub fn pin_to_worker_cpu(&mut self) {
+        self.runner.pin_to_worker_cpu();
     }
 
     /// Measures one block.
     ///
     /// # Errors
     /// The sandbox cannot be started. Whatever is wrong with the block is in the report.
-    pub fn measure(&mut self, block: &Block) -> Result<Report> {
-        let mut report = empty(block, &self.options.core);
-        report.machine = Some(Measured::on(&self.options.core));
-        report.settings = Some(self.settings());
+    pub fn measure(&mut self, block: &Block) -> Result<Measurement> {
+        let mut measurement = empty(block, &self.options.core);
+        measurement.machine = Some(MeasuredOn::on(&self.options.core));
+        measurement.settings = Some(self.settings());
         if let Some(refusal) = block.refusal() {
-            report.status = Status::Rejected;
-            report.reason = Some(refusal.reason);
+            measurement.status = Status::Rejected;
+            measurement.reason = Some(refusal.reason);
             let instruction = Some(refusal.instruction);
-            report.place = Some(Where { instruction, ..Where::default() });
-            return Ok(report);
+            measurement.location = Some(FaultLocation { instruction, ..FaultLocation::default() });
+            return Ok(measurement);
         }
         if self.suspicious {
             self.runner.canary()?;
@@ -124,51 +124,51 @@ impl Profiler {
         if self.options.gradual_underflow {
             self.runner.mxcsr = MXCSR_GRADUAL;
         }
-        self.runner.settle_sentinel()?;
+        self.runner.select_sentinel()?;
         self.source.settle(&mut self.runner, &self.options)?;
         let layers = self.runner.layers()?;
-        report.sandbox = layers
+        measurement.sandbox = layers
             .without_namespaces
             .map(|why| format!("no namespaces of its own: {why}"))
             .into_iter()
             .chain((layers.left_mapped > 0).then(|| "sealed system pages stay mapped".to_owned()))
             .collect();
         let before = self.runner.timeouts;
-        let mut outcome = self.attempt(block, &mut report)?;
+        let mut outcome = self.attempt(block, &mut measurement)?;
         if outcome.is_err() && self.runner.timeouts > before {
             // Perhaps the worker was kept from running rather than busy.
-            outcome = self.attempt(block, &mut report)?;
+            outcome = self.attempt(block, &mut measurement)?;
         }
-        report.settings = Some(self.settings());
+        measurement.settings = Some(self.settings());
         if let Err(failure) = outcome {
             // Whatever it may have left behind goes with its worker.
             self.runner.discard();
             self.suspicious = true;
-            fail(&mut report, &failure);
+            fail(&mut measurement, &failure);
         }
-        Ok(report)
+        Ok(measurement)
     }
 
     fn attempt(
         &mut self,
         block: &Block,
-        report: &mut Report,
+        measurement: &mut Measurement,
     ) -> Result<std::result::Result<(), Failure>> {
         let needs = Needs::of(block);
         let (found, (copies, how, rough)) = match self.lay_out(block, &needs)? {
             Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),
         };
-        let wanted = self.options.least_instructions.div_ceil(copies * block.instructions.len());
+        let wanted = self.options.min_instructions.div_ceil(copies * block.instructions.len());
         let repeat = (self.options.cycles / (rough * copies as f64)).ceil().max(wanted as f64);
         let repeat = repeat.clamp(1.0, f64::from(REPEAT)) as u32;
         let shape = (copies, how, repeat);
-        let offsets = shape::offsets(&self.options);
+        let offsets = copies::offsets(&self.options);
         let mut form = measure::unrolled(block, &needs, &found, shape, &offsets);
         if !self.options.two_factors {
             form.forget_short(repeat as usize * copies);
         }
-        let mut timed = Timed::default();
+        let mut timed = FormTiming::default();
         let from_end_to_end = (ends(shape), self.options.passes);
         if let Some(failure) = self.timed_plausibly(block, &form, from_end_to_end, &mut timed)? {
             return Ok(Err(failure));
@@ -181,22 +181,22 @@ impl Profiler {
         }
         if self.options.assumptions {
             let physical = self.options.physical_pages;
-            report.invariants =
-                invariants::all(block, &found, copies, &timed, physical, &self.options.core);
+            measurement.assumptions =
+                assumptions::all(block, &found, copies, &timed, physical, &self.options.core);
         }
-        conclude(report, &timed, self.options.passes, block, self.source.clock().name());
-        self.source.enter(&mut self.runner, &form, &self.options, report)?;
+        conclude(measurement, &timed, self.options.passes, block, self.source.clock().name());
+        self.source.enter(&mut self.runner, &form, &self.options, measurement)?;
         if self.options.assumptions {
             let steady = self.steady_state(block, &needs, &found, shape, &timed)?;
-            report.invariants.push(steady);
+            measurement.assumptions.push(steady);
         }
-        report.values = Some(found.values.clone());
-        report.pages = found.pages.iter().map(|p| format!("{p:#x}")).collect();
+        measurement.values = Some(found.values.clone());
+        measurement.pages = found.pages.iter().map(|p| format!("{p:#x}")).collect();
         let unrolled = form_result(&timed, copies, None);
         let looped = self.looped(block, &needs, &found, rough)?;
-        report.forms = Some(Forms { unrolled, looped });
-        self.check_alignment(block, &needs, &found, &mut report.invariants)?;
-        self.explain(block, &needs, &found, (&form, shape), report)?;
+        measurement.forms = Some(Forms { unrolled, looped });
+        self.check_alignment(block, &needs, &found, &mut measurement.assumptions)?;
+        self.explain(block, &needs, &found, (&form, shape), measurement)?;
         if !found.complete {
             // Who knows what it touched: the next block gets a fresh worker.
             self.runner.discard();
@@ -218,8 +218,8 @@ impl Profiler {
         block: &Block,
         needs: &Needs,
     ) -> Result<std::result::Result<(Found, Look), Failure>> {
-        let all = shape::copies(block, &self.options);
-        let few = shape::few(block, &self.options).filter(|_| !shape::moves(block));
+        let all = copies::copies(block, &self.options);
+        let few = copies::few(block, &self.options).filter(|_| !copies::moves(block));
         let mut with_few = None;
         for copies in few.into_iter().chain([all]) {
             let last = copies == all;
@@ -267,7 +267,7 @@ impl Profiler {
         straight: bool,
     ) -> Result<std::result::Result<Look, Failure>> {
         let mut last = None;
-        for (copies, how) in shape::ways(block, found, &self.options) {
+        for (copies, how) in copies::ways(block, found, &self.options) {
             if matches!(how, Repeat::Restored) && !straight {
                 break;
             }
@@ -300,7 +300,7 @@ impl Profiler {
         form: &Form,
         passes: usize,
         rounds: usize,
-        timed: &mut Timed,
+        timed: &mut FormTiming,
     ) -> Result<Option<Failure>> {
         form.install(&mut self.runner)?;
         // Events are counted from the start of a command, time only from its last start.
@@ -319,7 +319,7 @@ impl Profiler {
         form: &Form,
         passes: usize,
         rounds: usize,
-        timed: &mut Timed,
+        timed: &mut FormTiming,
     ) -> Result<Option<Failure>> {
         let before = self.runner.timeouts;
         let mut tried = 0;
@@ -331,10 +331,10 @@ impl Profiler {
             if enough && timed.is_reproduced() {
                 break;
             }
-            if self.options.watch.is_cancelled() {
+            if self.options.progress.is_cancelled() {
                 return Ok(Some(Failure::of_all("cancelled")));
             }
-            self.options.watch.count_pass();
+            self.options.progress.count_pass();
             // Not while it waits for a calm core: what is switched then are no samples.
             let switches = self.switches()?;
             let clock = self.source.clock();
@@ -345,7 +345,7 @@ impl Profiler {
             match pass {
                 Pass::Done => tried += 1,
                 Pass::Failed(failure) => return Ok(Some(failure)),
-                Pass::Contended if self.wait_for_calm()? => {}
+                Pass::Contended if self.wait_for_idle_core()? => {}
                 Pass::Contended if self.runner.timeouts > before => {
                     return Ok(Some(Failure::of_all(TAKEN)));
                 }
@@ -357,23 +357,23 @@ impl Profiler {
 
     /// Waits until nothing else uses the core, changing to another one where that may be done.
     /// `false`: the block's time is over.
-    fn wait_for_calm(&mut self) -> Result<bool> {
+    fn wait_for_idle_core(&mut self) -> Result<bool> {
         let start = Instant::now();
         let mut polls = 0;
         let before = self.runner.timeouts;
         while Instant::now() < self.deadline && self.runner.timeouts == before {
-            if self.options.watch.is_cancelled() {
+            if self.options.progress.is_cancelled() {
                 return Ok(false);
             }
             if !self.options.sentinel {
                 return Ok(true);
             }
-            if self.runner.calm_share(6)? >= 0.75 {
+            if self.runner.uncontended_share(6)? >= 0.75 {
                 return Ok(self.runner.timeouts == before);
             }
             polls += 1;
             if polls % 16 == 0 {
-                self.runner.move_on()?;
+                self.runner.next_cpu()?;
             }
             if start.elapsed() > BRIEF {
                 std::thread::sleep(PAUSE);
@@ -390,7 +390,7 @@ impl Profiler {
         found: &Found,
         rough: f64,
     ) -> Result<FormResult> {
-        let not = |reason: &str| form_result(&Timed::default(), 0, Some(reason.to_owned()));
+        let not = |reason: &str| form_result(&FormTiming::default(), 0, Some(reason.to_owned()));
         if !self.options.loop_form {
             return Ok(not("not asked for"));
         }
@@ -411,7 +411,7 @@ impl Profiler {
         let long = if found.is_stationary() { long } else { long.min(traced) };
         let form = measure::looped(block, needs, found, copies, counter, long & !1);
         let iterations = copies * long as usize;
-        let mut timed = Timed::default();
+        let mut timed = FormTiming::default();
         // The loop runs further than the copies did; its pages are found and its lines recorded
         // by a run of its own.
         form.install(&mut self.runner)?;

@@ -2,7 +2,7 @@
 
 use super::Options;
 use crate::initial::values::Values;
-use crate::report::SCHEMA;
+use crate::measurement::SCHEMA;
 use isa::code::parse_hex;
 use serde::Deserialize;
 use tma::{Error, Result};
@@ -89,7 +89,7 @@ fn bad(cause: impl std::fmt::Display) -> Error {
 }
 
 /// Why a block cannot count as a repetition: it touched other pages than `options` say.
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+#[cfg_attr(not(target_arch = "x86_64"), set_budget(dead_code))]
 pub fn other_pages(options: &Options, touched: &[u64]) -> Option<String> {
     let wanted = options.pages.as_ref()?;
     let list = |these: &[u64], but: &[u64]| -> Vec<String> {

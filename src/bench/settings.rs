@@ -55,14 +55,14 @@ pub struct Settings {
 
 /// What it was measured on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Measured {
+pub struct MeasuredOn {
     /// The processor's name by its own account.
     pub processor: String,
     /// Its event table, which gives the width of the pipeline.
     pub table: Option<String>,
 }
 
-impl Measured {
+impl MeasuredOn {
     /// A measurement on `core`.
     pub fn on(core: &Core) -> Self {
         Self { processor: core.cpu.name.clone(), table: core.uarch().map(str::to_owned) }

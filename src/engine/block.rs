@@ -2,7 +2,7 @@
 
 use crate::known::Known;
 use bench::explain::Explainer;
-use bench::{Options, Profiler, Report, Watch};
+use bench::{Measurement, Options, Profiler, Progress};
 use isa::code::Block;
 use tma::Result;
 
@@ -30,7 +30,7 @@ impl Measurer {
     ///
     /// # Errors
     /// The sandbox cannot be started. Whatever is wrong with the block is in the report.
-    pub fn measure(&mut self, block: &Block, what_if: bool) -> Result<Report> {
+    pub fn measure(&mut self, block: &Block, what_if: bool) -> Result<Measurement> {
         let mut report = self.profiler.measure(block)?;
         if let Some(explainer) = &mut self.explainer {
             explainer.explain(&mut self.profiler, block, &mut report, what_if)?;
@@ -40,15 +40,15 @@ impl Measurer {
     }
 
     /// The report of an input that is no block.
-    pub fn rejected(&self, input: &str, reason: String) -> Report {
+    pub fn rejected(&self, input: &str, reason: String) -> Measurement {
         bench::rejected(input, reason, self.profiler.core())
     }
 
     /// Whoever holds `watch` may look on from now, and call the next measurement off.
-    pub fn watched(&mut self, watch: Watch) {
-        self.profiler.watched(watch.clone());
+    pub fn watched(&mut self, watch: Progress) {
+        self.profiler.set_progress(watch.clone());
         if let Some(explainer) = &mut self.explainer {
-            explainer.watched(watch);
+            explainer.set_progress(watch);
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::hot::recording;
 use bench::Init;
 use isa::code::function_around;
-use isa::deps::memory::Given;
+use isa::deps::memory::InitialValues;
 use profile::address_space::AddressSpaces;
 use profile::files::SearchPaths;
 use profile::record::Record;
@@ -26,8 +26,8 @@ const MOST_SAMPLES: usize = 64;
 ///
 /// # Errors
 /// A line that says something else; too many of them.
-pub fn parse(text: &str) -> Result<Given> {
-    let mut given = Given::default();
+pub fn parse(text: &str) -> Result<InitialValues> {
+    let mut given = InitialValues::default();
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
@@ -45,7 +45,7 @@ pub fn parse(text: &str) -> Result<Given> {
     Ok(given)
 }
 
-fn read(line: &str, given: &mut Given) -> Result<()> {
+fn read(line: &str, given: &mut InitialValues) -> Result<()> {
     let Some((address, value)) = line.strip_prefix('[').and_then(|l| l.split_once("]=")) else {
         let (place, value) = Init::parse(line)?;
         return set(given, place, value);
@@ -59,7 +59,7 @@ fn read(line: &str, given: &mut Given) -> Result<()> {
 ///
 /// # Errors
 /// Vector registers: their values are no addresses.
-pub fn set(given: &mut Given, place: Init, value: u64) -> Result<()> {
+pub fn set(given: &mut InitialValues, place: Init, value: u64) -> Result<()> {
     match place {
         Init::Register(number) => given.registers[usize::from(number) & 15] = Some(value),
         Init::Memory => given.fill = Some(value),
@@ -97,7 +97,11 @@ const NUMBERS: [(u8, usize); 16] = [
 /// # Errors
 /// No recording, none with registers, or no sample there: registers sampled elsewhere are not what
 /// the region starts with. Where in its function there are some, that is told.
-pub fn snapshot(path: &Path, file: Option<&Path>, range: &Range<u64>) -> Result<Vec<Given>> {
+pub fn snapshot(
+    path: &Path,
+    file: Option<&Path>,
+    range: &Range<u64>,
+) -> Result<Vec<InitialValues>> {
     let failed = || Error::failed(format!("no registers to start with in {}", path.display()));
     let recording = recording::open(path)?.ok_or_else(|| {
         failed().because("it has no samples").hint("tdtool record --registers -o FILE -- COMMAND")
@@ -212,9 +216,9 @@ impl<'a> Nearest<'a> {
     }
 }
 
-fn values(sample: &Sample) -> Option<Given> {
+fn values(sample: &Sample) -> Option<InitialValues> {
     let registers = sample.registers.as_ref().filter(|r| r.wide)?;
-    let mut given = Given::default();
+    let mut given = InitialValues::default();
     for (number, value) in &registers.values {
         if let Some((_, register)) = NUMBERS.iter().find(|(n, _)| n == number) {
             given.registers[*register] = Some(*value);

@@ -35,7 +35,7 @@ impl Known {
         let shipped = Latencies::new(&core)?;
         let latencies = match (core.uarch(), cache) {
             (Some(uarch), Some(cache)) => {
-                let place = Calibration::place(cache, uarch);
+                let place = Calibration::path(cache, uarch);
                 calibrated(shipped, &place, &Identity::of(uarch, &core.cpu), &mut notes)
             }
             _ => shipped,

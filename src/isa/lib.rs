@@ -1,12 +1,12 @@
-//! What machine code means, without running it.
+//! Static analysis of x86-64 machine code: nothing here executes the code.
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`code`] | bytes, ELF files and assembly → blocks of instructions |
-//! | [`effects`] | what an instruction reads and writes |
-//! | [`flow`] | functions → basic blocks, loops |
-//! | [`latency`] | cycles from an operand to a result, with their source |
-//! | [`deps`] | dependencies through registers, flags and memory; recurrences |
+//! | [`code`] | bytes, ELF files and assembly text → blocks of instructions |
+//! | [`effects`] | registers, flags and memory that an instruction reads and writes |
+//! | [`flow`] | functions → basic blocks and loops |
+//! | [`latency`] | latencies in core cycles from an operand to a result, each with its source |
+//! | [`deps`] | dependencies through registers, flags and memory; loop-carried latency |
 
 pub mod code;
 pub mod deps;
@@ -14,7 +14,7 @@ pub mod effects;
 pub mod flow;
 pub mod latency;
 
-/// The core of a shipped table, for tests; of `None` nothing is known.
+/// The core with the shipped event table `uarch`, for tests; an unknown core for `None`.
 #[cfg(test)]
 fn test_core(uarch: Option<&str>) -> tma::Core {
     uarch.map_or_else(tma::Core::default, |name| {

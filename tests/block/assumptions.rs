@@ -5,10 +5,10 @@
 
 use super::{measure, measured, quick, quiet_sandbox, sandbox, thorough};
 use crate::support::trial::{Trial, assert_holds, claim};
-use bench::{Holds, Invariant, Options, Profiler, Report, Status, Values};
+use bench::{Assumption, Measurement, Options, Outcome, Profiler, Status, Values};
 
-fn named<'a>(report: &'a Report, name: &str) -> &'a Invariant {
-    let found = report.invariants.iter().find(|i| i.name == name);
+fn named<'a>(report: &'a Measurement, name: &str) -> &'a Assumption {
+    let found = report.assumptions.iter().find(|i| i.name == name);
     found.unwrap_or_else(|| panic!("no {name}: {:?} {:?}", report.status, report.reason))
 }
 
@@ -29,24 +29,24 @@ fn subnormals_are_found_where_they_arise_and_nowhere_else() {
     let smallest = 0x0080_0000_0080_0000;
     let found = [
         // addps xmm0,[rsi] with a subnormal in memory
-        ("4801d8 0f5806", with(0x1_0000_0001, ONES), Holds::Violated, "instruction 1"),
+        ("4801d8 0f5806", with(0x1_0000_0001, ONES), Outcome::Violated, "instruction 1"),
         // half the smallest normal number is exact, so that no flag tells
-        ("0f28c8 0f590e", with(half, smallest), Holds::Violated, "exact subnormal results"),
+        ("0f28c8 0f590e", with(half, smallest), Outcome::Violated, "exact subnormal results"),
         // the same with normal numbers
-        ("0f28c8 0f590e", with(half, ONES), Holds::Held, "none traps"),
+        ("0f28c8 0f590e", with(half, ONES), Outcome::Held, "none traps"),
         // fld dword [rsi]; fstp st(0)
-        ("d906 ddd8", with(0x1_0000_0001, ONES), Holds::Violated, "do not switch off"),
-        ("d906 ddd8", with(ONES, ONES), Holds::Held, "x87"),
+        ("d906 ddd8", with(0x1_0000_0001, ONES), Outcome::Violated, "do not switch off"),
+        ("d906 ddd8", with(ONES, ONES), Outcome::Held, "x87"),
         // fninit clears the flags
-        ("d906 dbe3", with(0x1_0000_0001, ONES), Holds::Unchecked, "fninit"),
+        ("d906 dbe3", with(0x1_0000_0001, ONES), Outcome::Unchecked, "fninit"),
         // add rax,rbx
-        ("4801d8", quick(), Holds::Held, "no floating-point"),
+        ("4801d8", quick(), Outcome::Held, "no floating-point"),
     ];
     let Some(_busy) = sandbox() else { return };
     for (hex, options, verdict, word) in found {
         let report = measure(&mut Profiler::new(options), hex);
         let subnormals = named(&report, "subnormals");
-        assert_eq!(subnormals.verdict, verdict, "{hex}: {}", subnormals.how);
+        assert_eq!(subnormals.outcome, verdict, "{hex}: {}", subnormals.how);
         assert!(subnormals.how.contains(word), "{hex}: {}", subnormals.how);
     }
 }
@@ -58,7 +58,7 @@ fn looking_for_subnormals_leaves_the_next_block_alone() {
     let mut profiler = Profiler::new(with(0x1_0000_0001, ONES));
     for _ in 0..3 {
         let report = measured(&mut profiler, "0f5806");
-        assert_eq!(named(&report, "subnormals").verdict, Holds::Violated);
+        assert_eq!(named(&report, "subnormals").outcome, Outcome::Violated);
     }
 }
 
@@ -69,25 +69,25 @@ fn the_trace_tells_which_accesses_straddle_or_alias() {
     let one_page = Options { physical_pages: 1, ..quick() };
     // Every register holds 0x12345600, so that displacements alone decide.
     for (hex, options, name, verdict, word) in [
-        ("488b4304", &usual, "alignment", Holds::Violated, "0 `mov rax,[rbx+4]`"),
-        ("488b4304", &usual, "line-crossing", Holds::Held, "trace"),
-        ("488b433c", &usual, "line-crossing", Holds::Violated, "0 `mov rax,[rbx+0x3c]`"),
-        ("488b433c", &usual, "page-crossing", Holds::Held, "trace"),
+        ("488b4304", &usual, "alignment", Outcome::Violated, "0 `mov rax,[rbx+4]`"),
+        ("488b4304", &usual, "line-crossing", Outcome::Held, "trace"),
+        ("488b433c", &usual, "line-crossing", Outcome::Violated, "0 `mov rax,[rbx+0x3c]`"),
+        ("488b433c", &usual, "page-crossing", Outcome::Held, "trace"),
         // 0x12345600 + 0x9fc = 0x12345ffc
-        ("488b83fc090000", &usual, "page-crossing", Holds::Violated, "0 `mov rax,[rbx+0x9fc]`"),
+        ("488b83fc090000", &usual, "page-crossing", Outcome::Violated, "0 `mov rax,[rbx+0x9fc]`"),
         // two pages, same offset
-        ("488b03 488b8b00100000", &usual, "page-aliasing", Holds::Held, "of its own"),
-        ("488b03 488b8b00100000", &one_page, "page-aliasing", Holds::Violated, "0x12345000"),
+        ("488b03 488b8b00100000", &usual, "page-aliasing", Outcome::Held, "of its own"),
+        ("488b03 488b8b00100000", &one_page, "page-aliasing", Outcome::Violated, "0x12345000"),
         // two pages, other offsets
-        ("488b03 488b8b40100000", &one_page, "page-aliasing", Holds::Held, "no line"),
+        ("488b03 488b8b40100000", &one_page, "page-aliasing", Outcome::Held, "no line"),
         // mov [rbx],rax; mov rcx,[rbx+0x1000]
-        ("488903 488b8b00100000", &usual, "store-aliasing", Holds::Violated, "behind store 0"),
-        ("488903 488b8b40100000", &usual, "store-aliasing", Holds::Held, "trace"),
+        ("488903 488b8b00100000", &usual, "store-aliasing", Outcome::Violated, "behind store 0"),
+        ("488903 488b8b40100000", &usual, "store-aliasing", Outcome::Held, "trace"),
     ] {
         let report = measure(&mut Profiler::new(options.clone()), hex);
-        let invariant = named(&report, name);
-        assert_eq!(invariant.verdict, verdict, "{hex}: {name}: {}", invariant.how);
-        assert!(invariant.how.contains(word), "{hex}: {name}: {}", invariant.how);
+        let assumption = named(&report, name);
+        assert_eq!(assumption.outcome, verdict, "{hex}: {name}: {}", assumption.how);
+        assert!(assumption.how.contains(word), "{hex}: {name}: {}", assumption.how);
     }
 }
 
@@ -99,31 +99,31 @@ fn the_processors_own_check_of_alignment_agrees_with_the_trace() {
     let mut profiler = Profiler::new(Options { explain: true, ..quick() });
     for (hex, verdict, word) in [
         // mov rax,[rbx+8]
-        ("488b4308", Holds::Held, "finds none either"),
+        ("488b4308", Outcome::Held, "finds none either"),
         // mov rcx,[rbx+8]; mov rax,[rbx+4]; mov edx,[rbx+2]
-        ("488b4b08 488b4304 8b5302", Holds::Violated, "agrees: first instruction 1"),
+        ("488b4b08 488b4304 8b5302", Outcome::Violated, "agrees: first instruction 1"),
         // add rbx,4; mov rax,[rbx]: every other copy, from the first on
         (
             "4883c304 488b03",
-            Holds::Violated,
+            Outcome::Violated,
             "agrees: first instruction 1 `mov rax,[rbx]` in copy 0",
         ),
         // push rax at 0x12345600, then mov rax,[rbx+0x3c] across two lines
-        ("50 58 488b433c", Holds::Held, "agrees: first instruction 2"),
+        ("50 58 488b433c", Outcome::Held, "agrees: first instruction 2"),
         // mov word [rbx+6],ax; lock add dword [rbx+4],eax: aligned
-        ("66894306 f0014304", Holds::Held, "finds none either"),
+        ("66894306 f0014304", Outcome::Held, "finds none either"),
         // fld dword [rbx+2]; fstp st(0)
-        ("d94302 ddd8", Holds::Violated, "agrees: first instruction 0"),
+        ("d94302 ddd8", Outcome::Violated, "agrees: first instruction 0"),
         // movups xmm0,[rbx+8]: whether this is checked is the processor's own affair
-        ("0f104308", Holds::Violated, "EFLAGS.AC"),
+        ("0f104308", Outcome::Violated, "EFLAGS.AC"),
         // no memory, no check
-        ("4801d8", Holds::Held, "no memory"),
+        ("4801d8", Outcome::Held, "no memory"),
     ] {
         // The flag is gone afterwards: the same profiler goes on with the next block, also with one
         // that is not aligned.
         let report = measured(&mut profiler, hex);
         let alignment = named(&report, "alignment");
-        assert_eq!(alignment.verdict, verdict, "{hex}: {}", alignment.how);
+        assert_eq!(alignment.outcome, verdict, "{hex}: {}", alignment.how);
         assert!(alignment.how.contains(word), "{hex}: {}", alignment.how);
     }
     for _ in 0..3 {
@@ -147,7 +147,7 @@ fn a_block_is_not_faster_than_its_front_end_nor_than_the_pipeline_is_wide() {
             }
             assert!(report.bounds.iter().all(|b| b.low <= b.cycles && b.cycles <= b.high));
             let judged = named(&report, "bounds");
-            claim(judged.verdict == Holds::Held, || judged.how.clone()).into()
+            claim(judged.outcome == Outcome::Held, || judged.how.clone()).into()
         });
     }
 }

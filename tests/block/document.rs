@@ -29,8 +29,8 @@ fn the_json_document_has_what_its_schema_promises() {
         assert!(json.get(key).is_some(), "{key}");
     }
     let verdicts = ["held", "violated", "unchecked"];
-    for invariant in json["invariants"].as_array().unwrap() {
-        assert!(verdicts.contains(&invariant["verdict"].as_str().unwrap()), "{invariant}");
+    for assumption in json["invariants"].as_array().unwrap() {
+        assert!(verdicts.contains(&assumption["verdict"].as_str().unwrap()), "{assumption}");
     }
 }
 
@@ -78,13 +78,13 @@ fn the_document_of_a_measured_block_has_the_keys_of_its_schema() {
     }
     let invariants = json["invariants"].as_array().unwrap();
     let mut names: Vec<_> = invariants.iter().map(|i| i["name"].as_str().unwrap()).collect();
-    for invariant in invariants {
-        let verdict = invariant["verdict"].as_str().unwrap();
-        assert!(["held", "violated", "unchecked"].contains(&verdict), "{invariant}");
-        assert!(!invariant["how"].as_str().unwrap().is_empty(), "{invariant}");
+    for assumption in invariants {
+        let verdict = assumption["verdict"].as_str().unwrap();
+        assert!(["held", "violated", "unchecked"].contains(&verdict), "{assumption}");
+        assert!(!assumption["how"].as_str().unwrap().is_empty(), "{assumption}");
     }
     // Exactly those that the documentation lists.
-    let docs = include_str!("../../docs/block-profiler.md");
+    let docs = include_str!("../../docs/method/blocks.md");
     let section = docs.split("## The assumptions").nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();
     let mut listed: Vec<_> =

@@ -7,7 +7,7 @@ use super::{command, measure, measured, sandbox};
 use crate::support::files::Folder;
 use crate::support::random::Random;
 use crate::support::run::run;
-use bench::{Options, Profiler, Report, Status};
+use bench::{Measurement, Options, Profiler, Status};
 use isa::code::Block;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, gettid};
@@ -24,12 +24,12 @@ pub fn impatient() -> Profiler {
 }
 
 /// The report of the healthy block before anything hostile.
-pub fn healthy(profiler: &mut Profiler) -> Report {
+pub fn healthy(profiler: &mut Profiler) -> Measurement {
     measured(profiler, HEALTHY)
 }
 
 /// What must be the same after a hostile block as before it.
-pub fn assert_healthy(profiler: &mut Profiler, before: &Report, hostile: &str) {
+pub fn assert_healthy(profiler: &mut Profiler, before: &Measurement, hostile: &str) {
     let after = healthy(profiler);
     assert_eq!(after.pages, before.pages, "after {hostile}");
     assert_eq!(after.values, before.values, "after {hostile}");

@@ -23,7 +23,7 @@ mod what_if;
 
 use crate::support::quiet::{alone, busy};
 use crate::support::run::{self, Ran, run, tdtool_reading};
-use bench::{Options, Profiler, Report, Status};
+use bench::{Measurement, Options, Profiler, Status};
 use isa::code::{Block, parse_hex};
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -102,13 +102,13 @@ pub fn decode(hex: &str) -> Block {
 }
 
 /// One measurement.
-pub fn measure(profiler: &mut Profiler, hex: &str) -> Report {
+pub fn measure(profiler: &mut Profiler, hex: &str) -> Measurement {
     profiler.measure(&decode(hex)).unwrap()
 }
 
 /// The report of a block that must run. Contention may keep the worker from the processor for so
 /// long that it is given up: then it is tried again.
-pub fn measured(profiler: &mut Profiler, hex: &str) -> Report {
+pub fn measured(profiler: &mut Profiler, hex: &str) -> Measurement {
     let mut report = measure(profiler, hex);
     for _ in 0..4 {
         if report.reason.as_deref() != Some("another process took the core") {
@@ -117,11 +117,11 @@ pub fn measured(profiler: &mut Profiler, hex: &str) -> Report {
         report = measure(profiler, hex);
     }
     let ran = matches!(report.status, Status::Ok | Status::Unstable);
-    assert!(ran, "{hex}: {:?} {:?}", report.reason, report.place);
+    assert!(ran, "{hex}: {:?} {:?}", report.reason, report.location);
     report
 }
 
 /// The first measurement that the tool vouches for.
-pub fn settled(profiler: &mut Profiler, hex: &str) -> Option<Report> {
+pub fn settled(profiler: &mut Profiler, hex: &str) -> Option<Measurement> {
     (0..3).map(|_| measured(profiler, hex)).find(|report| report.status == Status::Ok)
 }

@@ -2,7 +2,7 @@
 
 use super::{block, json, measure, measured, quick, sandbox};
 use crate::support::files::Folder;
-use bench::{Holds, Profiler, Report};
+use bench::{Measurement, Outcome, Profiler};
 use serde_json::json;
 
 #[test]
@@ -27,8 +27,8 @@ fn every_address_a_block_touches_becomes_legal() {
 fn a_block_runs_with_values_that_suit_it_and_registers_are_set_again_only_if_they_must() {
     let Some(_busy) = sandbox() else { return };
     let mut profiler = Profiler::new(quick());
-    let own = |report: &Report| {
-        report.invariants.iter().find(|i| i.name == "own-registers").map(|i| i.verdict)
+    let own = |report: &Measurement| {
+        report.assumptions.iter().find(|i| i.name == "own-registers").map(|i| i.outcome)
     };
     for hex in [
         "0f284ef7 0f294ff0",           // movaps xmm1,[rsi-9]; movaps [rdi-16],xmm1
@@ -44,11 +44,11 @@ fn a_block_runs_with_values_that_suit_it_and_registers_are_set_again_only_if_the
         "c8100000 c9",                 // enter 16,0; leave
     ] {
         let report = measured(&mut profiler, hex);
-        assert_eq!(own(&report), Some(Holds::Held), "{hex}");
+        assert_eq!(own(&report), Some(Outcome::Held), "{hex}");
     }
     // mov rcx,[rax]; xor eax,eax: the next copy finds a null pointer whatever rax was.
     let report = measure(&mut profiler, "488b08 31c0");
-    assert_eq!(own(&report), Some(Holds::Violated), "{:?}", report.reason);
+    assert_eq!(own(&report), Some(Outcome::Violated), "{:?}", report.reason);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 fn analyse(hex: &str) -> (Code, Analysis) {
     let code = Code::of_bytes(&parse_hex(hex).unwrap(), described(Some("zen3")).facts()).unwrap();
-    let settings = Settings { window: 256, runs: 3, given: Vec::new() };
+    let settings = Settings { window: 256, runs: 3, initial_values: Vec::new() };
     let analysis =
         Analyser::new(Latencies::new(&described(Some("zen3"))).unwrap()).analyse(&code, &settings);
     (code, analysis)
@@ -18,7 +18,7 @@ fn analyse(hex: &str) -> (Code, Analysis) {
 
 /// (writer, reader, iterations between, overlap) by index of instruction.
 fn memory(hex: &str) -> Vec<(usize, usize, u32, Overlap)> {
-    let carried = analyse(hex).1.memory.carried;
+    let carried = analyse(hex).1.memory.dependencies;
     carried.iter().map(|c| (c.writer, c.reader, c.delta, c.overlap)).collect()
 }
 
@@ -87,7 +87,7 @@ fn the_bound_is_the_sum_of_latencies_over_iterations() {
                 made_up.values.insert(key, Value { cycles, spread: 0.0 });
             }
         }
-        let settings = Settings { window: 256, runs: 3, given: Vec::new() };
+        let settings = Settings { window: 256, runs: 3, initial_values: Vec::new() };
         let latencies = Latencies::new(&described(Some("zen3"))).unwrap().with(made_up);
         let found = Analyser::new(latencies).analyse(&code, &settings).recurrences;
         assert_eq!(found.first().map_or(0.0, |r| r.cycles), expected, "{hex}");
@@ -106,7 +106,7 @@ fn a_value_used_three_iterations_later_is_divided_by_three() {
 fn random_bytes_end_in_rows_not_in_panics() {
     proptest!(ProptestConfig::with_cases(300), |(bytes in prop::collection::vec(any::<u8>(), 1..60))| {
         if let Ok(code) = Code::of_bytes(&bytes, described(None).facts()) {
-            let settings = Settings { window: 512, runs: 2, given: Vec::new() };
+            let settings = Settings { window: 512, runs: 2, initial_values: Vec::new() };
             let analysis = Analyser::new(Latencies::new(&described(None)).unwrap()).analyse(&code, &settings);
             for d in analysis.dependencies(&code) {
                 prop_assert!(d.writer < code.instructions.len() && d.reader < code.instructions.len());

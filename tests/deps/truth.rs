@@ -1,12 +1,12 @@
 //! Dependencies through memory against the ground truth of real runs (tests/truth/README.md): the
 //! loops of tests/truth/deps were traced before the finder was written. The same score as
-//! tests/figures/deps_truth.py, with the targets that docs/dependencies.md states.
+//! tests/figures/deps_truth.py, with the targets that docs/results/dependencies.md states.
 
 use crate::support::csv::fields;
 use crate::support::files::root;
 use crate::support::processor::described;
 use isa::code::parse_hex;
-use isa::deps::memory::{Carried, Given, Settings};
+use isa::deps::memory::{InitialValues, MemoryDependency, Settings};
 use isa::deps::{Analyser, Code};
 use isa::latency::Latencies;
 use std::collections::{BTreeSet, HashMap};
@@ -63,7 +63,7 @@ fn truth(text: &str) -> BTreeSet<Triple> {
 }
 
 /// What `tdtool deps --registers FILE` would be given.
-fn real(one: &Loop) -> Given {
+fn real(one: &Loop) -> InitialValues {
     let mut text = String::new();
     for register in one.registers.split_whitespace() {
         let (name, value) = register.split_once('=').unwrap();
@@ -87,12 +87,13 @@ struct Score {
 }
 
 impl Score {
-    fn add(&mut self, analyser: &mut Analyser, one: &Loop, given: Vec<Given>) {
+    fn add(&mut self, analyser: &mut Analyser, one: &Loop, given: Vec<InitialValues>) {
         let bytes = parse_hex(&one.hex).unwrap();
         let code = Code::of_bytes(&bytes, described(Some("emr")).facts()).unwrap();
-        let settings = Settings { window: WINDOW, runs: 3, given };
-        let carried = analyser.analyse(&code, &settings).memory.carried;
-        let triple = |c: &Carried| (code.address(c.writer), code.address(c.reader), c.delta);
+        let settings = Settings { window: WINDOW, runs: 3, initial_values: given };
+        let carried = analyser.analyse(&code, &settings).memory.dependencies;
+        let triple =
+            |c: &MemoryDependency| (code.address(c.writer), code.address(c.reader), c.delta);
         let found: BTreeSet<Triple> = carried.iter().map(triple).collect();
         self.truth += one.truth.len();
         self.found += found.len();

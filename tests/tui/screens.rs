@@ -56,9 +56,13 @@ fn without_colours_the_selected_row_still_stands_out() {
 
 #[test]
 fn docs_keys_is_what_the_program_says() {
-    let written = fs::read_to_string(root().join("docs/keys.md")).expect("docs/keys.md");
+    let written =
+        fs::read_to_string(root().join("docs/guide/keys.md")).expect("docs/guide/keys.md");
     let said = tdtool(["keys"]).stdout;
-    assert!(written == said, "docs/keys.md is old: `tdtool keys > docs/keys.md` renews it");
+    assert!(
+        written == said,
+        "docs/guide/keys.md is old: `tdtool keys > docs/guide/keys.md` renews it"
+    );
 }
 
 #[test]

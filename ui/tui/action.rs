@@ -47,7 +47,7 @@ pub enum BackgroundResult {
     /// Progress of the block measurement with this id: seconds, and passes.
     Progress(u64, f64, u32),
     /// The block measurement with this id has ended.
-    Measured(u64, Result<Box<bench::Report>, String>),
+    Measured(u64, Result<Box<bench::Measurement>, String>),
     /// The file was written; or not, for this reason.
     Saved(PathBuf, Result<(), String>),
 }

@@ -3,7 +3,7 @@
 pub mod rows;
 mod visits;
 
-use super::{Options, Profiler, Report, Status, rejected};
+use super::{Measurement, Options, Profiler, Status, rejected};
 use crate::batch::rows::Row;
 use crate::batch::visits::settled;
 use std::collections::{BTreeMap, VecDeque};
@@ -23,7 +23,7 @@ const FIRST: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub enum Step {
     /// The next row's report, in the order of the rows.
-    Row(Box<Report>),
+    Row(Box<Measurement>),
     /// Nothing for a while: an occasion to stop.
     Wait,
 }
@@ -32,7 +32,7 @@ pub enum Step {
 ///
 /// # Errors
 /// The sandbox cannot be started.
-pub fn measure_row(profiler: &mut Profiler, row: &Row) -> Result<Report> {
+pub fn measure_row(profiler: &mut Profiler, row: &Row) -> Result<Measurement> {
     match row.block() {
         Ok(block) => {
             let guarded = std::panic::AssertUnwindSafe(|| profiler.measure(&block));
@@ -71,7 +71,7 @@ pub fn run(
                 let mut job = Job { next, written, rows, ahead, again: VecDeque::new() };
                 let budget = own.budget;
                 let mut profiler = Profiler::new(own);
-                profiler.stay_beside();
+                profiler.pin_to_worker_cpu();
                 job.work(&mut profiler, budget, &sender);
             });
         }
@@ -103,7 +103,7 @@ struct Again {
     /// Which row it is tried again before.
     before: usize,
     /// What the first visit said.
-    first: Report,
+    first: Measurement,
 }
 
 impl Job<'_> {
@@ -114,20 +114,20 @@ impl Job<'_> {
         &mut self,
         profiler: &mut Profiler,
         budget: Duration,
-        sender: &mpsc::SyncSender<(usize, Result<Report>)>,
+        sender: &mpsc::SyncSender<(usize, Result<Measurement>)>,
     ) {
         while let Some((row, first)) = self.take() {
-            profiler.allow(if first.is_some() { budget } else { budget.min(FIRST) });
-            let report = match (measure_row(profiler, &self.rows[row]), first) {
+            profiler.set_budget(if first.is_some() { budget } else { budget.min(FIRST) });
+            let measurement = match (measure_row(profiler, &self.rows[row]), first) {
                 (Ok(first), None) if first.status == Status::Unstable => {
                     self.again.push_back(Again { row, before: row + self.ahead / 4, first });
                     continue;
                 }
                 (Ok(second), Some(first)) => Ok(settled(&first, second)),
-                (report, _) => report,
+                (measurement, _) => measurement,
             };
-            let failed = report.is_err();
-            if sender.send((row, report)).is_err() || failed {
+            let failed = measurement.is_err();
+            if sender.send((row, measurement)).is_err() || failed {
                 return;
             }
         }
@@ -135,7 +135,7 @@ impl Job<'_> {
 
     /// The next row, and what its first visit said if there was one. Waits while the slowest row is
     /// too far behind and none of them is its own.
-    fn take(&mut self) -> Option<(usize, Option<Report>)> {
+    fn take(&mut self) -> Option<(usize, Option<Measurement>)> {
         let all = self.rows.len();
         loop {
             let (next, written) =
@@ -165,7 +165,7 @@ impl Job<'_> {
 
 /// Hands on what arrives out of order in order, until all rows are there.
 fn in_order(
-    receiver: &mpsc::Receiver<(usize, Result<Report>)>,
+    receiver: &mpsc::Receiver<(usize, Result<Measurement>)>,
     written: &AtomicUsize,
     all: usize,
     each: &mut impl FnMut(Step) -> Result<bool>,
@@ -174,8 +174,8 @@ fn in_order(
     let mut done = 0;
     while done < all {
         match receiver.recv_timeout(TICK) {
-            Ok((row, report)) => {
-                waiting.insert(row, report?);
+            Ok((row, measurement)) => {
+                waiting.insert(row, measurement?);
             }
             Err(RecvTimeoutError::Timeout) => {
                 if !each(Step::Wait)? {
@@ -186,8 +186,8 @@ fn in_order(
                 return Err(Error::failed("a job of the batch ended before its rows"));
             }
         }
-        while let Some(report) = waiting.remove(&done) {
-            if !each(Step::Row(Box::new(report)))? {
+        while let Some(measurement) = waiting.remove(&done) {
+            if !each(Step::Row(Box::new(measurement)))? {
                 return Ok(());
             }
             done += 1;

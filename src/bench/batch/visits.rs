@@ -5,12 +5,12 @@
 //! where rounds of a calm first visit were much faster than all that the second found, the second
 //! has met a slower state only, and there is no single number.
 
-use crate::report::{Report, Status};
+use crate::measurement::{Measurement, Status};
 use crate::timing::state::DOUBT;
 
 /// The report of the second visit, unless the first rules its number out. A first visit that found
 /// the core shared says nothing.
-pub fn settled(first: &Report, second: Report) -> Report {
+pub fn settled(first: &Measurement, second: Measurement) -> Measurement {
     let (Some(then), Some(now)) = (&first.throughput, &second.throughput) else { return second };
     let is_slower = now.cycles > then.low * (1.0 + DOUBT);
     if second.status != Status::Ok || first.is_contended() || !is_slower {
@@ -21,17 +21,17 @@ pub fn settled(first: &Report, second: Report) -> Report {
          {:.3}",
         then.low, then.high, now.cycles
     );
-    Report { status: Status::Unstable, reason: Some(reason), ..second }
+    Measurement { status: Status::Unstable, reason: Some(reason), ..second }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Throughput;
+    use crate::measurement::Throughput;
 
-    fn report(status: Status, cycles: f64, low: f64, high: f64) -> Report {
+    fn measurement(status: Status, cycles: f64, low: f64, high: f64) -> Measurement {
         let throughput = Throughput { cycles, low, high, modes: Vec::new(), clock: "tsc" };
-        Report {
+        Measurement {
             status,
             throughput: Some(throughput),
             ..crate::rejected("90", String::new(), &tma::Core::default())
@@ -40,20 +40,21 @@ mod tests {
 
     #[test]
     fn the_second_visit_decides_unless_the_first_was_much_faster() {
-        let first = report(Status::Unstable, 1.1, 1.0, 1.3);
-        let again = |cycles| settled(&first, report(Status::Ok, cycles, cycles, cycles)).status;
+        let first = measurement(Status::Unstable, 1.1, 1.0, 1.3);
+        let again =
+            |cycles| settled(&first, measurement(Status::Ok, cycles, cycles, cycles)).status;
         // As fast as the first at its fastest, faster, and up to a tenth slower.
         assert_eq!((again(1.0), again(0.9), again(1.09)), (Status::Ok, Status::Ok, Status::Ok));
         assert_eq!((again(1.11), again(1.3)), (Status::Unstable, Status::Unstable));
-        let still = settled(&first, report(Status::Unstable, 1.0, 0.9, 1.2));
+        let still = settled(&first, measurement(Status::Unstable, 1.0, 0.9, 1.2));
         assert_eq!((still.status, still.throughput.unwrap().low), (Status::Unstable, 0.9));
     }
 
     #[test]
     fn a_first_visit_beside_a_neighbour_says_nothing() {
-        let mut first = report(Status::Unstable, 1.1, 0.5, 1.3);
-        (first.samples.kept, first.samples.contended) = (100, 60);
-        let second = settled(&first, report(Status::Ok, 1.0, 1.0, 1.0));
+        let mut first = measurement(Status::Unstable, 1.1, 0.5, 1.3);
+        (first.samples.accepted, first.samples.contended) = (100, 60);
+        let second = settled(&first, measurement(Status::Ok, 1.0, 1.0, 1.0));
         assert_eq!(second.status, Status::Ok);
     }
 }

@@ -2,11 +2,11 @@
 //! behind stores with the same low bits.
 
 use super::super::sandbox::layout::PAGE;
-use super::common::{GAPS, NO_MEMORY, invariant, is_whole, more};
+use super::common::{GAPS, NO_MEMORY, assumption, is_whole, more};
 use super::lines::{physical_line, touched};
-use crate::initial::found::Found;
+use crate::initial::run_setup::Found;
 use crate::initial::trace::Access;
-use crate::report::{Holds, Invariant};
+use crate::measurement::{Assumption, Outcome};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,15 +15,15 @@ const STORES: usize = 64;
 
 /// Whether a line is touched through two addresses. Pages share a physical page when there are
 /// more of them than physical ones; on Zen two linear addresses of a line evict each other.
-pub fn pages(found: &Found, physical: usize) -> Invariant {
+pub fn pages(found: &Found, physical: usize) -> Assumption {
     let name = "page-aliasing";
     let count = found.pages.len();
     if count == 0 {
-        return invariant(name, Holds::Held, NO_MEMORY);
+        return assumption(name, Outcome::Held, NO_MEMORY);
     }
     if count <= physical {
         let how = format!("pages: {count}, each with a physical page of its own");
-        return invariant(name, Holds::Held, how);
+        return assumption(name, Outcome::Held, how);
     }
     let sharing = format!("{count} pages on {physical} physical ones");
     let mut lines: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
@@ -44,26 +44,26 @@ pub fn pages(found: &Found, physical: usize) -> Invariant {
                 "which costs on AMD Zen, and lets a store through one change a load through the \
                  other"
             );
-            invariant(name, Holds::Violated, how)
+            assumption(name, Outcome::Violated, how)
         }
         (true, true) => {
-            invariant(name, Holds::Held, format!("{sharing}, but no line through two addresses"))
+            assumption(name, Outcome::Held, format!("{sharing}, but no line through two addresses"))
         }
-        (true, false) => invariant(name, Holds::Unchecked, format!("{sharing}; {GAPS}")),
+        (true, false) => assumption(name, Outcome::Unchecked, format!("{sharing}; {GAPS}")),
     }
 }
 
 /// Whether a load follows a store to the same place of another page: the low 12 bits are compared
 /// first, and the load waits.
-pub fn stores(block: &Block, found: &Found) -> Invariant {
+pub fn stores(block: &Block, found: &Found) -> Assumption {
     let name = "store-aliasing";
     if found.accesses.is_empty() && found.complete {
-        return invariant(name, Holds::Held, NO_MEMORY);
+        return assumption(name, Outcome::Held, NO_MEMORY);
     }
     let elsewhere = "address trace: no load behind a store to the same low 12 bits elsewhere";
     // The usual block, which is not worth the search.
     if is_whole(found) && found.pages.len() < 2 {
-        return invariant(name, Holds::Held, elsewhere);
+        return assumption(name, Outcome::Held, elsewhere);
     }
     let mut recent: VecDeque<Access> = VecDeque::with_capacity(STORES + 1);
     let mut pairs: BTreeMap<(usize, usize), usize> = BTreeMap::new();
@@ -81,8 +81,8 @@ pub fn stores(block: &Block, found: &Found) -> Invariant {
     }
     if pairs.is_empty() {
         return match is_whole(found) {
-            true => invariant(name, Holds::Held, elsewhere),
-            false => invariant(name, Holds::Unchecked, GAPS),
+            true => assumption(name, Outcome::Held, elsewhere),
+            false => assumption(name, Outcome::Unchecked, GAPS),
         };
     }
     let text = |i: usize| format!("{i} `{}`", block.instructions[i].text);
@@ -97,7 +97,7 @@ pub fn stores(block: &Block, found: &Found) -> Invariant {
         more(&mut names, 3),
         found.copies
     );
-    invariant(name, Holds::Violated, how)
+    assumption(name, Outcome::Violated, how)
 }
 
 /// Runs of accesses that belong to one instruction of one copy.
@@ -120,12 +120,12 @@ mod tests {
     fn pages_alias_only_where_a_line_is_touched_through_two_addresses() {
         let three = [0x1000, 0x2000, 0x3000];
         let apart = found(&three, &[(0, 0, 0x1000, 8, false), (1, 0, 0x3040, 8, false)]);
-        assert_eq!(pages(&apart, 2).verdict, Holds::Held);
+        assert_eq!(pages(&apart, 2).outcome, Outcome::Held);
         let same = found(&three, &[(0, 0, 0x1000, 8, false), (1, 0, 0x3000, 8, false)]);
         let judged = pages(&same, 2);
-        assert_eq!(judged.verdict, Holds::Violated);
+        assert_eq!(judged.outcome, Outcome::Violated);
         assert!(judged.how.contains("0x1000 with 0x3000"), "{}", judged.how);
-        assert_eq!(pages(&same, 16).verdict, Holds::Held);
+        assert_eq!(pages(&same, 16).outcome, Outcome::Held);
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
         let pair = block("488903 488b07"); // mov [rbx],rax; mov rax,[rdi]
         let alias = found(&[0x1000, 0x2000], &[(0, 0, 0x1010, 8, true), (0, 1, 0x2014, 8, false)]);
         let judged = stores(&pair, &alias);
-        assert_eq!(judged.verdict, Holds::Violated);
+        assert_eq!(judged.outcome, Outcome::Violated);
         for word in ["load 1 `mov rax,[rdi]`", "store 0 `mov [rbx],rax`", "1 times"] {
             assert!(judged.how.contains(word), "{}", judged.how);
         }
@@ -142,9 +142,9 @@ mod tests {
             &[0x1000, 0x2000],
             &[(0, 0, 0x1010, 8, true), (0, 0, 0x2010, 8, true), (0, 1, 0x2010, 8, false)],
         );
-        assert_eq!(stores(&pair, &forwarded).verdict, Holds::Held);
+        assert_eq!(stores(&pair, &forwarded).outcome, Outcome::Held);
         // A load before the store is none behind it.
         let before = found(&[0x1000], &[(0, 1, 0x2010, 8, false), (1, 0, 0x1010, 8, true)]);
-        assert_eq!(stores(&pair, &before).verdict, Holds::Held);
+        assert_eq!(stores(&pair, &before).outcome, Outcome::Held);
     }
 }

@@ -7,14 +7,14 @@
 //! the processor. Of accesses of more than eight bytes the manual leaves open whether they are
 //! checked (volume 2, `MOVUPS`: "may or may not be generated").
 
-use crate::harness::needs::Needs;
-use crate::harness::program::{self};
+use crate::harness::forms;
+use crate::harness::required_state::Needs;
 use crate::initial::failure::Failure;
 use crate::initial::failure::explain;
-use crate::initial::found::Found;
+use crate::initial::run_setup::Found;
 use crate::initial::trace::Access;
+use crate::measurement::{Assumption, Outcome};
 use crate::profiler::Profiler;
-use crate::report::{Holds, Invariant};
 use crate::runner::{BLOCK_CODE, Segment};
 use crate::sandbox::Ended;
 use isa::code::Block;
@@ -38,9 +38,9 @@ impl Profiler {
         block: &Block,
         needs: &Needs,
         found: &Found,
-        invariants: &mut [Invariant],
+        assumptions: &mut [Assumption],
     ) -> Result<()> {
-        let alignment = invariants.iter_mut().find(|i| i.name == "alignment");
+        let alignment = assumptions.iter_mut().find(|i| i.name == "alignment");
         let touches = block.instructions.iter().any(isa::code::Inst::touches_memory);
         if let Some(alignment) = alignment.filter(|_| touches && self.options.explain) {
             match self.stopped(block, needs, found)? {
@@ -64,7 +64,7 @@ impl Profiler {
         let (physical, pages) = (self.options.physical_pages, self.options.page_limit);
         self.runner.again(&found.values, &found.lines, physical, pages)?;
         let shape = found.shape(block, needs, found.copies, BLOCK_CODE);
-        let program = program::checked(&shape);
+        let program = forms::checked(&shape);
         self.runner.worker()?.write(program.start, &program.bytes);
         let segment = Segment { entry: program.start, repeat: 1 };
         let (ended, _) = self.runner.run(&[segment], &[(0, 1)])?;
@@ -84,7 +84,7 @@ fn is_unaligned(access: &&Access) -> bool {
 }
 
 /// Compares the first exception with the first unaligned access of the trace.
-fn judge(block: &Block, found: &Found, stopped: Stopped, alignment: &mut Invariant) {
+fn judge(block: &Block, found: &Found, stopped: Stopped, alignment: &mut Assumption) {
     let place = |access: &Access| (access.copy, access.instruction);
     let certain = |a: &&Access| is_unaligned(a) && a.size.is_power_of_two() && a.size <= CERTAIN;
     let unaligned = || found.accesses.iter().filter(is_unaligned);
@@ -118,7 +118,7 @@ fn judge(block: &Block, found: &Found, stopped: Stopped, alignment: &mut Invaria
         Ok(told) => alignment.how += &format!("; {check} {told}"),
         Err(told) => {
             alignment.how += &format!("; {check} DISAGREES: it {told}");
-            alignment.verdict = Holds::Unchecked;
+            alignment.outcome = Outcome::Unchecked;
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The code of the copies: whether it stays in the caches that instructions come from.
 
-use super::common::{invariant, verdict};
+use super::common::{assumption, outcome};
 use crate::harness::skeleton::has_wide_immediate;
-use crate::initial::found::Found;
-use crate::report::{Holds, Invariant};
+use crate::initial::run_setup::Found;
+use crate::measurement::{Assumption, Outcome};
 use isa::code::{Block, Inst};
 use tma::Cache;
 use tma::tables::facts::OpCache;
@@ -12,12 +12,12 @@ use tma::tables::facts::OpCache;
 const HARNESS: usize = 6 * 1024;
 
 /// Bytes of the long and the short run against the L1 instruction cache.
-pub fn l1_code(block: &Block, found: &Found, copies: usize, cache: Option<Cache>) -> Invariant {
+pub fn l1_code(block: &Block, found: &Found, copies: usize, cache: Option<Cache>) -> Assumption {
     let long = bytes(block, found, copies);
     let all = long + long / 2 + HARNESS;
     let Some(cache) = cache else {
         let how = format!("{all} bytes; the size of the L1 instruction cache is not known");
-        return invariant("l1-code", Holds::Unchecked, how);
+        return assumption("l1-code", Outcome::Unchecked, how);
     };
     let how = format!(
         "{long} bytes in {} copies; with the short run and the harness {all} of {} bytes of the L1 \
@@ -25,29 +25,34 @@ pub fn l1_code(block: &Block, found: &Found, copies: usize, cache: Option<Cache>
         copies,
         cache.bytes()
     );
-    invariant("l1-code", verdict(all <= cache.bytes()), how)
+    assumption("l1-code", outcome(all <= cache.bytes()), how)
 }
 
 /// Operations of the long run against the op cache.
-pub fn op_cache(block: &Block, found: &Found, copies: usize, cache: Option<&OpCache>) -> Invariant {
+pub fn op_cache(
+    block: &Block,
+    found: &Found,
+    copies: usize,
+    cache: Option<&OpCache>,
+) -> Assumption {
     let ops = copies * block.instructions.iter().map(operations).sum::<usize>()
         + found.reseeded.len() * copies;
     let about = format!("about {ops} operations in {} copies", copies);
     let Some(cache) = cache else {
         let how = format!("{about}; the op cache of this processor is not known");
-        return invariant("op-cache", Holds::Unchecked, how);
+        return assumption("op-cache", Outcome::Unchecked, how);
     };
     let how = format!("{about}, of {} that the op cache holds ({})", cache.ops, cache.source);
     // A quarter is left to the short run's end, the harness, and lines that are not full.
     if 4 * ops > 3 * cache.ops as usize {
-        return invariant("op-cache", Holds::Violated, how);
+        return assumption("op-cache", Outcome::Violated, how);
     }
     match cache.per_32_bytes {
         Some(most) if ops * 32 > most as usize * bytes(block, found, copies) => {
             let how = format!("{how}, but more than {most} for 32 bytes of code: not cached");
-            invariant("op-cache", Holds::Violated, how)
+            assumption("op-cache", Outcome::Violated, how)
         }
-        _ => invariant("op-cache", Holds::Held, how),
+        _ => assumption("op-cache", Outcome::Held, how),
     }
 }
 
@@ -72,9 +77,9 @@ mod tests {
     fn code_fits_by_its_bytes_with_both_runs() {
         let cache = Some(Cache { ways: 8, sets: 64 });
         let add = block("4801d8");
-        assert_eq!(l1_code(&add, &found(&[], &[]), 192, cache).verdict, Holds::Held);
-        assert_eq!(l1_code(&add, &found(&[], &[]), 8000, cache).verdict, Holds::Violated);
-        assert_eq!(l1_code(&add, &found(&[], &[]), 192, None).verdict, Holds::Unchecked);
+        assert_eq!(l1_code(&add, &found(&[], &[]), 192, cache).outcome, Outcome::Held);
+        assert_eq!(l1_code(&add, &found(&[], &[]), 8000, cache).outcome, Outcome::Violated);
+        assert_eq!(l1_code(&add, &found(&[], &[]), 192, None).outcome, Outcome::Unchecked);
     }
 
     #[test]
@@ -83,17 +88,17 @@ mod tests {
             |per_32_bytes| OpCache { ops: 1536, per_32_bytes, source: "a manual".to_owned() };
         let add = block("4801d8");
         assert_eq!(
-            op_cache(&add, &found(&[], &[]), 960, Some(&cache(Some(18)))).verdict,
-            Holds::Held
+            op_cache(&add, &found(&[], &[]), 960, Some(&cache(Some(18)))).outcome,
+            Outcome::Held
         );
         // Reading and writing memory takes two: 1,920 operations.
         assert_eq!(
-            op_cache(&block("480103"), &found(&[], &[]), 960, Some(&cache(None))).verdict,
-            Holds::Violated
+            op_cache(&block("480103"), &found(&[], &[]), 960, Some(&cache(None))).outcome,
+            Outcome::Violated
         );
         // 32 nops of a byte in 32 bytes.
         let nops = op_cache(&block("90"), &found(&[], &[]), 192, Some(&cache(Some(18))));
-        assert_eq!(nops.verdict, Holds::Violated, "{}", nops.how);
-        assert_eq!(op_cache(&add, &found(&[], &[]), 960, None).verdict, Holds::Unchecked);
+        assert_eq!(nops.outcome, Outcome::Violated, "{}", nops.how);
+        assert_eq!(op_cache(&add, &found(&[], &[]), 960, None).outcome, Outcome::Unchecked);
     }
 }

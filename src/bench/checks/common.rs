@@ -1,16 +1,20 @@
 //! What all checks share: how an outcome is made and worded.
 
-use crate::initial::found::Found;
-use crate::report::{Holds, Invariant};
+use crate::initial::run_setup::Found;
+use crate::measurement::{Assumption, Outcome};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn invariant(name: &'static str, verdict: Holds, how: impl Into<String>) -> Invariant {
-    Invariant { name, verdict, how: how.into() }
+pub(super) fn assumption(
+    name: &'static str,
+    outcome: Outcome,
+    how: impl Into<String>,
+) -> Assumption {
+    Assumption { name, outcome, how: how.into() }
 }
 
-pub(super) fn verdict(held: bool) -> Holds {
-    if held { Holds::Held } else { Holds::Violated }
+pub(super) fn outcome(held: bool) -> Outcome {
+    if held { Outcome::Held } else { Outcome::Violated }
 }
 
 /// Why a trace cannot clear a block.

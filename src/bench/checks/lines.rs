@@ -2,30 +2,30 @@
 //! them.
 
 use super::super::sandbox::layout::{self as at, PAGE, context};
-use super::common::{GAPS, NO_MEMORY, invariant, is_whole, listed, verdict};
-use crate::initial::found::Found;
+use super::common::{GAPS, NO_MEMORY, assumption, is_whole, listed, outcome};
+use crate::initial::run_setup::Found;
 use crate::initial::trace::Access;
-use crate::report::{Holds, Invariant};
+use crate::measurement::{Assumption, Outcome};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
 use tma::Cache;
 
 /// Lines in each set of the L1 data cache, the harness's own among them.
-pub fn l1_data(block: &Block, found: &Found, physical: usize, cache: Option<Cache>) -> Invariant {
+pub fn l1_data(block: &Block, found: &Found, physical: usize, cache: Option<Cache>) -> Assumption {
     if !is_whole(found) {
-        return invariant("l1-data", Holds::Unchecked, GAPS);
+        return assumption("l1-data", Outcome::Unchecked, GAPS);
     }
     if found.accesses.is_empty() {
-        return invariant("l1-data", Holds::Held, NO_MEMORY);
+        return assumption("l1-data", Outcome::Held, NO_MEMORY);
     }
     let around = ["movnt", "vmovnt", "maskmov", "vmaskmovdqu"];
     let past = |text: &str| around.iter().any(|a| text.starts_with(a)) && !text.contains("ntdqa");
     if let Some(inst) = block.instructions.iter().find(|i| past(&i.text) && i.writes_memory()) {
         let how = format!("`{}` writes around the cache", inst.text);
-        return invariant("l1-data", Holds::Violated, how);
+        return assumption("l1-data", Outcome::Violated, how);
     }
     let Some(cache) = cache else {
-        return invariant("l1-data", Holds::Unchecked, "the L1 data cache's size is not known");
+        return assumption("l1-data", Outcome::Unchecked, "the L1 data cache's size is not known");
     };
     let mut sets: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     let mut linear: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
@@ -51,7 +51,7 @@ pub fn l1_data(block: &Block, found: &Found, physical: usize, cache: Option<Cach
     if offsets > cache.ways {
         how += &format!("; {offsets} pages at one offset, more than there are ways");
     }
-    invariant("l1-data", verdict(lines + own <= cache.ways), how)
+    assumption("l1-data", outcome(lines + own <= cache.ways), how)
 }
 
 /// Lines of 64 bytes that an access touches.
@@ -90,19 +90,19 @@ fn harness(block: &Block, found: &Found, cache: Cache) -> BTreeMap<usize, usize>
 }
 
 /// Accesses at addresses that are no multiple of their size, inside of a line.
-pub fn alignment(block: &Block, found: &Found) -> Invariant {
+pub fn alignment(block: &Block, found: &Found) -> Assumption {
     let unaligned = |a: &Access| a.size > 1 && !a.address.is_multiple_of(a.size.min(64));
     let note = "; inside of a line this costs nothing or little";
     straddling("alignment", block, found, note, |a| unaligned(a) && touched(a).count() == 1)
 }
 
 /// Accesses across the border of two lines.
-pub fn line_crossing(block: &Block, found: &Found) -> Invariant {
+pub fn line_crossing(block: &Block, found: &Found) -> Assumption {
     straddling("line-crossing", block, found, "", |a| touched(a).count() > 1)
 }
 
 /// Accesses across the border of two pages.
-pub fn page_crossing(block: &Block, found: &Found) -> Invariant {
+pub fn page_crossing(block: &Block, found: &Found) -> Assumption {
     let page = PAGE as u64;
     let crosses =
         |a: &Access| a.address / page != a.address.saturating_add(a.size.max(1) - 1) / page;
@@ -115,20 +115,20 @@ fn straddling(
     found: &Found,
     note: &str,
     is: impl Fn(&Access) -> bool,
-) -> Invariant {
+) -> Assumption {
     let hits = || found.accesses.iter().filter(|a| a.size > 0 && is(a));
     if hits().next().is_some() {
         let list = listed(block, found.copies, hits().map(|a| (a.instruction, a.copy)));
-        return invariant(
+        return assumption(
             name,
-            Holds::Violated,
+            Outcome::Violated,
             format!("address trace: instruction {list}{note}"),
         );
     }
     match (is_whole(found), found.accesses.is_empty()) {
-        (false, _) => invariant(name, Holds::Unchecked, GAPS),
-        (true, true) => invariant(name, Holds::Held, NO_MEMORY),
-        (true, false) => invariant(name, Holds::Held, "address trace of every copy"),
+        (false, _) => assumption(name, Outcome::Unchecked, GAPS),
+        (true, true) => assumption(name, Outcome::Held, NO_MEMORY),
+        (true, false) => assumption(name, Outcome::Held, "address trace of every copy"),
     }
 }
 
@@ -149,15 +149,15 @@ mod tests {
     #[test]
     fn lines_of_a_set_count_by_physical_page_and_with_the_harness() {
         let load = block("488b03");
-        assert_eq!(l1_data(&load, &spread(8, 0x200), 16, CACHE).verdict, Holds::Held);
+        assert_eq!(l1_data(&load, &spread(8, 0x200), 16, CACHE).outcome, Outcome::Held);
         // Register values lie at offsets 0xc40 to 0xcbf of their page.
         let shared = l1_data(&load, &spread(8, 0xc40), 16, CACHE);
-        assert_eq!(shared.verdict, Holds::Violated, "{}", shared.how);
+        assert_eq!(shared.outcome, Outcome::Violated, "{}", shared.how);
         assert!(shared.how.contains("8 and 1 of the harness"), "{}", shared.how);
-        assert_eq!(l1_data(&load, &spread(9, 0x200), 16, CACHE).verdict, Holds::Violated);
+        assert_eq!(l1_data(&load, &spread(9, 0x200), 16, CACHE).outcome, Outcome::Violated);
         // Nine pages on one physical page are one line, though the offset is crowded.
         let one = l1_data(&load, &spread(9, 0x200), 1, CACHE);
-        assert_eq!(one.verdict, Holds::Held);
+        assert_eq!(one.outcome, Outcome::Held);
         assert!(one.how.contains("9 pages at one offset"), "{}", one.how);
     }
 
@@ -169,15 +169,15 @@ mod tests {
             &[(0, 0, 0x1004, 8, false), (1, 1, 0x103c, 8, false), (2, 1, 0x1ffc, 8, false)],
         );
         let alignment = alignment(&loads, &trace);
-        assert_eq!(alignment.verdict, Holds::Violated);
+        assert_eq!(alignment.outcome, Outcome::Violated);
         assert!(alignment.how.contains("0 `mov rax,[rbx]` (1 of 4 copies)"), "{}", alignment.how);
         let lines = line_crossing(&loads, &trace);
         assert!(lines.how.contains("1 `mov rax,[rdi]` (2 of 4 copies)"), "{}", lines.how);
         let pages = page_crossing(&loads, &trace);
         assert!(pages.how.contains("1 `mov rax,[rdi]` (1 of 4 copies)"), "{}", pages.how);
         let none = found(&[0x1000], &[(0, 0, 0x1038, 8, false)]);
-        assert_eq!(line_crossing(&loads, &none).verdict, Holds::Held);
+        assert_eq!(line_crossing(&loads, &none).outcome, Outcome::Held);
         let gaps = Found { complete: false, ..none };
-        assert_eq!(line_crossing(&loads, &gaps).verdict, Holds::Unchecked);
+        assert_eq!(line_crossing(&loads, &gaps).outcome, Outcome::Unchecked);
     }
 }

@@ -18,9 +18,9 @@ pub(crate) mod subnormal;
 mod timing;
 mod tlb;
 
-use crate::initial::found::Found;
-use crate::report::Invariant;
-use crate::timing::timed::Timed;
+use crate::initial::run_setup::Found;
+use crate::measurement::Assumption;
+use crate::timing::form_timing::FormTiming;
 use isa::code::Block;
 use tma::Core;
 
@@ -29,10 +29,10 @@ pub fn all(
     block: &Block,
     found: &Found,
     copies: usize,
-    timed: &Timed,
+    timed: &FormTiming,
     physical: usize,
     core: &Core,
-) -> Vec<Invariant> {
+) -> Vec<Assumption> {
     vec![
         lines::l1_data(block, found, physical, core.l1_data),
         tlb::data_tlb(found, core.facts().data_tlb.as_ref()),

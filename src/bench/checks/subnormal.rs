@@ -7,12 +7,12 @@
 //! mean nothing to it.
 
 use crate::initial::failure::Failure;
-use crate::initial::found::Found;
+use crate::initial::run_setup::Found;
+use crate::measurement::{Assumption, Outcome};
 use crate::profiler::Profiler;
-use crate::report::{Holds, Invariant};
 use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL};
+use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::Form;
-use crate::timing::timed::Timed;
 use iced_x86::{Mnemonic, Register, RoundingControl};
 use isa::code::{Block, Inst};
 use tma::Result;
@@ -100,16 +100,16 @@ impl Profiler {
         found: &Found,
         form: &Form,
         measured: bool,
-    ) -> Result<Invariant> {
+    ) -> Result<Assumption> {
         if !self.options.assumptions {
-            return Ok(invariant(Holds::Unchecked, "not asked for"));
+            return Ok(assumption(Outcome::Unchecked, "not asked for"));
         }
         let units = units(block);
         if !units.vector && !units.x87 {
-            return Ok(invariant(Holds::Held, "no floating-point instruction"));
+            return Ok(assumption(Outcome::Held, "no floating-point instruction"));
         }
         if let Some(reason) = blind(block) {
-            return Ok(invariant(Holds::Unchecked, reason));
+            return Ok(assumption(Outcome::Unchecked, reason));
         }
         let (physical, pages) = (self.options.physical_pages, self.options.page_limit);
         self.runner.again(&found.values, &found.lines, physical, pages)?;
@@ -124,7 +124,7 @@ impl Profiler {
             Ok(seen) => judge(block, units, &seen, slowdown?, measured),
             Err(failure) => {
                 let how = format!("a run without FTZ and DAZ fails: {}", failure.reason);
-                invariant(Holds::Unchecked, how)
+                assumption(Outcome::Unchecked, how)
             }
         })
     }
@@ -152,7 +152,7 @@ impl Profiler {
             let mut cycles = [None; 2];
             for (mode, cycles) in [MXCSR_FAST, MXCSR_GRADUAL].into_iter().zip(&mut cycles) {
                 self.runner.float_mode(mode)?;
-                let mut timed = Timed::default();
+                let mut timed = FormTiming::default();
                 self.timed(form, 1, self.options.rounds, &mut timed)?;
                 *cycles = timed.cycles();
             }
@@ -168,8 +168,8 @@ impl Profiler {
     }
 }
 
-fn invariant(verdict: Holds, how: impl Into<String>) -> Invariant {
-    Invariant { name: "subnormals", verdict, how: how.into() }
+fn assumption(outcome: Outcome, how: impl Into<String>) -> Assumption {
+    Assumption { name: "subnormals", outcome, how: how.into() }
 }
 
 fn judge(
@@ -178,7 +178,7 @@ fn judge(
     seen: &Seen,
     slowdown: Option<(f64, f64, f64)>,
     measured: bool,
-) -> Invariant {
+) -> Assumption {
     if seen.is_clean() {
         let flags = match (units.vector, units.x87) {
             (true, true) => {
@@ -188,7 +188,7 @@ fn judge(
             (false, true) => "the x87 status word shows none",
             _ => "MXCSR shows none, and none traps",
         };
-        return invariant(Holds::Held, format!("run without FTZ and DAZ: {flags}"));
+        return assumption(Outcome::Held, format!("run without FTZ and DAZ: {flags}"));
     }
     let names = |flags: u32| {
         let both = [(DE, "subnormal operands (DE)"), (UE, "underflow (UE)")];
@@ -220,7 +220,7 @@ fn judge(
             names(seen.x87)
         );
     }
-    invariant(Holds::Violated, how)
+    assumption(Outcome::Violated, how)
 }
 
 #[cfg(test)]
@@ -254,13 +254,13 @@ mod tests {
         let seen = Seen { mxcsr: MXCSR_GRADUAL | UE | DE, x87: 0, first: Some((41, 1)) };
         let both = Units { vector: true, x87: false };
         let found = judge(&multiply, both, &seen, Some((3.1, 2.9, 3.3)), true);
-        assert_eq!(found.verdict, Holds::Violated);
+        assert_eq!(found.outcome, Outcome::Violated);
         for word in ["(DE)", "(UE)", "instruction 1 `mulps xmm0,xmm1`", "copy 41", "3.10", "2.90"] {
             assert!(found.how.contains(word), "{word}: {}", found.how);
         }
         // Precision alone is no sign of a subnormal.
         let inexact = Seen { mxcsr: MXCSR_GRADUAL | 1 << 5, ..Seen::default() };
-        assert_eq!(judge(&multiply, both, &inexact, None, true).verdict, Holds::Held);
+        assert_eq!(judge(&multiply, both, &inexact, None, true).outcome, Outcome::Held);
         // x87 is slow whatever FTZ and DAZ say.
         let x87 = Seen { x87: UE, ..Seen::default() };
         let found = judge(&multiply, Units { vector: false, x87: true }, &x87, None, true);

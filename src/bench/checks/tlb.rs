@@ -1,8 +1,8 @@
 //! The first-level data TLB: whether the translations of all pages stay in it.
 
-use super::common::{GAPS, NO_MEMORY, invariant, is_whole, verdict};
-use crate::initial::found::Found;
-use crate::report::{Holds, Invariant};
+use super::common::{GAPS, NO_MEMORY, assumption, is_whole, outcome};
+use crate::initial::run_setup::Found;
+use crate::measurement::{Assumption, Outcome};
 use std::collections::BTreeSet;
 use tma::tables::facts::DataTlb;
 
@@ -11,13 +11,13 @@ const HARNESS: usize = 2;
 
 /// Pages read and written against the entries for them. The pages behind the block's are few, but
 /// each address has a translation of its own.
-pub fn data_tlb(found: &Found, tlb: Option<&DataTlb>) -> Invariant {
+pub fn data_tlb(found: &Found, tlb: Option<&DataTlb>) -> Assumption {
     const NAME: &str = "data-tlb";
     if found.accesses.is_empty() && found.complete {
-        return invariant(NAME, Holds::Held, NO_MEMORY);
+        return assumption(NAME, Outcome::Held, NO_MEMORY);
     }
     if !is_whole(found) {
-        return invariant(NAME, Holds::Unchecked, GAPS);
+        return assumption(NAME, Outcome::Unchecked, GAPS);
     }
     let pages = |wanted: fn(&crate::initial::trace::Access) -> bool| {
         let touched = found.accesses.iter().filter(|a| wanted(a));
@@ -29,7 +29,7 @@ pub fn data_tlb(found: &Found, tlb: Option<&DataTlb>) -> Invariant {
     let about = format!("{loads} pages read, {stores} written");
     let Some(tlb) = tlb else {
         let how = format!("{about}; the data TLB of this processor is not known");
-        return invariant(NAME, Holds::Unchecked, how);
+        return assumption(NAME, Outcome::Unchecked, how);
     };
     let held = match tlb.stores {
         Some(own) => loads + HARNESS <= tlb.loads as usize && stores + HARNESS <= own as usize,
@@ -41,7 +41,7 @@ pub fn data_tlb(found: &Found, tlb: Option<&DataTlb>) -> Invariant {
     };
     let beyond = if held { "" } else { "; beyond them each access asks the second level" };
     let how = format!("{about}; the first-level data TLB has {entries} ({}){beyond}", tlb.source);
-    invariant(NAME, verdict(held), how)
+    assumption(NAME, outcome(held), how)
 }
 
 #[cfg(test)]
@@ -58,17 +58,17 @@ mod tests {
         // `mov rax,[rbx]; add rbx,4160` in 240 copies.
         let walk: Vec<_> =
             (0..240).map(|copy| (copy, 0, 0x1000_0000 + 4160 * copy as u64, 8, false)).collect();
-        assert_eq!(data_tlb(&found(&[], &walk), Some(&split())).verdict, Holds::Violated);
-        assert_eq!(data_tlb(&found(&[], &walk[..64]), Some(&split())).verdict, Holds::Held);
-        assert_eq!(data_tlb(&found(&[], &walk[..64]), None).verdict, Holds::Unchecked);
+        assert_eq!(data_tlb(&found(&[], &walk), Some(&split())).outcome, Outcome::Violated);
+        assert_eq!(data_tlb(&found(&[], &walk[..64]), Some(&split())).outcome, Outcome::Held);
+        assert_eq!(data_tlb(&found(&[], &walk[..64]), None).outcome, Outcome::Unchecked);
     }
 
     #[test]
     fn stores_have_fewer_entries() {
         let walk: Vec<_> =
             (0..40).map(|copy| (copy, 0, 0x1000_0000 + 4096 * copy as u64, 8, true)).collect();
-        assert_eq!(data_tlb(&found(&[], &walk), Some(&split())).verdict, Holds::Violated);
+        assert_eq!(data_tlb(&found(&[], &walk), Some(&split())).outcome, Outcome::Violated);
         let shared = DataTlb { stores: None, ..split() };
-        assert_eq!(data_tlb(&found(&[], &walk), Some(&shared)).verdict, Holds::Held);
+        assert_eq!(data_tlb(&found(&[], &walk), Some(&shared)).outcome, Outcome::Held);
     }
 }

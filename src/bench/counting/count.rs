@@ -5,7 +5,7 @@ use super::group::Counting;
 use super::sample::Runs;
 use super::{misses, tree};
 use crate::counters::CorePmu;
-use crate::report::{Hierarchy, Miss};
+use crate::measurement::{Hierarchy, Miss};
 use tma::Result;
 
 /// The tree and the misses of one block.

@@ -3,7 +3,7 @@
 use super::counter::Counter;
 use super::sample::{Sample, Stop};
 use crate::counters::{CorePmu, generic};
-use crate::report::{Holds, Invariant, Miss};
+use crate::measurement::{Assumption, Miss, Outcome};
 use crate::timing::stats::median;
 use pmu::machine::Encoding;
 use pmu::perf;
@@ -120,7 +120,7 @@ fn miss(name: &str, event: &str, samples: &[Sample]) -> Miss {
 }
 
 /// Lets the counts bear witness on the assumptions they can tell of.
-pub fn witness(invariants: &mut Vec<Invariant>, misses: &[Miss], instructions: usize) {
+pub fn witness(assumptions: &mut Vec<Assumption>, misses: &[Miss], instructions: usize) {
     let count = |name: &str| misses.iter().find(|m| m.name == name).map(|m| m.per_iteration);
     let about = [
         ("l1-data", ["l1d-read-misses", "l1d-write-misses"]),
@@ -130,29 +130,29 @@ pub fn witness(invariants: &mut Vec<Invariant>, misses: &[Miss], instructions: u
     for (name, events) in about {
         let known: Vec<(&str, f64)> =
             events.into_iter().filter_map(|e| Some((e, count(e)?))).collect();
-        let invariant = invariants.iter_mut().find(|i| i.name == name);
-        if let (false, Some(invariant)) = (known.is_empty(), invariant) {
-            testify(invariant, &known);
+        let assumption = assumptions.iter_mut().find(|i| i.name == name);
+        if let (false, Some(assumption)) = (known.is_empty(), assumption) {
+            testify(assumption, &known);
         }
     }
     if let Some(counted) = count("instructions") {
         let held = (counted / instructions as f64 - 1.0).abs() <= INSTRUCTIONS;
-        invariants.push(Invariant {
+        assumptions.push(Assumption {
             name: "instruction-count",
-            verdict: if held { Holds::Held } else { Holds::Violated },
+            outcome: if held { Outcome::Held } else { Outcome::Violated },
             how: format!("the PMU counted {counted:.3} a copy, the block has {instructions}"),
         });
     }
 }
 
 /// A count above noise violates; one within it confirms what nothing else could check.
-fn testify(invariant: &mut Invariant, known: &[(&str, f64)]) {
+fn testify(assumption: &mut Assumption, known: &[(&str, f64)]) {
     let worst = known.iter().map(|(_, n)| *n).fold(0.0, f64::max);
     let list: Vec<String> = known.iter().map(|(e, n)| format!("{n:.4} {e}")).collect();
-    invariant.how += &format!("; the PMU counted {} an iteration", list.join(" and "));
-    invariant.verdict = match invariant.verdict {
-        _ if worst > NOISE => Holds::Violated,
-        Holds::Unchecked => Holds::Held,
+    assumption.how += &format!("; the PMU counted {} an iteration", list.join(" and "));
+    assumption.outcome = match assumption.outcome {
+        _ if worst > NOISE => Outcome::Violated,
+        Outcome::Unchecked => Outcome::Held,
         other => other,
     };
 }
@@ -165,16 +165,16 @@ mod tests {
         Miss { name: name.to_owned(), per_iteration, how: String::new() }
     }
 
-    fn assumption(name: &'static str, verdict: Holds) -> Invariant {
-        Invariant { name, verdict, how: "address trace".to_owned() }
+    fn assumption(name: &'static str, outcome: Outcome) -> Assumption {
+        Assumption { name, outcome, how: "address trace".to_owned() }
     }
 
     #[test]
     fn a_measured_miss_overrules_the_trace_and_its_absence_confirms_what_the_trace_could_not() {
         let mut all = vec![
-            assumption("l1-data", Holds::Held),
-            assumption("l1-code", Holds::Unchecked),
-            assumption("line-crossing", Holds::Violated),
+            assumption("l1-data", Outcome::Held),
+            assumption("l1-code", Outcome::Unchecked),
+            assumption("line-crossing", Outcome::Violated),
         ];
         let misses = [
             counted("l1d-read-misses", 0.5),
@@ -183,15 +183,15 @@ mod tests {
             counted("instructions", 3.002),
         ];
         witness(&mut all, &misses, 3);
-        let verdicts: Vec<_> = all.iter().map(|i| (i.name, i.verdict)).collect();
+        let verdicts: Vec<_> = all.iter().map(|i| (i.name, i.outcome)).collect();
         assert_eq!(
             verdicts,
             [
-                ("l1-data", Holds::Violated),
-                ("l1-code", Holds::Held),
+                ("l1-data", Outcome::Violated),
+                ("l1-code", Outcome::Held),
                 // The trace saw it cross: a PMU that counts no such event proves nothing.
-                ("line-crossing", Holds::Violated),
-                ("instruction-count", Holds::Held),
+                ("line-crossing", Outcome::Violated),
+                ("instruction-count", Outcome::Held),
             ]
         );
         assert!(all[0].how.contains("0.5000 l1d-read-misses"), "{}", all[0].how);

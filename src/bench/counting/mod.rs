@@ -26,15 +26,15 @@ mod runs;
 mod sample;
 #[cfg(test)]
 pub mod scripted;
+mod software_events;
 mod source;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod watch;
 
 pub use group::{Counting, PerfCounting};
 pub use misses::witness;
 pub use runs::FormRuns;
 pub use sample::{Runs, Sample, Stop, calm, sample};
+pub use software_events::{SoftwareCounts, SoftwareEvents};
 pub use source::Source;
-pub use watch::{Watch, Watched};

@@ -2,10 +2,10 @@
 
 use super::count::{Counted, count};
 use super::counter::Effort;
-use super::{FormRuns, PerfCounting, Watch, Watched, witness};
+use super::{FormRuns, PerfCounting, SoftwareCounts, SoftwareEvents, witness};
 use crate::counters::{CorePmu, Pmu};
+use crate::measurement::{Hierarchy, Measurement, Outcome};
 use crate::options::{ClockSource, Options};
-use crate::report::{Hierarchy, Holds, Report};
 use crate::runner::Runner;
 use crate::timing::clock::{Clock, PmuClock, TscClock};
 use crate::timing::measure::Form;
@@ -21,8 +21,8 @@ pub struct Source {
     core: Option<Arc<CorePmu>>,
     why_not: String,
     settled: bool,
-    watch: Option<Watch>,
-    watched: Watched,
+    watch: Option<SoftwareEvents>,
+    set_progress: SoftwareCounts,
 }
 
 impl Source {
@@ -32,8 +32,8 @@ impl Source {
             Pmu::Present(core) => (Some(core.clone()), String::new()),
             Pmu::Absent(why) => (None, why.clone()),
         };
-        let (watch, watched) = (None, Watched::default());
-        Self { clock: Box::new(TscClock), core, why_not, settled: false, watch, watched }
+        let (watch, set_progress) = (None, SoftwareCounts::default());
+        Self { clock: Box::new(TscClock), core, why_not, settled: false, watch, set_progress }
     }
 
     /// The processor to keep to, where there are several kinds of core.
@@ -96,7 +96,7 @@ impl Source {
     /// The sandbox cannot be started.
     pub fn watch(&mut self, runner: &mut Runner, options: &Options) -> Result<()> {
         self.watch = match options.counts {
-            true => Some(Watch::start(runner.worker()?.process())),
+            true => Some(SoftwareEvents::start(runner.worker()?.process())),
             false => None,
         };
         Ok(())
@@ -107,9 +107,9 @@ impl Source {
     /// # Errors
     /// The sandbox cannot be started.
     pub fn unwatch(&mut self, runner: &mut Runner) -> Result<()> {
-        self.watched = match self.watch.take() {
+        self.set_progress = match self.watch.take() {
             Some(watch) => watch.stop(runner.worker()?.process()),
-            None => Watched::default(),
+            None => SoftwareCounts::default(),
         };
         Ok(())
     }
@@ -124,12 +124,12 @@ impl Source {
         runner: &mut Runner,
         form: &Form,
         options: &Options,
-        report: &mut Report,
+        measurement: &mut Measurement,
     ) -> Result<()> {
-        self.watched.enter(&mut report.invariants);
-        let neighbour = report.invariants.iter_mut().find(|i| i.name == "neighbour");
+        self.set_progress.enter(&mut measurement.assumptions);
+        let neighbour = measurement.assumptions.iter_mut().find(|i| i.name == "neighbour");
         if let (false, Some(neighbour)) = (options.sentinel, neighbour) {
-            neighbour.verdict = Holds::Unchecked;
+            neighbour.outcome = Outcome::Unchecked;
             neighbour.how = "not looked for".to_owned();
         }
         let counted = match (&self.core, options.counts) {
@@ -139,11 +139,17 @@ impl Source {
         };
         match counted {
             Ok(counted) => {
-                witness(&mut report.invariants, &counted.misses, report.block.instructions.len());
-                report.hierarchy = counted.hierarchy;
-                report.misses = counted.misses;
+                witness(
+                    &mut measurement.assumptions,
+                    &counted.misses,
+                    measurement.block.instructions.len(),
+                );
+                measurement.hierarchy = counted.hierarchy;
+                measurement.misses = counted.misses;
             }
-            Err(why) => report.hierarchy = Hierarchy::not_measured(&why, &options.core.level_1()),
+            Err(why) => {
+                measurement.hierarchy = Hierarchy::not_measured(&why, &options.core.level_1())
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::counter::Effort;
 use super::sample;
 use super::scripted::{Script, Scripted};
 use crate::counters::CorePmu;
-use crate::report::{Miss, Node};
+use crate::measurement::{Miss, Node};
 use pmu::machine::{Encoding, Format, Machine, Pmu, Root};
 use std::collections::{BTreeMap, BTreeSet};
 use tma::tables::Table;

@@ -5,7 +5,7 @@ use super::group::Refused;
 use super::group::refusal;
 use super::sample::{Sample, Stop};
 use crate::counters::CorePmu;
-use crate::report::{Hierarchy, Node};
+use crate::measurement::{Hierarchy, Node};
 use crate::timing::stats::median;
 use pmu::machine::Encoding;
 use pmu::perf;

@@ -5,7 +5,7 @@
 use crate::Values;
 use iced_x86::{Encoder, Instruction, OpKind};
 use isa::code::{Block, Inst};
-use isa::effects::{Access, Effects, Place};
+use isa::effects::{Access, ArchReg, Effects};
 
 /// Instructions of the variant, at most.
 const MOST: usize = 400;
@@ -102,7 +102,7 @@ fn operand(
 
 fn address(access: &Access, values: &Values) -> i64 {
     let of = |register| {
-        let number = Place::of(register).and_then(|p: Place| p.as_gpr());
+        let number = ArchReg::of(register).and_then(|p: ArchReg| p.as_gpr());
         number.map_or(0, |n| values.registers[usize::from(n)] as i64)
     };
     let scaled = of(access.index).wrapping_mul(i64::from(access.scale));
@@ -174,7 +174,7 @@ fn moved(inst: &Inst, shift: i64, at: u64) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isa::deps::memory::{Given, Settings};
+    use isa::deps::memory::{InitialValues, Settings};
     use isa::deps::{Analyser, Code};
 
     fn build(hex: &str) -> Result<Apart, &'static str> {
@@ -187,9 +187,10 @@ mod tests {
     /// Pairs of store and load that share bytes, as the dependency finder sees them.
     fn carried(bytes: &[u8]) -> usize {
         let code = Code::of_bytes(bytes, tma::Core::default().facts()).unwrap();
-        let given = Given { registers: [Some(0x1234_5600); 16], ..Given::default() };
-        let search = Settings { window: 128, runs: 3, given: vec![given] };
-        let found = Analyser::default().analyse(&code, &search).memory.carried;
+        let given =
+            InitialValues { registers: [Some(0x1234_5600); 16], ..InitialValues::default() };
+        let search = Settings { window: 128, runs: 3, initial_values: vec![given] };
+        let found = Analyser::default().analyse(&code, &search).memory.dependencies;
         // What the first copy loads of an earlier round of all copies is far away.
         found.iter().filter(|c| c.delta == 0).count()
     }

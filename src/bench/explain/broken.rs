@@ -10,7 +10,7 @@ use super::variants::preceded;
 use crate::Values;
 use isa::code::Block;
 use isa::deps::{Analysis, Code};
-use isa::effects::{Place, Role};
+use isa::effects::{ArchReg, Role};
 use tma::Result;
 
 /// Times that the block is there behind one cut, at most.
@@ -31,7 +31,7 @@ struct Cuts {
 impl Explainer {
     /// Measures the block with its chains broken: through memory, through registers, and both.
     pub(super) fn broken(&mut self, subject: &Subject<'_>, found: &mut Found) -> Result<()> {
-        let Some(values) = subject.report.values.clone() else { return Ok(()) };
+        let Some(values) = subject.measurement.values.clone() else { return Ok(()) };
         let cuts = cuts(&found.analysis, &values, subject.block, &[]).and_then(Cuts::of);
         let effects = &found.code.effects;
         let kept = apart(subject.block, effects, &values, &[]);
@@ -61,7 +61,7 @@ impl Explainer {
     ) -> Option<Cuts> {
         let cuts = cuts?;
         let variant = preceded(&cuts.bytes, subject.block)?;
-        let own = &found.analysis.memory.carried;
+        let own = &found.analysis.memory.dependencies;
         let known = |writer: usize, reader: usize| {
             own.iter().any(|c| c.writer == writer && c.reader == reader)
         };
@@ -69,7 +69,7 @@ impl Explainer {
         let all_known = self
             .analysed(&variant, subject)?
             .memory
-            .carried
+            .dependencies
             .iter()
             .all(|c| behind(c.writer).zip(behind(c.reader)).is_some_and(|(w, r)| known(w, r)));
         if all_known {
@@ -77,14 +77,14 @@ impl Explainer {
         }
         let reads = found.code.effects.iter().flat_map(|effects| &effects.reads);
         let addresses = reads.filter(|read| matches!(read.role, Role::Address(_)));
-        let keep: Vec<Place> = addresses.map(|read| read.place).collect();
+        let keep: Vec<ArchReg> = addresses.map(|read| read.reg).collect();
         self::cuts(&found.analysis, values, subject.block, &keep).and_then(Cuts::of)
     }
 
     /// Dependencies of a variant.
     fn analysed(&mut self, variant: &Block, subject: &Subject<'_>) -> Option<Analysis> {
         let code = Code::of_bytes(&variant.bytes, self.core.facts()).ok()?;
-        Some(self.analyser.analyse(&code, &search(subject.report, self.window())))
+        Some(self.analyser.analyse(&code, &search(subject.measurement, self.window())))
     }
 
     /// Cuts the chains in each iteration and, where the cuts take as long as they gain, in each few.

@@ -4,7 +4,7 @@ use crate::Values;
 use iced_x86::{Code, Encoder, EncodingKind, Instruction, Register};
 use isa::code::{Block, Inst};
 use isa::deps::Analysis;
-use isa::effects::Place;
+use isa::effects::ArchReg;
 
 /// Registers and flags that are cut, at most: each costs a slot.
 const MOST: usize = 12;
@@ -16,26 +16,26 @@ pub fn cuts(
     analysis: &Analysis,
     values: &Values,
     block: &Block,
-    keep: &[Place],
+    keep: &[ArchReg],
 ) -> Option<Vec<u8>> {
     let recurring = analysis.recurrences.iter().flat_map(|r| &r.path);
-    let slowest = recurring.filter(|way| way.delta > 0).filter_map(|way| way.place);
+    let slowest = recurring.filter(|way| way.delta > 0).filter_map(|way| way.reg);
     // What reads nothing that the block computes ends a chain by itself: the mask of a gather that
     // is set to ones anew would be another value.
     let reads = |writer: usize| {
-        analysis.links.iter().any(|link| link.reader == writer)
-            || analysis.memory.carried.iter().any(|carried| carried.reader == writer)
+        analysis.register_deps.iter().any(|link| link.reader == writer)
+            || analysis.memory.dependencies.iter().any(|carried| carried.reader == writer)
     };
-    let back = analysis.links.iter().filter(|link| link.delta > 0 && reads(link.writer));
-    let others = back.map(|link| link.place);
-    let mut places: Vec<Place> = Vec::new();
-    for place in slowest.chain(others) {
-        if !places.contains(&place) && place != Place::gpr(4) && !keep.contains(&place) {
-            places.push(place);
+    let back = analysis.register_deps.iter().filter(|link| link.delta > 0 && reads(link.writer));
+    let others = back.map(|link| link.reg);
+    let mut regs: Vec<ArchReg> = Vec::new();
+    for reg in slowest.chain(others) {
+        if !regs.contains(&reg) && reg != ArchReg::gpr(4) && !keep.contains(&reg) {
+            regs.push(reg);
         }
     }
-    places.truncate(MOST);
-    let mut cuts: Vec<Vec<u8>> = places.iter().filter_map(|p| cut(*p, values, block)).collect();
+    regs.truncate(MOST);
+    let mut cuts: Vec<Vec<u8>> = regs.iter().filter_map(|p| cut(*p, values, block)).collect();
     // One instruction sets all flags.
     let mut seen = Vec::new();
     cuts.retain(|cut| {
@@ -49,10 +49,10 @@ pub fn cuts(
 
 /// An instruction that gives `place` a value anew: a general-purpose register the one that it
 /// starts with, a vector 0, flags anything.
-pub fn cut(place: Place, values: &Values, block: &Block) -> Option<Vec<u8>> {
-    let made = if place.is_flag() {
+pub fn cut(reg: ArchReg, values: &Values, block: &Block) -> Option<Vec<u8>> {
+    let made = if reg.is_flag() {
         Instruction::with2(Code::Test_rm32_r32, Register::ESP, Register::ESP).ok()?
-    } else if let Some(number) = place.as_gpr() {
+    } else if let Some(number) = reg.as_gpr() {
         let (value, number) = (values.registers[usize::from(number)], u32::from(number));
         match u32::try_from(value) {
             Ok(short) => Instruction::with2(Code::Mov_r32_imm32, Register::EAX + number, short),
@@ -60,7 +60,7 @@ pub fn cut(place: Place, values: &Values, block: &Block) -> Option<Vec<u8>> {
         }
         .ok()?
     } else {
-        let number = place.index().checked_sub(Place::vector(0).index()).filter(|n| *n < 16)?;
+        let number = reg.index().checked_sub(ArchReg::vector(0).index()).filter(|n| *n < 16)?;
         let register = Register::XMM0 + u32::try_from(number).ok()?;
         let is_legacy = |i: &Inst| i.decoded.op_code().encoding() == EncodingKind::Legacy;
         match block.instructions.iter().all(is_legacy) {
@@ -85,7 +85,7 @@ mod tests {
     /// The block's recurrences, as it is and with its cuts before it.
     fn before_and_after(hex: &str) -> (usize, usize) {
         let bytes = isa::code::parse_hex(hex).unwrap();
-        let search = || Settings { window: 64, runs: 2, given: Vec::new() };
+        let search = || Settings { window: 64, runs: 2, initial_values: Vec::new() };
         let analyse = |b: &[u8]| {
             Analyser::default()
                 .analyse(&Analysed::of_bytes(b, tma::Core::default().facts()).unwrap(), &search())

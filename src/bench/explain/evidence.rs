@@ -8,9 +8,9 @@ use super::names::WIDTH;
 use super::names::{COMPUTED, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS};
 use super::variants::{filling, padded};
 use crate::microbench::{Kernel, Multiset, Settings, measure};
-use crate::{Bound, Report, Status, Throughput, Values};
+use crate::{Bound, Measurement, Status, Throughput, Values};
 use isa::code::Block;
-use isa::deps::memory::{Given, Settings as Search};
+use isa::deps::memory::{InitialValues, Settings as Search};
 use isa::deps::recurrence::Recurrence;
 use isa::deps::{Analysis, Code, Kind};
 use std::time::Instant;
@@ -39,11 +39,11 @@ impl Explainer {
     /// The evidence about a block without a jump.
     pub(super) fn evidence(&mut self, subject: &Subject<'_>) -> Result<Found> {
         let code = Code::of_bytes(&subject.block.bytes, self.core.facts())?;
-        let analysis = self.analyser.analyse(&code, &search(subject.report, self.window()));
-        let (time, form) = time(subject.report, !analysis.memory.carried.is_empty());
+        let analysis = self.analyser.analyse(&code, &search(subject.measurement, self.window()));
+        let (time, form) = time(subject.measurement, !analysis.memory.dependencies.is_empty());
         let evidence = Evidence {
             time,
-            front_end: known(subject.report, FRONT_END),
+            front_end: known(subject.measurement, FRONT_END),
             registers: chain(&analysis, false).map(Chain::of),
             memory: chain(&analysis, true).map(Chain::of),
             ..Evidence::default()
@@ -88,17 +88,17 @@ impl Explainer {
                 if !why.is_empty() && waiting.left().is_zero() {
                     break;
                 }
-                self.bench.allow(waiting.left());
+                self.bench.set_budget(waiting.left());
             }
             let start = Instant::now();
-            let report = self.bench.block(bytes, values)?;
+            let measurement = self.bench.block(bytes, values)?;
             if let Some(waiting) = &mut waiting {
-                waiting.spend(start, report.status == Status::Ok);
+                waiting.spend(start, measurement.status == Status::Ok);
             }
-            match (report.throughput, report.status) {
+            match (measurement.throughput, measurement.status) {
                 (Some(throughput), Status::Ok) => return Ok(Ok(throughput)),
                 (_, status) => {
-                    why = format!("{}: {}", status.word(), report.reason.unwrap_or_default());
+                    why = format!("{}: {}", status.word(), measurement.reason.unwrap_or_default());
                 }
             }
         }
@@ -117,21 +117,21 @@ impl Explainer {
             }
         };
         self.bench.settings = settings;
-        let mut report = measure(&mut self.bench, &multiset)?;
+        let mut measurement = measure(&mut self.bench, &multiset)?;
         for _ in 1..TRIES {
-            if report.status == Status::Ok || self.watch.is_cancelled() {
+            if measurement.status == Status::Ok || self.watch.is_cancelled() {
                 break;
             }
-            report = measure(&mut self.bench, &multiset)?;
+            measurement = measure(&mut self.bench, &multiset)?;
         }
-        let (Some(cycles), Status::Ok) = (report.cycles, report.status) else {
-            let why = report.reason.unwrap_or_default();
-            found.missing.push(format!("ports: {}: {why}", report.status.word()));
+        let (Some(cycles), Status::Ok) = (measurement.cycles, measurement.status) else {
+            let why = measurement.reason.unwrap_or_default();
+            found.missing.push(format!("ports: {}: {why}", measurement.status.word()));
             return Ok(None);
         };
         let cycles = Cycles { best: cycles.cycles, low: cycles.low, high: cycles.high };
-        let floor = report.bounded_by.as_ref().map(|b| b.high);
-        let left = report.bounded_by.as_ref().map_or(String::new(), |bounded| {
+        let floor = measurement.bounded_by.as_ref().map(|b| b.high);
+        let left = measurement.bounded_by.as_ref().map_or(String::new(), |bounded| {
             format!("{} leave a chain of {:.2} cycles", bounded.through.join(", "), bounded.high)
         });
         if hides(floor, cycles) {
@@ -164,12 +164,12 @@ impl Explainer {
         free: Option<&Free>,
         found: &mut Found,
     ) -> Result<Option<Cycles>> {
-        let computed = known(subject.report, WIDTH);
+        let computed = known(subject.measurement, WIDTH);
         let Some(width) = self.core.width() else { return Ok(None) };
         let instructions = subject.block.instructions.len();
         let cycles = free.map_or(found.evidence.time, |f| f.cycles).best;
         let Some(nops) = filling(cycles, width, instructions) else { return Ok(computed) };
-        let (code, sets, values) = match (free, &subject.report.values) {
+        let (code, sets, values) = match (free, &subject.measurement.values) {
             (Some(free), _) => {
                 let Some(kernel) = shortened(free, nops) else { return Ok(computed) };
                 (Block::decode(&kernel.bytes)?, kernel.sets, kernel.values)
@@ -222,19 +222,19 @@ fn bound(name: &'static str, cycles: Cycles, how: String) -> Bound {
 }
 
 /// A bound that came with the block's report, unless the block takes less.
-fn known(report: &Report, name: &str) -> Option<Cycles> {
-    let bound = report.bounds.iter().find(|b| b.name == name && !b.refuted)?;
+fn known(measurement: &Measurement, name: &str) -> Option<Cycles> {
+    let bound = measurement.bounds.iter().find(|b| b.name == name && !b.refuted)?;
     Some(Cycles { best: bound.cycles, low: bound.low, high: bound.high })
 }
 
 /// The search for dependencies in the block as it was measured.
-pub(super) fn search(report: &Report, window: u32) -> Search {
-    let mut given = Given::default();
-    if let Some(values) = &report.values {
+pub(super) fn search(measurement: &Measurement, window: u32) -> Search {
+    let mut given = InitialValues::default();
+    if let Some(values) = &measurement.values {
         given.registers = values.registers.map(Some);
         given.fill = Some(values.memory);
     }
-    Search { window, runs: RUNS, given: vec![given] }
+    Search { window, runs: RUNS, initial_values: vec![given] }
 }
 
 /// Its slowest recurrence that goes through memory, or the slowest that does not.
@@ -253,9 +253,9 @@ impl Chain {
 /// The time to be explained. Store forwarding takes longer where there are many pairs of store and
 /// load, as in unrolled code: with values that go through memory it is the loop's time, if that is
 /// the lower one.
-fn time(report: &Report, through_memory: bool) -> (Cycles, &'static str) {
-    let unrolled = report.throughput.as_ref().map(|t| Cycles::of(t, 1.0)).unwrap_or_default();
-    let looped = report.forms.as_ref().map(|f| &f.looped);
+fn time(measurement: &Measurement, through_memory: bool) -> (Cycles, &'static str) {
+    let unrolled = measurement.throughput.as_ref().map(|t| Cycles::of(t, 1.0)).unwrap_or_default();
+    let looped = measurement.forms.as_ref().map(|f| &f.looped);
     match looped.and_then(|f| Some((f, f.trusted()?))) {
         Some((form, best)) if through_memory && best < unrolled.best => {
             let (low, high) = (form.low.unwrap_or(best), form.high.unwrap_or(best));

@@ -3,7 +3,7 @@
 use super::explainer::{Explainer, Subject};
 use super::model::{Cycles, judge, with_jump};
 use super::{nodes, refuted, variants};
-use crate::{Profiler, Report, Status};
+use crate::{Measurement, Profiler, Status};
 use isa::code::Block;
 use tma::Result;
 
@@ -21,14 +21,14 @@ impl Explainer {
         &mut self,
         profiler: &mut Profiler,
         block: &Block,
-        report: &mut Report,
+        measurement: &mut Measurement,
         what_if: bool,
     ) -> Result<()> {
-        let unstable = self.again(profiler, block, report)?;
-        match (report.status, &report.throughput) {
+        let unstable = self.again(profiler, block, measurement)?;
+        match (measurement.status, &measurement.throughput) {
             (Status::Ok, Some(_)) => {}
             (_, Some(_)) => {
-                nodes::not_explained(report, "there is no single number to explain");
+                nodes::not_explained(measurement, "there is no single number to explain");
                 return Ok(());
             }
             _ => return Ok(()),
@@ -41,30 +41,31 @@ impl Explainer {
         };
         let subject = Subject {
             block: body.as_ref().unwrap_or(block),
-            report: own.as_ref().unwrap_or(report),
+            measurement: own.as_ref().unwrap_or(measurement),
         };
-        if subject.report.status != Status::Ok {
-            let why = subject.report.reason.as_deref().unwrap_or("no reason").to_owned();
-            nodes::not_explained(report, &format!("without its jump it is not `ok`: {why}"));
+        if subject.measurement.status != Status::Ok {
+            let why = subject.measurement.reason.as_deref().unwrap_or("no reason").to_owned();
+            nodes::not_explained(measurement, &format!("without its jump it is not `ok`: {why}"));
             return Ok(());
         }
         self.watch.begin("bounds".to_owned());
         let mut found = self.evidence(&subject)?;
         let meetings = self.meetings(&subject, &found);
         let mut judgement = judge(&found.evidence);
-        if let (Some(_), Some(whole), Some(rest)) = (&body, cycles(report), cycles(subject.report))
+        if let (Some(_), Some(whole), Some(rest)) =
+            (&body, cycles(measurement), cycles(subject.measurement))
         {
             judgement = with_jump(judgement, whole, rest);
         }
         if what_if {
-            report.what_if = self.what_if(&subject, &found)?;
+            measurement.what_if = self.what_if(&subject, &found)?;
         }
-        report.meetings = meetings;
+        measurement.alias_pairs = meetings;
         refuted::mark(&mut found.bounds, found.evidence.time);
-        refuted::enter(report, &found.bounds, found.evidence.time);
-        nodes::enter(report, &found, &judgement, body.is_some());
+        refuted::enter(measurement, &found.bounds, found.evidence.time);
+        nodes::enter(measurement, &found, &judgement, body.is_some());
         if let Some(why) = unstable {
-            report.hierarchy.verdict += &format!("; measured again, since at first {why}");
+            measurement.hierarchy.verdict += &format!("; measured again, since at first {why}");
         }
         Ok(())
     }
@@ -74,15 +75,15 @@ impl Explainer {
         &mut self,
         profiler: &mut Profiler,
         block: &Block,
-        report: &mut Report,
+        measurement: &mut Measurement,
     ) -> Result<Option<String>> {
         for _ in 0..AGAIN {
-            if report.status != Status::Unstable || self.watch.is_cancelled() {
+            if measurement.status != Status::Unstable || self.watch.is_cancelled() {
                 break;
             }
             let next = profiler.measure(block)?;
             if next.status == Status::Ok {
-                let first = std::mem::replace(report, next);
+                let first = std::mem::replace(measurement, next);
                 return Ok(Some(first.reason.unwrap_or_default()));
             }
         }
@@ -91,6 +92,6 @@ impl Explainer {
 }
 
 /// The headline of a report.
-fn cycles(report: &Report) -> Option<Cycles> {
-    report.throughput.as_ref().map(|t| Cycles { best: t.cycles, low: t.low, high: t.high })
+fn cycles(measurement: &Measurement) -> Option<Cycles> {
+    measurement.throughput.as_ref().map(|t| Cycles { best: t.cycles, low: t.low, high: t.high })
 }

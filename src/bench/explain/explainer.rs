@@ -1,9 +1,9 @@
 //! What explaining takes: a sandbox for variants, the analyser of dependencies, the core.
 
 use crate::microbench::{Bench, Settings};
-use crate::{Init, Options, Report, Watch};
+use crate::{Init, Measurement, Options, Progress};
 use isa::code::Block;
-use isa::deps::memory::Given;
+use isa::deps::memory::InitialValues;
 use isa::deps::{Analyser, Window};
 use isa::latency::Latencies;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ pub struct Explainer {
     pub(super) bench: Bench,
     pub(super) analyser: Analyser,
     pub(super) core: Arc<Core>,
-    pub(super) watch: Watch,
+    pub(super) watch: Progress,
     /// What a measurement may wait for a calm core, and all of a list of changes together.
     pub(super) budget: Duration,
     /// Initial values that were asked for.
-    pub(super) known: Given,
+    pub(super) known: InitialValues,
 }
 
 /// What an explanation is made of besides the block.
 pub(super) struct Subject<'a> {
     pub(super) block: &'a Block,
-    pub(super) report: &'a Report,
+    pub(super) measurement: &'a Measurement,
 }
 
 impl Explainer {
@@ -48,14 +48,14 @@ impl Explainer {
             core: options.core.clone(),
             budget: options.budget,
             known: known(&options),
-            watch: options.watch,
+            watch: options.progress,
         }
     }
 
     /// Whoever holds `watch` may look on from now, and call the next explanation off: what was not
     /// measured by then is missing.
-    pub fn watched(&mut self, watch: Watch) {
-        self.bench.watched(watch.clone());
+    pub fn set_progress(&mut self, watch: Progress) {
+        self.bench.set_progress(watch.clone());
         self.watch = watch;
     }
 
@@ -65,8 +65,8 @@ impl Explainer {
 }
 
 /// What was asked for of initial values.
-fn known(options: &Options) -> Given {
-    let mut known = Given::default();
+fn known(options: &Options) -> InitialValues {
+    let mut known = InitialValues::default();
     for (place, value) in &options.init {
         match place {
             Init::Register(number) => known.registers[usize::from(*number) & 15] = Some(*value),

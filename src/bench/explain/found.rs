@@ -1,7 +1,7 @@
 //! Everything that was found out about a block.
 
 use super::model::Evidence;
-use crate::report::Bound;
+use crate::measurement::Bound;
 use isa::deps::{Analysis, Code};
 
 /// Everything that was found out.

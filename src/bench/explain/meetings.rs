@@ -12,17 +12,17 @@ use isa::deps::memory::Settings;
 impl Explainer {
     /// These pairs, in words; none without values.
     pub(super) fn meetings(&mut self, subject: &Subject<'_>, found: &Found) -> Vec<String> {
-        let carried = &found.analysis.memory.carried;
-        if carried.is_empty() || subject.report.values.is_none() {
+        let carried = &found.analysis.memory.dependencies;
+        if carried.is_empty() || subject.measurement.values.is_none() {
             return Vec::new();
         }
         let code = &found.code;
         let unknown = Settings {
             window: self.window(),
             runs: evidence::RUNS,
-            given: vec![self.known.clone()],
+            initial_values: vec![self.known.clone()],
         };
-        let by_itself = self.analyser.analyse(code, &unknown).memory.carried;
+        let by_itself = self.analyser.analyse(code, &unknown).memory.dependencies;
         let mut pairs: Vec<(usize, usize)> = carried.iter().map(|c| (c.writer, c.reader)).collect();
         pairs.sort_unstable();
         pairs.dedup();
@@ -50,15 +50,15 @@ mod tests {
         let bytes = isa::code::parse_hex(hex).unwrap();
         let block = Block::decode(&bytes).unwrap();
         let options = Options { init: init.to_vec(), ..Options::quick() };
-        let report = Profiler::new(options.clone()).measure(&block).unwrap();
-        if report.values.is_none() {
+        let measurement = Profiler::new(options.clone()).measure(&block).unwrap();
+        if measurement.values.is_none() {
             return vec!["not measured".to_owned()];
         }
         let code = Code::of_bytes(&bytes, tma::Core::default().facts()).unwrap();
-        let search = evidence::search(&report, 64);
+        let search = evidence::search(&measurement, 64);
         let analysis = Analyser::default().analyse(&code, &search);
         let found = Found::without_evidence(analysis, code);
-        let subject = Subject { block: &block, report: &report };
+        let subject = Subject { block: &block, measurement: &measurement };
         Explainer::new(&options, Latencies::default()).meetings(&subject, &found)
     }
 

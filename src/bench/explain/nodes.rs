@@ -3,7 +3,7 @@
 use super::found::Found;
 use super::model::{Class, Judgement};
 use super::names::{DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS, WIDTH};
-use crate::{Hierarchy, Node, Report};
+use crate::{Hierarchy, Measurement, Node};
 
 /// A node that tables may have, and the bound that it stands for.
 struct Place {
@@ -52,26 +52,26 @@ const fn place(
 }
 
 /// Puts what was found into the report.
-pub fn enter(report: &mut Report, found: &Found, judgement: &Judgement, jumps: bool) {
+pub fn enter(measurement: &mut Measurement, found: &Found, judgement: &Judgement, jumps: bool) {
     let bounds: Vec<Option<f64>> = {
-        let all = || found.bounds.iter().chain(&report.bounds);
+        let all = || found.bounds.iter().chain(&measurement.bounds);
         let largest = |place: &Place| {
             let own = all().filter(|b| place.bounds.contains(&b.name) && !b.refuted);
             own.map(|b| b.cycles).reduce(f64::max)
         };
         PLACES.iter().map(largest).collect()
     };
-    let measured = report.hierarchy.is_measured();
-    let disagreement = disagreement(&report.hierarchy, judgement.class);
+    let measured = measurement.hierarchy.is_measured();
+    let disagreement = disagreement(&measurement.hierarchy, judgement.class);
     for (place, bound) in PLACES.iter().zip(bounds) {
-        let known = report.hierarchy.nodes.iter_mut().find(|n| n.label == place.label);
+        let known = measurement.hierarchy.nodes.iter_mut().find(|n| n.label == place.label);
         match known {
             Some(node) => {
                 node.bound = bound;
                 node.is_verdict = place.class == Some(judgement.class);
             }
             None if !measured || bound.is_some() => {
-                let parent = place.parent.map(|label| id_of(&report.hierarchy, label));
+                let parent = place.parent.map(|label| id_of(&measurement.hierarchy, label));
                 let node = Node {
                     id: place.id.to_owned(),
                     label: place.label.to_owned(),
@@ -81,12 +81,12 @@ pub fn enter(report: &mut Report, found: &Found, judgement: &Judgement, jumps: b
                     is_verdict: place.class == Some(judgement.class),
                     ..Node::default()
                 };
-                report.hierarchy.nodes.push(node);
+                measurement.hierarchy.nodes.push(node);
             }
             None => {}
         }
     }
-    in_tree_order(&mut report.hierarchy.nodes);
+    in_tree_order(&mut measurement.hierarchy.nodes);
     let form = match found.form {
         "loop" => " of the loop form",
         _ => "",
@@ -97,12 +97,12 @@ pub fn enter(report: &mut Report, found: &Found, judgement: &Judgement, jumps: b
         false => format!("; not measured: {}", found.missing.join("; ")),
     };
     let verdict = format!("{}{form}{jump}: {}{missing}", judgement.class.name(), judgement.why);
-    report.hierarchy.bound = Some(judgement.class.name());
-    report.hierarchy.verdict = match (measured, disagreement) {
+    measurement.hierarchy.bound = Some(judgement.class.name());
+    measurement.hierarchy.verdict = match (measured, disagreement) {
         (true, Some(differs)) => format!("{verdict}; {differs}"),
         _ => verdict,
     };
-    report.bounds.extend(found.bounds.iter().cloned());
+    measurement.bounds.extend(found.bounds.iter().cloned());
 }
 
 /// Parents before their children, children behind their parent in the order that they came in.
@@ -131,8 +131,8 @@ fn in_tree_order(nodes: &mut Vec<Node>) {
 }
 
 /// Says why there is no verdict.
-pub fn not_explained(report: &mut Report, why: &str) {
-    report.hierarchy.verdict += &format!("; no verdict: {why}");
+pub fn not_explained(measurement: &mut Measurement, why: &str) {
+    measurement.hierarchy.verdict += &format!("; no verdict: {why}");
 }
 
 fn id_of(hierarchy: &Hierarchy, label: &str) -> String {
@@ -166,7 +166,7 @@ fn disagreement(hierarchy: &Hierarchy, class: Class) -> Option<String> {
 mod tests {
     use super::*;
     use crate::explain::model::{Cycles, Evidence};
-    use crate::{Bound, Report, rejected};
+    use crate::{Bound, Measurement, rejected};
     use isa::deps::{Analysis, Code};
 
     fn found(bounds: &[(&'static str, f64)]) -> Found {
@@ -186,14 +186,15 @@ mod tests {
 
     #[test]
     fn a_refuted_bound_stands_in_no_node() {
-        let mut report = report();
+        let mut measurement = measurement();
         let mut found = found(&[(PORTS, 2.0), (DEPENDENCY, 22.0)]);
         found.bounds[1].refuted = true;
-        enter(&mut report, &found, &judged(Class::Unexplained), false);
-        let of = |label: &str| report.hierarchy.nodes.iter().find(|n| n.label == label).unwrap();
+        enter(&mut measurement, &found, &judged(Class::Unexplained), false);
+        let of =
+            |label: &str| measurement.hierarchy.nodes.iter().find(|n| n.label == label).unwrap();
         assert_eq!(of("Dependency").bound, None);
         assert_eq!(of("Core Bound").bound, Some(2.0));
-        assert_eq!(report.bounds.len(), 2);
+        assert_eq!(measurement.bounds.len(), 2);
     }
 
     fn judged(class: Class) -> Judgement {
@@ -201,24 +202,24 @@ mod tests {
     }
 
     /// A document with level 1 as the abstract tree has it, without counts.
-    fn report() -> Report {
-        let mut report = rejected("90", "made up".to_owned(), &tma::Core::default());
+    fn measurement() -> Measurement {
+        let mut measurement = rejected("90", "made up".to_owned(), &tma::Core::default());
         let level_1 = ["Frontend_Bound", "Bad_Speculation", "Backend_Bound", "Retiring"];
         let named: Vec<_> = level_1.map(|id| (id.to_owned(), id.replace('_', " "))).into();
-        report.hierarchy = Hierarchy::not_measured("no PMU counts here", &named);
-        report
+        measurement.hierarchy = Hierarchy::not_measured("no PMU counts here", &named);
+        measurement
     }
 
     #[test]
     fn children_stand_below_their_parents() {
-        let mut report = report();
+        let mut measurement = measurement();
         enter(
-            &mut report,
+            &mut measurement,
             &found(&[(PORTS, 1.0), (DEPENDENCY, 3.0)]),
             &judged(Class::Dependency),
             false,
         );
-        let labels: Vec<_> = report.hierarchy.nodes.iter().map(|n| n.label.as_str()).collect();
+        let labels: Vec<_> = measurement.hierarchy.nodes.iter().map(|n| n.label.as_str()).collect();
         assert_eq!(
             labels,
             [
@@ -234,31 +235,37 @@ mod tests {
                 "Retiring"
             ]
         );
-        let of = |label: &str| report.hierarchy.nodes.iter().find(|n| n.label == label).unwrap();
+        let of =
+            |label: &str| measurement.hierarchy.nodes.iter().find(|n| n.label == label).unwrap();
         assert!(of("Dependency").is_verdict && !of("Ports").is_verdict);
         assert_eq!(of("Core Bound").bound, Some(3.0));
         assert_eq!(of("Store Forward").bound, None);
-        assert_eq!(report.hierarchy.bound, Some("dependency"));
-        assert!(report.hierarchy.verdict.ends_with("not measured: slots: unstable"));
+        assert_eq!(measurement.hierarchy.bound, Some("dependency"));
+        assert!(measurement.hierarchy.verdict.ends_with("not measured: slots: unstable"));
     }
 
     #[test]
     fn counters_stand_beside_the_bounds_and_may_disagree() {
         let counted = |backend: f64| {
-            let mut report = report();
+            let mut measurement = measurement();
             let shares = [0.1, 0.0, backend, 0.9 - backend];
-            for (node, share) in report.hierarchy.nodes.iter_mut().zip(shares) {
+            for (node, share) in measurement.hierarchy.nodes.iter_mut().zip(shares) {
                 (node.share, node.reason) = (Some(share), None);
             }
-            report.hierarchy.nodes.push(Node {
+            measurement.hierarchy.nodes.push(Node {
                 id: "Core_Bound".to_owned(),
                 label: "Core Bound".to_owned(),
                 parent: Some("Backend_Bound".to_owned()),
                 share: Some(backend),
                 ..Node::default()
             });
-            enter(&mut report, &found(&[(DEPENDENCY, 3.0)]), &judged(Class::Dependency), false);
-            report.hierarchy
+            enter(
+                &mut measurement,
+                &found(&[(DEPENDENCY, 3.0)]),
+                &judged(Class::Dependency),
+                false,
+            );
+            measurement.hierarchy
         };
         let agrees = counted(0.8);
         assert!(!agrees.verdict.contains("disagree"), "{}", agrees.verdict);

@@ -1,7 +1,7 @@
 //! Bounds that the measurement refutes: a time that the block cannot beat, and does.
 
 use super::model::{Cycles, is_refuted};
-use crate::{Bound, Holds, Invariant, Report};
+use crate::{Assumption, Bound, Measurement, Outcome};
 
 /// Marks those of `bounds` that lie above `time` by more than the errors.
 pub fn mark(bounds: &mut [Bound], time: Cycles) {
@@ -14,22 +14,22 @@ pub fn mark(bounds: &mut [Bound], time: Cycles) {
 
 /// Enters the refuted ones among `bounds` under the assumption `bounds` of a report; `time` is what
 /// they were compared with.
-pub fn enter(report: &mut Report, bounds: &[Bound], time: Cycles) {
+pub fn enter(measurement: &mut Measurement, bounds: &[Bound], time: Cycles) {
     let refuted = bounds.iter().filter(|b| b.refuted);
     let broken: Vec<String> = refuted.map(|b| b.needs_more(time.best)).collect();
     if broken.is_empty() {
         return;
     }
     let mut how = broken.join("; ");
-    let verdict = Holds::Violated;
-    match report.invariants.iter_mut().find(|i| i.name == "bounds") {
+    let outcome = Outcome::Violated;
+    match measurement.assumptions.iter_mut().find(|i| i.name == "bounds") {
         Some(known) => {
-            if known.verdict == Holds::Violated {
+            if known.outcome == Outcome::Violated {
                 how = format!("{}; {how}", known.how);
             }
-            (known.verdict, known.how) = (verdict, how);
+            (known.outcome, known.how) = (outcome, how);
         }
-        None => report.invariants.push(Invariant { name: "bounds", verdict, how }),
+        None => measurement.assumptions.push(Assumption { name: "bounds", outcome, how }),
     }
 }
 
@@ -53,14 +53,14 @@ mod tests {
         let time = Cycles::exact(4.12);
         mark(&mut bounds, time);
         assert_eq!(bounds.each_ref().map(|b| b.refuted), [true, false, false]);
-        let mut report = rejected("90", "made up".to_owned(), &tma::Core::default());
+        let mut measurement = rejected("90", "made up".to_owned(), &tma::Core::default());
         let how = "the throughput is not below issue-width".to_owned();
-        report.invariants = vec![Invariant { name: "bounds", verdict: Holds::Held, how }];
-        enter(&mut report, &bounds[1..], time);
-        assert_eq!(report.invariants[0].verdict, Holds::Held);
-        enter(&mut report, &bounds, time);
-        assert_eq!(report.invariants[0].verdict, Holds::Violated);
+        measurement.assumptions = vec![Assumption { name: "bounds", outcome: Outcome::Held, how }];
+        enter(&mut measurement, &bounds[1..], time);
+        assert_eq!(measurement.assumptions[0].outcome, Outcome::Held);
+        enter(&mut measurement, &bounds, time);
+        assert_eq!(measurement.assumptions[0].outcome, Outcome::Violated);
         let how = "dependency needs 22.000 cycles (14.000 to 30.000), more than the 4.120 measured";
-        assert_eq!(report.invariants[0].how, how);
+        assert_eq!(measurement.assumptions[0].how, how);
     }
 }

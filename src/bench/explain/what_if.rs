@@ -10,7 +10,7 @@ use crate::{Values, WhatIf};
 use isa::code::Block;
 use isa::deps::Kind;
 use isa::deps::recurrence::Recurrence;
-use isa::effects::{Place, Places, Role};
+use isa::effects::{ArchReg, ArchRegSet, Role};
 use tma::Result;
 
 /// Chains that are tried, the slowest first.
@@ -21,7 +21,7 @@ const INSTRUCTIONS: usize = 32;
 impl Explainer {
     /// The list, chains first.
     pub(super) fn what_if(&mut self, subject: &Subject<'_>, found: &Found) -> Result<Vec<WhatIf>> {
-        let Some(values) = subject.report.values.clone() else { return Ok(Vec::new()) };
+        let Some(values) = subject.measurement.values.clone() else { return Ok(Vec::new()) };
         let mut list = Vec::new();
         let mut waiting = Waiting::of(self.budget);
         let chains = found.analysis.recurrences.iter().take(CHAINS);
@@ -50,7 +50,7 @@ impl Explainer {
             self.watch.begin(format!("what if {step} of {all}: {change}"));
             list.push(self.changed(change, &rest, &values, &mut waiting)?);
         }
-        self.bench.allow(self.budget);
+        self.bench.set_budget(self.budget);
         Ok(list)
     }
 
@@ -80,8 +80,8 @@ impl Explainer {
             };
         }
         let ends = chain.path.iter().filter(|way| way.delta > 0);
-        let places: Option<Vec<Place>> = ends.map(|way| way.place).collect();
-        let cuts = places
+        let regs: Option<Vec<ArchReg>> = ends.map(|way| way.reg).collect();
+        let cuts = regs
             .and_then(|all| all.iter().map(|p| cut(*p, values, block)).collect::<Option<Vec<_>>>());
         match cuts.and_then(|cuts| preceded(&cuts.concat(), block)) {
             Some(variant) => self.changed(change, &variant, values, waiting),
@@ -122,21 +122,21 @@ fn droppable(found: &Found) -> Vec<usize> {
     let code = &found.code;
     let count = code.effects.len();
     let mut needed = vec![false; count];
-    let is_address = |reader: usize, place: Place| {
+    let is_address = |reader: usize, reg: ArchReg| {
         let reads = &code.effects[reader].reads;
-        reads.iter().any(|r| r.place == place && matches!(r.role, Role::Address(_)))
+        reads.iter().any(|r| r.reg == reg && matches!(r.role, Role::Address(_)))
     };
     loop {
         let mut grew = false;
-        for link in &found.analysis.links {
-            let wanted = needed[link.reader] || is_address(link.reader, link.place);
+        for link in &found.analysis.register_deps {
+            let wanted = needed[link.reader] || is_address(link.reader, link.reg);
             if wanted && !needed[link.writer] {
                 needed[link.writer] = true;
                 grew = true;
             }
         }
         // What is stored may be loaded again as an address.
-        for carried in &found.analysis.memory.carried {
+        for carried in &found.analysis.memory.dependencies {
             if needed[carried.reader] && !needed[carried.writer] {
                 needed[carried.writer] = true;
                 grew = true;
@@ -146,7 +146,7 @@ fn droppable(found: &Found) -> Vec<usize> {
             break;
         }
     }
-    let stack = Places::from_iter([Place::gpr(4)]);
+    let stack = ArchRegSet::from_iter([ArchReg::gpr(4)]);
     (0..count)
         .filter(|i| !needed[*i] && code.effects[*i].written().and(stack).is_empty())
         .filter(|_| count > 1)
@@ -163,7 +163,7 @@ mod tests {
         let code =
             Code::of_bytes(&isa::code::parse_hex(hex).unwrap(), tma::Core::default().facts())
                 .unwrap();
-        let search = Settings { window: 64, runs: 2, given: Vec::new() };
+        let search = Settings { window: 64, runs: 2, initial_values: Vec::new() };
         let analysis = Analyser::default().analyse(&code, &search);
         droppable(&Found::without_evidence(analysis, code))
     }

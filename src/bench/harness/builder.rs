@@ -1,9 +1,9 @@
 //! The parts that all forms are built of: set-up, restoring, the copies, what a trace stores.
 
-use super::emit::{Emitter, R8, RCX, RDX, condition};
-use super::exchange::unlocked_exchange;
-use super::needs::Width;
-use crate::harness::code::{Program, Shape};
+use super::emitter::{Emitter, R8, RCX, RDX, condition};
+use super::required_state::Width;
+use super::unlocked_exchange::unlocked_exchange;
+use crate::harness::program::{Program, Shape};
 use crate::initial::trace::{self, Slot};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;

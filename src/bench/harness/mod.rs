@@ -9,11 +9,11 @@
 //! | `skeleton` | the front-end skeleton: nops of the same lengths |
 
 pub(crate) mod builder;
-pub(crate) mod code;
-pub(crate) mod counter;
-pub(crate) mod emit;
-pub(crate) mod exchange;
-pub(crate) mod needs;
+pub(crate) mod copies;
+pub(crate) mod emitter;
+pub(crate) mod forms;
+pub(crate) mod loop_counter;
 pub(crate) mod program;
-pub(crate) mod shape;
+pub(crate) mod required_state;
 pub(crate) mod skeleton;
+pub(crate) mod unlocked_exchange;

@@ -3,9 +3,9 @@
 use super::failure::{Failure, explain};
 use super::seek::{Seeker, Start, Tried};
 use super::trace::{self, Access};
-use crate::harness::code::{Program, Shape};
-use crate::harness::program::{self};
-use crate::initial::found::{End, Found};
+use crate::harness::forms;
+use crate::harness::program::{Program, Shape};
+use crate::initial::run_setup::{End, Found};
 use crate::runner::{BLOCK_CODE, Segment};
 use crate::sandbox::{Ended, layout as at};
 use iced_x86::Mnemonic;
@@ -57,7 +57,7 @@ impl Seeker<'_> {
             start: BLOCK_CODE,
             rip_area: self.runner.worker()?.rip_area(),
         };
-        let program = program::trace(&shape);
+        let program = forms::trace(&shape);
         // A measured run needs room for a long and a short one.
         let long_and_short = self.block.bytes.len() * self.copies.div_ceil(2) * 3 + 0x1000;
         let needed = program.bytes.len().max(long_and_short);

@@ -2,7 +2,7 @@
 
 use super::search::calmer;
 use super::seek::{Seeker, Start};
-use crate::initial::found::Found;
+use crate::initial::run_setup::Found;
 use tma::Result;
 
 /// A search that may cost less is a short one.
@@ -22,7 +22,7 @@ impl Seeker<'_> {
         if !self.last_stage && !found.is_stationary() {
             return Ok(found);
         }
-        let (whole_budget, pages) = (self.options.calming, self.pages);
+        let (whole_budget, pages) = (self.options.value_search_budget, self.pages);
         let mut budget = whole_budget;
         'better: while budget > 0 && !found.is_calm(limit) {
             // More pages than now are no way to fewer; a short search is for what is calm at once.

@@ -4,7 +4,7 @@
 use super::search::{NUDGE, influences, proposals, solved};
 use super::seek::writes;
 use super::seek::{ENOUGH, Seeker, Start, Tried};
-use crate::initial::found::Found;
+use crate::initial::run_setup::Found;
 use tma::Result;
 
 /// What a search for values may cost, without and with registers set again: in runs, those with

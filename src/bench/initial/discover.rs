@@ -4,9 +4,9 @@
 pub use super::failure::{Failure, explain};
 use super::seek::Seeker;
 use crate::Options;
-use crate::harness::needs::Needs;
-use crate::harness::program::{self};
-use crate::initial::found::Found;
+use crate::harness::forms;
+use crate::harness::required_state::Needs;
+use crate::initial::run_setup::Found;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::Ended;
 use iced_x86::Mnemonic;
@@ -68,7 +68,7 @@ pub fn replay(
     options: &Options,
 ) -> Result<std::result::Result<(), Failure>> {
     let shape = found.shape(block, needs, found.copies, BLOCK_CODE);
-    let program = program::replay(&shape);
+    let program = forms::replay(&shape);
     runner.worker()?.write(program.start, &program.bytes);
     let (ended, _) = runner.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)])?;
     if ended != Ended::Done {
@@ -109,7 +109,7 @@ fn same_end(runner: &Runner, block: &Block, found: &Found) -> std::result::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::code::Shape;
+    use crate::harness::program::Shape;
     use isa::code::parse_hex;
 
     /// A block whose jump is taken in every other copy: where the measured code would take one,
@@ -134,7 +134,7 @@ mod tests {
                 start: BLOCK_CODE,
                 rip_area: found.rip_area,
             };
-            let mut program = program::replay(&shape);
+            let mut program = forms::replay(&shape);
             let trap = program.end();
             for (offset, _, instruction) in &program.origins {
                 if *instruction == 2 {

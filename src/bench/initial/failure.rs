@@ -1,6 +1,6 @@
 //! Why a block cannot be run, in words.
 
-use crate::harness::code::Program;
+use crate::harness::program::Program;
 use crate::sandbox::{Ended, Fault, layout as at};
 
 /// Why a block cannot be run.

@@ -17,9 +17,9 @@ pub(crate) mod climb;
 pub(crate) mod discover;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod failure;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod found;
 pub(crate) mod init;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod run_setup;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod search;
 #[cfg(target_arch = "x86_64")]

@@ -4,9 +4,9 @@
 use super::failure::{Failure, ILLEGAL};
 use super::values::Values;
 use crate::Options;
-use crate::harness::code::Program;
-use crate::harness::needs::Needs;
-use crate::initial::found::Found;
+use crate::harness::program::Program;
+use crate::harness::required_state::Needs;
+use crate::initial::run_setup::Found;
 use crate::runner::Runner;
 use iced_x86::Register;
 use isa::code::Block;

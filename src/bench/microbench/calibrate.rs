@@ -148,14 +148,14 @@ fn keep(
         if cycles >= there.cycles {
             found.values.insert(key, value);
             if (input, output) == (Input::Register, Output::Register) {
-                found.chained.remove(&key.0);
-                found.chained.extend(pair.chained.map(|chained| (key.0, chained.max(0.0))));
+                found.back_to_back.remove(&key.0);
+                found.back_to_back.extend(pair.chained.map(|chained| (key.0, chained.max(0.0))));
             }
         }
     }
     kept.values.extend(found.values);
     kept.least.extend(found.least);
-    kept.chained.extend(found.chained);
+    kept.back_to_back.extend(found.back_to_back);
     Ok(None)
 }
 
@@ -226,10 +226,10 @@ fn forwarding(
     (values.registers[14], values.registers[15], values.registers[1]) = (ARENA - 8, ARENA, 1);
     let mut measured = |text: &str, looped: bool| -> Result<Option<(f64, f64, f64)>> {
         for _ in 0..TRIES {
-            let report = bench.block(&assemble(text, Syntax::Intel)?, &values)?;
-            let form = report.forms.map(|f| if looped { f.looped } else { f.unrolled });
+            let measurement = bench.block(&assemble(text, Syntax::Intel)?, &values)?;
+            let form = measurement.forms.map(|f| if looped { f.looped } else { f.unrolled });
             let found = form.and_then(|f| f.trusted().zip(f.low.zip(f.high)));
-            if let (Some((cycles, (low, high))), Status::Ok) = (found, report.status) {
+            if let (Some((cycles, (low, high))), Status::Ok) = (found, measurement.status) {
                 return Ok(Some((cycles, low, high)));
             }
         }

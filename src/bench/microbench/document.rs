@@ -1,7 +1,7 @@
 //! What is said about a kernel: `tdtool.kernel/1`. Text and CSV are views of it.
 
 use super::generate::Settings;
-use crate::{Code, Invariant, Status};
+use crate::{Assumption, Code, Status};
 use serde::Serialize;
 
 /// The schema's name and version.
@@ -63,7 +63,7 @@ pub struct Bounded {
 
 /// The document of one multiset.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct Measurement {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// `throughput`.
@@ -98,7 +98,7 @@ pub struct Report {
     /// Their bound.
     pub bounded_by: Option<Bounded>,
     /// The assumptions of the measurement.
-    pub invariants: Vec<Invariant>,
+    pub assumptions: Vec<Assumption>,
 }
 
 /// From an operand to a result.

@@ -307,10 +307,10 @@ impl Form {
             .chain([sample.memory_base(), sample.memory_index(), sample.op_mask()])
             .map(Register::full_register)
             .collect();
-        let beside = |used: &&UsedRegister| !explicit.contains(&used.register().full_register());
+        let pinned = |used: &&UsedRegister| !explicit.contains(&used.register().full_register());
         Ok(Usage {
             access: (0..sample.op_count()).map(|i| info.op_access(i)).collect(),
-            implicit: info.used_registers().iter().filter(beside).copied().collect(),
+            implicit: info.used_registers().iter().filter(pinned).copied().collect(),
         })
     }
 
@@ -343,9 +343,9 @@ impl Form {
         if self.code.op_code().require_op_mask_register() {
             return Some("needs a mask register that it clears".to_owned());
         }
-        let beside = self.usage().map(|usage| usage.implicit).unwrap_or_default();
+        let pinned = self.usage().map(|usage| usage.implicit).unwrap_or_default();
         let stack = |r: &UsedRegister| r.register().is_st();
-        if beside.iter().any(stack) {
+        if pinned.iter().any(stack) {
             return Some("works on the x87 stack".to_owned());
         }
         (!inst.memory.is_empty() && self.memory == Memory::None && !self.is_push_or_pop())

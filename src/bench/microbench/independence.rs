@@ -6,8 +6,8 @@ use super::generate::Kernel;
 use super::operand::Operand;
 use isa::deps::memory::Settings;
 use isa::deps::recurrence::Recurrence;
-use isa::deps::{Analyser, Analysis, Code, Link, Window};
-use isa::effects::Place;
+use isa::deps::{Analyser, Analysis, Code, RegisterDependency, Window};
+use isa::effects::ArchReg;
 use isa::latency::{Input, Latencies, Source};
 use std::collections::BTreeSet;
 use tma::{Core, Result};
@@ -21,7 +21,7 @@ struct Edge {
     writer: usize,
     reader: usize,
     /// `None` for memory.
-    place: Option<Place>,
+    reg: Option<ArchReg>,
 }
 
 /// What was found.
@@ -39,13 +39,14 @@ pub struct Independence {
 /// Its code is none.
 pub fn check(kernel: &Kernel, core: &Core) -> Result<Independence> {
     let code = Code::of_bytes(&kernel.bytes, core.facts())?;
-    let settings = Settings { window: Window::of(core).entries, runs: RUNS, given: Vec::new() };
+    let settings =
+        Settings { window: Window::of(core).entries, runs: RUNS, initial_values: Vec::new() };
     let analysis = Analyser::new(Latencies::new(core)?).analyse(&code, &settings);
     let mut distinct: Vec<Touching> = Vec::new();
     let own = |edge: &Edge| {
         // What puts the stack pointer back is none of the forms.
         let forms = kernel.forms.len();
-        edge.writer < forms && edge.reader < forms && edge.place != Some(Place::gpr(4))
+        edge.writer < forms && edge.reader < forms && edge.reg != Some(ArchReg::gpr(4))
     };
     for edge in edges(&code, &analysis).into_iter().filter(own) {
         let found = touching(&edge, kernel)?;
@@ -66,19 +67,19 @@ pub fn check(kernel: &Kernel, core: &Core) -> Result<Independence> {
 /// Who reads what whom wrote, whichever iteration wrote it.
 fn edges(code: &Code, analysis: &Analysis) -> BTreeSet<Edge> {
     // What the stack runner moves takes no time.
-    let waits = |link: &&Link| {
+    let waits = |link: &&RegisterDependency| {
         let read = code.effects[link.reader].reads.get(link.read);
         read.is_some_and(|read| Input::of(read).is_some())
     };
-    let links = analysis.links.iter().filter(waits).map(|link| Edge {
+    let links = analysis.register_deps.iter().filter(waits).map(|link| Edge {
         writer: link.writer,
         reader: link.reader,
-        place: Some(link.place),
+        reg: Some(link.reg),
     });
-    let memory = analysis.memory.carried.iter().map(|carried| Edge {
+    let memory = analysis.memory.dependencies.iter().map(|carried| Edge {
         writer: carried.writer,
         reader: carried.reader,
-        place: None,
+        reg: None,
     });
     links.chain(memory).collect()
 }
@@ -94,15 +95,15 @@ fn touching(edge: &Edge, kernel: &Kernel) -> Result<Touching> {
         in_turn,
         unavoidable,
     };
-    let Some(place) = edge.place else {
+    let Some(reg) = edge.reg else {
         let slots = kernel.forms.iter().filter(|form| **form == reader).count();
         return Ok(made("memory".to_owned(), slots, true));
     };
-    if place.is_flag() {
-        return Ok(made(format!("flags {}", place.name()), 1, true));
+    if reg.is_flag() {
+        return Ok(made(format!("flags {}", reg.name()), 1, true));
     }
     let class = |pool: &&super::pools::Pool, numbers: fn(&super::pools::Pool) -> &Vec<u32>| {
-        numbers(pool).iter().any(|number| place_of(pool, *number) == Some(place))
+        numbers(pool).iter().any(|number| place_of(pool, *number) == Some(reg))
     };
     let written = kernel.pools.all.iter().find(|pool| class(pool, |pool| &pool.write));
     let read_only = kernel.pools.all.iter().any(|pool| class(&pool, |pool| &pool.read));
@@ -118,12 +119,12 @@ fn touching(edge: &Edge, kernel: &Kernel) -> Result<Touching> {
             });
             made("destination".to_owned(), pool.write.len(), own)
         }
-        None if read_only => made(format!("register {}", place.name()), 1, false),
-        None => made(format!("implicit {}", place.name()), 1, true),
+        None if read_only => made(format!("register {}", reg.name()), 1, false),
+        None => made(format!("implicit {}", reg.name()), 1, true),
     })
 }
 
-fn place_of(pool: &super::pools::Pool, number: u32) -> Option<Place> {
+fn place_of(pool: &super::pools::Pool, number: u32) -> Option<ArchReg> {
     use super::operand::{Class, Family};
     let class = match pool.family {
         Family::Gpr => Class::Gpr64,
@@ -131,7 +132,7 @@ fn place_of(pool: &super::pools::Pool, number: u32) -> Option<Place> {
         Family::Mask => Class::Mask,
         Family::Mmx => Class::Mmx,
     };
-    Place::of(class.register(number))
+    ArchReg::of(class.register(number))
 }
 
 /// The bound of the slowest recurrence on the multiset.

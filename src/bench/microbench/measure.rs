@@ -1,11 +1,13 @@
 //! Running a kernel through the block profiler.
 
 use super::catalog::Catalog;
-use super::document::{Cycles, FormCount, Report, SCHEMA};
+use super::document::{Cycles, FormCount, Measurement, SCHEMA};
 use super::generate::{Kernel, Settings};
 use super::independence::check;
 use super::multiset::Multiset;
-use crate::{Code, FormResult, Line, Options, Profiler, Report as Measured, Status, Values};
+use crate::{
+    Code, FormResult, Line, Measurement as BlockMeasurement, Options, Profiler, Status, Values,
+};
 use isa::code::Block;
 use std::sync::Arc;
 use tma::{Core, Result};
@@ -26,7 +28,7 @@ impl Bench {
         let options = Options {
             init: Vec::new(),
             rounds: settings.measures.div_ceil(each).clamp(4, 254),
-            least_instructions: settings.total_insn,
+            min_instructions: settings.total_insn,
             reseed: false,
             ..options
         };
@@ -35,21 +37,21 @@ impl Bench {
     }
 
     /// Whoever holds `watch` may look on from now, and call the next measurement off.
-    pub fn watched(&mut self, watch: crate::Watch) {
-        self.profiler.watched(watch);
+    pub fn set_progress(&mut self, watch: crate::Progress) {
+        self.profiler.set_progress(watch);
     }
 
     /// How long each measurement may wait from now on for a core that nothing else uses.
-    pub fn allow(&mut self, budget: std::time::Duration) {
-        self.profiler.allow(budget);
+    pub fn set_budget(&mut self, budget: std::time::Duration) {
+        self.profiler.set_budget(budget);
     }
 
     /// Measures a block with these initial values.
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn block(&mut self, bytes: &[u8], values: &Values) -> Result<Measured> {
-        self.profiler.start_with(values.clone());
+    pub fn block(&mut self, bytes: &[u8], values: &Values) -> Result<BlockMeasurement> {
+        self.profiler.set_values(values.clone());
         self.profiler.measure(&Block::decode(bytes)?)
     }
 }
@@ -58,37 +60,37 @@ impl Bench {
 ///
 /// # Errors
 /// No kernel can be made of it, or the sandbox cannot be started.
-pub fn measure(bench: &mut Bench, multiset: &Multiset) -> Result<Report> {
+pub fn measure(bench: &mut Bench, multiset: &Multiset) -> Result<Measurement> {
     let settings = &bench.settings.clone();
     let kernel = Kernel::of(multiset, settings)?;
     let independence = check(&kernel, &bench.core)?;
-    let mut report = blank(&kernel, settings)?;
-    report.dependencies = independence.dependencies;
-    report.bounded_by = independence.bound;
-    if let Some(wrong) = report.dependencies.iter().find(|found| !found.unavoidable) {
-        report.reason =
+    let mut measurement = blank(&kernel, settings)?;
+    measurement.dependencies = independence.dependencies;
+    measurement.bounded_by = independence.bound;
+    if let Some(wrong) = measurement.dependencies.iter().find(|found| !found.unavoidable) {
+        measurement.reason =
             Some(format!("not independent: {} through {}", wrong.reader, wrong.through));
-        return Ok(report);
+        return Ok(measurement);
     }
     let measured = bench.block(&kernel.bytes, &kernel.values)?;
     let sets = kernel.sets as f64;
-    report.status = measured.status;
-    report.reason = measured.reason;
-    report.invariants = measured.invariants;
+    measurement.status = measured.status;
+    measurement.reason = measured.reason;
+    measurement.assumptions = measured.assumptions;
     if let Some(t) = &measured.throughput {
-        report.clock = Some(t.clock);
+        measurement.clock = Some(t.clock);
         let cycles = Cycles { cycles: t.cycles / sets, low: t.low / sets, high: t.high / sets };
-        report.ipc = (t.cycles > 0.0).then(|| kernel.forms.len() as f64 / t.cycles);
-        if let Some(bound) = &mut report.bounded_by {
+        measurement.ipc = (t.cycles > 0.0).then(|| kernel.forms.len() as f64 / t.cycles);
+        if let Some(bound) = &mut measurement.bounded_by {
             bound.binding = cycles.cycles <= 1.1 * bound.high;
         }
-        report.cycles = Some(cycles);
+        measurement.cycles = Some(cycles);
     }
     if let Some(forms) = &measured.forms {
-        report.looped = whole(&forms.looped, sets);
-        report.loop_reason = forms.looped.reason.clone();
+        measurement.looped = whole(&forms.looped, sets);
+        measurement.loop_reason = forms.looped.reason.clone();
     }
-    Ok(report)
+    Ok(measurement)
 }
 
 fn whole(form: &FormResult, sets: f64) -> Option<Cycles> {
@@ -96,7 +98,7 @@ fn whole(form: &FormResult, sets: f64) -> Option<Cycles> {
     Some(Cycles { cycles: cycles / sets, low: low / sets, high: high / sets })
 }
 
-fn blank(kernel: &Kernel, settings: &Settings) -> Result<Report> {
+fn blank(kernel: &Kernel, settings: &Settings) -> Result<Measurement> {
     let block = Block::decode(&kernel.bytes)?;
     let count = kernel.multiset.len();
     let lines = block.instructions.iter().take(count).map(|inst| Line {
@@ -109,7 +111,7 @@ fn blank(kernel: &Kernel, settings: &Settings) -> Result<Report> {
         code: format!("{:?}", form.code),
         count: *count,
     };
-    Ok(Report {
+    Ok(Measurement {
         schema: SCHEMA,
         what: "throughput",
         multiset: kernel.multiset.forms.iter().map(form).collect(),
@@ -126,6 +128,6 @@ fn blank(kernel: &Kernel, settings: &Settings) -> Result<Report> {
         clock: None,
         dependencies: Vec::new(),
         bounded_by: None,
-        invariants: Vec::new(),
+        assumptions: Vec::new(),
     })
 }

@@ -35,7 +35,7 @@ mod usual;
 pub use calibrate::{Calibrated, Progress, calibrate};
 pub use catalog::Catalog;
 pub use document::{
-    Bounded, Cycles, FormCount, Latencies, LatencyResult, List, Report, SCHEMA, Touching,
+    Bounded, Cycles, FormCount, Latencies, LatencyResult, List, Measurement, SCHEMA, Touching,
     list_document,
 };
 pub use form::{Address, Form, Memory};

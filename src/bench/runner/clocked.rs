@@ -56,7 +56,7 @@ impl Runner {
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn calm_share(&mut self, rounds: usize) -> Result<f64> {
+    pub fn uncontended_share(&mut self, rounds: usize) -> Result<f64> {
         let rounds = self.calibrations(rounds)?;
         let Ok(ratio) = TscClock::cycles_per_tick(&rounds) else { return Ok(0.0) };
         self.sentinel.step(&rounds);
@@ -71,7 +71,7 @@ impl Runner {
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn settle_sentinel(&mut self) -> Result<()> {
+    pub fn select_sentinel(&mut self) -> Result<()> {
         if self.wide || self.tries >= 200 {
             return Ok(());
         }
@@ -81,7 +81,7 @@ impl Runner {
             return Ok(());
         }
         let narrow = std::mem::take(&mut self.sentinel);
-        self.wide = self.calm_share(24)? >= 0.5;
+        self.wide = self.uncontended_share(24)? >= 0.5;
         if !self.wide {
             self.sentinel = narrow;
         }

@@ -5,7 +5,9 @@ mod clocked;
 mod memory;
 
 use super::sandbox::layout::{self as at, mail};
-use super::sandbox::{Ended, Layers, Worker, patient, prompt, random, stay_on};
+use super::sandbox::{
+    Ended, Layers, Worker, pin_to, random, use_batch_scheduling, use_normal_scheduling,
+};
 use crate::initial::values::Values;
 use crate::timing::clock::{Places, Sentinel, TscClock};
 use pmu::machine::{Root, same_kind};
@@ -59,7 +61,7 @@ pub struct Runner {
     /// Whether the next run begins with unmapping them.
     fresh: bool,
     /// Whether the thread keeps to the worker's processor.
-    beside: bool,
+    pinned: bool,
     /// Workers started so far.
     pub started: u32,
 }
@@ -86,7 +88,7 @@ impl Runner {
             tries: 0,
             ran: false,
             fresh: false,
-            beside: false,
+            pinned: false,
             started: 0,
         }
     }
@@ -94,8 +96,8 @@ impl Runner {
     /// Keeps the calling thread, which is the runner's alone from now on, on the worker's
     /// processor: a command is then two switches of one processor, instead of waking another one
     /// and being woken by it, and no thread of ours runs beside a worker that is timing.
-    pub fn stay_beside(&mut self) {
-        self.beside = true;
+    pub fn pin_to_worker_cpu(&mut self) {
+        self.pinned = true;
     }
 
     /// A pseudo-random number; for dithers and places, not for secrets.
@@ -111,9 +113,9 @@ impl Runner {
         if self.worker.as_ref().is_none_or(Worker::is_gone) {
             self.worker = None;
             let cpu = self.cpus.get(self.at).copied();
-            prompt();
+            use_normal_scheduling();
             let started = Worker::start(cpu, self.inspect, random());
-            patient();
+            use_batch_scheduling();
             self.follow();
             let mut worker = started?;
             let (code, places) =
@@ -141,7 +143,7 @@ impl Runner {
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn move_on(&mut self) -> Result<()> {
+    pub fn next_cpu(&mut self) -> Result<()> {
         if self.cpus.len() > 1 {
             self.at = (self.at + 1) % self.cpus.len();
             let cpu = self.cpus[self.at];
@@ -155,8 +157,8 @@ impl Runner {
 
     /// Goes where the worker is, if the thread is to be there.
     fn follow(&self) {
-        if let Some(cpu) = self.cpus.get(self.at).filter(|_| self.beside) {
-            stay_on(*cpu);
+        if let Some(cpu) = self.cpus.get(self.at).filter(|_| self.pinned) {
+            pin_to(*cpu);
         }
     }
 
@@ -241,6 +243,6 @@ fn allowed(here: Option<usize>) -> Vec<usize> {
 impl Drop for Runner {
     /// The thread may have other things to do now.
     fn drop(&mut self) {
-        prompt();
+        use_normal_scheduling();
     }
 }

@@ -26,7 +26,7 @@ pub fn return_offset() -> usize {
 }
 
 /// Keeps the calling thread on `cpu`. It stays as it is where the kernel refuses.
-pub fn stay_on(cpu: usize) {
+pub fn pin_to(cpu: usize) {
     let mut set = nix::sched::CpuSet::new();
     if set.set(cpu).is_ok() {
         let _ = nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &set);
@@ -36,13 +36,13 @@ pub fn stay_on(cpu: usize) {
 /// Makes the calling thread a batch thread, unless the user has chosen a policy for it: woken, it does
 /// not push a worker aside that has just ended its command and is about to wait. The kernel would
 /// count that as an involuntary switch of the worker.
-pub fn patient() {
+pub fn use_batch_scheduling() {
     change_policy(libc::SCHED_OTHER, libc::SCHED_BATCH);
 }
 
 /// The calling thread is as any other again, and so are workers that it starts: they must be run as
 /// soon as they are woken.
-pub fn prompt() {
+pub fn use_normal_scheduling() {
     change_policy(libc::SCHED_BATCH, libc::SCHED_OTHER);
 }
 

@@ -2,15 +2,15 @@
 //! of the code and several passes; what is kept of them, and what they say.
 
 use super::clock::{Calibration, TscClock};
-use super::kept::{Round, keep};
-use super::timed::Timed;
+use super::form_timing::FormTiming;
+use super::round_filter::{Round, keep};
 use crate::Options;
-use crate::harness::code::Program;
-use crate::harness::counter::Counter;
-use crate::harness::needs::Needs;
-use crate::harness::program::{self};
+use crate::harness::forms;
+use crate::harness::loop_counter::Counter;
+use crate::harness::program::Program;
+use crate::harness::required_state::Needs;
 use crate::initial::failure::{Failure, explain};
-use crate::initial::found::Found;
+use crate::initial::run_setup::Found;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
 use isa::code::Block;
@@ -78,7 +78,7 @@ pub fn unrolled(
     let between = copies_between(copies, block.bytes.len());
     let mut start = BLOCK_CODE;
     let warm = match how {
-        Repeat::Restored => program::WARM,
+        Repeat::Restored => forms::WARM,
         Repeat::Counted(_) => COUNTED_WARM,
     };
     let mut form = Form {
@@ -91,8 +91,8 @@ pub fn unrolled(
     let build = |copies, start| {
         let shape = found.shape(block, needs, copies, start);
         match how {
-            Repeat::Restored => program::unrolled(&shape),
-            Repeat::Counted(counter) => program::looped(&shape, counter, COUNTED_WARM),
+            Repeat::Restored => forms::unrolled(&shape),
+            Repeat::Counted(counter) => forms::looped(&shape, counter, COUNTED_WARM),
         }
     };
     for offset in offsets {
@@ -141,7 +141,7 @@ pub fn looped(
     let mut start = BLOCK_CODE;
     for offset in [0, 32] {
         let shape = found.shape(block, needs, copies, start + offset);
-        let program = program::looped(&shape, counter, LOOP_WARM.min(long));
+        let program = forms::looped(&shape, counter, LOOP_WARM.min(long));
         start = program.end().next_multiple_of(64) + 64;
         let segment = |repeat| Segment { entry: program.start, repeat };
         form.pairs.push((segment(long), segment(long / 2)));
@@ -252,9 +252,9 @@ impl Form {
         runner: &mut Runner,
         options: &Options,
         rounds: usize,
-        timed: &mut Timed,
+        timed: &mut FormTiming,
     ) -> Result<Pass> {
-        (timed.between, timed.near) = (self.between, options.near);
+        (timed.between, timed.tolerance) = (self.between, options.tolerance);
         if timed.waiting.is_empty() {
             timed.waiting = (0..self.pairs.len()).collect();
         }

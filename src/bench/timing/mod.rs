@@ -12,12 +12,12 @@
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod clock;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod kept;
+pub(crate) mod form_timing;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod measure;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod round_filter;
 pub(crate) mod state;
 pub(crate) mod stats;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod steady;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod timed;

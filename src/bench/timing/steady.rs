@@ -1,12 +1,12 @@
 //! Whether straight code was in its steady state: other copies, nearer to the start, must take as
 //! long as those that the headline is taken from.
 
+use super::form_timing::FormTiming;
 use super::measure::{self, Repeat};
-use super::timed::Timed;
-use crate::harness::needs::Needs;
-use crate::initial::found::Found;
+use crate::harness::required_state::Needs;
+use crate::initial::run_setup::Found;
+use crate::measurement::{Assumption, Outcome};
 use crate::profiler::Profiler;
-use crate::report::{Holds, Invariant};
 use isa::code::Block;
 use tma::Result;
 
@@ -27,30 +27,31 @@ impl Profiler {
         needs: &Needs,
         found: &Found,
         (copies, how, repeat): (usize, Repeat, u32),
-        timed: &Timed,
-    ) -> Result<Invariant> {
-        let invariant = |verdict, how: String| Ok(Invariant { name: "steady-state", verdict, how });
+        timed: &FormTiming,
+    ) -> Result<Assumption> {
+        let assumption =
+            |outcome, how: String| Ok(Assumption { name: "steady-state", outcome, how });
         if matches!(how, Repeat::Counted(_)) && repeat >= SETTLED {
             let how = format!("the copies go round {repeat} times without a fence");
-            return invariant(Holds::Held, how);
+            return assumption(Outcome::Held, how);
         }
         let fewer = 3 * copies / 4;
         let Some(cycles) = timed.cycles().filter(|_| self.has_comparison(fewer)) else {
             let how = "no run of another length was made";
-            return invariant(Holds::Unchecked, how.to_owned());
+            return assumption(Outcome::Unchecked, how.to_owned());
         };
         let form = measure::unrolled(block, needs, found, (fewer, how, repeat), &[0, 32, 16]);
-        let mut other = Timed::default();
+        let mut other = FormTiming::default();
         let failed = self.timed(&form, 1, self.options.rounds, &mut other)?.is_some();
         let Some(there) = other.cycles().filter(|_| !failed && other.is_reproduced()) else {
             let how = format!("{fewer} copies gave no reproducible time");
-            return invariant(Holds::Unchecked, how);
+            return assumption(Outcome::Unchecked, how);
         };
         let held = (there - cycles).abs() <= (NEAR.0 * cycles).max(NEAR.1);
         let how = format!(
             "the second half of {copies} copies takes {cycles:.3} cycles each, that of {fewer} copies \
              {there:.3}"
         );
-        invariant(if held { Holds::Held } else { Holds::Violated }, how)
+        assumption(if held { Outcome::Held } else { Outcome::Violated }, how)
     }
 }

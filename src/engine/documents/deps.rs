@@ -1,10 +1,10 @@
 //! `tdtool.deps/1`: everything that is known about a region's dependencies, as one document. Text
 //! and graphs are views of it.
 
-use isa::deps::memory::{Class, Origin, Settings};
+use isa::deps::memory::{AliasClass, Origin, Settings};
 use isa::deps::recurrence::{Edge, Recurrence};
 use isa::deps::{Analysis, Code, Kind, Order, Overlap};
-use isa::effects::Place;
+use isa::effects::ArchReg;
 use isa::latency::Source;
 use serde::Serialize;
 
@@ -213,14 +213,14 @@ impl Writer<'_> {
             order: Order::Raw,
             indices: [d.writer, d.reader],
         });
-        let overwritten = if all { Analysis::overwritten(self.code) } else { Vec::new() };
-        let kind = |place: Place| if place.is_flag() { Kind::Flag } else { Kind::Register };
+        let overwritten = if all { Analysis::false_dependencies(self.code) } else { Vec::new() };
+        let kind = |reg: ArchReg| if reg.is_flag() { Kind::Flag } else { Kind::Register };
         let others = overwritten.into_iter().map(|d| Dependency {
             writer: self.address(d.first),
             reader: self.address(d.second),
             delta: d.delta,
-            kind: kind(d.place),
-            through: d.place.name(),
+            kind: kind(d.reg),
+            through: d.reg.name(),
             overlap: None,
             order: d.order,
             indices: [d.first, d.second],
@@ -239,8 +239,8 @@ impl Writer<'_> {
     }
 
     fn step(&self, way: &Edge) -> Step {
-        let through = match (way.place, way.forward) {
-            (Some(place), _) => place.name(),
+        let through = match (way.reg, way.forward) {
+            (Some(reg), _) => reg.name(),
             (None, Some((access, _))) => self.code.memory_text(way.reader, access),
             (None, None) => String::new(),
         };
@@ -262,9 +262,9 @@ impl Writer<'_> {
         }
     }
 
-    fn may_alias(&self, classes: &[Class]) -> Vec<MayAlias> {
+    fn may_alias(&self, classes: &[AliasClass]) -> Vec<MayAlias> {
         let addresses = |all: &[usize]| all.iter().map(|i| self.address(*i)).collect();
-        let pairs = isa::deps::memory::pairs(classes).take(MOST_PAIRS);
+        let pairs = isa::deps::memory::may_alias_pairs(classes).take(MOST_PAIRS);
         pairs
             .map(|(a, b)| {
                 let mut others: Vec<usize> = b.loads.clone();
@@ -282,9 +282,9 @@ impl Writer<'_> {
             .collect()
     }
 
-    fn origins(&self, class: &Class) -> String {
+    fn origins(&self, class: &AliasClass) -> String {
         let name = |origin: &Origin| match origin {
-            Origin::Register(number) => Place::gpr(*number).name(),
+            Origin::Register(number) => ArchReg::gpr(*number).name(),
             Origin::Load(index) => format!("what {} loads", self.address(*index)),
             Origin::SomeLoad => "a load".to_owned(),
             Origin::Opaque => "a result that is not computed".to_owned(),

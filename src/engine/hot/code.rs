@@ -275,7 +275,7 @@ fn measured(measurer: &mut Measurer, profile: &mut Profile, block: &HotBlock) ->
         Ok(decoded) => decoded,
         Err(error) => return Ok(not(error.to_string())),
     };
-    let (decoded, without) = match decoded.staying() {
+    let (decoded, without) = match decoded.without_exit() {
         Ok((rest, left)) => (rest, left.map(|last| last.text.clone())),
         Err(why) => return Ok(not(why)),
     };

@@ -1,7 +1,7 @@
-//! Assembly text → bytes, through the system's assembler (`as`, GNU binutils).
+//! Assembly text → bytes, with the system's assembler (`as` of GNU binutils).
 //!
-//! The assembler that people's toolchains use anyway knows every instruction and both syntaxes;
-//! no crate does. Without it only this input is missing.
+//! GNU as knows every instruction in both syntaxes, which no crate does. Where it is not installed,
+//! only assembly input is unavailable.
 
 use super::directives;
 use object::{Object as _, ObjectSection as _};
@@ -10,7 +10,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::process::{Command, Stdio};
 use tma::{Error, Result};
 
-/// How operands are written.
+/// Assembly syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
     /// `add rax, rbx`: destination first.
@@ -20,7 +20,7 @@ pub enum Syntax {
 }
 
 impl Syntax {
-    /// The line that tells the assembler.
+    /// The directive that selects the syntax, with a newline.
     pub(super) fn directive(self) -> &'static str {
         match self {
             Self::Intel => ".intel_syntax noprefix\n",
@@ -29,10 +29,11 @@ impl Syntax {
     }
 }
 
-/// Assembles `text`: one instruction per line, or several separated by `;`.
+/// Assembles `text`: instructions separated by newlines or `;`.
 ///
 /// # Errors
-/// No assembler, a directive, a line that the assembler refuses, or a symbol it cannot resolve.
+/// The assembler is missing or rejects a line, or the text contains a directive or an undefined
+/// symbol.
 pub fn assemble(text: &str, syntax: Syntax) -> Result<Vec<u8>> {
     let source = source(text, syntax)?;
     let object = run(&source, "instruction")?;
@@ -41,8 +42,8 @@ pub fn assemble(text: &str, syntax: Syntax) -> Result<Vec<u8>> {
     let section = file.section_by_name(".text").ok_or_else(|| failed("no .text".to_owned()))?;
     if section.relocations().next().is_some() {
         return Err(Error::failed("cannot assemble the block")
-            .because("it names a symbol outside itself")
-            .hint("write addresses as numbers; a block has no labels but its own"));
+            .because("it refers to a symbol that it does not define")
+            .hint("write addresses as numbers; only labels of the block itself can be used"));
     }
     let bytes = section.data().map_err(|e| failed(e.to_string()))?.to_vec();
     if bytes.is_empty() {
@@ -51,20 +52,20 @@ pub fn assemble(text: &str, syntax: Syntax) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text between the lines that choose the syntax. Directives are refused: they could read
-/// files, and none of them is an instruction.
+/// The text for the assembler: the syntax directive, then one statement per line. Directives are
+/// rejected because some of them read files.
 fn source(text: &str, syntax: Syntax) -> Result<String> {
     if text.contains("/*") {
-        // A directive behind such a comment would not be seen as one below.
+        // The check for directives below would miss one that follows such a comment.
         return Err(Error::failed("cannot assemble the block")
-            .because("`/*` starts a comment")
-            .hint("write comments behind #"));
+            .because("`/*` comments are not supported")
+            .hint("start comments with #"));
     }
-    directives::never(text)?;
+    directives::check_forbidden(text)?;
     if let (Syntax::Intel, Some(sign)) = (syntax, att_sign(text)) {
-        // GNU as takes `%rax` in Intel syntax too, and then with the operands the other way round.
+        // GNU as accepts `%rax` in Intel syntax too, but then takes the destination first.
         return Err(Error::usage("cannot assemble the block")
-            .because(format!("`{sign}` is AT&T syntax, and operands are read in Intel's order"))
+            .because(format!("`{sign}` is AT&T syntax, but the block is read as Intel syntax"))
             .hint("did you mean --att?"));
     }
     let mut source = String::from(syntax.directive());
@@ -94,11 +95,11 @@ pub(super) fn sign(statement: &str) -> Option<&str> {
     })
 }
 
-/// Runs `as` on `source` in a folder of its own and returns the object file. Complaints name the
-/// line, from 1 behind the one that chooses the syntax, as an `each`.
-pub(super) fn run(source: &str, each: &str) -> Result<Vec<u8>> {
+/// Runs `as` on `source` in a private directory and returns the object file. Errors give the line
+/// as "`unit` N", where N counts from 1 after the syntax directive.
+pub(super) fn run(source: &str, unit: &str) -> Result<Vec<u8>> {
     let failed = |cause: String| Error::failed("cannot assemble the block").because(cause);
-    let folder = TemporaryFolder::new().map_err(|e| failed(e.to_string()))?;
+    let folder = TemporaryDirectory::new().map_err(|e| failed(e.to_string()))?;
     let out = folder.0.join("block.o");
     let mut child = Command::new("as")
         .args(["--64", "-o"])
@@ -109,46 +110,47 @@ pub(super) fn run(source: &str, each: &str) -> Result<Vec<u8>> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|e| {
-            failed(format!("the assembler `as` does not start: {e}"))
+            failed(format!("cannot start the assembler `as`: {e}"))
                 .hint("install binutils, or give the block as hexadecimal bytes")
         })?;
     if let Some(mut stdin) = child.stdin.take() {
-        // An assembler that has given up closes its input; its message follows.
+        // The assembler closes its input when it gives up; its message on stderr matters then.
         let _ = stdin.write_all(source.as_bytes());
     }
     let done = child.wait_with_output().map_err(|e| failed(e.to_string()))?;
     if !done.status.success() {
-        return Err(failed(complaints(&String::from_utf8_lossy(&done.stderr), each)));
+        return Err(failed(messages(&String::from_utf8_lossy(&done.stderr), unit)));
     }
     std::fs::read(&out).map_err(|e| failed(e.to_string()))
 }
 
-/// So many of the assembler's messages are passed on: the rest mostly follows from the first.
-const SHOWN: usize = 4;
+/// How many of the assembler's messages are shown: later ones usually follow from the first.
+const MAX_MESSAGES: usize = 4;
 
-/// The assembler's first messages without its name; its line 1 is the syntax line.
-fn complaints(text: &str, each: &str) -> String {
+/// The assembler's first messages, without its name and with line numbers as in the input: its
+/// line 1 is the syntax directive.
+fn messages(text: &str, unit: &str) -> String {
     let lines: Vec<String> = text
         .lines()
         .filter_map(|line| line.strip_prefix("{standard input}:"))
         .filter_map(|line| {
             let (number, message) = line.split_once(": Error: ")?;
-            Some(format!("{each} {}: {message}", number.parse::<usize>().ok()? - 1))
+            Some(format!("{unit} {}: {message}", number.parse::<usize>().ok()? - 1))
         })
         .collect();
     match lines.len() {
         0 => text.trim().to_owned(),
-        all if all <= SHOWN + 1 => lines.join("\n"),
-        all => format!("{}\nand {} more like these", lines[..SHOWN].join("\n"), all - SHOWN),
+        all if all <= MAX_MESSAGES + 1 => lines.join("\n"),
+        all => format!("{}\nand {} more", lines[..MAX_MESSAGES].join("\n"), all - MAX_MESSAGES),
     }
 }
 
-/// A folder of our own that is removed again. The assembler removes its output file before it
-/// writes a new one, so a name in a shared folder could be taken in between.
-struct TemporaryFolder(std::path::PathBuf);
+/// A private directory that is removed on drop. The assembler unlinks its output file before it
+/// writes a new one, so in a shared directory another process could take the name in between.
+struct TemporaryDirectory(std::path::PathBuf);
 
-impl TemporaryFolder {
-    /// Creates a folder that nobody else can write to.
+impl TemporaryDirectory {
+    /// Creates a directory that only this user can write to.
     fn new() -> std::io::Result<Self> {
         let folder = std::env::temp_dir();
         for attempt in 0..1000u32 {
@@ -159,11 +161,11 @@ impl TemporaryFolder {
                 Err(e) => return Err(e),
             }
         }
-        Err(std::io::Error::other("no free name for a temporary folder"))
+        Err(std::io::Error::other("found no unused name for a temporary directory"))
     }
 }
 
-impl Drop for TemporaryFolder {
+impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -174,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_syntaxes_give_the_bytes_of_the_manual() {
+    fn both_syntaxes_assemble_to_the_manuals_encoding() {
         // add rax,rbx = 48 01 d8; lea rcx,[rax+1] = 48 8d 48 01
         let intel = assemble("add rax, rbx; lea rcx, [rax+1]", Syntax::Intel).unwrap();
         let att = assemble("addq %rbx, %rax\nleaq 1(%rax), %rcx", Syntax::Att).unwrap();
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn att_text_is_not_read_in_intels_order() {
+    fn att_text_is_rejected_in_intel_syntax() {
         for text in ["mov %rax,%rbx", "nop; add $1, %rax", "lea 8(%rsp), %rcx", "mov $-1, rax"] {
             let error = assemble(text, Syntax::Intel).unwrap_err();
             assert!(error.remedy().is_some_and(|r| r.contains("--att")), "{text}: {error:?}");
@@ -191,9 +193,9 @@ mod tests {
         assert!(assemble("mov rax, rbx # %rax", Syntax::Intel).is_ok());
     }
 
-    /// Once two assemblers at work at the same time could be given one output file.
+    /// A regression: concurrent assemblers could share one output file.
     #[test]
-    fn many_at_once_do_not_get_in_each_others_way() {
+    fn concurrent_assemblers_do_not_interfere() {
         let one = |i: u8| {
             let bytes = assemble(&format!("add al, {i}"), Syntax::Intel).unwrap();
             assert_eq!(bytes, [0x04, i]); // add al, imm8
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_line_is_named_and_a_directive_refused() {
+    fn errors_name_the_instruction_and_directives_are_rejected() {
         let error = assemble("nop; bogus rax", Syntax::Intel).unwrap_err().to_string();
         assert!(error.contains("instruction 2"), "{error}");
         for text in [".incbin \"/etc/passwd\"", "a: .INCBIN \"/etc/pass:wd\"", "b: .zero 9"] {

@@ -1,17 +1,17 @@
-//! Bytes as they come: machine code, a program, or hexadecimal text in disguise.
+//! Binary input: raw machine code, an ELF file with IACA markers, or a file of hexadecimal digits.
 
-use super::hex::{LONGEST, parse_hex};
+use super::hex::{MAX_BLOCK_BYTES, parse_hex};
 use super::listing::marked_code;
 use super::markers;
 use super::region::Region;
 use object::Object as _;
 use tma::{Error, Result};
 
-/// The blocks of `data`: what IACA's markers enclose; without markers all of it, if it is no
-/// program. Text of hexadecimal digits is what it says: as code it would make no sense.
+/// The blocks of `data`: the code between IACA markers, or all of it if it has none and is not an
+/// ELF file. A file of hexadecimal digits is read as the bytes that they denote.
 ///
 /// # Errors
-/// Nothing, too much, markers that do not pair, or a program without markers.
+/// The input is empty or too long, markers do not pair, or an ELF file has no markers.
 pub fn read_binary(data: &[u8]) -> Result<Vec<Region>> {
     if data.starts_with(b"\x7fELF") {
         return program(data);
@@ -33,8 +33,8 @@ fn one(bytes: &[u8]) -> Result<&[u8]> {
     match bytes.len() {
         0 => Err(Error::failed("the block is empty")
             .hint("give its machine code, raw or as hexadecimal digits")),
-        n if n > LONGEST => Err(Error::failed("the block is too long")
-            .because(format!("{n} bytes; at most {LONGEST} are taken"))),
+        n if n > MAX_BLOCK_BYTES => Err(Error::failed("the block is too long")
+            .because(format!("it has {n} bytes; the limit is {MAX_BLOCK_BYTES}"))),
         _ => Ok(bytes),
     }
 }
@@ -43,8 +43,8 @@ fn program(data: &[u8]) -> Result<Vec<Region>> {
     let file = object::File::parse(data)
         .map_err(|e| Error::failed("cannot read the program file").because(e))?;
     if file.architecture() != object::Architecture::X86_64 {
-        return Err(Error::failed("cannot take blocks from this program")
-            .because(format!("it is for {:?}, not x86-64", file.architecture())));
+        return Err(Error::failed("cannot read blocks from this program")
+            .because(format!("its architecture is {:?}, not x86-64", file.architecture())));
     }
     let found = marked_code(&file)?;
     if found.is_empty() {
@@ -59,16 +59,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn raw_code_and_its_digits_are_the_same_block() {
+    fn raw_bytes_and_hexadecimal_digits_give_the_same_block() {
         let code = [0x48, 0x01, 0xd8];
         assert_eq!(read_binary(&code).unwrap()[0].bytes, code);
         assert_eq!(read_binary(b"48 01 d8\n").unwrap()[0].bytes, code);
     }
 
     #[test]
-    fn nothing_too_much_and_broken_programs_are_errors() {
+    fn empty_oversized_and_malformed_inputs_are_errors() {
         assert!(read_binary(b"").is_err());
-        assert!(read_binary(&[0x90; LONGEST + 1]).is_err());
+        assert!(read_binary(&[0x90; MAX_BLOCK_BYTES + 1]).is_err());
         assert!(read_binary(b"\x7fELF").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes → instructions, with the facts about them that measuring needs.
+//! Bytes → instructions, with what a measurement needs to know about them.
 
 use iced_x86::{
     Decoder, DecoderOptions, Formatter, Instruction, InstructionInfoFactory, IntelFormatter,
@@ -11,22 +11,22 @@ use tma::{Error, Result};
 pub struct Inst {
     /// Offset from the start of the block, in bytes.
     pub offset: usize,
-    /// Its bytes.
+    /// Its encoding.
     pub bytes: Vec<u8>,
     /// Intel syntax.
     pub text: String,
-    /// As the decoder has it; decoded at address [`Inst::offset`].
+    /// The decoded instruction, at address [`Inst::offset`].
     pub decoded: Instruction,
     /// Registers read or written.
     pub registers: Vec<UsedRegister>,
     /// Memory read or written.
     pub memory: Vec<UsedMemory>,
-    /// Where a `[rip+displacement]` keeps its displacement, from the instruction's start.
+    /// Offset within the instruction of the displacement of a `[rip+displacement]` operand.
     pub rip_displacement: Option<usize>,
 }
 
 impl Inst {
-    /// Whether `access` includes reading; a conditional write leaves the old value visible.
+    /// Whether `access` reads. A conditional write counts: it may leave the old value in place.
     pub fn reads(access: OpAccess) -> bool {
         matches!(
             access,
@@ -38,7 +38,7 @@ impl Inst {
         )
     }
 
-    /// Whether `access` includes writing, always or sometimes.
+    /// Whether `access` writes, always or conditionally.
     pub fn writes(access: OpAccess) -> bool {
         matches!(
             access,
@@ -46,17 +46,17 @@ impl Inst {
         )
     }
 
-    /// Whether it touches memory as data.
+    /// Whether it loads or stores.
     pub fn touches_memory(&self) -> bool {
         self.memory.iter().any(|m| Self::reads(m.access()) || Self::writes(m.access()))
     }
 
-    /// Whether it writes memory.
+    /// Whether it stores.
     pub fn writes_memory(&self) -> bool {
         self.memory.iter().any(|m| Self::writes(m.access()))
     }
 
-    /// Whether it computes on the SSE/AVX floating-point unit.
+    /// Whether it does SSE or AVX floating-point arithmetic.
     pub fn computes_float(&self) -> bool {
         let name = format!("{:?}", self.decoded.mnemonic()).to_lowercase();
         let typed = ["ss", "sd", "ps", "pd", "ph", "sh"].iter().any(|suffix| {
@@ -73,7 +73,7 @@ impl Inst {
     }
 }
 
-/// A decoded block: at least one instruction, all of them valid.
+/// A decoded block of at least one instruction, all of them valid.
 #[derive(Debug, Clone)]
 pub struct Block {
     /// All bytes.
@@ -86,41 +86,26 @@ impl Block {
     /// Decodes all of `bytes` as 64-bit code.
     ///
     /// # Errors
-    /// No bytes, an invalid instruction, or one that is cut off by the end of the bytes: what
-    /// follows it in memory would become part of it.
+    /// There are no bytes, an instruction is invalid, or the last one is truncated: bytes that
+    /// follow the block in memory would complete it.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
-        let mut formatter = intel();
-        let mut facts = InstructionInfoFactory::new();
+        let mut builder = InstBuilder::default();
         let mut instructions = Vec::new();
         while decoder.can_decode() {
             let start = decoder.position();
             let decoded = decoder.decode();
             if decoded.is_invalid() {
-                let cause = if is_cut_off(&bytes[start..]) {
-                    "the last instruction is cut off"
+                let cause = if is_truncated(&bytes[start..]) {
+                    "the last instruction is truncated"
                 } else {
-                    "no valid instruction in 64-bit mode"
+                    "the bytes are not a valid instruction in 64-bit mode"
                 };
                 return Err(Error::failed(format!("invalid code at offset {start:#x}"))
                     .because(cause)
-                    .hint("give whole instructions of x86-64 code"));
+                    .hint("give complete x86-64 instructions"));
             }
-            let offsets = decoder.get_constant_offsets(&decoded);
-            let info = facts.info(&decoded);
-            let mut text = String::new();
-            formatter.format(&decoded, &mut text);
-            instructions.push(Inst {
-                offset: start,
-                bytes: bytes[start..decoder.position()].to_vec(),
-                text,
-                decoded,
-                registers: info.used_registers().to_vec(),
-                memory: info.used_memory().to_vec(),
-                rip_displacement: decoded
-                    .is_ip_rel_memory_operand()
-                    .then(|| offsets.displacement_offset()),
-            });
+            instructions.push(builder.inst(decoded, &bytes[start..decoder.position()], start));
         }
         if instructions.is_empty() {
             return Err(Error::failed("the block is empty"));
@@ -140,8 +125,8 @@ impl Block {
             .filter(|i| i.decoded.is_jcc_short_or_near() || i.decoded.is_jmp_short_or_near())
     }
 
-    /// General-purpose registers (64-bit names) that it reads before writing them, so that their
-    /// initial value matters. A write to part of a register counts as reading the rest.
+    /// The live-in general-purpose registers (64-bit names): those read before they are written, so
+    /// that their initial value matters. A partial write reads the rest of the register.
     pub fn inputs(&self) -> Vec<Register> {
         let mut written = Vec::new();
         let mut inputs = Vec::new();
@@ -167,15 +152,15 @@ impl Block {
         inputs
     }
 
-    /// The arithmetic flags (bits of [`iced_x86::RflagsBits`]) that it reads before it surely
-    /// wrote them: those that live from one iteration to the next.
+    /// The live-in arithmetic flags (bits of [`iced_x86::RflagsBits`]): those read before they are
+    /// unconditionally written, so that their values carry over from the previous iteration.
     pub fn flags_live_in(&self) -> u32 {
         use iced_x86::RflagsBits as Flag;
         let arithmetic = Flag::OF | Flag::SF | Flag::ZF | Flag::AF | Flag::CF | Flag::PF;
         let (mut live, mut written) = (0, 0);
         for inst in &self.instructions {
             live |= inst.decoded.rflags_read() & !written;
-            // A count of 0 leaves the flags as they were.
+            // A shift count of 0 leaves the flags unchanged.
             let counted = inst.decoded.op_count() > 1
                 && (1..inst.decoded.op_count()).any(|i| {
                     inst.decoded.op_kind(i) == OpKind::Register
@@ -196,22 +181,62 @@ impl Block {
     }
 }
 
-/// Whether more bytes would make an instruction of these.
-fn is_cut_off(bytes: &[u8]) -> bool {
+/// Whether the bytes are the start of a longer valid instruction.
+fn is_truncated(bytes: &[u8]) -> bool {
     let mut padded = bytes.to_vec();
     padded.extend([0; 16]);
     let decoded = Decoder::with_ip(64, &padded, 0, DecoderOptions::NONE).decode();
     !decoded.is_invalid() && decoded.len() > bytes.len()
 }
 
-/// Intel syntax, as everywhere here.
+/// The instruction in Intel syntax.
 pub fn text(instruction: &Instruction) -> String {
     let mut text = String::new();
     intel().format(instruction, &mut text);
     text
 }
 
-pub(crate) fn intel() -> IntelFormatter {
+/// Builds [`Inst`]s; reuses iced-x86's formatter and buffers.
+pub(crate) struct InstBuilder {
+    formatter: IntelFormatter,
+    facts: InstructionInfoFactory,
+}
+
+impl Default for InstBuilder {
+    fn default() -> Self {
+        Self { formatter: intel(), facts: InstructionInfoFactory::new() }
+    }
+}
+
+impl InstBuilder {
+    /// The instruction `decoded` from `bytes`, which are at `offset` of its block.
+    pub fn inst(&mut self, decoded: Instruction, bytes: &[u8], offset: usize) -> Inst {
+        let info = self.facts.info(&decoded);
+        let mut text = String::new();
+        self.formatter.format(&decoded, &mut text);
+        Inst {
+            offset,
+            bytes: bytes.to_vec(),
+            text,
+            decoded,
+            registers: info.used_registers().to_vec(),
+            memory: info.used_memory().to_vec(),
+            rip_displacement: rip_displacement(bytes, &decoded),
+        }
+    }
+}
+
+/// Offset of the displacement of a `[rip+displacement]` operand. iced-x86 gives it only right after
+/// decoding.
+fn rip_displacement(bytes: &[u8], decoded: &Instruction) -> Option<usize> {
+    decoded.is_ip_rel_memory_operand().then(|| {
+        let mut decoder = Decoder::with_ip(64, bytes, decoded.ip(), DecoderOptions::NONE);
+        let decoded = decoder.decode();
+        decoder.get_constant_offsets(&decoded).displacement_offset()
+    })
+}
+
+fn intel() -> IntelFormatter {
     let mut formatter = IntelFormatter::new();
     let options = formatter.options_mut();
     options.set_space_after_operand_separator(false);
@@ -233,22 +258,22 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_off_instruction_is_told_from_an_invalid_one() {
+    fn a_truncated_instruction_is_distinguished_from_an_invalid_one() {
         let cut = Block::decode(&[0x48, 0xb8, 1]).unwrap_err().to_string();
-        assert!(cut.contains("cut off"), "{cut}");
+        assert!(cut.contains("truncated"), "{cut}");
         let invalid = Block::decode(&[0x06]).unwrap_err().to_string();
-        assert!(invalid.contains("no valid"), "{invalid}");
+        assert!(invalid.contains("not a valid"), "{invalid}");
     }
 
     #[test]
-    fn inputs_are_what_is_read_before_it_is_written() {
+    fn inputs_are_the_live_in_registers() {
         // mov rax,[rbx]; add rcx,rax; xor edx,edx; add rdx,rcx
         let inputs = block("488b03 4801c1 31d2 4801ca").inputs();
         assert_eq!(inputs, [Register::RBX, Register::RCX]);
     }
 
     #[test]
-    fn harmful_instructions_are_refused_each_with_its_reason() {
+    fn unsafe_instructions_are_refused_with_their_reason() {
         // Encodings from the Intel and AMD manuals' opcode tables.
         for (hex, word) in [
             ("0f05", "kernel"),           // syscall
@@ -281,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_code_and_a_final_jump_pass() {
+    fn ordinary_code_and_a_final_jump_are_accepted() {
         for hex in ["4801d8", "f30f58c1", "660f1f440000", "4839cf72f8", "9c58", "f3aa", "d9e8"] {
             assert_eq!(block(hex).refusal(), None, "{hex}");
         }

@@ -1,13 +1,13 @@
-//! Which directives an assembly file may hold: those that compilers write.
+//! The directives that an assembly file may contain: those that compilers emit.
 //!
-//! Refused is what reads other files, what repeats or builds text (a macro could build a directive
-//! that reads files), and what fills memory without bound.
+//! Directives that read other files, repeat or generate text (a macro could generate a directive
+//! that reads files), or emit unbounded data are rejected.
 
 use tma::{Error, Result};
 
-/// Directives that read files or build text. No spelling of the text may hold one, so that what
-/// this file takes for a comment and the assembler does not makes no difference.
-const NEVER: [&str; 10] = [
+/// Directives that read files or generate text. They are rejected anywhere in the text, even in
+/// comments: this module and the assembler may disagree on what a comment is.
+const FORBIDDEN: [&str; 10] = [
     ".incbin",
     ".include",
     ".macro",
@@ -20,7 +20,7 @@ const NEVER: [&str; 10] = [
     ".mri",
 ];
 
-/// What compilers write.
+/// Directives that compilers emit.
 const KNOWN: [&str; 59] = [
     ".file",
     ".ident",
@@ -83,7 +83,7 @@ const KNOWN: [&str; 59] = [
     ".tls_common",
 ];
 
-/// Directives that make as many bytes as their operand says, and the most it may say.
+/// Directives that emit as many bytes as their operand says, with the largest accepted operand.
 const SIZED: [(&str, u64); 9] = [
     (".zero", 1 << 20),
     (".skip", 1 << 20),
@@ -96,30 +96,34 @@ const SIZED: [(&str, u64); 9] = [
     (".org", 1 << 20),
 ];
 
-/// Refuses what a compiler's output does not hold.
+/// Rejects directives that compilers do not emit.
 ///
 /// # Errors
-/// Such a directive, with its line.
+/// The text contains such a directive; the error gives its line.
 pub fn check(text: &str) -> Result<()> {
-    never(text)?;
+    check_forbidden(text)?;
     for (number, line) in text.lines().enumerate() {
         let refused = |cause: String| {
-            Error::failed(format!("line {}: cannot take this assembly", number + 1))
+            Error::failed(format!("line {}: cannot use this assembly", number + 1))
                 .because(cause)
-                .hint("give what a compiler writes with -S, or the region by itself")
+                .hint("give compiler output (-S), or only the region to analyse")
         };
         let statements =
-            statements(line).ok_or_else(|| refused("a comment over several lines".to_owned()))?;
+            statements(line).ok_or_else(|| refused("a comment spans several lines".to_owned()))?;
         for statement in &statements {
             let Some((name, operands)) = directive(statement) else { continue };
             let limit = SIZED.iter().find(|(sized, _)| *sized == name).map(|(_, limit)| *limit);
             let cfi = name.starts_with(".cfi_");
             match limit {
                 Some(limit) if !is_at_most(operands, limit) => {
-                    return Err(refused(format!("`{name}` takes a number up to {limit} here")));
+                    return Err(refused(format!(
+                        "the operand of `{name}` must be a number up to {limit}"
+                    )));
                 }
                 None if !cfi && !KNOWN.contains(&name.as_str()) => {
-                    return Err(refused(format!("`{name}` is no directive that compilers write")));
+                    return Err(refused(format!(
+                        "`{name}` is not a directive that compilers emit"
+                    )));
                 }
                 _ => {}
             }
@@ -128,35 +132,35 @@ pub fn check(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses text that holds a directive of [`NEVER`] anywhere.
+/// Rejects text that contains a directive of [`FORBIDDEN`] anywhere.
 ///
 /// # Errors
-/// It does.
-pub fn never(text: &str) -> Result<()> {
+/// The text contains one.
+pub fn check_forbidden(text: &str) -> Result<()> {
     let lower = text.to_ascii_lowercase();
     let in_symbol = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$');
-    for word in NEVER {
+    for word in FORBIDDEN {
         if lower.match_indices(word).any(|(at, _)| !lower[at + word.len()..].starts_with(in_symbol))
         {
             return Err(Error::failed("cannot assemble the block")
-                .because(format!("`{word}` is a directive that could read files or build text")));
+                .because(format!("the directive `{word}` can read files or generate text")));
         }
     }
     Ok(())
 }
 
-/// Whether the first operand is a number of at most `limit`; that of `.p2align` may be left out.
+/// Whether the first operand is a number of at most `limit`.
 fn is_at_most(operands: &str, limit: u64) -> bool {
     let first = operands.split(',').next().unwrap_or_default().trim();
     let value = match first.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16),
         None => first.parse(),
     };
-    // `.fill repeat, size, value`: sizes above 8 count as 8.
+    // `.fill repeat, size, value`: only `repeat` is checked, as sizes above 8 count as 8.
     value.is_ok_and(|v| v <= limit)
 }
 
-/// The statements of a line, without its comments; `None` if a comment goes on in the next line.
+/// The statements of a line, without comments; `None` if a comment continues on the next line.
 pub(super) fn statements(line: &str) -> Option<Vec<String>> {
     let mut all = vec![String::new()];
     let (mut quoted, mut escaped) = (false, false);
@@ -168,8 +172,8 @@ pub(super) fn statements(line: &str) -> Option<Vec<String>> {
             '"' => quoted = !quoted,
             '#' if !quoted => break,
             '/' if !quoted && rest.as_str().starts_with('*') => {
-                let (_, behind) = rest.as_str().split_once("*/")?;
-                rest = behind.chars();
+                let (_, after) = rest.as_str().split_once("*/")?;
+                rest = after.chars();
                 continue;
             }
             ';' if !quoted => {
@@ -185,14 +189,14 @@ pub(super) fn statements(line: &str) -> Option<Vec<String>> {
     Some(all)
 }
 
-/// The directive of a statement behind its labels, in lower case, and its operands.
+/// The directive of a statement, after any labels: its name in lower case and its operands.
 pub fn directive(statement: &str) -> Option<(String, &str)> {
     let mut rest = statement.trim();
     let in_symbol = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '@' | '"');
-    while let Some((label, behind)) = rest.split_once(':')
+    while let Some((label, after)) = rest.split_once(':')
         && label.trim_end().chars().all(in_symbol)
     {
-        rest = behind.trim_start();
+        rest = after.trim_start();
     }
     let (name, operands) = rest.split_at(rest.find(|c| !in_symbol(c)).unwrap_or(rest.len()));
     let assigned = operands.trim_start().starts_with('=');
@@ -204,14 +208,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_gcc_writes_passes() {
+    fn compiler_output_is_accepted() {
         let text = ".file \"a;b.c\"\n.text\n.p2align 4,,10\n.p2align 3\n.L3: .cfi_startproc\n.LC0 = 5\n\
                     jne .L3; .long 0 # a comment; .bogus\n.string \"a#b\\\"c;.bogus\"\n.section .rodata\n.zero 400\n";
         check(text).unwrap();
     }
 
     #[test]
-    fn what_reads_files_builds_text_or_fills_the_disk_does_not() {
+    fn directives_that_read_files_generate_text_or_emit_unbounded_data_are_rejected() {
         for text in [
             ".incbin \"/etc/passwd\"",
             ".INCLUDE \"x\"",

@@ -1,11 +1,11 @@
-//! Blocks out of ELF files: `FILE:START..END`, `FILE:0xADDRESS` (the block that holds it) and
-//! `FILE:FUNCTION[+N]`.
+//! Blocks of ELF files: `FILE:START..END`, `FILE:0xADDRESS` (the basic block that contains the
+//! address) and `FILE:FUNCTION[+N]`.
 //!
-//! Addresses are p_vaddr, END is exclusive. `+N` names the N-th basic block of a function, from 0,
-//! as [`flow`] cuts it.
+//! Addresses are p_vaddr and END is exclusive. `+N` is the N-th basic block of a function, from 0,
+//! as [`flow`] finds them.
 
-use super::hex::LONGEST;
-use super::region::{Places, cut, cut_among};
+use super::hex::MAX_BLOCK_BYTES;
+use super::region::{Placeholders, cut, cut_among};
 use crate::flow;
 use object::{
     Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _, SectionIndex, SymbolKind,
@@ -14,19 +14,19 @@ use std::ops::Range;
 use tma::error::nearest;
 use tma::{Error, Result};
 
-/// Where in an ELF file a block lies.
+/// A location in an ELF file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// From the first address up to the second, exclusive.
+    /// Start and end (exclusive) addresses.
     Range(u64, u64),
-    /// The basic block that holds the address.
+    /// The basic block that contains the address.
     At(u64),
     /// The N-th basic block of a function.
     Function(String, usize),
 }
 
 impl Location {
-    /// Splits `FILE:WHERE`; `None` if there is no `:` or nothing after it.
+    /// Splits `FILE:LOCATION`; `None` if the text has another form.
     pub fn parse(text: &str) -> Option<(&str, Self)> {
         let (file, place) = text.rsplit_once(':')?;
         if let Some((start, end)) = place.split_once("..") {
@@ -44,46 +44,47 @@ impl Location {
     }
 }
 
-/// Addresses are hexadecimal, `0x` or not.
+/// A hexadecimal address, with or without `0x`.
 fn address(text: &str) -> Option<u64> {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
 }
 
-/// A block as it lies in a file.
+/// A block with its address in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Located {
-    /// Its address (p_vaddr).
+    /// Its start address (p_vaddr).
     pub start: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Which block of which function it is, for people, where it was named by that.
+    /// The function and block number, for display, if the location gave a function or an address.
     pub name: Option<String>,
-    /// How many blocks that function has.
+    /// Number of basic blocks of that function.
     pub of: Option<usize>,
-    /// What must be known about it.
+    /// Warnings about the block.
     pub notes: Vec<String>,
 }
 
 /// The block at `location` of the ELF file `data`.
 ///
 /// # Errors
-/// Not an x86-64 ELF file, no such function or block, or addresses outside its code.
+/// `data` is not an x86-64 ELF file, has no such function or block, or no code at the addresses.
 pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
     read(data, location, None)
 }
 
-/// The blocks at `locations` of one file, which run at their addresses: a variable of an object
-/// file has one address for all of them.
+/// The blocks at `locations` of one file, each at its own address. In an object file, all blocks
+/// see the same placeholder address for a variable.
 ///
 /// # Errors
 /// As [`read_location`].
 pub fn read_path(data: &[u8], locations: &[Location]) -> Result<Vec<Located>> {
-    let mut places = Places::default();
-    locations.iter().map(|location| read(data, location, Some(&mut places))).collect()
+    let mut placeholders = Placeholders::default();
+    locations.iter().map(|location| read(data, location, Some(&mut placeholders))).collect()
 }
 
-/// The block at a location, said to lie at 0, or at its address and among others.
-fn read(data: &[u8], location: &Location, among: Option<&mut Places>) -> Result<Located> {
+/// The block at a location. With `among`, relocations resolve relative to its address and share
+/// the placeholder addresses of other blocks; without, as if it were at address 0.
+fn read(data: &[u8], location: &Location, among: Option<&mut Placeholders>) -> Result<Located> {
     let program = Program::open(&data)?;
     let mut found = Located::default();
     let (section, start, end) = match location {
@@ -97,8 +98,8 @@ fn read(data: &[u8], location: &Location, among: Option<&mut Places>) -> Result<
             let (start, end) = program.block(&function, &mut found, |all| {
                 all.iter().position(holds).ok_or_else(|| {
                     let name = &function.name;
-                    Error::failed(format!("no basic block of {name} holds {address:#x}"))
-                        .because("the bytes there are no instructions")
+                    Error::failed(format!("no basic block of {name} contains {address:#x}"))
+                        .because("the bytes at that address are not instructions")
                 })
             })?;
             (function.section, start, end)
@@ -108,28 +109,28 @@ fn read(data: &[u8], location: &Location, among: Option<&mut Places>) -> Result<
             let (start, end) = program.block(&function, &mut found, |all| {
                 (*number < all.len()).then_some(*number).ok_or_else(|| {
                     Error::usage(format!("{name} has no basic block +{number}"))
-                        .because(format!("it has {}, counted from 0", all.len()))
-                        .hint(format!("tdtool block --list FILE:{name} lists them"))
+                        .because(format!("it has {} basic blocks, numbered from 0", all.len()))
+                        .hint(format!("list them with `tdtool block --list FILE:{name}`"))
                 })
             })?;
             (function.section, start, end)
         }
     };
-    if end <= start || end - start > LONGEST as u64 {
-        return Err(Error::usage(format!("{start:#x}..{end:#x} is no block"))
-            .because(format!("a block has between 1 and {LONGEST} bytes, END exclusive")));
+    if end <= start || end - start > MAX_BLOCK_BYTES as u64 {
+        return Err(Error::usage(format!("{start:#x}..{end:#x} is not a valid block"))
+            .because(format!("a block has 1 to {MAX_BLOCK_BYTES} bytes, and END is exclusive")));
     }
     Ok(Located { start, bytes: program.bytes(start..end, section, among)?, ..found })
 }
 
-/// Name and addresses of the function of the ELF file `data` that holds `address`, if its symbols
-/// tell.
+/// Name and addresses of the function of the ELF file `data` that contains `address`, if its
+/// symbols include one.
 pub fn function_around(data: &[u8], address: u64) -> Option<(String, Range<u64>)> {
     let function = Program::open(&data).ok()?.around(address).ok()?;
     Some((function.name, function.start..function.start.saturating_add(function.size)))
 }
 
-/// A function as the symbols have it.
+/// A function as its symbol describes it.
 pub(super) struct Function {
     pub name: String,
     pub start: u64,
@@ -137,7 +138,7 @@ pub(super) struct Function {
     section: Option<SectionIndex>,
 }
 
-/// An ELF file whose code is looked at.
+/// An ELF file whose code is read.
 pub(super) struct Program<'a> {
     file: object::File<'a>,
     pub image: flow::Image<&'a &'a [u8]>,
@@ -145,9 +146,9 @@ pub(super) struct Program<'a> {
 
 impl<'a> Program<'a> {
     pub fn open(data: &'a &'a [u8]) -> Result<Self> {
-        let refused = || Error::failed("cannot take blocks from this file");
+        let refused = || Error::failed("cannot read blocks from this file");
         let file = object::File::parse(*data).map_err(|e| {
-            refused().because(format!("it is no program: {e}")).hint(
+            refused().because(format!("it is not an ELF file: {e}")).hint(
                 "give an x86-64 ELF file (a program or a shared library), as FILE:FUNCTION[+N]",
             )
         })?;
@@ -155,7 +156,7 @@ impl<'a> Program<'a> {
         Ok(Self { file, image })
     }
 
-    /// The block of `function` that `choose` chooses, and its name.
+    /// The addresses of the block of `function` that `choose` selects; sets its name in `found`.
     fn block(
         &self,
         function: &Function,
@@ -172,22 +173,22 @@ impl<'a> Program<'a> {
         Ok((start, end))
     }
 
-    /// What is to be said of a start that is not where an instruction of its function begins.
+    /// A warning if `start` is not at an instruction boundary of its function.
     fn inside_an_instruction(&self, start: u64) -> Option<String> {
         if self.file.kind() == ObjectKind::Relocatable {
-            // Functions of different sections share their addresses there.
+            // In object files, functions of different sections have overlapping addresses.
             return None;
         }
         let function = self.around(start).ok()?;
         let flow = flow::flow(&self.code(&function).ok()?, function.start, &[], &self.image);
         let after = flow.instructions.partition_point(|(at, _)| *at <= start);
         let (at, inst) = flow.instructions.get(after.checked_sub(1)?)?;
-        let behind = at + inst.bytes.len() as u64;
-        (*at < start && start < behind).then(|| {
+        let end = at + inst.bytes.len() as u64;
+        (*at < start && start < end).then(|| {
             let (text, name) = (&inst.text, &function.name);
             format!(
-                "{start:#x} lies inside of `{text}` of {name} ({at:#x}..{behind:#x}): what is \
-                 decoded from there on is not what the program runs"
+                "{start:#x} is inside the instruction `{text}` of {name} ({at:#x}..{end:#x}), so \
+                 the decoded instructions are not those that the program executes"
             )
         })
     }
@@ -198,24 +199,24 @@ impl<'a> Program<'a> {
         self.bytes(function.start..end, function.section, None)
     }
 
-    /// Bytes of a segment that is loaded as code; of an object file, of its `section` or of `.text`.
+    /// Bytes of an executable segment; in an object file, of `section` or else of `.text`.
     fn bytes(
         &self,
         range: Range<u64>,
         section: Option<SectionIndex>,
-        among: Option<&mut Places>,
+        among: Option<&mut Placeholders>,
     ) -> Result<Vec<u8>> {
         if self.file.kind() == ObjectKind::Relocatable {
             return object_code(&self.file, range.start, range.end, section, among);
         }
         self.image.code(range.start, range.end).map(<[u8]>::to_vec).ok_or_else(|| {
             Error::failed(format!("no code at {:#x}..{:#x}", range.start, range.end))
-                .because("no segment that is loaded as code holds these addresses")
-                .hint("addresses are the file's own (p_vaddr), as objdump prints them")
+                .because("no executable segment contains these addresses")
+                .hint("give the file's virtual addresses (p_vaddr), as objdump prints them")
         })
     }
 
-    /// The function that holds an address.
+    /// The function that contains an address.
     pub fn around(&self, address: u64) -> Result<Function> {
         let holds = |s: &object::Symbol<'_, '_>| {
             s.kind() == SymbolKind::Text
@@ -224,7 +225,7 @@ impl<'a> Program<'a> {
         };
         let found = self.file.symbols().chain(self.file.dynamic_symbols()).find(holds);
         found.and_then(|s| Function::of(&s)).ok_or_else(|| {
-            Error::failed(format!("no function with a size holds {address:#x}"))
+            Error::failed(format!("no function symbol covers {address:#x}"))
                 .hint("give FILE:START..END, as objdump prints the addresses")
         })
     }
@@ -239,7 +240,7 @@ impl<'a> Program<'a> {
             .collect();
         let found = symbols.iter().find(|s| s.name() == Ok(name));
         found.and_then(Function::of).ok_or_else(|| {
-            let error = Error::failed(format!("no function `{name}` with a size in the file"));
+            let error = Error::failed(format!("the file has no sized function symbol `{name}`"));
             match nearest(name, symbols.iter().filter_map(|s| s.name().ok())) {
                 Some(other) => error.hint(format!("did you mean `{other}`?")),
                 None => error.hint("give FILE:START..END, as objdump prints the addresses"),
@@ -259,13 +260,13 @@ impl Function {
     }
 }
 
-/// Code of a file that is not linked: addresses are offsets in its section.
+/// Code of an object file: addresses are offsets in its section.
 fn object_code(
     file: &object::File<'_>,
     start: u64,
     end: u64,
     section: Option<SectionIndex>,
-    among: Option<&mut Places>,
+    among: Option<&mut Placeholders>,
 ) -> Result<Vec<u8>> {
     let found = match section {
         Some(index) => file.section_by_index(index).ok(),
@@ -278,7 +279,7 @@ fn object_code(
     let offset = |address: u64| usize::try_from(address - section.address().min(address));
     match (offset(start), offset(end)) {
         (Ok(from), Ok(to)) => match among {
-            Some(places) => cut_among(file, &section, from..to, start as i64, places),
+            Some(placeholders) => cut_among(file, &section, from..to, start as i64, placeholders),
             None => cut(file, &section, from, to),
         },
         _ => Err(Error::failed(format!("no code at {start:#x}..{end:#x}"))),
@@ -290,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locations_are_read_as_documented() {
+    fn locations_parse_as_documented() {
         let range = Location::Range(0x401000, 0x401010);
         assert_eq!(Location::parse("a.out:0x401000..0x401010"), Some(("a.out", range.clone())));
         assert_eq!(Location::parse("a.out:401000..401010"), Some(("a.out", range)));
@@ -301,10 +302,10 @@ mod tests {
     }
 
     #[test]
-    fn an_address_names_the_block_that_holds_it() {
+    fn an_address_selects_the_block_that_contains_it() {
         let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let named = Location::Function("main".into(), 1);
-        // A test program of Rust has a C `main`; what it looks like is the compiler's affair.
+        // A Rust test program has a C `main`, but the compiler decides how many blocks it has.
         let Ok(named) = read_location(&own, &named) else { return };
         let inside = named.start + named.bytes.len() as u64 - 1;
         assert_eq!(read_location(&own, &Location::At(inside)).unwrap(), named);

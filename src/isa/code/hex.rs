@@ -1,15 +1,15 @@
-//! Bytes as people write them: `4801d8`, `48 01 d8`, `\x48\x01`, `0x48, 0x01`.
+//! Bytes as hexadecimal text: `4801d8`, `48 01 d8`, `\x48\x01`, `0x48, 0x01`.
 
 use tma::{Error, Result};
 
-/// Longest block that is read, in bytes; far above anything that fits the op cache.
-pub const LONGEST: usize = 4096;
+/// Largest accepted block, in bytes: far more than fits into the µop cache.
+pub const MAX_BLOCK_BYTES: usize = 4096;
 
-/// Reads hexadecimal bytes. Blanks, commas, quotes, `\x` and `0x` may stand between them.
+/// Parses hexadecimal bytes. White space, commas, quotes, `\x` and `0x` may separate them.
 ///
 /// # Errors
-/// An odd number of digits, a character that is no digit, no byte at all, or more than
-/// [`LONGEST`] bytes.
+/// The number of digits is odd, a character is not a digit, or there are no bytes or more than
+/// [`MAX_BLOCK_BYTES`].
 pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
     let bad = |cause: String| {
         Error::failed("cannot read the block's bytes")
@@ -27,14 +27,16 @@ pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
                 (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
                 _ => {
                     let pair = String::from_utf8_lossy(pair);
-                    return Err(bad(format!("`{pair}` is no hexadecimal byte")));
+                    return Err(bad(format!("`{pair}` is not a hexadecimal byte")));
                 }
             }
         }
     }
     match bytes.len() {
-        0 => Err(bad("there are none".to_owned())),
-        n if n > LONGEST => Err(bad(format!("{n} bytes; at most {LONGEST} are taken"))),
+        0 => Err(bad("the input is empty".to_owned())),
+        n if n > MAX_BLOCK_BYTES => {
+            Err(bad(format!("it has {n} bytes; the limit is {MAX_BLOCK_BYTES}")))
+        }
         _ => Ok(bytes),
     }
 }
@@ -52,7 +54,7 @@ mod tests {
     use super::parse_hex;
 
     #[test]
-    fn every_usual_spelling_means_the_same_bytes() {
+    fn all_common_notations_give_the_same_bytes() {
         for text in
             ["4801d8", "48 01 D8", "\\x48\\x01\\xd8", "0x48, 0x01,0xd8", "0x4801d8", "\"4801d8\"\n"]
         {
@@ -61,8 +63,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hex_is_an_error_that_names_it() {
-        for (text, named) in [("480", "480"), ("48zz", "zz"), ("", "none"), ("äé", "no hex")] {
+    fn invalid_input_is_an_error_that_quotes_it() {
+        for (text, named) in [("480", "480"), ("48zz", "zz"), ("", "empty"), ("äé", "not a hex")]
+        {
             let error = parse_hex(text).unwrap_err().to_string();
             assert!(error.contains(named), "{text}: {error}");
         }

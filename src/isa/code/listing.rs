@@ -1,7 +1,8 @@
-//! Regions of an assembly file: what comments or IACA's bytes mark, else all of it.
+//! Marked regions of an assembly file (comments of LLVM-MCA or OSACA, IACA's bytes), or all of its
+//! code if nothing is marked.
 //!
-//! The whole file is assembled, so that jumps to labels anywhere get the length they have there;
-//! labels of our own in place of the comments say where the regions are.
+//! The whole file is assembled so that jumps keep their encoded lengths. Labels inserted in place of
+//! the marker comments locate the regions in the object file.
 
 use super::assemble::{Syntax, run, sign};
 use super::directives;
@@ -10,13 +11,13 @@ use super::region::{Region, cut};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
 use tma::{Error, Result};
 
-/// Longest assembly file that is read, in bytes.
-pub const LONGEST_LISTING: usize = 16 << 20;
+/// Largest accepted assembly file, in bytes.
+pub const MAX_LISTING_BYTES: usize = 16 << 20;
 
-/// The syntax of an assembly file where nobody says it, and how that is known: what GNU as and
-/// llvm-mca take it for. Compilers write AT&T's, without a word, unless `.intel_syntax` stands at the
-/// top; a file with neither a directive nor a `%register` or `$number` is taken as Intel's, as text on
-/// the command line is.
+/// Detects the syntax of an assembly file, as GNU as and llvm-mca would, and gives the evidence if
+/// it is not a directive. Compilers emit AT&T syntax without a directive, and `.intel_syntax`
+/// otherwise. A file with neither a directive nor a `%register` or `$immediate` is read as Intel
+/// syntax, as on the command line.
 pub fn listing_syntax(text: &str) -> (Syntax, Option<String>) {
     for (number, line) in text.lines().enumerate() {
         for statement in directives::statements(line).unwrap_or_default() {
@@ -26,8 +27,9 @@ pub fn listing_syntax(text: &str) -> (Syntax, Option<String>) {
                 Some(_) => {}
                 None => {
                     if let Some(sign) = sign(&statement) {
-                        let how = format!("`{sign}` in line {}, and no .intel_syntax", number + 1);
-                        return (Syntax::Att, Some(how));
+                        let evidence =
+                            format!("`{sign}` on line {} and no .intel_syntax", number + 1);
+                        return (Syntax::Att, Some(evidence));
                     }
                 }
             }
@@ -36,16 +38,16 @@ pub fn listing_syntax(text: &str) -> (Syntax, Option<String>) {
     (Syntax::Intel, None)
 }
 
-/// The marked regions of an assembly file, such as a compiler writes with `-S`; without markers,
-/// all of its code is one.
+/// The marked regions of an assembly file such as a compiler's `-S` output; without markers, all
+/// of its code as one region.
 ///
 /// # Errors
-/// No assembler, a directive that compilers do not write, a line that the assembler refuses,
-/// markers that do not pair, or a region without code.
+/// The assembler is missing or rejects a line, a directive is not accepted, markers do not pair, or
+/// a region contains no code.
 pub fn read_listing(text: &str, syntax: Syntax) -> Result<Vec<Region>> {
-    if text.len() > LONGEST_LISTING {
+    if text.len() > MAX_LISTING_BYTES {
         return Err(Error::failed("the assembly file is too long")
-            .because(format!("{} bytes; at most {LONGEST_LISTING} are taken", text.len())));
+            .because(format!("it has {} bytes; the limit is {MAX_LISTING_BYTES}", text.len())));
     }
     directives::check(text)?;
     let regions = markers::marked(text)?;
@@ -62,7 +64,7 @@ pub fn read_listing(text: &str, syntax: Syntax) -> Result<Vec<Region>> {
     regions.iter().enumerate().map(|(number, region)| labels(&file, number, region)).collect()
 }
 
-/// The text with a label behind each line that is a marker; lines keep their numbers.
+/// The text with a label in place of each marker comment; line numbers do not change.
 fn labelled(text: &str, syntax: Syntax, regions: &[Marked]) -> String {
     let mut source = String::from(syntax.directive());
     for (line, content) in text.lines().enumerate() {
@@ -88,15 +90,17 @@ fn label(number: usize, which: &str) -> String {
     format!("tdtool_region_{number}_{which}")
 }
 
-/// The code between the two labels of a region.
+/// The code between the labels of a region.
 fn labels(file: &object::File<'_>, number: usize, region: &Marked) -> Result<Region> {
     let failed = |cause: &str| {
         let name = region.name.as_deref().unwrap_or("without a name");
-        Error::failed(format!("cannot take the region {name} of line {}", region.begin + 1))
+        Error::failed(format!("cannot extract the region {name} at line {}", region.begin + 1))
             .because(cause)
     };
     let find = |which| file.symbol_by_name(&label(number, which));
-    let (begin, end) = find("begin").zip(find("end")).ok_or_else(|| failed("it is lost"))?;
+    let (begin, end) = find("begin")
+        .zip(find("end"))
+        .ok_or_else(|| failed("the assembled file lacks its labels"))?;
     let section = begin.section_index().filter(|s| end.section_index() == Some(*s));
     let section = section.ok_or_else(|| failed("it starts and ends in different sections"))?;
     let section = file.section_by_index(section).map_err(|e| failed(&e.to_string()))?;
@@ -105,7 +109,7 @@ fn labels(file: &object::File<'_>, number: usize, region: &Marked) -> Result<Reg
     Ok(Region { name: region.name.clone(), bytes })
 }
 
-/// What IACA's bytes mark in the code sections of an object file or a program.
+/// The regions between IACA markers in the code sections of an object file or program.
 pub fn marked_code(file: &object::File<'_>) -> Result<Vec<Region>> {
     let mut found = Vec::new();
     for section in file.sections().filter(|s| s.kind() == SectionKind::Text) {
@@ -117,11 +121,11 @@ pub fn marked_code(file: &object::File<'_>) -> Result<Vec<Region>> {
     Ok(found)
 }
 
-/// All code, if it lies in one section.
+/// All code, if it is in a single section.
 fn whole(file: &object::File<'_>) -> Result<Vec<Region>> {
     let failed = |cause: &str| {
         Error::failed("the file marks no region").because(cause).hint(
-            "put `# LLVM-MCA-BEGIN` and `# LLVM-MCA-END` on lines of their own around the block",
+            "enclose the block in `# LLVM-MCA-BEGIN` and `# LLVM-MCA-END`, each on its own line",
         )
     };
     let text = |s: &object::Section<'_, '_>| s.kind() == SectionKind::Text && s.size() > 0;
@@ -129,20 +133,21 @@ fn whole(file: &object::File<'_>) -> Result<Vec<Region>> {
     match (sections.next(), sections.next()) {
         (Some(one), None) => {
             let bytes = cut(file, &one, 0, one.size() as usize)
-                .map_err(|e| failed(&format!("and as one block: {e}")))?;
+                .map_err(|e| failed(&format!("its code cannot be used as one block: {e}")))?;
             Ok(vec![Region { name: None, bytes }])
         }
-        (None, _) => Err(failed("and has no code")),
-        (Some(_), Some(_)) => Err(failed("and has code in several sections")),
+        (None, _) => Err(failed("it contains no code")),
+        (Some(_), Some(_)) => Err(failed("its code is in several sections")),
     }
 }
 
-/// A hint where the text looks like the other syntax.
+/// Adds a hint if the text looks like the other syntax.
 fn hinted(error: Error, text: &str, syntax: Syntax) -> Error {
     match (syntax, listing_syntax(text).0) {
-        (Syntax::Intel, Syntax::Att) => error.hint("this looks like AT&T syntax: add --att"),
-        (Syntax::Att, Syntax::Intel) => error
-            .hint("this looks like Intel syntax: leave out --att, or write .intel_syntax noprefix"),
+        (Syntax::Intel, Syntax::Att) => error.hint("the file looks like AT&T syntax: add --att"),
+        (Syntax::Att, Syntax::Intel) => {
+            error.hint("the file looks like Intel syntax: omit --att or add .intel_syntax noprefix")
+        }
         _ => error,
     }
 }
@@ -151,10 +156,10 @@ fn hinted(error: Error, text: &str, syntax: Syntax) -> Error {
 mod tests {
     use super::*;
 
-    /// As GNU as reads them (its manual, "AT&T Syntax versus Intel Syntax"); the strings are those
-    /// of a program that prints.
+    /// As GNU as reads them (its manual, "AT&T Syntax versus Intel Syntax"). `%d` in a string is not a
+    /// register.
     #[test]
-    fn a_files_syntax_is_what_compilers_say_in_it() {
+    fn the_syntax_is_detected_as_the_assembler_reads_it() {
         let att = "\t.text\nf:\n\tsubq\t%rax, %rbx\n";
         let inline = format!("{att}#APP\n\t.intel_syntax noprefix; nop; .att_syntax\n#NO_APP\n");
         for (text, syntax) in [

@@ -1,16 +1,16 @@
-//! What people put around the code they mean: comments of LLVM-MCA and OSACA, bytes of IACA.
+//! Markers around the code to analyse: comments of LLVM-MCA and OSACA, byte sequences of IACA.
 
 use std::ops::Range;
 use tma::{Error, Result};
 
-/// `mov ebx,111` or `mov ebx,222`, followed by `fs addr32 nop`.
+/// IACA's markers: `mov ebx,111` or `mov ebx,222`, followed by `fs addr32 nop`.
 const START: [u8; 8] = [0xbb, 0x6f, 0, 0, 0, 0x64, 0x67, 0x90];
 const END: [u8; 8] = [0xbb, 0xde, 0, 0, 0, 0x64, 0x67, 0x90];
 
-/// The code between IACA's markers.
+/// The ranges between IACA markers.
 ///
 /// # Errors
-/// A marker without its other half.
+/// A marker has no counterpart.
 pub fn iaca(code: &[u8]) -> Result<Vec<Range<usize>>> {
     let mut found = Vec::new();
     let mut open = None;
@@ -33,7 +33,7 @@ pub fn iaca(code: &[u8]) -> Result<Vec<Range<usize>>> {
         at += START.len();
     }
     match open {
-        Some(start) => Err(unpaired("no end marker behind", start - START.len())),
+        Some(start) => Err(unpaired("no end marker after", start - START.len())),
         None => Ok(found),
     }
 }
@@ -41,19 +41,19 @@ pub fn iaca(code: &[u8]) -> Result<Vec<Range<usize>>> {
 fn unpaired(what: &str, at: usize) -> Error {
     Error::failed("the IACA markers do not pair")
         .because(format!("{what} offset {at:#x}"))
-        .hint("a region is mov ebx,111; .byte 0x64,0x67,0x90 … mov ebx,222; .byte 0x64,0x67,0x90")
+        .hint("enclose a region in mov ebx,111; .byte 0x64,0x67,0x90 and mov ebx,222; .byte 0x64,0x67,0x90")
 }
 
 /// A marker in a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Marker {
-    /// A region starts behind it.
+    /// A region starts after it.
     Begin(Option<String>),
     /// A region ends before it.
     End(Option<String>),
 }
 
-/// The code before a comment that is a marker, and the marker.
+/// The code before a marker comment, and the marker.
 pub fn comment(line: &str) -> Option<(&str, Marker)> {
     let (at, word) = ["LLVM-MCA-", "OSACA-"]
         .iter()
@@ -61,7 +61,7 @@ pub fn comment(line: &str) -> Option<(&str, Marker)> {
         .min()?;
     let before = line[..at].trim_end();
     let code = ["#", "//", "/*"].iter().find_map(|c| before.strip_suffix(c))?;
-    // `## LLVM-MCA-BEGIN`, as some compilers write comments.
+    // Some compilers start comments with `##`.
     let code = code.trim_end_matches('#');
     let rest = line[at + word.len()..].trim_end().trim_end_matches("*/");
     let (verb, name) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -73,7 +73,7 @@ pub fn comment(line: &str) -> Option<(&str, Marker)> {
     }
 }
 
-/// One region of a text: its name and the lines (from 0) of its markers.
+/// A marked region of a text: its name and the line numbers (from 0) of its markers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marked {
     /// Its name.
@@ -84,15 +84,15 @@ pub struct Marked {
     pub end: usize,
 }
 
-/// The regions that comments of `text` mark, in the order of their starts. They may overlap.
+/// The regions that comments of `text` mark, in order of their starts. They may overlap.
 ///
 /// # Errors
-/// A marker without its other half.
+/// A marker has no counterpart.
 pub fn marked(text: &str) -> Result<Vec<Marked>> {
     let unpaired = |line: usize, cause: &str| {
         Error::failed(format!("line {}: the region markers do not pair", line + 1))
             .because(cause)
-            .hint("`# LLVM-MCA-BEGIN [name]` … `# LLVM-MCA-END [name]`, or OSACA-BEGIN … OSACA-END")
+            .hint("use `# LLVM-MCA-BEGIN [name]` … `# LLVM-MCA-END [name]` or OSACA-BEGIN … OSACA-END")
     };
     let mut open: Vec<(Option<String>, usize)> = Vec::new();
     let mut found: Vec<Marked> = Vec::new();
@@ -100,7 +100,7 @@ pub fn marked(text: &str) -> Result<Vec<Marked>> {
         match comment(content) {
             Some((_, Marker::Begin(name))) => {
                 if open.iter().any(|o| o.0 == name) {
-                    return Err(unpaired(line, "a region of that name is open already"));
+                    return Err(unpaired(line, "a region of that name is already open"));
                 }
                 open.push((name, line));
             }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_without_its_other_half_is_named_by_its_line() {
+    fn an_unpaired_marker_is_reported_with_its_line() {
         for text in ["\n# LLVM-MCA-BEGIN", "\n# OSACA-END", "# LLVM-MCA-BEGIN a\n# LLVM-MCA-END b"]
         {
             let error = marked(text).unwrap_err();

@@ -1,41 +1,42 @@
-//! Machine code as bytes and as instructions: reading it in, decoding it, and telling what must
-//! not be run outside its program.
+//! Reading and decoding machine code, and finding instructions that are unsafe to run outside
+//! their program.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `hex` | bytes as people write them |
+//! | `hex` | bytes as hexadecimal text |
 //! | `assemble` | Intel and AT&T syntax, through the system's assembler |
-//! | `listing`, `directives` | assembly files: what may be in them, and their marked regions |
-//! | `elf`, `contents` | address ranges and functions of an ELF file; the blocks of a function |
-//! | `binary` | raw machine code |
-//! | `markers`, `region` | what people put around the code they mean, and cutting it out |
+//! | `listing`, `directives` | assembly files: their marked regions and the directives accepted in them |
+//! | `elf`, `function_blocks` | address ranges and functions of an ELF file; the blocks of a function |
+//! | `binary` | raw machine code and files with IACA markers |
+//! | `markers`, `region` | region markers; extracting a region from an object file |
 //! | `decode` | bytes → [`Block`] |
-//! | `refuse`, `leave` | which instructions are refused, and why; the block without one that leaves it |
+//! | `refusal` | instructions that are refused, with the reason |
+//! | `exit` | a block without the call, return or indirect jump at its end |
 //!
-//! Nothing here executes anything but the assembler.
+//! The only program that this module runs is the assembler.
 
 mod assemble;
 mod binary;
-mod contents;
 mod decode;
 mod directives;
 mod elf;
+mod exit;
+mod function_blocks;
 mod hex;
-mod leave;
 mod listing;
 mod markers;
-mod refuse;
+mod refusal;
 mod region;
 
 pub use assemble::{Syntax, assemble};
 pub use binary::read_binary;
-pub use contents::{BlockLine, FunctionBlocks, list_blocks};
-pub(crate) use decode::intel;
+pub(crate) use decode::InstBuilder;
 pub use decode::{Block, Inst, text};
 pub use directives::check as check_directives;
 pub use elf::{Located, Location, function_around, read_location, read_path};
+pub use function_blocks::{BlockLine, FunctionBlocks, list_blocks};
 pub use hex::parse_hex;
-pub use listing::{LONGEST_LISTING, listing_syntax, read_listing};
+pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};
 pub use markers::{Marked, marked};
-pub use refuse::Refusal;
+pub use refusal::Refusal;
 pub use region::Region;

@@ -1,9 +1,9 @@
-//! Stretches of code that an input marks, and cutting them out of object files.
+//! Regions of code that an input marks, and extracting them from object files.
 //!
-//! An object file is not linked: what it names elsewhere has no address yet. Each such section or
-//! symbol gets one made up here, so that different variables stay apart.
+//! An object file is not linked, so symbols that it refers to have no addresses yet. Each such
+//! section or symbol gets a placeholder address here, so that different variables do not overlap.
 
-use super::hex::LONGEST;
+use super::hex::MAX_BLOCK_BYTES;
 use object::elf::RelocationType;
 use object::{
     Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget, Section,
@@ -14,7 +14,7 @@ use std::ops::Range;
 use tma::error::nearest;
 use tma::{Error, Result};
 
-/// A stretch of code that an input marks.
+/// A region of code that an input marks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
     /// Its name, where the input gives one.
@@ -24,10 +24,10 @@ pub struct Region {
 }
 
 impl Region {
-    /// The one called `name`, or the one of that number, from 0.
+    /// Selects the region by its name, else by its number, from 0.
     ///
     /// # Errors
-    /// There is none.
+    /// No region has that name or number.
     pub fn choose(all: Vec<Self>, name: &str) -> Result<Self> {
         let named = all.iter().position(|r| r.name.as_deref() == Some(name));
         let numbered = || name.parse().ok().filter(|n: &usize| *n < all.len());
@@ -36,33 +36,35 @@ impl Region {
         }
         let names: Vec<&str> = all.iter().filter_map(|r| r.name.as_deref()).collect();
         let error = Error::usage(format!("no region `{name}`"))
-            .because(format!("the input has {} regions, counted from 0", all.len()));
+            .because(format!("the input has {} regions, numbered from 0", all.len()));
         Err(match (nearest(name, names.iter().copied()), names.is_empty()) {
             (Some(near), _) => error.hint(format!("did you mean `{near}`?")),
             (None, false) => error.hint(format!("their names: {}", names.join(", "))),
-            (None, true) => error.hint("none of them has a name: give a number"),
+            (None, true) => error.hint("the regions have no names; give a number"),
         })
     }
 }
 
-/// First made-up address, above what may be mapped at the least.
+/// First placeholder address, above the lowest address that may be mapped.
 const FIRST: i64 = 0x1000_0000;
-/// Distance between them: sixteen stay apart under the sandbox's window for `[rip+x]`.
-const APART: i64 = 0x1_0000;
+/// Distance between placeholder addresses: sixteen of them fit without overlap into the memory that
+/// the sandbox maps for `[rip+x]`.
+const SPACING: i64 = 0x1_0000;
 
-/// Made-up addresses: one for each section, and for each symbol of no section.
+/// Placeholder addresses: one for each section and for each symbol without a section.
 #[derive(Default)]
-pub(super) struct Places(BTreeMap<(bool, usize), i64>);
+pub(super) struct Placeholders(BTreeMap<(bool, usize), i64>);
 
-impl Places {
+impl Placeholders {
     fn of(&mut self, key: (bool, usize)) -> i64 {
         let next = self.0.len() as i64 + 1;
         *self.0.entry(key).or_insert(next)
     }
 
-    /// Ordinal and address of what a relocation names.
+    /// Ordinal and address of a relocation's target.
     fn target(&mut self, file: &object::File<'_>, target: RelocationTarget) -> Option<(i64, i64)> {
-        let section = |places: &mut Self, index: SectionIndex| places.of((true, index.0));
+        let section =
+            |placeholders: &mut Self, index: SectionIndex| placeholders.of((true, index.0));
         let (ordinal, within) = match target {
             RelocationTarget::Section(index) => (section(self, index), 0),
             RelocationTarget::Symbol(index) => {
@@ -74,34 +76,35 @@ impl Places {
             }
             _ => return None,
         };
-        Some((ordinal, FIRST + ordinal * APART + within))
+        Some((ordinal, FIRST + ordinal * SPACING + within))
     }
 }
 
-/// The bytes `start..end` of `section` (offsets), with made-up addresses in place of the missing.
-/// They mean these addresses where the first byte is at 0.
+/// The bytes `start..end` of `section` (offsets), relocated to placeholder addresses as if the first
+/// byte were at address 0.
 pub fn cut(
     file: &object::File<'_>,
     section: &Section<'_, '_>,
     start: usize,
     end: usize,
 ) -> Result<Vec<u8>> {
-    cut_among(file, section, start..end, 0, &mut Places::default())
+    cut_among(file, section, start..end, 0, &mut Placeholders::default())
 }
 
-/// The same where the first byte is at `home`, and one of several pieces that mean the same
-/// `places`.
+/// The same with the first byte at address `home`, for several pieces that share `placeholders`.
 pub(super) fn cut_among(
     file: &object::File<'_>,
     section: &Section<'_, '_>,
     Range { start, end }: Range<usize>,
     home: i64,
-    places: &mut Places,
+    placeholders: &mut Placeholders,
 ) -> Result<Vec<u8>> {
-    let failed =
-        |cause: String| Error::failed("cannot take the region from the code").because(cause);
-    if end.saturating_sub(start) > LONGEST {
-        return Err(failed(format!("it has {} bytes; at most {LONGEST} are taken", end - start)));
+    let failed = |cause: String| Error::failed("cannot extract the region").because(cause);
+    if end.saturating_sub(start) > MAX_BLOCK_BYTES {
+        return Err(failed(format!(
+            "it has {} bytes; the limit is {MAX_BLOCK_BYTES}",
+            end - start
+        )));
     }
     let data = section.data().map_err(|e| failed(e.to_string()))?;
     let mut bytes = match data.get(start..end) {
@@ -114,9 +117,9 @@ pub(super) fn cut_among(
         };
         let at = offset - start;
         let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
-        let (ordinal, address) = places
+        let (ordinal, address) = placeholders
             .target(file, relocation.target())
-            .ok_or_else(|| failed("a broken relocation".to_owned()))?;
+            .ok_or_else(|| failed("it has an invalid relocation".to_owned()))?;
         let sum = address.wrapping_add(relocation.addend());
         let value = match Kind::of(r_type) {
             Some(Kind::Absolute | Kind::Wide) => sum,
@@ -124,7 +127,7 @@ pub(super) fn cut_among(
             Some(Kind::Thread) => (ordinal * 64).wrapping_add(relocation.addend()),
             None => {
                 return Err(failed(format!(
-                    "it holds a relocation of type {} of which nothing is known",
+                    "it has a relocation of the unsupported type {}",
                     r_type.0
                 )));
             }
@@ -132,27 +135,27 @@ pub(super) fn cut_among(
         let size = if Kind::of(r_type) == Some(Kind::Wide) { 8 } else { 4 };
         match bytes.get_mut(at..at + size) {
             Some(place) => place.copy_from_slice(&value.to_le_bytes()[..size]),
-            None => return Err(failed("an address is cut off by its end".to_owned())),
+            None => return Err(failed("it ends in the middle of an address".to_owned())),
         }
     }
     Ok(bytes)
 }
 
-/// How an address is written into code.
+/// How a relocation encodes an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// 32 bits, as it is.
+    /// 32 bits, absolute.
     Absolute,
-    /// 64 bits, as it is.
+    /// 64 bits, absolute.
     Wide,
-    /// 32 bits, from the place itself.
+    /// 32 bits, relative to the relocated field.
     Relative,
-    /// 32 bits, from the thread's own area.
+    /// 32 bits, relative to the thread pointer.
     Thread,
 }
 
 impl Kind {
-    /// The kinds that code uses, by their numbers in the x86-64 ABI (table 4.9).
+    /// By the relocation's number in the x86-64 ABI (table 4.9); only those used in code.
     fn of(number: RelocationType) -> Option<Self> {
         Some(match number.0 {
             10 | 11 => Self::Absolute,
@@ -170,13 +173,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_region_is_chosen_by_name_or_number() {
+    fn a_region_is_selected_by_name_or_number() {
         let region =
             |name: Option<&str>, byte| Region { name: name.map(str::to_owned), bytes: vec![byte] };
         let all = vec![region(None, 1), region(Some("inner"), 2), region(Some("0"), 3)];
         let chosen = |name: &str| Region::choose(all.clone(), name).map(|r| r.bytes[0]);
         assert_eq!(chosen("inner").unwrap(), 2);
-        assert_eq!(chosen("0").unwrap(), 3, "a name comes before a number");
+        assert_eq!(chosen("0").unwrap(), 3, "a name takes precedence over a number");
         assert_eq!(chosen("2").unwrap(), 3);
         assert!(chosen("inne").unwrap_err().remedy().unwrap().contains("`inner`"));
         assert!(chosen("3").is_err());

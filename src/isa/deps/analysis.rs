@@ -1,41 +1,41 @@
-//! All dependencies of a region, from its instructions and latencies.
+//! Dependency analysis of a region: register, flag and memory dependencies, and recurrences.
 
 use super::code::Code;
 use super::kind::{Kind, Overlap};
-use super::links::{self, False, Link};
-use super::memory::{Finder, Found, Settings};
+use super::memory::{Finder, MemoryDependencies, Settings};
 use super::recurrence::{self, Recurrence};
+use super::register_deps::{self, FalseDependency, RegisterDependency};
 use crate::latency::Latencies;
 
 /// A true dependency (read after write) between two instructions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Dependency {
-    /// Index of the instruction that writes.
+    /// Index of the writing instruction.
     pub writer: usize,
-    /// Index of the one that reads.
+    /// Index of the reading instruction.
     pub reader: usize,
-    /// How many iterations later it reads; 0 within one.
+    /// Iterations from the write to the read; 0 within an iteration.
     pub delta: u32,
     /// What carries it.
     pub kind: Kind,
-    /// The register, the group of flags, or the memory operand as written in the reader.
+    /// The register, the flag group, or the memory operand as the reader writes it.
     pub through: String,
-    /// For memory, how the two overlap.
+    /// For memory, how load and store overlap.
     pub overlap: Option<Overlap>,
 }
 
-/// All that is found out about a region.
+/// The result of the analysis of a region.
 #[derive(Debug, Clone, Default)]
 pub struct Analysis {
-    /// Through registers and flags.
-    pub links: Vec<Link>,
-    /// Through memory, and what could not be told.
-    pub memory: Found,
-    /// The slowest first.
+    /// Dependencies through registers and flags.
+    pub register_deps: Vec<RegisterDependency>,
+    /// Dependencies through memory, and accesses that may alias.
+    pub memory: MemoryDependencies,
+    /// Loop-carried dependencies, the slowest first.
     pub recurrences: Vec<Recurrence>,
 }
 
-/// Analyses regions; keeps its tables from one to the next.
+/// Analyses regions; reuses its buffers between them.
 #[derive(Debug, Default)]
 pub struct Analyser {
     finder: Finder,
@@ -43,32 +43,33 @@ pub struct Analyser {
 }
 
 impl Analyser {
-    /// With these latencies.
+    /// An analyser with these latencies.
     pub fn new(latencies: Latencies) -> Self {
         Self { finder: Finder::default(), latencies }
     }
 
     /// Dependencies and recurrences of `code`.
     pub fn analyse(&mut self, code: &Code, settings: &Settings) -> Analysis {
-        let links = links::links(code);
+        let register_deps = register_deps::register_dependencies(code);
         let memory = self.finder.find(code, settings);
-        let recurrences = recurrence::recurrences(code, &links, &memory.carried, &self.latencies);
-        Analysis { links, memory, recurrences }
+        let recurrences =
+            recurrence::recurrences(code, &register_deps, &memory.dependencies, &self.latencies);
+        Analysis { register_deps, memory, recurrences }
     }
 }
 
 impl Analysis {
-    /// Every true dependency, in order of reader; each once.
+    /// Every true dependency once, in order of reader.
     pub fn dependencies(&self, code: &Code) -> Vec<Dependency> {
-        let links = self.links.iter().map(|link| Dependency {
+        let register_deps = self.register_deps.iter().map(|link| Dependency {
             writer: link.writer,
             reader: link.reader,
             delta: link.delta,
-            kind: if link.place.is_flag() { Kind::Flag } else { Kind::Register },
-            through: link.place.name(),
+            kind: if link.reg.is_flag() { Kind::Flag } else { Kind::Register },
+            through: link.reg.name(),
             overlap: None,
         });
-        let memory = self.memory.carried.iter().map(|c| Dependency {
+        let memory = self.memory.dependencies.iter().map(|c| Dependency {
             writer: c.writer,
             reader: c.reader,
             delta: c.delta,
@@ -76,14 +77,14 @@ impl Analysis {
             through: code.memory_text(c.reader, c.access),
             overlap: Some(c.overlap),
         });
-        let mut all: Vec<Dependency> = links.chain(memory).collect();
+        let mut all: Vec<Dependency> = register_deps.chain(memory).collect();
         all.sort_by(|a, b| (a.reader, a.delta, a.writer, a).cmp(&(b.reader, b.delta, b.writer, b)));
         all.dedup();
         all
     }
 
-    /// Where values are overwritten that were read or written before.
-    pub fn overwritten(code: &Code) -> Vec<False> {
-        links::overwritten(code)
+    /// Write-after-read and write-after-write dependencies.
+    pub fn false_dependencies(code: &Code) -> Vec<FalseDependency> {
+        register_deps::false_dependencies(code)
     }
 }

@@ -1,4 +1,4 @@
-//! The code that is looked at: a block, or several of them one behind the other.
+//! The analysed code: a block, or a path of several blocks, executed as a loop.
 
 use crate::code::Located;
 use crate::effects::{Effects, Finder};
@@ -6,24 +6,24 @@ use iced_x86::{Decoder, DecoderOptions, Instruction};
 use tma::tables::Facts;
 use tma::{Error, Result};
 
-/// Most instructions of a region. With three of them more than the widest window holds, steps of a
-/// run fit 16 bits.
-pub const MOST_INSTRUCTIONS: usize = 1 << 13;
+/// Limit on the instructions of a region. It keeps the steps of a run, the largest window plus up to
+/// three iterations, within 16 bits.
+pub const MAX_INSTRUCTIONS: usize = 1 << 13;
 
-/// Instructions in the order in which they run, over and over.
+/// The instructions of an iteration, in order of execution.
 #[derive(Debug, Clone, Default)]
 pub struct Code {
-    /// Decoded at their addresses.
+    /// The instructions, decoded at their addresses.
     pub instructions: Vec<Instruction>,
-    /// What each of them does.
+    /// The effects of each.
     pub effects: Vec<Effects>,
 }
 
 impl Code {
-    /// Decodes the pieces of a path, each at its address, for a core of which `core` is known.
+    /// Decodes the blocks of a path, each at its address, for the core that `core` describes.
     ///
     /// # Errors
-    /// No bytes, too many instructions, or bytes that are no code.
+    /// There are no bytes or too many instructions, or bytes do not decode.
     pub fn of(pieces: &[Located], core: &Facts) -> Result<Self> {
         let mut code = Self::default();
         for piece in pieces {
@@ -31,8 +31,8 @@ impl Code {
         }
         match code.instructions.len() {
             0 => Err(Error::failed("the block is empty")),
-            n if n > MOST_INSTRUCTIONS => Err(Error::failed("the path is too long")
-                .because(format!("{n} instructions; at most {MOST_INSTRUCTIONS} are taken"))),
+            n if n > MAX_INSTRUCTIONS => Err(Error::failed("the path is too long")
+                .because(format!("it has {n} instructions; the limit is {MAX_INSTRUCTIONS}"))),
             _ => Ok(code),
         }
     }
@@ -58,8 +58,10 @@ impl Code {
             let instruction = decoder.decode();
             if instruction.is_invalid() {
                 return Err(Error::failed(format!("invalid code at {at:#x}"))
-                    .because("no valid instruction in 64-bit mode, or the last one is cut off")
-                    .hint("give whole instructions of x86-64 code"));
+                    .because(
+                        "the bytes are not a valid instruction in 64-bit mode, or are truncated",
+                    )
+                    .hint("give complete x86-64 instructions"));
             }
             self.effects.push(finder.effects(&instruction));
             self.instructions.push(instruction);
@@ -72,12 +74,13 @@ impl Code {
         self.instructions.get(index).map_or(0, Instruction::ip)
     }
 
-    /// Intel syntax.
+    /// The instruction at `index` in Intel syntax.
     pub fn text(&self, index: usize) -> String {
         self.instructions.get(index).map(crate::code::text).unwrap_or_default()
     }
 
-    /// The memory operand of an access, as the instruction's text has it, else as it is computed.
+    /// The memory operand of an access as in the instruction's text, or reconstructed if it is
+    /// implicit.
     pub fn memory_text(&self, index: usize, access: usize) -> String {
         let text = self.text(index);
         if let Some((_, rest)) = text.split_once('[')

@@ -1,4 +1,4 @@
-//! What carries a dependency, and how a load overlaps the store that it reads.
+//! Kinds of dependencies, and how a load overlaps the store that it depends on.
 
 /// What carries a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
@@ -6,20 +6,20 @@
 pub enum Kind {
     /// A general-purpose, vector, mask or x87 register.
     Register,
-    /// A group of flags.
+    /// A flag group.
     Flag,
     /// Memory.
     Memory,
 }
 
-/// How a load overlaps the store whose bytes it reads.
+/// How a load overlaps the store that it depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Overlap {
-    /// The load lies within one store: forwarded.
+    /// A single store covers the load: the value is forwarded.
     Full,
-    /// Only some of the load's bytes were stored; the rest is in the cache.
+    /// A single store covers part of the load; the other bytes come from the cache.
     Partial,
-    /// Several stores, or a store too narrow for it: the load waits until they are in the cache.
+    /// Several stores overlap the load: it waits until they have been written to the cache.
     Blocked,
 }

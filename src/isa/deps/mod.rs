@@ -1,28 +1,29 @@
-//! Dependencies of a block: through registers, flags and memory, and the bound that its
-//! recurrences put on it.
+//! Data dependencies of a block through registers, flags and memory, and the latency bound of its
+//! recurrences. A *recurrence* is a loop-carried dependency: a cycle of dependencies by which a value
+//! depends on itself in an earlier iteration.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `code` | the instructions of a block or a path of several |
-//! | `kind` | what carries a dependency, how a load overlaps a store |
-//! | `links` | dependencies through registers and flags |
-//! | [`memory`] | dependencies through memory, by the method of random values |
-//! | [`recurrence`] | the slowest cycle of values |
-//! | `window` | how far a processor looks ahead |
-//! | `analysis` | all of it for one region |
+//! | `code` | the instructions of a block or of a path of blocks |
+//! | `kind` | what carries a dependency; how a load overlaps a store |
+//! | `register_deps` | dependencies through registers and flags |
+//! | [`memory`] | dependencies through memory, found by simulation with random values |
+//! | [`recurrence`] | loop-carried dependencies and their latency bounds |
+//! | `window` | size of the reorder buffer |
+//! | `analysis` | the whole analysis of a region |
 //!
-//! Memory and time are bounded by the length of the block and of the reorder buffer.
+//! Time and memory are bounded by the lengths of the block and of the reorder buffer.
 
 mod analysis;
 mod code;
 mod kind;
-mod links;
 pub mod memory;
 pub mod recurrence;
+mod register_deps;
 mod window;
 
 pub use analysis::{Analyser, Analysis, Dependency};
 pub use code::Code;
 pub use kind::{Kind, Overlap};
-pub use links::{False, Link, Order};
+pub use register_deps::{FalseDependency, Order, RegisterDependency};
 pub use window::Window;

@@ -1,28 +1,28 @@
-//! How far a processor looks ahead.
+//! The size of the reorder buffer.
 
 use tma::Core;
 
-/// Entries of a reorder buffer, and who says so.
+/// The size of a reorder buffer, with its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// Entries; µops, of which an instruction has one at least.
+    /// Entries (µops); an instruction takes at least one.
     pub entries: u32,
-    /// Who says so.
+    /// Where the size comes from.
     pub source: String,
 }
 
-/// Entries of the largest usual reorder buffer (Golden Cove): no dependency is missed.
-const LARGEST: u32 = 512;
+/// Entries assumed for unknown cores: those of a large core (Golden Cove), so that no dependency is
+/// missed.
+const DEFAULT_ENTRIES: u32 = 512;
 
 impl Window {
-    /// That of `core`; where it is not known, the largest usual one, and that is its source.
+    /// The reorder buffer of `core`, or a large default if it is not known.
     pub fn of(core: &Core) -> Self {
         match core.reorder_buffer() {
             Some(known) => Self { entries: known.entries, source: known.source },
             None => Self {
-                entries: LARGEST,
-                source: "the largest usual core (Golden Cove), as the processor's is not known"
-                    .into(),
+                entries: DEFAULT_ENTRIES,
+                source: "default (Golden Cove), as this processor's is not known".into(),
             },
         }
     }

@@ -1,15 +1,12 @@
 //! Instruction → [`Effects`].
 
+use super::arch_reg::ArchReg;
 use super::model::{Effects, Paths, Read, Role, Write};
-use super::place::Place;
 use super::{flags, idioms, memory, registers};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 use tma::tables::Facts;
 
-/// Finds effects; keeps its buffers between instructions.
-///
-/// Whoever runs a block repeatedly calls it once for each instruction of the code, not for each
-/// execution.
+/// Computes effects; reuses its buffers between instructions.
 #[derive(Debug)]
 pub struct Finder {
     info: InstructionInfoFactory,
@@ -17,7 +14,7 @@ pub struct Finder {
 }
 
 impl Finder {
-    /// For a core of which this is known.
+    /// A finder for the core that `core` describes.
     pub fn new(core: &Facts) -> Self {
         Self { info: InstructionInfoFactory::new(), core: core.clone() }
     }
@@ -25,7 +22,7 @@ impl Finder {
     /// The effects of `instruction`.
     pub fn effects(&mut self, instruction: &Instruction) -> Effects {
         if instruction.is_invalid() {
-            return Effects { unmodelled: Some("no valid instruction"), ..Effects::default() };
+            return Effects { unmodelled: Some("invalid instruction"), ..Effects::default() };
         }
         let info = self.info.info(instruction);
         let mut effects = Effects { paths: paths(instruction), ..Effects::default() };
@@ -45,39 +42,41 @@ fn paths(instruction: &Instruction) -> Paths {
         Mnemonic::Leave => Paths::Leave,
         Mnemonic::Xchg => Paths::Exchange,
         Mnemonic::Xadd => exchange_add(instruction),
-        // What it loads is the new `rsp`.
-        Mnemonic::Pop if instruction.op0_register().full_register() == Register::RSP => Paths::Each,
-        Mnemonic::Enter | Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Paths::Each,
+        // `pop rsp`: the loaded value is the new `rsp`, so this is no stack-engine update.
+        Mnemonic::Pop if instruction.op0_register().full_register() == Register::RSP => {
+            Paths::AllToAll
+        }
+        Mnemonic::Enter | Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Paths::AllToAll,
         _ if instruction.is_stack_instruction() => Paths::Stack,
         _ if instruction.is_string_instruction() => Paths::String,
-        _ => Paths::Each,
+        _ => Paths::AllToAll,
     }
 }
 
 fn exchange_add(instruction: &Instruction) -> Paths {
     let (first, second) = (instruction.op0_register(), instruction.op1_register());
-    match Place::of(second) {
-        Some(place) if Place::of(first) != Some(place) => Paths::ExchangeAdd(place),
-        _ => Paths::Each,
+    match ArchReg::of(second) {
+        Some(reg) if ArchReg::of(first) != Some(reg) => Paths::ExchangeAdd(reg),
+        _ => Paths::AllToAll,
     }
 }
 
-/// MXCSR, which iced-x86 knows no register for. That each floating-point operation reads it is
-/// left out: it is written rarely, and processors do not rename it.
+/// Adds MXCSR, for which iced-x86 has no register. Reads by floating-point operations are omitted:
+/// it is rarely written, and processors do not rename it.
 fn control_words(effects: &mut Effects, instruction: &Instruction) {
     match instruction.mnemonic() {
         Mnemonic::Ldmxcsr | Mnemonic::Vldmxcsr => {
-            effects.writes.push(Write { place: Place::MXCSR, whole: true });
+            effects.writes.push(Write { reg: ArchReg::MXCSR, whole: true });
         }
         Mnemonic::Stmxcsr | Mnemonic::Vstmxcsr => {
-            effects.reads.push(Read { place: Place::MXCSR, role: Role::Data });
+            effects.reads.push(Read { reg: ArchReg::MXCSR, role: Role::Data });
         }
         _ => {}
     }
 }
 
-/// The x87 stack is one place: whoever moves its top, or reads or writes its flags, reads and
-/// writes it.
+/// Models the x87 stack as one register: an instruction that moves its top, or reads or writes its
+/// status flags, reads and writes it.
 fn x87(effects: &mut Effects, instruction: &Instruction) {
     const STATUS: u32 = iced_x86::RflagsBits::C0
         | iced_x86::RflagsBits::C1
@@ -85,31 +84,31 @@ fn x87(effects: &mut Effects, instruction: &Instruction) {
         | iced_x86::RflagsBits::C3;
     let moves = instruction.fpu_stack_increment_info().writes_top();
     let status = (instruction.rflags_read() | instruction.rflags_modified()) & STATUS != 0;
-    let touches = effects.read().or(effects.written()).has(Place::X87);
+    let touches = effects.read().or(effects.written()).has(ArchReg::X87);
     if !(moves || status || touches) {
         return;
     }
-    effects.reads.retain(|r| r.place != Place::X87);
-    effects.writes.retain(|w| w.place != Place::X87);
-    effects.reads.push(Read { place: Place::X87, role: Role::Data });
-    effects.writes.push(Write { place: Place::X87, whole: false });
-    effects.unmodelled = Some("x87 and MMX: their registers count as one");
+    effects.reads.retain(|r| r.reg != ArchReg::X87);
+    effects.writes.retain(|w| w.reg != ArchReg::X87);
+    effects.reads.push(Read { reg: ArchReg::X87, role: Role::Data });
+    effects.writes.push(Write { reg: ArchReg::X87, whole: false });
+    effects.unmodelled = Some("x87 and MMX registers are modelled as one register");
 }
 
-/// Why the effects of an instruction are not complete.
+/// Why the effects of an instruction are incomplete, if they are.
 fn unmodelled(instruction: &Instruction) -> Option<&'static str> {
     use Mnemonic as M;
     if instruction.is_string_instruction()
         && (instruction.has_rep_prefix() || instruction.has_repne_prefix())
     {
-        return Some("a repeated string instruction: its length depends on rcx");
+        return Some("repeated string instruction: its length depends on rcx");
     }
     if memory::is_bit_string(instruction) {
-        return Some("the bit offset in a register moves the address");
+        return Some("the bit offset in the register changes the address");
     }
     let reason = match instruction.mnemonic() {
-        M::Enter => "enter: the copied frame pointers are not followed",
-        M::Xlatb => "xlatb: al alone is the index",
+        M::Enter => "enter: copied frame pointers are not modelled",
+        M::Xlatb => "xlatb: only al is the index",
         M::Xsave
         | M::Xsave64
         | M::Xsavec
@@ -140,8 +139,8 @@ fn unmodelled(instruction: &Instruction) -> Option<&'static str> {
         | M::Vmcall
         | M::Vmmcall => "leaves the program",
         M::Cpuid | M::Rdmsr | M::Wrmsr | M::Xgetbv | M::Xsetbv => "reads or sets processor state",
-        M::Xbegin | M::Xend | M::Xabort => "transactions may be undone",
-        _ if touches_tiles(instruction) => "tile registers are not followed",
+        M::Xbegin | M::Xend | M::Xabort => "transactions may be rolled back",
+        _ if touches_tiles(instruction) => "tile registers are not modelled",
         _ => return None,
     };
     Some(reason)

@@ -1,21 +1,22 @@
-//! What breaks dependencies, and what is done by renaming alone.
+//! Dependency-breaking idioms and instructions eliminated at register renaming.
 
+use super::arch_reg::ArchReg;
 use super::model::{Effects, Role};
-use super::place::Place;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tma::tables::Facts;
 use tma::tables::facts::{Renamed, ZeroIdiom};
 
-/// Takes away what an idiom does not depend on, and marks what renaming may do.
+/// Removes reads that an idiom does not depend on, and marks instructions that renaming may
+/// eliminate.
 pub(super) fn apply(effects: &mut Effects, instruction: &Instruction, core: &Facts) {
     if let Some(source) = same_sources(instruction) {
         if breaks(instruction, core) {
-            let kept = |role: Role| matches!(role, Role::Kept | Role::Address(_));
-            let place = Place::of(source);
-            effects.reads.retain(|r| Some(r.place) != place || kept(r.role));
+            let depends = |role: Role| matches!(role, Role::Merged | Role::Address(_));
+            let reg = ArchReg::of(source);
+            effects.reads.retain(|r| Some(r.reg) != reg || depends(r.role));
             effects.breaks_dependency = true;
         } else {
-            // iced-x86 leaves them out of `xor al,al` and others that no processor breaks.
+            // iced-x86 omits the sources of `xor al,al` and others, which no processor treats as idioms.
             restore(effects, source);
         }
     }
@@ -23,15 +24,15 @@ pub(super) fn apply(effects: &mut Effects, instruction: &Instruction, core: &Fac
 }
 
 fn restore(effects: &mut Effects, source: Register) {
-    if let Some(place) = Place::of(source)
-        && !effects.reads.iter().any(|r| r.place == place && r.role == Role::Data)
+    if let Some(reg) = ArchReg::of(source)
+        && !effects.reads.iter().any(|r| r.reg == reg && r.role == Role::Data)
     {
-        effects.reads.retain(|r| r.place != place || r.role != Role::Kept);
-        effects.reads.push(super::Read { place, role: Role::Data });
+        effects.reads.retain(|r| r.reg != reg || r.role != Role::Merged);
+        effects.reads.push(super::Read { reg, role: Role::Data });
     }
 }
 
-/// The register that both sources are, where they are one.
+/// The register that is both sources of a potential idiom.
 fn same_sources(instruction: &Instruction) -> Option<Register> {
     let operand = |at: u32| {
         (at < instruction.op_count() && instruction.op_kind(at) == OpKind::Register)
@@ -45,19 +46,19 @@ fn same_sources(instruction: &Instruction) -> Option<Register> {
     (first == second).then_some(first).filter(|_| is_idiom(instruction.mnemonic()))
 }
 
-/// Whether an instruction of equal sources has a result that does not depend on them.
+/// Whether the result does not depend on the sources if they are the same register.
 fn is_idiom(mnemonic: Mnemonic) -> bool {
     kind(mnemonic).is_some()
 }
 
-/// Kinds of idioms, told apart where processors differ.
+/// Kinds of idioms, distinguished where processors differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Idiom {
     /// `xor`, `sub`.
     Integer,
-    /// `sbb`: what is left is the carry.
+    /// `sbb`: the result depends only on the carry flag.
     Borrow,
-    /// `cmp`: flags alone.
+    /// `cmp`: writes only flags.
     Compare,
     /// `pxor`, `xorps`, `psub*`.
     VectorZero,
@@ -145,10 +146,10 @@ fn kind(mnemonic: Mnemonic) -> Option<Idiom> {
     })
 }
 
-/// Whether this core knows that the result does not depend on the sources.
+/// Whether this core recognises that the result does not depend on the sources.
 fn breaks(instruction: &Instruction, core: &Facts) -> bool {
     let Some(idiom) = kind(instruction.mnemonic()) else { return false };
-    // Under a mask nothing is done at renaming.
+    // Masked instructions are never handled at renaming.
     if instruction.has_op_mask() {
         return false;
     }
@@ -169,7 +170,7 @@ fn breaks(instruction: &Instruction, core: &Facts) -> bool {
     }
 }
 
-/// Whether this core may do it by renaming alone.
+/// Whether this core may eliminate the instruction at renaming.
 fn is_eliminated(instruction: &Instruction, core: &Facts) -> bool {
     use Mnemonic as M;
     if core.renamed.is_none() || instruction.has_op_mask() {
@@ -217,7 +218,7 @@ fn is_eliminated(instruction: &Instruction, core: &Facts) -> bool {
     }
 }
 
-/// `kandn*`, which Golden Cove waits for, unlike `kxor*` and `kxnor*`.
+/// `kandn*`, which Golden Cove does not recognise as an idiom, unlike `kxor*` and `kxnor*`.
 fn is_mask_and_not(mnemonic: Mnemonic) -> bool {
     use Mnemonic::{Kandnb, Kandnd, Kandnq, Kandnw};
     matches!(mnemonic, Kandnb | Kandnw | Kandnd | Kandnq)
@@ -227,9 +228,9 @@ fn same_full(one: Register, other: Register) -> bool {
     one.full_register() == other.full_register()
 }
 
-/// Additions of a constant of 8 bits to a 64-bit register, which Golden Cove's renaming does;
-/// measured: `add`, `sub`, `inc`, `dec` and `lea` of a base alone, not `add` of 100000, and none of
-/// them with 32 bits (tests/figures/pending.csv).
+/// Whether it adds an 8-bit constant to a 64-bit register, which Golden Cove does at renaming.
+/// Measured: `add`, `sub`, `inc`, `dec` and `lea` with only a base; not `add` of 100000, nor any of
+/// them with 32-bit operands (tests/figures/pending.csv).
 fn adds_constant(instruction: &Instruction) -> bool {
     let whole = instruction.op0_kind() == OpKind::Register && instruction.op0_register().is_gpr64();
     let base_alone = || {

@@ -1,11 +1,11 @@
-//! Memory operands, gathers and scatters lane by lane.
+//! Memory operands; gathers and scatters lane by lane.
 
 use super::model::{Access, Effects};
 use iced_x86::{
     CodeSize, Instruction, InstructionInfo, Mnemonic, OpAccess, OpKind, Register, UsedMemory,
 };
 
-/// Adds what `instruction` does to memory.
+/// Adds the memory accesses of `instruction`.
 pub(super) fn add(effects: &mut Effects, instruction: &Instruction, facts: &InstructionInfo) {
     let masked = is_masked(instruction);
     for used in facts.used_memory() {
@@ -46,7 +46,7 @@ fn access(instruction: &Instruction, used: &UsedMemory, masked: bool) -> Access 
     }
 }
 
-/// Whether elements of its memory operand are left out by a mask.
+/// Whether a mask may suppress elements of its memory operand.
 fn is_masked(instruction: &Instruction) -> bool {
     use Mnemonic as M;
     instruction.has_op_mask()
@@ -63,8 +63,8 @@ fn is_masked(instruction: &Instruction) -> bool {
         || instruction.is_vsib()
 }
 
-/// Elements of a gather or scatter: as many as both the index register and the data register
-/// hold. `element` is the size of one in memory.
+/// Number of elements of a gather or scatter: as many as fit both the index register and the data
+/// register. `element` is the size of one in memory, in bytes.
 fn lanes(instruction: &Instruction, index: Register, element: u32) -> u8 {
     let index_bytes = if instruction.is_vsib64() { 8 } else { 4 };
     let indices = index.size() / index_bytes;
@@ -78,8 +78,8 @@ fn lanes(instruction: &Instruction, index: Register, element: u32) -> u8 {
     u8::try_from(indices.min(held)).unwrap_or(0)
 }
 
-/// `bt`, `bts`, `btr` and `btc` of memory by a register: the register's bits above those that
-/// count within the operand move the address.
+/// Whether it is `bt`, `bts`, `btr` or `btc` on memory with the bit offset in a register, whose upper
+/// bits are added to the address.
 pub(super) fn is_bit_string(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc)
         && instruction.op0_kind() == OpKind::Memory

@@ -1,171 +1,171 @@
-//! What an instruction does, as data.
+//! The effects of an instruction as data.
 
-use super::place::{Place, Places};
+use super::arch_reg::{ArchReg, ArchRegSet};
 use iced_x86::Register;
 
-pub(super) const RSP: Place = Place::gpr(4);
+pub(super) const RSP: ArchReg = ArchReg::gpr(4);
 
 /// `rsi` or `rdi`.
-pub(super) fn is_string_pointer(place: Place) -> bool {
-    matches!(place.as_gpr(), Some(6 | 7))
+pub(super) fn is_string_pointer(reg: ArchReg) -> bool {
+    matches!(reg.as_gpr(), Some(6 | 7))
 }
 
-/// What a read value is used for. Latencies differ by it: the address of a load takes longer to
-/// reach the result than its other operand.
+/// What a read value is used for. Latency depends on it: the path from a load's address to the
+/// result is longer than that from its other operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Part of the address of [`Effects::memory`] at this index. Of a gather or scatter, whose
-    /// lanes share their registers, the first lane alone is named.
+    /// Part of the address of the access at this index of [`Effects::memory`]. For a gather or
+    /// scatter, whose lanes share their registers, the index is that of the first lane.
     Address(u8),
-    /// A value computed with.
+    /// An operand of the computation.
     Data,
-    /// The old value of a place that is written in part, or perhaps not at all: what is not
-    /// written is kept. Nothing is computed with it, yet the processor may wait for it.
-    Kept,
-    /// `rsp`, moved by `push`, `pop`, `call` and `ret`: the stack engine adds it up before
-    /// execution, in no cycles. It leads to the new `rsp` and nowhere else; the access itself has
-    /// an [`Role::Address`] of its own.
+    /// The old value of a register that is written partially or conditionally and merged with the
+    /// result. It is not an operand of the computation, but may still be a dependency.
+    Merged,
+    /// `rsp` as updated by `push`, `pop`, `call` and `ret`: the stack engine does this before
+    /// execution, in 0 cycles. It flows only to the new `rsp`; the access itself has its own
+    /// [`Role::Address`].
     Stack,
 }
 
-/// A place read.
+/// A read of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
-    /// Where.
-    pub place: Place,
-    /// What for.
+    /// The register or flag group.
+    pub reg: ArchReg,
+    /// What the value is used for.
     pub role: Role,
 }
 
-/// A place written.
+/// A write to a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Write {
-    /// Where.
-    pub place: Place,
-    /// Whether its old value is gone afterwards. Where it is not, there is a [`Read`] of it with
-    /// [`Role::Kept`] if this processor waits for it.
+    /// The register or flag group.
+    pub reg: ArchReg,
+    /// Whether it replaces the whole old value. Otherwise there is a [`Read`] of the register with
+    /// [`Role::Merged`] if that is a dependency on this processor.
     pub whole: bool,
 }
 
-/// Memory read or written.
+/// A memory access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// Segment whose base counts ([`Register::FS`] or [`Register::GS`]), else [`Register::None`].
+    /// [`Register::FS`] or [`Register::GS`] if that segment's base is added, else
+    /// [`Register::None`].
     pub segment: Register,
-    /// Base register, full width (`RIP` is resolved into the displacement), or none.
+    /// Base register at full width, or none (`RIP` is resolved into the displacement).
     pub base: Register,
-    /// Index register, full width, or none; a vector register for gathers and scatters, whose
-    /// elements are expanded into accesses of their own where [`Access::lane`] tells which.
+    /// Index register at full width, or none. For gathers and scatters it is a vector register, with
+    /// one access per element ([`Access::lane`]).
     pub index: Register,
-    /// 1, 2, 4 or 8.
+    /// Scale of the index: 1, 2, 4 or 8.
     pub scale: u8,
-    /// Added to base and index, before the instruction changes any register: for `push` it is
-    /// minus the operand's size.
+    /// Added to base and index as they are before the instruction: for `push` it is the negative
+    /// operand size.
     pub displacement: i64,
-    /// Bytes from the address on; 0 where that depends on values (`rep movs`).
+    /// Size in bytes; 0 if it depends on values (`rep movs`).
     pub bytes: u32,
-    /// Whether 64 bits of address count; 32 otherwise (`67` prefix).
+    /// Whether the address has 64 bits; 32 with a `67` prefix.
     pub wide: bool,
     /// Whether it is read.
     pub load: bool,
     /// Whether it is written.
     pub store: bool,
-    /// Whether it may not happen: a masked or `rep` access.
+    /// Whether the access is conditional: masked or `rep`.
     pub conditional: bool,
-    /// The element of a vector index, if it is one of a gather or scatter.
+    /// The element number, for a gather or scatter.
     pub lane: Option<u8>,
 }
 
-/// Which inputs lead to which outputs, where it is not each to each.
+/// Which inputs flow to which outputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Paths {
-    /// Each input to each output.
+    /// Every input flows to every output.
     #[default]
-    Each,
-    /// `rsp` moves by a constant; the rest is each to each (`push`, `pop`, `call`, `ret`).
+    AllToAll,
+    /// `rsp` changes by a constant; every other input flows to every other output (`push`, `pop`,
+    /// `call`, `ret`).
     Stack,
-    /// `rsi` and `rdi` move by constants, up or down by the direction flag; the rest is each to each
-    /// (`lods`, `movs`).
+    /// `rsi` and `rdi` change by constants, with the sign of the direction flag; every other input
+    /// flows to every other output (`lods`, `movs`).
     String,
-    /// Each operand's new value is the other one's old one (`xchg`).
+    /// The operands swap their values (`xchg`).
     Exchange,
-    /// The sum goes to the first operand, whose old value is the new one of this register (`xadd`).
-    ExchangeAdd(Place),
-    /// `rsp` from `rbp`, `rbp` from memory (`leave`).
+    /// The sum goes to the first operand, whose old value goes to this register (`xadd`).
+    ExchangeAdd(ArchReg),
+    /// `rbp` flows to `rsp`, and the loaded value to `rbp` (`leave`).
     Leave,
 }
 
-/// What one instruction does.
+/// The effects of one instruction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// Places read.
+    /// Registers and flag groups read.
     pub reads: Vec<Read>,
-    /// Places written.
+    /// Registers and flag groups written.
     pub writes: Vec<Write>,
-    /// Memory.
+    /// Memory accesses.
     pub memory: Vec<Access>,
-    /// Whether its result does not depend on its operands' values, and this processor knows
-    /// (`xor eax,eax`, `pcmpeqd xmm0,xmm0`): [`Effects::reads`] then holds none of them.
+    /// Whether this processor recognises it as a dependency-breaking idiom (`xor eax,eax`, `pcmpeqd
+    /// xmm0,xmm0`). [`Effects::reads`] then omits its operands.
     pub breaks_dependency: bool,
-    /// Whether this processor may do it by renaming alone, in no cycles (register moves).
+    /// Whether this processor may eliminate it at renaming, with 0 cycles of latency (register moves).
     pub may_be_eliminated: bool,
-    /// Why the effects are not complete, if they are not (x87, rep strings).
+    /// Why the effects are incomplete, if they are (x87, rep strings).
     pub unmodelled: Option<&'static str>,
-    /// Which inputs lead to which outputs; [`Effects::flows`] answers from it.
+    /// Which inputs flow to which outputs; see [`Effects::flows`].
     pub paths: Paths,
 }
 
 impl Effects {
-    /// Whether the value of `read` has a part in what `write` leaves. Not so for the address
-    /// registers of a store, for `rsp` of a `pop` and its result, for flags that are only kept.
+    /// Whether the value of `read` flows into the result `write`. Counterexamples: the address
+    /// registers of a store, `rsp` and the result of a `pop`, flags that are only merged.
     pub fn flows(&self, read: &Read, write: &Write) -> bool {
         if read.role == Role::Stack {
-            return write.place == RSP;
+            return write.reg == RSP;
         }
-        if read.role == Role::Kept && (read.place.is_flag() || write.place.is_flag()) {
-            return read.place == write.place;
+        if read.role == Role::Merged && (read.reg.is_flag() || write.reg.is_flag()) {
+            return read.reg == write.reg;
         }
         if let Role::Address(at) = read.role {
             return self.memory.get(usize::from(at)).is_some_and(|m| m.load)
                 && self.loaded_flows(write);
         }
-        if read.role == Role::Kept && self.paths != Paths::Each {
-            return read.place == write.place;
+        if read.role == Role::Merged && self.paths != Paths::AllToAll {
+            return read.reg == write.reg;
         }
         match self.paths {
-            Paths::Each => true,
-            Paths::Stack => write.place != RSP,
-            Paths::String if read.place == Place::DIRECTION => is_string_pointer(write.place),
-            Paths::String if is_string_pointer(write.place) || is_string_pointer(read.place) => {
-                read.place == write.place
+            Paths::AllToAll => true,
+            Paths::Stack => write.reg != RSP,
+            Paths::String if read.reg == ArchReg::DIRECTION => is_string_pointer(write.reg),
+            Paths::String if is_string_pointer(write.reg) || is_string_pointer(read.reg) => {
+                read.reg == write.reg
             }
             Paths::String => true,
-            // What a narrow operand leaves of its register, stays there.
+            // The rest of a register with a narrow operand stays in that register.
             Paths::Exchange => {
                 let alone = self.writes.len() == 1 && self.memory.is_empty();
-                read.place != write.place || !write.whole || alone
+                read.reg != write.reg || !write.whole || alone
             }
-            Paths::ExchangeAdd(second) => {
-                read.place != second || write.place != second || !write.whole
-            }
-            Paths::Leave => write.place == RSP,
+            Paths::ExchangeAdd(second) => read.reg != second || write.reg != second || !write.whole,
+            Paths::Leave => write.reg == RSP,
         }
     }
 
-    /// Whether the loaded value has a part in what `write` leaves.
+    /// Whether the loaded value flows into the result `write`.
     pub fn loaded_flows(&self, write: &Write) -> bool {
         match self.paths {
-            Paths::Stack | Paths::Leave => write.place != RSP,
-            Paths::String => !is_string_pointer(write.place),
-            Paths::Each | Paths::Exchange | Paths::ExchangeAdd(_) => true,
+            Paths::Stack | Paths::Leave => write.reg != RSP,
+            Paths::String => !is_string_pointer(write.reg),
+            Paths::AllToAll | Paths::Exchange | Paths::ExchangeAdd(_) => true,
         }
     }
 
-    /// Whether the value of `read` has a part in what is stored.
+    /// Whether the value of `read` flows into the stored value.
     pub fn stored(&self, read: &Read) -> bool {
         let computed = match read.role {
-            Role::Data => !(self.paths == Paths::String && is_string_pointer(read.place)),
-            Role::Kept => !read.place.is_flag(),
+            Role::Data => !(self.paths == Paths::String && is_string_pointer(read.reg)),
+            Role::Merged => !read.reg.is_flag(),
             Role::Address(at) => self
                 .memory
                 .get(usize::from(at))
@@ -175,13 +175,13 @@ impl Effects {
         computed && self.memory.iter().any(|m| m.store)
     }
 
-    /// Everything read, as a set.
-    pub fn read(&self) -> Places {
-        self.reads.iter().map(|r| r.place).collect()
+    /// All registers and flag groups read.
+    pub fn read(&self) -> ArchRegSet {
+        self.reads.iter().map(|r| r.reg).collect()
     }
 
-    /// Everything written, as a set.
-    pub fn written(&self) -> Places {
-        self.writes.iter().map(|w| w.place).collect()
+    /// All registers and flag groups written.
+    pub fn written(&self) -> ArchRegSet {
+        self.writes.iter().map(|w| w.reg).collect()
     }
 }

@@ -1,12 +1,12 @@
-//! Registers read and written, and what for.
+//! Registers read and written, and the role of each read.
 
+use super::arch_reg::ArchReg;
 use super::model::{Effects, Paths, RSP, Read, Role, Write};
-use super::place::Place;
 use iced_x86::{EncodingKind, Instruction, InstructionInfo, Mnemonic, OpAccess, OpKind, Register};
 use tma::tables::Facts;
 use tma::tables::facts::FalseDependence;
 
-/// Adds the registers that `instruction` reads and writes. Memory is known already.
+/// Adds the registers that `instruction` reads and writes. [`Effects::memory`] is already set.
 pub(super) fn add(
     effects: &mut Effects,
     instruction: &Instruction,
@@ -14,12 +14,13 @@ pub(super) fn add(
     core: &Facts,
 ) {
     let mut addresses = add_addresses(effects);
-    let kept = keeps_rest(instruction).then(|| Place::of(instruction.op0_register())).flatten();
+    let merged =
+        merges_destination(instruction).then(|| ArchReg::of(instruction.op0_register())).flatten();
     for used in facts.used_registers() {
-        let Some(place) = Place::of(used.register()) else { continue };
+        let Some(reg) = ArchReg::of(used.register()) else { continue };
         let access = used.access();
         if access == OpAccess::Read
-            && let Some(at) = addresses.iter().position(|a| *a == place)
+            && let Some(at) = addresses.iter().position(|a| *a == reg)
         {
             addresses.swap_remove(at);
             continue;
@@ -29,36 +30,36 @@ pub(super) fn add(
         }
         let writes = is_write(access);
         let role = match () {
-            () if effects.paths == Paths::Stack && place == RSP => Role::Stack,
-            // Of the destination's two mentions the one that is written is the one kept. A gather's
-            // is no other operand (Intel SDM).
-            () if kept == Some(place) && (writes || instruction.is_vsib()) => Role::Kept,
-            () if access == OpAccess::CondWrite && !selects(instruction) => Role::Kept,
+            () if effects.paths == Paths::Stack && reg == RSP => Role::Stack,
+            // If the destination is also a source operand, only the written mention is merged. The
+            // destination of a gather cannot be another operand (Intel SDM).
+            () if merged == Some(reg) && (writes || instruction.is_vsib()) => Role::Merged,
+            () if access == OpAccess::CondWrite && !selects(instruction) => Role::Merged,
             () => Role::Data,
         };
         if is_read(access) {
-            add_read(effects, Read { place, role });
+            add_read(effects, Read { reg, role });
         }
         if writes {
-            add_write(effects, used.register(), access, place);
+            add_write(effects, used.register(), access, reg);
         }
     }
     if instruction.mnemonic() == Mnemonic::Push
         && instruction.op0_register().full_register() == Register::RSP
     {
-        add_read(effects, Read { place: RSP, role: Role::Data });
+        add_read(effects, Read { reg: RSP, role: Role::Data });
     }
-    false_reads(effects, instruction, core);
-    true_joins(effects, instruction, core);
+    false_dependencies(effects, instruction, core);
+    remove_vzeroupper(effects, instruction, core);
     if memory_bit_offset(instruction)
-        && let Some(place) = Place::of(instruction.op1_register())
+        && let Some(reg) = ArchReg::of(instruction.op1_register())
     {
-        add_read(effects, Read { place, role: Role::Address(0) });
+        add_read(effects, Read { reg, role: Role::Address(0) });
     }
 }
 
-/// Adds the registers that addresses are made of; returns them, as often as they are used.
-fn add_addresses(effects: &mut Effects) -> Vec<Place> {
+/// Adds the address registers of all accesses; returns them, with repetitions.
+fn add_addresses(effects: &mut Effects) -> Vec<ArchReg> {
     let mut all = Vec::new();
     for at in 0..effects.memory.len() {
         let access = effects.memory[at];
@@ -67,46 +68,46 @@ fn add_addresses(effects: &mut Effects) -> Vec<Place> {
         }
         let role = Role::Address(u8::try_from(at).unwrap_or(u8::MAX));
         for register in [access.base, access.index] {
-            if let Some(place) = Place::of(register) {
-                effects.reads.push(Read { place, role });
-                all.push(place);
+            if let Some(reg) = ArchReg::of(register) {
+                effects.reads.push(Read { reg, role });
+                all.push(reg);
             }
         }
         if access.segment != Register::None {
-            effects.reads.push(Read { place: Place::OTHER, role });
-            all.push(Place::OTHER);
+            effects.reads.push(Read { reg: ArchReg::OTHER, role });
+            all.push(ArchReg::OTHER);
         }
     }
     all
 }
 
 fn add_read(effects: &mut Effects, read: Read) {
-    let same = |r: &Read| r.place == read.place && (r.role == read.role || read.role == Role::Kept);
+    let same = |r: &Read| r.reg == read.reg && (r.role == read.role || read.role == Role::Merged);
     if !effects.reads.iter().any(|r| same(r) && !matches!(r.role, Role::Address(_))) {
         effects.reads.push(read);
     }
 }
 
-fn add_write(effects: &mut Effects, register: Register, access: OpAccess, place: Place) {
+fn add_write(effects: &mut Effects, register: Register, access: OpAccess, reg: ArchReg) {
     let always = matches!(access, OpAccess::Write | OpAccess::ReadWrite);
     let partial = is_partial(register);
     let whole = always && !partial && !keeps_upper_half(register);
-    match effects.writes.iter_mut().find(|w| w.place == place) {
+    match effects.writes.iter_mut().find(|w| w.reg == reg) {
         Some(write) => write.whole |= whole,
-        None => effects.writes.push(Write { place, whole }),
+        None => effects.writes.push(Write { reg, whole }),
     }
     if partial {
-        add_read(effects, Read { place, role: Role::Kept });
+        add_read(effects, Read { reg, role: Role::Merged });
     }
 }
 
-/// 8 or 16 bits of a general-purpose register: the rest of it stays.
+/// 8 or 16 bits of a general-purpose register, whose write leaves the rest unchanged.
 fn is_partial(register: Register) -> bool {
     register.is_gpr8() || register.is_gpr16()
 }
 
-/// Legacy SSE: what is above bit 127 stays. iced-x86 names VEX and EVEX results by their whole
-/// register.
+/// A legacy SSE destination, whose bits above 127 stay unchanged: iced-x86 reports the destination
+/// of VEX and EVEX instructions as the full register.
 fn keeps_upper_half(register: Register) -> bool {
     register.is_xmm()
 }
@@ -121,15 +122,15 @@ fn is_write(access: OpAccess) -> bool {
     matches!(access, Write | CondWrite | ReadWrite | ReadCondWrite)
 }
 
-/// Whether the destination's old value is one of two chosen from, an operand like the other.
+/// Whether the destination's old value is an operand that the instruction selects from.
 fn selects(instruction: &Instruction) -> bool {
     instruction.condition_code() != iced_x86::ConditionCode::None
         || matches!(instruction.mnemonic(), Mnemonic::Cmpxchg)
 }
 
-/// Whether the destination's old value is there to be kept in part, not computed with: scalar
-/// results and inserted elements in a vector, merge-masking, and elements that a gather leaves out.
-fn keeps_rest(instruction: &Instruction) -> bool {
+/// Whether the destination's old value is only merged, not an operand: scalar results and inserted
+/// elements in a vector, merge-masking, and elements that a gather skips.
+fn merges_destination(instruction: &Instruction) -> bool {
     use Mnemonic as M;
     if instruction.is_vsib() && instruction.op0_kind() == OpKind::Register {
         return instruction.op0_register().is_vector_register();
@@ -169,7 +170,7 @@ fn keeps_rest(instruction: &Instruction) -> bool {
     )
 }
 
-/// Whether the destination is an operand even without a mask.
+/// Whether the destination is a source operand even without a mask.
 fn accumulates(instruction: &Instruction) -> bool {
     use Mnemonic as M;
     let mnemonic = instruction.mnemonic();
@@ -210,7 +211,8 @@ fn accumulates(instruction: &Instruction) -> bool {
         )
 }
 
-/// The families `vfmadd132pd` … `vfnmsub231ss`, by the order of the mnemonics' names.
+/// Whether it belongs to the families `vfmadd132pd` … `vfnmsub231ss`; relies on the alphabetical
+/// order of iced-x86's mnemonics.
 fn is_fused_multiply(mnemonic: Mnemonic) -> bool {
     let between = |low: Mnemonic, high: Mnemonic| {
         (low as usize..=high as usize).contains(&(mnemonic as usize))
@@ -219,28 +221,29 @@ fn is_fused_multiply(mnemonic: Mnemonic) -> bool {
         || between(Mnemonic::Vfmsubsd, Mnemonic::Vfnmsubss)
 }
 
-/// `bts [m],r`: the register is part of the address too.
+/// `bts [m],r`: the register is also part of the address.
 fn memory_bit_offset(instruction: &Instruction) -> bool {
     super::memory::is_bit_string(instruction)
 }
 
-/// Results that a processor waits for though nothing of them is used.
-fn false_reads(effects: &mut Effects, instruction: &Instruction, core: &Facts) {
+/// Adds false dependencies on the destination.
+fn false_dependencies(effects: &mut Effects, instruction: &Instruction, core: &Facts) {
     let waits = match instruction.mnemonic() {
         Mnemonic::Popcnt => core.waits(FalseDependence::Popcnt),
         Mnemonic::Lzcnt | Mnemonic::Tzcnt => core.waits(FalseDependence::Lzcnt),
         _ => false,
     };
-    if let Some(place) = Place::of(instruction.op0_register()).filter(|_| waits) {
-        add_read(effects, Read { place, role: Role::Kept });
+    if let Some(reg) = ArchReg::of(instruction.op0_register()).filter(|_| waits) {
+        add_read(effects, Read { reg, role: Role::Merged });
     }
 }
 
-/// `vzeroupper` and `vzeroall` name all vectors; most processors do them at renaming.
-fn true_joins(effects: &mut Effects, instruction: &Instruction, core: &Facts) {
+/// Removes the vector registers from the effects of `vzeroupper` on known cores, which handle it at
+/// renaming; iced-x86 lists them all as read and written.
+fn remove_vzeroupper(effects: &mut Effects, instruction: &Instruction, core: &Facts) {
     if instruction.mnemonic() == Mnemonic::Vzeroupper && core.false_dependences.is_some() {
-        let vector = |place: Place| (16..48).contains(&place.index());
-        effects.reads.retain(|r| !vector(r.place));
-        effects.writes.retain(|w| !vector(w.place));
+        let vector = |reg: ArchReg| (16..48).contains(&reg.index());
+        effects.reads.retain(|r| !vector(r.reg));
+        effects.writes.retain(|w| !vector(w.reg));
     }
 }

@@ -1,13 +1,13 @@
-//! Against hand-written expectations: Intel SDM vol. 2, the AMD APM vol. 3 and 4, and what
-//! docs/dependencies.md measures.
+//! Effects against expectations from Intel SDM vol. 2, AMD APM vol. 3 and 4, and the measurements in
+//! docs/results/dependencies.md.
 
 use super::*;
 use iced_x86::{Decoder, DecoderOptions};
 use proptest::prelude::*;
 
-/// `reads > writes`, places by name and in order; `~` before a read that is only kept, `@` before
-/// one of an address, `^` before one of the stack engine; then memory: `L4` loads 4 bytes, `S8`
-/// stores 8, `M4` both; `?` behind it where it is conditional.
+/// `reads > writes`, sorted by name: `~` marks a merged read, `@` an address register and `^` a
+/// stack-engine read. Then the accesses: `L4` loads 4 bytes, `S8` stores 8, `M4` does both; a `?` marks
+/// a conditional one.
 fn shown(hex: &str, uarch: Option<&str>) -> String {
     let effects = effects(hex, uarch);
     let mut reads: Vec<_> = effects
@@ -16,16 +16,16 @@ fn shown(hex: &str, uarch: Option<&str>) -> String {
         .map(|r| {
             let mark = match r.role {
                 Role::Data => "",
-                Role::Kept => "~",
+                Role::Merged => "~",
                 Role::Address(_) => "@",
                 Role::Stack => "^",
             };
-            format!("{mark}{}", r.place.name())
+            format!("{mark}{}", r.reg.name())
         })
         .collect();
     reads.sort();
     reads.dedup();
-    let mut writes: Vec<_> = effects.writes.iter().map(|w| w.place.name()).collect();
+    let mut writes: Vec<_> = effects.writes.iter().map(|w| w.reg.name()).collect();
     writes.sort();
     let memory = effects.memory.iter().map(|m| {
         let kind = match (m.load, m.store) {
@@ -46,7 +46,7 @@ fn effects(hex: &str, uarch: Option<&str>) -> Effects {
 }
 
 #[test]
-fn instructions_read_and_write_what_the_manuals_say() {
+fn instructions_have_the_effects_of_the_manuals() {
     let expected = [
         ("4801d8", "rax rbx > CF OF SZAP rax"),         // add rax,rbx
         ("01d8", "rax rbx > CF OF SZAP rax"),           // add eax,ebx
@@ -119,18 +119,18 @@ fn instructions_read_and_write_what_the_manuals_say() {
         ("c5f877", " > "),                              // vzeroupper
     ];
     let mut wrong = Vec::new();
-    for (hex, said) in expected {
-        let said = said.replace(" > S", " >  S");
+    for (hex, wanted) in expected {
+        let wanted = wanted.replace(" > S", " >  S");
         let found = shown(hex, Some("emr"));
-        if found != said {
-            wrong.push(format!("{hex}: {found} instead of {said}"));
+        if found != wanted {
+            wrong.push(format!("{hex}: {found} instead of {wanted}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn processors_differ_where_their_makers_and_measurements_say_so() {
+fn effects_differ_between_processors_as_documented() {
     let popcnt = "f3480fb8c3";
     assert_eq!(shown(popcnt, Some("skl")), "rbx ~rax > CF OF SZAP rax"); // uops.info
     assert_eq!(shown("660fdfc0", Some("zen3")), " > zmm0"); // pandn, AMD's guide
@@ -141,54 +141,54 @@ fn processors_differ_where_their_makers_and_measurements_say_so() {
 }
 
 #[test]
-fn a_gather_is_a_load_for_each_lane() {
+fn a_gather_has_one_load_per_lane() {
     let gather = effects("c4e26d90040a", Some("zen3")); // vpgatherdd ymm0,[rdx+ymm1],ymm2
     assert_eq!(gather.memory.len(), 8);
     assert!(gather.memory.iter().all(|m| m.bytes == 4 && m.conditional && m.load));
-    // What the mask leaves out is kept (Intel SDM, VPGATHERDD).
-    let kept = gather.reads.iter().find(|r| r.place == Place::vector(0)).unwrap();
-    assert_eq!(kept.role, Role::Kept);
+    // Masked-off elements keep their old values (Intel SDM, VPGATHERDD).
+    let destination = gather.reads.iter().find(|r| r.reg == ArchReg::vector(0)).unwrap();
+    assert_eq!(destination.role, Role::Merged);
 }
 
 #[test]
-fn the_stack_pointer_leads_to_itself_alone() {
+fn the_stack_engine_read_flows_only_to_rsp() {
     let pop = effects("58", Some("emr"));
     let stack = pop.reads.iter().find(|r| r.role == Role::Stack).unwrap();
-    let to = |place: Place| *pop.writes.iter().find(|w| w.place == place).unwrap();
-    assert!(pop.flows(stack, &to(Place::gpr(4))));
-    assert!(!pop.flows(stack, &to(Place::gpr(0))));
-    assert!(!pop.loaded_flows(&to(Place::gpr(4))));
+    let to = |reg: ArchReg| *pop.writes.iter().find(|w| w.reg == reg).unwrap();
+    assert!(pop.flows(stack, &to(ArchReg::gpr(4))));
+    assert!(!pop.flows(stack, &to(ArchReg::gpr(0))));
+    assert!(!pop.loaded_flows(&to(ArchReg::gpr(4))));
 }
 
-/// Intel SDM vol. 2: what of an instruction's operands has a part in what.
+/// Intel SDM vol. 2: which operands flow to which results.
 #[test]
-fn values_go_where_the_manual_sends_them() {
-    let leads = |hex: &str, from: Place, to: Place| {
+fn values_flow_as_the_manual_defines() {
+    let flows = |hex: &str, from: ArchReg, to: ArchReg| {
         let effects = effects(hex, Some("emr"));
         let (reads, writes) = (effects.reads.iter(), &effects.writes);
         reads
-            .filter(|r| r.place == from)
-            .any(|r| writes.iter().any(|w| w.place == to && effects.flows(r, w)))
+            .filter(|r| r.reg == from)
+            .any(|r| writes.iter().any(|w| w.reg == to && effects.flows(r, w)))
     };
-    let (rax, rbx, rsi) = (Place::gpr(0), Place::gpr(3), Place::gpr(6));
-    assert!(leads("86c4", rax, rax), "xchg al,ah: both in one register");
-    assert!(leads("86d8", rax, rax), "xchg al,bl: the rest of rax stays");
-    assert!(!leads("4893", rax, rax), "xchg rax,rbx");
-    assert!(leads("480fc1d8", rax, rbx) && leads("480fc1d8", rbx, rax), "xadd rax,rbx");
-    assert!(leads("480fc1d8", rax, rax) && !leads("480fc1d8", rbx, rbx), "xadd rax,rbx");
-    assert!(leads("ac", Place::DIRECTION, rsi) && !leads("ac", Place::DIRECTION, rax), "lodsb");
+    let (rax, rbx, rsi) = (ArchReg::gpr(0), ArchReg::gpr(3), ArchReg::gpr(6));
+    assert!(flows("86c4", rax, rax), "xchg al,ah: both in one register");
+    assert!(flows("86d8", rax, rax), "xchg al,bl: the rest of rax is unchanged");
+    assert!(!flows("4893", rax, rax), "xchg rax,rbx");
+    assert!(flows("480fc1d8", rax, rbx) && flows("480fc1d8", rbx, rax), "xadd rax,rbx");
+    assert!(flows("480fc1d8", rax, rax) && !flows("480fc1d8", rbx, rbx), "xadd rax,rbx");
+    assert!(flows("ac", ArchReg::DIRECTION, rsi) && !flows("ac", ArchReg::DIRECTION, rax), "lodsb");
     let pop = effects("5c", Some("emr")); // pop rsp
-    assert!(pop.writes.iter().any(|w| w.place == Place::gpr(4) && pop.loaded_flows(w)));
+    assert!(pop.writes.iter().any(|w| w.reg == ArchReg::gpr(4) && pop.loaded_flows(w)));
 }
 
 proptest! {
     #[test]
-    fn no_bytes_are_too_much(bytes in proptest::collection::vec(any::<u8>(), 1..16)) {
+    fn any_bytes_have_bounded_effects(bytes in proptest::collection::vec(any::<u8>(), 1..16)) {
         let instruction = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
         for uarch in [None, Some("zen3"), Some("skl"), Some("emr")] {
             let effects = Finder::new(crate::test_core(uarch).facts()).effects(&instruction);
             prop_assert!(effects.memory.len() <= 64);
-            // The largest operand is what xrstor or fxsave touches, or 64 tile rows.
+            // The largest operands are those of xrstor and fxsave, and 64 tile rows.
             prop_assert!(effects.memory.iter().all(|m| m.bytes <= 8192));
         }
     }

@@ -1,26 +1,26 @@
 //! Immediate dominators, by Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm", 2001).
 //!
-//! Blocks that nothing leads to (landing pads, targets of jumps that were not resolved) are entries
-//! like the first one: all hang under a root that is no block.
+//! Blocks without predecessors (landing pads, targets of unresolved jumps) are entries like the first
+//! one. All entries are children of a virtual root.
 
-/// Steps up the tree before giving up: the algorithm takes the square of the number of blocks in
-/// the worst case, which compilers' code is far from, but code made to that end is not.
-const MOST_STEPS: usize = 100_000_000;
+/// Steps before giving up: the algorithm is quadratic in the number of blocks in the worst case.
+/// Compiled code is far from that, but malicious input need not be.
+const MAX_STEPS: usize = 100_000_000;
 
 /// Dominators of the blocks of a function.
 pub(super) struct Dominators {
     /// Position of each block in reverse postorder; every block has one.
     order: Vec<usize>,
-    /// Immediate dominator; `None` under the root.
+    /// Immediate dominator; `None` for the virtual root.
     immediate: Vec<Option<usize>>,
-    /// First and last number of each block's subtree of the dominator tree, in preorder.
+    /// First and last preorder number of each block's subtree of the dominator tree.
     subtree: Vec<(usize, usize)>,
     /// Blocks in reverse postorder.
     pub sequence: Vec<usize>,
 }
 
 impl Dominators {
-    /// Of the graph with these successors; `None` if that takes more than [`MOST_STEPS`].
+    /// The dominators of the graph with these successors; `None` after [`MAX_STEPS`].
     pub fn new(successors: &[Vec<usize>]) -> Option<Self> {
         let predecessors = predecessors(successors);
         let (sequence, entries) = reverse_postorder(successors, &predecessors);
@@ -39,7 +39,7 @@ impl Dominators {
         Some(result)
     }
 
-    /// Numbers the dominator tree; in reverse postorder a block comes behind its dominator.
+    /// Numbers the dominator tree; in reverse postorder a block follows its dominator.
     fn number(&mut self) {
         let mut sizes = vec![1; self.sequence.len()];
         for &block in self.sequence.iter().rev() {
@@ -60,7 +60,7 @@ impl Dominators {
 
     fn solve(&mut self, predecessors: &[Vec<usize>], entries: &[bool]) -> Option<()> {
         let mut steps = 0;
-        // A block is done once it has an immediate dominator or is known to hang under the root.
+        // A block is done once its immediate dominator, maybe the root, is known.
         let mut done = entries.to_vec();
         let mut changed = true;
         while changed {
@@ -72,7 +72,7 @@ impl Dominators {
                 }
                 let known = predecessors[block].iter().copied().filter(|&p| done[p]);
                 let meet = known.map(Some).reduce(|a, b| self.meet(a, b, &mut steps)).flatten();
-                if steps > MOST_STEPS {
+                if steps > MAX_STEPS {
                     return None;
                 }
                 if !done[block] || self.immediate[block] != meet {
@@ -99,19 +99,19 @@ impl Dominators {
         Some(a)
     }
 
-    /// Whether every way to `below` leads through `above`.
+    /// Whether every path to `below` goes through `above`.
     pub fn dominates(&self, above: usize, below: usize) -> bool {
         let (first, last) = self.subtree[above];
         (first..=last).contains(&self.subtree[below].0)
     }
 
-    /// Whether an edge goes against the order: it closes a cycle.
+    /// Whether an edge goes backward in reverse postorder and so closes a cycle.
     pub fn is_backward(&self, from: usize, to: usize) -> bool {
         self.order[to] <= self.order[from]
     }
 }
 
-/// Who leads to each block.
+/// The predecessors of each block.
 pub(super) fn predecessors(successors: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut predecessors = vec![Vec::new(); successors.len()];
     for (block, next) in successors.iter().enumerate() {
@@ -122,8 +122,8 @@ pub(super) fn predecessors(successors: &[Vec<usize>]) -> Vec<Vec<usize>> {
     predecessors
 }
 
-/// All blocks in reverse postorder, and which of them hang under the root: the first, those
-/// without predecessors, and of a cycle that nothing leads to the first in order of address.
+/// All blocks in reverse postorder, and which of them are entries: the first block, those without
+/// predecessors, and the first block of each unreachable cycle.
 fn reverse_postorder(
     successors: &[Vec<usize>],
     predecessors: &[Vec<usize>],
@@ -164,7 +164,7 @@ mod tests {
     /// Figure 2 of the paper, its irreducible graph: 5 → 4, 3; 4 → 1; 3 → 2; 1 ↔ 2. Numbered here
     /// from the entry: 0 is the paper's 5, 1 its 4, 2 its 3, 3 its 1, 4 its 2.
     #[test]
-    fn the_papers_irreducible_graph_has_the_papers_dominators() {
+    fn the_irreducible_graph_of_the_paper_has_its_dominators() {
         let graph = [vec![1, 2], vec![3], vec![4], vec![4], vec![3]];
         let dominators = Dominators::new(&graph).unwrap();
         assert_eq!(dominators.immediate, [None, Some(0), Some(0), Some(0), Some(0)]);
@@ -172,8 +172,8 @@ mod tests {
     }
 
     #[test]
-    fn a_second_entry_takes_dominance_away() {
-        // 0 → 1 → 2; 3, which nothing leads to, → 2
+    fn a_second_entry_removes_dominance() {
+        // 0 → 1 → 2 and 3 → 2, where 3 has no predecessor
         let dominators = Dominators::new(&[vec![1], vec![2], vec![], vec![2]]).unwrap();
         assert_eq!(dominators.immediate, [None, Some(0), None, None]);
         assert!(!dominators.dominates(0, 2));

@@ -1,13 +1,13 @@
-//! The control-flow graph of a function, as data.
+//! The control-flow graph of a function as data.
 
 use crate::code::Inst;
 
-/// How a block goes on.
+/// A control-flow edge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edge {
     /// To the block at this index of [`Flow::blocks`].
     Block(usize),
-    /// Out of the function: a tail call, a jump elsewhere, to this address.
+    /// Out of the function, to this address: a tail call or another jump.
     Outside(u64),
 }
 
@@ -16,14 +16,15 @@ pub enum Edge {
 pub struct BasicBlock {
     /// First address (p_vaddr).
     pub start: u64,
-    /// Behind its last instruction.
+    /// Address after its last instruction.
     pub end: u64,
-    /// Where it may go on; falling through is the last.
+    /// Outgoing edges; the fall-through edge is last.
     pub edges: Vec<Edge>,
-    /// Whether it ends in a return or does not go on (`ud2`, `hlt`, a call at the function's end).
+    /// Whether it ends in a return or control does not continue (`ud2`, `hlt`, a call at the
+    /// function's end).
     pub is_exit: bool,
-    /// Whether edges are missing: it ends in an indirect jump whose targets were not found, or goes
-    /// on into bytes that are no code.
+    /// Whether edges are missing: it ends in an indirect jump with unknown targets, or continues into
+    /// bytes that do not decode.
     pub unresolved: bool,
     /// Index of the innermost loop in [`Flow::loops`].
     pub innermost: Option<usize>,
@@ -32,15 +33,15 @@ pub struct BasicBlock {
 /// A natural loop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Loop {
-    /// Index of its head.
+    /// Index of its header block.
     pub head: usize,
-    /// Indices of the blocks that jump back to the head.
+    /// Indices of the latches: the blocks that jump back to the header.
     pub back_edges: Vec<usize>,
     /// All its blocks, ascending.
     pub blocks: Vec<usize>,
     /// Nesting depth, from 1.
     pub depth: u32,
-    /// Index of the loop around it.
+    /// Index of the directly enclosing loop.
     pub parent: Option<usize>,
 }
 
@@ -49,25 +50,25 @@ pub struct Loop {
 pub struct Flow {
     /// Blocks in order of address.
     pub blocks: Vec<BasicBlock>,
-    /// Loops, outer ones first.
+    /// Natural loops, outer ones first.
     pub loops: Vec<Loop>,
-    /// Instructions in order of address, with their addresses; decoded there, with absolute
-    /// addresses in the text, and offsets from the start of the function.
+    /// Instructions with their addresses, in order of address. They are decoded at these addresses,
+    /// so their texts have absolute addresses; offsets are from the start of the function.
     pub instructions: Vec<(u64, Inst)>,
-    /// Addresses where decoding failed: data in the code, or the end was cut off.
+    /// Address ranges that do not decode: data between the code, or a truncated last instruction.
     pub undecoded: Vec<(u64, u64)>,
-    /// Jump tables found: address of the jump and its targets, in order of the table.
+    /// Resolved jump tables: address of the jump and its targets, in table order.
     pub tables: Vec<(u64, Vec<u64>)>,
-    /// Padding between blocks (`nop`, `int3`) that nothing leads to: first address, address behind.
+    /// Unreachable padding between blocks (`nop`, `int3`): start and end (exclusive).
     pub padding: Vec<(u64, u64)>,
-    /// Edges (from, to) that close a cycle with several ways in: no natural loop.
+    /// Edges (from, to) that close an irreducible cycle: one with several entries.
     pub irreducible: Vec<(usize, usize)>,
-    /// Whether loops were given up, in code of a size or nesting beyond reason.
+    /// Whether some loops are missing because the code is too large or too deeply nested.
     pub loops_incomplete: bool,
 }
 
 impl Flow {
-    /// Index of the block that holds `address`.
+    /// Index of the block that contains `address`.
     pub fn block_at(&self, address: u64) -> Option<usize> {
         let after = self.blocks.partition_point(|b| b.start <= address);
         let index = after.checked_sub(1)?;

@@ -1,8 +1,8 @@
-//! The memory of a program as its ELF file describes it: its code, and what is read-only once it
-//! runs, with relocations applied.
+//! The memory of a program as its ELF file defines it: code and data that is read-only at run time,
+//! with relocations applied.
 //!
-//! The one image of a program: what names blocks by `FILE:FUNCTION+N` and what finds the hot blocks
-//! of a recording read the same memory, and so cut the same blocks.
+//! Both `FILE:FUNCTION+N` and the hot blocks of a recording are resolved on this image, so they agree
+//! on the blocks.
 
 use super::memory::Memory;
 use super::no_return::never_returns;
@@ -16,10 +16,10 @@ use object::{
 use std::collections::{BTreeMap, HashSet};
 use std::ops::{Deref, Range};
 
-/// A part of the file that is loaded.
+/// A loadable segment.
 #[derive(Debug)]
-struct Part {
-    /// Its addresses. Those that the file has no bytes for are zero.
+struct Segment {
+    /// Its addresses; bytes beyond the file's are zero.
     memory: Range<u64>,
     /// Its bytes in the file.
     file: Range<usize>,
@@ -27,68 +27,68 @@ struct Part {
     executable: bool,
 }
 
-/// The program's memory, with relocations applied that the file alone decides: as if it were loaded
-/// at 0. Addresses are p_vaddr. `D` holds the file's bytes, borrowed or shared.
+/// The program's memory as if loaded at 0, with those relocations applied whose values the file
+/// determines. Addresses are p_vaddr. `D` holds the file's bytes, borrowed or shared.
 #[derive(Debug)]
 pub struct Image<D> {
     data: D,
-    parts: Vec<Part>,
-    /// Written by the dynamic linker, then read-only.
+    segments: Vec<Segment>,
+    /// Ranges that are read-only after relocation (RELRO).
     relro: Vec<Range<u64>>,
-    /// Words that the dynamic linker writes; `None` where only it knows what.
+    /// Words that the dynamic linker writes; `None` if the file does not determine the value.
     relocated: BTreeMap<u64, Option<u64>>,
-    /// Functions that never return, and words that the dynamic linker points to such functions.
+    /// Addresses of functions that never return, and of words that the dynamic linker points to such
+    /// functions.
     no_return: HashSet<u64>,
 }
 
 impl<D: Deref<Target: AsRef<[u8]>>> Image<D> {
-    /// Of a 64-bit x86 ELF file; whatever of it cannot be read is not there.
+    /// Reads a 64-bit x86 ELF file; parts of it that cannot be read are treated as absent.
     ///
     /// # Errors
-    /// Why it is no such file.
+    /// `data` is not such a file; the text says why.
     pub fn new(data: D) -> Result<Self, String> {
         let file = ElfFile64::<Endianness>::parse((*data).as_ref())
-            .map_err(|error| format!("it is no 64-bit ELF file: {error}"))?;
+            .map_err(|error| format!("it is not a 64-bit ELF file: {error}"))?;
         if file.architecture() != Architecture::X86_64 {
-            return Err(format!("it is for {:?}, not x86-64", file.architecture()));
+            return Err(format!("its architecture is {:?}, not x86-64", file.architecture()));
         }
-        let (parts, mut relro) = layout(&file);
-        // Relocations are found by sections: without, nobody knows what these words will be.
+        let (segments, mut relro) = layout(&file);
+        // Relocations are found through sections; without them, the values of RELRO words are unknown.
         if file.sections().next().is_none() {
             relro.clear();
         }
         let (relocated, no_return) = (relocated(&file), no_return(&file));
-        Ok(Self { data, parts, relro, relocated, no_return })
+        Ok(Self { data, segments, relro, relocated, no_return })
     }
 
-    /// The bytes of executable code from `start` to `end`; `None` unless one segment of the file has
-    /// them all.
+    /// The bytes of executable code from `start` to `end`; `None` unless a single segment has them all.
     pub fn code(&self, start: u64, end: u64) -> Option<&[u8]> {
         let length = end.checked_sub(start)?;
-        let executable = self.parts.iter().filter(|part| part.executable);
-        executable.filter_map(|part| self.bytes(part, start, length)).next()
+        let executable = self.segments.iter().filter(|segment| segment.executable);
+        executable.filter_map(|segment| self.bytes(segment, start, length)).next()
     }
 
-    /// What the file has of a part: `length` bytes at `address`.
-    fn bytes(&self, part: &Part, address: u64, length: u64) -> Option<&[u8]> {
-        let offset = usize::try_from(address.checked_sub(part.memory.start)?).ok()?;
+    /// `length` bytes at `address` of a segment, as far as the file has them.
+    fn bytes(&self, segment: &Segment, address: u64, length: u64) -> Option<&[u8]> {
+        let offset = usize::try_from(address.checked_sub(segment.memory.start)?).ok()?;
         let end = offset.checked_add(usize::try_from(length).ok()?)?;
-        self.of(part).get(offset..end)
+        self.of(segment).get(offset..end)
     }
 
-    fn of(&self, part: &Part) -> &[u8] {
-        (*self.data).as_ref().get(part.file.clone()).unwrap_or_default()
+    fn of(&self, segment: &Segment) -> &[u8] {
+        (*self.data).as_ref().get(segment.file.clone()).unwrap_or_default()
     }
 
-    fn part(&self, address: u64) -> Option<&Part> {
-        self.parts.iter().find(|part| part.memory.contains(&address))
+    fn segment(&self, address: u64) -> Option<&Segment> {
+        self.segments.iter().find(|segment| segment.memory.contains(&address))
     }
 }
 
-/// What is loaded, and what of it is made read-only once it is relocated.
-fn layout(file: &ElfFile64<'_, Endianness>) -> (Vec<Part>, Vec<Range<u64>>) {
+/// The loadable segments and the RELRO ranges.
+fn layout(file: &ElfFile64<'_, Endianness>) -> (Vec<Segment>, Vec<Range<u64>>) {
     let (endian, data) = (file.endian(), file.data());
-    let (mut parts, mut relro) = (Vec::new(), Vec::new());
+    let (mut segments, mut relro) = (Vec::new(), Vec::new());
     for header in file.elf_program_headers() {
         let start = header.p_vaddr(endian);
         let memory = start..start.saturating_add(header.p_memsz(endian));
@@ -98,7 +98,7 @@ fn layout(file: &ElfFile64<'_, Endianness>) -> (Vec<Part>, Vec<Range<u64>>) {
         } else if header.p_type(endian) == PT_LOAD {
             let bytes = header.data(endian, data).unwrap_or_default().len();
             let offset = usize::try_from(header.p_offset(endian)).unwrap_or(usize::MAX);
-            parts.push(Part {
+            segments.push(Segment {
                 memory,
                 file: offset..offset.saturating_add(bytes),
                 writable: flags.contains(PF_W),
@@ -106,10 +106,10 @@ fn layout(file: &ElfFile64<'_, Endianness>) -> (Vec<Part>, Vec<Range<u64>>) {
             });
         }
     }
-    (parts, relro)
+    (segments, relro)
 }
 
-/// The words that dynamic relocations write.
+/// The words that dynamic relocations write, with their values.
 fn relocated(file: &ElfFile64<'_, Endianness>) -> BTreeMap<u64, Option<u64>> {
     let symbols = file.dynamic_symbol_table();
     let relocations = file.dynamic_relocations().into_iter().flatten();
@@ -131,7 +131,8 @@ fn relocated(file: &ElfFile64<'_, Endianness>) -> BTreeMap<u64, Option<u64>> {
     words.collect()
 }
 
-/// The functions of the file, and the words for functions of others, that never return.
+/// Addresses of functions in the file that never return, and of words relocated to such functions of
+/// other files.
 fn no_return(file: &ElfFile64<'_, Endianness>) -> HashSet<u64> {
     let is_one = |name: object::Result<&[u8]>| name.is_ok_and(never_returns);
     let symbols = file.symbols().chain(file.dynamic_symbols());
@@ -152,25 +153,25 @@ fn no_return(file: &ElfFile64<'_, Endianness>) -> HashSet<u64> {
 impl<D: Deref<Target: AsRef<[u8]>>> Memory for Image<D> {
     fn read(&self, address: u64, length: usize) -> Option<Vec<u8>> {
         let end = address.checked_add(length as u64)?;
-        let part = self.part(address).filter(|part| end <= part.memory.end)?;
+        let segment = self.segment(address).filter(|segment| end <= segment.memory.end)?;
         let relro = || self.relro.iter().any(|r| r.start <= address && end <= r.end);
-        if part.writable && !relro() {
+        if segment.writable && !relro() {
             return None;
         }
-        let of_file = self.of(part);
-        // Beyond what the file has, memory is zero; more than a file's size is not asked for sensibly.
+        let of_file = self.of(segment);
+        // Memory beyond the file's bytes is zero. Requests larger than the file are not legitimate.
         if length > (*self.data).as_ref().len() {
             return None;
         }
-        let offset = usize::try_from(address - part.memory.start).ok()?.min(of_file.len());
+        let offset = usize::try_from(address - segment.memory.start).ok()?.min(of_file.len());
         let known = &of_file[offset..of_file.len().min(offset.saturating_add(length))];
         let mut bytes = known.to_vec();
         bytes.resize(length, 0);
         for (&at, value) in self.relocated.range(address.saturating_sub(7)..end) {
             let value = (*value)?;
             for (offset, byte) in value.to_le_bytes().into_iter().enumerate() {
-                let place = at.wrapping_add(offset as u64).wrapping_sub(address);
-                if let Some(target) = usize::try_from(place).ok().and_then(|p| bytes.get_mut(p)) {
+                let offset = at.wrapping_add(offset as u64).wrapping_sub(address);
+                if let Some(target) = usize::try_from(offset).ok().and_then(|p| bytes.get_mut(p)) {
                     *target = byte;
                 }
             }
@@ -179,17 +180,17 @@ impl<D: Deref<Target: AsRef<[u8]>>> Memory for Image<D> {
     }
 
     fn is_code(&self, address: u64) -> bool {
-        self.part(address).is_some_and(|part| part.executable)
+        self.segment(address).is_some_and(|segment| segment.executable)
     }
 
     fn returns(&self, callee: u64) -> bool {
         if self.no_return.is_empty() || self.no_return.contains(&callee) {
             return self.no_return.is_empty();
         }
-        // A stub of the procedure linkage table: `endbr64` perhaps, then `jmp [rip+word]`.
-        let Some(part) = self.part(callee) else { return true };
-        let offset = usize::try_from(callee - part.memory.start).unwrap_or(usize::MAX);
-        let code = self.of(part).get(offset..).unwrap_or_default();
+        // A stub of the procedure linkage table: optionally `endbr64`, then `jmp [rip+word]`.
+        let Some(segment) = self.segment(callee) else { return true };
+        let offset = usize::try_from(callee - segment.memory.start).unwrap_or(usize::MAX);
+        let code = self.of(segment).get(offset..).unwrap_or_default();
         let mut decoder = Decoder::with_ip(64, code, callee, DecoderOptions::NONE);
         let jump = decoder.iter().take(2).find(|i| i.mnemonic() == Mnemonic::Jmp);
         let word = jump.filter(iced_x86::Instruction::is_ip_rel_memory_operand);
@@ -201,16 +202,19 @@ impl<D: Deref<Target: AsRef<[u8]>>> Memory for Image<D> {
 mod tests {
     use super::*;
 
-    fn part(memory: Range<u64>, bytes: usize, writable: bool) -> Part {
-        Part { memory, file: 0..bytes, writable, executable: false }
+    fn segment(memory: Range<u64>, bytes: usize, writable: bool) -> Segment {
+        Segment { memory, file: 0..bytes, writable, executable: false }
     }
 
     #[test]
-    fn constants_are_read_relocated_and_variables_not() {
+    fn read_only_data_is_relocated_and_writable_data_is_not_read() {
         let data: Vec<u8> = (0..0x28).collect();
         let image = Image {
             data: &data,
-            parts: vec![part(0x1000..0x1028, 0x20, false), part(0x2000..0x2040, 0x20, true)],
+            segments: vec![
+                segment(0x1000..0x1028, 0x20, false),
+                segment(0x2000..0x2040, 0x20, true),
+            ],
             relro: std::iter::once(0x2000..0x2010).collect(),
             relocated: BTreeMap::from([(0x1008, Some(0x1122_3344_5566_7788)), (0x1018, None)]),
             no_return: HashSet::new(),
@@ -218,22 +222,22 @@ mod tests {
         assert_eq!(image.read(0x1000, 4), Some(vec![0, 1, 2, 3]));
         assert_eq!(image.read(0x1006, 4), Some(vec![6, 7, 0x88, 0x77]));
         assert_eq!(image.read(0x100e, 4), Some(vec![0x22, 0x11, 0x10, 0x11]));
-        assert_eq!(image.read(0x1018, 4), None, "only the dynamic linker knows");
+        assert_eq!(image.read(0x1018, 4), None, "the value is known only at load time");
         assert_eq!(image.read(0x1020, 8), Some(vec![0; 8]), "beyond the file");
         assert_eq!(image.read(0x1024, 8), None, "beyond the segment");
-        assert_eq!(image.read(0x2000, 2), Some(vec![0, 1]), "read-only once relocated");
-        assert_eq!(image.read(0x2010, 2), None, "variables");
+        assert_eq!(image.read(0x2000, 2), Some(vec![0, 1]), "read-only after relocation");
+        assert_eq!(image.read(0x2010, 2), None, "writable");
         assert_eq!(image.read(u64::MAX, 2), None);
     }
 
     #[test]
-    fn files_of_other_processors_are_none() {
-        // An ELF header by hand (ELF specification, "ELF Header"): 64-bit, little endian, AArch64.
+    fn files_for_other_architectures_are_rejected() {
+        // A hand-written ELF header (ELF specification, "ELF Header"): 64-bit, little endian, AArch64.
         let mut header = vec![0; 64];
         header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         (header[16], header[18], header[20]) = (2, 183, 1);
         (header[52], header[54], header[58]) = (64, 56, 64);
-        let why = Image::new(&header).expect_err("not ours");
+        let why = Image::new(&header).expect_err("an AArch64 file");
         assert!(why.contains("Aarch64, not x86-64"), "{why}");
     }
 }

@@ -1,11 +1,12 @@
-//! Natural loops: a back edge goes to a block that dominates its start; the loop is whatever
-//! reaches the back edge without passing its head. A cycle with more than one way in is none.
+//! Natural loops: a back edge goes from a latch to a header that dominates it, and the loop consists
+//! of the blocks that reach the latch without passing the header. Cycles with several entries are
+//! irreducible and not loops.
 
 use super::dominators::{Dominators, predecessors};
 use super::graph::Loop;
 
-/// All loops may hold so many blocks for each block of the function, a nesting that no compiler
-/// writes: their sizes add up to the square of the function's in code made to that end.
+/// Limit on the summed sizes of all loops, per block of the function. It corresponds to a nesting
+/// depth that compilers do not produce; in malicious input the sum can be quadratic.
 const MEMBERS_PER_BLOCK: usize = 256;
 
 /// The loops of a function.
@@ -13,11 +14,11 @@ const MEMBERS_PER_BLOCK: usize = 256;
 pub(super) struct Loops {
     /// Outer ones first.
     pub loops: Vec<Loop>,
-    /// The innermost loop around each block.
+    /// Innermost loop that contains each block.
     pub innermost: Vec<Option<usize>>,
-    /// Edges (from, to) that close a cycle with several ways in.
+    /// Edges (from, to) that close an irreducible cycle.
     pub irreducible: Vec<(usize, usize)>,
-    /// Whether some were given up.
+    /// Whether loops are missing because a limit was reached.
     pub incomplete: bool,
 }
 
@@ -43,7 +44,7 @@ pub(super) fn loops(successors: &[Vec<usize>]) -> Loops {
     let mut found = Vec::new();
     let mut incomplete = false;
     let mut inside = vec![usize::MAX; successors.len()];
-    // Inner loops first: those given up for want of room are the outermost.
+    // Inner loops first, so that the limit drops the outermost ones.
     for &head in dominators.sequence.iter().rev() {
         let back_edges = std::mem::take(&mut latches[head]);
         if back_edges.is_empty() {
@@ -62,14 +63,15 @@ pub(super) fn loops(successors: &[Vec<usize>]) -> Loops {
     Loops { loops: found, innermost, irreducible, incomplete }
 }
 
-/// Whatever reaches the back edges without passing the head, ascending; `None` if that is more
-/// than `most`. `inside` keeps, for each block, the head of the loop it was last found in.
+/// The blocks that reach the latches `back_edges` without passing the header, ascending; `None` if
+/// there are more than `max`. `inside` holds, for each block, the header of the loop it was last
+/// found in.
 fn members(
     predecessors: &[Vec<usize>],
     head: usize,
     back_edges: &[usize],
     inside: &mut [usize],
-    most: usize,
+    max: usize,
 ) -> Option<Vec<usize>> {
     inside[head] = head;
     let mut members = vec![head];
@@ -79,7 +81,7 @@ fn members(
             members.push(block);
             pending.extend(predecessors[block].iter().filter(|&&p| inside[p] != head));
         }
-        if members.len() > most {
+        if members.len() > max {
             return None;
         }
     }
@@ -87,8 +89,8 @@ fn members(
     Some(members)
 }
 
-/// Sets parents and depths of loops that are sorted by size, large ones first: natural loops are
-/// nested or have no block in common. Returns the innermost loop of each block.
+/// Sets parents and depths of loops sorted by descending size, as natural loops are either nested or
+/// disjoint. Returns the innermost loop of each block.
 fn nest(loops: &mut [Loop], blocks: usize) -> Vec<Option<usize>> {
     let mut innermost: Vec<Option<usize>> = vec![None; blocks];
     for index in 0..loops.len() {
@@ -107,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nested_loops_with_two_latches_and_a_loop_of_one_block() {
+    fn nested_loops_with_two_latches_and_a_single_block_loop_are_found() {
         // 0 → 1 → 2 → {2, 3}; 3 → {1, 4}; 4 → {1, 5}: an outer loop at 1 with two back edges
         // around the block 2 that loops on itself.
         let graph = [vec![1], vec![2], vec![2, 3], vec![1, 4], vec![1, 5], vec![]];
@@ -123,15 +125,15 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_with_two_ways_in_is_no_loop() {
+    fn a_cycle_with_two_entries_is_not_a_loop() {
         let found = loops(&[vec![1, 2], vec![2], vec![1]]);
         assert!(found.loops.is_empty());
         assert_eq!(found.irreducible.len(), 1);
     }
 
-    /// 3000 heads, each around all later ones: the members would be 4.5 million.
+    /// 3000 nested loops, whose sizes would add up to 4.5 million blocks.
     #[test]
-    fn nesting_beyond_reason_is_cut_off() {
+    fn excessive_nesting_is_limited() {
         let count = 3000;
         let graph: Vec<_> = (0..2 * count)
             .map(|b| {
@@ -142,6 +144,6 @@ mod tests {
         let members: usize = found.loops.iter().map(|l| l.blocks.len()).sum();
         assert!(members <= 256 * (2 * count + 16));
         assert!(found.incomplete);
-        assert!(found.loops.iter().any(|l| l.blocks.len() == 2), "the innermost is kept");
+        assert!(found.loops.iter().any(|l| l.blocks.len() == 2), "the innermost loop is found");
     }
 }

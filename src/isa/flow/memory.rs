@@ -1,25 +1,25 @@
-//! What an analysis may read beside the code of its function.
+//! Access of the control-flow analysis to the program's memory.
 
-/// What the analysis may read beside the function's own code: the program's memory as it is loaded.
+/// The program's memory as loaded: what the analysis may read apart from the function's own code.
 pub trait Memory {
-    /// `length` bytes at `address` (p_vaddr), with relocations applied; `None` where nothing is
-    /// mapped or it may be written.
+    /// `length` bytes at `address` (p_vaddr), with relocations applied; `None` if the memory is not
+    /// mapped or writable.
     fn read(&self, address: u64, length: usize) -> Option<Vec<u8>>;
 
-    /// Whether `address` may be jumped to; asked of targets outside the function.
+    /// Whether `address`, outside the function, may be a jump target.
     fn is_code(&self, address: u64) -> bool {
         self.read(address, 1).is_some()
     }
 
-    /// Whether a call of the function at `callee` comes back; true unless that is known not to be
-    /// (`abort`): code behind such a call belongs to something else.
+    /// Whether a call of the function at `callee` returns; false only if it is known not to
+    /// (`abort`), so that the code after the call is not reached.
     fn returns(&self, callee: u64) -> bool {
         let _ = callee;
         true
     }
 }
 
-/// No memory: no jump table can be read.
+/// No memory, so that no jump table can be read.
 impl Memory for () {
     fn read(&self, _: u64, _: usize) -> Option<Vec<u8>> {
         None

@@ -1,36 +1,37 @@
-//! Functions → basic blocks, loops: the control-flow graph of one function.
+//! The control-flow graph of a function: basic blocks, edges, loops.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `graph`, `memory` | the control-flow graph as data; the program's memory |
-//! | `analysis` | the control flow of one function |
-//! | `sweep` | bytes → instructions; what is no code |
-//! | `cut` | instructions → blocks and edges |
-//! | `tables` | the targets of indirect jumps, read and checked |
-//! | `slice`, `state` | backwards from a jump to where its target comes from |
-//! | `effects`, `value` | what instructions compute, as far as a jump's target needs it |
-//! | `dominators`, `loops` | dominators, natural loops |
-//! | `image` | the memory of a program, from its ELF file |
+//! | `graph` | the control-flow graph as data |
+//! | `memory` | access to the program's memory |
+//! | `analysis` | the analysis of one function, from the steps below |
+//! | `disassembly` | bytes → instructions; bytes that do not decode |
+//! | `partition` | instructions → blocks and edges |
+//! | `jump_tables` | targets of indirect jumps, read from memory and checked |
+//! | `slice`, `slice_state` | backward slice from an indirect jump to the origin of its target |
+//! | `transfer`, `value` | symbolic values, and how instructions transform them |
+//! | `dominators`, `loops` | dominators and natural loops |
+//! | `image` | a program's memory, from its ELF file |
 //! | `no_return` | functions known not to return |
 //!
-//! What cannot be found is marked, never guessed. Work and memory are bounded by the size of the
-//! function; bytes that are no code end in [`Flow::undecoded`].
+//! Unknown edges are marked, never guessed. Time and memory are bounded by the size of the function.
+//! Bytes that do not decode are listed in [`Flow::undecoded`].
 
 mod analysis;
-mod cut;
+mod disassembly;
 mod dominators;
-mod effects;
 mod graph;
 mod image;
+mod jump_tables;
 mod loops;
 mod memory;
 mod no_return;
+mod partition;
 mod slice;
-mod state;
-mod sweep;
-mod tables;
+mod slice_state;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod value;
 
 pub use analysis::{blocks, flow};

@@ -1,7 +1,7 @@
-//! Functions that never come back to their caller, known by name. Compilers write nothing behind a
-//! call of these, and what happens to lie there belongs to something else.
+//! Functions known by name that never return. Compilers emit no code after a call of one, so the bytes
+//! that follow do not belong to the caller's path.
 
-/// C's and C++'s standard libraries, the compilers' runtimes, and err(3).
+/// Functions of the C and C++ standard libraries, compiler runtimes, and err(3).
 const NAMES: [&str; 30] = [
     "_Exit",
     "_Unwind_Resume",
@@ -35,7 +35,7 @@ const NAMES: [&str; 30] = [
     "verrx",
 ];
 
-/// Whether the function `name`, mangled as it is in the file, never returns.
+/// Whether the function `name`, mangled as in the symbol table, never returns.
 pub(super) fn never_returns(name: &[u8]) -> bool {
     let Ok(name) = std::str::from_utf8(name) else { return false };
     let name = name.split('@').next().unwrap_or(name);

@@ -1,66 +1,67 @@
-//! From an indirect jump backwards, on every way that leads to it, until its target is a function
-//! of a bounded index.
+//! Backward slice from an indirect jump along every path that reaches it, until the target is a
+//! function of a bounded index.
 //!
-//! Nothing is taken for granted that the code does not say: a way on which the index has no bound
-//! or the table no fixed place makes the whole jump unresolved.
+//! The slice is conservative: if the index has no bound or the table no fixed address on any path, the
+//! jump stays unresolved.
 
-use super::cut::Cut;
-use super::effects::Effects;
-use super::state::State;
-use super::sweep::{Sweep, direct_target};
+use super::disassembly::{Disassembly, direct_target};
+use super::partition::Partition;
+use super::slice_state::State;
+use super::transfer::WriteSummary;
 use super::value::Value;
 use iced_x86::{ConditionCode, Instruction};
 use std::collections::{HashMap, HashSet};
 
-/// Instructions looked at for one jump.
-const MOST_STEPS: usize = 20_000;
-/// Different states in which one block may be passed: an index that grows in a loop has no end.
-const MOST_VISITS: u32 = 8;
-/// So many that no comparison is to be expected any more.
-const ENOUGH_VISITS: u32 = 2;
+/// Instructions visited for one jump.
+const MAX_STEPS: usize = 20_000;
+/// Visits of one block with different states: an index that grows in a loop would never converge.
+const MAX_VISITS: u32 = 8;
+/// Visits of one block after which a comparison is no longer expected, and the index's width or mask
+/// is taken for its bound.
+const WIDTH_BOUND_VISITS: u32 = 2;
 
-/// What a jump's target is computed as: a function of an index, and the most that may be.
+/// A jump target as a function of a bounded index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Formula {
     pub target: Value,
-    /// Largest index; `None` for a target that is fixed.
-    pub most: Option<u64>,
-    /// Whether a comparison says so, not only the index's width.
+    /// Largest index; `None` for a fixed target.
+    pub max_index: Option<u64>,
+    /// Whether the bound comes from a comparison, not only from the index's width or mask.
     pub compared: bool,
 }
 
-/// The function to slice in.
+/// The function that is sliced.
 pub(super) struct Slicer<'a> {
-    pub sweep: &'a Sweep,
-    pub cut: &'a Cut,
+    pub disassembly: &'a Disassembly,
+    pub partition: &'a Partition,
     pub predecessors: &'a [Vec<usize>],
-    pub effects: &'a [Effects],
-    /// Instructions that may still be looked at in the whole function.
+    pub effects: &'a [WriteSummary],
+    /// Instructions that may still be visited in the whole function.
     pub budget: usize,
-    /// Whether a way from a block that nothing leads to may be left out: while tables that lead
+    /// Whether paths from blocks without predecessors are ignored, as long as jump tables that lead
     /// there may still be found.
-    pub hopeful: bool,
+    pub optimistic: bool,
 }
 
 impl Slicer<'_> {
-    /// What the indirect jump that ends `block` computes, on each way that leads to it.
+    /// The target of the indirect jump that ends `block`, for each path that reaches it.
     pub fn slice(&mut self, block: usize) -> Option<Vec<Formula>> {
-        let last = self.cut.spans[block].end.checked_sub(1)?;
-        let state = State::new(&self.sweep.instructions[last]);
+        let last = self.partition.spans[block].end.checked_sub(1)?;
+        let state = State::new(&self.disassembly.instructions[last]);
         let mut formulas = Vec::new();
-        let mut steps = MOST_STEPS.min(self.budget);
+        let mut steps = MAX_STEPS.min(self.budget);
         let mut visits: HashMap<usize, u32> = HashMap::new();
         let mut seen = HashSet::new();
         let mut pending = vec![(block, state)];
         while let Some((block, mut state)) = pending.pop() {
-            let span = self.cut.spans[block].clone();
+            let span = self.partition.spans[block].clone();
             let visited = visits.entry(block).or_default();
             *visited += 1;
-            if steps < span.len() || *visited > MOST_VISITS {
+            if steps < span.len() || *visited > MAX_VISITS {
                 return None;
             }
-            if *visited > ENOUGH_VISITS {
-                state.bound_by_form();
+            if *visited > WIDTH_BOUND_VISITS {
+                state.bound_by_width();
             }
             steps -= span.len();
             self.budget = self.budget.saturating_sub(span.len());
@@ -83,30 +84,30 @@ impl Slicer<'_> {
         (!formulas.is_empty()).then_some(formulas)
     }
 
-    /// Whether a way may be left out that begins at a block that nothing leads to. In the end only
-    /// if all that is missing is the table's place, in a register that other ways set: a landing
-    /// pad finds it there as the call that threw left it.
+    /// Whether a path from a block without predecessors may be ignored. If not `optimistic`, only if
+    /// the index is bounded and merely the table's address is missing: a landing pad inherits that
+    /// register from the call that threw, which other paths set.
     fn may_ignore(&self, state: &State) -> bool {
-        self.hopeful || state.most.is_some()
+        self.optimistic || state.max_index.is_some()
     }
 
-    /// Steps back over a block; whether nothing before matters any more.
+    /// Steps back over a block; returns whether the state is closed.
     fn pass(&self, span: std::ops::Range<usize>, jump: usize, state: &mut State) -> bool {
         for index in span.rev() {
             if state.is_closed() {
                 return true;
             }
             if index != jump {
-                state.step(&self.sweep.instructions[index], self.effects[index]);
+                state.step(&self.disassembly.instructions[index], self.effects[index]);
             }
         }
         state.is_closed()
     }
 
-    /// What holds of the flags when control goes from the end of `from` to `to`.
+    /// The condition that holds when control goes from the end of `from` to `to`.
     fn condition(&self, from: usize, to: usize) -> Option<ConditionCode> {
-        let last = &self.sweep.instructions[self.cut.spans[from].end - 1];
-        let start = self.cut.blocks[to].start;
+        let last = &self.disassembly.instructions[self.partition.spans[from].end - 1];
+        let start = self.partition.blocks[to].start;
         if last.condition_code() == ConditionCode::None
             || direct_target(last) == Some(last.next_ip())
         {
@@ -127,19 +128,19 @@ fn negated(jump: &Instruction) -> Option<ConditionCode> {
     }
 }
 
-/// Adds what is known at the end of a way; `None` if that is not enough.
+/// Adds the formula at the end of a path; `None` if the target is not determined.
 fn add(formulas: &mut Vec<Formula>, mut state: State) -> Option<()> {
-    state.give_up();
-    let State { target, most, compared, .. } = state;
-    if target.contains(super::state::is_opaque) {
+    state.close();
+    let State { target, max_index, compared, .. } = state;
+    if target.contains(super::slice_state::is_opaque) {
         return None;
     }
     match formulas.iter_mut().find(|f| f.target == target) {
         Some(known) => {
-            known.most = known.most.max(most);
+            known.max_index = known.max_index.max(max_index);
             known.compared &= compared;
         }
-        None => formulas.push(Formula { target, most, compared }),
+        None => formulas.push(Formula { target, max_index, compared }),
     }
     Some(())
 }

@@ -1,9 +1,9 @@
-//! Code by hand, with what a reader of it would say.
+//! Control flow of hand-written code.
 
 use super::{Edge, Flow, Memory, flow};
 use crate::code::parse_hex;
 
-/// Words of eight bytes from 0x2000 on; nothing else may be read.
+/// Memory of eight-byte words from 0x2000; nothing else is readable.
 struct Words(Vec<u64>);
 
 impl Memory for Words {
@@ -27,7 +27,7 @@ fn starts(flow: &Flow) -> Vec<u64> {
 }
 
 #[test]
-fn a_table_at_a_fixed_place_is_read_up_to_the_bound() {
+fn a_table_at_a_fixed_address_is_read_up_to_the_bound() {
     // 1000: cmp edi,3; ja 1012; 1005: mov edi,edi; 1007: notrack jmp [rdi*8+0x2000]; 100f: 4 ret
     let code = "83ff03 770d 89ff 3eff24fd00200000 c3c3c3c3";
     let targets = [0x100f, 0x1010, 0x1011, 0x100f];
@@ -36,7 +36,7 @@ fn a_table_at_a_fixed_place_is_read_up_to_the_bound() {
     assert_eq!(starts(&found), [0x1000, 0x1005, 0x100f, 0x1010, 0x1011, 0x1012]);
     assert_eq!(found.blocks[1].edges, [2, 3, 4].map(Edge::Block));
     assert_eq!(found.blocks[0].edges, [Edge::Block(5), Edge::Block(1)]);
-    // An entry that cannot be read, or that is no address of code.
+    // An entry that cannot be read, or is not the address of code.
     for words in [&targets[..3], &[0x100f, 0x1010, 0x1011, 0x3000]] {
         let found = at_0x1000(code, words);
         assert!(found.tables.is_empty() && found.blocks[1].unresolved, "{words:x?}");
@@ -45,7 +45,7 @@ fn a_table_at_a_fixed_place_is_read_up_to_the_bound() {
 
 #[test]
 fn the_lowest_case_may_be_subtracted_and_the_range_may_end_at_the_largest_value() {
-    // lea eax,[rdi+5]; cmp edi,-5; jb 100f (as gcc asks for -5 to -1); jmp [rax*8+0x2000]; 2 ret
+    // lea eax,[rdi+5]; cmp edi,-5; jb 100f (gcc's test for -5 to -1); jmp [rax*8+0x2000]; 2 ret
     let found = at_0x1000("8d4705 83fffb 7208 ff24c500200000 c3c3", &[0x100f; 5]);
     assert_eq!(found.tables, [(0x1008, vec![0x100f; 5])]);
     // movzx eax,byte [rdi]; sub eax,0x61; cmp al,2; ja 1016; movzx eax,al; jmp [rax*8+0x2000]
@@ -54,15 +54,15 @@ fn the_lowest_case_may_be_subtracted_and_the_range_may_end_at_the_largest_value(
 }
 
 #[test]
-fn an_index_in_memory_is_bounded_only_while_nothing_may_write_it() {
+fn an_index_in_memory_is_bounded_only_until_a_store_may_change_it() {
     // mov [rsp-8],edi; cmp dword [rsp-8],3; ja 101c; a store; mov eax,[rsp-8];
     // jmp [rax*8+0x2000]; 3 ret
     let code =
         |store: &str| format!("897c24f8 837c24f803 7711 {store} 8b4424f8 ff24c500200000 c3c3c3");
     for (store, resolved) in [
-        ("897424fc", true),  // mov [rsp-4],esi: beside it
-        ("897424fa", false), // mov [rsp-6],esi: half of it
-        ("89169090", false), // mov [rsi],edx: anywhere
+        ("897424fc", true),  // mov [rsp-4],esi: adjacent
+        ("897424fa", false), // mov [rsp-6],esi: overlapping
+        ("89169090", false), // mov [rsi],edx: unknown address
     ] {
         let found = at_0x1000(&code(store), &[0x101a, 0x101b, 0x101a, 0x101b]);
         assert_eq!(!found.tables.is_empty(), resolved, "{store}");
@@ -70,12 +70,12 @@ fn an_index_in_memory_is_bounded_only_while_nothing_may_write_it() {
 }
 
 #[test]
-fn a_bound_on_one_of_two_ways_is_none() {
+fn a_bound_on_only_one_of_two_paths_does_not_count() {
     // test esi,esi; jne 100b; cmp edi,3; ja 1016; xchg ax,ax; 100b: mov edi,edi;
     // jmp [rdi*8+0x2000]; 3 ret
     let found = at_0x1000("85f6 7507 83ff03 770d 6690 89ff ff24fd00200000 c3c3c3", &[0x1014; 300]);
     assert!(found.tables.is_empty());
-    // The same with `and edi,3` there: both ways are bounded.
+    // The same with `and edi,3` before the jump: both paths are bounded.
     let found =
         at_0x1000("85f6 7508 83ff03 770e 6690 90 83e703 ff24fd00200000 c3c3c3", &[0x1017; 300]);
     assert_eq!(found.tables, [(0x100f, vec![0x1017; 4])]);
@@ -90,7 +90,7 @@ fn a_branch_past_a_lock_prefix_leads_to_the_locked_instruction() {
 }
 
 #[test]
-fn data_between_code_is_marked_and_what_follows_is_found() {
+fn data_between_code_is_marked_and_the_code_after_it_is_found() {
     // jmp over three bytes that are no instruction; ret
     let found = at_0x1000("eb03 ffffff c3", &[]);
     assert_eq!(found.undecoded, [(0x1002, 0x1005)]);

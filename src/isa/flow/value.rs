@@ -1,34 +1,35 @@
-//! Values as a backward slice sees them: what an indirect jump's target was computed from, in
-//! terms of the registers and memory at some point before it.
+//! Symbolic values of the backward slice: an indirect jump's target in terms of the registers and
+//! memory at some point before it.
 //!
-//! Values are kept in a normal form, so that the value a comparison bounds is recognised where the
-//! address of a table entry uses it.
+//! Values have a normal form, so that the value that a comparison bounds is recognised in the address
+//! of a table entry.
 
-/// Parts that a value may have; larger ones are given up.
-const MOST_PARTS: usize = 48;
+/// Number of subexpressions after which a value is treated as unknown.
+const MAX_PARTS: usize = 48;
 
 /// A 64-bit value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Value {
-    /// Multiples of values, and a constant. A lone value is not a sum.
+    /// A sum of multiples of values and a constant. A single value with factor 1 is not a sum.
     Sum(Vec<(Value, u64)>, u64),
-    /// A general-purpose register, by its number.
+    /// A general-purpose register, by its encoding number.
     Register(u8),
-    /// So many bytes of memory, extended by zeros.
+    /// A zero-extended load of that many bytes from an address.
     Load(Box<Value>, u8),
-    /// The bits of a mask.
+    /// A value masked by a constant.
     And(Box<Value>, u64),
-    /// The sign extension of the lowest bits, fewer than 64.
+    /// A value sign-extended from that many bits, fewer than 64.
     Signed(Box<Value>, u8),
-    /// A value whose lowest bits, fewer than 64, are those of this one; the others are unknown.
+    /// A value whose lowest bits (that many, fewer than 64) are those of this one and whose other bits
+    /// are unknown.
     Part(Box<Value>, u8),
-    /// The number of a table's entry.
+    /// The index of a table entry.
     Index,
-    /// Not known.
+    /// An unknown value.
     Opaque,
 }
 
-/// The mask of the lowest `bits`.
+/// A mask of the lowest `bits`.
 pub(super) fn mask(bits: u8) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
@@ -84,7 +85,7 @@ impl Value {
         self.plus(other.times(u64::MAX))
     }
 
-    /// The lowest `bits`, extended by zeros.
+    /// The lowest `bits`, zero-extended.
     pub fn low(self, bits: u8) -> Self {
         self.and(mask(bits))
     }
@@ -106,13 +107,13 @@ impl Value {
 
     fn and_exactly(self, bits: u64) -> Self {
         let is_low = bits & bits.wrapping_add(1) == 0;
-        match self.most() {
+        match self.upper_bound() {
             Some(most) if is_low && most <= bits => self,
             _ => Self::And(Box::new(self), bits),
         }
     }
 
-    /// A value with the same lowest `bits`, without what matters only to the others.
+    /// A value with the same lowest `bits`, without operations that affect only the others.
     fn stripped(self, bits: u8) -> Self {
         match self {
             Self::And(inner, m) if m & mask(bits) == mask(bits) => inner.stripped(bits),
@@ -136,23 +137,25 @@ impl Value {
         if let Some(constant) = value.as_constant() {
             return Self::constant(extend(constant, bits));
         }
-        match value.most() {
+        match value.upper_bound() {
             Some(most) if most <= mask(bits - 1) => value,
             _ => Self::Signed(Box::new(value), bits),
         }
     }
 
-    /// The most it can be, because of its form alone.
-    pub fn most(&self) -> Option<u64> {
+    /// An upper bound from its width or mask.
+    pub fn upper_bound(&self) -> Option<u64> {
         match self {
             Self::Sum(..) => self.as_constant(),
             Self::Load(_, bytes) if *bytes < 8 => Some(mask(bytes * 8)),
-            Self::And(inner, bits) => Some(inner.most().map_or(*bits, |most| most.min(*bits))),
+            Self::And(inner, bits) => {
+                Some(inner.upper_bound().map_or(*bits, |most| most.min(*bits)))
+            }
             _ => None,
         }
     }
 
-    /// Calls `visit` on it and on its parts.
+    /// Calls `visit` on it and all its subexpressions.
     pub fn each(&self, visit: &mut impl FnMut(&Self)) {
         visit(self);
         match self {
@@ -170,7 +173,7 @@ impl Value {
         found
     }
 
-    /// The registers in it, a bit each.
+    /// The registers that occur in it, as a bit mask.
     pub fn registers(&self) -> u16 {
         let mut registers = 0;
         self.each(&mut |part| {
@@ -184,10 +187,10 @@ impl Value {
     pub fn is_too_large(&self) -> bool {
         let mut parts = 0;
         self.each(&mut |_| parts += 1);
-        parts > MOST_PARTS
+        parts > MAX_PARTS
     }
 
-    /// With every part for which `other` gives a value replaced by it, outer parts first.
+    /// Replaces every subexpression for which `other` returns a value, outer ones first.
     pub fn replaced(&self, other: &mut impl FnMut(&Self) -> Option<Self>) -> Self {
         if let Some(value) = other(self) {
             return value;
@@ -205,8 +208,8 @@ impl Value {
         }
     }
 
-    /// With `bounded`, known to be no more than `most`, replaced by the index. `bounded` may also
-    /// stand there narrower or sign-extended, where that makes no difference up to `most`.
+    /// Replaces `bounded`, which is at most `most`, by the index. Narrower or sign-extended
+    /// occurrences are replaced, too, where they are equal for all values up to `most`.
     pub fn indexed(&self, bounded: &Self, most: u64) -> Self {
         let inner = match bounded {
             Self::And(inner, bits) if bits & bits.wrapping_add(1) == 0 => Some((&**inner, *bits)),
@@ -229,7 +232,7 @@ impl Value {
         })
     }
 
-    /// Its value for an index; `None` where a part is not known or cannot be read.
+    /// Its value for an index; `None` if a part is unknown or cannot be read.
     pub fn evaluate(
         &self,
         index: u64,
@@ -255,7 +258,7 @@ impl Value {
     }
 }
 
-/// The sign extension of the lowest `bits`, 1 to 64.
+/// `value` sign-extended from its lowest `bits`, 1 to 64.
 fn extend(value: u64, bits: u8) -> u64 {
     let unused = u32::from(64 - bits);
     ((value << unused).cast_signed() >> unused).cast_unsigned()
@@ -268,8 +271,8 @@ mod tests {
     const EAX: Value = Value::Register(0);
 
     #[test]
-    fn thirty_two_bit_arithmetic_has_one_form() {
-        // mov eax,eax; sub eax,5 and lea eax,[rax-5] are the same.
+    fn thirty_two_bit_arithmetic_has_a_normal_form() {
+        // `mov eax,eax; sub eax,5` and `lea eax,[rax-5]` are equal.
         let subtracted = EAX.low(32).minus(Value::constant(5)).low(32);
         assert_eq!(subtracted, EAX.plus(Value::constant(5u64.wrapping_neg())).low(32));
         // and eax,31; mov eax,eax; movzx eax,al
@@ -279,11 +282,11 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_holds_for_the_same_value_in_another_width_only_where_it_must() {
+    fn a_bound_applies_to_another_width_only_if_the_values_are_equal() {
         let bounded = EAX.low(32);
         assert_eq!(EAX.signed(32).indexed(&bounded, 18), Value::Index);
         assert_eq!(EAX.low(8).indexed(&bounded, 18), Value::Index);
-        // 300 in 32 bits may be 44 in 8; all 64 bits may hold more than the lowest 32.
+        // 300 in 32 bits is 44 in 8; all 64 bits may exceed the lowest 32.
         assert_eq!(EAX.low(8).indexed(&bounded, 300), EAX.low(8));
         assert_eq!(EAX.indexed(&bounded, 18), EAX);
         assert_eq!(EAX.low(32).indexed(&EAX.low(8), 18), EAX.low(32));

@@ -1,15 +1,14 @@
-//! What was measured on a machine, as a file.
+//! Latencies measured on one machine, and their file.
 //!
-//! `tdtool kernel --calibrate` writes it to [`Calibration::place`]: `tdtool/latency-<uarch>.toml`
-//! below the user's cache directory (`$XDG_CACHE_HOME`, else `~/.cache`; the program finds that
-//! directory, not the engine).
+//! `tdtool kernel --calibrate` writes the file [`Calibration::path`]: `tdtool/latency-<uarch>.toml`
+//! in the user's cache directory (`$XDG_CACHE_HOME`, else `~/.cache`; the caller determines it).
 //!
 //! ```toml
 //! schema = 2
 //! tool = "tdtool 0.1.0"
 //! date = "2026-11-22T05:20:00Z"        # of the measurement, UTC
 //!
-//! [machine]                            # of another machine: not used
+//! [machine]                            # the file is ignored on other machines
 //! uarch = "emr"                        # name of its event table
 //! vendor = "GenuineIntel"
 //! family = 6
@@ -17,13 +16,13 @@
 //! stepping = 2
 //!
 //! [[latency]]                          # one for each form, input and output
-//! form = "Imul_r64_rm64_reg"           # as `Form` writes it
+//! form = "Imul_r64_rm64_reg"           # in the notation of `Form`
 //! from = "register"                    # address, register, kept, flags, memory
 //! to = "register"                      # register, flags, memory
 //! cycles = 3.001                       # core cycles
 //! spread = 0.004                       # half the range of the repetitions, in cycles
-//! least = 2.9                          # where it depends on values: of those tried the least
-//! chained = 1.0                        # behind another that takes less behind its own kind
+//! least = 2.9                          # minimum over the values tried, if it depends on values
+//! chained = 1.0                        # after a producer that also has this key, if less
 //!
 //! [[forwarding]]
 //! class = "stack"                      # stack, slot, update, few, many, short, xmm, ymm, blocked, locked
@@ -31,8 +30,7 @@
 //! spread = 0.1
 //! ```
 //!
-//! What cycles count between is said in [`super`]. An entry whose form this version does not know
-//! is an error, not silence.
+//! [`super`] defines between which points the cycles count. An entry with an unknown form is an error.
 
 use super::form::{Address, Form};
 use super::model::{Forward, Input, Output, Value};
@@ -44,14 +42,14 @@ use std::path::{Path, PathBuf};
 use tma::{Cpu, Error, Result};
 
 const SCHEMA: u32 = 2;
-/// More than any machine's would be; larger files are no calibrations.
-const LARGEST: u64 = 16 << 20;
+/// Size limit in bytes, far above that of any calibration.
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// Which processor was measured.
+/// The measured processor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// Name of its event table.
+    /// Name of its event table, such as `emr`.
     pub uarch: String,
     /// CPUID vendor.
     pub vendor: String,
@@ -64,7 +62,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// That of `cpu`, whose event table is `uarch`.
+    /// The identity of `cpu`, whose event table is `uarch`.
     pub fn of(uarch: &str, cpu: &Cpu) -> Self {
         Self {
             uarch: uarch.to_owned(),
@@ -76,37 +74,37 @@ impl Identity {
     }
 }
 
-/// What was measured on a machine.
+/// Latencies measured on one machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Calibration {
-    /// Which processor.
+    /// The processor.
     pub machine: Identity,
-    /// When, UTC, RFC 3339.
+    /// Time of the measurement, UTC, RFC 3339.
     pub date: String,
-    /// Latencies.
+    /// Latency of each form from an input to an output.
     pub values: BTreeMap<(Form, Input, Output), Value>,
-    /// Of those that depend on values the least cycles; the others have none.
+    /// Minimum over the operand values tried, in cycles, for latencies that depend on values.
     pub least: BTreeMap<(Form, Input, Output), f64>,
-    /// Cycles from register to register right behind another instruction that is here, too, where
-    /// that is less than behind other instructions.
-    pub chained: BTreeMap<Form, f64>,
-    /// How long stored values take to their loads.
+    /// Register-to-register cycles directly after a producer that is also in this map, if that is
+    /// less than after other instructions.
+    pub back_to_back: BTreeMap<Form, f64>,
+    /// Store-to-load forwarding latencies.
     pub forwarding: BTreeMap<Forward, Value>,
 }
 
 impl Calibration {
-    /// Where it belongs below the cache directory `cache`.
-    pub fn place(cache: &Path, uarch: &str) -> PathBuf {
+    /// The path of the calibration of `uarch` in the cache directory `cache`.
+    pub fn path(cache: &Path, uarch: &str) -> PathBuf {
         cache.join("tdtool").join(format!("latency-{uarch}.toml"))
     }
 
-    /// What was measured from `input` to `output` of `form`. What the address is made of is no
-    /// matter where the value does not come through it.
+    /// The latency from `input` to `output` of `form`. The components of the address are ignored
+    /// unless the value passes through the address.
     pub fn value(&self, form: Form, input: Input, output: Output) -> Option<Value> {
         self.values.get(&self.key(form, input, output)?).copied()
     }
 
-    /// The least and the most that it takes.
+    /// The minimum and maximum latency.
     pub fn range(&self, form: Form, input: Input, output: Output) -> Option<(f64, f64)> {
         let key = self.key(form, input, output)?;
         let most = self.values.get(&key)?.cycles;
@@ -118,46 +116,47 @@ impl Calibration {
         if self.values.contains_key(&own) {
             return Some(own);
         }
-        let through = input == Input::Address || form.code.mnemonic() == iced_x86::Mnemonic::Lea;
+        let through_address =
+            input == Input::Address || form.code.mnemonic() == iced_x86::Mnemonic::Lea;
         let based = (Form { address: Address::Based, ..form }, input, output);
-        (!through && self.values.contains_key(&based)).then_some(based)
+        (!through_address && self.values.contains_key(&based)).then_some(based)
     }
 
-    /// Reads it.
+    /// Reads a calibration.
     pub fn load(path: &Path) -> Result<Self> {
         let failed = |cause: String| {
             Error::failed(format!("cannot read the calibration {}", path.display()))
                 .because(cause)
-                .hint("`tdtool kernel --calibrate` writes a new one")
+                .hint("write a new one with `tdtool kernel --calibrate`")
         };
         let size = fs::metadata(path).map_err(|e| failed(e.to_string()))?.len();
-        if size > LARGEST {
-            return Err(failed(format!("it has {size} bytes; calibrations are far smaller")));
+        if size > MAX_FILE_BYTES {
+            return Err(failed(format!("it has {size} bytes; the limit is {MAX_FILE_BYTES}")));
         }
         let text = fs::read_to_string(path).map_err(|e| failed(e.to_string()))?;
         let file: File = toml::from_str(&text).map_err(|e| failed(e.to_string()))?;
-        file.understood().map_err(failed)
+        file.into_calibration().map_err(failed)
     }
 
-    /// Writes it whole or not at all: into a file beside `path`, which then takes its place.
-    /// The directory is made if there is none.
+    /// Writes the calibration atomically: to a temporary file that then replaces `path`. Creates the
+    /// directory if necessary.
     pub fn save(&self, path: &Path) -> Result<()> {
         let failed = |cause: String| {
             Error::failed(format!("cannot write the calibration {}", path.display()))
                 .because(cause)
-                .hint("make sure that the directory can be written to")
+                .hint("make the directory writable")
         };
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         if let Some(folder) = folder {
             fs::create_dir_all(folder).map_err(|e| failed(e.to_string()))?;
         }
         let text = toml::to_string(&File::of(self)).map_err(|e| failed(e.to_string()))?;
-        let beside = path.with_extension(format!("toml.{}", std::process::id()));
-        let written = fs::File::create(&beside)
+        let temporary = path.with_extension(format!("toml.{}", std::process::id()));
+        let written = fs::File::create(&temporary)
             .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&beside, path));
+            .and_then(|()| fs::rename(&temporary, path));
         written.map_err(|e| {
-            let _ = fs::remove_file(&beside);
+            let _ = fs::remove_file(&temporary);
             failed(e.to_string())
         })
     }
@@ -186,8 +185,8 @@ struct Row {
     spread: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     least: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    chained: Option<f64>,
+    #[serde(rename = "chained", default, skip_serializing_if = "Option::is_none")]
+    back_to_back: Option<f64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -207,8 +206,8 @@ impl File {
             cycles: value.cycles,
             spread: value.spread,
             least: calibration.least.get(&(*form, *from, *to)).copied(),
-            chained: calibration
-                .chained
+            back_to_back: calibration
+                .back_to_back
                 .get(form)
                 .filter(|_| (*from, *to) == (Input::Register, Output::Register))
                 .copied(),
@@ -228,46 +227,43 @@ impl File {
         }
     }
 
-    fn understood(self) -> std::result::Result<Calibration, String> {
+    fn into_calibration(self) -> std::result::Result<Calibration, String> {
         if self.schema != SCHEMA {
-            return Err(format!(
-                "schema {} is not {SCHEMA}, which this version reads",
-                self.schema
-            ));
+            return Err(format!("schema {} is not supported; expected {SCHEMA}", self.schema));
         }
         let mut calibration =
             Calibration { machine: self.machine, date: self.date, ..Calibration::default() };
         for row in self.latency {
-            let form = Form::parse(&row.form).ok_or(format!("no form {}", row.form))?;
+            let form = Form::parse(&row.form).ok_or(format!("unknown form {}", row.form))?;
             let from = Input::ALL.into_iter().find(|i| i.name() == row.from);
             let to = Output::ALL.into_iter().find(|o| o.name() == row.to);
-            let from = from.ok_or(format!("no input {}", row.from))?;
-            let to = to.ok_or(format!("no output {}", row.to))?;
+            let from = from.ok_or(format!("unknown input {}", row.from))?;
+            let to = to.ok_or(format!("unknown output {}", row.to))?;
             let value = value(row.cycles, row.spread)?;
             calibration.values.insert((form, from, to), value);
-            let sound = |cycles: f64| self::value(cycles, 0.0).map(|value| value.cycles);
+            let valid = |cycles: f64| self::value(cycles, 0.0).map(|value| value.cycles);
             if let Some(least) = row.least {
-                calibration.least.insert((form, from, to), sound(least)?);
+                calibration.least.insert((form, from, to), valid(least)?);
             }
-            if let Some(chained) = row.chained {
-                calibration.chained.insert(form, sound(chained)?);
+            if let Some(back_to_back) = row.back_to_back {
+                calibration.back_to_back.insert(form, valid(back_to_back)?);
             }
         }
         for row in self.forwarding {
             let class = Forward::ALL.into_iter().find(|f| f.name() == row.class);
-            let class = class.ok_or(format!("no class {}", row.class))?;
+            let class = class.ok_or(format!("unknown forwarding class {}", row.class))?;
             calibration.forwarding.insert(class, value(row.cycles, row.spread)?);
         }
         Ok(calibration)
     }
 }
 
-/// A latency is a number of cycles: finite, not negative, below a million.
+/// Checks that a latency and its spread are at least 0 and below a million cycles.
 fn value(cycles: f64, spread: f64) -> std::result::Result<Value, String> {
-    let sound = |v: f64| (0.0..1e6).contains(&v);
-    if sound(cycles) && sound(spread) {
+    let valid = |v: f64| (0.0..1e6).contains(&v);
+    if valid(cycles) && valid(spread) {
         Ok(Value { cycles, spread })
     } else {
-        Err(format!("{cycles} ± {spread} is no latency"))
+        Err(format!("{cycles} ± {spread} is not a valid latency"))
     }
 }

@@ -1,41 +1,41 @@
-//! The key of a latency: an instruction form.
+//! Instruction forms: the keys of latencies.
 
 use iced_x86::{Code, Instruction, Mnemonic, OpCodeOperandKind, OpKind, Register};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// An instruction form: iced-x86's [`Code`], whether an operand that may be a register or memory is
-/// memory, what its address is made of, and whether a mask is applied.
+/// An instruction form: iced-x86's [`Code`], whether its register-or-memory operand is memory, the
+/// components of the address, and masking.
 ///
-/// Written as the code's name, with `_reg` or `_mem` behind it where there is such an operand, and
-/// `+` and what is not usual: `Imul_r64_rm64_reg`, `Imul_r64_rm64_mem`, `Lea_r64_m+bis`,
+/// The notation is the code's name, `_reg` or `_mem` if it has a register-or-memory operand, and the
+/// address or mask after a `+`: `Imul_r64_rm64_reg`, `Imul_r64_rm64_mem`, `Lea_r64_m+bis`,
 /// `EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b_er_reg+kz`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Form {
-    /// The instruction with its operands' kinds.
+    /// The instruction with its operand kinds.
     pub code: Code,
-    /// Whether its operand that may be either is memory.
+    /// Whether its register-or-memory operand is memory.
     pub memory: bool,
-    /// What its address is made of.
+    /// The components of its address.
     pub address: Address,
-    /// Whether a mask is applied.
+    /// Its masking.
     pub mask: Mask,
 }
 
-/// What an address is made of.
+/// The components of an address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Address {
-    /// There is none, or no index is added: base, displacement.
+    /// No memory operand, or one without an index: base, displacement.
     #[default]
     Based,
     /// `lea`: base and index.
     Index,
-    /// `lea`: the index is scaled.
+    /// `lea`: base and scaled index.
     Scaled,
     /// `lea`: base, index and displacement.
     IndexDisplaced,
-    /// `lea`: the same scaled. Of loads and stores: whatever has an index.
+    /// `lea`: base, scaled index and displacement. Loads and stores: any address with an index.
     Indexed,
 }
 
@@ -71,15 +71,15 @@ impl Address {
     }
 }
 
-/// Whether a mask is applied, and what is left where it has a 0.
+/// Masking by a mask register.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mask {
-    /// None is.
+    /// No mask.
     #[default]
     None,
-    /// What was there.
+    /// Masked-off elements keep their old values.
     Merging,
-    /// 0.
+    /// Masked-off elements become 0.
     Zeroing,
 }
 
@@ -105,20 +105,20 @@ impl Mask {
 }
 
 impl Form {
-    /// That of `instruction`.
+    /// The form of `instruction`.
     pub fn of(instruction: &Instruction) -> Self {
         let kinds = 0..instruction.op_count();
         let memory = kinds.into_iter().any(|at| instruction.op_kind(at) == OpKind::Memory);
         let code = instruction.code();
         Self {
             code,
-            memory: memory && has_choice(code),
+            memory: memory && has_rm_operand(code),
             address: if memory { Address::of(instruction) } else { Address::Based },
             mask: Mask::of(instruction),
         }
     }
 
-    /// The form that is written so; `None` if there is none.
+    /// Parses the notation; `None` if it is invalid.
     pub fn parse(name: &str) -> Option<Self> {
         let mut parts = name.split('+');
         let name = parts.next()?;
@@ -137,7 +137,7 @@ impl Form {
             },
         };
         let code = code_named(code)?;
-        (has_choice(code) == memory.is_some()).then_some(Self {
+        (has_rm_operand(code) == memory.is_some()).then_some(Self {
             code,
             memory: memory.unwrap_or(false),
             address,
@@ -148,22 +148,22 @@ impl Form {
 
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let suffix = match (has_choice(self.code), self.memory) {
+        let operand = match (has_rm_operand(self.code), self.memory) {
             (false, _) => "",
             (true, false) => "_reg",
             (true, true) => "_mem",
         };
-        write!(f, "{:?}{suffix}", self.code)?;
-        for unusual in [self.address.name(), self.mask.name()] {
-            if !unusual.is_empty() {
-                write!(f, "+{unusual}")?;
+        write!(f, "{:?}{operand}", self.code)?;
+        for suffix in [self.address.name(), self.mask.name()] {
+            if !suffix.is_empty() {
+                write!(f, "+{suffix}")?;
             }
         }
         Ok(())
     }
 }
 
-/// The code of that name, as iced-x86 spells it.
+/// The code with that name in iced-x86.
 pub(super) fn code_named(name: &str) -> Option<Code> {
     static NAMES: OnceLock<HashMap<String, Code>> = OnceLock::new();
     NAMES
@@ -172,17 +172,17 @@ pub(super) fn code_named(name: &str) -> Option<Code> {
         .copied()
 }
 
-/// Whether one of its operands may be a register or memory.
-pub(super) fn has_choice(code: Code) -> bool {
-    static CHOICES: OnceLock<Vec<bool>> = OnceLock::new();
-    CHOICES
-        .get_or_init(|| Code::values().map(|c| c.op_code().op_kinds().iter().any(either)).collect())
+/// Whether it has a register-or-memory operand.
+pub(super) fn has_rm_operand(code: Code) -> bool {
+    static HAS_RM: OnceLock<Vec<bool>> = OnceLock::new();
+    HAS_RM
+        .get_or_init(|| Code::values().map(|c| c.op_code().op_kinds().iter().any(is_rm)).collect())
         .get(code as usize)
         .copied()
         .unwrap_or(false)
 }
 
-fn either(kind: &OpCodeOperandKind) -> bool {
+fn is_rm(kind: &OpCodeOperandKind) -> bool {
     use OpCodeOperandKind as K;
     matches!(
         kind,

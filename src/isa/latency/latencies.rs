@@ -1,10 +1,10 @@
-//! Looking latencies up: measured here, else shipped, else assumed.
+//! Latency lookup: measured on this machine, else from the shipped table, else assumed.
 
 use super::calibration::Calibration;
 use super::form::Form;
 use super::model::{Forward, Input, Latency, Output, Source};
 use super::table::Table;
-use super::{assumed, pending};
+use super::{assumed, deferred_add};
 use crate::effects::{Effects, Read};
 use iced_x86::Instruction;
 use std::sync::Arc;
@@ -20,24 +20,24 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Those of `core`: its file of latencies, else assumptions.
+    /// The latencies of `core`: its shipped table, or assumptions if it has none.
     ///
     /// # Errors
-    /// The file is not sound.
+    /// The table is invalid.
     pub fn new(core: &Core) -> Result<Self> {
         let shipped = match &core.latencies {
             None => None,
             Some((text, origin)) => Some(Arc::new(Table::parse(text).map_err(|e| {
-                Error::failed(format!("{origin}: the latencies cannot be read"))
+                Error::failed(format!("cannot read the latency table {origin}"))
                     .because(e)
-                    .hint("docs/tables.md describes the file")
+                    .hint("docs/reference/tables.md describes the format")
             })?)),
         };
         Ok(Self { uarch: core.uarch().map(str::to_owned), shipped, measured: None })
     }
 
-    /// The same, what `calibration` has measured first. One of another microarchitecture is left
-    /// aside; whether it is of this very machine, [`Calibration::machine`] tells.
+    /// Adds measured latencies, which take precedence. A calibration of another microarchitecture is
+    /// ignored; the caller checks with [`Calibration::machine`] whether it is of this machine.
     #[must_use]
     pub fn with(mut self, calibration: Calibration) -> Self {
         if self.uarch.as_deref() == Some(calibration.machine.uarch.as_str()) {
@@ -46,7 +46,7 @@ impl Latencies {
         self
     }
 
-    /// From `input` to `output` of `instruction`.
+    /// The latency from `input` to `output` of `instruction`.
     pub fn between(
         &self,
         instruction: &Instruction,
@@ -58,10 +58,10 @@ impl Latencies {
             return measured;
         }
         if effects.breaks_dependency && matches!(input, Input::Register | Input::Memory) {
-            return Latency::table(0.0, "breaks the dependency");
+            return Latency::table(0.0, "dependency-breaking idiom");
         }
         if effects.may_be_eliminated && input == Input::Register && output == Output::Register {
-            return Latency::table(0.0, "done by renaming");
+            return Latency::table(0.0, "eliminated at renaming");
         }
         let execution = self.execution(instruction, effects, input, output);
         if input == Input::Address && effects.memory.iter().any(|m| m.load) {
@@ -70,7 +70,7 @@ impl Latencies {
         execution
     }
 
-    /// From operands to results, memory left out.
+    /// From an operand to a result, without memory accesses.
     fn execution(
         &self,
         instruction: &Instruction,
@@ -79,7 +79,7 @@ impl Latencies {
         output: Output,
     ) -> Latency {
         if assumed::is_plain_access(instruction, effects) {
-            return Latency::table(0.0, "a plain load or store computes nothing");
+            return Latency::table(0.0, "plain load or store without computation");
         }
         self.shipped
             .as_ref()
@@ -87,9 +87,9 @@ impl Latencies {
             .unwrap_or_else(|| assumed::execution(instruction, input))
     }
 
-    /// The same of a register that `producer` wrote, from `read` to `output`: additions of numbers
-    /// one after the other take less than one behind another instruction on some processors, and
-    /// behind additions done by renaming some instructions take longer.
+    /// The latency from `read` to `output` of an instruction whose register `producer` wrote. It may
+    /// depend on the producer: on some processors, floating-point additions have a shorter latency
+    /// after each other, and some instructions a longer one after an addition done at renaming.
     pub fn following(
         &self,
         producer: (&Instruction, &Effects),
@@ -100,17 +100,21 @@ impl Latencies {
         let (instruction, effects) = reader;
         let Some(input) = Input::of(read) else { return Latency::table(0.0, "stack engine") };
         let own = match (input, output) {
-            (Input::Register, Output::Register) => self.chained(producer.0, instruction, effects),
+            (Input::Register, Output::Register) => {
+                self.back_to_back(producer.0, instruction, effects)
+            }
             _ => self.between(instruction, effects, input, output),
         };
-        let pending = self.shipped.as_ref().and_then(|t| t.pending()).filter(|_| {
-            input == Input::Register && producer.1.may_be_eliminated && pending::adds(producer.0)
+        let deferred_add = self.shipped.as_ref().and_then(|t| t.deferred_add()).filter(|_| {
+            input == Input::Register
+                && producer.1.may_be_eliminated
+                && deferred_add::adds_constant(producer.0)
         });
-        pending.map_or(own, |p| p.behind(own, instruction, output))
+        deferred_add.map_or(own, |p| p.added_to(own, instruction, output))
     }
 
-    /// From register to register behind `producer`.
-    fn chained(
+    /// From register to register, directly after `producer`.
+    fn back_to_back(
         &self,
         producer: &Instruction,
         instruction: &Instruction,
@@ -118,18 +122,18 @@ impl Latencies {
     ) -> Latency {
         let (input, output) = (Input::Register, Output::Register);
         let measured = self
-            .measured_chained(producer, instruction, effects)
+            .measured_back_to_back(producer, instruction, effects)
             .or_else(|| self.measured(instruction, effects, input, output));
         if let Some(measured) = measured {
             return measured;
         }
-        match self.shipped.as_ref().and_then(|t| t.chained(producer, instruction)) {
-            Some((chained, apart)) => chained.unwrap_or(apart),
+        match self.shipped.as_ref().and_then(|t| t.back_to_back(producer, instruction)) {
+            Some((short, usual)) => short.unwrap_or(usual),
             None => self.between(instruction, effects, input, output),
         }
     }
 
-    /// What this machine was measured to take.
+    /// The latency measured on this machine.
     fn measured(
         &self,
         instruction: &Instruction,
@@ -143,31 +147,33 @@ impl Latencies {
         if effects.breaks_dependency && matches!(input, Input::Register | Input::Memory) {
             return None;
         }
-        // Small constants were measured. What renaming does with them, it does not with others.
-        let renamed = measured.chained.get(&form).is_some_and(|c| *c < RENAMED) || high < RENAMED;
+        // The measurement used small constants, whose addition renaming may do; with other constants
+        // the same form is executed.
+        let renamed =
+            measured.back_to_back.get(&form).is_some_and(|c| *c < RENAMED) || high < RENAMED;
         let register = input == Input::Register && output == Output::Register;
-        let kept = !register || !renamed || effects.may_be_eliminated;
-        kept.then_some(Latency { low, high, source: Source::Measured })
+        let applies = !register || !renamed || effects.may_be_eliminated;
+        applies.then_some(Latency { low, high, source: Source::Measured })
     }
 
-    /// What it was measured to take behind `producer`, where both are quicker behind their kind.
-    fn measured_chained(
+    /// The latency measured after `producer`, if both have a shorter one after each other.
+    fn measured_back_to_back(
         &self,
         producer: &Instruction,
         instruction: &Instruction,
         effects: &Effects,
     ) -> Option<Latency> {
         self.measured(instruction, effects, Input::Register, Output::Register)?;
-        let chained = &self.measured.as_ref()?.chained;
-        let cycles = *chained.get(&Form::of(instruction))?;
-        chained.contains_key(&Form::of(producer)).then_some(Latency {
+        let back_to_back = &self.measured.as_ref()?.back_to_back;
+        let cycles = *back_to_back.get(&Form::of(instruction))?;
+        back_to_back.contains_key(&Form::of(producer)).then_some(Latency {
             low: cycles,
             high: cycles,
             source: Source::Measured,
         })
     }
 
-    /// From the address of a load to the loaded value, the cache having it.
+    /// Load-to-use latency for an L1 hit.
     fn load(&self, instruction: &Instruction, effects: &Effects) -> Latency {
         match &self.shipped {
             Some(table) => table.load(instruction, effects),
@@ -175,8 +181,8 @@ impl Latencies {
         }
     }
 
-    /// From a store's data register to the register that the load of the same bytes writes: the
-    /// whole way, the latencies of neither added.
+    /// From a store's data register to the destination register of a load of the same bytes. This
+    /// includes the store and the load.
     pub fn forwarding(&self, forward: Forward) -> Latency {
         let measured = self.measured.as_ref().and_then(|m| m.forwarding.get(&forward));
         if let Some(value) = measured {
@@ -188,12 +194,12 @@ impl Latencies {
             .unwrap_or_else(|| assumed::forwarding(forward))
     }
 
-    /// Whether a measurement or the shipped table tells this class from others. Processors that do
-    /// not rename memory have no use for [`Forward::Slot`] and [`Forward::Update`].
-    pub fn tells(&self, forward: Forward) -> bool {
+    /// Whether the shipped table has this class. Tables of processors without memory renaming lack
+    /// [`Forward::Slot`] and [`Forward::Update`].
+    pub fn distinguishes(&self, forward: Forward) -> bool {
         self.shipped.as_ref().is_some_and(|t| t.forwarding(forward).is_some())
     }
 }
 
-/// Nothing that is executed takes less than a cycle: what took less was done by renaming.
+/// Below this many cycles an instruction was eliminated: executed ones take at least 1 cycle.
 const RENAMED: f64 = 0.9;

@@ -1,40 +1,42 @@
-//! How long a value takes from an operand to a result, and who says so.
+//! Instruction latencies: core cycles from an operand to a result, each with its source.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `form` | the key of a latency: an instruction form |
-//! | `model` | what a latency is between, and who says so |
-//! | `latencies` | looking one up |
-//! | `table` | the files in `events/latency/` |
-//! | `pending` | what additions done by renaming leave to those that use the sum |
-//! | `assumed` | what instructions of a kind take where no table has them |
-//! | `calibration` | what was measured on a machine, as a file |
+//! | `form` | instruction forms: the keys of latencies |
+//! | `model` | inputs, outputs, latencies and sources as data |
+//! | `latencies` | latency lookup |
+//! | `table`, `table_file` | the shipped tables in `events/latency/` and their format |
+//! | `source_name` | names of sources in the tables |
+//! | `deferred_add` | extra latency after additions done at renaming |
+//! | `assumed` | assumptions for instructions that no table lists |
+//! | `calibration` | latencies measured on a machine, and their file |
 //!
-//! # What is counted
+//! # Definition
 //!
-//! Cycles of the core's clock from the moment that an input is there to the moment that a
-//! dependent instruction can use the output; a bypass between execution domains is not added.
+//! Core cycles from the time that an input is available to the time that a dependent instruction can
+//! use the output. Bypass delays between execution domains are not included.
 //!
-//! A value that goes through memory from one instruction to another takes
-//! [`Latencies::forwarding`] from the store's data register to the register that a plain load of
-//! the same bytes writes. So [`Input::Memory`] of a plain load and [`Output::Memory`] of a plain
-//! store count 0, and of `add rax,[m]` or `add [m],rax` they count the addition alone. From
-//! [`Input::Address`] the load itself is included: `add rax,[rbx]` is load and addition.
+//! A value that passes through memory takes [`Latencies::forwarding`] from the store's data register
+//! to the destination register of a plain load of the same bytes. Therefore [`Input::Memory`] of a
+//! plain load and [`Output::Memory`] of a plain store count 0, and for `add rax,[m]` or `add [m],rax`
+//! they count only the addition. From [`Input::Address`] the load is included: `add rax,[rbx]` counts
+//! load and addition.
 //!
-//! # Who says so
+//! # Sources
 //!
-//! In this order: measured on this machine ([`Latencies::with`] a [`Calibration`]); the shipped
-//! table of the microarchitecture, with its source; an assumption by the kind of instruction.
-//! Nothing is read from the environment here: who has a calibration hands it over.
+//! In order of precedence: a measurement on this machine ([`Latencies::with`] a [`Calibration`]); the
+//! shipped table of the microarchitecture, which names its source; an assumption by the kind of
+//! instruction. This module reads no files by itself: the caller passes the calibration.
 
 mod assumed;
 mod calibration;
+mod deferred_add;
 mod form;
 mod latencies;
 mod model;
-mod pending;
 mod source_name;
 mod table;
+mod table_file;
 #[cfg(test)]
 mod tests;
 

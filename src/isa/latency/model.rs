@@ -1,58 +1,58 @@
-//! What a latency is between, and who says so.
+//! Latencies, their inputs, outputs and sources, as data.
 
 use crate::effects::{Read, Role, Write};
 
-/// Where a value enters an instruction.
+/// How a value enters an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Input {
-    /// Through a register of the address of a load or store.
+    /// In an address register of a load or store.
     Address,
-    /// Through a register computed with.
+    /// In a register operand of the computation.
     Register,
-    /// Through a register whose old value is only kept in part ([`Role::Kept`]): the upper lanes
-    /// of `cvtsi2sd`, what a mask leaves, the rest of rax behind a write of al.
-    Kept,
-    /// Through a flag.
+    /// In a register whose old value is only merged ([`Role::Merged`]): the upper lanes of
+    /// `cvtsi2sd`, masked-off elements, the rest of rax after a write of al.
+    Merged,
+    /// In a flag.
     Flags,
-    /// Through memory: the loaded value.
+    /// In memory: the loaded value.
     Memory,
 }
 
-/// Where a value leaves it.
+/// How a value leaves an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Output {
     /// In a register.
     Register,
-    /// In the flags.
+    /// In a flag.
     Flags,
-    /// In memory.
+    /// In memory: the stored value.
     Memory,
 }
 
 impl Input {
     /// All of them.
     pub const ALL: [Self; 5] =
-        [Self::Address, Self::Register, Self::Kept, Self::Flags, Self::Memory];
+        [Self::Address, Self::Register, Self::Merged, Self::Flags, Self::Memory];
 
-    /// As files have it.
+    /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Address => "address",
             Self::Register => "register",
-            Self::Kept => "kept",
+            Self::Merged => "kept",
             Self::Flags => "flags",
             Self::Memory => "memory",
         }
     }
 
-    /// That of a read; `None` for `rsp` moved by the stack engine, which takes no time.
+    /// The input of a read; `None` for `rsp` updated by the stack engine, which takes 0 cycles.
     pub fn of(read: &Read) -> Option<Self> {
         Some(match read.role {
             Role::Address(_) => Self::Address,
             Role::Stack => return None,
-            _ if read.place.is_flag() => Self::Flags,
+            _ if read.reg.is_flag() => Self::Flags,
             Role::Data => Self::Register,
-            Role::Kept => Self::Kept,
+            Role::Merged => Self::Merged,
         })
     }
 }
@@ -61,7 +61,7 @@ impl Output {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Register, Self::Flags, Self::Memory];
 
-    /// As files have it.
+    /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Register => "register",
@@ -70,20 +70,20 @@ impl Output {
         }
     }
 
-    /// That of a written register or group of flags.
+    /// The output of a register or flag write.
     pub fn of(write: &Write) -> Self {
-        if write.place.is_flag() { Self::Flags } else { Self::Register }
+        if write.reg.is_flag() { Self::Flags } else { Self::Register }
     }
 }
 
-/// Who says how long it takes.
+/// The source of a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// Measured on this processor by `tdtool kernel --calibrate`.
     Measured,
-    /// A shipped table, with the name of its source for this value.
+    /// A shipped table; names the table's source for this value.
     Table(&'static str),
-    /// No source has it: what instructions of its kind take, and why that was assumed.
+    /// An assumption by kind of instruction, with its justification.
     Assumed(&'static str),
 }
 
@@ -96,14 +96,14 @@ pub struct Value {
     pub spread: f64,
 }
 
-/// A latency in core cycles: a range where it depends on values.
+/// A latency in core cycles; a range if it depends on values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latency {
-    /// Least.
+    /// Minimum.
     pub low: f64,
-    /// Most.
+    /// Maximum.
     pub high: f64,
-    /// Who says so.
+    /// Where it comes from.
     pub source: Source,
 }
 
@@ -116,7 +116,7 @@ impl Latency {
         Self { low: value.cycles, high: value.cycles, source: Source::Measured }
     }
 
-    /// One after the other; as sure as the less sure of the two.
+    /// The sum of two latencies, with the less reliable of the two sources.
     pub(super) fn plus(self, other: Self) -> Self {
         let source = match (self.source, other.source) {
             (_, Source::Assumed(_)) => other.source,
@@ -127,31 +127,31 @@ impl Latency {
     }
 }
 
-/// How a stored value reaches a load.
+/// Class of store-to-load forwarding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Forward {
-    /// Slots addressed by `rsp`, or by `rbp` of a frame.
+    /// Stack slots, addressed by `rsp` or by `rbp` as a frame pointer.
     Stack,
-    /// Load and store begin at the same address, made of a base register and a displacement; the
-    /// base moves by constants at most.
+    /// Load and store start at the same address of base register and displacement, where the base
+    /// changes only by constants (memory renaming).
     Slot,
-    /// Loaded by an instruction that stores the sum with a register to the same place
-    /// (`add [m],r`).
+    /// Loaded by a read-modify-write instruction with a register operand (`add [m],r`).
     Update,
-    /// General-purpose registers, few pairs of store and load in a loop.
+    /// General-purpose registers, with few store–load pairs in the loop.
     Few,
-    /// General-purpose registers, many such pairs.
+    /// General-purpose registers, with many such pairs.
     Many,
-    /// General-purpose registers, a single cycle of arithmetic between the load and the store that
-    /// its value goes to.
+    /// General-purpose registers, with a single cycle of arithmetic between a load and the store of
+    /// its value.
     Short,
-    /// 16 bytes of a vector register or fewer.
+    /// Vector registers, up to 16 bytes.
     Xmm,
-    /// 32 bytes or more.
+    /// Vector registers, 32 bytes or more.
     Ymm,
-    /// No forwarding: the load waits until the stores are in the cache.
+    /// No forwarding: the load waits until the stores have been written to the cache.
     Blocked,
-    /// Loaded by a locked instruction, which waits until all stores before it are in the cache.
+    /// Loaded by a locked instruction, which waits until all earlier stores have been written to the
+    /// cache.
     Locked,
 }
 
@@ -170,7 +170,7 @@ impl Forward {
         Self::Locked,
     ];
 
-    /// As files have it.
+    /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stack => "stack",

@@ -16,9 +16,9 @@ fn effects(core: &tma::Core, instruction: &Instruction) -> Effects {
     Finder::new(core.facts()).effects(instruction)
 }
 
-/// uops.info and InstLatx64, with which measurements on a Zen 3 agree.
+/// Values of uops.info and InstLatx64, confirmed by measurements on a Zen 3.
 #[test]
-fn zen_3_has_its_known_latencies_with_a_source() {
+fn zen_3_has_its_published_latencies_and_names_a_source() {
     let known = [
         ("4801d8", 1.0, 1.0),       // add rax,rbx
         ("480fafc3", 3.0, 3.0),     // imul rax,rbx
@@ -48,18 +48,18 @@ fn zen_3_has_its_known_latencies_with_a_source() {
     assert_eq!(latency("zen3", "488b0418", Input::Address).low, 5.0); // mov rax,[rax+rbx]
 }
 
-/// A gather takes 14 cycles and more from its indices; what a mask leaves of the destination it only
-/// merges: 25.0 cycles with eight `vpermd` of 3 cycles on Emerald Rapids.
+/// A gather takes at least 14 cycles from its indices but only merges its old destination: a
+/// dependency chain with eight `vpermd` of 3 cycles takes 25.0 cycles on Emerald Rapids.
 #[test]
-fn what_a_gather_keeps_is_merged_behind_its_loads() {
+fn a_gather_merges_its_old_destination_after_its_loads() {
     let gather = "c4e26d90048f"; // vpgatherdd ymm0,[rdi+ymm1*4],ymm2
-    let kept = latency("emr", gather, Input::Kept);
-    assert_eq!((kept.low, kept.high), (1.0, 3.0));
+    let merged = latency("emr", gather, Input::Merged);
+    assert_eq!((merged.low, merged.high), (1.0, 3.0));
     assert!(latency("emr", gather, Input::Register).low >= 8.0);
 }
 
 #[test]
-fn shipped_tables_are_sound() {
+fn shipped_tables_are_valid() {
     for (name, text) in events::BUNDLE.latencies {
         assert_eq!(Table::parse(text).err(), None, "{name}");
     }
@@ -69,7 +69,7 @@ fn shipped_tables_are_sound() {
 }
 
 #[test]
-fn a_calibration_survives_its_file_and_goes_before_the_table() {
+fn a_calibration_is_restored_from_its_file_and_overrides_the_table() {
     let form = Form::parse("Imul_r64_rm64_reg").unwrap();
     let mut calibration = Calibration::default();
     calibration.machine.uarch = "emr".into();
@@ -77,7 +77,7 @@ fn a_calibration_survives_its_file_and_goes_before_the_table() {
     calibration.values.insert((form, Input::Register, Output::Register), value);
     calibration.forwarding.insert(Forward::Stack, value);
     let folder = tempfile::tempdir().unwrap();
-    let path = Calibration::place(folder.path(), "emr");
+    let path = Calibration::path(folder.path(), "emr");
     calibration.save(&path).unwrap();
     let read = Calibration::load(&path).unwrap();
     assert_eq!(read, calibration);
@@ -86,19 +86,19 @@ fn a_calibration_survives_its_file_and_goes_before_the_table() {
     assert!(Form::parse("Imul_r64_rm64").is_none());
 }
 
-/// Ranges, what is quicker behind its own kind, and addresses with an index come back from the file as
-/// they went in, and count where they hold alone.
+/// Ranges, back-to-back latencies and indexed addresses are restored from the file and applied only to
+/// matching instructions.
 #[test]
-fn a_calibration_tells_ranges_kinds_and_addresses_apart() {
+fn a_calibration_distinguishes_ranges_producers_and_addresses() {
     let mut calibration = Calibration::default();
     calibration.machine.uarch = "emr".into();
-    let mut put = |name: &str, input, cycles, least: Option<f64>, chained: Option<f64>| {
+    let mut put = |name: &str, input, cycles, least: Option<f64>, back_to_back: Option<f64>| {
         let form = Form::parse(name).unwrap();
         assert_eq!(form.to_string(), name);
         let key = (form, input, Output::Register);
         calibration.values.insert(key, Value { cycles, spread: 0.0 });
         calibration.least.extend(least.map(|least| (key, least)));
-        calibration.chained.extend(chained.map(|chained| (form, chained)));
+        calibration.back_to_back.extend(back_to_back.map(|back_to_back| (form, back_to_back)));
     };
     put("Div_rm64_reg", Input::Register, 18.0, Some(10.0), None);
     put("VEX_Vaddpd_xmm_xmm_xmmm128_reg", Input::Register, 3.25, None, Some(2.25));
@@ -106,7 +106,7 @@ fn a_calibration_tells_ranges_kinds_and_addresses_apart() {
     put("Lea_r64_m+bis", Input::Register, 2.25, None, None);
     put("Add_rm64_imm8_reg", Input::Register, 0.0, None, None);
     let folder = tempfile::tempdir().unwrap();
-    let path = Calibration::place(folder.path(), "emr");
+    let path = Calibration::path(folder.path(), "emr");
     calibration.save(&path).unwrap();
     assert_eq!(Calibration::load(&path).unwrap(), calibration);
     let latencies = Latencies::new(&test_core(Some("emr"))).unwrap().with(calibration);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Minimum hits of a window with few hits between entries: then the two stops cost little.
 const LEAST_HITS: f64 = 300.0;
 /// Cost of the two stops of a window, in seconds (measured: 25 to 60 µs each on the machine of
-/// docs/profile.md).
+/// docs/results/profiles.md).
 const STOPS: f64 = 100e-6;
 /// Maximum duration of a window.
 pub const LONGEST: Duration = Duration::from_secs(2);

@@ -1,6 +1,6 @@
 //! The session file of `tdtool record`: versioned, checksummed, readable after a truncated write.
 //!
-//! A file is a header and then chunks, each with its length and checksums; docs/session.md
+//! A file is a header and then chunks, each with its length and checksums; docs/reference/session.md
 //! specifies every byte. Each chunk is written with one call, so that a killed recording is readable
 //! up to its last chunk. Readers skip chunks of unknown kinds.
 //!

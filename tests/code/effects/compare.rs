@@ -2,21 +2,23 @@
 
 use super::runner::{Answer, INSIDE, OUTSIDE, State, UPPER};
 use iced_x86::{Instruction, OpKind};
-use isa::effects::{Effects, Place, Role};
+use isa::effects::{ArchReg, Effects, Role};
 use std::sync::LazyLock;
 
 /// All places, by their number.
-static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| {
-    let registers =
-        (0..16).map(Place::gpr).chain((0..32).map(Place::vector)).chain((0..8).map(Place::mask));
-    let flags = [Place::CARRY, Place::OVERFLOW, Place::SIGN_ZERO, Place::DIRECTION];
-    let all: Vec<Place> = registers.chain(flags).collect();
+static PLACES: LazyLock<Vec<ArchReg>> = LazyLock::new(|| {
+    let registers = (0..16)
+        .map(ArchReg::gpr)
+        .chain((0..32).map(ArchReg::vector))
+        .chain((0..8).map(ArchReg::mask));
+    let flags = [ArchReg::CARRY, ArchReg::OVERFLOW, ArchReg::SIGN_ZERO, ArchReg::DIRECTION];
+    let all: Vec<ArchReg> = registers.chain(flags).collect();
     assert!(all.iter().enumerate().all(|(number, place)| place.index() == number));
     all
 });
 
 /// The places whose bits are set, those of the vectors from 16 on.
-fn places(mut bits: u64) -> impl Iterator<Item = Place> {
+fn places(mut bits: u64) -> impl Iterator<Item = ArchReg> {
     std::iter::from_fn(move || {
         let number = bits.trailing_zeros() as usize;
         bits &= bits.wrapping_sub(1);
@@ -63,8 +65,8 @@ impl Look<'_> {
         matches!(self.instruction.mnemonic(), Vzeroall | Vzeroupper)
     }
 
-    fn whole(&self, place: Place) -> Option<bool> {
-        self.effects.writes.iter().find(|w| w.place == place).map(|w| w.whole)
+    fn whole(&self, place: ArchReg) -> Option<bool> {
+        self.effects.writes.iter().find(|w| w.reg == place).map(|w| w.whole)
     }
 
     fn written(&self, answer: &Answer, all: &mut Vec<String>) {
@@ -85,15 +87,15 @@ impl Look<'_> {
     }
 
     /// Whether the value of `from` may be part of what `to` becomes.
-    fn leads(&self, from: Place, to: Place) -> bool {
-        let reads = self.effects.reads.iter().filter(|r| r.place == from);
+    fn leads(&self, from: ArchReg, to: ArchReg) -> bool {
+        let reads = self.effects.reads.iter().filter(|r| r.reg == from);
         reads
-            .flat_map(|r| self.effects.writes.iter().filter(|w| w.place == to).map(move |w| (r, w)))
+            .flat_map(|r| self.effects.writes.iter().filter(|w| w.reg == to).map(move |w| (r, w)))
             .any(|(read, write)| self.effects.flows(read, write))
     }
 
     /// What changed although `place` alone was another.
-    fn read(&self, place: Place, answer: &Answer, all: &mut Vec<String>) {
+    fn read(&self, place: ArchReg, answer: &Answer, all: &mut Vec<String>) {
         let change = &answer.changes[place.index()];
         if !change.failed {
             for to in places(change.places) {
@@ -113,7 +115,7 @@ impl Look<'_> {
                     ));
                 }
             }
-            let stored = self.effects.reads.iter().filter(|r| r.place == place).any(|r| {
+            let stored = self.effects.reads.iter().filter(|r| r.reg == place).any(|r| {
                 let located = matches!(r.role, Role::Address(at)
                     if self.effects.memory.get(usize::from(at)).is_some_and(|m| m.store));
                 located || self.effects.stored(r)
@@ -127,7 +129,7 @@ impl Look<'_> {
         }
     }
 
-    fn read_upper(&self, place: Place, answer: &Answer, all: &mut Vec<String>) {
+    fn read_upper(&self, place: ArchReg, answer: &Answer, all: &mut Vec<String>) {
         let change = &answer.changes[UPPER + place.index() - 16];
         if change.failed {
             return;
@@ -160,7 +162,7 @@ impl Look<'_> {
         }
         let loads = self.effects.memory.iter().any(|m| m.load);
         for to in places(inside.places | vectors(inside.upper)) {
-            let write = self.effects.writes.iter().find(|w| w.place == to);
+            let write = self.effects.writes.iter().find(|w| w.reg == to);
             if !(loads && write.is_some_and(|w| self.effects.loaded_flows(w))) {
                 all.push(format!("memory leads to {} too", class(to)));
             }
@@ -169,9 +171,9 @@ impl Look<'_> {
 }
 
 /// Kinds of places, for findings.
-pub fn class(place: Place) -> String {
+pub fn class(place: ArchReg) -> String {
     match place {
-        p if p == Place::gpr(4) => "rsp".to_owned(),
+        p if p == ArchReg::gpr(4) => "rsp".to_owned(),
         p if p.as_gpr().is_some() => "a register".to_owned(),
         p if p.is_vector() => "a vector".to_owned(),
         p if p.index() < 56 => "a mask".to_owned(),
@@ -179,7 +181,7 @@ pub fn class(place: Place) -> String {
     }
 }
 
-fn value(state: &State, place: Place) -> [u64; 2] {
+fn value(state: &State, place: ArchReg) -> [u64; 2] {
     let flags = |mask: u64| [state.flags & mask, 0];
     match place.index() {
         at @ 0..16 => [state.gpr[at], 0],
@@ -192,6 +194,6 @@ fn value(state: &State, place: Place) -> [u64; 2] {
     }
 }
 
-fn upper(state: &State, place: Place) -> &[u64] {
+fn upper(state: &State, place: ArchReg) -> &[u64] {
     &state.vectors[place.index() - 16][2..]
 }

@@ -17,7 +17,7 @@ use crate::support::random::Random;
 use compare::{Look, class};
 use forms::Forms;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Register};
-use isa::effects::{Access, Effects, Finder, Place, Role};
+use isa::effects::{Access, ArchReg, Effects, Finder, Role};
 use runner::{Runner, State, UPPER};
 use std::collections::BTreeMap;
 use std::fs;
@@ -136,13 +136,13 @@ fn tried(runner: &mut Runner, bytes: &[u8], findings: &mut Findings) -> bool {
     // A place that is only kept has no effect; addresses act where loads or stores are seen.
     for read in cores[0].reads.iter().filter(|r| r.role == Role::Data && ran > 2) {
         let idle = |what: String| {
-            let what = format!("{:?}: {}{what}", instruction.mnemonic(), class(read.place));
+            let what = format!("{:?}: {}{what}", instruction.mnemonic(), class(read.reg));
             findings.idle.entry(what).or_default().push(instruction.to_string());
         };
-        let seen = acted[read.place.index()];
+        let seen = acted[read.reg.index()];
         let said = cores[0].writes.iter().filter(|w| cores[0].flows(read, w));
-        let unseen = |to: &Place| seen >> to.index() & 1 == 0;
-        let ways: Vec<Place> = said.map(|w| w.place).filter(unseen).collect();
+        let unseen = |to: &ArchReg| seen >> to.index() & 1 == 0;
+        let ways: Vec<ArchReg> = said.map(|w| w.reg).filter(unseen).collect();
         ways.iter().map(|to| format!(" leads to {}", class(*to))).for_each(idle);
     }
     ran > 0

@@ -1,7 +1,7 @@
 //! The current step of a measurement on standard error, if that is a terminal.
 
 use crate::terminal;
-use bench::Watch;
+use bench::Progress;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ pub struct CurrentStep {
 }
 
 /// Shows the step that `watch` reports.
-pub fn show(watch: &Watch) -> CurrentStep {
+pub fn show(watch: &Progress) -> CurrentStep {
     let ended = Arc::new(AtomicBool::new(false));
     let thread = terminal::shows_progress().then(|| {
         let (watch, ended) = (watch.clone(), ended.clone());
@@ -29,7 +29,7 @@ pub fn show(watch: &Watch) -> CurrentStep {
     CurrentStep { ended, thread }
 }
 
-fn draw(watch: &Watch, ended: &AtomicBool) {
+fn draw(watch: &Progress, ended: &AtomicBool) {
     let start = Instant::now();
     let mut drawn = false;
     while !ended.load(Ordering::Relaxed) {

@@ -6,7 +6,7 @@ use crate::cli::code::named::{chosen, located};
 use crate::cli::code::program::without_exit;
 use crate::cli::code::read::text;
 use bench::{Options, Repeat};
-use isa::code::{LONGEST_LISTING, Located, Location, Region};
+use isa::code::{Located, Location, MAX_LISTING_BYTES, Region};
 use std::path::Path;
 use tma::Result;
 
@@ -30,7 +30,7 @@ pub fn requests(args: &BlockArgs, options: &Options) -> Result<Vec<Request>> {
 
 /// The blocks of an earlier report, with its values and pages.
 fn repeated(path: &Path, region: Option<&str>, options: &Options) -> Result<Vec<Request>> {
-    let all = Repeat::read(&text(path, LONGEST_LISTING)?)?;
+    let all = Repeat::read(&text(path, MAX_LISTING_BYTES)?)?;
     let region_of = |r: &Repeat| Region { name: r.name.clone(), bytes: r.bytes.clone() };
     let requests = all.iter().map(|r| Request {
         region: region_of(r),

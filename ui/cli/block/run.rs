@@ -10,9 +10,10 @@ use crate::cli::output::print;
 use crate::settings::Settings;
 use crate::subject::{BlockRequest, Subject};
 use crate::terminal;
-use bench::{Options, Report, Status, processors};
+use bench::{Measurement, Options, Status, processors};
 use engine::block::Measurer;
 use engine::known::Known;
+use engine::render::block::Style;
 use engine::render::{block as render, function_blocks, json};
 use isa::code::{Block, Region};
 use std::process::ExitCode;
@@ -31,21 +32,26 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
     if args.list {
         return list(&args, settings.ascii).map(Next::Exit);
     }
+    let ascii = settings.ascii;
     let requests = requests(&args, &options)?;
     if args.tui && terminal::is_interactive() {
         return drill_down(settings, requests);
     }
-    let shown = current_step::show(&options.watch);
+    let shown = current_step::show(&options.progress);
     let reports = measure_all(&args, requests, &known);
     drop(shown);
     let reports = reports?;
-    print(&text(&args, &reports)?)?;
-    let ran = |r: &Report| matches!(r.status, Status::Ok | Status::Unstable);
+    print(&text(&args, &reports, ascii)?)?;
+    let ran = |r: &Measurement| matches!(r.status, Status::Ok | Status::Unstable);
     let code = if reports.iter().all(ran) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     Ok(Next::Exit(code))
 }
 
-fn measure_all(args: &BlockArgs, requests: Vec<Request>, known: &Known) -> Result<Vec<Report>> {
+fn measure_all(
+    args: &BlockArgs,
+    requests: Vec<Request>,
+    known: &Known,
+) -> Result<Vec<Measurement>> {
     let several = requests.len() > 1;
     let mut reports = Vec::new();
     let mut measurer = None;
@@ -68,7 +74,7 @@ fn measure(
     args: &BlockArgs,
     region: Region,
     several: bool,
-) -> Result<Report> {
+) -> Result<Measurement> {
     let mut report = match Block::decode(&region.bytes) {
         Ok(block) => measurer.measure(&block, args.what_if)?,
         Err(error) if several => {
@@ -81,9 +87,10 @@ fn measure(
     Ok(report)
 }
 
-fn text(args: &BlockArgs, reports: &[Report]) -> Result<String> {
+fn text(args: &BlockArgs, reports: &[Measurement], ascii: bool) -> Result<String> {
+    let style = Style { verbose: args.verbose, ascii, ..Style::default() };
     Ok(match args.format {
-        Format::Text => paragraphs(reports, args.verbose),
+        Format::Text => paragraphs(reports, &style),
         Format::Json if reports.len() > 1 => json::pretty(&reports)?,
         Format::Json => reports.iter().map(json::pretty).collect::<Result<_>>()?,
         Format::Csv => {
@@ -94,8 +101,7 @@ fn text(args: &BlockArgs, reports: &[Report]) -> Result<String> {
 }
 
 /// Reports one below the other; with headings if there are several, or names.
-fn paragraphs(reports: &[Report], verbose: bool) -> String {
-    let render = if verbose { render::render_in_full } else { render::render };
+fn paragraphs(reports: &[Measurement], style: &Style) -> String {
     let mut all = Vec::new();
     for (number, report) in reports.iter().enumerate() {
         let heading = match &report.block.name {
@@ -104,7 +110,7 @@ fn paragraphs(reports: &[Report], verbose: bool) -> String {
             None if reports.len() > 1 => format!("region {number}\n"),
             None => String::new(),
         };
-        all.push(heading + &render(report));
+        all.push(heading + &render::render(report, style));
     }
     all.join("\n")
 }

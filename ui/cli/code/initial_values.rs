@@ -3,7 +3,7 @@
 use super::read;
 use bench::Init;
 use engine::initial_values::{self, LONGEST};
-use isa::deps::memory::Given;
+use isa::deps::memory::InitialValues;
 use std::ops::Range;
 use std::path::Path;
 use tma::{Error, Result};
@@ -17,7 +17,7 @@ pub struct Place<'a> {
 }
 
 /// Initial values of a block: where, and which.
-pub type InitialValues = Vec<(Init, u64)>;
+pub type SandboxValues = Vec<(Init, u64)>;
 
 /// A value of `--init`; the remedy of an error becomes part of its message.
 pub fn parse(text: &str) -> std::result::Result<(Init, u64), String> {
@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> std::result::Result<(Init, u64), String> {
 }
 
 /// The values of `--registers`, one set per sample of a snapshot, and their sources.
-pub fn registers(named: Option<&str>, place: &Place) -> Result<(Vec<Given>, Vec<String>)> {
+pub fn registers(named: Option<&str>, place: &Place) -> Result<(Vec<InitialValues>, Vec<String>)> {
     let Some(named) = named else { return Ok((Vec::new(), Vec::new())) };
     if let Some(recording) = named.strip_prefix("snapshot:") {
         let all = initial_values::snapshot(Path::new(recording), place.file, &place.range)?;
@@ -47,7 +47,7 @@ pub fn registers(named: Option<&str>, place: &Place) -> Result<(Vec<Given>, Vec<
 
 /// The same for a block in the sandbox, whose memory holds one value, and a note on their source. Of
 /// several samples the middle one is used.
-pub fn for_sandbox(named: Option<&str>, place: &Place) -> Result<(InitialValues, Option<String>)> {
+pub fn for_sandbox(named: Option<&str>, place: &Place) -> Result<(SandboxValues, Option<String>)> {
     let (mut all, sources) = registers(named, place)?;
     let count = all.len();
     if count == 0 {

@@ -4,8 +4,8 @@ use super::program::{self, without_exit};
 use super::read::{bytes, file, text};
 use crate::message;
 use isa::code::{
-    Block, LONGEST_LISTING, Located, Location, Region, Syntax, assemble, listing_syntax, parse_hex,
-    read_binary, read_listing,
+    Block, Located, Location, MAX_LISTING_BYTES, Region, Syntax, assemble, listing_syntax,
+    parse_hex, read_binary, read_listing,
 };
 use std::path::Path;
 use tma::{Error, Result};
@@ -85,7 +85,7 @@ fn at_zero(regions: Vec<Region>) -> Vec<Located> {
 
 /// The regions of a file of assembly; its syntax is detected unless it is said to be AT&T.
 fn listing(path: &Path, att: bool) -> Result<Vec<Located>> {
-    let content = text(path, LONGEST_LISTING)?;
+    let content = text(path, MAX_LISTING_BYTES)?;
     let (syntax, how) = match att {
         true => (Syntax::Att, None),
         false => listing_syntax(&content),

@@ -49,7 +49,7 @@ pub fn path(given: &str) -> Result<Vec<Located>> {
 /// nothing else stays as it is, and is rejected with the reason when it is measured.
 pub fn without_exit(located: &mut Located) {
     let Ok(block) = Block::decode(&located.bytes) else { return };
-    let Ok((rest, Some(last))) = block.staying() else { return };
+    let Ok((rest, Some(last))) = block.without_exit() else { return };
     let end = located.start + rest.bytes.len() as u64;
     located.notes.push(format!(
         "measured without the final `{}`, which leaves the block: {:#x}..{end:#x}",

@@ -13,7 +13,7 @@ use engine::initial_values::set;
 use engine::render::deps::{Drawing, dot, text};
 use engine::render::json;
 use isa::code::{Located, Location};
-use isa::deps::memory::{Given, Settings};
+use isa::deps::memory::{InitialValues, Settings};
 use isa::deps::{Analyser, Code};
 use std::ops::Range;
 use std::process::ExitCode;
@@ -61,10 +61,10 @@ fn analyse(args: &DepsArgs, core: &CoreWindow, pieces: Vec<Located>) -> Result<D
     Ok(document(&code, &analysis, &settings, subject, args.all))
 }
 
-fn settings(args: &DepsArgs, core: &CoreWindow, given: Vec<Given>) -> Settings {
+fn settings(args: &DepsArgs, core: &CoreWindow, given: Vec<InitialValues>) -> Settings {
     // Each sample gets its own run.
     let runs = args.seeds.max(given.len() as u32);
-    Settings { window: core.entries, runs, given }
+    Settings { window: core.entries, runs, initial_values: given }
 }
 
 /// The regions, each of one or more blocks.
@@ -79,13 +79,16 @@ fn regions(args: &DepsArgs) -> Result<Vec<Vec<Located>>> {
 }
 
 /// Initial values of the region at `range`, and their sources.
-fn initial_values(args: &DepsArgs, range: Range<u64>) -> Result<(Vec<Given>, Option<String>)> {
+fn initial_values(
+    args: &DepsArgs,
+    range: Range<u64>,
+) -> Result<(Vec<InitialValues>, Option<String>)> {
     let file = args.program();
     let place = Place { file: file.as_deref(), range };
     let (mut all, mut sources) = initial_values::registers(args.registers.as_deref(), &place)?;
     if !args.init.is_empty() {
         if all.is_empty() {
-            all.push(Given::default());
+            all.push(InitialValues::default());
         }
         for (place, value) in &args.init {
             for one in &mut all {

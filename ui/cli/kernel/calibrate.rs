@@ -19,7 +19,7 @@ pub fn calibrate(settings: &Settings, args: &KernelArgs) -> Result<ExitCode> {
     let mut bench = args.effort.bench(settings)?;
     let path = match &args.output {
         Some(path) => path.clone(),
-        None => Calibration::place(cache(settings)?, bench.core.needs_table()?),
+        None => Calibration::path(cache(settings)?, bench.core.needs_table()?),
     };
     let limit = Duration::from_secs(args.time_limit);
     let overwrites = std::io::stderr().is_terminal();

@@ -4,7 +4,7 @@ use super::failure::{catch_panic, paragraph};
 use super::queue::Queue;
 use crate::settings::Settings;
 use crate::tui::action::BackgroundResult;
-use bench::{Options, Pmu, Report, Watch};
+use bench::{Measurement, Options, Pmu, Progress};
 use engine::block::Measurer;
 use isa::code::Block;
 use pmu::machine::Machine;
@@ -15,7 +15,7 @@ use std::sync::mpsc::Receiver;
 pub struct Job {
     pub id: u64,
     pub bytes: Vec<u8>,
-    pub watch: Watch,
+    pub watch: Progress,
 }
 
 /// Measures blocks as they come, with `options` or else the default ones and this machine's PMU.
@@ -50,7 +50,7 @@ pub fn serve(jobs: Receiver<Job>, options: Option<Options>, settings: Arc<Settin
 }
 
 /// Measures and explains a block.
-fn measure(measurer: &mut Measurer, job: &Job) -> Result<Box<Report>, String> {
+fn measure(measurer: &mut Measurer, job: &Job) -> Result<Box<Measurement>, String> {
     let block = Block::decode(&job.bytes).map_err(|e| paragraph(&e))?;
     measurer.watched(job.watch.clone());
     measurer.measure(&block, false).map(Box::new).map_err(|e| paragraph(&e))

@@ -10,7 +10,7 @@ use crate::subject::{Samples, Subject};
 use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::events::Message;
 use crate::tui::state::SampleFilter;
-use bench::Watch;
+use bench::Progress;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
@@ -26,7 +26,7 @@ pub struct Background {
     functions: Sender<Request>,
     blocks: Sender<Job>,
     /// The block measurements under way.
-    measurements: HashMap<u64, (Watch, Instant)>,
+    measurements: HashMap<u64, (Progress, Instant)>,
 }
 
 impl Background {
@@ -90,7 +90,7 @@ impl Background {
 
     /// Measures a block.
     pub fn measure(&mut self, id: u64, bytes: Vec<u8>) {
-        let watch = Watch::default();
+        let watch = Progress::default();
         self.measurements.insert(id, (watch.clone(), Instant::now()));
         if self.blocks.send(Job { id, bytes, watch }).is_err() {
             let why = "the block profiler has ended".to_owned();

@@ -2,7 +2,7 @@
 
 use super::list::List;
 use crate::tui::tone::Tone;
-use bench::Report;
+use bench::Measurement;
 use std::collections::HashMap;
 
 /// Reports that are cached, so that returning to a block does not measure it again.
@@ -17,7 +17,7 @@ pub enum Job {
     /// It runs: seconds, and passes timed.
     Running(f64, u32),
     /// It has ended.
-    Done(Box<Report>),
+    Done(Box<Measurement>),
     /// The user cancelled it.
     Cancelled,
     /// It failed, for this reason.
@@ -42,10 +42,12 @@ pub struct BlockScreen {
     /// Number of the measurement that is shown.
     pub id: u64,
     pub job: Job,
+    /// Whether the report comes with the evidence for each bound and assumption.
+    pub verbose: bool,
     /// The lines of the report at the current width.
     pub lines: Vec<Line>,
     pub list: List,
-    cached: HashMap<Vec<u8>, Box<Report>>,
+    cached: HashMap<Vec<u8>, Box<Measurement>>,
 }
 
 impl BlockScreen {
@@ -79,7 +81,7 @@ impl BlockScreen {
     }
 
     /// Ends the measurement with its result.
-    pub fn end(&mut self, result: Result<Box<Report>, String>) {
+    pub fn end(&mut self, result: Result<Box<Measurement>, String>) {
         self.job = match result {
             Ok(report) => {
                 if self.cached.len() >= CACHED {

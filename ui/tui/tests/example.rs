@@ -181,8 +181,8 @@ pub fn measured() -> State {
 }
 
 /// The report of a block.
-pub fn block_report() -> bench::Report {
-    use bench::{Bound, FormResult, Forms, Holds, Invariant, Line, Mode, Status, Throughput};
+pub fn block_report() -> bench::Measurement {
+    use bench::{Assumption, Bound, FormResult, Forms, Line, Mode, Outcome, Status, Throughput};
     let form = |cycles: f64, copies| FormResult {
         cycles: Some(cycles),
         low: Some(cycles - 0.01),
@@ -203,14 +203,14 @@ pub fn block_report() -> bench::Report {
         Some(Throughput { cycles: 4.0, low: 3.99, high: 4.01, modes, clock: "tsc" });
     report.ipc = Some(1.0);
     report.forms = Some(Forms { unrolled: form(4.0, 100), looped: form(4.02, 10) });
-    report.invariants = vec![
-        Invariant { name: "l1-data", verdict: Holds::Held, how: "the lines touched fit".into() },
-        Invariant {
+    report.assumptions = vec![
+        Assumption { name: "l1-data", outcome: Outcome::Held, how: "the lines touched fit".into() },
+        Assumption {
             name: "line-crossing",
-            verdict: Holds::Violated,
+            outcome: Outcome::Violated,
             how: "an access crosses a line of 64 bytes".into(),
         },
-        Invariant { name: "page-faults", verdict: Holds::Unchecked, how: "no counter".into() },
+        Assumption { name: "page-faults", outcome: Outcome::Unchecked, how: "no counter".into() },
     ];
     report.bounds = vec![Bound {
         name: "front-end",
@@ -220,6 +220,6 @@ pub fn block_report() -> bench::Report {
         how: "measured".into(),
         refuted: false,
     }];
-    report.samples.kept = 192;
+    report.samples.accepted = 192;
     report
 }

@@ -50,7 +50,7 @@ fn more_than_the_slots_ask_for_is_the_front_end() {
     assert_eq!(judge(&alone).class, Class::FrontEnd);
 }
 
-// The times: store forwarding in the table of docs/dependencies.md, blocked and not.
+// The times: store forwarding in the table of docs/results/dependencies.md, blocked and not.
 #[test]
 fn memory_kept_apart_tells_store_forwarding() {
     let counter = Evidence { memory: chain(5.9), apart: left(1.0), ..evidence(6.0, 1.0, 0.5) };
@@ -58,8 +58,8 @@ fn memory_kept_apart_tells_store_forwarding() {
     let blocked = Evidence { apart: left(1.0), cut: cut(1.0), ..evidence(18.5, 1.0, 0.5) };
     assert_eq!(judge(&blocked).class, Class::StoreForwarding);
     // The chain of registers beside it is as long by its latencies, but not the cause.
-    let beside = Evidence { registers: chain(6.0), ..counter };
-    assert_eq!(judge(&beside).class, Class::StoreForwarding);
+    let pinned = Evidence { registers: chain(6.0), ..counter };
+    assert_eq!(judge(&pinned).class, Class::StoreForwarding);
 }
 
 #[test]

@@ -57,8 +57,8 @@ impl Connectors {
         let there = to(family, number, SCRATCH)?;
         let code = [from(family, number, SCRATCH)?, there].concat().repeat(COPIES);
         for _ in 0..3 {
-            let report = bench.block(&code, &crate::Values::default())?;
-            if let (crate::Status::Ok, Some(t)) = (report.status, &report.throughput) {
+            let measurement = bench.block(&code, &crate::Values::default())?;
+            if let (crate::Status::Ok, Some(t)) = (measurement.status, &measurement.throughput) {
                 let both = t.cycles / COPIES as f64;
                 self.both.insert(family, both);
                 return Ok(Some(both));

@@ -19,7 +19,7 @@ use super::document::{Latencies, LatencyResult, SCHEMA};
 use super::form::Form;
 use super::generate::values;
 use super::measure::Bench;
-use crate::{Report, Status, Values};
+use crate::{Measurement, Status, Values};
 use chain::{Chain, chain};
 pub use connect::Connectors;
 use ends::{End, Ends};
@@ -139,10 +139,10 @@ fn behind_another(
     let Some((whole, other)) = chain::behind(form, input, output)? else { return Ok(()) };
     let mut measured = |chain: &Chain| -> Result<Option<(f64, f64, f64)>> {
         let copies = LENGTH.div_ceil(chain.instructions).max(2);
-        let report = steady(bench, &chain.bytes.repeat(copies), values)?;
+        let measurement = steady(bench, &chain.bytes.repeat(copies), values)?;
         let each = |cycles: f64| cycles / copies as f64;
-        let ok = report.status == Status::Ok;
-        Ok(number(&report).filter(|_| ok).map(|(c, l, h)| (each(c), each(l), each(h))))
+        let ok = measurement.status == Status::Ok;
+        Ok(number(&measurement).filter(|_| ok).map(|(c, l, h)| (each(c), each(l), each(h))))
     };
     let (Some(whole_cycles), Some(other)) = (measured(&whole)?, measured(&other)?) else {
         result.status = Status::Unstable;
@@ -159,20 +159,20 @@ fn behind_another(
 }
 
 /// Measured again where something else used the core, three times at most.
-fn steady(bench: &mut Bench, code: &[u8], values: &Values) -> Result<Report> {
+fn steady(bench: &mut Bench, code: &[u8], values: &Values) -> Result<Measurement> {
     const TRIES: usize = 3;
-    let mut report = bench.block(code, values)?;
+    let mut measurement = bench.block(code, values)?;
     for _ in 1..TRIES {
-        if report.status != Status::Unstable {
+        if measurement.status != Status::Unstable {
             break;
         }
-        report = bench.block(code, values)?;
+        measurement = bench.block(code, values)?;
     }
-    Ok(report)
+    Ok(measurement)
 }
 
-fn number(report: &Report) -> Option<(f64, f64, f64)> {
-    let t = report.throughput.as_ref()?;
+fn number(measurement: &Measurement) -> Option<(f64, f64, f64)> {
+    let t = measurement.throughput.as_ref()?;
     Some((t.cycles, t.low, t.high))
 }
 

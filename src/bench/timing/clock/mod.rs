@@ -15,8 +15,8 @@ pub use pmu::PmuClock;
 pub use sentinel::Sentinel;
 pub use tsc::{CHAINS, Calibration, Places, TscClock, step};
 
+use super::form_timing::FormTiming;
 use super::measure::{Form, Pass};
-use super::timed::Timed;
 use crate::Options;
 use crate::runner::Runner;
 use tma::Result;
@@ -35,7 +35,7 @@ pub trait Clock {
         runner: &mut Runner,
         options: &Options,
         rounds: usize,
-        timed: &mut Timed,
+        timed: &mut FormTiming,
     ) -> Result<Pass>;
 }
 
@@ -50,7 +50,7 @@ impl Clock for TscClock {
         runner: &mut Runner,
         options: &Options,
         rounds: usize,
-        timed: &mut Timed,
+        timed: &mut FormTiming,
     ) -> Result<Pass> {
         form.pass(runner, options, rounds, timed)
     }

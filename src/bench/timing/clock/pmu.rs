@@ -9,8 +9,8 @@ use super::Clock;
 use crate::Options;
 use crate::counting::{Counting, FormRuns, Runs, Sample, Stop, calm, sample};
 use crate::runner::Runner;
+use crate::timing::form_timing::{Batch, FormTiming};
 use crate::timing::measure::{Form, Pass};
-use crate::timing::timed::{Batch, Timed};
 use pmu::machine::Encoding;
 use tma::Result;
 
@@ -97,7 +97,7 @@ impl Clock for PmuClock {
         runner: &mut Runner,
         options: &Options,
         rounds: usize,
-        timed: &mut Timed,
+        timed: &mut FormTiming,
     ) -> Result<Pass> {
         let wanted = (rounds / ROUNDS).clamp(SAMPLES.0, SAMPLES.1);
         let process = runner.worker()?.process();
@@ -105,7 +105,7 @@ impl Clock for PmuClock {
             timed.is_void(Stop::Refused(refused).to_string());
             return Ok(Pass::Done);
         }
-        (timed.between, timed.near) = (form.between_whole_runs(), options.near);
+        (timed.between, timed.tolerance) = (form.between_whole_runs(), options.tolerance);
         let mut batches = Vec::new();
         let mut runs = match FormRuns::new(runner, form, options.sentinel)? {
             Ok(runs) => runs,
@@ -175,7 +175,8 @@ mod tests {
         // 1000 and 400 iterations, and 777 cycles around either.
         assert_eq!(taken.batch, Batch { long: vec![8277.0; 4], short: vec![3777.0; 4] });
         assert_eq!((taken.kept, taken.dropped), (4, 1));
-        let timed = Timed { between: 600.0, batches: vec![taken.batch], ..Timed::default() };
+        let timed =
+            FormTiming { between: 600.0, batches: vec![taken.batch], ..FormTiming::default() };
         assert_eq!(timed.cycles(), Some(7.5));
     }
 

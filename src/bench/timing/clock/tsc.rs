@@ -18,7 +18,7 @@
 //! there that the sentinel reads 10 to 17 % high on a calm core; two chains, two loads and two `nop`
 //! read 2 % high. How high it reads on a core to itself is learned, within limits ([`super::Sentinel`]).
 
-use crate::harness::emit::{Emitter, RCX};
+use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
 use crate::timing::stats::trimmed_mean;

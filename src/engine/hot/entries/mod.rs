@@ -30,7 +30,7 @@ pub enum CountAsk {
 }
 
 /// Most further runs of the command.
-const MOST_RUNS: usize = 10;
+const MAX_RUNS: usize = 10;
 /// No further run is begun after this many times the time of the first one, and a minute.
 const MOST_TIMES: f64 = 10.0;
 const MOST_TIME: f64 = 60.0;
@@ -159,7 +159,7 @@ fn count(
     let mut too_hot = Vec::new();
     let planned_time = PLANNED.0 * report.duration.unwrap_or(0.0);
     limits.planned = Duration::from_secs_f64(planned_time.clamp(PLANNED.1, PLANNED.2));
-    for _ in 0..MOST_RUNS {
+    for _ in 0..MAX_RUNS {
         if pending.is_empty() || begin.elapsed().as_secs_f64() > enough {
             break;
         }

@@ -1,7 +1,7 @@
 //! One row a block.
 
 use crate::render::csv::{self, number};
-use bench::Report;
+use bench::Measurement;
 use bench::batch::rows::{Row, read};
 use tma::{Error, Result};
 
@@ -9,7 +9,7 @@ use tma::{Error, Result};
 pub const HEADER: &str = "hex,status,reason,cycles,low,high,unrolled,loop,pages";
 
 /// The row of one block, without a line break.
-pub fn row(report: &Report) -> String {
+pub fn row(report: &Measurement) -> String {
     let throughput = report.throughput.as_ref();
     let forms = report.forms.as_ref();
     csv::row([
@@ -70,7 +70,7 @@ mod tests {
         let cycles = 1.0 / 3.0;
         let throughput =
             Throughput { cycles, low: 0.1 + 0.2, high: 0.5, modes: Vec::new(), clock: "tsc" };
-        let report = Report {
+        let report = Measurement {
             throughput: Some(throughput),
             ..bench::rejected("90", "a, \"b\"".into(), &tma::Core::default())
         };

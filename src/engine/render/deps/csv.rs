@@ -1,22 +1,22 @@
 //! One row a block, for batches.
 
 use crate::render::csv::{self, number};
-use isa::deps::memory::pairs;
+use isa::deps::memory::may_alias_pairs;
 use isa::deps::{Analysis, Code};
-use isa::effects::Place;
+use isa::effects::ArchReg;
 
 /// The columns.
 pub const HEADER: &str = "hex,status,reason,instructions,register,flag,memory,may_alias,unmodelled,unknown_results,recurrence,low,high";
 
 /// The row of a block, without a line break. Without a recurrence its columns are empty.
 pub fn row(hex: &str, code: &Code, analysis: &Analysis) -> String {
-    let mut links: Vec<(usize, usize, u32, Place)> =
-        analysis.links.iter().map(|l| (l.writer, l.reader, l.delta, l.place)).collect();
+    let mut links: Vec<(usize, usize, u32, ArchReg)> =
+        analysis.register_deps.iter().map(|l| (l.writer, l.reader, l.delta, l.reg)).collect();
     links.sort_unstable();
     links.dedup();
-    let flags = links.iter().filter(|(.., place)| place.is_flag()).count();
+    let flags = links.iter().filter(|(.., reg)| reg.is_flag()).count();
     let mut memory: Vec<(usize, usize, u32)> =
-        analysis.memory.carried.iter().map(|c| (c.writer, c.reader, c.delta)).collect();
+        analysis.memory.dependencies.iter().map(|c| (c.writer, c.reader, c.delta)).collect();
     memory.sort_unstable();
     memory.dedup();
     let incomplete = code.effects.iter().filter(|e| e.unmodelled.is_some()).count();
@@ -29,7 +29,7 @@ pub fn row(hex: &str, code: &Code, analysis: &Analysis) -> String {
         (links.len() - flags).to_string(),
         flags.to_string(),
         memory.len().to_string(),
-        pairs(&analysis.memory.classes).count().to_string(),
+        may_alias_pairs(&analysis.memory.classes).count().to_string(),
         incomplete.to_string(),
         analysis.memory.opaque.len().to_string(),
         number(bound.map(|r| r.cycles)),

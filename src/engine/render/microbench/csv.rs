@@ -1,7 +1,7 @@
 //! Kernels as CSV rows.
 
 use crate::render::csv::{self, number};
-use bench::microbench::{Cycles, Latencies, Report};
+use bench::microbench::{Cycles, Latencies, Measurement};
 
 /// The columns of [`row`].
 pub const HEADER: &str =
@@ -11,7 +11,7 @@ pub const LATENCY_HEADER: &str =
     "form,input,from,output,to,cycles,low,high,least,chained,status,reason,chain";
 
 /// One row, without a line break.
-pub fn row(report: &Report) -> String {
+pub fn row(report: &Measurement) -> String {
     let of = |cycles: &Option<Cycles>, get: fn(&Cycles) -> f64| number(cycles.as_ref().map(get));
     let bound = report.bounded_by.as_ref();
     csv::row([
@@ -30,7 +30,7 @@ pub fn row(report: &Report) -> String {
 }
 
 /// The multiset as it is given.
-pub fn name(report: &Report) -> String {
+pub fn name(report: &Measurement) -> String {
     let one = |f: &bench::microbench::FormCount| match f.count {
         1 => f.form.clone(),
         n => format!("{}*{n}", f.form),

@@ -1,12 +1,12 @@
 //! Kernels for people.
 
 use super::csv::name;
-use bench::microbench::{Cycles, Latencies, Listed, Report};
-use bench::{Holds, Status};
+use bench::microbench::{Cycles, Latencies, Listed, Measurement};
+use bench::{Outcome, Status};
 use std::fmt::Write as _;
 
 /// A multiset's report.
-pub fn render(report: &Report) -> String {
+pub fn render(report: &Measurement) -> String {
     let mut out = format!("{}\n", name(report));
     let plural = if report.instructions == 1 { "" } else { "s" };
     match (&report.cycles, report.status) {
@@ -37,7 +37,7 @@ pub fn render(report: &Report) -> String {
     }
     code(&mut out, report);
     dependencies(&mut out, report);
-    let violated = report.invariants.iter().filter(|i| i.verdict == Holds::Violated);
+    let violated = report.assumptions.iter().filter(|i| i.outcome == Outcome::Violated);
     for invariant in violated {
         let _ = writeln!(out, "\nviolated: {}: {}", invariant.name, invariant.how);
     }
@@ -48,14 +48,14 @@ fn span(c: &Cycles) -> String {
     format!("{:.3} cycles ({:.3} to {:.3})", c.cycles, c.low, c.high)
 }
 
-fn code(out: &mut String, report: &Report) {
+fn code(out: &mut String, report: &Measurement) {
     let _ = writeln!(out, "\nthe multiset once, of {} times in the code:", report.sets);
     for line in &report.code.instructions {
         let _ = writeln!(out, "  {}", line.text);
     }
 }
 
-fn dependencies(out: &mut String, report: &Report) {
+fn dependencies(out: &mut String, report: &Measurement) {
     if report.dependencies.is_empty() {
         let _ = writeln!(out, "\nindependent: no instruction reads what another writes");
         return;

@@ -1,13 +1,14 @@
-//! What an instruction computes, as far as it is evaluated.
+//! The computations that the simulator evaluates.
 
 use iced_x86::ConditionCode;
 
-/// What is computed. Names are the mnemonics'; whatever is not evaluated is [`Action::Unknown`].
+/// The computation of an instruction, named after its mnemonic; [`Action::Unknown`] if it is not
+/// evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing but its memory accesses.
+    /// No computation, only memory accesses.
     Nothing,
-    /// Everything written becomes unknown.
+    /// All results become unknown.
     Unknown,
     Move,
     MoveSigned,
@@ -31,16 +32,16 @@ pub enum Action {
     Sar,
     Rol,
     Ror,
-    /// Shifts of BMI2: no flags, the count in the second source.
+    /// BMI2 shifts: no flags, the count is the second source.
     Shlx,
     Shrx,
     Sarx,
     Rorx,
     Shld,
     Shrd,
-    /// Two or three operands, low half.
+    /// Two or three operands, low half of the product.
     Imul,
-    /// One operand: rdx:rax = rax × operand.
+    /// One operand, rdx:rax = rax × operand.
     MulWide,
     ImulWide,
     Mulx,
@@ -54,9 +55,10 @@ pub enum Action {
     Push,
     Pop,
     Leave,
-    /// A call that is followed into the callee, which is the next instruction of the region.
+    /// A call that the region follows into the callee.
     Call,
-    /// A call that has come back: what the ABI lets it change is unknown.
+    /// A call that the region does not follow: registers that the ABI lets the callee change become
+    /// unknown.
     CallOver,
     Return,
     /// cbw, cwde, cdqe.
@@ -76,7 +78,7 @@ pub enum Action {
     Pdep,
     Pext,
     SetCarry(Option<bool>),
-    /// bt, bts, btr and btc of a register, or of memory by a constant.
+    /// bt, bts, btr and btc of a register, or of memory with a constant bit offset.
     BitTest,
     BitSet,
     BitReset,
@@ -84,16 +86,16 @@ pub enum Action {
     Movs,
     Lods,
     Stos,
-    /// scas and cmps: pointers move, the result is in flags that are not evaluated.
+    /// scas and cmps: pointers advance, and the flags become unknown.
     Compare {
         scan: bool,
     },
-    /// Lanes of vector registers from the low end; the rest of a register becomes 0.
+    /// A move of the low bytes of a vector register that zeroes the rest.
     VectorMove,
-    /// The same, the rest of a register stays.
+    /// A move of the low bytes of a vector register that keeps the rest.
     VectorMerge,
     VectorZero,
-    /// Into or out of the second lane of eight bytes.
+    /// A load or store of the second eight-byte lane.
     HighLoad,
     HighStore,
     UnpackLow,

@@ -1,35 +1,35 @@
-//! Addresses ready to be computed many times.
+//! Precomputed address expressions.
 
 use crate::effects::Access;
 use iced_x86::{Instruction, OpKind, Register};
 
-/// Number of no register.
+/// Register number for no register.
 const NONE: u8 = 255;
-/// Element of no vector.
+/// Lane number for no vector index.
 const NO_LANE: u8 = 255;
 
-/// An address, and what happens there.
+/// A memory access with its address expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
     base: u8,
     index: u8,
     shift: u8,
     lane: u8,
-    /// Bytes of a vector's element.
+    /// Bytes per element of a vector index.
     element: u8,
     /// 1 for `fs`, 2 for `gs`.
     segment: u8,
     wide: bool,
     displacement: u64,
-    /// Bytes accessed; 0 where it is not known.
+    /// Access size in bytes; 0 if unknown.
     pub bytes: u32,
-    /// Whether they are read.
+    /// Whether it loads.
     pub load: bool,
-    /// Whether they are written.
+    /// Whether it stores.
     pub store: bool,
 }
 
-/// What addresses are made of.
+/// The registers that addresses are computed from, with their origins.
 pub struct Registers<'a> {
     pub values: &'a [u64; 16],
     pub origins: &'a [u64; 16],
@@ -39,7 +39,8 @@ pub struct Registers<'a> {
 }
 
 impl Address {
-    /// That of an access. Elements of a vector index have four or eight bytes by the instruction.
+    /// The address of an access. The mnemonic determines whether elements of a vector index have four
+    /// or eight bytes.
     pub fn of(access: &Access, instruction: &Instruction) -> Self {
         let number = |r: Register| match r {
             Register::None | Register::RIP | Register::EIP => NONE,
@@ -59,14 +60,14 @@ impl Address {
             segment: segment(access.segment),
             wide: access.wide,
             displacement: access.displacement as u64,
-            // Nothing of one instruction is longer than a zmm register but saved state.
+            // Only saves and restores of processor state access more than a zmm register.
             bytes: access.bytes.min(64),
             load: access.load,
             store: access.store,
         }
     }
 
-    /// That of `lea`'s operand, segment left out.
+    /// The address operand of `lea`, without segment; `None` for other instructions.
     pub fn of_operand(instruction: &Instruction) -> Option<Self> {
         if instruction.mnemonic() != iced_x86::Mnemonic::Lea
             || instruction.op_kind(1) != OpKind::Memory
@@ -92,7 +93,7 @@ impl Address {
         Some(Self::of(&access, instruction))
     }
 
-    /// The address, and where its parts come from.
+    /// The address and its origins.
     pub fn compute(&self, registers: &Registers<'_>) -> (u64, u64) {
         let (mut address, mut origins) = (self.displacement, 0);
         if self.base != NONE {

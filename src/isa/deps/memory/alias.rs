@@ -1,53 +1,53 @@
-//! Accesses that might meet although nothing in the region says so: their addresses come from
-//! different unknown values.
+//! Accesses that may alias: their addresses come from different unknown values, so the region does
+//! not determine whether they overlap.
 
 use super::machine::{FIRST_LOAD, LAST_LOAD, Machine, OPAQUE};
 use super::program::Program;
 
-/// An unknown value that an address was computed from.
+/// An unknown value that an address depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
-    /// A register at the beginning, by its number in encodings.
+    /// The initial value of a general-purpose register, by its encoding number.
     Register(u8),
-    /// What the instruction of this index loads from memory that the region does not store to.
+    /// The value that the instruction at this index loads from memory not stored to by the region.
     Load(usize),
-    /// A load, one of too many to tell apart.
+    /// One of the loads beyond the number that are distinguished.
     SomeLoad,
-    /// The result of an instruction that is not evaluated.
+    /// The result of an instruction that the simulator does not evaluate.
     Opaque,
 }
 
-/// Accesses whose addresses come from the same unknown values.
+/// Accesses whose addresses depend on the same unknown values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Class {
-    /// These values; none: the address is a constant.
+pub struct AliasClass {
+    /// The unknown values; none if the addresses are constant.
     pub origins: Vec<Origin>,
-    /// Whether one of them is another value in each iteration, so that the accesses of this class
-    /// might meet each other, too.
+    /// Whether one of them changes between iterations, so that accesses of this class may also alias
+    /// each other.
     pub varies: bool,
-    /// Instructions that load.
+    /// Indices of the instructions that load.
     pub loads: Vec<usize>,
-    /// Instructions that store.
+    /// Indices of the instructions that store.
     pub stores: Vec<usize>,
 }
 
-impl Class {
-    /// Whether its addresses are those of the stack: `rsp` and constants.
+impl AliasClass {
+    /// Whether it accesses the stack: its addresses are `rsp` plus constants.
     pub fn is_stack(&self) -> bool {
         self.origins == [Origin::Register(4)]
     }
 }
 
-/// The classes of a program that was run; `origins` are those of its accesses' addresses.
-pub fn classes(program: &Program, machine: &Machine, origins: &[u64]) -> Vec<Class> {
+/// The classes of a simulated program; `origins` are the origins of each access's address.
+pub fn classes(program: &Program, machine: &Machine, origins: &[u64]) -> Vec<AliasClass> {
     let varying = machine.varying();
-    let mut sets: Vec<(u64, Class)> = Vec::new();
+    let mut sets: Vec<(u64, AliasClass)> = Vec::new();
     for (access, set) in origins.iter().enumerate() {
-        let place = &program.addresses[access];
+        let address = &program.addresses[access];
         let at = match sets.iter().position(|(s, _)| s == set) {
             Some(at) => at,
             None => {
-                let class = Class {
+                let class = AliasClass {
                     origins: named(*set, program, machine),
                     varies: set & varying != 0,
                     loads: Vec::new(),
@@ -59,7 +59,8 @@ pub fn classes(program: &Program, machine: &Machine, origins: &[u64]) -> Vec<Cla
         };
         let (instruction, _) = program.owners[access];
         let class = &mut sets[at].1;
-        for (wanted, list) in [(place.load, &mut class.loads), (place.store, &mut class.stores)] {
+        for (wanted, list) in [(address.load, &mut class.loads), (address.store, &mut class.stores)]
+        {
             if wanted && list.last() != Some(&instruction) {
                 list.push(instruction);
             }
@@ -82,16 +83,16 @@ fn named(set: u64, program: &Program, machine: &Machine) -> Vec<Origin> {
     .collect()
 }
 
-/// Pairs of classes of which the first stores and that might meet: their addresses come from
-/// different unknown values. Each pair comes once; where both store, in the order of the classes.
-pub fn pairs(classes: &[Class]) -> impl Iterator<Item = (&Class, &Class)> {
-    let meets = |i: usize, j: usize| i != j || classes[i].varies;
+/// Pairs of classes that may alias and of which the first stores. Each pair is listed once; if both
+/// store, in the order of the classes.
+pub fn may_alias_pairs(classes: &[AliasClass]) -> impl Iterator<Item = (&AliasClass, &AliasClass)> {
+    let may_alias = |i: usize, j: usize| i != j || classes[i].varies;
     (0..classes.len())
         .flat_map(move |i| (0..classes.len()).map(move |j| (i, j)))
         .filter(move |(i, j)| {
             !classes[*i].stores.is_empty()
-                && meets(*i, *j)
-                // Where both store, the pair came already.
+                && may_alias(*i, *j)
+                // If both store, list the pair only in the order of the classes.
                 && (classes[*j].stores.is_empty() || i <= j)
         })
         .map(move |(i, j)| (&classes[i], &classes[j]))

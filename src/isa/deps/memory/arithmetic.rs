@@ -1,18 +1,18 @@
-//! Integer arithmetic with its flags, as the manuals define it (Intel SDM volume 2). What they leave
-//! undefined is left as computed: nothing that compilers write depends on it.
+//! Integer arithmetic with flags as defined in Intel SDM vol. 2. Undefined flags and results have
+//! arbitrary values, on which compiled code does not depend.
 
 use super::action::Action;
 use super::shadow::low_bytes;
 use iced_x86::ConditionCode;
 
-/// The arithmetic flags; sign, zero and parity as the value that they describe.
+/// The arithmetic flags; SF, ZF and PF are represented by the result that they describe.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags {
     /// CF.
     pub carry: bool,
     /// OF.
     pub overflow: bool,
-    /// SF, ZF and PF are those of this, sign-extended.
+    /// The sign-extended result that defines SF, ZF and PF.
     pub result: u64,
 }
 
@@ -44,7 +44,7 @@ impl Flags {
     }
 }
 
-/// `value` of `size` bytes with its sign in all bits above.
+/// `value` sign-extended from `size` bytes.
 pub fn extend(value: u64, size: u8) -> u64 {
     match size {
         1 => value as i8 as u64,
@@ -85,7 +85,7 @@ fn logic(result: u64, size: u8) -> (u64, Flags) {
     (result, Flags { carry: false, overflow: false, result: extend(result, size) })
 }
 
-/// Result and flags of an action of one or two sources. `None`: it is none of these.
+/// Result and flags of an action with one or two sources; `None` for other actions.
 pub fn compute(action: Action, a: u64, b: u64, old: Flags, size: u8) -> Option<(u64, Flags)> {
     let keep_carry = |(result, flags): (u64, Flags)| (result, Flags { carry: old.carry, ..flags });
     Some(match action {
@@ -141,7 +141,7 @@ fn count(action: Action, a: u64, size: u8) -> (u64, Flags) {
         _ => trailing,
     };
     let (result, flags) = logic(result.into(), size);
-    // bsf and bsr say in ZF whether the source is 0, the others in CF.
+    // bsf and bsr set ZF if the source is 0; tzcnt and lzcnt set CF.
     let searched = matches!(action, Action::Bsf | Action::Bsr);
     let shown = if searched { a } else { flags.result };
     (result, Flags { carry: a == 0, overflow: false, result: shown })
@@ -185,7 +185,7 @@ fn shift(action: Action, a: u64, b: u64, old: Flags, size: u8) -> (u64, Flags) {
     }
 }
 
-/// shld (true) and shrd: `a` shifted, filled from `b`.
+/// shld (`left`) or shrd: `a` shifted, filled with bits of `b`.
 pub fn double_shift(left: bool, a: u64, b: u64, count: u64, old: Flags, size: u8) -> (u64, Flags) {
     let bits = u32::from(size) * 8;
     let count = count as u32 & if size == 8 { 63 } else { 31 };
@@ -202,7 +202,7 @@ pub fn double_shift(left: bool, a: u64, b: u64, count: u64, old: Flags, size: u8
     (result, Flags { carry, overflow: false, result: extend(result, size) })
 }
 
-/// Both halves of a product.
+/// Low and high half of a product.
 pub fn product(a: u64, b: u64, signed: bool, size: u8) -> (u64, u64) {
     let bits = u32::from(size) * 8;
     let mask = low_bytes(size.into());
@@ -213,7 +213,7 @@ pub fn product(a: u64, b: u64, signed: bool, size: u8) -> (u64, u64) {
     (wide as u64 & mask, (wide >> bits) as u64 & mask)
 }
 
-/// Quotient and remainder; `None` where the processor would raise an exception.
+/// Quotient and remainder; `None` if the processor would raise an exception.
 pub fn quotient(high: u64, low: u64, by: u64, signed: bool, size: u8) -> Option<(u64, u64)> {
     let bits = u32::from(size) * 8;
     let mask = low_bytes(size.into());
@@ -232,7 +232,7 @@ pub fn quotient(high: u64, low: u64, by: u64, signed: bool, size: u8) -> Option<
     }
 }
 
-/// The bits of `value` spread to where `mask` has ones.
+/// pdep: scatters the low bits of `value` to the positions of the ones in `mask`.
 pub fn deposit(value: u64, mut mask: u64) -> u64 {
     let (mut result, mut bit) = (0, 1);
     while mask != 0 {
@@ -246,7 +246,7 @@ pub fn deposit(value: u64, mut mask: u64) -> u64 {
     result
 }
 
-/// The bits of `value` where `mask` has ones, side by side.
+/// pext: packs the bits of `value` at the positions of the ones in `mask`.
 pub fn gather(value: u64, mut mask: u64) -> u64 {
     let (mut result, mut bit) = (0, 1);
     while mask != 0 {
@@ -265,8 +265,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_are_those_of_the_manual() {
-        // 0x7f + 1 overflows to negative without a carry; 0xff + 1 is 0 with one.
+    fn flags_are_as_the_manual_defines() {
+        // 0x7f + 1 overflows without a carry; 0xff + 1 carries without overflow.
         let none = Flags::default();
         let (result, flags) = compute(Action::Add, 0x7f, 1, none, 1).unwrap();
         assert_eq!((result, flags.carry, flags.overflow), (0x80, false, true));
@@ -281,16 +281,16 @@ mod tests {
     }
 
     #[test]
-    fn shifts_and_products_at_their_edges() {
+    fn edge_cases_of_shifts_and_products_are_exact() {
         let none = Flags::default();
         let of = |action, a, b, size| compute(action, a, b, none, size).unwrap().0;
         assert_eq!(of(Action::Rol, 0x81, 1, 1), 0x03);
         assert_eq!(of(Action::Ror, 0x81, 9, 1), 0xc0);
         assert_eq!(of(Action::Sar, 0x80, 31, 1), 0xff);
-        assert_eq!(of(Action::Shl, 1, 32, 4), 1, "32 counts as 0");
+        assert_eq!(of(Action::Shl, 1, 32, 4), 1, "a count of 32 is taken as 0");
         assert_eq!(of(Action::Shl, 0xff, 16, 2), 0);
         assert_eq!(of(Action::Bsr, 0x10, 0, 4), 4);
-        assert_eq!(of(Action::BitSet, 0x10, 33, 4), 0x12, "33 counts as 1");
+        assert_eq!(of(Action::BitSet, 0x10, 33, 4), 0x12, "a bit offset of 33 is taken as 1");
         assert_eq!(of(Action::BitReset, 0x10, 4, 8), 0);
         assert_eq!(of(Action::BitComplement, 0x10, 63, 8), 1 << 63 | 0x10);
         assert!(compute(Action::BitTest, 0x10, 20, none, 2).unwrap().1.carry);

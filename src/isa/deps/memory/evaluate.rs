@@ -1,4 +1,4 @@
-//! What an action does to the state.
+//! Evaluation of an action on the simulator's state.
 
 use super::action::Action;
 use super::arithmetic::{Flags, compute, deposit, double_shift, extend, gather, product, quotient};
@@ -17,7 +17,8 @@ fn register(number: usize) -> Slot {
     Slot::Register(number as u8, 0)
 }
 
-/// Evaluates it: registers and flags are written, what is to be stored lies in the lanes.
+/// Evaluates an operation: writes registers and flags, and leaves the value to be stored in
+/// [`Machine::lanes`].
 pub fn evaluate(m: &mut Machine, o: &Operation) {
     let [first, second, third] = o.operands;
     match o.action {
@@ -35,7 +36,7 @@ pub fn evaluate(m: &mut Machine, o: &Operation) {
                 let value = m.compute(address);
                 m.write(first, o.size, value);
             }
-            None => m.forget(o),
+            None => m.make_unknown(o),
         },
         Action::Cmov(condition) => {
             let chosen = if m.flags.hold(condition) { second } else { first };
@@ -120,7 +121,7 @@ pub fn evaluate(m: &mut Machine, o: &Operation) {
             m.write(first, o.size, Value { bits, origins: a.origins | b.origins });
         }
         Action::Unknown => {
-            m.forget(o);
+            m.make_unknown(o);
             m.values[RSP] = m.values[RSP].wrapping_add(o.stack as u64);
         }
         _ => arithmetic(m, o),
@@ -136,8 +137,8 @@ fn arithmetic(m: &mut Machine, o: &Operation) {
     let [first, second, third] = o.operands;
     let shift =
         matches!(o.action, Action::Shl | Action::Shr | Action::Sar | Action::Rol | Action::Ror);
-    // Three operands, or a destination that is not read.
-    let apart = third != Slot::None
+    // Whether the destination is not a source.
+    let separate = third != Slot::None
         || matches!(
             o.action,
             Action::Popcnt
@@ -149,10 +150,10 @@ fn arithmetic(m: &mut Machine, o: &Operation) {
                 | Action::Blsi
                 | Action::Blsmsk
         );
-    let (a, b) = if apart { (second, third) } else { (first, second) };
+    let (a, b) = if separate { (second, third) } else { (first, second) };
     let (left, right) = (m.read(a, o.size), m.read(b, if shift { 1 } else { o.size }));
     let Some((bits, flags)) = compute(o.action, left.bits, right.bits, m.flags, o.size) else {
-        return m.forget(o);
+        return m.make_unknown(o);
     };
     let same = a == b && a != Slot::None;
     let mut origins = match o.action {
@@ -163,7 +164,7 @@ fn arithmetic(m: &mut Machine, o: &Operation) {
     if matches!(o.action, Action::Adc | Action::Sbb) {
         origins |= m.flag_origins;
     }
-    // These leave all flags but the carry.
+    // Bit tests change only the carry flag.
     let one_bit = matches!(
         o.action,
         Action::BitTest | Action::BitSet | Action::BitReset | Action::BitComplement
@@ -177,7 +178,7 @@ fn arithmetic(m: &mut Machine, o: &Operation) {
 fn exchange(m: &mut Machine, o: &Operation) {
     let [first, second, _] = o.operands;
     let (a, b) = (m.read(first, o.size), m.read(second, o.size));
-    // Whichever operand is memory is written last: its lanes are what was loaded.
+    // The first operand may be memory and is written last, because its lanes hold the loaded value.
     let into_first = match compute(o.action, a.bits, b.bits, m.flags, o.size) {
         Some((bits, flags)) => {
             set_flags(m, flags, a.origins | b.origins);
@@ -212,7 +213,7 @@ fn multiply(m: &mut Machine, o: &Operation) {
             let (a, b) = (m.read(register(RAX), o.size), m.read(first, o.size));
             let signed = o.action == Action::ImulWide;
             let (low, high) = product(a.bits, b.bits, signed, o.size);
-            m.forget(o);
+            m.make_unknown(o);
             m.write(register(RAX), o.size, Value { bits: low, origins: both(a, b) });
             m.write(register(RDX), o.size, Value { bits: high, origins: both(a, b) });
         }
@@ -221,14 +222,14 @@ fn multiply(m: &mut Machine, o: &Operation) {
             let by = m.read(first, o.size);
             let signed = o.action == Action::Idiv;
             let found = quotient(high.bits, low.bits, by.bits, signed, o.size);
-            m.forget(o);
+            m.make_unknown(o);
             let origins = both(low, by) | high.origins;
             if let Some((quotient, remainder)) = found {
                 m.write(register(RAX), o.size, Value { bits: quotient, origins });
                 m.write(register(RDX), o.size, Value { bits: remainder, origins });
             }
         }
-        _ => m.forget(o),
+        _ => m.make_unknown(o),
     }
 }
 
@@ -247,7 +248,7 @@ fn stack(m: &mut Machine, o: &Operation) {
             m.write(Slot::Memory, 8, Value::known(o.from.into()));
             m.values[RSP] = moved;
         }
-        Action::CallOver => m.forget(o),
+        Action::CallOver => m.make_unknown(o),
         Action::Pop => {
             m.values[RSP] = moved;
             m.write(first, size, loaded);
@@ -261,12 +262,12 @@ fn stack(m: &mut Machine, o: &Operation) {
     }
 }
 
-/// One element; the direction flag is clear, as the ABI has it.
+/// One element of a string instruction; the direction flag is clear, as the ABI requires.
 fn string(m: &mut Machine, o: &Operation) {
     let bytes = u64::from(o.size.max(1));
     let mut advance = |number: usize| m.values[number] = m.values[number].wrapping_add(bytes);
     match o.action {
-        // What was loaded is what is stored.
+        // The lanes already hold the loaded value, which is stored.
         Action::Movs => {
             advance(RSI);
             advance(RDI);

@@ -1,15 +1,16 @@
-//! Finds memory dependencies: several runs with random values, and what all of them agree on.
+//! Finds memory dependencies: simulates several runs with different random values and keeps the
+//! dependencies on which they agree.
 
 use super::alias;
-use super::found::{Carried, Found};
+use super::dependency::{MemoryDependencies, MemoryDependency};
+use super::hash::splitmix64;
 use super::machine::Machine;
-use super::mix::mix;
 use super::program::Program;
-use super::settings::{Given, LONGEST_WINDOW, MOST_RUNS, Settings};
-use super::tally::{Kept, Tally};
+use super::settings::{InitialValues, MAX_RUNS, MAX_WINDOW, Settings};
+use super::tally::{Candidate, Tally};
 use crate::deps::code::Code;
 
-/// Looks for them; keeps its tables from one region to the next.
+/// Finds memory dependencies; reuses its buffers between regions.
 #[derive(Debug, Default)]
 pub struct Finder {
     machine: Machine,
@@ -17,69 +18,72 @@ pub struct Finder {
 }
 
 impl Finder {
-    /// The dependencies of `code` through memory.
-    pub fn find(&mut self, code: &Code, settings: &Settings) -> Found {
+    /// The memory dependencies of `code`.
+    pub fn find(&mut self, code: &Code, settings: &Settings) -> MemoryDependencies {
         let program = Program::of(code);
         let length = program.operations.len();
         let opaque = (0..length).filter(|i| program.operations[*i].is_opaque()).collect();
         if length == 0 || program.addresses.is_empty() {
-            return Found { opaque, ..Found::default() };
+            return MemoryDependencies { opaque, ..MemoryDependencies::default() };
         }
-        let window = settings.window.clamp(1, LONGEST_WINDOW);
-        // Two more than fit: the last store in sight of a load, and the first iteration.
+        let window = settings.window.clamp(1, MAX_WINDOW);
+        // Two more than fit into the window: the last store within it, and the first iteration.
         let iterations = window.div_ceil(length as u32) + 2;
-        let runs = settings.runs.clamp(1, MOST_RUNS);
-        let nothing = Given::default();
-        let mut votes: Vec<(Kept, u32)> = Vec::new();
+        let runs = settings.runs.clamp(1, MAX_RUNS);
+        let nothing = InitialValues::default();
+        let mut votes: Vec<(Candidate, u32)> = Vec::new();
         let mut classes = Vec::new();
-        let mut lasted = Vec::with_capacity(runs as usize);
+        let mut completed = Vec::with_capacity(runs as usize);
         for run in 0..runs {
-            let given = match settings.given.len() {
+            let given = match settings.initial_values.len() {
                 0 => &nothing,
-                many => &settings.given[run as usize % many],
+                many => &settings.initial_values[run as usize % many],
             };
-            let iterations = self.run(&program, window, iterations, mix(run.into()), given);
-            lasted.push(iterations);
+            let iterations = self.run(&program, window, iterations, splitmix64(run.into()), given);
+            completed.push(iterations);
             if run == 0 {
                 classes = alias::classes(&program, &self.machine, &self.tally.origins);
             }
-            for kept in self.tally.majority(iterations) {
-                let same = |(k, _): &&mut (Kept, u32)| {
-                    (k.access, k.writer, k.delta) == (kept.access, kept.writer, kept.delta)
+            for candidate in self.tally.majority(iterations) {
+                let same = |(k, _): &&mut (Candidate, u32)| {
+                    (k.access, k.writer, k.delta)
+                        == (candidate.access, candidate.writer, candidate.delta)
                 };
                 match votes.iter_mut().find(same) {
                     Some((_, votes)) => *votes += 1,
-                    None => votes.push((kept, 1)),
+                    None => votes.push((candidate, 1)),
                 }
             }
         }
-        // Random values must agree, all of them. Those of samples are of different moments. A run
-        // that ended before says nothing.
-        let enough = |kept: &Kept| {
-            let could = lasted.iter().filter(|iterations| **iterations > kept.delta).count() as u32;
-            if settings.given.len() > 1 { could.div_ceil(2) } else { could }
+        // All runs with random values must agree. With several sets of initial values, which were sampled
+        // at different times, half must. Runs that ended too early do not count.
+        let enough = |candidate: &Candidate| {
+            let could =
+                completed.iter().filter(|iterations| **iterations > candidate.delta).count() as u32;
+            if settings.initial_values.len() > 1 { could.div_ceil(2) } else { could }
         };
-        let mut carried: Vec<Carried> = votes
+        let mut dependencies: Vec<MemoryDependency> = votes
             .iter()
-            .filter(|(kept, votes)| *votes >= enough(kept))
-            .map(|(kept, _)| {
-                let (reader, access) = program.owners[kept.access];
-                let Kept { writer, delta, overlap, .. } = *kept;
-                Carried { writer, reader, access, delta, overlap }
+            .filter(|(candidate, votes)| *votes >= enough(candidate))
+            .map(|(candidate, _)| {
+                let (reader, access) = program.owners[candidate.access];
+                let Candidate { writer, delta, overlap, .. } = *candidate;
+                MemoryDependency { writer, reader, access, delta, overlap }
             })
             .collect();
-        carried.sort_unstable_by_key(|c| (c.reader, c.access, c.delta, c.writer));
-        Found { carried, classes, opaque, iterations }
+        dependencies.sort_unstable_by_key(|c| (c.reader, c.access, c.delta, c.writer));
+        MemoryDependencies { dependencies, classes, opaque, iterations }
     }
 
-    /// Runs it for so many iterations; fewer where the values given say that the loop ends.
+    /// Simulates up to `iterations` iterations and returns their number: fewer if the initial values
+    /// determine that the loop ends earlier.
     fn run(
         &mut self,
         program: &Program,
         window: u32,
         iterations: u32,
         seed: u64,
-        given: &Given,
+        given: &InitialValues,
     ) -> u32 {
         let length = program.operations.len();
         self.machine.reset(seed, program.addresses.len(), given);
@@ -88,7 +92,7 @@ impl Finder {
             for number in 0..length {
                 self.machine.step(program, number, &mut self.tally);
             }
-            if program.again.is_some_and(|condition| self.machine.denies(condition)) {
+            if program.repeat_condition.is_some_and(|condition| self.machine.rules_out(condition)) {
                 return iteration;
             }
         }

@@ -1,20 +1,20 @@
-//! The state of the imagined processor.
+//! The simulator's state.
 //!
-//! Every value carries its *origins*, a set of bits: the unknown values it was computed from. Bits
-//! 0 to 15 are the initial registers, the next ones loads from memory that nothing stored to, the
-//! last is everything that is not evaluated.
+//! Every value carries its *origins*: the set of unknown values that it was computed from, as a bit
+//! mask. Bits 0 to 15 are the initial registers, the following ones loads from memory that was not
+//! stored to, and the last bit all results that are not evaluated.
 
 use super::address::{Address, Registers};
 use super::arithmetic::Flags;
 use super::operation::{Operation, Slot};
-use super::settings::Given;
+use super::settings::InitialValues;
 use super::shadow::{Shadow, low_bytes};
 
-/// First bit of the loads among origins.
+/// First origin bit of the loads.
 pub const FIRST_LOAD: u32 = 16;
-/// Last bit of the loads, which the rest shares.
+/// Last origin bit of the loads, shared by all further loads.
 pub const LAST_LOAD: u32 = 62;
-/// Origin of what is not evaluated.
+/// Origin of results that are not evaluated.
 pub const OPAQUE: u64 = 1 << 63;
 
 /// A value and its origins.
@@ -31,15 +31,16 @@ impl Value {
     }
 }
 
-/// Who is told about accesses.
+/// Receives the accesses of a simulated run.
 pub trait Observer {
-    /// The access at `index` of the program loaded; `writers` are steps and bytes.
+    /// The access at `index` of the program loaded `bytes`; `writers` are the steps that stored them,
+    /// with the number of bytes of each.
     fn loaded(&mut self, index: usize, step: u16, bytes: u32, writers: &[(u16, u32)]);
-    /// The access at `index` has an address of these origins.
+    /// The access at `index` has an address with these origins.
     fn located(&mut self, index: usize, origins: u64);
 }
 
-/// The processor.
+/// Registers, flags and memory of the simulated processor.
 #[derive(Debug, Default)]
 pub struct Machine {
     pub values: [u64; 16],
@@ -52,28 +53,28 @@ pub struct Machine {
     pub random: fastrand::Rng,
     segments: [u64; 2],
     pub(super) step: u16,
-    /// The bit of each access that loads unknown memory; 0 before it did.
+    /// Origin bit of each access that has loaded unknown memory; else 0.
     pub(super) loads: Vec<u64>,
-    /// How often each of them found memory that nothing had touched.
+    /// How often each access loaded memory that had not been accessed before.
     pub(super) fresh: Vec<u32>,
     pub(super) next_load: u32,
-    /// Addresses of the instruction at work.
+    /// Addresses and origins of the current instruction's accesses.
     pub(super) located: Vec<(u64, u64)>,
     pub(super) writers: Vec<(u16, u32)>,
-    /// What its first load loaded.
+    /// The value of its first load, and then the value to store.
     pub lanes: [u64; 8],
     pub lane_origins: u64,
 }
 
 impl Machine {
-    /// Everything unknown, by `seed`, but what is given.
-    pub fn reset(&mut self, seed: u64, accesses: usize, given: &Given) {
+    /// Sets everything to random values from `seed`, except the given initial values.
+    pub fn reset(&mut self, seed: u64, accesses: usize, given: &InitialValues) {
         self.random = fastrand::Rng::with_seed(seed);
         for number in 0..16 {
             self.values[number] = self.random.u64(..);
             self.origins[number] = 1 << number;
         }
-        // The ABI aligns the stack, and a frame with it.
+        // The ABI aligns the stack pointer and therefore frame pointers.
         self.values[4] &= !15;
         self.values[5] &= !15;
         for (number, value) in given.registers.iter().enumerate() {
@@ -88,7 +89,7 @@ impl Machine {
         self.segments = [base, base.rotate_left(17)];
         self.memory.reset(self.random.u64(..), given.fill);
         for (address, value) in &given.memory {
-            self.memory.give(*address, *value);
+            self.memory.initialise(*address, *value);
         }
         self.unknown_flags();
         self.loads.clear();
@@ -98,8 +99,8 @@ impl Machine {
         (self.next_load, self.step) = (FIRST_LOAD, 0);
     }
 
-    /// Whether `condition` does not hold, whatever the unknown values are.
-    pub fn denies(&self, condition: iced_x86::ConditionCode) -> bool {
+    /// Whether `condition` is false independently of the unknown values.
+    pub fn rules_out(&self, condition: iced_x86::ConditionCode) -> bool {
         self.flag_origins == 0 && !self.flags.hold(condition)
     }
 
@@ -113,13 +114,13 @@ impl Machine {
         }
     }
 
-    /// The address of `lea`.
+    /// The result of `lea`.
     pub fn compute(&self, address: &Address) -> Value {
         let (bits, origins) = address.compute(&self.registers());
         Value { bits, origins }
     }
 
-    /// `size` bytes of an operand.
+    /// Reads `size` bytes of an operand.
     pub fn read(&self, slot: Slot, size: u8) -> Value {
         let value = match slot {
             Slot::Register(number, shift) => Value {
@@ -137,8 +138,8 @@ impl Machine {
         Value { bits: value.bits & low_bytes(size.into()), ..value }
     }
 
-    /// Writes `size` bytes of an operand: four clear the upper half of a register, fewer keep the
-    /// rest of it. What goes to memory waits for the end of the step.
+    /// Writes `size` bytes of an operand: four clear the upper half of a register, fewer keep its
+    /// rest. A value for memory is stored at the end of the step.
     pub fn write(&mut self, slot: Slot, size: u8, value: Value) {
         match slot {
             Slot::Register(number, shift) => {
@@ -166,8 +167,8 @@ impl Machine {
         }
     }
 
-    /// Everything that the operation writes becomes unknown, each time anew.
-    pub fn forget(&mut self, operation: &Operation) {
+    /// Sets everything that the operation writes to new random values.
+    pub fn make_unknown(&mut self, operation: &Operation) {
         let mut general = operation.general;
         while general != 0 {
             let number = general.trailing_zeros() as usize;
@@ -207,14 +208,14 @@ impl Machine {
         self.flag_origins = OPAQUE;
     }
 
-    /// Of the origins, those that stand for another value in each iteration.
+    /// The origins whose values change between iterations.
     pub fn varying(&self) -> u64 {
         let often = self.loads.iter().zip(&self.fresh).filter(|(_, fresh)| **fresh > 1);
         let shared = 1 << LAST_LOAD;
         often.fold(OPAQUE | shared, |all, (bit, _)| all | bit)
     }
 
-    /// The access behind each bit of the loads.
+    /// The access that an origin bit of a load stands for.
     pub fn origin_of(&self, bit: u64) -> Option<usize> {
         self.loads.iter().position(|b| *b == bit)
     }

@@ -1,36 +1,37 @@
-//! Dependencies through memory, by the method of random values: unknown registers and memory get
-//! random values, integer arithmetic is evaluated, and two addresses that come out equal are the
-//! same place.
+//! Dependencies through memory, found by simulation with random values: unknown registers and memory
+//! get random values, integer arithmetic is evaluated, and accesses whose addresses coincide in all
+//! runs are dependent.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `choose`, `operation`, `address`, `program` | instructions made ready to be evaluated |
-//! | `arithmetic` | results and flags |
-//! | `machine`, `evaluate`, `vector` | the state, and what each action does to it |
-//! | `shadow` | memory: values, and who wrote which byte |
-//! | `tally` | who reads whom how often |
-//! | `alias` | accesses of which nothing is known but that they might meet |
-//! | `mix` | bits spread over a word |
+//! | `settings`, `dependency` | parameters and results |
+//! | `finder` | the runs, and the dependencies on which they agree |
+//! | `action`, `select_action`, `operation`, `address`, `program` | the region, decoded for fast evaluation |
+//! | `machine`, `step`, `evaluate`, `vector`, `arithmetic` | the simulator |
+//! | `shadow` | simulated memory: the value and last writer of each byte |
+//! | `tally` | counts of the stores that each load reads |
+//! | `alias` | accesses that may alias |
+//! | `hash` | SplitMix64 |
 
 mod action;
 mod address;
 mod alias;
 mod arithmetic;
-mod choose;
+mod dependency;
 mod evaluate;
 mod finder;
-mod found;
+mod hash;
 mod machine;
-mod mix;
 mod operation;
 mod program;
+mod select_action;
 mod settings;
 mod shadow;
 mod step;
 mod tally;
 mod vector;
 
-pub use alias::{Class, Origin, pairs};
+pub use alias::{AliasClass, Origin, may_alias_pairs};
+pub use dependency::{MemoryDependencies, MemoryDependency};
 pub use finder::Finder;
-pub use found::{Carried, Found};
-pub use settings::{Given, LONGEST_WINDOW, MOST_RUNS, Settings};
+pub use settings::{InitialValues, MAX_RUNS, MAX_WINDOW, Settings};

@@ -1,57 +1,58 @@
-//! Instructions made ready to be evaluated many times: an action and where its operands are.
+//! Instructions decoded for fast evaluation: an action and the locations of its operands.
 
 use super::action::Action;
 use super::address::Address;
-use super::choose::choose;
+use super::select_action::select_action;
 use crate::effects::Effects;
 use iced_x86::{Instruction, OpKind, Register};
 
-/// Where an operand is.
+/// The location of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
-    /// There is none.
+    /// No operand.
     None,
-    /// General-purpose register and the bit that it starts at: 8 for `ah`.
+    /// General-purpose register and first bit: 8 for `ah`.
     Register(u8, u8),
     /// Vector register.
     Vector(u8),
     /// Constant.
     Value(u64),
-    /// What the first load loaded, or where the first store goes.
+    /// The value of the first load, or the destination of the first store.
     Memory,
 }
 
-/// An instruction to evaluate.
+/// A decoded instruction.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// What to compute.
+    /// The computation.
     pub action: Action,
-    /// Bytes of the result; of sources, too, unless `from` says otherwise.
+    /// Bytes of the result, and of sources unless `from` applies.
     pub size: u8,
     /// Bytes of the source of an extension.
     pub from: u8,
-    /// Operands in Intel's order.
+    /// Operands in Intel order.
     pub operands: [Slot; 3],
-    /// Its accesses in [`super::program::Program::addresses`].
+    /// Indices of its accesses in [`super::program::Program::addresses`].
     pub accesses: std::ops::Range<u32>,
     /// The operand of `lea`.
     pub address: Option<Address>,
     /// Whether it writes memory.
     pub stores: bool,
-    /// What becomes unknown: general-purpose registers, a bit each.
+    /// General-purpose registers written, as a bit mask; they may become unknown.
     pub general: u16,
-    /// Vector registers, a bit each.
+    /// Vector registers written, as a bit mask.
     pub vectors: u32,
-    /// Flags.
+    /// Whether it writes flags.
     pub flags: bool,
     /// Bytes that a scalar move between vector registers copies; 0 for other instructions.
     pub scalar: u8,
-    /// What is added to `rsp`.
+    /// Change of `rsp` in bytes.
     pub stack: i32,
 }
 
 impl Operation {
-    /// Makes `instruction` ready. `followed` is whether the region goes on elsewhere than behind it.
+    /// Decodes `instruction`. `followed` is whether the region follows it, if it is a call, into the
+    /// callee.
     pub fn of(
         instruction: &Instruction,
         effects: &Effects,
@@ -63,7 +64,7 @@ impl Operation {
             *slot = operand(instruction, number as u32);
         }
         let mut operation = Self {
-            action: choose(instruction, followed),
+            action: select_action(instruction, followed),
             size: size(instruction, 0),
             from: size(instruction, 1),
             operands,
@@ -77,14 +78,14 @@ impl Operation {
             stack: instruction.stack_pointer_increment(),
         };
         for write in &effects.writes {
-            match write.place.index() {
+            match write.reg.index() {
                 number @ 0..16 => operation.general |= 1 << number,
                 number @ 16..48 => operation.vectors |= 1 << (number - 16),
-                _ => operation.flags |= write.place.is_flag(),
+                _ => operation.flags |= write.reg.is_flag(),
             }
         }
         if operation.action == Action::CallOver {
-            // rax, rcx, rdx, rsi, rdi, r8 to r11 (System V ABI, 3.2.1); rsp is what it was.
+            // rax, rcx, rdx, rsi, rdi, r8 to r11 (System V ABI, 3.2.1); rsp is preserved.
             operation.general = 0b1111_1100_0111;
             operation.vectors = u32::MAX;
             operation.flags = true;
@@ -99,15 +100,15 @@ impl Operation {
         operation
     }
 
-    /// As the last of its region: behind a call that is not followed runs code that is not part of
-    /// it, before it begins again. What that leaves in registers is unknown, `rsp` apart.
-    pub fn leaves_region(&mut self) {
+    /// Adjusts the last operation of a region: after a call that is not followed, code outside the
+    /// region runs before the next iteration, so all registers but `rsp` become unknown.
+    pub fn end_region(&mut self) {
         if self.action == Action::CallOver {
             self.general = !(1 << 4);
         }
     }
 
-    /// Whether it writes general-purpose registers with values that nothing is known of.
+    /// Whether it writes unknown values to general-purpose registers.
     pub fn is_opaque(&self) -> bool {
         matches!(self.action, Action::Unknown | Action::CallOver) && self.general & !(1 << 4) != 0
     }
@@ -138,8 +139,8 @@ fn register(register: Register) -> Slot {
     }
 }
 
-/// Bytes of an operand; of an immediate, as many as the first operand has; of an operand that is not
-/// written, what the mnemonic says.
+/// Size of an operand in bytes. Immediates have the size of the first operand, implicit operands the
+/// size that the mnemonic implies.
 fn size(instruction: &Instruction, number: u32) -> u8 {
     use iced_x86::Mnemonic as M;
     let bytes = match (number < instruction.op_count()).then(|| instruction.op_kind(number)) {

@@ -1,27 +1,27 @@
-//! A region made ready to be evaluated many times.
+//! A region decoded for fast evaluation.
 
 use super::address::Address;
 use super::operation::Operation;
 use crate::deps::code::Code;
 use iced_x86::{ConditionCode, Instruction, Mnemonic};
 
-/// Operations and their accesses.
+/// The operations of a region and their accesses.
 #[derive(Debug, Default)]
 pub struct Program {
-    /// One for each instruction.
+    /// One operation per instruction.
     pub operations: Vec<Operation>,
-    /// Accesses of all of them.
+    /// The accesses of all operations.
     pub addresses: Vec<Address>,
-    /// For each access its instruction, and its index among that one's accesses.
+    /// For each access, the index of its instruction and its index among that instruction's accesses.
     pub owners: Vec<(usize, usize)>,
-    /// Under which condition the region begins again, where its last instruction says so.
-    pub again: Option<ConditionCode>,
+    /// The condition of a loop branch that ends the region.
+    pub repeat_condition: Option<ConditionCode>,
 }
 
 impl Program {
-    /// Makes `code` ready.
+    /// Decodes `code`.
     pub fn of(code: &Code) -> Self {
-        let mut program = Self { again: again(code), ..Self::default() };
+        let mut program = Self { repeat_condition: repeat_condition(code), ..Self::default() };
         let followed = followed(code);
         for (number, (instruction, effects)) in
             code.instructions.iter().zip(&code.effects).enumerate()
@@ -36,18 +36,18 @@ impl Program {
             program.operations.push(Operation::of(instruction, effects, followed, accesses));
         }
         if let Some(last) = program.operations.last_mut() {
-            last.leaves_region();
+            last.end_region();
         }
         program
     }
 }
 
-/// The condition of a last instruction that jumps back to the first one.
-fn again(code: &Code) -> Option<ConditionCode> {
+/// The condition of the last instruction if it jumps back to the first one.
+fn repeat_condition(code: &Code) -> Option<ConditionCode> {
     let (first, last) = (code.instructions.first()?, code.instructions.last()?);
     let back = last.is_jcc_short_or_near() && last.near_branch_target() == first.ip();
     let condition = last.condition_code();
-    // `inc` and `dec` leave a carry of which the flags' origins do not tell.
+    // `inc` and `dec` preserve the carry flag, but the flags' origins do not include the carry's.
     let leaves_carry = |i: &Instruction| matches!(i.mnemonic(), Mnemonic::Inc | Mnemonic::Dec);
     let by_carry = matches!(
         condition,
@@ -56,8 +56,8 @@ fn again(code: &Code) -> Option<ConditionCode> {
     (back && !by_carry).then_some(condition)
 }
 
-/// Which calls the region follows into the callee: it goes on elsewhere than behind them, or holds
-/// the return that belongs to them.
+/// Which calls the region follows into the callee: the next instruction is not the one after the
+/// call, or the region contains the matching return.
 fn followed(code: &Code) -> Vec<bool> {
     let mut found = vec![false; code.instructions.len()];
     let mut open = Vec::new();

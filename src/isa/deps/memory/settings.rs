@@ -1,29 +1,30 @@
-//! How memory dependencies are looked for, and with which initial values.
+//! Parameters of the search for memory dependencies, and initial values.
 
-/// Values that are known at the beginning of the first iteration.
+/// Known values at the start of the first iteration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Given {
-    /// General-purpose registers, in encoding order.
+pub struct InitialValues {
+    /// General-purpose registers by encoding number.
     pub registers: [Option<u64>; 16],
-    /// Eight bytes each: address and value.
+    /// Address and value of eight-byte words.
     pub memory: Vec<(u64, u64)>,
-    /// Every other eight bytes of memory, at addresses divisible by eight.
+    /// Value of all other aligned eight-byte words.
     pub fill: Option<u64>,
 }
 
-/// How to look for dependencies.
+/// Parameters of the search.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Entries of the reorder buffer: how far apart a store and a load may be, in instructions.
+    /// Entries of the reorder buffer: the maximum distance of a store and a dependent load, in
+    /// instructions.
     pub window: u32,
-    /// Runs, each with random values of its own.
+    /// Number of runs, each with different random values.
     pub runs: u32,
-    /// What is known; the runs take them in turn.
-    pub given: Vec<Given>,
+    /// Sets of initial values, which the runs use in rotation.
+    pub initial_values: Vec<InitialValues>,
 }
 
-/// Most instructions between a store and a load.
-pub const LONGEST_WINDOW: u32 = 1 << 14;
+/// Limit on [`Settings::window`].
+pub const MAX_WINDOW: u32 = 1 << 14;
 
-/// Most runs.
-pub const MOST_RUNS: u32 = 1 << 10;
+/// Limit on [`Settings::runs`].
+pub const MAX_RUNS: u32 = 1 << 10;

@@ -1,30 +1,30 @@
-//! Shadow memory: for every byte its value, as far as it was stored, and the store that wrote it
-//! last. What was never stored has an unknown value that stays the same for each address.
+//! Simulated memory with, for each byte, its value and the step that stored it last. Memory that was
+//! never stored to has a random value that is fixed per address.
 
-use super::mix::mix;
+use super::hash::splitmix64;
 
-/// No store yet.
-pub const NOBODY: u16 = u16::MAX;
-/// The fewest cells a table has room for.
-const LEAST: usize = 1024;
+/// The writer of bytes not stored to.
+pub const NO_WRITER: u16 = u16::MAX;
+/// Cells that a new table can hold.
+const INITIAL_CELLS: usize = 1024;
 
-/// Eight bytes at an address divisible by eight.
+/// An aligned eight-byte word.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     key: u64,
     value: u64,
-    /// Where each half of the value comes from; see [`super::machine`].
+    /// Origins of each half of the value; see [`super::machine`].
     origins: [u64; 2],
-    /// For each byte, the step that stored it; there are fewer steps than fit.
+    /// For each byte, the step that stored it last. The number of steps is limited to 16 bits.
     writers: [u16; 8],
-    /// The run that this cell belongs to: those of earlier runs are empty.
+    /// The run that this cell belongs to; cells of earlier runs count as empty.
     run: u32,
 }
 
-const EMPTY: Cell = Cell { key: 0, value: 0, origins: [0; 2], writers: [NOBODY; 8], run: 0 };
+const EMPTY: Cell = Cell { key: 0, value: 0, origins: [0; 2], writers: [NO_WRITER; 8], run: 0 };
 
 impl Cell {
-    /// Origins of `count` bytes from `offset` on.
+    /// Origins of `count` bytes at `offset`.
     fn of_halves(&self, offset: u32, count: u32) -> u64 {
         let low = if offset < 4 { self.origins[0] } else { 0 };
         let high = if offset + count > 4 { self.origins[1] } else { 0 };
@@ -32,7 +32,7 @@ impl Cell {
     }
 }
 
-/// An open hash table of cells; as many as were touched.
+/// An open-addressing hash table of the accessed cells.
 #[derive(Debug)]
 pub struct Shadow {
     cells: Vec<Cell>,
@@ -42,23 +42,23 @@ pub struct Shadow {
     fill: Option<u64>,
 }
 
-/// What a load found.
+/// The result of a load, apart from value and writers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Loaded {
-    /// Where the value comes from.
+    /// Origins of the value.
     pub origins: u64,
-    /// Whether bytes that nothing had touched before were among it.
+    /// Whether it included memory not accessed before.
     pub fresh: bool,
 }
 
 impl Default for Shadow {
     fn default() -> Self {
-        Self { cells: vec![EMPTY; 2 * LEAST], used: 0, run: 0, seed: 0, fill: None }
+        Self { cells: vec![EMPTY; 2 * INITIAL_CELLS], used: 0, run: 0, seed: 0, fill: None }
     }
 }
 
 impl Shadow {
-    /// Forgets everything; unknown values come from `seed` from now on, or are all the same.
+    /// Clears the memory. Unknown values are random, from `seed`, or all equal to `fill`.
     pub fn reset(&mut self, seed: u64, fill: Option<u64>) {
         self.fill = fill;
         self.run = self.run.wrapping_add(1);
@@ -69,8 +69,8 @@ impl Shadow {
         (self.used, self.seed) = (0, seed);
     }
 
-    /// Says what eight bytes at `address` hold before anything is stored there.
-    pub fn give(&mut self, address: u64, value: u64) {
+    /// Sets the initial value of the eight bytes at `address`.
+    pub fn initialise(&mut self, address: u64, value: u64) {
         let (shift, key) = ((address & 7) * 8, address >> 3);
         let low = self.find(key, 0);
         let keep = !(u64::MAX << shift);
@@ -82,8 +82,8 @@ impl Shadow {
         }
     }
 
-    /// Reads `bytes` (at most 64) into `lanes`, and the distinct stores that wrote any of them into
-    /// `writers`; true in the second place of each if it wrote all of them.
+    /// Loads `bytes` (at most 64) into `lanes`. Sets `writers` to the steps that stored any of them,
+    /// with the number of bytes that each stored.
     pub fn load(
         &mut self,
         address: u64,
@@ -106,7 +106,7 @@ impl Shadow {
             loaded.origins |= cell.of_halves(offset, count);
             put(lanes, done, cell.value >> (offset * 8), count);
             for writer in &cell.writers[offset as usize..(offset + count) as usize] {
-                if *writer != NOBODY {
+                if *writer != NO_WRITER {
                     match writers.iter_mut().find(|(w, _)| w == writer) {
                         Some((_, bytes)) => *bytes += 1,
                         None => writers.push((*writer, 1)),
@@ -143,10 +143,10 @@ impl Shadow {
         }
     }
 
-    /// The cell `key`, a new one of `origin` if there is none.
+    /// The index of the cell `key`; creates one with `origin` if necessary.
     fn find(&mut self, key: u64, origin: u64) -> usize {
         let mask = self.cells.len() - 1;
-        let mut at = mix(key) as usize & mask;
+        let mut at = splitmix64(key) as usize & mask;
         loop {
             let cell = &self.cells[at];
             if cell.run != self.run {
@@ -162,9 +162,9 @@ impl Shadow {
             return self.find(key, origin);
         }
         self.used += 1;
-        let value = self.fill.unwrap_or_else(|| mix(key ^ self.seed));
+        let value = self.fill.unwrap_or_else(|| splitmix64(key ^ self.seed));
         self.cells[at] =
-            Cell { key, value, origins: [origin; 2], writers: [NOBODY; 8], run: self.run };
+            Cell { key, value, origins: [origin; 2], writers: [NO_WRITER; 8], run: self.run };
         at
     }
 
@@ -172,7 +172,7 @@ impl Shadow {
         let room = self.cells.len() * 2;
         let old = std::mem::replace(&mut self.cells, vec![EMPTY; room]);
         for cell in old.into_iter().filter(|c| c.run == self.run) {
-            let mut at = mix(cell.key) as usize & (room - 1);
+            let mut at = splitmix64(cell.key) as usize & (room - 1);
             while self.cells[at].run == self.run {
                 at = (at + 1) & (room - 1);
             }
@@ -181,12 +181,12 @@ impl Shadow {
     }
 }
 
-/// All ones in the lowest `count` bytes.
+/// A mask of the lowest `count` bytes.
 pub fn low_bytes(count: u32) -> u64 {
     if count >= 8 { u64::MAX } else { (1 << (count * 8)) - 1 }
 }
 
-/// Puts `count` bytes of `value` behind the first `done` bytes.
+/// Writes `count` bytes of `value` at byte offset `done`.
 fn put(lanes: &mut [u64; 8], done: u32, value: u64, count: u32) {
     let (lane, shift) = ((done / 8) as usize & 7, done % 8 * 8);
     let value = value & low_bytes(count);
@@ -197,7 +197,7 @@ fn put(lanes: &mut [u64; 8], done: u32, value: u64, count: u32) {
     }
 }
 
-/// `count` bytes behind the first `done` bytes.
+/// Reads `count` bytes at byte offset `done`.
 fn take(lanes: &[u64; 8], done: u32, count: u32) -> u64 {
     let (lane, shift) = ((done / 8) as usize & 7, done % 8 * 8);
     let low = lanes[lane] >> shift;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_remember_who_wrote_them_across_cells() {
+    fn the_last_writer_of_each_byte_is_known_across_cells() {
         let mut shadow = Shadow::default();
         shadow.reset(1, None);
         shadow.store(0x1005, 8, &[0x8877_6655_4433_2211, 0, 0, 0, 0, 0, 0, 0], 0, 7);
@@ -228,22 +228,22 @@ mod tests {
     }
 
     #[test]
-    fn unknown_memory_is_the_same_each_time_and_another_in_another_run() {
+    fn unknown_memory_is_constant_within_a_run_and_differs_between_runs() {
         let mut shadow = Shadow::default();
         shadow.reset(1, None);
         let first = read(&mut shadow, 0x2003, 8).0;
         for far in 0..5000 {
             read(&mut shadow, far * 64, 8);
         }
-        assert_eq!(read(&mut shadow, 0x2003, 8).0, first, "grown meanwhile");
+        assert_eq!(read(&mut shadow, 0x2003, 8).0, first, "after the table has grown");
         shadow.reset(2, None);
         assert_ne!(read(&mut shadow, 0x2003, 8).0, first);
-        shadow.give(0x2003, 0x1234);
+        shadow.initialise(0x2003, 0x1234);
         assert_eq!(read(&mut shadow, 0x2003, 8).0, 0x1234);
     }
 
     #[test]
-    fn wide_stores_are_read_back_in_parts_that_straddle() {
+    fn parts_of_wide_stores_are_read_back_across_lanes() {
         let mut shadow = Shadow::default();
         shadow.reset(3, None);
         let lanes = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908, 0, 0, 0, 0, 0, 0];

@@ -1,4 +1,4 @@
-//! One instruction on the imagined processor: loads, evaluation, stores.
+//! Simulation of one instruction: loads, evaluation, stores.
 
 use super::address::Address;
 use super::evaluate::evaluate;
@@ -7,7 +7,7 @@ use super::program::Program;
 use super::shadow::Loaded;
 
 impl Machine {
-    /// Evaluates one instruction.
+    /// Simulates the instruction at `number`.
     pub fn step(&mut self, program: &Program, number: usize, observer: &mut impl Observer) {
         let operation = &program.operations[number];
         let accesses = operation.accesses.start as usize..operation.accesses.end as usize;
@@ -21,7 +21,7 @@ impl Machine {
         self.step += 1;
     }
 
-    /// Computes all addresses, and loads; what the first load finds is what the instruction sees.
+    /// Computes all addresses and does all loads. Only the value of the first load is used.
     fn load_all(
         &mut self,
         addresses: &[Address],
@@ -47,7 +47,7 @@ impl Machine {
             let Loaded { origins, fresh } =
                 memory.load(address, access.bytes, origin, &mut lanes, &mut self.writers);
             if fresh {
-                self.found(index, origin);
+                self.count_fresh(index, origin);
             }
             observer.loaded(index, self.step, access.bytes, &self.writers);
             if first {
@@ -56,7 +56,7 @@ impl Machine {
         }
     }
 
-    fn found(&mut self, index: usize, origin: u64) {
+    fn count_fresh(&mut self, index: usize, origin: u64) {
         if self.loads[index] == 0 {
             self.loads[index] = origin;
             self.next_load = (self.next_load + 1).min(LAST_LOAD);
@@ -64,10 +64,10 @@ impl Machine {
         self.fresh[index] += 1;
     }
 
-    /// The first store stores `lanes`; what others store is unknown.
+    /// Does all stores: the first stores `lanes`, the others unknown values.
     fn store_all(&mut self, addresses: &[Address], accesses: std::ops::Range<usize>) {
         let mut first = true;
-        for (index, place) in accesses.zip(0..) {
+        for (index, position) in accesses.zip(0..) {
             let access = &addresses[index];
             if !access.store || access.bytes == 0 {
                 continue;
@@ -77,7 +77,7 @@ impl Machine {
                 self.lane_origins = OPAQUE;
             }
             first = false;
-            let (address, _) = self.located[place];
+            let (address, _) = self.located[position];
             self.memory.store(address, access.bytes, &self.lanes, self.lane_origins, self.step);
         }
     }

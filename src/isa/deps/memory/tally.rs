@@ -1,25 +1,25 @@
-//! Which loads read which stores, and how often.
+//! Counts, for each load, of the stores that it reads.
 
 use super::machine::Observer;
 use crate::deps::Overlap;
 
-/// How a load of one iteration read a store of the same or an earlier one.
+/// A store of the same or an earlier iteration that a load read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     writer: u32,
     delta: u32,
-    /// Times it was [`Overlap::Full`], [`Overlap::Partial`], [`Overlap::Blocked`].
+    /// Counts of [`Overlap::Full`], [`Overlap::Partial`] and [`Overlap::Blocked`].
     times: [u32; 3],
 }
 
-/// A dependency that most iterations have.
+/// A dependency seen in most iterations of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
-    /// Index of the access that loads.
+pub struct Candidate {
+    /// Index of the loading access in the program.
     pub access: usize,
-    /// Instruction that stores.
+    /// Index of the storing instruction.
     pub writer: usize,
-    /// Iterations between.
+    /// Iterations from the store to the load.
     pub delta: u32,
     /// The most frequent overlap.
     pub overlap: Overlap,
@@ -28,17 +28,17 @@ pub struct Kept {
 /// The counts of one run.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Instructions of an iteration.
+    /// Instructions per iteration.
     length: u32,
-    /// The reorder buffer: stores further away are in the cache.
+    /// Size of the reorder buffer: earlier stores have been written to the cache.
     window: u32,
     seen: Vec<Vec<Seen>>,
-    /// Origins of each access's address in the last iteration.
+    /// Origins of each access's address, from the last iteration.
     pub origins: Vec<u64>,
 }
 
 impl Tally {
-    /// Starts anew, for `accesses` accesses.
+    /// Clears the counts, for a program with `accesses` accesses.
     pub fn reset(&mut self, length: usize, window: u32, accesses: usize) {
         (self.length, self.window) = (length as u32, window);
         self.seen.iter_mut().for_each(Vec::clear);
@@ -47,15 +47,15 @@ impl Tally {
         self.origins.resize(accesses, 0);
     }
 
-    /// The dependencies that hold in at least half of the iterations that could have them.
-    pub fn majority(&self, iterations: u32) -> Vec<Kept> {
-        let mut kept = Vec::new();
+    /// The dependencies seen in at least half of the iterations in which they are possible.
+    pub fn majority(&self, iterations: u32) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
         for (access, all) in self.seen.iter().enumerate() {
             for seen in all {
                 let times: u32 = seen.times.iter().sum();
                 let possible = iterations.saturating_sub(seen.delta);
                 if times > 0 && times * 2 >= possible {
-                    kept.push(Kept {
+                    candidates.push(Candidate {
                         access,
                         writer: seen.writer as usize,
                         delta: seen.delta,
@@ -64,7 +64,7 @@ impl Tally {
                 }
             }
         }
-        kept
+        candidates
     }
 }
 

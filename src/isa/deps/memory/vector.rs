@@ -1,11 +1,11 @@
-//! Moves of vector registers, as far as pointers and counters are kept in them.
+//! Evaluation of vector register moves, as vector registers may hold pointers and counters.
 
 use super::action::Action;
 use super::machine::{Machine, Value};
 use super::operation::{Operation, Slot};
 use super::shadow::low_bytes;
 
-/// Lanes and origins of an operand.
+/// Value and origins of an operand.
 fn lanes(m: &Machine, slot: Slot) -> ([u64; 8], u64) {
     match slot {
         Slot::Vector(number) => {
@@ -19,7 +19,7 @@ fn lanes(m: &Machine, slot: Slot) -> ([u64; 8], u64) {
     }
 }
 
-/// `bytes` of `lanes`, zero above.
+/// The lowest `bytes` of `lanes`, zero-extended.
 fn cut(lanes: [u64; 8], bytes: u8) -> [u64; 8] {
     std::array::from_fn(|i| {
         let left = u32::from(bytes).saturating_sub(8 * i as u32);
@@ -33,7 +33,7 @@ pub fn evaluate(m: &mut Machine, o: &Operation) {
     let last = if third == Slot::None { second } else { third };
     match o.action {
         Action::VectorMove => {
-            // The narrower operand says how much is moved.
+            // The narrower operand determines the size.
             let bytes = if o.size == 0 { o.from } else { o.size.min(o.from.max(1)) };
             let (value, origins) = lanes(m, second);
             put(m, first, bytes, (cut(value, bytes), origins), false);
@@ -73,11 +73,11 @@ pub fn evaluate(m: &mut Machine, o: &Operation) {
             let (value, origins) = lanes(m, second);
             m.write(first, 8, Value { bits: value[usize::from(lane & 7)], origins });
         }
-        _ => m.forget(o),
+        _ => m.make_unknown(o),
     }
 }
 
-/// Writes `bytes` of `value`; with `merge` the rest of a register stays.
+/// Writes `bytes` of `value`; with `merge`, the rest of a register is preserved.
 fn put(m: &mut Machine, slot: Slot, bytes: u8, value: ([u64; 8], u64), merge: bool) {
     let (lanes, origins) = value;
     match slot {

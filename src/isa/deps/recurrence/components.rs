@@ -1,6 +1,6 @@
-//! Strongly connected components (Tarjan 1972), without recursion.
+//! Strongly connected components (Tarjan 1972, iterative).
 
-/// The component of each node. `targets` are each node's successors.
+/// The component of each node, given each node's successors `targets`.
 pub fn components(targets: &[Vec<usize>]) -> Vec<usize> {
     let count = targets.len();
     let mut search = Search {
@@ -30,7 +30,7 @@ struct Search {
 
 impl Search {
     fn visit(&mut self, root: usize, targets: &[Vec<usize>]) {
-        // A node and how many of its successors were looked at.
+        // A node and the number of its successors visited.
         let mut path = vec![(root, 0)];
         self.enter(root);
         while let Some((node, at)) = path.last_mut() {

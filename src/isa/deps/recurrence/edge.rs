@@ -1,25 +1,25 @@
-//! An edge of the graph of values.
+//! An edge of the dependency graph.
 
 use crate::deps::Kind;
 use crate::latency::{Forward, Latency};
 
-/// What a value goes through from one instruction to the next.
+/// The path of a value from its writer through the reader to the reader's result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Edge {
-    /// Node of the value that is read.
+    /// Node of the value read.
     pub from: usize,
-    /// Node of the value that is computed from it.
+    /// Node of the value computed from it.
     pub to: usize,
-    /// Instruction that reads it.
+    /// Index of the reading instruction.
     pub reader: usize,
     /// Iterations between writer and reader.
     pub delta: u32,
-    /// What carries it between them.
+    /// What carries the value between them.
     pub kind: Kind,
-    /// The place, unless it is memory.
-    pub place: Option<crate::effects::Place>,
-    /// For memory: which access of the reader loads it, and how the store reaches it.
+    /// The register or flag group, unless it is memory.
+    pub reg: Option<crate::effects::ArchReg>,
+    /// For memory: index of the reader's access that loads it, and the forwarding class.
     pub forward: Option<(usize, Forward)>,
-    /// How long it takes, forwarding included.
+    /// Latency from writer's result to reader's result, including forwarding.
     pub latency: Latency,
 }

@@ -1,14 +1,14 @@
-//! The graph of values: a node is what an instruction leaves in one register, in one group of
-//! flags, or in memory; an edge leads from a value to those computed from it and takes the latency
-//! between these two operands.
+//! The dependency graph: a node is the value that an instruction writes to a register, flag group or
+//! memory. An edge leads from a value to one computed from it, with the latency between the two
+//! operands.
 
-use super::between::Between;
 use super::edge::Edge;
-use super::forward::{self, Class};
+use super::forward::{self, ForwardClass};
+use super::store_paths::StorePaths;
 use crate::deps::Kind;
 use crate::deps::code::Code;
-use crate::deps::links::Link;
-use crate::deps::memory::Carried;
+use crate::deps::memory::MemoryDependency;
+use crate::deps::register_deps::RegisterDependency;
 use crate::effects::Paths;
 use crate::latency::{Input, Latencies, Latency, Output};
 
@@ -18,53 +18,64 @@ pub struct Graph {
     /// Instruction of each node.
     pub nodes: Vec<usize>,
     /// Edges.
-    pub ways: Vec<Edge>,
-    /// First node of each instruction; what it stores comes behind what it writes.
+    pub edges: Vec<Edge>,
+    /// First node of each instruction; the node of its stored value follows those of its writes.
     first: Vec<usize>,
 }
 
 impl Graph {
     /// The graph of `code`.
-    pub fn of(code: &Code, links: &[Link], carried: &[Carried], latencies: &Latencies) -> Self {
+    pub fn of(
+        code: &Code,
+        register_deps: &[RegisterDependency],
+        memory_deps: &[MemoryDependency],
+        latencies: &Latencies,
+    ) -> Self {
         let mut graph = Self::default();
         for (number, effects) in code.effects.iter().enumerate() {
             graph.first.push(graph.nodes.len());
             graph.nodes.resize(graph.nodes.len() + effects.writes.len() + 1, number);
         }
-        for link in links {
-            graph.add_link(code, link, latencies);
+        for dep in register_deps {
+            graph.add_register_dep(code, dep, latencies);
         }
-        let forwards = graph.classes(code, carried, latencies);
-        for (dependency, forward) in carried.iter().zip(forwards) {
-            graph.add_carried(code, dependency, forward, latencies);
+        let forwards = graph.classes(code, memory_deps, latencies);
+        for (dependency, forward) in memory_deps.iter().zip(forwards) {
+            graph.add_memory_dep(code, dependency, forward, latencies);
         }
         graph
     }
 
-    /// How each stored value reaches its load.
-    fn classes(&self, code: &Code, carried: &[Carried], latencies: &Latencies) -> Vec<Class> {
-        let mut between = None;
-        forward::classes(code, carried, latencies, |number| {
-            let between = between.get_or_insert_with(|| {
-                let stored = carried.iter().map(|c| self.stored(code, c.writer));
-                Between::of(self.nodes.len(), &self.ways, stored)
+    /// The forwarding class of each memory dependency.
+    fn classes(
+        &self,
+        code: &Code,
+        memory_deps: &[MemoryDependency],
+        latencies: &Latencies,
+    ) -> Vec<ForwardClass> {
+        let mut store_paths = None;
+        forward::classes(code, memory_deps, latencies, |number| {
+            let store_paths = store_paths.get_or_insert_with(|| {
+                let stored = memory_deps.iter().map(|c| self.stored(code, c.writer));
+                StorePaths::of(self.nodes.len(), &self.edges, stored)
             });
-            let (reader, outputs) = (carried[number].reader, self.loaded(code, &carried[number]));
+            let (reader, outputs) =
+                (memory_deps[number].reader, self.loaded(code, &memory_deps[number]));
             let (instruction, effects) = (&code.instructions[reader], &code.effects[reader]);
-            let behind = |(node, output)| {
+            let with_latency = |(node, output)| {
                 (node, latencies.between(instruction, effects, Input::Memory, output).low)
             };
-            between.is_short(outputs.into_iter().map(behind).collect())
+            store_paths.is_short(outputs.into_iter().map(with_latency).collect())
         })
     }
 
-    /// The node of what an instruction stores.
+    /// The node of an instruction's stored value.
     fn stored(&self, code: &Code, instruction: usize) -> usize {
         self.first[instruction] + code.effects[instruction].writes.len()
     }
 
-    /// The nodes that a loaded value leads to.
-    fn loaded(&self, code: &Code, dependency: &Carried) -> Vec<(usize, Output)> {
+    /// The nodes that a loaded value flows to.
+    fn loaded(&self, code: &Code, dependency: &MemoryDependency) -> Vec<(usize, Output)> {
         let effects = &code.effects[dependency.reader];
         let first = self.first[dependency.reader];
         let written = effects.writes.iter().enumerate();
@@ -78,41 +89,41 @@ impl Graph {
         nodes
     }
 
-    fn add_link(&mut self, code: &Code, link: &Link, latencies: &Latencies) {
-        let (instruction, effects) = (&code.instructions[link.reader], &code.effects[link.reader]);
-        let written = code.effects[link.writer].writes.iter().position(|w| w.place == link.place);
-        let (Some(written), Some(read)) = (written, effects.reads.get(link.read)) else { return };
-        let way = |to, latency| Edge {
-            from: self.first[link.writer] + written,
+    fn add_register_dep(&mut self, code: &Code, dep: &RegisterDependency, latencies: &Latencies) {
+        let (instruction, effects) = (&code.instructions[dep.reader], &code.effects[dep.reader]);
+        let written = code.effects[dep.writer].writes.iter().position(|w| w.reg == dep.reg);
+        let (Some(written), Some(read)) = (written, effects.reads.get(dep.read)) else { return };
+        let edge = |to, latency| Edge {
+            from: self.first[dep.writer] + written,
             to,
-            reader: link.reader,
-            delta: link.delta,
-            kind: if link.place.is_flag() { Kind::Flag } else { Kind::Register },
-            place: Some(link.place),
+            reader: dep.reader,
+            delta: dep.delta,
+            kind: if dep.reg.is_flag() { Kind::Flag } else { Kind::Register },
+            reg: Some(dep.reg),
             forward: None,
             latency,
         };
-        let mut ways = Vec::new();
-        let producer = (&code.instructions[link.writer], &code.effects[link.writer]);
+        let mut edges = Vec::new();
+        let producer = (&code.instructions[dep.writer], &code.effects[dep.writer]);
         let reader = (instruction, effects);
         for (number, write) in effects.writes.iter().enumerate() {
             if effects.flows(read, write) {
                 let latency = latencies.following(producer, reader, read, Output::of(write));
-                ways.push(way(self.first[link.reader] + number, latency));
+                edges.push(edge(self.first[dep.reader] + number, latency));
             }
         }
         if Input::of(read).is_some() && effects.stored(read) {
             let latency = latencies.following(producer, reader, read, Output::Memory);
-            ways.push(way(self.first[link.reader] + effects.writes.len(), latency));
+            edges.push(edge(self.first[dep.reader] + effects.writes.len(), latency));
         }
-        self.ways.extend(ways);
+        self.edges.extend(edges);
     }
 
-    fn add_carried(
+    fn add_memory_dep(
         &mut self,
         code: &Code,
-        dependency: &Carried,
-        forward: Class,
+        dependency: &MemoryDependency,
+        forward: ForwardClass,
         latencies: &Latencies,
     ) {
         let reader = dependency.reader;
@@ -125,13 +136,13 @@ impl Graph {
                 true => forwarding.source,
                 false => own.source,
             };
-            self.ways.push(Edge {
+            self.edges.push(Edge {
                 from,
                 to,
                 reader,
                 delta: dependency.delta,
                 kind: Kind::Memory,
-                place: None,
+                reg: None,
                 forward: Some((dependency.access, forward.least)),
                 latency: Latency {
                     low: forwarding.low + own.low,

@@ -1,28 +1,28 @@
-//! The maximum cycle ratio: of all cycles, the greatest sum of weights over sum of distances.
+//! The maximum cycle ratio: over all cycles of a graph, the maximum of the sum of weights divided by
+//! the sum of distances.
 //!
-//! Lawler's method (1976), exact: a ratio is too small as long as there is a cycle of positive
-//! reduced weight, `weight·q − distance·p` for the ratio p/q, which Bellman and Ford's algorithm
-//! finds in O(nodes · edges). Each such cycle has a greater ratio and is tried next; if that takes
-//! long, the range is halved, until it is narrower than two different ratios can be apart. No paths
-//! are enumerated.
+//! Lawler's method (1976), exact: p/q is below the maximum as long as there is a cycle with positive
+//! reduced weight `weight·q − distance·p`, which the Bellman–Ford algorithm finds in O(nodes · edges).
+//! The ratio of such a cycle is the next candidate. If that converges slowly, bisection continues
+//! until the interval is narrower than the distance of two different ratios.
 
-/// An edge.
+/// An edge with integer weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeightedEdge {
-    /// From this node.
+    /// Source node.
     pub from: usize,
-    /// To this one.
+    /// Target node.
     pub to: usize,
-    /// At least 0.
+    /// Latency, in arbitrary units.
     pub weight: u32,
     /// Iterations.
     pub distance: u32,
 }
 
-/// A cycle.
+/// A cycle of the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cycle {
-    /// Indices of its edges, each beginning where the one before ends.
+    /// Indices of its edges in path order.
     pub edges: Vec<usize>,
     /// Sum of their weights.
     pub weight: u64,
@@ -30,14 +30,14 @@ pub struct Cycle {
     pub distance: u64,
 }
 
-/// Ratios that are tried one after the other before the range is halved.
-const DIRECT: usize = 16;
+/// Candidate ratios before bisection starts.
+const MAX_CANDIDATES: usize = 16;
 
-/// The cycle of the greatest ratio above 0 among `nodes` nodes. `None`: there is none, or a cycle
-/// has no distance at all.
+/// The cycle with the maximum ratio, of a graph with `nodes` nodes. `None` if no ratio is positive or a
+/// cycle has distance 0.
 pub fn maximum(nodes: usize, edges: &[WeightedEdge]) -> Option<Cycle> {
     let mut best: Option<Cycle> = None;
-    for _ in 0..DIRECT {
+    for _ in 0..MAX_CANDIDATES {
         let (p, q) = best.as_ref().map_or((0, 1), |c| (c.weight, c.distance));
         match positive(nodes, edges, p.into(), q.into()) {
             None => return best,
@@ -45,16 +45,16 @@ pub fn maximum(nodes: usize, edges: &[WeightedEdge]) -> Option<Cycle> {
             Some(cycle) => best = Some(cycle),
         }
     }
-    halve(nodes, edges, best?)
+    bisect(nodes, edges, best?)
 }
 
-/// The same from a cycle that is one of the better ones.
-fn halve(nodes: usize, edges: &[WeightedEdge], mut best: Cycle) -> Option<Cycle> {
+/// The same by bisection, starting from the ratio of some cycle.
+fn bisect(nodes: usize, edges: &[WeightedEdge], mut best: Cycle) -> Option<Cycle> {
     let mut farthest = vec![0u64; nodes];
     for edge in edges {
         farthest[edge.from] = farthest[edge.from].max(edge.distance.into());
     }
-    // No simple cycle is longer; ratios differ by 1/longest² at least.
+    // Simple cycles are no longer than this, so different ratios differ by at least 1/longest².
     let longest = i128::from(farthest.iter().sum::<u64>().max(1)).min(1 << 40);
     let scale = 2 * longest * longest;
     let total: i128 = edges.iter().map(|e| i128::from(e.weight)).sum();
@@ -75,7 +75,7 @@ fn halve(nodes: usize, edges: &[WeightedEdge], mut best: Cycle) -> Option<Cycle>
     Some(best)
 }
 
-/// A cycle whose ratio is greater than p/q.
+/// A cycle whose ratio exceeds p/q.
 fn positive(nodes: usize, edges: &[WeightedEdge], p: i128, q: i128) -> Option<Cycle> {
     let mut reached = vec![0i128; nodes];
     let mut through = vec![usize::MAX; nodes];
@@ -92,7 +92,7 @@ fn positive(nodes: usize, edges: &[WeightedEdge], p: i128, q: i128) -> Option<Cy
         if !changed {
             return None;
         }
-        // Cycles among the edges that reached farthest are positive ones; look for them rarely.
+        // A cycle among the predecessor edges is positive. The search is expensive, so it is rare.
         if ((pass + 1).is_power_of_two() || pass == nodes)
             && let Some(cycle) = closed(edges, &through)
         {
@@ -102,7 +102,7 @@ fn positive(nodes: usize, edges: &[WeightedEdge], p: i128, q: i128) -> Option<Cy
     None
 }
 
-/// A cycle among the edges through which nodes were reached.
+/// A cycle among the predecessor edges `through` of the nodes.
 fn closed(edges: &[WeightedEdge], through: &[usize]) -> Option<Cycle> {
     let mut seen = vec![usize::MAX; through.len()];
     for start in 0..through.len() {
@@ -146,16 +146,16 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_cycle_over_more_iterations_may_be_the_cheaper_one() {
-        // 0→1→0 takes 7 in one iteration; 0→2→0 takes 12 in two.
+    fn a_longer_cycle_over_more_iterations_may_have_the_smaller_ratio() {
+        // 0→1→0 takes 7 over one iteration; 0→2→0 takes 12 over two.
         let edges = [edge(0, 1, 3, 0), edge(1, 0, 4, 1), edge(0, 2, 6, 0), edge(2, 0, 6, 2)];
         let cycle = maximum(3, &edges).unwrap();
         assert_eq!((cycle.weight, cycle.distance, cycle.edges.len()), (7, 1, 2));
         assert_eq!(maximum(3, &[edge(0, 1, 9, 0), edge(1, 2, 9, 1)]), None);
-        assert_eq!(maximum(2, &[edge(0, 1, 0, 0), edge(1, 0, 0, 1)]), None, "a bound of 0 is none");
+        assert_eq!(maximum(2, &[edge(0, 1, 0, 0), edge(1, 0, 0, 1)]), None, "0 is not a bound");
     }
 
-    /// Every simple cycle, by walking.
+    /// The maximum ratio by enumeration of all simple cycles.
     fn enumerated(nodes: usize, edges: &[WeightedEdge]) -> Option<(u64, u64)> {
         fn walk(
             edges: &[WeightedEdge],
@@ -185,10 +185,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_best_of_all_cycles(
+        fn the_ratio_is_the_maximum_over_all_cycles(
             raw in prop::collection::vec((0usize..7, 0usize..7, 0u32..20_000, 0u32..4), 0..24)
         ) {
-            // Within an iteration edges go forward, as instructions do.
+            // Edges within an iteration go forward in program order.
             let edges: Vec<WeightedEdge> = raw
                 .into_iter()
                 .map(|(a, b, w, d)| edge(a, b, w, if a >= b { d.max(1) } else { d }))
@@ -202,11 +202,11 @@ mod tests {
                     prop_assert_eq!(edges[*a].to, edges[*b].from);
                 }
             }
-            // Halving alone finds the same, from whatever cycle.
+            // Bisection from any positive cycle finds the same ratio.
             if let Some(start) = positive(7, &edges, 0, 1) {
-                let halved = halve(7, &edges, start).unwrap();
+                let bisected = bisect(7, &edges, start).unwrap();
                 let found = found.unwrap();
-                prop_assert_eq!(halved.weight * found.distance, found.weight * halved.distance);
+                prop_assert_eq!(bisected.weight * found.distance, found.weight * bisected.distance);
             }
         }
     }

@@ -1,30 +1,30 @@
-//! Bounds on Golden Cove against what was measured on one: tests/figures/forwarding.py and
-//! tests/figures/native_chains.py; docs/dependencies.md has their output.
+//! Latency bounds on Golden Cove against measurements (tests/figures/forwarding.py and
+//! tests/figures/native_chains.py, with results in docs/results/dependencies.md).
 
 use crate::code::{Syntax, assemble};
 use crate::deps::memory::Settings;
 use crate::deps::{Analyser, Code};
 use crate::latency::Latencies;
 
-/// The slowest recurrence's least and most cycles.
+/// Minimum and maximum cycles of the slowest recurrence.
 fn bound(text: &str) -> (f64, f64) {
     let bytes = assemble(text, Syntax::Intel).unwrap();
     let code = Code::of_bytes(&bytes, crate::test_core(Some("emr")).facts()).unwrap();
-    let settings = Settings { window: 512, runs: 3, given: Vec::new() };
+    let settings = Settings { window: 512, runs: 3, initial_values: Vec::new() };
     let found = Analyser::new(Latencies::new(&crate::test_core(Some("emr"))).unwrap())
         .analyse(&code, &settings)
         .recurrences;
     found.first().map_or((0.0, 0.0), |r| (r.low, r.high))
 }
 
-/// Within what the latencies' ranges leave open, and two tenths of a cycle.
+/// Asserts that the measurement is within the bound's range, with a tolerance of 0.2 cycles.
 fn agrees(text: &str, measured: f64) {
     let (low, high) = bound(text);
     assert!(low - 0.2 <= measured && measured <= high + 0.2, "{text}: {low} to {high}, {measured}");
 }
 
 #[test]
-fn a_single_cycle_between_load_and_store_makes_forwarding_slower_than_none_or_two() {
+fn forwarding_is_slower_with_one_cycle_between_load_and_store_than_with_none_or_two() {
     let moving = |what: &str| format!("mov rdx,[r15+rcx*8]; add rcx,1; {what} mov [r15+rcx*8],rdx");
     agrees(&moving(""), 5.01);
     agrees(&moving("add rdx,rbx;"), 7.48);
@@ -37,7 +37,7 @@ fn a_single_cycle_between_load_and_store_makes_forwarding_slower_than_none_or_tw
 }
 
 #[test]
-fn additions_done_by_renaming_cost_those_that_cannot_add_for_themselves() {
+fn additions_done_at_renaming_delay_consumers_that_cannot_fold_them() {
     for (text, measured) in [
         ("add rax,1; and rax,rbx", 1.0),
         ("lea rdx,[rax-1]; and rax,rdx", 1.0),
@@ -52,7 +52,7 @@ fn additions_done_by_renaming_cost_those_that_cannot_add_for_themselves() {
     }
 }
 
-/// Measured by `tdtool block`.
+/// Measured with `tdtool block`.
 #[test]
 fn a_locked_instruction_waits_until_stores_are_in_the_cache() {
     agrees("lock add dword ptr [rdi],1", 18.1);
@@ -61,10 +61,10 @@ fn a_locked_instruction_waits_until_stores_are_in_the_cache() {
 }
 
 #[test]
-fn other_processors_know_neither() {
+fn other_processors_do_not_defer_additions() {
     let bytes = assemble("add rax,1; shl rax,3", Syntax::Intel).unwrap();
     let code = Code::of_bytes(&bytes, crate::test_core(Some("zen3")).facts()).unwrap();
-    let settings = Settings { window: 256, runs: 3, given: Vec::new() };
+    let settings = Settings { window: 256, runs: 3, initial_values: Vec::new() };
     let latencies = Latencies::new(&crate::test_core(Some("zen3"))).unwrap();
     // Both take a cycle on Zen 3 (uops.info).
     assert_eq!(Analyser::new(latencies).analyse(&code, &settings).recurrences[0].cycles, 2.0);

@@ -1,0 +1,391 @@
+//! What is said about a block: `tdtool.block/1`. Text, JSON and CSV are views of it.
+
+use super::settings::{MeasuredOn, Settings};
+use crate::initial::values::Values;
+use serde::Serialize;
+
+/// The schema's name and version.
+pub const SCHEMA: &str = "tdtool.block/1";
+
+/// How it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Measured, and the timing reproduced.
+    Ok,
+    /// Ran, but no single number can be trusted.
+    Unstable,
+    /// Could not be run.
+    Failed,
+    /// Must not be run.
+    Rejected,
+}
+
+impl Hierarchy {
+    /// A tree of which nothing was measured, for `reason`: level 1 of this processor's tree, each
+    /// node with the reason.
+    pub fn not_measured(reason: &str, level_1: &[(String, String)]) -> Self {
+        let node = |(id, label): &(String, String)| Node {
+            id: id.clone(),
+            label: label.clone(),
+            reason: Some(reason.to_owned()),
+            ..Node::default()
+        };
+        let nodes = level_1.iter().map(node).collect();
+        Self { verdict: format!("not measured: {reason}"), bound: None, nodes }
+    }
+
+    /// Whether any node was measured.
+    pub fn is_measured(&self) -> bool {
+        self.nodes.iter().any(|node| node.share.is_some())
+    }
+}
+
+impl Status {
+    /// As printed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unstable => "unstable",
+            Self::Failed => "failed",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// Whether an assumption of the measurement holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It held.
+    Held,
+    /// It did not.
+    Violated,
+    /// Not checkable here.
+    Unchecked,
+}
+
+/// One assumption.
+#[derive(Debug, Clone, Serialize)]
+pub struct Assumption {
+    /// Its name; docs/method/blocks.md lists them.
+    pub name: &'static str,
+    /// Whether it held.
+    #[serde(rename = "verdict")]
+    pub outcome: Outcome,
+    /// How that is known.
+    pub how: String,
+}
+
+/// One instruction.
+#[derive(Debug, Clone, Serialize)]
+pub struct Line {
+    /// Offset in the block, `0x…`.
+    pub offset: String,
+    /// Its bytes, hexadecimal.
+    pub bytes: String,
+    /// Intel syntax.
+    pub text: String,
+}
+
+/// The block itself.
+#[derive(Debug, Clone, Serialize)]
+pub struct Code {
+    /// Its name, where the input gives one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// All bytes, hexadecimal.
+    pub hex: String,
+    /// All instructions.
+    pub instructions: Vec<Line>,
+}
+
+/// Where a block failed.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FaultLocation {
+    /// Copy, from 0.
+    pub copy: Option<usize>,
+    /// Instruction, from 0.
+    pub instruction: Option<usize>,
+    /// The address touched, `0x…`.
+    pub address: Option<String>,
+}
+
+impl FaultLocation {
+    /// For people: `instruction 3, copy 0, address 0x10`; nothing where nothing is known.
+    pub fn words(&self) -> String {
+        let mut parts = Vec::new();
+        parts.extend(self.instruction.map(|i| format!("instruction {i}")));
+        parts.extend(self.copy.map(|c| format!("copy {c}")));
+        parts.extend(self.address.as_ref().map(|a| format!("address {a}")));
+        parts.join(", ")
+    }
+}
+
+/// A group of batches that agree.
+#[derive(Debug, Clone, Serialize)]
+pub struct Mode {
+    /// Cycles per iteration.
+    pub cycles: f64,
+    /// Share of the batches.
+    pub share: f64,
+}
+
+/// The headline.
+#[derive(Debug, Clone, Serialize)]
+pub struct Throughput {
+    /// Core cycles per iteration.
+    pub cycles: f64,
+    /// Lowest pass.
+    pub low: f64,
+    /// Highest pass.
+    pub high: f64,
+    /// Groups of batches.
+    pub modes: Vec<Mode>,
+    /// Source of the cycles.
+    pub clock: &'static str,
+}
+
+/// One form of running the block.
+#[derive(Debug, Clone, Serialize)]
+pub struct FormResult {
+    /// Core cycles per iteration; absent where it was not measured.
+    pub cycles: Option<f64>,
+    /// Lowest pass.
+    pub low: Option<f64>,
+    /// Highest pass.
+    pub high: Option<f64>,
+    /// Copies in the body.
+    pub copies: usize,
+    /// Why it was not measured, or why its cycles are not to be trusted.
+    pub reason: Option<String>,
+}
+
+impl FormResult {
+    /// Its cycles, if they are to be trusted.
+    pub fn trusted(&self) -> Option<f64> {
+        self.cycles.filter(|_| self.reason.is_none())
+    }
+}
+
+/// Both forms.
+#[derive(Debug, Clone, Serialize)]
+pub struct Forms {
+    /// Straight copies between fences.
+    pub unrolled: FormResult,
+    /// A loop.
+    #[serde(rename = "loop")]
+    pub looped: FormResult,
+}
+
+/// What was kept and dropped.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Samples {
+    /// Rounds kept.
+    #[serde(rename = "kept")]
+    pub accepted: usize,
+    /// Rounds dropped because something else used the core.
+    pub contended: usize,
+    /// Rounds dropped because the clock ran faster or slower in them than in the others.
+    pub clock_changed: usize,
+    /// Why whole passes were void.
+    pub void: Vec<String>,
+}
+
+/// Start of the reason where samples were dropped since the core was shared.
+pub(super) const SHARED: &str = "something else used the core";
+/// The reason where the worker did not get to run.
+pub(super) const TAKEN: &str = "another process took the core";
+
+/// The document of one block.
+#[derive(Debug, Clone, Serialize)]
+pub struct Measurement {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The block.
+    pub block: Code,
+    /// How it was measured; none for what was not even looked at.
+    pub settings: Option<Settings>,
+    /// What it was measured on.
+    pub machine: Option<MeasuredOn>,
+    /// How it went.
+    pub status: Status,
+    /// Why, unless `ok`.
+    pub reason: Option<String>,
+    /// Where, if it failed.
+    #[serde(rename = "where")]
+    pub location: Option<FaultLocation>,
+    /// The headline, if there is one.
+    pub throughput: Option<Throughput>,
+    /// Instructions per cycle.
+    pub ipc: Option<f64>,
+    /// Both forms, if it ran.
+    pub forms: Option<Forms>,
+    /// What the reader should know about where the block and its values come from.
+    pub notes: Vec<String>,
+    /// The assumptions.
+    #[serde(rename = "invariants")]
+    pub assumptions: Vec<Assumption>,
+    /// Stores and loads that meet because registers and memory start alike, in words; in the program
+    /// they may not.
+    #[serde(rename = "meetings")]
+    pub alias_pairs: Vec<String>,
+    /// Bounds on the throughput.
+    pub bounds: Vec<Bound>,
+    /// The top-down tree of the block.
+    pub hierarchy: Hierarchy,
+    /// What would lower its time, where that was asked for.
+    pub what_if: Vec<WhatIf>,
+    /// Measured misses; none without a PMU.
+    pub misses: Vec<Miss>,
+    /// What was kept and dropped.
+    pub samples: Samples,
+    /// Initial values it ran with.
+    pub values: Option<Values>,
+    /// Pages mapped for it, `0x…`.
+    pub pages: Vec<String>,
+    /// Layers of protection that could not be had here.
+    pub sandbox: Vec<String>,
+}
+
+impl Measurement {
+    /// A report that says nothing yet about `block`.
+    pub(super) fn blank(block: Code, hierarchy: Hierarchy) -> Self {
+        Self {
+            schema: SCHEMA,
+            block,
+            settings: None,
+            machine: None,
+            status: Status::Failed,
+            reason: None,
+            location: None,
+            throughput: None,
+            ipc: None,
+            forms: None,
+            notes: Vec::new(),
+            assumptions: Vec::new(),
+            alias_pairs: Vec::new(),
+            bounds: Vec::new(),
+            hierarchy,
+            what_if: Vec::new(),
+            misses: Vec::new(),
+            samples: Samples::default(),
+            values: None,
+            pages: Vec::new(),
+            sandbox: Vec::new(),
+        }
+    }
+
+    /// Names of the assumptions whose violation matters. An access inside of a line that is merely
+    /// unaligned says nothing against the number.
+    pub fn violated(&self) -> Vec<&'static str> {
+        let matters = |i: &&Assumption| i.outcome == Outcome::Violated && i.name != "alignment";
+        self.assumptions.iter().filter(matters).map(|i| i.name).collect()
+    }
+
+    /// Whether anything that was asked for is missing because something else used the core.
+    pub fn was_disturbed(&self) -> bool {
+        let failed = matches!(self.status, Status::Unstable | Status::Failed);
+        let own = self.reason.iter().filter(|_| failed);
+        let missing = self.what_if.iter().filter(|w| w.cycles.is_none());
+        own.chain(missing.filter_map(|w| w.reason.as_ref()))
+            .any(|why| why.contains(SHARED) || why.contains(TAKEN))
+    }
+
+    /// Whether it is unstable because something else used the core most of the time.
+    pub fn is_contended(&self) -> bool {
+        self.status == Status::Unstable && 4 * self.samples.contended > self.samples.accepted
+    }
+}
+
+/// A bound on the throughput.
+#[derive(Debug, Clone, Serialize)]
+pub struct Bound {
+    /// Its name.
+    pub name: &'static str,
+    /// Core cycles per iteration.
+    pub cycles: f64,
+    /// Lowest.
+    pub low: f64,
+    /// Highest.
+    pub high: f64,
+    /// How it was found.
+    pub how: String,
+    /// Whether the block is measured to take clearly less: it is wrong, bounds nothing and explains
+    /// nothing.
+    pub refuted: bool,
+}
+
+impl Bound {
+    /// In words: it is above what was measured.
+    pub fn needs_more(&self, measured: f64) -> String {
+        let Self { name, cycles, low, high, .. } = self;
+        format!(
+            "{name} needs {cycles:.3} cycles ({low:.3} to {high:.3}), more than the {measured:.3} \
+             measured"
+        )
+    }
+}
+
+/// The top-down tree of the block.
+#[derive(Debug, Clone, Serialize)]
+pub struct Hierarchy {
+    /// In words: what bounds the block, or why that was not measured.
+    pub verdict: String,
+    /// What bounds the block: `front-end`, `issue-width`, `ports`, `dependency`, `store-forwarding`,
+    /// `undecided` or `unexplained`; absent where its variants were not measured.
+    pub bound: Option<&'static str>,
+    /// Nodes, parents before their children; without a PMU each with the reason why it was not
+    /// measured.
+    pub nodes: Vec<Node>,
+}
+
+/// One node of the tree.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Node {
+    /// Its id in the event tables, `Frontend_Bound`.
+    pub id: String,
+    /// Its name for people.
+    pub label: String,
+    /// The id of its parent.
+    pub parent: Option<String>,
+    /// Share of the pipeline's slots, 0 to 1; absent where it was not measured.
+    pub share: Option<f64>,
+    /// Lowest of the runs.
+    pub low: Option<f64>,
+    /// Highest of the runs.
+    pub high: Option<f64>,
+    /// Why it was not measured.
+    pub reason: Option<String>,
+    /// What the block needs of this by itself, in core cycles per iteration: a bound, which the
+    /// others overlap.
+    pub bound: Option<f64>,
+    /// Whether it explains the block's time.
+    pub is_verdict: bool,
+}
+
+/// The block measured with one thing changed.
+#[derive(Debug, Clone, Serialize)]
+pub struct WhatIf {
+    /// What: a chain broken, an instruction left out.
+    pub change: String,
+    /// Core cycles per iteration then.
+    pub cycles: Option<f64>,
+    /// Lowest.
+    pub low: Option<f64>,
+    /// Highest.
+    pub high: Option<f64>,
+    /// Why it was not measured, or what is to be known about it.
+    pub reason: Option<String>,
+}
+
+/// Events counted while the block ran, per iteration; only a PMU has them.
+#[derive(Debug, Clone, Serialize)]
+pub struct Miss {
+    /// The event.
+    pub name: String,
+    /// How many per iteration.
+    pub per_iteration: f64,
+    /// How that is known.
+    pub how: String,
+}

@@ -1,0 +1,211 @@
+//! What a throughput cannot be: the pipeline's width, and how a number is held against its bounds.
+
+use crate::harness::skeleton::fuses;
+use crate::measurement::{Assumption, Bound, Outcome, Throughput};
+use crate::timing::form_timing::FormTiming;
+use crate::timing::measure::Repeat;
+use iced_x86::Mnemonic;
+use isa::code::Block;
+use tma::Core;
+
+/// Names of the bounds.
+pub(super) const FRONT_END: &str = "front-end";
+
+pub(super) const WIDTH: &str = "issue-width";
+
+/// Cycles at both ends of a run that long and short do not share.
+pub(super) const ENDS: f64 = 4.0;
+
+/// How far a throughput may lie below a bound that was measured like itself, and below one that is
+/// arithmetic, where only the clock errs, as shares.
+pub(super) const ERRS: f64 = 0.03;
+
+pub(super) const CLOCK_ERRS: f64 = 0.01;
+
+/// How close a bound must come to the throughput to explain it.
+pub(super) const EXPLAINS: f64 = 0.95;
+
+/// How a form repeats: its copies, in which way, and how often.
+pub(super) type Copies = (usize, Repeat, u32);
+
+/// The pipeline's width. Nops are left out: some processors fuse them with what stands before.
+pub(super) fn width(block: &Block, core: &Core) -> Option<Bound> {
+    let wide = core.width()?;
+    let nops = block.instructions.iter().filter(|i| i.decoded.mnemonic() == Mnemonic::Nop).count();
+    let pair = usize::from(fuses(block));
+    let slots = block.instructions.len() - nops - pair;
+    if slots == 0 {
+        return None;
+    }
+    let cycles = slots as f64 / f64::from(wide);
+    let mut how = format!("computed: {slots} × one slot of {wide} a cycle");
+    if let Some(table) = core.uarch() {
+        how += &format!(" (table {table})");
+    }
+    how += "; instructions of several operations take more";
+    if pair > 0 {
+        how += "; the pair at the end counts as one";
+    }
+    if nops > 0 {
+        how += &format!("; {nops} nops not counted");
+    }
+    Some(Bound { name: WIDTH, cycles, low: cycles, high: cycles, how, refuted: false })
+}
+
+pub(super) fn too_few(cycles: f64, bound: &Bound) -> String {
+    format!("{cycles:.3} cycles are less than the pipeline's width allows, {:.3}", bound.cycles)
+}
+
+/// Why the time of a form of so many copies from end to end cannot be: the pipeline is not as wide.
+pub(super) fn implausible(
+    block: &Block,
+    core: &Core,
+    timed: &FormTiming,
+    copies: usize,
+) -> Option<String> {
+    let bound = width(block, core)?;
+    let (cycles, (_, high)) = (timed.cycles()?, timed.range()?);
+    is_above(&bound, high, copies).then(|| format!("unstable: {}", too_few(cycles, &bound)))
+}
+
+/// Whether a throughput is too low for a bound. A few cycles where a run starts and ends do not
+/// cancel between the long and the short run.
+pub(super) fn is_above(bound: &Bound, high: f64, copies: usize) -> bool {
+    let errs = if bound.name == WIDTH { CLOCK_ERRS } else { ERRS };
+    bound.low > high * (1.0 + errs) + ENDS / (copies - copies / 2).max(1) as f64
+}
+
+/// Copies of a run from one end to the other: fences end each repetition.
+pub(super) fn ends((copies, how, repeat): Copies) -> usize {
+    match how {
+        Repeat::Restored => copies,
+        Repeat::Counted(_) => copies * repeat as usize,
+    }
+}
+
+/// The bound, found by arithmetic alone, that a throughput breaks.
+pub(super) fn ruled_out<'a>(
+    bounds: &'a [Bound],
+    throughput: &Throughput,
+    copies: usize,
+) -> Option<&'a Bound> {
+    bounds.iter().find(|b| b.name == WIDTH && is_above(b, throughput.high, copies))
+}
+
+/// Whether the throughput keeps to the bounds: if it does not, one of them is wrong.
+pub(super) fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Assumption {
+    let broken: Vec<_> = bounds
+        .iter()
+        .filter(|bound| is_above(bound, throughput.high, copies))
+        .map(|b| b.needs_more(throughput.cycles))
+        .collect();
+    let (outcome, how) = match (broken.is_empty(), bounds.is_empty()) {
+        (_, true) => (Outcome::Unchecked, "no bound was found".to_owned()),
+        (true, _) => {
+            let names: Vec<_> = bounds.iter().map(|bound| bound.name).collect();
+            (Outcome::Held, format!("the throughput is not below {}", names.join(" or ")))
+        }
+        _ => (Outcome::Violated, broken.join("; ")),
+    };
+    Assumption { name: "bounds", outcome, how }
+}
+
+/// What the front-end bound says about the block, to go on behind `not measured: …`.
+pub(super) fn verdict(
+    bounds: &[Bound],
+    throughput: &Throughput,
+    copies: usize,
+    missing: bool,
+) -> String {
+    let Some(bound) = bounds.iter().find(|b| b.name == FRONT_END) else {
+        return if missing { "; nor could the front end's bound be measured" } else { "" }
+            .to_owned();
+    };
+    let share = bound.cycles / throughput.cycles;
+    if is_above(bound, throughput.high, copies) {
+        return "; the front-end bound is above the throughput: one of the two is wrong".to_owned();
+    }
+    let says = if share >= EXPLAINS {
+        "the front end alone explains it"
+    } else {
+        "the rest is elsewhere: latency, ports, memory, or instructions of several operations"
+    };
+    if share >= 0.995 {
+        return format!("; the front-end bound is at the throughput, within error: {says}");
+    }
+    format!("; the front-end bound is {:.0} % of the throughput: {says}", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(hex: &str) -> Block {
+        Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap()
+    }
+
+    /// Skylake issues four slots a cycle, Zen 4 six.
+    fn core(name: &str) -> Core {
+        Core::modelled(&events::library(), name).unwrap()
+    }
+
+    #[test]
+    fn the_width_counts_a_fused_pair_once_and_no_nops() {
+        let bound = |hex| width(&block(hex), &core("skl")).unwrap().cycles;
+        assert_eq!(bound("4801d8 4801d9 4801da 4801dd"), 1.0);
+        assert_eq!(bound("4801d8 4801d9 4839cf 72f8"), 0.75);
+        assert_eq!(bound("90 90 4801d8"), 0.25);
+    }
+
+    fn throughput(cycles: f64) -> Throughput {
+        Throughput { cycles, low: cycles, high: cycles, modes: Vec::new(), clock: "tsc" }
+    }
+
+    #[test]
+    fn a_throughput_below_a_bound_is_a_sign_of_trouble() {
+        let bound = |cycles| {
+            let how = String::new();
+            vec![Bound {
+                name: "front-end",
+                cycles,
+                low: cycles,
+                high: cycles,
+                how,
+                refuted: false,
+            }]
+        };
+        let judged = |bound_at, cycles| plausible(&bound(bound_at), &throughput(cycles), 192);
+        assert_eq!(judged(1.0, 1.01).outcome, Outcome::Held);
+        assert_eq!(judged(1.02, 1.0).outcome, Outcome::Held);
+        let broken = judged(1.5, 1.0);
+        assert_eq!(broken.outcome, Outcome::Violated);
+        assert!(broken.how.contains("front-end needs 1.500"), "{}", broken.how);
+        assert!(verdict(&bound(1.5), &throughput(1.0), 192, false).contains("wrong"));
+        assert!(verdict(&bound(1.0), &throughput(1.0), 192, false).contains("front end alone"));
+        assert!(verdict(&bound(1.0), &throughput(4.0), 192, false).contains("25 %"));
+    }
+
+    /// 4 slots of 6 a cycle take 0.667 cycles; 5 instructions at 0.646 would be 7.74 a cycle.
+    #[test]
+    fn no_more_is_issued_than_the_width_allows() {
+        let bounds: Vec<Bound> =
+            width(&block("4801d8 4801d9 4801da 4839cf 72f8"), &core("zen4")).into_iter().collect();
+        let broken = |cycles| ruled_out(&bounds, &throughput(cycles), 30 * 64).is_some();
+        assert!(broken(0.646) && broken(0.655));
+        assert!(!broken(0.662) && !broken(0.667));
+    }
+
+    #[test]
+    fn only_arithmetic_rules_a_number_out() {
+        let bound = |name, cycles| {
+            let how = String::new();
+            Bound { name, cycles, low: cycles, high: cycles, how, refuted: false }
+        };
+        // The skeleton may have met a neighbour; the width cannot.
+        let both = [bound(FRONT_END, 4.9), bound(WIDTH, 4.5)];
+        let found = ruled_out(&both, &throughput(3.7), 33).map(|b| b.name);
+        assert_eq!(found, Some(WIDTH));
+        assert!(ruled_out(&both, &throughput(4.6), 33).is_none());
+        assert!(ruled_out(&both[..1], &throughput(3.7), 33).is_none());
+    }
+}

@@ -1,0 +1,90 @@
+//! Stands in for the profiler on other architectures: says that blocks cannot be measured there.
+//!
+//! Tests on x86-64 compile it too, so that it keeps up with the document.
+
+use super::Options;
+use crate::measurement::{Code, Hierarchy, Measurement, Status};
+use isa::code::Block;
+use tma::{Error, Result};
+
+const WHERE: &str = "not possible here: blocks are measured on x86-64 only";
+
+/// Measures nothing on this architecture.
+pub struct Profiler {
+    core: std::sync::Arc<tma::Core>,
+}
+
+impl Profiler {
+    /// A profiler that will refuse.
+    pub fn new(options: Options) -> Self {
+        Self { core: options.core }
+    }
+
+    /// The core that would be measured on.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches ask"))]
+    pub fn core(&self) -> &tma::Core {
+        &self.core
+    }
+
+    /// Of no consequence here.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
+    pub fn set_budget(&mut self, _: std::time::Duration) {}
+
+    /// Of no consequence here.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "nobody looks on"))]
+    pub fn set_progress(&mut self, _: super::Progress) {}
+
+    /// Of no consequence here.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only kernels call it"))]
+    pub fn set_values(&mut self, _: super::Values) {}
+
+    /// Of no consequence here.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
+    pub fn pin_to_worker_cpu(&mut self) {}
+
+    /// Not known.
+    ///
+    /// # Errors
+    /// None.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only reports call it"))]
+    pub fn cycles_per_tick(&mut self) -> Result<Option<f64>> {
+        Ok(None)
+    }
+
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn measure(&mut self, _: &Block) -> Result<Measurement> {
+        Err(Error::not_possible(WHERE)
+            .because("a block's instructions are run as they are")
+            .hint("run tdtool on an x86-64 machine"))
+    }
+}
+
+/// The report of something that is no block at all.
+pub fn rejected(input: &str, reason: String, _: &tma::Core) -> Measurement {
+    let block = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
+    let hierarchy =
+        Hierarchy { verdict: format!("not measured: {WHERE}"), bound: None, nodes: Vec::new() };
+    Measurement {
+        status: Status::Rejected,
+        reason: Some(reason),
+        ..Measurement::blank(block, hierarchy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tma::ErrorKind;
+
+    #[test]
+    fn it_says_where_blocks_can_be_measured() {
+        let block = Block::decode(&[0x90]).unwrap();
+        let error = Profiler::new(Options::default()).measure(&block).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotPossible);
+        assert!(error.what().contains("x86-64 only"));
+        assert_eq!(rejected("zz", "no hex".into(), &tma::Core::default()).status, Status::Rejected);
+    }
+}

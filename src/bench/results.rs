@@ -1,0 +1,123 @@
+//! From the timing to the verdict, and the report around it.
+
+use crate::initial::failure::Failure;
+use crate::measurement::{
+    Code, FaultLocation, FormResult, Hierarchy, Line, Measurement, Mode, SHARED, Samples, Status,
+    Throughput,
+};
+use crate::timing::form_timing::FormTiming;
+use isa::code::Block;
+use tma::Core;
+
+/// So many times as many passes are made where the fastest state is rare.
+pub(super) const RARE_PASSES: usize = 2;
+
+/// Status and throughput, timed by `clock` in as many as `passes` passes.
+pub fn conclude(
+    measurement: &mut Measurement,
+    timed: &FormTiming,
+    passes: usize,
+    block: &Block,
+    clock: &'static str,
+) {
+    measurement.samples = Samples {
+        accepted: timed.kept,
+        contended: timed.contended,
+        clock_changed: timed.changed,
+        void: timed.void.clone(),
+    };
+    let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
+        measurement.status = Status::Unstable;
+        measurement.reason = Some(disturbed(timed, "nearly all the time"));
+        return;
+    };
+    let modes = timed.modes();
+    measurement.throughput = Some(Throughput {
+        cycles,
+        low,
+        high,
+        modes: modes.into_iter().map(|(cycles, share)| Mode { cycles, share }).collect(),
+        clock,
+    });
+    measurement.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
+    if timed.passes < passes {
+        measurement.status = Status::Unstable;
+        let when = format!("{} of {passes} passes were calm", timed.passes);
+        measurement.reason = Some(disturbed(timed, &when));
+    } else if cycles <= 0.0 || !timed.is_reproduced() {
+        measurement.status = Status::Unstable;
+        let (low, high) = timed.batch_range().unwrap_or((low, high));
+        measurement.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
+    } else if timed.passes > 1 && timed.is_rare() && timed.passes < RARE_PASSES * passes {
+        measurement.status = Status::Unstable;
+        let when = "before its fastest state, which is rare, was met more often";
+        measurement.reason = Some(disturbed(timed, when));
+    } else {
+        measurement.status = Status::Ok;
+    }
+}
+
+/// What kept rounds from counting, most of all.
+fn disturbed(timed: &FormTiming, when: &str) -> String {
+    match timed.void.first() {
+        Some(why) if timed.contended == 0 || timed.void.len() >= timed.batches.len() => why.clone(),
+        _ if timed.changed > timed.contended => format!("the clock changed: {when}"),
+        _ => format!("{SHARED}: {when}"),
+    }
+}
+
+/// What is said about one form.
+pub fn form_result(timed: &FormTiming, copies: usize, reason: Option<String>) -> FormResult {
+    let range = timed.range();
+    let reason = reason.or_else(|| {
+        (!timed.is_reproduced()).then(|| match timed.batch_range() {
+            None => disturbed(timed, "the whole time"),
+            Some((low, high)) => {
+                format!("unstable: batches lie between {low:.3} and {high:.3} cycles")
+            }
+        })
+    });
+    FormResult {
+        cycles: timed.cycles(),
+        low: range.map(|r| r.0),
+        high: range.map(|r| r.1),
+        copies,
+        reason,
+    }
+}
+
+/// A block that could not be run.
+pub fn fail(measurement: &mut Measurement, failure: &Failure) {
+    measurement.status = Status::Failed;
+    measurement.reason = Some(failure.reason.clone());
+    measurement.location = Some(FaultLocation {
+        copy: failure.copy,
+        instruction: failure.instruction,
+        address: failure.address.map(|a| format!("{a:#x}")),
+    });
+}
+
+/// A report that says nothing yet.
+pub fn empty(block: &Block, core: &Core) -> Measurement {
+    let line = |inst: &isa::code::Inst| Line {
+        offset: format!("{:#x}", inst.offset),
+        bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
+        text: inst.text.clone(),
+    };
+    let code = Code {
+        name: None,
+        hex: block.hex(),
+        instructions: block.instructions.iter().map(line).collect(),
+    };
+    measurement(code, core)
+}
+
+/// The report of something that is no block at all.
+pub fn rejected(input: &str, reason: String, core: &Core) -> Measurement {
+    let code = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
+    Measurement { status: Status::Rejected, reason: Some(reason), ..measurement(code, core) }
+}
+
+fn measurement(block: Code, core: &Core) -> Measurement {
+    Measurement::blank(block, Hierarchy::not_measured("no PMU counts here", &core.level_1()))
+}

@@ -1,0 +1,385 @@
+//! What the samples of one form say: the fastest state of its rounds, and whether it reproduces.
+//!
+//! Whatever disturbs a run makes it slower: a neighbour, code that has fallen out of the op cache,
+//! a memory predictor in the wrong state. Such states last for some rounds, a batch, or longer, so
+//! that averages over them differ from run to run. The headline is the fastest state that rounds
+//! of several batches are in, for the long and the short run by itself; the others are told as
+//! modes.
+
+use super::state::{DOUBT, Nearness, Run, State, fastest};
+use super::stats::{median, modes};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
+
+/// A state with less than this share of the rounds is rare.
+const RARE: f64 = 0.25;
+
+/// A result that may lie further off than this, as a share, is worth more passes.
+const PRECISE: f64 = 0.015;
+/// Batches that must lie close together where rounds do not.
+const NARROW: usize = 8;
+/// Rounds in which both runs must have been in their states.
+const JOINT: usize = 2;
+/// Share of the fastest rounds that must be in one state of a run.
+const WHOLE: f64 = 0.75;
+
+/// The states of the long and the short run, where there are any.
+pub(super) type Pair = Option<(State, State)>;
+
+/// The calm rounds of one placement in one pass.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// Core cycles of the long runs.
+    pub long: Vec<f64>,
+    /// Core cycles of the short runs.
+    pub short: Vec<f64>,
+}
+
+impl Batch {
+    /// Cycles between the median runs.
+    fn between(&self) -> f64 {
+        median(&self.long) - median(&self.short)
+    }
+}
+
+/// The samples of one form.
+#[derive(Debug, Clone, Default)]
+pub struct FormTiming {
+    /// How far batches that agree may lie apart, as a share.
+    pub tolerance: f64,
+    /// Iterations of the block between the long and the short run.
+    pub between: f64,
+    /// How far the clock advances at once, in cycles.
+    pub step: f64,
+    /// One for each pass and placement.
+    pub batches: Vec<Batch>,
+    /// Rounds of placements that the pass at hand has too few of.
+    pub partial: BTreeMap<usize, Batch>,
+    /// Passes over all placements.
+    pub passes: usize,
+    /// Placements that the pass at hand still lacks.
+    pub waiting: Vec<usize>,
+    /// Rounds kept.
+    pub kept: usize,
+    /// Rounds dropped because the core was shared.
+    pub contended: usize,
+    /// Rounds dropped because the clock changed in them.
+    pub changed: usize,
+    /// Involuntary switches of the worker in the commands that took the rounds, where the kernel tells.
+    pub switches: Option<u64>,
+    /// Why commands were void: the clock changed.
+    pub void: Vec<String>,
+    /// A hash of the batches in which states were found last, and these.
+    pub(crate) found: RefCell<Option<(u64, Pair)>>,
+}
+
+/// Most reasons kept.
+const REASONS: usize = 20;
+
+impl FormTiming {
+    /// Notes why rounds are void.
+    pub fn is_void(&mut self, why: String) {
+        if self.void.len() < REASONS {
+            self.void.push(why);
+        }
+    }
+
+    /// Cycles per iteration in the fastest state; where there is none, of the median round.
+    pub fn cycles(&self) -> Option<f64> {
+        if self.batches.is_empty() {
+            return None;
+        }
+        let cycles = match self.states() {
+            Some((long, short)) => long.mean - short.mean,
+            None => self.median(long) - self.median(short),
+        };
+        Some(cycles / self.between)
+    }
+
+    /// Twice the standard error of the state to either side, and as far as faster states would lead
+    /// that were met too seldom to be believed; where no state is agreed on, the range of all batches.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        if let Some((long, short)) = self.states() {
+            let error = 2.0 * long.error.hypot(short.error) / self.between;
+            let (low, high) = self.doubt(&long, &short);
+            return Some((low - error, high + error));
+        }
+        self.batch_range()
+    }
+
+    /// Cycles per iteration, lowest and highest, by these states and by the rounds in which one of
+    /// the runs was faster than its state while the other was in it.
+    fn doubt(&self, long: &State, short: &State) -> (f64, f64) {
+        let cycles = (long.mean - short.mean) / self.between;
+        let round = |(batch, round): &(usize, usize)| {
+            let batch = self.batches.get(*batch)?;
+            Some((*batch.long.get(*round)?, *batch.short.get(*round)?))
+        };
+        let of = |rounds: &[(usize, usize)], other: &dyn Fn((f64, f64)) -> bool| {
+            let pairs = rounds.iter().filter_map(round).filter(|pair| other(*pair));
+            let all: Vec<f64> = pairs.map(|(l, s)| (l - s) / self.between).collect();
+            if all.len() < 2 { cycles } else { median(&all) }
+        };
+        let by_long = of(&long.seldom, &|(_, s)| short.holds(s));
+        let by_short = of(&short.seldom, &|(l, _)| long.holds(l));
+        (cycles.min(by_long).min(by_short), cycles.max(by_long).max(by_short))
+    }
+
+    /// Cycles per iteration of the lowest and of the highest batch.
+    pub fn batch_range(&self) -> Option<(f64, f64)> {
+        let each = || self.batches.iter().map(|b| b.between() / self.between);
+        let low = each().min_by(f64::total_cmp)?;
+        Some((low, each().max_by(f64::total_cmp)?))
+    }
+
+    /// Whether both runs have a fastest state, and none faster, if seldom met, would change the
+    /// result by much; or whether they have none and all batches lie close together nevertheless.
+    pub fn is_reproduced(&self) -> bool {
+        let Some((long, short)) = self.states() else { return self.is_narrow() };
+        let cycles = (long.mean - short.mean) / self.between;
+        let (low, high) = self.doubt(&long, &short);
+        let near = (DOUBT * cycles).max(self.tolerance * long.mean / self.between);
+        cycles > 0.0 && high - cycles <= near && cycles - low <= near
+    }
+
+    /// Whether there are batches enough and the highest is above the lowest by no more than a doubt.
+    fn is_narrow(&self) -> bool {
+        let range = self.batch_range().filter(|_| self.batches.len() >= NARROW);
+        range.is_some_and(|(low, high)| low > 0.0 && high <= (1.0 + DOUBT) * low)
+    }
+
+    /// Cycles per iteration of all rounds, as groups with their shares.
+    pub fn modes(&self) -> Vec<(f64, f64)> {
+        let pairs = |b: &Batch| b.long.iter().zip(&b.short).map(|(l, s)| l - s).collect::<Vec<_>>();
+        let all: Vec<f64> =
+            self.batches.iter().flat_map(pairs).map(|cycles| cycles / self.between).collect();
+        // One round more or less is no state.
+        let least = 1.5 / all.len() as f64;
+        modes(&all, 0.02, 0.01).into_iter().filter(|(_, share)| *share > least).collect()
+    }
+
+    /// Whether the fastest state is rare or not the fastest seen: it may be met more often, or a
+    /// faster one, if it goes on.
+    pub fn is_rare(&self) -> bool {
+        let rare = |(long, short): (State, State)| long.share.min(short.share) < RARE;
+        self.states().is_none_or(rare) || !self.is_reproduced()
+    }
+
+    /// Whether the result is not known well yet: it lies in a range wider than [`PRECISE`] to both
+    /// sides.
+    pub fn is_vague(&self) -> bool {
+        let (Some(cycles), Some((low, high))) = (self.cycles(), self.range()) else { return true };
+        high - low > 2.0 * PRECISE * cycles
+    }
+
+    /// How many batches met the fastest state: of the long run, of the short run.
+    pub fn agreeing(&self) -> (usize, usize) {
+        self.states().map_or((0, 0), |(long, short)| (long.batches, short.batches))
+    }
+
+    /// The fastest state of the long and that of the short run, if there are rounds in which both
+    /// were in theirs. Otherwise the two are alternatives, and their difference would be a number that
+    /// no round gave: then those of the fastest rounds.
+    fn states(&self) -> Option<(State, State)> {
+        // Several questions are asked of the same batches.
+        let mark = self.mark();
+        if let Some((known, states)) = &*self.found.borrow()
+            && *known == mark
+        {
+            return states.clone();
+        }
+        let states = self.find_states();
+        *self.found.borrow_mut() = Some((mark, states.clone()));
+        states
+    }
+
+    /// A hash of everything that states follow from.
+    fn mark(&self) -> u64 {
+        let mut hash = DefaultHasher::new();
+        for value in [self.tolerance, self.step] {
+            hash.write_u64(value.to_bits());
+        }
+        for batch in &self.batches {
+            hash.write_usize(batch.long.len());
+            batch.long.iter().chain(&batch.short).for_each(|v| hash.write_u64(v.to_bits()));
+        }
+        hash.finish()
+    }
+
+    fn find_states(&self) -> Option<(State, State)> {
+        let (long, short) = (self.fastest(long)?, self.fastest(short)?);
+        let is_joint = |(l, s): &(f64, f64)| long.holds(*l) && short.holds(*s);
+        if self.pairs().filter(|(_, pair)| is_joint(pair)).take(JOINT).count() >= JOINT {
+            return Some((long, short));
+        }
+        self.joint()
+    }
+
+    /// The state of the rounds that take the least for long and short run together, if it is one of
+    /// both.
+    fn joint(&self) -> Option<(State, State)> {
+        let near = Nearness { share: self.tolerance, step: self.step };
+        let mut sums = Vec::new();
+        for ((batch, round), (long, short)) in self.pairs() {
+            sums.push((long + short, batch, round));
+        }
+        let sum = fastest(sums, self.batches.len(), near)?;
+        let own = |of: fn((f64, f64)) -> f64| {
+            let runs = self.pairs().filter(|(_, (l, s))| sum.holds(l + s));
+            let runs: Vec<Run> = runs.map(|((b, n), pair)| (of(pair), b, n)).collect();
+            let all = runs.len();
+            fastest(runs, self.batches.len(), near).filter(|state| state.share > WHOLE).map(
+                |state| State {
+                    share: state.share * all as f64 / self.pairs().count() as f64,
+                    seldom: Vec::new(),
+                    ..state
+                },
+            )
+        };
+        own(|pair| pair.0).zip(own(|pair| pair.1))
+    }
+
+    /// Batch and round, long and short run, of every round.
+    fn pairs(&self) -> impl Iterator<Item = ((usize, usize), (f64, f64))> {
+        self.batches.iter().enumerate().flat_map(|(batch, own)| {
+            let both = own.long.iter().copied().zip(own.short.iter().copied());
+            both.enumerate().map(move |(round, pair)| ((batch, round), pair))
+        })
+    }
+
+    /// All runs of a kind.
+    fn rounds(&self, of: fn(&Batch) -> &[f64]) -> Vec<Run> {
+        let numbered =
+            |(i, batch)| of(batch).iter().enumerate().map(move |(n, cycles)| (*cycles, i, n));
+        self.batches.iter().enumerate().flat_map(numbered).collect()
+    }
+
+    fn median(&self, of: fn(&Batch) -> &[f64]) -> f64 {
+        median(&self.rounds(of).iter().map(|r| r.0).collect::<Vec<_>>())
+    }
+
+    fn fastest(&self, of: fn(&Batch) -> &[f64]) -> Option<State> {
+        let near = Nearness { share: self.tolerance, step: self.step };
+        fastest(self.rounds(of), self.batches.len(), near)
+    }
+}
+
+fn long(batch: &Batch) -> &[f64] {
+    &batch.long
+}
+
+fn short(batch: &Batch) -> &[f64] {
+    &batch.short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Batches of four equal rounds.
+    fn timed(pairs: &[(f64, f64)]) -> FormTiming {
+        let of = |v: f64| vec![v; 4];
+        let batches =
+            pairs.iter().map(|(long, short)| Batch { long: of(*long), short: of(*short) });
+        FormTiming {
+            tolerance: 0.008,
+            between: 1000.0,
+            batches: batches.collect(),
+            ..FormTiming::default()
+        }
+    }
+
+    #[test]
+    fn the_fastest_state_that_batches_agree_on_is_the_result() {
+        // A third of the long runs and one short run are in a slower state.
+        let t = timed(&[
+            (2000.0, 1000.0),
+            (2002.0, 1001.0),
+            (2400.0, 1002.0),
+            (1998.0, 999.0),
+            (2410.0, 1200.0),
+            (2000.0, 998.0),
+        ]);
+        assert!(t.is_reproduced());
+        assert!((t.cycles().unwrap() - 1.0).abs() < 1e-9);
+        let (low, high) = t.range().unwrap();
+        assert!(low < 1.0 && 1.0 < high && high - low < 0.01);
+        // As cycles of a round: 1, 1.21 and 1.4.
+        assert_eq!(t.modes().len(), 3);
+    }
+
+    #[test]
+    fn a_single_fast_batch_is_no_state() {
+        let t = timed(&[(1500.0, 1000.0), (2000.0, 1000.0), (2001.0, 1000.0), (2002.0, 1000.0)]);
+        assert!((t.cycles().unwrap() - 1.001).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_state_that_batches_are_in_for_some_rounds_only_is_found() {
+        let mut t = timed(&[(2000.0, 1000.0); 6]);
+        for (i, batch) in t.batches.iter_mut().enumerate() {
+            // The clock counts in steps of 2.5; two stray rounds lie lower.
+            let fast = 2000.0 + 2.5 * (i % 2) as f64;
+            batch.long = [fast, 2402.5, fast, 2498.0].to_vec();
+        }
+        t.batches[0].long[3] = 1985.0;
+        t.batches[1].long[3] = 1700.0;
+        assert!(t.is_reproduced());
+        assert!((t.cycles().unwrap() - 1.001_25).abs() < 1e-9, "{:?}", t.cycles());
+        // Not reproduced where they are all of one batch.
+        let mut one =
+            timed(&[(2500.0, 1000.0), (2600.0, 1000.0), (2700.0, 1000.0), (2800.0, 1000.0)]);
+        one.batches[0].long = vec![2000.0; 16];
+        assert!(!one.is_reproduced());
+    }
+
+    /// The long run is fast where the short one is slow and the other way round: by hand, the
+    /// fastest states by themselves give (2000 − 1000) / 1000 = 1, which no round took; the batches
+    /// take 0.8 and 1.3.
+    #[test]
+    fn the_result_is_one_that_rounds_gave() {
+        let t = timed(&[
+            (2000.0, 1200.0),
+            (2300.0, 1000.0),
+            (2001.0, 1201.0),
+            (2301.0, 1001.0),
+            (1999.0, 1199.0),
+            (2299.0, 999.0),
+        ]);
+        let (low, high) = t.batch_range().unwrap();
+        let cycles = t.cycles().unwrap();
+        assert!((low, high) == (0.8, 1.3) && (cycles - 0.8).abs() < 1e-9, "{cycles}");
+        // Of equally fast rounds of two kinds neither is the result: not reproduced.
+        let mixed =
+            timed(&[(2000.0, 1200.0), (2200.0, 1000.0), (2001.0, 1201.0), (2201.0, 1001.0)]);
+        assert!(!mixed.is_reproduced());
+    }
+
+    /// Medians of batches from 1 to 1.09, no two rounds of which are alike: all that is known is that
+    /// the block takes that.
+    #[test]
+    fn batches_close_together_are_a_result_with_a_wide_range() {
+        let apart = |between: f64| {
+            let long = |i: usize| 2000.0 + 1000.0 * between * i as f64 / 7.0;
+            timed(&(0..8).map(|i| (long(i), 1000.0 + 7.0 * (i % 2) as f64)).collect::<Vec<_>>())
+        };
+        let mut close = apart(0.09);
+        close.batches.iter_mut().for_each(|b| b.long.truncate(1));
+        close.batches.iter_mut().for_each(|b| b.short.truncate(1));
+        assert!(close.agreeing() == (0, 0) && close.is_reproduced());
+        let ((low, high), cycles) = (close.range().unwrap(), close.cycles().unwrap());
+        assert!(low < 1.0 + 1e-9 && high > 1.08 && low < cycles && cycles < high);
+        let mut wide = apart(0.2);
+        wide.batches.iter_mut().for_each(|b| b.long.truncate(1));
+        wide.batches.iter_mut().for_each(|b| b.short.truncate(1));
+        assert!(!wide.is_reproduced());
+    }
+
+    #[test]
+    fn batches_that_never_agree_are_not_reproduced() {
+        let t = timed(&[(2000.0, 1000.0), (2100.0, 1000.0), (2200.0, 1000.0), (2300.0, 1000.0)]);
+        assert!(!t.is_reproduced());
+        assert_eq!(t.range(), Some((1.0, 1.3)));
+    }
+}

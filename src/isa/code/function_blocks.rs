@@ -1,0 +1,67 @@
+//! The basic blocks of a function as a list to choose from (`tdtool block --list`).
+
+use super::elf::{Location, Program};
+use crate::flow;
+use serde::Serialize;
+use tma::Result;
+
+/// The basic blocks of one function: the document `tdtool.blocks/1`.
+#[derive(Debug, Clone, Serialize)]
+pub struct FunctionBlocks {
+    /// `tdtool.blocks/1`.
+    pub schema: &'static str,
+    /// The function's name in the symbol table.
+    pub function: String,
+    /// In order of address; the index is the N of `FUNCTION+N`.
+    pub blocks: Vec<BlockLine>,
+}
+
+/// A basic block of a function.
+#[derive(Debug, Clone, Serialize)]
+pub struct BlockLine {
+    /// The N of `FUNCTION+N`.
+    pub number: usize,
+    /// Address of its first instruction (p_vaddr), `0x…`.
+    pub start: String,
+    /// Address after its last instruction, `0x…`.
+    pub end: String,
+    /// Number of instructions.
+    pub instructions: usize,
+    /// Number of loops that enclose it.
+    pub loop_depth: u32,
+    /// Its first instruction, in Intel syntax.
+    pub first: String,
+    /// Its last instruction, in Intel syntax.
+    pub last: String,
+}
+
+/// The basic blocks of the function of the ELF file `data` that `location` names or lies in.
+///
+/// # Errors
+/// `data` is not an x86-64 ELF file or has no such function.
+pub fn list_blocks(data: &[u8], location: &Location) -> Result<FunctionBlocks> {
+    let program = Program::open(&data)?;
+    let function = match location {
+        Location::Range(address, _) | Location::At(address) => program.around(*address)?,
+        Location::Function(name, _) => program.function(name)?,
+    };
+    let flow = flow::flow(&program.code(&function)?, function.start, &[], &program.image);
+    let line = |(number, block): (usize, &flow::BasicBlock)| {
+        let from = flow.instructions.partition_point(|(at, _)| *at < block.start);
+        let to = flow.instructions.partition_point(|(at, _)| *at < block.end);
+        let own = flow.instructions.get(from..to).unwrap_or_default();
+        let text =
+            |one: Option<&(u64, super::Inst)>| one.map_or(String::new(), |i| i.1.text.clone());
+        BlockLine {
+            number,
+            start: format!("{:#x}", block.start),
+            end: format!("{:#x}", block.end),
+            instructions: own.len(),
+            loop_depth: block.innermost.and_then(|l| flow.loops.get(l)).map_or(0, |l| l.depth),
+            first: text(own.first()),
+            last: text(own.last()),
+        }
+    };
+    let blocks = flow.blocks.iter().enumerate().map(line).collect();
+    Ok(FunctionBlocks { schema: "tdtool.blocks/1", function: function.name, blocks })
+}

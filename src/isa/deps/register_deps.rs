@@ -1,0 +1,167 @@
+//! Dependencies through registers and flags, which follow from the instructions alone.
+
+use super::code::Code;
+use crate::effects::{ArchReg, Effects, Role, Write};
+use iced_x86::{Instruction, OpKind};
+
+/// A true dependency through a register or flag group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RegisterDependency {
+    /// Index of the writing instruction.
+    pub writer: usize,
+    /// Index of the reading instruction.
+    pub reader: usize,
+    /// Iterations between: 0 or 1.
+    pub delta: u32,
+    /// The register or flag group.
+    pub reg: ArchReg,
+    /// Index in the reader's [`Effects::reads`].
+    pub read: usize,
+}
+
+/// The kind of ordering between two instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Read after write: a true dependency.
+    Raw,
+    /// Write after read: a false dependency.
+    War,
+    /// Write after write: a false dependency.
+    Waw,
+}
+
+/// A false dependency, which renaming removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FalseDependency {
+    /// Index of the earlier instruction.
+    pub first: usize,
+    /// Index of the instruction that writes later.
+    pub second: usize,
+    /// Iterations between: 0 or 1.
+    pub delta: u32,
+    /// The register or flag group.
+    pub reg: ArchReg,
+    /// [`Order::War`] or [`Order::Waw`].
+    pub order: Order,
+}
+
+/// The last writers of a register with their iterations: several, if later writes were partial.
+type Writers = Vec<(usize, u32)>;
+
+/// Limit on the writers kept per register; no register has more parts that are written separately.
+const MAX_WRITERS: usize = 8;
+
+/// The last writers of each register. The low 16 bytes of a vector register and its upper part are
+/// distinguished, as legacy SSE instructions read and write only the former.
+struct LastWriters {
+    low: Vec<Writers>,
+    high: Vec<Writers>,
+}
+
+impl LastWriters {
+    fn note(&mut self, write: &Write, effects: &Effects, writer: usize, iteration: u32) {
+        let at = write.reg.index() & 63;
+        let merged = effects.reads.iter().any(|r| r.reg == write.reg && r.role == Role::Merged);
+        let vector = write.reg.is_vector();
+        add(&mut self.low[at], (writer, iteration), write.whole || merged || vector);
+        if vector {
+            // An instruction that leaves the upper part unchanged is not its writer.
+            if write.whole {
+                add(&mut self.high[at], (writer, iteration), true);
+            }
+        }
+    }
+
+    /// The writers of the part of `reg` that `instruction` reads.
+    fn of(&self, reg: ArchReg, instruction: &Instruction) -> impl Iterator<Item = (usize, u32)> {
+        let at = reg.index() & 63;
+        let low = &self.low[at];
+        let high: &[(usize, u32)] = match reg.is_vector() && is_wide(instruction) {
+            true => &self.high[at],
+            false => &[],
+        };
+        let more = high.iter().filter(move |w| !low.contains(w));
+        low.iter().chain(more).copied()
+    }
+}
+
+fn add(writers: &mut Writers, new: (usize, u32), whole: bool) {
+    if whole {
+        writers.clear();
+    }
+    writers.retain(|(writer, _)| *writer != new.0);
+    if writers.len() >= MAX_WRITERS {
+        writers.remove(0);
+    }
+    writers.push(new);
+}
+
+/// Whether it has a vector operand of more than 16 bytes.
+fn is_wide(instruction: &Instruction) -> bool {
+    (0..instruction.op_count()).any(|i| {
+        instruction.op_kind(i) == OpKind::Register
+            && instruction.op_register(i).is_vector_register()
+            && instruction.op_register(i).size() > 16
+    })
+}
+
+/// The register dependencies of `code`, in order of reader.
+pub fn register_dependencies(code: &Code) -> Vec<RegisterDependency> {
+    let mut last = LastWriters { low: vec![Writers::new(); 64], high: vec![Writers::new(); 64] };
+    let mut dependencies = Vec::new();
+    for iteration in 0..2u32 {
+        for (reader, effects) in code.effects.iter().enumerate() {
+            if iteration == 1 {
+                let instruction = &code.instructions[reader];
+                for (read, of) in effects.reads.iter().enumerate() {
+                    for (writer, when) in last.of(of.reg, instruction) {
+                        let delta = 1 - when;
+                        dependencies.push(RegisterDependency {
+                            writer,
+                            reader,
+                            delta,
+                            reg: of.reg,
+                            read,
+                        });
+                    }
+                }
+            }
+            for write in &effects.writes {
+                last.note(write, effects, reader, iteration);
+            }
+        }
+    }
+    dependencies
+}
+
+/// The false dependencies of `code`: for each write, the nearest earlier reads (WAR) and write (WAW).
+pub fn false_dependencies(code: &Code) -> Vec<FalseDependency> {
+    let mut found = Vec::new();
+    let mut readers: Vec<Writers> = vec![Writers::new(); 64];
+    let mut writer: Vec<Option<(usize, u32)>> = vec![None; 64];
+    for iteration in 0..2u32 {
+        for (second, effects) in code.effects.iter().enumerate() {
+            for read in &effects.reads {
+                readers[read.reg.index() & 63].push((second, iteration));
+            }
+            for write in &effects.writes {
+                let (reg, at) = (write.reg, write.reg.index() & 63);
+                let mut push = |first, when, order| {
+                    if iteration == 1 {
+                        found.push(FalseDependency { first, second, delta: 1 - when, reg, order });
+                    }
+                };
+                for (first, when) in readers[at].drain(..).filter(|r| *r != (second, iteration)) {
+                    push(first, when, Order::War);
+                }
+                if let Some((first, when)) = writer[at].replace((second, iteration)) {
+                    push(first, when, Order::Waw);
+                }
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}

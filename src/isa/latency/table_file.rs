@@ -1,0 +1,166 @@
+//! The file format of the tables in `events/latency/`.
+//!
+//! ```toml
+//! schema = 1
+//!
+//! [sources]                           # names that the entries below refer to
+//! llvm = "LLVM 14.0.6, scheduling model of znver3"
+//!
+//! [load]                              # load-to-use latency for L1 hits
+//! gpr = 4
+//! indexed = 5                         # with an index register
+//! vector = 7
+//! source = "notes"
+//!
+//! [lea]                               # by the components of the address
+//! plain = 1                           # base, base + displacement, base + index
+//! three = 2                           # base + index + displacement
+//! scaled = 1                          # index × 2, 4 or 8
+//! scaled_displaced = 2
+//! source = "notes"
+//!
+//! [high_byte]                         # operands ah, bh, ch, dh; absent: as other registers
+//! cycles = 3
+//! source = "measured"
+//!
+//! [pending]                           # after an addition done at renaming (`deferred_add`); absent: 0
+//! store = 1
+//! shift = 2
+//! cmov = 1
+//! source = "measured"
+//!
+//! [forwarding]                        # store-to-load forwarding, by class
+//! stack = [0, 1]                      # a range if it depends on circumstances
+//! source = "notes"
+//!
+//! [[latency]]                         # later entries override earlier ones
+//! mnemonics = ["add", "sub"]
+//! class = "gpr imm"                   # all of these must be among the operands; absent: any
+//! register = 1                        # from a register or loaded value to the result
+//! kept = 1                            # from a merged register; absent: as `register`
+//! from_flags = 1                      # from flags to the result; absent: as `register`
+//! to_flags = 1                        # to flags; absent: as `register`
+//! flags = 1                           # from flags to flags; absent: as `to_flags`
+//! chained = 2                         # `register` if the producer's entry also has this key
+//! source = "llvm"
+//! ```
+//!
+//! Classes: `gpr` with `gpr8`, `gpr16`, `gpr32`, `gpr64`; `xmm`, `ymm`, `zmm`, `mm`, `k`, `x87`;
+//! `imm`, `cl`.
+
+use super::deferred_add::DeferredAdd;
+use super::model::{Latency, Source};
+use super::source_name::{Name, intern};
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// A latency in cycles, or its minimum and maximum.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Range {
+    One(f64),
+    Two([f64; 2]),
+}
+
+impl Range {
+    pub fn latency(self, source: &'static str) -> Latency {
+        let [low, high] = match self {
+            Self::One(cycles) => [cycles, cycles],
+            Self::Two(range) => range,
+        };
+        Latency { low, high, source: Source::Table(source) }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    schema: u32,
+    sources: HashMap<String, String>,
+    pub load: Load,
+    pub lea: Lea,
+    pub high_byte: Option<HighByte>,
+    #[serde(rename = "pending")]
+    pub deferred_add: Option<DeferredAdd>,
+    pub forwarding: ForwardingTable,
+    pub latency: Vec<Row>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Load {
+    pub gpr: Range,
+    pub indexed: Range,
+    pub vector: Range,
+    pub source: Name,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Lea {
+    pub plain: Range,
+    pub three: Range,
+    pub scaled: Range,
+    pub scaled_displaced: Range,
+    pub source: Name,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ForwardingTable {
+    pub source: Name,
+    #[serde(flatten)]
+    pub classes: BTreeMap<String, Range>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HighByte {
+    pub cycles: Range,
+    pub source: Name,
+}
+
+/// The latencies of an entry, with the keys described above.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Values {
+    pub register: Range,
+    #[serde(rename = "kept")]
+    pub merged: Option<Range>,
+    pub from_flags: Option<Range>,
+    pub to_flags: Option<Range>,
+    pub flags: Option<Range>,
+    #[serde(rename = "chained")]
+    pub back_to_back: Option<Range>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Row {
+    pub mnemonics: Vec<String>,
+    #[serde(default)]
+    pub class: String,
+    pub source: Name,
+    #[serde(flatten)]
+    pub values: Values,
+}
+
+impl File {
+    /// Parses a table and replaces the keys of sources by their names.
+    ///
+    /// # Errors
+    /// The text is not a valid table; says why.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut file: Self = toml::from_str(text).map_err(|e| e.to_string())?;
+        if file.schema != 1 {
+            return Err(format!("schema {} is not supported; expected 1", file.schema));
+        }
+        let high_byte = file.high_byte.iter_mut().map(|high| &mut high.source);
+        let deferred_add = file.deferred_add.iter_mut().map(|add| &mut add.source);
+        let rows = file.latency.iter_mut().map(|row| &mut row.source);
+        let tables = [&mut file.load.source, &mut file.lea.source, &mut file.forwarding.source];
+        for source in tables.into_iter().chain(high_byte).chain(deferred_add).chain(rows) {
+            let key = source.0;
+            let name = file.sources.get(key);
+            source.0 = intern(name.ok_or(format!("the source {key} is not listed in [sources]"))?);
+        }
+        Ok(file)
+    }
+}
