@@ -81,7 +81,7 @@ impl<'a> TracedCommand<'a> {
                 std::thread::yield_now();
             }
             if let (Some(errno), true) = (self.refused, self.coverage.iter().all(never)) {
-                self.let_go();
+                self.stop_tracing();
                 return Err(refused(errno));
             }
             if read.elapsed() > READ {
@@ -244,7 +244,7 @@ impl<'a> TracedCommand<'a> {
     }
 
     fn finish(mut self) -> Outcome {
-        self.let_go();
+        self.stop_tracing();
         let counted = |(at, &hits): (usize, &u64)| {
             let coverage = match (&self.sampling.sampled[at], self.coverage[at]) {
                 (Some(_), Coverage::Whole) => Coverage::Windows,
@@ -260,8 +260,8 @@ impl<'a> TracedCommand<'a> {
         Outcome { counted, sampled, ..Outcome::default() }
     }
 
-    /// Lets whatever still runs go on by itself.
-    fn let_go(&mut self) {
+    /// Takes the counts of all threads and ends tracing; the command continues.
+    fn stop_tracing(&mut self) {
         for tid in self.threads.keys().copied().collect::<Vec<_>>() {
             self.retire(tid);
             if tid != self.leader {
