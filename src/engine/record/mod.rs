@@ -10,7 +10,7 @@ use crate::topdown::software;
 use pmu::machine::{Finding, Machine};
 use pmu::perf::Rate;
 use pmu::records::format::SampleFormat;
-use pmu::sampling::{Alone, Attached, Batch, Companion, Output, Plan, Sampler, Sink, Summary};
+use pmu::sampling::{Attached, Batch, NoHooks, Output, Plan, RunHooks, Sampler, Sink, Summary};
 use pmu::{Measurement, Software};
 use profile::session::{
     BuildId, Chunk, RecordBatch, SampledEvent, SampledEvents, SessionWriter, SoftwareCounts,
@@ -124,9 +124,9 @@ fn into(
     let sampled = plan.as_ref().map(names);
     let sink = plan.as_ref().map(|plan| sink(writer.clone(), plan, notes.clone()));
     let mut sampler = plan.zip(sink).map(|(plan, sink)| Sampler::new(machine, plan, sink));
-    let companion: &mut dyn Companion = match &mut sampler {
+    let companion: &mut dyn RunHooks = match &mut sampler {
         Some(sampler) => sampler,
-        None => &mut Alone,
+        None => &mut NoHooks,
     };
     let outcome = measure_beside(machine, cores, ask, blocked, update, (&mut keeper, companion))?;
     let summary = sampler.as_mut().map(Sampler::take_summary);

@@ -24,7 +24,7 @@ use collect::{Nobody, collect_beside};
 use conclude::conclude;
 use cores::choose_tables;
 use pmu::machine::{Finding, Machine};
-use pmu::sampling::{Alone, Companion};
+use pmu::sampling::{NoHooks, RunHooks};
 use tma::error::Result;
 use tma::tables::Library;
 
@@ -58,7 +58,7 @@ fn measure(
     update: &mut dyn FnMut(Update),
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
-    measure_beside(machine, cores, ask, blocked, update, (observer, &mut Alone))
+    measure_beside(machine, cores, ask, blocked, update, (observer, &mut NoHooks))
 }
 
 /// As [`measure`], with a companion beside it.
@@ -68,7 +68,7 @@ pub(crate) fn measure_beside(
     ask: &LiveAsk,
     blocked: Option<Finding>,
     update: &mut dyn FnMut(Update),
-    (observer, companion): (&mut dyn Observer, &mut dyn Companion),
+    (observer, companion): (&mut dyn Observer, &mut dyn RunHooks),
 ) -> Result<Outcome> {
     let source = if blocked.is_some() { Source::NoPmu } else { Source::Pmu };
     let measured = collect_beside(machine, cores, ask, source, update, (observer, companion))?;

@@ -1,27 +1,27 @@
-//! Address spaces: which file lies at an address of a process, at the time of a sample.
+//! Address spaces: the file mapped at an address of a process at the time of a sample.
 //!
-//! Records come in order of time, samples are placed in between. Forked processes share their
-//! parent's mappings until one of them maps something (copy on write), so ten thousand forks cost
-//! ten thousand pointers.
+//! Records are applied in order of time; a sample is attributed by the mappings in force. A forked
+//! process shares its parent's mappings until either maps something (copy on write), so ten
+//! thousand forks cost ten thousand pointers.
 
-use super::module::{Kind, Module, Modules};
-use super::ranges::RangeMap;
-use super::record::{Mapping, Record};
-use super::symbols::{Layout, Search, locate};
+use crate::files::{Layout, SearchPaths, locate};
+use crate::module::{Module, ModuleKind, Modules};
+use crate::ranges::RangeMap;
+use crate::record::{Mapping, Record};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A place in a module.
+/// An address in a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
-    /// Which of [`Modules`].
+pub struct ModuleAddress {
+    /// Number of the module in [`Modules`].
     pub module: usize,
-    /// Address as in the ELF file (p_vaddr); of modules without a file the address itself. Of a
-    /// file that cannot be read, or has changed since: the offset in it.
+    /// Address as in the ELF file (p_vaddr); for modules without a file the address in memory; for a
+    /// file that cannot be read or has changed since, the offset in it.
     pub address: u64,
 }
 
-/// One mapping; what of it is still visible says the range map.
+/// One mapping; the range map holds the parts of it that later ones did not replace.
 #[derive(Debug, Clone)]
 struct Region {
     start: u64,
@@ -33,42 +33,42 @@ struct Region {
 #[derive(Debug, Clone, Default)]
 struct Process {
     regions: Arc<RangeMap<Region>>,
-    /// Its first thread has ended; samples may still come (buffers of CPUs are merged late).
+    /// Its main thread has ended; samples may still come from the ring buffers of other CPUs.
     ended: bool,
 }
 
-/// The address spaces of all processes of a recording, as records come in.
+/// The address spaces of all processes of a recording, updated record by record.
 #[derive(Debug, Default)]
-pub struct Spaces {
-    /// Every module that was mapped.
+pub struct AddressSpaces {
+    /// Every module mapped so far.
     pub modules: Modules,
-    search: Search,
+    search: SearchPaths,
     build_ids: HashMap<String, Vec<u8>>,
     processes: HashMap<u32, Process>,
     kernel: RangeMap<Region>,
-    /// The kernel itself, where it was mapped: what lies outside of all mappings counts to it.
+    /// The kernel's module, once mapped: kernel addresses outside of all mappings belong to it.
     kernel_module: Option<usize>,
     names: HashMap<(u32, u32), Arc<str>>,
-    /// By module: `None` not looked for yet, `Some(None)` not to be had.
+    /// By module number: `None` not read yet, `Some(None)` unavailable.
     layouts: Vec<Option<Option<Layout>>>,
 }
 
-/// From here on addresses belong to the kernel: the upper half on all 64-bit processors.
+/// First address of the kernel's half on all 64-bit processors.
 const KERNEL_HALF: u64 = 1 << 63;
-/// Process of mappings of the kernel: -1.
+/// Process of kernel mappings: -1.
 const KERNEL_PID: u32 = u32::MAX;
-/// perf's name for the kernel; behind it in a mapping's path stands the reference symbol.
+/// perf's name for the kernel; in the path of a mapping the reference symbol follows it.
 const KERNEL_PATH: &str = "[kernel.kallsyms]";
 
-impl Spaces {
-    /// No processes yet. Program headers are read from where `search` says; `build_ids` is the
-    /// recording's own list, for mappings that do not carry theirs.
-    pub fn new(search: Search, build_ids: &[(String, Vec<u8>)]) -> Self {
+impl AddressSpaces {
+    /// No processes yet. Program headers are read from files found by `search`; `build_ids` is the
+    /// recording's list, for mappings without a build-id.
+    pub fn new(search: SearchPaths, build_ids: &[(String, Vec<u8>)]) -> Self {
         let build_ids = build_ids.iter().cloned().collect();
         Self { search, build_ids, ..Self::default() }
     }
 
-    /// Takes a record that changes a space (others change nothing).
+    /// Applies a record; those that change no address space are ignored.
     pub fn apply(&mut self, record: &Record) {
         match record {
             Record::Map { mapping, .. } => self.map(mapping),
@@ -98,7 +98,7 @@ impl Spaces {
         let module = self.number(module);
         let region = Region { start: mapping.start, offset: mapping.offset, module };
         if kernel {
-            if self.modules.all.get(module).is_some_and(|m| m.kind == Kind::Kernel) {
+            if self.modules.all.get(module).is_some_and(|m| m.kind == ModuleKind::Kernel) {
                 self.kernel_module = Some(module);
             }
             self.kernel.insert(mapping.start, end, region);
@@ -106,14 +106,14 @@ impl Spaces {
         }
         let process = self.processes.entry(mapping.pid).or_default();
         if process.ended && mapping.pid == mapping.tid {
-            // Its first thread has ended and maps again: another process with the same number,
-            // whose fork was lost.
+            // The main thread has ended and maps again: another process with the same pid, whose
+            // fork was lost.
             *process = Process::default();
         }
         Arc::make_mut(&mut process.regions).insert(mapping.start, end, region);
     }
 
-    /// The number of a module, with the build-id of the recording's list if it has none itself.
+    /// The number of a module, given the build-id of the recording's list if it has none.
     fn number(&mut self, mut module: Module) -> usize {
         if module.build_id.is_none() {
             module.build_id = self.build_ids.get(&module.path).cloned();
@@ -128,8 +128,8 @@ impl Spaces {
         if child.0 == parent.0 {
             return;
         }
-        // perf makes up forks at time 0 for processes that ran before it did: they have executed
-        // something else since, and their own mappings follow.
+        // perf synthesizes forks at time 0 for processes that are running already: they have
+        // executed other programs since, and records of their own mappings follow.
         let regions = match time {
             Some(0) => Arc::default(),
             _ => self.processes.get(&parent.0).map(|p| Arc::clone(&p.regions)).unwrap_or_default(),
@@ -137,9 +137,9 @@ impl Spaces {
         self.processes.insert(child.0, Process { regions, ended: false });
     }
 
-    /// Where `ip` of process `pid` lies now; `user`: by the sample's header. `None` if nothing is
-    /// known to be mapped there.
-    pub fn place(&mut self, pid: u32, ip: u64, user: Option<bool>) -> Option<Place> {
+    /// The module and address of `ip` in process `pid` now; `user` is the CPU mode of the sample's
+    /// header. `None` if no mapping is known there.
+    pub fn resolve(&mut self, pid: u32, ip: u64, user: Option<bool>) -> Option<ModuleAddress> {
         let in_process = || self.processes.get(&pid).and_then(|p| p.regions.get(ip));
         let region = if user == Some(false) { None } else { in_process() };
         if let Some(region) = region.cloned() {
@@ -151,24 +151,24 @@ impl Spaces {
         let module = match (self.kernel.get(ip), self.kernel_module) {
             (Some(region), _) => region.module,
             (None, Some(kernel)) => kernel,
-            // Without privileges perf cannot say where the kernel lies.
+            // Without privileges perf records no kernel mapping.
             (None, None) => self.number(Module {
                 path: KERNEL_PATH.into(),
-                kind: Kind::Kernel,
+                kind: ModuleKind::Kernel,
                 ..Module::default()
             }),
         };
-        Some(Place { module, address: ip })
+        Some(ModuleAddress { module, address: ip })
     }
 
-    fn address_in(&mut self, region: &Region, ip: u64) -> Place {
+    fn address_in(&mut self, region: &Region, ip: u64) -> ModuleAddress {
         let module = region.module;
         if !self.modules.all.get(module).is_some_and(|m| m.kind.is_file_like()) {
-            return Place { module, address: ip };
+            return ModuleAddress { module, address: ip };
         }
         let offset = (ip - region.start).wrapping_add(region.offset);
         let address = self.layout(module).and_then(|l| l.address_of(offset)).unwrap_or(offset);
-        Place { module, address }
+        ModuleAddress { module, address }
     }
 
     /// The program headers of a module's file, read once.
@@ -179,47 +179,48 @@ impl Spaces {
         let module = self.modules.all.get(number)?;
         let slot = self.layouts.get_mut(number)?;
         slot.get_or_insert_with(|| match module.kind {
-            Kind::File => locate(&self.search, module).ok().map(|found| found.layout),
+            ModuleKind::File => locate(&self.search, module).ok().map(|found| found.layout),
             _ => None,
         })
         .as_ref()
     }
 
-    /// The offset in a module's file of code at `address` (p_vaddr).
+    /// The offset in a module's file of the code at `address` (p_vaddr).
     pub fn offset_of(&mut self, module: usize, address: u64) -> Option<u64> {
         self.layout(module)?.offset_of(address)
     }
 
-    /// Name of a thread now.
+    /// Current name of a thread.
     pub fn thread_name(&self, pid: u32, tid: u32) -> Option<&str> {
         self.names.get(&(pid, tid)).map(|name| &**name)
     }
 }
 
 fn user_module(mapping: &Mapping) -> Module {
-    let kind = Kind::of_path(&mapping.path);
+    let kind = ModuleKind::of_path(&mapping.path);
     Module {
         path: if mapping.path.is_empty() { "//anon".into() } else { mapping.path.clone() },
         kind,
         build_id: mapping.build_id.clone().filter(|_| kind.is_file_like()),
-        pid: (kind == Kind::Anonymous).then_some(mapping.pid),
+        pid: (kind == ModuleKind::Anonymous).then_some(mapping.pid),
         reference: None,
     }
 }
 
-/// perf writes the kernel as `[kernel.kallsyms]_text`: a symbol, and in the offset its address.
+/// The kernel or a kernel module. perf names the kernel `[kernel.kallsyms]_text`, with a symbol whose
+/// address is the offset of the mapping.
 fn kernel_module(mapping: &Mapping) -> Module {
     let build_id = mapping.build_id.clone();
-    if Kind::of_path(&mapping.path) == Kind::Kernel {
+    if ModuleKind::of_path(&mapping.path) == ModuleKind::Kernel {
         let symbol = mapping.path.strip_prefix(KERNEL_PATH).unwrap_or_default();
         let known = !symbol.is_empty() && mapping.offset != 0;
         let reference = known.then(|| (symbol.to_owned(), mapping.offset));
         let path = KERNEL_PATH.to_owned();
-        return Module { path, kind: Kind::Kernel, build_id, pid: None, reference };
+        return Module { path, kind: ModuleKind::Kernel, build_id, pid: None, reference };
     }
     Module {
         path: mapping.path.clone(),
-        kind: Kind::KernelModule,
+        kind: ModuleKind::KernelModule,
         build_id,
         pid: None,
         reference: Some((String::new(), mapping.start)),
@@ -227,5 +228,4 @@ fn kernel_module(mapping: &Mapping) -> Module {
 }
 
 #[cfg(test)]
-#[path = "space/tests.rs"]
 mod tests;

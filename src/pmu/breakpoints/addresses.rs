@@ -1,9 +1,9 @@
-//! Places of files → addresses of a process, by its `/proc/PID/maps`.
+//! Sites of files → addresses in a process, by its `/proc/PID/maps`.
 
-use super::Site;
+use super::request::Site;
 use std::fs;
 
-/// Where `site` lies in process `pid`; `None`: its file is not mapped there.
+/// The address of each site in process `pid`; `None` if its file is not mapped.
 pub fn addresses(pid: i32, sites: &[Site]) -> Vec<Option<u64>> {
     let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
     let maps = String::from_utf8_lossy(&maps);
@@ -27,7 +27,7 @@ fn inside(line: &str, site: &Site) -> Option<u64> {
     (address < to).then_some(address)
 }
 
-/// The process and its descendants, as far as `/proc` tells (CONFIG_PROC_CHILDREN); bounded.
+/// The process and its descendants, as far as `/proc` lists them (CONFIG_PROC_CHILDREN); bounded.
 pub fn family(pid: i32) -> Vec<i32> {
     const MOST: usize = 256;
     let mut all = vec![pid];
@@ -44,18 +44,18 @@ pub fn family(pid: i32) -> Vec<i32> {
     all
 }
 
-/// Whether a process was forked and still runs its parent's program: whatever counts in the parent
-/// counts in it, too.
+/// Whether a process was forked and has not executed another program: it inherits its parent's
+/// breakpoints.
 pub fn is_fork(pid: i32) -> bool {
     // PF_FORKNOEXEC of linux/sched.h, in the ninth field of proc_pid_stat(5).
     const FORKED: u64 = 0x40;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let behind_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let flags = behind_name.split_whitespace().nth(6).and_then(|f| f.parse::<u64>().ok());
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let flags = after_name.split_whitespace().nth(6).and_then(|f| f.parse::<u64>().ok());
     flags.is_some_and(|flags| flags & FORKED != 0)
 }
 
-/// Whether a process is more than the remains of one that has ended.
+/// Whether a process is alive, not a zombie.
 pub fn is_whole(pid: i32) -> bool {
     fs::read_link(format!("/proc/{pid}/exe")).is_ok()
 }

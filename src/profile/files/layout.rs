@@ -1,4 +1,4 @@
-//! What the loader reads of an ELF file: its program headers, and the build-id in its notes.
+//! What the loader reads of an ELF file: program headers, and the build-id in the notes.
 
 use object::read::elf::{FileHeader, ProgramHeader as _};
 use object::{Endianness, FileKind, ReadRef, elf};
@@ -6,21 +6,21 @@ use object::{Endianness, FileKind, ReadRef, elf};
 /// A segment of the file that is loaded into memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment {
-    /// Offset in the file and bytes there.
+    /// Offset in the file and bytes there (p_offset, p_filesz).
     pub offset: u64,
     pub file_size: u64,
-    /// Address (p_vaddr) and bytes there; those beyond the file's are zero.
+    /// Address and bytes in memory (p_vaddr, p_memsz); bytes beyond the file's are zero.
     pub address: u64,
     pub memory_size: u64,
     pub writable: bool,
     pub executable: bool,
 }
 
-/// How a file is laid out in memory.
+/// Layout of a file in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub segments: Vec<Segment>,
-    /// Ranges (address, size) that are made read-only once they are relocated.
+    /// Ranges (address, size) that are read-only after relocation (PT_GNU_RELRO).
     pub relro: Vec<(u64, u64)>,
     /// Offset in the file and size of the dynamic section.
     pub dynamic: Option<(u64, u64)>,
@@ -36,16 +36,16 @@ const ARM: u16 = 40;
 const X86_64: u16 = 62;
 const AARCH64: u16 = 183;
 
-/// Files are mapped in pages; larger ones than 4 KiB only make the slack of a segment larger.
+/// Page size that segments are rounded to; larger pages only widen the slack of a segment.
 const PAGE: u64 = 4096;
-/// Notes beyond this are not searched for a build-id: no linker writes so many.
+/// Larger note segments are not searched for a build-id; no linker writes them.
 const MOST_NOTES: u64 = 1 << 16;
 
 impl Layout {
     /// Reads the headers of `data`.
     ///
     /// # Errors
-    /// Why it is no ELF file.
+    /// The reason, in words, why it is no ELF file.
     pub fn read<'data, R: ReadRef<'data>>(data: R) -> Result<Self, String> {
         let kind = FileKind::parse(data).map_err(|_| "it is not an ELF file".to_owned())?;
         let layout = match kind {
@@ -56,8 +56,8 @@ impl Layout {
         layout.map_err(|error| error.to_string())
     }
 
-    /// Whether programs of this file's kind run where `uname -m` is `architecture`; true of
-    /// architectures that are not known here.
+    /// Whether this file's programs run where `uname -m` is `architecture`; true for architectures
+    /// unknown here.
     pub fn runs_on(&self, architecture: &str) -> bool {
         match architecture {
             "x86_64" | "i386" | "i486" | "i586" | "i686" => matches!(self.machine, X86_64 | I386),
@@ -70,11 +70,11 @@ impl Layout {
         }
     }
 
-    /// The address (p_vaddr) of what lies at `offset` of the file.
+    /// The address (p_vaddr) of `offset` in the file.
     ///
-    /// Where a page of the file is mapped twice (the end of one segment and the start of the
-    /// next), offsets that two segments hold go to the executable one; offsets that none holds go
-    /// to the executable segment whose page they share.
+    /// A page of the file can be mapped twice, as the end of one segment and the start of the next:
+    /// offsets in two segments belong to the executable one, offsets in none to the executable
+    /// segment whose page they share.
     pub fn address_of(&self, offset: u64) -> Option<u64> {
         let executable = || self.segments.iter().filter(|s| s.executable);
         let inside = |s: &&Segment| offset >= s.offset && offset - s.offset < s.file_size;
@@ -150,8 +150,7 @@ mod tests {
 
     #[test]
     fn offsets_become_addresses_by_the_segment_that_holds_them() {
-        // As lld lays files out: segments follow each other in the file without a gap, and are
-        // mapped a page apart.
+        // As lld does: segments are adjacent in the file and mapped a page apart.
         let layout = Layout {
             segments: vec![segment(0, 0x740, 0, false), segment(0x740, 0x5f0, 0x1740, true)],
             ..Layout::default()
@@ -159,7 +158,7 @@ mod tests {
         assert_eq!(layout.address_of(0x740), Some(0x1740));
         assert_eq!(layout.address_of(0xa6e), Some(0x1a6e));
         assert_eq!(layout.address_of(0x10), Some(0x10));
-        // Behind the segment's end, on its page.
+        // After the segment's end, on its page.
         assert_eq!(layout.address_of(0xd40), Some(0x1d40));
         assert_eq!(layout.address_of(0x1000), None);
     }

@@ -1,7 +1,9 @@
-//! Finding the file of a module, and whether it is still the one that was recorded.
+//! Finds the file of a module, and checks that it is the recorded one.
 
+use super::build_id::{hexadecimal, same_id};
+use super::gap::Gap;
 use super::layout::Layout;
-use super::{Gap, Search};
+use super::search::SearchPaths;
 use crate::module::Module;
 use object::ReadCache;
 use std::fs::File;
@@ -15,15 +17,15 @@ pub(crate) struct Found {
     pub layout: Layout,
 }
 
-/// What the kernel appends to the path of a file that is gone.
+/// Appended by the kernel to the path of a deleted file.
 const DELETED: &str = " (deleted)";
 
-/// Finds the file of `module`: below the search's roots with its whole path, there by its name
-/// alone, then at its path. The first with the recorded build-id is taken.
+/// Finds the file of `module`: its whole path below the roots, its name alone there, then its path.
+/// Takes the first with the recorded build-id.
 ///
 /// # Errors
-/// There is no such file, it is no ELF file, or it has another build-id than was recorded.
-pub(crate) fn locate(search: &Search, module: &Module) -> Result<Found, Gap> {
+/// There is no such file, it is no ELF file, or its build-id differs from the recorded one.
+pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Found, Gap> {
     let path = module.path.strip_suffix(DELETED).unwrap_or(&module.path);
     let deleted = path.len() != module.path.len();
     let mut gap = Gap::NoFile(module.path.clone());
@@ -40,12 +42,12 @@ pub(crate) fn locate(search: &Search, module: &Module) -> Result<Found, Gap> {
     Err(gap)
 }
 
-/// The first trouble with a file that is there says more than that others are not there.
+/// The defect of an existing file is more informative than that other files do not exist.
 fn worse(known: Gap, new: Gap) -> Gap {
     if matches!(known, Gap::NoFile(_)) { new } else { known }
 }
 
-fn candidates(search: &Search, path: &str) -> Vec<PathBuf> {
+fn candidates(search: &SearchPaths, path: &str) -> Vec<PathBuf> {
     let inside = path.trim_start_matches('/');
     let name = inside.rsplit('/').next().unwrap_or(inside);
     let mut all: Vec<PathBuf> = search.roots.iter().map(|root| root.join(inside)).collect();
@@ -54,8 +56,8 @@ fn candidates(search: &Search, path: &str) -> Vec<PathBuf> {
     all
 }
 
-/// Whether the file is another than the recorded one. What has been deleted and is there again can
-/// only be recognised by its build-id.
+/// Whether the file differs from the recorded one. A file that was deleted and exists again can only
+/// be identified by its build-id.
 fn differs(module: &Module, layout: &Layout, deleted: bool) -> Option<Gap> {
     let found = layout.build_id.as_deref();
     let same = match &module.build_id {
@@ -66,28 +68,16 @@ fn differs(module: &Module, layout: &Layout, deleted: bool) -> Option<Gap> {
     (!same).then(|| Gap::Changed(shown(module.build_id.as_deref()), shown(found)))
 }
 
-/// Whether two build-ids are the same: older perf pads shorter ones to 20 bytes with zeros.
-pub(super) fn same_id(left: &[u8], right: &[u8]) -> bool {
-    let (short, long) = if left.len() <= right.len() { (left, right) } else { (right, left) };
-    let (start, padding) = long.split_at(short.len());
-    !short.is_empty() && start == short && padding.iter().all(|&byte| byte == 0)
-}
-
-/// Build-ids as tools print them.
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Opens a plain file; a recording may name pipes and devices, which would block or never end.
+/// Opens a regular file; a recording may name pipes and devices, which block or never end.
 fn open(path: &Path) -> io::Result<File> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
     File::open(path)
 }
 
-/// The bytes of a plain file, as many as it says it has.
-pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// The bytes of a regular file, at most the size it has when opened.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let length = file.metadata()?.len();
     let mut bytes = Vec::new();
@@ -98,14 +88,6 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn build_ids_may_be_padded_but_not_differ() {
-        assert!(same_id(&[1, 2, 0, 0], &[1, 2]));
-        assert!(same_id(&[1, 2], &[1, 2]));
-        assert!(!same_id(&[1, 2, 3], &[1, 2]));
-        assert!(!same_id(&[0, 0], &[]));
-    }
 
     #[test]
     fn devices_are_not_read() {

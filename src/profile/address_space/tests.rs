@@ -15,14 +15,14 @@ fn exec(pid: u32, name: &str) -> Record {
     Record::Name { time: Some(1), pid, tid: pid, name: name.into(), exec: true }
 }
 
-/// Applies records and returns path and address of what lies at `ip` in user space.
-fn at(spaces: &mut Spaces, pid: u32, ip: u64) -> Option<(String, u64)> {
-    let place = spaces.place(pid, ip, Some(true))?;
+/// Path and address of `ip` in user space.
+fn at(spaces: &mut AddressSpaces, pid: u32, ip: u64) -> Option<(String, u64)> {
+    let place = spaces.resolve(pid, ip, Some(true))?;
     Some((spaces.modules.all[place.module].path.clone(), place.address))
 }
 
-fn spaces(records: &[Record]) -> Spaces {
-    let mut spaces = Spaces::default();
+fn spaces(records: &[Record]) -> AddressSpaces {
+    let mut spaces = AddressSpaces::default();
     records.iter().for_each(|record| spaces.apply(record));
     spaces
 }
@@ -89,7 +89,7 @@ fn threads_share_a_space_and_have_names_of_their_own() {
 }
 
 #[test]
-fn a_number_used_again_is_another_process() {
+fn a_reused_pid_is_another_process() {
     let exit = Record::Exit { time: Some(9), pid: 2, tid: 2 };
     let mut spaces = spaces(&[
         map(1, 0x1000, 0x1000, 0, "/no/shell"),
@@ -101,7 +101,7 @@ fn a_number_used_again_is_another_process() {
     spaces.apply(&fork(10, (2, 2), (1, 1)));
     assert_eq!(at(&mut spaces, 2, 0x2010), None);
     assert_eq!(at(&mut spaces, 2, 0x1010), found("/no/shell", 0x10));
-    // The fork was lost: the first mapping after the end shows it.
+    // The fork was lost: the first mapping after the end reveals it.
     spaces.apply(&exit);
     spaces.apply(&map(2, 0x9000, 0x1000, 0, "/no/new"));
     assert_eq!(at(&mut spaces, 2, 0x1010), None);
@@ -109,7 +109,7 @@ fn a_number_used_again_is_another_process() {
 }
 
 #[test]
-fn forks_that_perf_makes_up_inherit_nothing() {
+fn forks_synthesized_by_perf_inherit_nothing() {
     let records = [map(1, 0x1000, 0x1000, 0, "/no/init"), fork(0, (2, 2), (1, 1))];
     assert_eq!(at(&mut spaces(&records), 2, 0x1010), None);
 }
@@ -123,19 +123,19 @@ fn the_kernel_is_apart_and_guests_are_ignored() {
         map(1, 0xffffffffff600000, 0x1000, 0, "[vsyscall]"),
     ]);
     let mut kind = |ip, user| {
-        let place = spaces.place(1, ip, user)?;
-        assert_eq!(place.address, ip, "of the kernel the address itself");
+        let place = spaces.resolve(1, ip, user)?;
+        assert_eq!(place.address, ip, "kernel addresses are addresses in memory");
         Some(spaces.modules.all[place.module].clone())
     };
     let kernel = kind(0xffffffff81000010, Some(false)).unwrap();
-    assert_eq!((kernel.path.as_str(), kernel.kind), ("[kernel.kallsyms]", Kind::Kernel));
+    assert_eq!((kernel.path.as_str(), kernel.kind), ("[kernel.kallsyms]", ModuleKind::Kernel));
     assert_eq!(kernel.reference, Some(("_text".into(), 0xffffffff81000000)));
-    assert_eq!(kind(0xffffffffc0000010, None).unwrap().kind, Kind::KernelModule);
+    assert_eq!(kind(0xffffffffc0000010, None).unwrap().kind, ModuleKind::KernelModule);
     assert_eq!(kind(0xffffffff81000010, Some(true)), None);
     assert_eq!(kind(0xffffffffff600010, Some(true)).unwrap().path, "[vsyscall]");
-    // Outside of what was mapped: of the same kernel, not of another one beside it.
+    // Outside of all mappings: the same kernel, not another one.
     assert_eq!(kind(0xffff888000000000, None), Some(kernel));
-    let nowhere = Spaces::default().place(1, 0xffff888000000000, None);
+    let nowhere = AddressSpaces::default().resolve(1, 0xffff888000000000, None);
     assert!(nowhere.is_some(), "the kernel without any mapping");
 }
 
@@ -147,8 +147,8 @@ fn memory_without_a_file_belongs_to_its_process() {
         map(2, 0x3000, 0x1000, 0, "/memfd:jit (deleted)"),
         map(2, 0x5000, 0x1000, 0, "[vdso]"),
     ]);
-    let one = spaces.place(1, 0x1010, Some(true)).unwrap();
-    let two = spaces.place(2, 0x1010, Some(true)).unwrap();
+    let one = spaces.resolve(1, 0x1010, Some(true)).unwrap();
+    let two = spaces.resolve(2, 0x1010, Some(true)).unwrap();
     assert_eq!((one.address, two.address), (0x1010, 0x1010));
     assert_eq!(spaces.modules.all[one.module].pid, Some(1));
     assert_eq!(spaces.modules.all[two.module].pid, Some(2));
@@ -159,7 +159,7 @@ fn memory_without_a_file_belongs_to_its_process() {
 #[test]
 fn build_ids_come_from_the_mapping_or_else_from_the_recordings_list() {
     let list = [("/no/a".to_owned(), vec![1]), ("/no/b".to_owned(), vec![2])];
-    let mut spaces = Spaces::new(Search::default(), &list);
+    let mut spaces = AddressSpaces::new(SearchPaths::default(), &list);
     let mut with_id = map(1, 0x1000, 0x1000, 0, "/no/a");
     if let Record::Map { mapping, .. } = &mut with_id {
         mapping.build_id = Some(vec![9]);

@@ -1,27 +1,26 @@
-//! Readings of a measurement whose length nobody knows: at most [`KEPT`], of equal length.
+//! Readings of a measurement of unknown length: at most [`MAX_FRAMES`] frames, of equal length.
 //!
-//! A frame is one flat row of counts (every group, every CPU or thread). When the bank is full,
-//! neighbours are merged and from then on each frame takes twice as many readings: a short run
-//! has fine readings, a long one no more of them.
+//! A frame is one flat row of counts (of every group and every CPU or thread). When the maximum is
+//! reached, adjacent frames are merged, and from then on each frame takes twice as many readings.
 
-/// Frames kept at most; after a merge half of them are left. The jackknife wants 8 or more.
-pub const KEPT: usize = 64;
+/// Maximum number of frames; merging halves it. The jackknife needs 8 or more.
+pub const MAX_FRAMES: usize = 64;
 
 /// Frames of counts.
 #[derive(Debug, Clone, Default)]
-pub struct Bank {
+pub struct Frames {
     frames: Vec<Vec<u64>>,
     stride: u32,
     filled: u32,
 }
 
-impl Bank {
-    /// An empty bank.
+impl Frames {
+    /// No frames.
     pub fn new() -> Self {
         Self { frames: Vec::new(), stride: 1, filled: 0 }
     }
 
-    /// Adds what came in since the previous reading. `true` if the bank has just merged.
+    /// Adds the counts since the previous reading; whether frames were merged.
     pub fn push(&mut self, delta: &[u64]) -> bool {
         match self.frames.last_mut() {
             Some(last) if self.filled < self.stride => add(last, delta),
@@ -31,19 +30,19 @@ impl Bank {
             }
         }
         self.filled += 1;
-        if self.frames.len() < KEPT || self.filled < self.stride {
+        if self.frames.len() < MAX_FRAMES || self.filled < self.stride {
             return false;
         }
         self.merge();
         true
     }
 
-    /// Frames kept now.
+    /// Number of frames.
     pub fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// Merges neighbours; the next frames take twice as many readings.
+    /// Merges adjacent frames; the next frames take twice as many readings.
     pub fn merge(&mut self) {
         let old = std::mem::take(&mut self.frames);
         let mut old = old.into_iter();
@@ -57,14 +56,14 @@ impl Bank {
         self.filled = self.stride;
     }
 
-    /// The reader reads half as often from now on: as many frames from half the readings.
-    pub fn reading_slower(&mut self) {
+    /// Readings come half as often from now on: frames take half as many.
+    pub fn halve_rate(&mut self) {
         self.stride = (self.stride / 2).max(1);
         self.filled = self.stride;
     }
 
-    /// The frames, oldest first. A last frame shorter than half of the others joins its
-    /// neighbour, because readings are taken to be of equal length.
+    /// The frames, oldest first. A last frame shorter than half of the others is merged with the one
+    /// before, because frames are assumed to be of equal length.
     pub fn finish(mut self) -> Vec<Vec<u64>> {
         if self.frames.len() > 1
             && self.filled * 2 < self.stride
@@ -90,12 +89,12 @@ mod tests {
     #[test]
     fn nothing_is_lost_and_never_more_than_64_frames_are_kept() {
         for n in [1u64, 7, 63, 64, 65, 127, 128, 1000, 12_345] {
-            let mut bank = Bank::new();
+            let mut frames = Frames::new();
             for i in 0..n {
-                bank.push(&[i, 1]);
+                frames.push(&[i, 1]);
             }
-            let frames = bank.finish();
-            assert!(frames.len() <= KEPT);
+            let frames = frames.finish();
+            assert!(frames.len() <= MAX_FRAMES);
             assert!(frames.len() >= 31.min(n as usize), "{n} readings gave {}", frames.len());
             assert_eq!(frames.iter().map(|f| f[1]).sum::<u64>(), n);
             assert_eq!(frames.iter().map(|f| f[0]).sum::<u64>(), n * (n - 1) / 2);
@@ -104,11 +103,11 @@ mod tests {
 
     #[test]
     fn frames_are_of_equal_length_but_for_the_last() {
-        let mut bank = Bank::new();
+        let mut frames = Frames::new();
         for _ in 0..1000 {
-            bank.push(&[1]);
+            frames.push(&[1]);
         }
-        let frames = bank.finish();
+        let frames = frames.finish();
         let (last, all) = frames.split_last().expect("frames");
         assert!(all.iter().all(|f| f[0] == all[0][0]));
         assert!(last[0] * 2 >= all[0][0]);

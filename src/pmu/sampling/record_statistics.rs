@@ -1,4 +1,4 @@
-//! The little that recording itself must know of raw records.
+//! Statistics of raw records, without decoding samples.
 //!
 //! Layouts are those of `enum perf_event_type` in linux/perf_event.h.
 
@@ -10,20 +10,20 @@ use std::collections::HashMap;
 pub(super) use kind::{COMM, MMAP2};
 pub(super) use misc::MMAP_BUILD_ID as MISC_BUILD_ID;
 
-/// What the records of a recording add up to.
+/// Statistics of the records of a recording.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct RecordStatistics {
     pub samples: u64,
     pub lost: u64,
     pub throttled: u64,
     pub bytes: u64,
-    /// Files mapped executable, with the build-id where the record has it.
+    /// Files mapped executable, with the build-id if the record has it.
     pub files: HashMap<String, Option<Vec<u8>>>,
 }
 
-impl Tally {
-    /// Takes in records; how many there are, and how many of them are samples.
-    pub fn take(&mut self, bytes: &[u8]) -> (u32, u32) {
+impl RecordStatistics {
+    /// Adds records; how many there are, and how many of them are samples.
+    pub fn add(&mut self, bytes: &[u8]) -> (u32, u32) {
         let (mut records, mut samples) = (0, 0);
         for header in headers(bytes).map_while(Result::ok) {
             records += 1;
@@ -104,9 +104,9 @@ mod tests {
             record(10, 1 << 14, &map),
             record(10, 1 << 14, &data),
         ];
-        let mut tally = Tally::default();
-        assert_eq!(tally.take(&all.concat()), (4, 1));
-        assert_eq!((tally.samples, tally.lost), (1, 7));
-        assert_eq!(tally.files, HashMap::from([("/bin/x".into(), Some(vec![1, 2, 3, 4]))]));
+        let mut statistics = RecordStatistics::default();
+        assert_eq!(statistics.add(&all.concat()), (4, 1));
+        assert_eq!((statistics.samples, statistics.lost), (1, 7));
+        assert_eq!(statistics.files, HashMap::from([("/bin/x".into(), Some(vec![1, 2, 3, 4]))]));
     }
 }
