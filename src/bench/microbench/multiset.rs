@@ -39,7 +39,7 @@ impl Multiset {
             if let Some(reason) = unavailable(form) {
                 return Err(Error::not_possible(format!("`{name}` cannot be measured here"))
                     .because(reason)
-                    .hint("`tdtool kernel list --refused PATTERN` tells for each form"));
+                    .hint("`tdtool microbench list --refused PATTERN` tells for each form"));
             }
             made.add(form, count);
         }

@@ -1,6 +1,6 @@
 //! Runs the microbenchmark that the command line names.
 
-use super::arguments::{Effort, Format, KernelArgs, What};
+use super::arguments::{Effort, Format, MicrobenchArgs, What};
 use super::calibrate::calibrate;
 use crate::cli::code::named;
 use crate::cli::global::Global;
@@ -11,12 +11,12 @@ use engine::render::{json, microbench as render};
 use std::process::ExitCode;
 use tma::{Error, Result};
 
-pub fn run(global: &Global, args: KernelArgs) -> Result<ExitCode> {
+pub fn run(global: &Global, args: MicrobenchArgs) -> Result<ExitCode> {
     let effort = &args.effort;
     // Not checked by clap, which would also refuse `--format csv` before the command.
     if args.command.is_some() && (args.forms.is_some() || args.from.is_some() || args.calibrate) {
         return Err(Error::usage("list, latency and throughput take no other forms").hint(
-            "tdtool kernel latency FORM, tdtool kernel throughput FORM, or tdtool kernel FORMS",
+            "tdtool microbench latency FORM, tdtool microbench throughput FORM, or tdtool microbench FORMS",
         ));
     }
     match &args.command {
@@ -28,7 +28,7 @@ pub fn run(global: &Global, args: KernelArgs) -> Result<ExitCode> {
     }
 }
 
-fn multiset(args: &KernelArgs) -> Result<Multiset> {
+fn multiset(args: &MicrobenchArgs) -> Result<Multiset> {
     match (&args.from, &args.forms) {
         (Some(block), _) => Multiset::of(&named::only(block)?),
         (_, Some(forms)) => Multiset::parse(forms),

@@ -1,4 +1,4 @@
-//! The options of `tdtool kernel`.
+//! The options of `tdtool microbench`.
 
 use crate::message;
 use crate::settings::Settings;
@@ -13,7 +13,7 @@ const CALIBRATION: &str = "Calibration";
 
 #[derive(Args)]
 #[command(subcommand_negates_reqs = true)]
-pub struct KernelArgs {
+pub struct MicrobenchArgs {
     /// Instruction forms that run together: FORM*COUNT, …
     #[arg(value_name = "FORMS", required_unless_present_any = ["from", "calibrate"])]
     pub forms: Option<String>,

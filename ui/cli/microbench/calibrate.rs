@@ -1,6 +1,6 @@
-//! `tdtool kernel --calibrate`: latencies of common forms, stored for `tdtool deps`.
+//! `tdtool microbench --calibrate`: latencies of common forms, stored for `tdtool deps`.
 
-use super::arguments::{Format, KernelArgs};
+use super::arguments::{Format, MicrobenchArgs};
 use crate::cli::output::print;
 use crate::message;
 use crate::settings::Settings;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tma::{Error, Result};
 
 /// Measures until all forms are done, the time limit is over, or a signal comes.
-pub fn calibrate(settings: &Settings, args: &KernelArgs) -> Result<ExitCode> {
+pub fn calibrate(settings: &Settings, args: &MicrobenchArgs) -> Result<ExitCode> {
     let mut bench = args.effort.bench(settings)?;
     let path = match &args.output {
         Some(path) => path.clone(),
