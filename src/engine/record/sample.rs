@@ -3,7 +3,7 @@
 use super::names::{
     CPU_CLOCK, HARDWARE, HARDWARE_EVENTS, Modifiers, PRECISE, RAW, SOFTWARE_EVENTS, raw,
 };
-use crate::topdown::live::Core;
+use crate::topdown::live::CountedCore;
 use nix::errno::Errno;
 use pmu::machine::{Encoding, Finding, Machine};
 use pmu::perf::{Rate, code, software};
@@ -55,7 +55,7 @@ pub(crate) struct Chosen {
 /// An event or node that nobody knows; an event asked for by name that cannot be sampled here.
 pub(crate) fn choose(
     machine: &Machine,
-    cores: &[Core],
+    cores: &[CountedCore],
     blocked: Option<&Finding>,
     ask: &SampleAsk,
     user_only: bool,
@@ -117,7 +117,7 @@ fn nothing(machine: &Machine, ask: &SampleAsk, errno: Errno) -> Result<Chosen> {
 
 struct Chooser<'a> {
     machine: &'a Machine,
-    cores: &'a [Core],
+    cores: &'a [CountedCore],
     blocked: Option<&'a Finding>,
     ability: Ability,
     rate: u64,
@@ -242,7 +242,7 @@ impl Chooser<'_> {
     /// An event of a core's table; `None` if it has none of this name.
     fn of_table(
         &self,
-        core: &Core,
+        core: &CountedCore,
         name: &str,
     ) -> Option<std::result::Result<SampledEvent, String>> {
         let id = core.table.event(name)?;

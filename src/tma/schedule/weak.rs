@@ -1,7 +1,8 @@
 //! Splitting a group that the kernel refuses although it should fit.
 
+use super::budget::Budget;
 use super::counters::is_slots;
-use super::{Budget, Group, sort_for_opening};
+use super::plan::{Group, sort_for_opening};
 use crate::tables::{EventId, Table};
 
 /// `group` in two halves, for when the kernel rejects it as too large (`EINVAL`): something we

@@ -2,7 +2,7 @@
 
 use super::ask::{LiveAsk, Update};
 use super::conclude::interval_report;
-use super::cores::Core;
+use super::cores::CountedCore;
 use crate::documents::Source;
 use pmu::machine::Machine;
 use pmu::sampling::{Alone, Companion};
@@ -29,7 +29,7 @@ impl Observer for Nobody {
 /// Runs the collector once (with all its repeats).
 pub(super) fn collect(
     machine: &Machine,
-    cores: &[Core],
+    cores: &[CountedCore],
     ask: &LiveAsk,
     source: Source,
     update: &mut dyn FnMut(Update),
@@ -40,7 +40,7 @@ pub(super) fn collect(
 
 pub(super) fn collect_beside(
     machine: &Machine,
-    cores: &[Core],
+    cores: &[CountedCore],
     ask: &LiveAsk,
     source: Source,
     update: &mut dyn FnMut(Update),

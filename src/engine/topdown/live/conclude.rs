@@ -1,7 +1,7 @@
 //! Counts of a live measurement → the report's rows, findings and notes.
 
 use super::ask::{LiveAsk, Outcome};
-use super::cores::Core;
+use super::cores::CountedCore;
 use crate::documents::{self, Report, Source};
 use crate::topdown::advise::advise;
 use crate::topdown::{repeats, software};
@@ -13,7 +13,7 @@ use tma::tree::Evaluator;
 
 /// The whole report of a finished measurement.
 pub(super) fn conclude(
-    cores: &[Core],
+    cores: &[CountedCore],
     ask: &LiveAsk,
     source: Source,
     blocked: Option<Finding>,
@@ -54,7 +54,7 @@ fn not_measured(blocked: &Finding) -> documents::Finding {
 }
 
 /// The report's frame: table, subject, command.
-fn head(cores: &[Core], ask: &LiveAsk, source: Source) -> Report {
+fn head(cores: &[CountedCore], ask: &LiveAsk, source: Source) -> Report {
     let mut report = Report::new(source);
     let names: Vec<&str> = cores.iter().map(|c| c.table.name.as_str()).collect();
     report.uarch = names.join("+");
@@ -82,13 +82,14 @@ fn subject(target: &Target, typed: &[String]) -> String {
 /// Adds the rows of all counts.
 fn fill(
     report: &mut Report,
-    cores: &[Core],
+    cores: &[CountedCore],
     evaluators: &mut [Evaluator],
     counts: &[Counts],
     runs: &[Vec<Counts>],
 ) {
     for c in counts {
-        let of = |core: &Core| cores.len() == 1 || c.core.as_deref() == Some(&core.table.name);
+        let of =
+            |core: &CountedCore| cores.len() == 1 || c.core.as_deref() == Some(&core.table.name);
         let Some(at) = cores.iter().position(of) else { continue };
         let core = &cores[at];
         let mut part = {
@@ -114,7 +115,7 @@ fn fill(
 
 /// The document of one interval.
 pub(super) fn interval_report(
-    cores: &[Core],
+    cores: &[CountedCore],
     evaluators: &mut [Evaluator],
     ask: &LiveAsk,
     source: Source,
@@ -128,7 +129,7 @@ pub(super) fn interval_report(
     report
 }
 
-fn notes(report: &mut Report, cores: &[Core], measured: &Measurement) {
+fn notes(report: &mut Report, cores: &[CountedCore], measured: &Measurement) {
     report.notes.extend(measured.notes.iter().cloned());
     let total: f64 = measured.core_time.iter().map(|(_, t)| t.as_secs_f64()).sum();
     for (name, time) in &measured.core_time {
@@ -150,7 +151,7 @@ fn notes(report: &mut Report, cores: &[Core], measured: &Measurement) {
 }
 
 /// Before Ice Lake a core's two threads share what the slots are counted from.
-fn shared_core_note(report: &mut Report, core: &Core, counts: &[Counts]) {
+fn shared_core_note(report: &mut Report, core: &CountedCore, counts: &[Counts]) {
     let smt_on = |c: &Counts| c.constants[Const::SmtOn.index()].is_some_and(|v| v != 0.0);
     let reads_both = core.chosen.selection.tree.iter().any(|&n| {
         let events = core.table.events_of(n, true);

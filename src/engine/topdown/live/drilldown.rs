@@ -3,7 +3,7 @@
 use super::ask::{LiveAsk, Outcome, Update};
 use super::collect::{Nobody, collect};
 use super::conclude::conclude;
-use super::cores::{Core, CoreTable, cores};
+use super::cores::{CoreTable, CountedCore, cores};
 use crate::documents::{Selection, Source};
 use crate::topdown::choose::{Ask, Chosen};
 use pmu::Measurement;
@@ -36,7 +36,7 @@ pub(super) fn run(
     let mut chosen: Vec<Vec<NodeId>> = vec![Vec::new(); tables.len()];
     let mut so_far: Option<Measurement> = None;
     for level in 1..=depth {
-        let mut step: Vec<Core> = Vec::new();
+        let mut step: Vec<CountedCore> = Vec::new();
         for (at, own) in tables.iter().enumerate() {
             let table = &own.table;
             let next = below(table, tables.len() == 1, so_far.as_ref(), level);
@@ -67,7 +67,7 @@ pub(super) fn run(
             break;
         }
     }
-    let whole: Vec<Core> =
+    let whole: Vec<CountedCore> =
         tables.into_iter().zip(chosen).map(|(core, nodes)| all_levels(core, nodes)).collect();
     let Some(measured) = so_far else {
         let measured = collect(machine, &whole, ask, Source::Pmu, &mut quiet, &mut Nobody)?;
@@ -98,14 +98,14 @@ fn below(table: &Table, alone: bool, so_far: Option<&Measurement>, level: u32) -
 }
 
 /// The core as the report of all steps shows it.
-fn all_levels(core: CoreTable, mut nodes: Vec<NodeId>) -> Core {
+fn all_levels(core: CoreTable, mut nodes: Vec<NodeId>) -> CountedCore {
     let CoreTable { table, pmu, texts } = core;
     nodes.sort_unstable();
     let level = nodes.iter().map(|n| table.nodes[usize::from(*n)].level).max().unwrap_or(0);
     let beside = Selection::level(&table, 0, false).beside;
     let chosen =
         Chosen { level, selection: Selection { tree: nodes.clone(), beside }, counted: nodes };
-    Core { table, pmu, texts, chosen, plan: Plan::default(), groups: Vec::new() }
+    CountedCore { table, pmu, texts, chosen, plan: Plan::default(), groups: Vec::new() }
 }
 
 /// Two steps as one measurement: groups side by side, software counts of the last, the first exit

@@ -1,6 +1,6 @@
 //! Hot functions and blocks, below the tree.
 
-use super::Renderer;
+use super::renderer::Renderer;
 use crate::documents::report_code::{BlockRow, Clean, FunctionRow};
 use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
 //! The tree of one part of a report: indented, with bars, flags and remarks.
 
-use super::Renderer;
+use super::renderer::Renderer;
 use crate::documents::report::{CountRow, NodeRow};
 use crate::render::format;
 use std::fmt::Write as _;
@@ -75,7 +75,7 @@ impl Renderer<'_> {
         label: usize,
         quiet: bool,
     ) -> std::fmt::Result {
-        let marks = self.marks();
+        let marks = self.style.marks();
         let name = format!("{:indent$}{:<width$}", "", node.label, width = label - indent);
         let tail = match (&node.value, &node.missing) {
             (Some(value), _) => {
@@ -106,7 +106,7 @@ impl Renderer<'_> {
     }
 
     fn remarks(&self, node: &NodeRow) -> Vec<String> {
-        let marks = self.marks();
+        let marks = self.style.marks();
         let mut remarks = Vec::new();
         if node.bottleneck {
             remarks.push(marks.bottleneck.to_owned());
@@ -154,7 +154,7 @@ impl Renderer<'_> {
     }
 
     fn bar(&self, value: f64, label: usize) -> String {
-        let marks = self.marks();
+        let marks = self.style.marks();
         let steps = marks.parts.len() + 1;
         let width = self.bar_width(label);
         let cells = value.clamp(0.0, 1.0) * width as f64;
