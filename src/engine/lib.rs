@@ -7,7 +7,7 @@
 //! | [`hot`] | samples → hot functions and blocks |
 //! | [`trials`] | counts from rows `trial,event,value` |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
-//! | [`known`] | the core that a question is about, and its latencies |
+//! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`block`] | a block measured and explained |
 //! | [`doctor`] | what can be measured here |
 //! | [`documents`] | what a report, a comparison or a dependency analysis says |
@@ -16,11 +16,11 @@
 //! Nothing here prints, touches a terminal or exits.
 
 pub mod block;
+pub mod core_model;
 pub mod doctor;
 pub mod documents;
 pub mod hot;
 pub mod initial_values;
-pub mod known;
 pub mod record;
 pub mod render;
 pub mod topdown;

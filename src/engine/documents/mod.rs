@@ -7,6 +7,7 @@
 //! | [`build`] | evaluations → rows and findings of the report |
 //! | [`diff`] | two reports compared |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1` |
+//! | [`microbench`] | throughput and latency of instructions, `tdtool.kernel/1` |
 //! | [`report_file`] | a report read back from JSON |
 //! | [`shown`] | a report with what an interactive screen shows |
 //! | [`explanations`] | texts, formulas and thresholds of a report's nodes |
@@ -23,6 +24,7 @@ pub mod diff;
 pub mod doctor;
 pub mod evaluation;
 pub mod explanations;
+pub mod microbench;
 pub mod report;
 pub mod report_code;
 pub mod report_file;

@@ -2,9 +2,9 @@
 
 use super::entries::{self, CountAsk};
 use crate::block::Measurer;
+use crate::core_model::CoreModel;
 use crate::documents::Report;
 use crate::documents::report_code::{BlockRow, Callers, Clean, FunctionRow, Sampled};
-use crate::known::Known;
 use bench::{Options, Status};
 use isa::code::Block;
 use profile::hot::{Filter, HotBlock, Profile, threads};
@@ -31,7 +31,7 @@ pub struct CodeAsk {
     /// Where programs are.
     pub search: Search,
     /// The core to measure the hottest blocks on, if they are to be measured in isolation.
-    pub measure: Option<Known>,
+    pub measure: Option<CoreModel>,
     /// Whether it is counted how often the hottest blocks run, and where.
     pub count: Option<CountAsk>,
     /// Where folded stacks go; `-` is standard output.
@@ -166,14 +166,17 @@ pub fn enter(
     let blocks = profile.blocks(ask.blocks);
     report.blocks =
         blocks.iter().map(|b| BlockRow::new(b, &profile.functions[b.function])).collect();
-    if let Some(known) = &ask.measure {
+    if let Some(model) = &ask.measure {
         let options = Options { budget: BUDGET, ..Options::default() };
-        let mut measurer = Measurer::new(options, known);
+        let mut measurer = Measurer::new(options, model);
         for (number, block) in blocks.iter().enumerate() {
             progress(number, blocks.len());
             report.blocks[number].measured = Some(measured(&mut measurer, profile, block)?);
         }
         progress(blocks.len(), blocks.len());
+        let new = |note: &&String| !report.notes.contains(note);
+        let new: Vec<String> = model.notes.iter().filter(new).cloned().collect();
+        report.notes.extend(new);
     }
     if let Some(count) = &ask.count {
         interrupted = entries::enter(report, profile, &blocks, count, progress)?;

@@ -141,6 +141,7 @@ fn begin(
         "tool": env!("CARGO_PKG_VERSION"),
         "processor": machine.cpu.signature(),
         "command": ask.typed,
+        "warning": ask.core.warning(),
         "interval_ms": ask.interval.map(|i| i.as_millis() as u64),
     })))?;
     writer.append(&Chunk::Machine(machine_info(machine)))?;

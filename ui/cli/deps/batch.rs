@@ -2,8 +2,8 @@
 
 use crate::cli::code::read;
 use bench::batch::rows;
+use engine::core_model::CoreModel;
 use engine::documents::census::Census;
-use engine::known::Known;
 use engine::render::deps::{HEADER, rejected, row};
 use isa::code::parse_hex;
 use isa::deps::memory::Settings;
@@ -18,7 +18,7 @@ pub fn run(
     path: &Path,
     output: &Path,
     unmodelled: Option<&Path>,
-    known: &Known,
+    model: &CoreModel,
     settings: &Settings,
 ) -> Result<()> {
     let failed = |path: &Path, e: std::io::Error| {
@@ -27,8 +27,8 @@ pub fn run(
     let rows = rows::read(&read::rows(path, output)?)?.rows;
     let file = File::create(output).map_err(|e| failed(output, e))?;
     let mut out = BufWriter::new(file);
-    let mut analyser = Analyser::new(known.latencies.clone());
-    let facts = known.core.facts();
+    let mut analyser = Analyser::new(model.latencies.clone());
+    let facts = model.core.facts();
     let mut census = Census::default();
     writeln!(out, "{HEADER}").map_err(|e| failed(output, e))?;
     for one in &rows {

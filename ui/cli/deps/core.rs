@@ -1,13 +1,13 @@
 //! The core whose dependencies are analysed, and its reorder buffer.
 
 use crate::settings::Settings;
-use engine::known::Known;
+use engine::core_model::CoreModel;
 use isa::deps::Window;
 use tma::Result;
 
 /// A core with its reorder window.
 pub struct CoreWindow {
-    pub known: Known,
+    pub model: CoreModel,
     /// Entries of the reorder buffer.
     pub entries: u32,
     /// Where that number is from.
@@ -17,11 +17,11 @@ pub struct CoreWindow {
 impl CoreWindow {
     /// The core that the settings name, with `rob` entries if that is given.
     pub fn of(settings: &Settings, rob: Option<u32>) -> Result<Self> {
-        let known = settings.known()?;
-        let Window { entries, source } = Window::of(&known.core);
+        let model = settings.core_model()?;
+        let Window { entries, source } = Window::of(&model.core);
         Ok(match rob {
-            Some(entries) => Self { known, entries, source: "as asked for".to_owned() },
-            None => Self { known, entries, source },
+            Some(entries) => Self { model, entries, source: "--rob".to_owned() },
+            None => Self { model, entries, source },
         })
     }
 }

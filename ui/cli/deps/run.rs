@@ -8,6 +8,7 @@ use crate::cli::code::named::{chosen, located};
 use crate::cli::code::program;
 use crate::cli::global::Global;
 use crate::cli::output::print;
+use crate::message::note;
 use engine::documents::deps::{Document, Subject, document};
 use engine::initial_values::set;
 use engine::render::deps::{Drawing, dot, text};
@@ -22,8 +23,9 @@ use tma::Result;
 pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
     let core = CoreWindow::of(&global.settings()?, args.rob)?;
     if let (Some(rows), Some(output)) = (&args.batch, &args.output) {
+        core.model.notes.iter().for_each(|text| note(text));
         let settings = settings(&args, &core, Vec::new());
-        batch::run(rows, output, args.unmodelled.as_deref(), &core.known, &settings)?;
+        batch::run(rows, output, args.unmodelled.as_deref(), &core.model, &settings)?;
         return Ok(ExitCode::SUCCESS);
     }
     let regions = regions(&args)?;
@@ -42,17 +44,17 @@ pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
 
 /// Analyses a region of one or more blocks.
 fn analyse(args: &DepsArgs, core: &CoreWindow, pieces: Vec<Located>) -> Result<Document> {
-    let code = Code::of(&pieces, core.known.core.facts())?;
+    let code = Code::of(&pieces, core.model.core.facts())?;
     let (given, seeded) = initial_values(args, addresses(&pieces))?;
     let settings = settings(args, core, given);
-    let mut analyser = Analyser::new(core.known.latencies.clone());
+    let mut analyser = Analyser::new(core.model.latencies.clone());
     let analysis = analyser.analyse(&code, &settings);
     let notes = pieces.iter().flat_map(|p| p.notes.iter().cloned());
-    let notes = core.known.notes.iter().cloned().chain(notes).collect();
+    let notes = core.model.notes.iter().cloned().chain(notes).collect();
     let names: Vec<String> = pieces.into_iter().filter_map(|p| p.name).collect();
     let subject = Subject {
         name: (!names.is_empty()).then(|| names.join("; ")),
-        uarch: core.known.core.uarch().map(str::to_owned),
+        uarch: core.model.core.uarch().map(str::to_owned),
         window: settings.window,
         window_source: core.source.clone(),
         seeded,

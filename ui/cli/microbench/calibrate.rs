@@ -16,7 +16,9 @@ use tma::{Error, Result};
 
 /// Measures until all forms are done, the time limit is over, or a signal comes.
 pub fn calibrate(settings: &Settings, args: &MicrobenchArgs) -> Result<ExitCode> {
-    let mut bench = args.effort.bench(settings)?;
+    let core = settings.core()?;
+    core.warning().iter().for_each(|warning| message::note(warning));
+    let mut bench = args.effort.bench(core);
     let path = match &args.output {
         Some(path) => path.clone(),
         None => Calibration::path(cache(settings)?, bench.core.needs_table()?),

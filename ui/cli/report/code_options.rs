@@ -79,7 +79,7 @@ impl CodeArgs {
             callers: self.callers.clone(),
             filter,
             search: Search { roots: self.symfs.clone(), ..Search::default() },
-            measure: self.measure.then(|| settings.known()).transpose()?,
+            measure: self.measure.then(|| settings.core_model()).transpose()?,
             count: None,
             folded: self.folded.clone(),
         }))

@@ -105,6 +105,8 @@ fn frame(recording: &Recording, cores: &[ImportedCore], ask: &ImportAsk) -> Repo
         let words = session.header.get("command").and_then(|c| c.as_array());
         let words = words.map(|w| w.iter().filter_map(|w| Some(w.as_str()?.to_owned())).collect());
         report.command = words.filter(|w: &Vec<String>| !w.is_empty());
+        let warning = session.header.get("warning").and_then(|w| w.as_str());
+        report.notes.extend(warning.map(str::to_owned));
     }
     let skipped = recording.skipped.iter().map(|s| Unread {
         file: recording

@@ -1,10 +1,12 @@
-//! What a live measurement is asked, what it says while it runs, and what comes of it.
+//! A live measurement: the question, updates while it runs, and the outcome.
 
 use crate::documents::Report;
 use crate::topdown::choose::Ask;
 use pmu::machine::Finding;
 use pmu::{Aggregate, Command, Exit, Target};
+use std::sync::Arc;
 use std::time::Duration;
+use tma::Core;
 
 /// What to measure and what to show of it.
 #[derive(Debug, Clone)]
@@ -13,6 +15,8 @@ pub struct LiveAsk {
     pub ask: Ask,
     /// Force this table.
     pub uarch: Option<String>,
+    /// The core: with a forced table it may be another than this processor's.
+    pub core: Arc<Core>,
     /// Whom to count.
     pub target: Target,
     /// What to run.
@@ -41,7 +45,7 @@ pub struct LiveAsk {
     pub require_pmu: bool,
 }
 
-/// What a measurement tells while it runs.
+/// An update while a measurement runs.
 #[derive(Debug, Clone)]
 pub enum Update {
     /// How often the command will run, where that is not once; said beforehand.

@@ -20,6 +20,7 @@ pub(super) fn conclude(
     measured: &Measurement,
 ) -> Outcome {
     let mut report = head(cores, ask, source);
+    report.notes.extend(ask.core.warning());
     let mut evaluators: Vec<Evaluator> = cores.iter().map(|c| Evaluator::new(&c.table)).collect();
     fill(&mut report, cores, &mut evaluators, &measured.counts, &measured.repeats);
     report.duration = Some(measured.software.wall.as_secs_f64());
