@@ -1,11 +1,11 @@
 //! Blocks of programs: by function and number, by address, listed.
 
-use super::{block, hex, json, sandbox};
+use super::{block, hex, json, notes_core_alone, sandbox};
 use crate::support::files::{Folder, text};
 use crate::support::run::tdtool;
 use crate::support::tools::gcc;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fs;
 
 /// Two functions whose blocks follow from the text. `tail` is `inc rax; ret`; `count` is 0: xor; 1:
@@ -42,7 +42,7 @@ fn the_blocks_of_a_function_are_listed_with_their_numbers_and_loops() {
     let first = json(&[&of("count")]);
     let note = first["notes"][0].as_str().unwrap();
     assert!(note.contains("first of 3") && note.contains("--list"), "{first}");
-    assert_eq!(json(&[&of("count+0")])["notes"], json!([]));
+    assert!(notes_core_alone(&json(&[&of("count+0")])));
 }
 
 #[test]
