@@ -4,7 +4,6 @@ use super::{block, block_reading, hex, json, json_reading, notes_core_alone, san
 use crate::support::files::{Folder, text};
 use crate::support::tools::{available, gcc};
 use object::{Object as _, ObjectSection as _};
-use serde_json::json;
 use std::fs;
 
 #[test]

@@ -63,6 +63,7 @@ const DOWNWARD: &[Screen] = &[Screen::Tree, Screen::Functions, Screen::Blocks];
 const FOLDED: &[Screen] = &[Screen::Tree, Screen::Blocks];
 const SORTED: &[Screen] = &[Screen::Tree, Screen::Functions];
 const CODE: &[Screen] = &[Screen::Functions, Screen::Blocks];
+const DETAILED: &[Screen] = &[Screen::Tree, Screen::Block];
 const TREE: &[Screen] = &[Screen::Tree];
 const FUNCTIONS: &[Screen] = &[Screen::Functions];
 const LIVE: &[Screen] = &[Screen::Tree, Screen::Functions];
@@ -152,9 +153,9 @@ pub static KEYMAP: &[Binding] = &[
     bind(
         Command::Details,
         &[ch('d')],
-        TREE,
+        DETAILED,
         "details",
-        "show or hide the node's meaning, threshold, formula and counts",
+        "show or hide details: a node's meaning, formula and counts, a block's evidence",
     ),
     bind(Command::DetailsDown, &[ch('J')], TREE, "", "scroll the details down"),
     bind(Command::DetailsUp, &[ch('K')], TREE, "", "scroll the details up"),

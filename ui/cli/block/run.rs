@@ -14,6 +14,7 @@ use crate::terminal;
 use bench::{Measurement, Options, Status, processors};
 use engine::block::Measurer;
 use engine::core_model::CoreModel;
+use engine::render::block::Style;
 use engine::render::{block as render, function_blocks, json};
 use isa::code::{Block, Region};
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
     if args.list {
         return list(&args, settings.ascii).map(Next::Exit);
     }
+    let ascii = settings.ascii;
     let requests = requests(&args, &options)?;
     if args.tui && terminal::is_interactive() {
         return drill_down(settings, requests);
@@ -41,7 +43,7 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
     let reports = measure_all(&args, requests, &model);
     drop(shown);
     let reports = reports?;
-    print(&text(&args, &reports)?)?;
+    print(&text(&args, &reports, ascii)?)?;
     let ran = |r: &Measurement| matches!(r.status, Status::Ok | Status::Unstable);
     let code = if reports.iter().all(ran) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     Ok(Next::Exit(code))
@@ -87,9 +89,10 @@ fn measure(
     Ok(report)
 }
 
-fn text(args: &BlockArgs, reports: &[Measurement]) -> Result<String> {
+fn text(args: &BlockArgs, reports: &[Measurement], ascii: bool) -> Result<String> {
+    let style = Style { verbose: args.verbose, ascii, ..Style::default() };
     Ok(match args.format {
-        Format::Text => paragraphs(reports, args.verbose),
+        Format::Text => paragraphs(reports, &style),
         Format::Json if reports.len() > 1 => json::pretty(&reports)?,
         Format::Json => reports.iter().map(json::pretty).collect::<Result<_>>()?,
         Format::Csv => {
@@ -100,8 +103,7 @@ fn text(args: &BlockArgs, reports: &[Measurement]) -> Result<String> {
 }
 
 /// Reports one below the other; with headings if there are several, or names.
-fn paragraphs(reports: &[Measurement], verbose: bool) -> String {
-    let render = if verbose { render::render_in_full } else { render::render };
+fn paragraphs(reports: &[Measurement], style: &Style) -> String {
     let mut all = Vec::new();
     for (number, report) in reports.iter().enumerate() {
         let heading = match &report.block.name {
@@ -110,7 +112,7 @@ fn paragraphs(reports: &[Measurement], verbose: bool) -> String {
             None if reports.len() > 1 => format!("region {number}\n"),
             None => String::new(),
         };
-        all.push(heading + &render(report));
+        all.push(heading + &render::render(report, style));
     }
     all.join("\n")
 }

@@ -42,6 +42,8 @@ pub struct BlockScreen {
     /// Number of the measurement that is shown.
     pub id: u64,
     pub job: Job,
+    /// Whether the report comes with the evidence for each bound and assumption.
+    pub verbose: bool,
     /// The lines of the report at the current width.
     pub lines: Vec<Line>,
     pub list: List,

@@ -1,5 +1,6 @@
 //! What is shown, and in which order.
 
+use super::measure;
 use crate::keymap::{Command, Screen};
 use crate::tui::state::State;
 use crate::tui::view::layout;
@@ -8,6 +9,10 @@ use crate::tui::view::layout;
 pub fn toggle(state: &mut State, command: Command) {
     match (command, state.screen()) {
         (Command::Freeze, _) => freeze(state),
+        (Command::Details, Screen::Block) => {
+            state.block.verbose = !state.block.verbose;
+            measure::wrap(state);
+        }
         (Command::Details, _) => {
             let shown = layout(state).details.height > 0;
             state.tree.details = Some(!shown);

@@ -7,7 +7,7 @@
 //! | `breadcrumb`, `footer` | what is around every screen |
 //! | `tree`, `tree_head`, `details`, `flag` | the tree, and the details of a node |
 //! | `functions`, `columns`, `blocks`, `gutter` | functions; blocks and their loops |
-//! | `block`, `block_report`, `block_tree` | a measured block |
+//! | `block`, `block_report` | a measured block |
 //! | `info`, `names` | the lines above functions and blocks |
 //! | `help` | the `?` screen |
 //! | `export` | the screen as text |
@@ -15,7 +15,6 @@
 
 mod block;
 mod block_report;
-mod block_tree;
 mod blocks;
 mod breadcrumb;
 mod columns;

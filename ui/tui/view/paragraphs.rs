@@ -26,12 +26,6 @@ impl Paragraphs {
         self.push(String::new(), Tone::Plain);
     }
 
-    /// Adds an empty line and a heading.
-    pub fn heading(&mut self, text: &str) {
-        self.blank();
-        self.push(text.to_owned(), Tone::Bold);
-    }
-
     /// Adds text after a label, further lines indented to where it began; on a narrow screen below
     /// the label.
     pub fn paragraph(&mut self, label: &str, text: &str, tone: Tone) {
@@ -39,6 +33,9 @@ impl Paragraphs {
         let mut head = label.to_owned();
         if 2 * indent > self.columns && !label.trim().is_empty() {
             self.push(label.trim_end().to_owned(), tone);
+            if text.is_empty() {
+                return;
+            }
             indent = 2.min(self.columns / 4);
             head = " ".repeat(indent);
         }

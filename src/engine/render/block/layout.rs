@@ -1,9 +1,9 @@
-//! Lines no wider than a page: text wrapped behind a label.
+//! Lines no wider than a page: text wrapped after a label.
 
 /// Columns of a report.
 pub const WIDTH: usize = 100;
 
-/// Adds `text` behind `label`, broken at blanks, further lines indented to where it began. A word
+/// Adds `text` after `label`, broken at blanks, further lines indented to where it began. A word
 /// longer than a line stays whole.
 pub fn labelled(out: &mut String, label: &str, text: &str) {
     let indent = label.chars().count();
@@ -28,22 +28,16 @@ pub fn labelled(out: &mut String, label: &str, text: &str) {
     out.push('\n');
 }
 
-/// The same without a label.
-pub fn paragraph(out: &mut String, indent: usize, text: &str) {
-    labelled(out, &" ".repeat(indent), text);
-}
-
 /// What to do about a number that does not reproduce.
-pub(super) const REMEDY: &str = "--budget 30000 waits half a minute for a core that nothing else uses (the \
-     default is 5000 ms); --thorough takes more samples; `tdtool doctor` tells what keeps the \
-     machine busy";
+pub(super) const REMEDY: &str = "--budget 30000 waits up to half a minute for an uncontended core (the default is \
+     5000 ms); --thorough takes more samples; `tdtool doctor` shows what keeps the machine busy";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn text_is_wrapped_behind_its_label_and_no_word_is_lost() {
+    fn text_is_wrapped_after_its_label_and_no_word_is_lost() {
         let words: Vec<String> = (0..60).map(|i| format!("word{i}")).collect();
         let mut out = String::new();
         labelled(&mut out, "  label  ", &words.join(" "));
@@ -55,7 +49,7 @@ mod tests {
     #[test]
     fn a_word_longer_than_a_line_stays_whole() {
         let mut out = String::new();
-        paragraph(&mut out, 2, &"x".repeat(200));
+        labelled(&mut out, "  ", &"x".repeat(200));
         assert_eq!(out, format!("  {}\n", "x".repeat(200)));
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use bench::{
     Assumption, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, Line, Miss, Mode,
-    Outcome, SCHEMA, Samples, Throughput, Values, WhatIf,
+    Outcome, SCHEMA, Samples, Status, Throughput, Values, WhatIf,
 };
 
 fn line(offset: &str, bytes: &str, text: &str) -> Line {
@@ -21,6 +21,14 @@ fn level_1() -> Vec<(String, String)> {
 
 fn invariant(name: &'static str, outcome: Outcome, how: &str) -> Assumption {
     Assumption { name, outcome, how: how.into() }
+}
+
+fn text(report: &Measurement) -> String {
+    render(report, &Style { ascii: true, ..Style::default() })
+}
+
+fn in_full(report: &Measurement) -> String {
+    render(report, &Style { ascii: true, verbose: true, ..Style::default() })
 }
 
 /// Two instructions, measured, everything held.
@@ -66,7 +74,9 @@ fn report() -> Measurement {
 #[test]
 fn a_clean_report_in_full() {
     let expected = "\
-ok: 4.000 cycles per iteration (3.990 to 4.010), 2 instructions, IPC 0.50, clock tsc
+4.000 cycles per iteration (3.990 to 4.010), 2 instructions, IPC 0.50, clock tsc
+
+explanation: not measured: no PMU counts here
 
    0    0x0  4801d8    add rax,rbx
    1    0x3  480fafc3  imul rax,rbx
@@ -75,20 +85,13 @@ form        cycles      low     high  copies
   unrolled   4.000    4.000    4.000     192
   loop       4.010    4.010    4.010      24
 
-samples  192 kept
-values   registers 0x12345600; memory 0x12345600; vectors 0x3f8000003f800000
-pages    0
-
-assumptions
-  held: l1-data (--verbose tells how each is known)
-
-top-down: not measured: no PMU counts here
+assumptions: all hold (--verbose shows the evidence for each)
 ";
-    assert_eq!(render(&report()), expected);
+    assert_eq!(text(&report()), expected);
 }
 
 #[test]
-fn assumptions_that_held_are_names_and_violated_ones_come_first() {
+fn assumptions_that_hold_are_one_line_and_violated_ones_come_with_their_evidence() {
     let assumptions = vec![
         invariant("l1-data", Outcome::Held, "no memory"),
         invariant("l1-code", Outcome::Held, "it is short"),
@@ -96,65 +99,96 @@ fn assumptions_that_held_are_names_and_violated_ones_come_first() {
     ];
     let report = Measurement { assumptions, ..report() };
     let section = |text: &str| {
-        let lines = text.lines().skip_while(|l| *l != "assumptions").skip(1);
+        let lines = text.lines().skip_while(|l| !l.starts_with("assumptions: ")).skip(1);
         lines.take_while(|l| !l.is_empty()).map(str::to_owned).collect::<Vec<_>>()
     };
+    assert!(text(&report).contains("assumptions: 2 of 3 hold"), "{}", text(&report));
+    assert_eq!(section(&text(&report)), ["  line-crossing    VIOLATED: instruction 1"]);
+    let full = section(&in_full(&report));
     let expected = [
         "  line-crossing    VIOLATED: instruction 1",
-        "  held: l1-data, l1-code (--verbose tells how each is known)",
+        "  l1-data          holds: no memory",
+        "  l1-code          holds: it is short",
     ];
-    assert_eq!(section(&render(&report)), expected);
-    let full = section(&render_in_full(&report));
-    assert_eq!(full[0], expected[0]);
-    assert_eq!(
-        full[1..],
-        ["  l1-data          held: no memory", "  l1-code          held: it is short"]
-    );
+    assert_eq!(full, expected);
+}
+
+fn bound(name: &'static str, cycles: f64) -> Bound {
+    Bound { name, cycles, low: cycles, high: cycles, how: "measured: nops".into(), refuted: false }
+}
+
+/// A block that the dependency of 4 cycles explains.
+fn explained() -> Measurement {
+    let mut hierarchy = Hierarchy::not_measured("no PMU counts here", &level_1());
+    hierarchy.bound = Some("dependency");
+    hierarchy.verdict = "dependency: its longest chain takes 4.00".into();
+    let bounds = vec![bound("front-end", 1.0), bound("dependency", 4.0)];
+    Measurement { bounds, hierarchy, ..report() }
 }
 
 #[test]
-fn a_bound_is_never_said_to_be_more_than_the_whole() {
-    let bound = |cycles: f64| {
-        let how = "measured".to_owned();
-        let bound =
-            Bound { name: "front-end", cycles, low: cycles, high: cycles, how, refuted: false };
-        render(&Measurement { bounds: vec![bound], ..report() })
+fn the_answer_comes_first_cycles_bound_remedy_and_bars_on_one_scale() {
+    let expected = "\
+4.000 cycles per iteration (3.990 to 4.010), 2 instructions, IPC 0.50, clock tsc
+  bound by:  a loop-carried dependency through registers
+  to lower:  shorten the critical chain, or split it over several accumulators; --what-if measures
+             what helps
+
+cycles per iteration: measured, and the least that each bound allows
+  measured            4.000  ########################
+  dependency          4.000  ########################  <- explains the time; measured
+  front-end           1.000  ######                    measured
+
+evidence: its longest chain takes 4.00
+";
+    let text = text(&explained());
+    assert!(text.starts_with(expected), "{text}");
+}
+
+#[test]
+fn the_change_measured_to_help_most_is_part_of_the_answer() {
+    let change = |change: &str, cycles: f64| WhatIf {
+        change: change.into(),
+        cycles: Some(cycles),
+        low: Some(cycles),
+        high: Some(cycles),
+        reason: None,
     };
-    let at = bound(4.16);
-    assert!(at.contains("4.160 cycles, at the throughput, within error; measured"), "{at}");
-    assert!(bound(2.0).contains("50 % of the throughput"), "{}", bound(2.0));
-    let how = "measured".to_owned();
-    let above = Bound { name: "ports", cycles: 5.0, low: 5.0, high: 5.0, how, refuted: true };
-    let text = render(&Measurement { bounds: vec![above], ..report() });
-    assert!(text.contains("125 % of the throughput: above the measurement, refuted"), "{text}");
+    let what_if = vec![change("without `add`", 3.0), change("chain broken", 1.0)];
+    let text = text(&Measurement { what_if, ..explained() });
+    assert!(text.contains("  to lower:  chain broken: 1.000 cycles (-75 %), measured\n"), "{text}");
 }
 
 #[test]
-fn a_violated_assumption_shows_in_the_headline_unless_it_costs_nothing() {
+fn a_refuted_bound_comes_last_and_explains_nothing() {
+    let mut report = explained();
+    report.bounds.push(Bound { refuted: true, ..bound("ports", 5.0) });
+    let text = text(&report);
+    let line = text.lines().find(|l| l.starts_with("  ports")).unwrap();
+    assert!(line.contains("5.000") && line.contains("refuted: above the measurement"), "{text}");
+    let after = text.lines().skip_while(|l| !l.starts_with("  ports")).nth(1);
+    assert_eq!(after, Some(""), "{text}");
+}
+
+#[test]
+fn a_violated_assumption_shows_beside_the_answer_unless_it_costs_nothing() {
     let with = |names: &[&'static str]| {
         let assumptions =
             names.iter().map(|n| invariant(n, Outcome::Violated, "somehow")).collect();
-        render(&Measurement { assumptions, ..report() })
+        text(&Measurement { assumptions, ..report() })
     };
-    let one = with(&["line-crossing"]);
-    assert!(
-        one.starts_with("ok, with 1 assumption violated: line-crossing\n  4.000 cycles"),
-        "{one}"
-    );
-    assert!(one.contains("  line-crossing    VIOLATED: somehow\n"), "{one}");
     let two = with(&["line-crossing", "subnormals"]);
-    assert!(
-        two.starts_with("ok, with 2 assumptions violated: line-crossing, subnormals\n"),
-        "{two}"
-    );
+    let line = two.lines().nth(1);
+    assert_eq!(line, Some("  violated assumptions: line-crossing, subnormals"), "{two}");
+    assert!(two.contains("  line-crossing    VIOLATED: somehow\n"), "{two}");
     let unaligned = with(&["alignment"]);
-    assert!(unaligned.starts_with("ok: 4.000 cycles"), "{unaligned}");
+    assert!(!unaligned.contains("violated assumptions:"), "{unaligned}");
     assert!(unaligned.contains("VIOLATED"), "{unaligned}");
 }
 
 #[test]
 fn a_failure_points_at_its_instruction() {
-    let text = render(&Measurement {
+    let text = text(&Measurement {
         status: Status::Failed,
         reason: Some("a division error".into()),
         location: Some(FaultLocation {
@@ -181,10 +215,10 @@ failed: a division error
 }
 
 #[test]
-fn what_is_unstable_tells_its_range_and_modes_and_no_single_number() {
+fn an_unstable_block_shows_its_range_and_modes_and_no_single_number() {
     let modes = vec![Mode { cycles: 0.67, share: 0.75 }, Mode { cycles: 0.8, share: 0.25 }];
     let throughput = Throughput { cycles: 0.7, low: 0.67, high: 0.8, modes, clock: "tsc" };
-    let text = render(&Measurement {
+    let text = text(&Measurement {
         status: Status::Unstable,
         reason: Some("passes lie between 0.670 and 0.800 cycles".into()),
         throughput: Some(throughput),
@@ -205,11 +239,11 @@ fn what_is_unstable_tells_its_range_and_modes_and_no_single_number() {
 #[test]
 fn forms_that_disagree_say_by_how_much_and_why_that_matters() {
     let forms = |looped| Some(Forms { unrolled: form(4.0, 192), looped });
-    let slower = render(&Measurement { forms: forms(form(5.0, 1)), ..report() });
+    let slower = text(&Measurement { forms: forms(form(5.0, 1)), ..report() });
     assert!(slower.contains("The loop takes +25.0 % against the unrolled form."), "{slower}");
-    let faster = render(&Measurement { forms: forms(form(3.0, 1)), ..report() });
+    let faster = text(&Measurement { forms: forms(form(3.0, 1)), ..report() });
     assert!(faster.contains("-25.0 %") && faster.contains("op cache"), "{faster}");
-    let equal = render(&Measurement { forms: forms(form(4.1, 1)), ..report() });
+    let equal = text(&Measurement { forms: forms(form(4.1, 1)), ..report() });
     assert!(!equal.contains("against"), "{equal}");
     let none = FormResult {
         cycles: None,
@@ -218,52 +252,39 @@ fn forms_that_disagree_say_by_how_much_and_why_that_matters() {
         copies: 0,
         reason: Some("not possible: a flag lives across iterations".into()),
     };
-    let text = render(&Measurement { forms: forms(none), ..report() });
+    let text = text(&Measurement { forms: forms(none), ..report() });
     assert!(text.contains("  loop     not possible: a flag lives"), "{text}");
 }
 
 #[test]
 fn dropped_samples_and_void_passes_come_with_their_reasons() {
     let void = vec!["the clock changed".to_owned(); 2];
-    let text = render(&Measurement {
+    let text = text(&Measurement {
         samples: Samples { accepted: 64, contended: 9, clock_changed: 0, void },
         ..report()
     });
-    assert!(text.contains("samples  64 kept, 9 dropped: something else used the core\n"), "{text}");
-    assert!(text.contains("         2 passes void: the clock changed\n"), "{text}");
+    assert!(
+        text.contains("samples  64 rounds used, 9 dropped: something else used the core\n"),
+        "{text}"
+    );
+    assert!(text.contains("         2 passes discarded: the clock changed\n"), "{text}");
 }
 
 #[test]
 fn registers_that_differ_from_the_rest_are_named() {
     let mut values = Values::default();
     values.registers[2] = 0;
-    let text = render(&Measurement { values: Some(values), ..report() });
+    let text = in_full(&Measurement { values: Some(values), ..report() });
     assert!(text.contains("values   rdx 0x0, other registers 0x12345600; memory"), "{text}");
 }
 
 #[test]
-fn bounds_and_measured_nodes_are_shown_with_what_they_are_of() {
-    let bound = Bound {
-        name: "front-end",
-        cycles: 1.0,
-        low: 0.99,
-        high: 1.01,
-        how: "measured".into(),
-        refuted: false,
-    };
+fn counted_nodes_are_shown_as_shares_of_the_slots() {
     let mut hierarchy = Hierarchy::not_measured("not in this group", &level_1());
-    hierarchy.verdict = "latency".into();
     hierarchy.nodes[0].share = Some(0.25);
     let miss = Miss { name: "L1D".into(), per_iteration: 0.5, how: "counted".into() };
-    let text =
-        render(&Measurement { bounds: vec![bound], hierarchy, misses: vec![miss], ..report() });
-    let bound =
-        "  front-end        1.000 cycles (0.990 to 1.010), 25 % of the throughput; measured\n";
-    assert!(text.contains(bound), "{text}");
-    assert!(
-        text.contains("top-down: latency\n  Frontend Bound              25.0 % of slots\n"),
-        "{text}"
-    );
+    let text = text(&Measurement { hierarchy, misses: vec![miss], ..report() });
+    assert!(text.contains("top-down\n  Frontend Bound              25.0 % of slots\n"), "{text}");
     assert!(
         text.contains("  Retiring                    not measured: not in this group\n"),
         "{text}"
@@ -274,7 +295,7 @@ fn bounds_and_measured_nodes_are_shown_with_what_they_are_of() {
 #[test]
 fn no_line_is_wider_than_a_page() {
     let long = "a reason of many words ".repeat(20);
-    let text = render(&Measurement {
+    let text = in_full(&Measurement {
         assumptions: vec![invariant("line-crossing", Outcome::Violated, &long)],
         bounds: vec![Bound {
             name: "front-end",
@@ -304,28 +325,28 @@ fn a_form_that_did_not_reproduce_says_so_and_is_compared_with_nothing() {
     let why = "unstable: batches lie between 1.000 and 2.000 cycles";
     forms.looped.reason = Some(why.to_owned());
     assert_eq!(forms.looped.trusted(), None);
-    let text = render(&report);
+    let text = text(&report);
     assert!(text.contains(why), "{text}");
     assert!(!text.contains("The loop takes"), "{text}");
 }
 
 #[test]
-fn where_a_block_comes_from_and_which_accesses_meet_by_chance_is_said_in_its_place() {
-    let meeting = "`mov [rdi],rax` and `mov rcx,[rsi]` meet".to_owned();
-    let text = render(&Measurement {
+fn notes_and_alias_pairs_stand_where_they_belong() {
+    let pair = "`mov [rdi],rax` and `mov rcx,[rsi]` meet".to_owned();
+    let text = text(&Measurement {
         notes: vec!["without `ret` at its end".to_owned()],
-        alias_pairs: vec![meeting; 6],
+        alias_pairs: vec![pair; 6],
         ..report()
     });
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[1], "note: without `ret` at its end");
-    let place = lines.iter().position(|l| l.starts_with("  held: ")).unwrap();
+    let place = lines.iter().position(|l| l.starts_with("assumptions: ")).unwrap();
     assert!(lines[place + 1].starts_with("  note: `mov [rdi],rax`"), "{text}");
-    assert!(lines[place + 5].contains("2 pairs more"), "{text}");
+    assert!(lines[place + 5].contains("2 more pairs"), "{text}");
 }
 
 #[test]
-fn a_list_cut_short_by_neighbours_says_what_to_do_about_it() {
+fn a_list_cut_short_by_contention_says_what_to_do_about_it() {
     let what = |reason: &str| WhatIf {
         change: "without `nop`".to_owned(),
         cycles: None,
@@ -333,7 +354,7 @@ fn a_list_cut_short_by_neighbours_says_what_to_do_about_it() {
         high: None,
         reason: Some(reason.to_owned()),
     };
-    let with = |reason| render(&Measurement { what_if: vec![what(reason)], ..report() });
+    let with = |reason| text(&Measurement { what_if: vec![what(reason)], ..report() });
     let text = with("failed: another process took the core");
     assert!(text.contains("  try: --budget"), "{text}");
     assert!(!with("no instruction sets its register without reading it").contains("try:"));

@@ -1,0 +1,114 @@
+//! The answer: cycles per iteration, the bound that explains them, and what would lower them.
+
+use super::layout::REMEDY;
+use super::rows::{Rows, Weight};
+use bench::{Measurement, Status, Throughput, WhatIf};
+
+/// Adds the answer.
+pub fn answer(rows: &mut Rows, report: &Measurement) {
+    match (&report.throughput, report.status) {
+        (Some(throughput), Status::Ok) => {
+            rows.add("", number(report, throughput), Weight::Strong);
+            explanation(rows, report);
+        }
+        (throughput, _) => {
+            let reason = report.reason.as_deref().unwrap_or("no reason");
+            rows.add(format!("{}: ", report.status.word()), reason, Weight::Alert);
+            if let (Some(t), Status::Unstable) = (throughput, report.status) {
+                rows.plain("  ", range(t));
+                rows.plain("  try: ", REMEDY);
+            }
+        }
+    }
+    if report.status == Status::Failed && report.was_disturbed() {
+        rows.plain("  try: ", REMEDY);
+    }
+    let place = report.location.as_ref().map(|p| p.words()).filter(|w| !w.is_empty());
+    if let Some(place) = place {
+        rows.plain("  at ", format!("{place} (counted from 0)"));
+    }
+    if report.status == Status::Ok && !report.violated().is_empty() {
+        rows.add("  violated assumptions: ", report.violated().join(", "), Weight::Alert);
+    }
+    for note in &report.notes {
+        rows.plain("note: ", note);
+    }
+}
+
+fn number(report: &Measurement, t: &Throughput) -> String {
+    let mut text = format!("{:.3} cycles per iteration ({:.3} to {:.3})", t.cycles, t.low, t.high);
+    let count = report.block.instructions.len();
+    let plural = if count == 1 { "" } else { "s" };
+    text += &format!(", {count} instruction{plural}");
+    if let Some(ipc) = report.ipc {
+        text += &format!(", IPC {ipc:.2}");
+    }
+    text + &format!(", clock {}", t.clock)
+}
+
+/// What is known although no number is trusted.
+fn range(t: &Throughput) -> String {
+    let modes = match t.modes.as_slice() {
+        [] | [_] => ", without separate modes".to_owned(),
+        _ => format!(", in modes: {}", modes(t)),
+    };
+    format!("between {:.3} and {:.3} cycles per iteration{modes}, clock {}", t.low, t.high, t.clock)
+}
+
+/// Groups of batches that agree, as `3.000 (75 %), 4.000 (25 %)`.
+pub fn modes(throughput: &Throughput) -> String {
+    let mode = |m: &bench::Mode| format!("{:.3} ({:.0} %)", m.cycles, m.share * 100.0);
+    throughput.modes.iter().map(mode).collect::<Vec<_>>().join(", ")
+}
+
+fn explanation(rows: &mut Rows, report: &Measurement) {
+    let Some(name) = report.hierarchy.bound else { return };
+    let (meaning, remedy) = meaning(name);
+    rows.add("  bound by:  ", meaning, Weight::Strong);
+    let measured = largest_gain(report);
+    if report.what_if.is_empty() && !remedy.is_empty() {
+        rows.plain("  to lower:  ", format!("{remedy}; --what-if measures what helps"));
+    } else if let (Some((change, cycles)), Some(t)) = (measured, &report.throughput) {
+        let percent = 100.0 * (cycles / t.cycles - 1.0);
+        let text = format!("{change}: {cycles:.3} cycles ({percent:+.0} %), measured");
+        rows.plain("  to lower:  ", text);
+    } else if !remedy.is_empty() {
+        rows.plain("  to lower:  ", remedy);
+    }
+}
+
+/// What a verdict means, and what usually lowers the time then.
+fn meaning(bound: &str) -> (&'static str, &'static str) {
+    match bound {
+        "dependency" => (
+            "a loop-carried dependency through registers",
+            "shorten the critical chain, or split it over several accumulators",
+        ),
+        "store-forwarding" => (
+            "store-to-load forwarding",
+            "keep the value in a register, or load exactly what was stored",
+        ),
+        "ports" => (
+            "execution ports",
+            "use fewer instructions of the busiest kind, or others that run on free ports",
+        ),
+        "issue-width" => (
+            "the pipeline's width",
+            "use fewer µops: wider vectors, fused or eliminated instructions",
+        ),
+        "front-end" => (
+            "the front end",
+            "use shorter or fewer instructions, and align the loop to a cache line",
+        ),
+        "undecided" => ("undecided: several bounds come up to the time", ""),
+        _ => ("unexplained: no known bound comes up to the time", ""),
+    }
+}
+
+/// The change that was measured to lower the time most, beyond the errors.
+fn largest_gain(report: &Measurement) -> Option<(&str, f64)> {
+    let low = report.throughput.as_ref()?.low;
+    let gain = |w: &&WhatIf| w.high.is_some_and(|high| high < low);
+    let best = report.what_if.iter().filter(gain).filter_map(|w| Some((&*w.change, w.cycles?)));
+    best.min_by(|a, b| a.1.total_cmp(&b.1))
+}

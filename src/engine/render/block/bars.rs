@@ -1,0 +1,89 @@
+//! The bounds beside the measurement, as bars on one scale.
+
+use super::rows::{Rows, Style, Weight};
+use bench::{Bound, Measurement, Status};
+
+/// Columns of the longest bar, and on a narrow page.
+const BAR: usize = 24;
+const NARROW: usize = 8;
+
+/// Adds one bar for the measurement and one for each bound, the largest first; verbose, how each
+/// bound was found. Bounds overlap: they are compared with the time, never added up.
+pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
+    if report.bounds.is_empty() {
+        return;
+    }
+    let time = report.throughput.as_ref().filter(|_| report.status == Status::Ok);
+    let valid = report.bounds.iter().filter(|b| !b.refuted).map(|b| b.cycles);
+    let scale = valid.chain(time.map(|t| t.cycles)).fold(0.0, f64::max);
+    rows.heading("cycles per iteration: measured, and the least that each bound allows");
+    let columns = if style.narrow { NARROW } else { BAR };
+    let bar = |cycles: f64| drawn(cycles / scale, columns, style.ascii);
+    if let Some(t) = time {
+        rows.plain(format!("  {:<17}{:>8.3}  {}", "measured", t.cycles, bar(t.cycles)), "");
+    }
+    let mut bounds: Vec<&Bound> = report.bounds.iter().collect();
+    bounds.sort_by(|a, b| a.refuted.cmp(&b.refuted).then(b.cycles.total_cmp(&a.cycles)));
+    for bound in bounds {
+        let is_verdict =
+            !bound.refuted && report.hierarchy.bound.is_some_and(|v| explains(bound, v));
+        let mark = if is_verdict { "<- explains the time; " } else { "" };
+        let text = format!("{mark}{}", source(bound, style.verbose));
+        let label = format!("  {:<17}{:>8.3}  {}  ", bound.name, bound.cycles, bar(bound.cycles));
+        rows.add(label, text, if is_verdict { Weight::Strong } else { Weight::Plain });
+    }
+}
+
+/// Whether `verdict` is the name of this bound. Slots are the width, measured with other
+/// instructions; ports are measured and, where a table has them, computed.
+fn explains(bound: &Bound, verdict: &str) -> bool {
+    bound.name == verdict || (verdict == "issue-width" && bound.name == "slots")
+}
+
+/// How the bound was found: a word and its range, or everything.
+fn source(bound: &Bound, verbose: bool) -> String {
+    let range = match bound.low < bound.high {
+        true => format!(" ({:.3} to {:.3})", bound.low, bound.high),
+        false => String::new(),
+    };
+    let refuted = if bound.refuted { "refuted: above the measurement; " } else { "" };
+    let how = match verbose {
+        true => format!("{range}; {}", bound.how).trim_start_matches("; ").trim_start().to_owned(),
+        false => format!("{}{range}", kind(&bound.how)),
+    };
+    format!("{refuted}{how}")
+}
+
+/// The word that the evidence begins with: `measured`, `computed`, `counted`.
+fn kind(how: &str) -> &str {
+    how.split([':', ' ', ',']).next().unwrap_or_default()
+}
+
+/// A bar of this share of the columns, padded.
+fn drawn(share: f64, columns: usize, ascii: bool) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    // A scale of zero gives no number.
+    let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
+    let eighths = (share * (8 * columns) as f64).round() as usize;
+    let text = match ascii {
+        true => "#".repeat((eighths + 4) / 8),
+        false => "█".repeat(eighths / 8) + EIGHTHS[eighths % 8],
+    };
+    format!("{text:<columns$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_long_as_its_share() {
+        assert_eq!(drawn(1.0, 24, true), "#".repeat(24));
+        assert_eq!(drawn(0.25, 24, true).trim_end(), "#".repeat(6));
+        assert_eq!(drawn(0.25, 24, false).trim_end(), "█".repeat(6));
+        // A sixteenth of 24 columns: one and a half.
+        assert_eq!(drawn(1.0 / 16.0, 24, false).trim_end(), "█▌");
+        assert_eq!(drawn(2.0, 24, true), "#".repeat(24));
+        assert_eq!(drawn(f64::NAN, 24, true).trim_end(), "");
+    }
+}
