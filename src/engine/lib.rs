@@ -9,7 +9,9 @@
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`block`] | a block measured and explained |
+//! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
+//! | [`format`](mod@format) | numbers as people write them |
 //! | [`documents`] | what a report, a comparison or a dependency analysis says |
 //! | [`render`] | text, CSV and graphs of the documents; JSON is their serde form |
 //!
@@ -17,8 +19,10 @@
 
 pub mod block;
 pub mod core_model;
+pub mod deps;
 pub mod doctor;
 pub mod documents;
+pub mod format;
 pub mod hot;
 pub mod initial_values;
 pub mod record;

@@ -140,7 +140,7 @@ impl Core {
         self.uarch().ok_or_else(|| {
             Error::failed("no event table describes this processor")
                 .because(self.cpu.signature())
-                .hint("name one with --uarch NAME; `tdtool tables list` names all of them")
+                .hint("name one with --uarch NAME; `tdtool tables list` lists them")
         })
     }
 }

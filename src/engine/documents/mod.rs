@@ -12,6 +12,7 @@
 //! | [`shown`] | a report with what an interactive screen shows |
 //! | [`explanations`] | texts, formulas and thresholds of a report's nodes |
 //! | [`evaluation`] | node values for counts from a file |
+//! | [`table_plan`] | groups of events for a table's nodes |
 //! | [`table_check`] | tables validated |
 //! | [`workload`] | built-in programs and their runs, `tdtool.workload/1` |
 //! | [`doctor`] | what this machine can measure, `tdtool.doctor/1` |
@@ -30,6 +31,7 @@ pub mod report_code;
 pub mod report_file;
 pub mod shown;
 pub mod table_check;
+pub mod table_plan;
 pub mod workload;
 
 pub use build::{Part, Selection, findings, parts};

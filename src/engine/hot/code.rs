@@ -116,9 +116,9 @@ fn known_threads(recording: &Recording, filter: &Filter) -> Result<()> {
     let more =
         if told.len() > TOLD { format!(" and {} more", told.len() - TOLD) } else { String::new() };
     told.truncate(TOLD);
-    let error = Error::failed(format!("no sample is of a thread {wanted}"));
+    let error = Error::failed(format!("no samples of a thread {wanted}"));
     let error = match told.is_empty() {
-        true => error.because("no thread has a name in it"),
+        true => error.because("its threads have no names"),
         false => error.because(format!("it has samples of {}{more}", told.join(", "))),
     };
     Err(match tma::error::nearest(&wanted, names) {
@@ -157,9 +157,7 @@ pub fn enter(
             if ns == u64::MAX { "the end".to_owned() } else { format!("{} s", ns as f64 / 1e9) }
         };
         let (from, to) = (seconds(from), seconds(to));
-        report
-            .notes
-            .push(format!("samples from {from} to {to} alone; counts are of the whole run"));
+        report.notes.push(format!("only samples from {from} to {to}; counts are of the whole run"));
     }
     report.functions =
         profile.functions.iter().take(ask.functions).map(FunctionRow::from).collect();
@@ -214,7 +212,7 @@ fn write_folded(profile: &mut Profile, path: &Path) -> Result<()> {
 
 fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller>> {
     if !profile.has_chains() {
-        return Err(Error::failed(format!("nothing is known about callers of {name}"))
+        return Err(Error::failed(format!("the callers of {name} are unknown"))
             .because("the samples have no call chains")
             .hint("record with -g"));
     }
@@ -233,11 +231,11 @@ fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller
         _ => {
             return Err(Error::usage(format!("several functions are called {name}"))
                 .because(same.join("\n"))
-                .hint("give one of these names whole"));
+                .hint("give one of these names in full"));
         }
     };
     if found.is_empty() {
-        let error = Error::failed(format!("no sample is in a function {name}"));
+        let error = Error::failed(format!("no samples in a function {name}"));
         let known = profile.functions.iter().map(|f| f.name.as_str());
         let known = known.flat_map(|whole| [whole, plain(whole), last(plain(whole))]);
         return Err(match tma::error::nearest(name, known) {

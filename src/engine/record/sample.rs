@@ -131,7 +131,7 @@ impl Chooser<'_> {
         match most {
             Some(most) if hertz > most && most > 0 => {
                 self.notes.push(format!(
-                    "the kernel allows {most} samples a second, not {hertz} \
+                    "the kernel limits sampling to {most} per second, below {hertz} \
                      (kernel.perf_event_max_sample_rate)"
                 ));
                 most
@@ -178,7 +178,7 @@ impl Chooser<'_> {
         let error = Error::not_possible(format!("`{text}` cannot be sampled here"));
         let no_pmu = self.blocked.map(|f| f.what.clone());
         let cause = no_pmu.filter(|_| errno != Errno::EACCES).unwrap_or(errno.desc().into());
-        error.because(cause).hint("leave -e out: cycles or cpu-clock is taken, whichever is there")
+        error.because(cause).hint("omit -e to sample cycles, or cpu-clock without a PMU")
     }
 
     /// The name and what its modifiers say. Names of tables may have a colon themselves.
@@ -187,8 +187,8 @@ impl Chooser<'_> {
         match text.rsplit_once(':') {
             Some((base, letters)) if !is_known => match Modifiers::parse(letters) {
                 Some(modifiers) => Ok((base, modifiers)),
-                None => Err(Error::usage(format!("`{letters}` in `{text}` is no modifier"))
-                    .hint("u user mode, k kernel mode, p to ppp precise, P as precise as can be")),
+                None => Err(Error::usage(format!("`{letters}` in `{text}` is not a modifier"))
+                    .hint("u user mode, k kernel mode, p to ppp precise, P most precise")),
             },
             _ => Ok((text, Modifiers::default())),
         }
@@ -264,7 +264,7 @@ impl Chooser<'_> {
     /// are none here.
     fn for_node(&mut self, node: &str) -> Result<std::result::Result<Vec<SampledEvent>, String>> {
         let mut events = Vec::new();
-        let mut why = format!("nothing is known to locate {node}");
+        let mut why = format!("no event is known to locate {node}");
         let mut unknown = None;
         let mut is_known = self.cores.is_empty();
         for core in self.cores {

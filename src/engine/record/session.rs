@@ -83,7 +83,7 @@ fn put_aside(path: &Path) -> Result<Option<PathBuf>> {
     match fs::rename(path, &old) {
         Ok(()) => Ok(Some(old)),
         Err(e) => {
-            let what = format!("cannot put {} aside as {}", path.display(), old.display());
+            let what = format!("cannot rename {} to {}", path.display(), old.display());
             Err(Error::failed(what).because(e).hint("choose another place with --output"))
         }
     }

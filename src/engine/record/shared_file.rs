@@ -39,10 +39,10 @@ impl SharedFile {
             let measured =
                 matches!(chunk, Chunk::Counts(_) | Chunk::Records(_) | Chunk::Software(_));
             written.failed = writer.append(chunk).err().map(|error| match written.has_counts {
-                true => error.hint("what was recorded before is kept and readable"),
+                true => error.hint("what was recorded before is readable"),
                 false => error.hint(
-                    "free some space, or choose another place with --output: neither a sample nor a \
-                     count is in the file",
+                    "free some space, or choose another place with --output: the file has no samples \
+                     and no counts",
                 ),
             });
             written.has_counts |= measured && written.failed.is_none();

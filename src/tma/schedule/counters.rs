@@ -73,7 +73,7 @@ impl Universe {
         let mut order: Vec<(EventId, u64)> = found.into_iter().collect();
         order.sort_by_key(|(e, mask)| (mask.count_ones(), *e));
         for (event, _) in order.drain(order.len().min(Bits::CAPACITY)..) {
-            refused.push((event, format!("a plan holds {} events at most", Bits::CAPACITY)));
+            refused.push((event, format!("a plan is limited to {} events", Bits::CAPACITY)));
         }
         let mut universe = Self::numbered(table, budget, &order);
         let alone = |(e, _): &(EventId, u64)| {
@@ -82,7 +82,7 @@ impl Universe {
         };
         let (fit, crowded): (Vec<_>, Vec<_>) = order.iter().partition(|e| alone(e));
         if !crowded.is_empty() {
-            let why = "no counter is left beside the watchdog and what every group counts";
+            let why = "the watchdog and the events of every group take all counters";
             refused.extend(crowded.into_iter().map(|(e, _)| (e, why.to_owned())));
             universe = Self::numbered(table, budget, &fit);
         }
@@ -291,7 +291,7 @@ impl Matching<'_> {
 fn counters_of(table: &Table, budget: &Budget, event: EventId) -> Result<u64, String> {
     let spec = &table.events[usize::from(event)].spec;
     if spec.pmu != PmuKind::Core {
-        return Err("it is not counted by the core's counters".into());
+        return Err("the core's counters do not count it".into());
     }
     if let Some(index) = spec.metric {
         let levels = u32::from(index) / 4 + 1;
@@ -310,8 +310,8 @@ fn counters_of(table: &Table, budget: &Budget, event: EventId) -> Result<u64, St
     let mask = u64::from(general) | u64::from(fixed) << FIXED_SHIFT;
     if mask == 0 {
         return Err(match (spec.fixed, spec.fixed_only) {
-            (Some(f), true) => format!("only fixed counter {f} counts it, which is not available"),
-            _ => "none of the counters that can count it is available".into(),
+            (Some(f), true) => format!("it needs fixed counter {f}, which is not available"),
+            _ => "no counter that can count it is available".into(),
         });
     }
     Ok(mask)

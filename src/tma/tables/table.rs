@@ -194,7 +194,7 @@ impl Table {
     pub fn compile(file: TableFile) -> std::result::Result<Self, String> {
         if file.schema != 1 {
             return Err(format!(
-                "schema {} is not known to this version (it knows 1)",
+                "schema {} is not supported (this version supports 1)",
                 file.schema
             ));
         }
@@ -213,7 +213,7 @@ impl Table {
             }
         }
         let Some(Leaf::Event(clocks)) = names.get(&file.clocks).copied() else {
-            return Err(format!("`clocks` names no event: `{}`", file.clocks));
+            return Err(format!("`clocks` is not an event: `{}`", file.clocks));
         };
         let order = dependency_order(&nodes)?;
         let mut by_id: Vec<NodeId> = (0..).take(nodes.len()).collect();

@@ -98,7 +98,7 @@ fn listing(path: &Path, att: bool) -> Result<Vec<Located>> {
 /// Digits that are also the name of a file: machine code, if they decode.
 fn ambiguous(given: &str, bytes: Vec<u8>) -> Result<Located> {
     Block::decode(&bytes).map_err(|e| {
-        Error::usage(format!("`{given}` is read as hexadecimal digits, and there is a file of that name"))
+        Error::usage(format!("`{given}` is read as hexadecimal digits although a file has that name"))
             .because(e)
             .hint(format!("for the file: {given}:FUNCTION, {given}:START..END, or ./{given} for its marked regions"))
     })?;

@@ -7,7 +7,7 @@ use super::{info, names};
 use crate::tui::state::{BlockRow, Load, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_right, width};
-use engine::render::format;
+use engine::format;
 use profile::hot::{AnnotatedBlock, AnnotatedLine};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -25,8 +25,9 @@ use tma::tree::Evaluator;
 pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     let recording = counts::read(&ask.files)?;
     if recording.sessions.len() > 1 || (!recording.sessions.is_empty() && ask.files.len() > 1) {
-        return Err(Error::usage("a session is reported by itself")
-            .hint("report each one, with --format json --output FILE, and `tdtool diff` the two"));
+        return Err(Error::usage("a session cannot be combined with other files").hint(
+            "report each with --format json --output FILE, then compare them with `tdtool diff`",
+        ));
     }
     let mut notes = recording.notes.clone();
     let chosen = choice(library, &recording, ask, &mut notes)?;
@@ -54,11 +55,11 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
         if !recording.sessions.is_empty() {
             return Err(Error::failed("the recording has neither counts nor samples")
                 .because(nothing_read(&recording))
-                .hint("record again and let it run longer; `tdtool record` writes as it goes, so that only what came in before it was killed is there"));
+                .hint("record again, for longer"));
         }
         return Err(Error::failed("no counts were recognised")
             .because(nothing_read(&recording))
-            .hint("perf stat -x, or -j, toplev --valcsv, event,value CSV and tdtool sessions are read"));
+            .hint("supported: perf stat -x, or -j, toplev --valcsv, event,value CSV and tdtool sessions"));
     }
     let mut base = frame(&recording, &cores, ask);
     if chosen.software_only {
@@ -79,7 +80,7 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
         || recording.blocks.iter().any(|b| b.run > 0 || b.trial.is_some());
     if several && cores.iter().any(|c| c.imported.software.len() > 1) {
         cores.iter_mut().for_each(|c| c.imported.software.clear());
-        base.notes.push("software counts of several runs are not added up and not shown".into());
+        base.notes.push("software counts of several runs are not shown".into());
     }
     reports(&base, &mut cores, ask)
 }

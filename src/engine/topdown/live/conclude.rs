@@ -76,7 +76,7 @@ fn subject(target: &Target, typed: &[String]) -> String {
             let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
             format!("CPUs {}", list.join(","))
         }
-        Target::Cgroup(path) => format!("control group {}", path.display()),
+        Target::Cgroup(path) => format!("cgroup {}", path.display()),
     }
 }
 

@@ -74,7 +74,7 @@ pub(super) fn run(
         return Ok(conclude(&whole, ask, Source::Pmu, None, &measured));
     };
     let mut outcome = conclude(&whole, ask, Source::Pmu, None, &measured);
-    outcome.report.notes.push("drill-down: each level was measured in a run of its own".into());
+    outcome.report.notes.push("drill-down: each level was measured in a separate run".into());
     Ok(outcome)
 }
 

@@ -43,7 +43,7 @@ fn wrong(file: &TableFile, e: &EventSpec) -> Vec<String> {
     must(e.extra.is_some() || e.value.is_none(), "value without extra".into());
     must(e.cmask != 0 || !e.inv, "inv without cmask counts nothing useful".into());
     if let Some(counters) = &e.counters {
-        must(!counters.is_empty(), "counters is empty: nothing can count it".into());
+        must(!counters.is_empty(), "counters is empty: no counter can count it".into());
         let general = file.counters.general;
         let outside = counters.iter().find(|c| u32::from(**c) >= general);
         let what = format!("counter {outside:?} of {general}");

@@ -17,11 +17,11 @@ impl Renderer<'_> {
         }
     }
 
-    /// Where the time goes; nothing where no samples were taken.
+    /// Hot functions and blocks; nothing if no samples were taken.
     pub(super) fn code(&mut self) -> std::fmt::Result {
         let report = self.report;
         let Some(sampled) = &report.sampled else { return Ok(()) };
-        let title = self.paint("1", "Where the time goes");
+        let title = self.paint("1", "Hot code");
         let lost = match sampled.lost {
             0 => String::new(),
             lost => format!(", {lost} records lost"),
@@ -93,7 +93,7 @@ impl Renderer<'_> {
                 self.paragraph("                   in the program: ", &text)?;
             }
             if let Some(clean) = &row.measured {
-                self.paragraph("                   by itself: ", &by_itself(clean))?;
+                self.paragraph("                   isolated: ", &isolated(clean))?;
             }
         }
         Ok(())
@@ -121,8 +121,8 @@ fn entered(row: &BlockRow) -> Option<String> {
     Some(text)
 }
 
-/// What the block costs by itself.
-fn by_itself(clean: &Clean) -> String {
+/// Cost of the block in isolation.
+fn isolated(clean: &Clean) -> String {
     let mut text = match (clean.cycles, clean.range) {
         (Some(cycles), Some((low, high))) => {
             let clock = clean.clock.as_deref().unwrap_or("?");

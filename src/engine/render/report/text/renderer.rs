@@ -2,7 +2,7 @@
 
 use super::style::Style;
 use crate::documents::report::{Finding, FindingKind, InfoRow, NodeRow, Place, Report, Source};
-use crate::render::format;
+use crate::format;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 

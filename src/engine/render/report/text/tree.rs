@@ -2,7 +2,7 @@
 
 use super::renderer::Renderer;
 use crate::documents::report::{CountRow, NodeRow};
-use crate::render::format;
+use crate::format;
 use std::fmt::Write as _;
 
 /// Width of the widest bar, in cells.
@@ -115,7 +115,7 @@ impl Renderer<'_> {
             remarks.push(marks.wrong.to_owned());
         }
         if let Some(share) = node.running.filter(|s| *s < 0.995) {
-            remarks.push(format!("ran {:.0} %", 100.0 * share));
+            remarks.push(format!("enabled {:.0} %", 100.0 * share));
         }
         if node.split {
             remarks.push("split over groups".to_owned());
@@ -141,7 +141,7 @@ impl Renderer<'_> {
             (None, None) => format!("{:>20}", "missing"),
         };
         let share = count.running.filter(|s| *s < 0.995);
-        let share = share.map(|s| format!("  ran {:.0} %", 100.0 * s)).unwrap_or_default();
+        let share = share.map(|s| format!("  enabled {:.0} %", 100.0 * s)).unwrap_or_default();
         let line = format!("{:indent$}{value}  {}{share}", "", count.event);
         let line = self.paint("2", &line);
         writeln!(self.out, "{line}")
