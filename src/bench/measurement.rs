@@ -68,7 +68,7 @@ pub enum Outcome {
 /// One assumption.
 #[derive(Debug, Clone, Serialize)]
 pub struct Assumption {
-    /// Its name; docs/block-profiler.md lists them.
+    /// Its name; docs/method/blocks.md lists them.
     pub name: &'static str,
     /// Whether it held.
     #[serde(rename = "verdict")]

@@ -1,4 +1,4 @@
-//! The programs as data. What each one measures on a real machine: docs/workloads.md.
+//! The programs as data. What each one measures on a real machine: docs/results/workloads.md.
 
 use super::{
     DefaultSize, Expected, Setup, SizeParameter, Workload, chase, idle, matmul, stream, x86,

@@ -74,7 +74,7 @@ fn no_bound_explains_what_it_is_above() {
             let time = document["throughput"]["high"].as_f64().unwrap();
             let bounds = document["bounds"].as_array().unwrap();
             for bound in bounds {
-                // 5 % for what was measured, 12 % for sums of latencies (docs/block-profiler.md).
+                // 5 % for what was measured, 12 % for sums of latencies (docs/method/blocks.md).
                 let low = bound["low"].as_f64().unwrap();
                 assert!(low <= 1.13 * time || bound["refuted"] == true, "{bound} of {time}");
             }

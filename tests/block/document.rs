@@ -84,7 +84,7 @@ fn the_document_of_a_measured_block_has_the_keys_of_its_schema() {
         assert!(!assumption["how"].as_str().unwrap().is_empty(), "{assumption}");
     }
     // Exactly those that the documentation lists.
-    let docs = include_str!("../../docs/block-profiler.md");
+    let docs = include_str!("../../docs/method/blocks.md");
     let section = docs.split("## The assumptions").nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();
     let mut listed: Vec<_> =

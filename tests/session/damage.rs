@@ -64,7 +64,7 @@ fn every_changed_byte_is_noticed() {
 #[test]
 fn kinds_of_later_versions_are_skipped_and_later_versions_refused() {
     let mut bytes = bytes_of(&chunks()[..1]);
-    // A chunk of kind 77 with payload "new", made by hand from docs/session.md.
+    // A chunk of kind 77 with payload "new", made by hand from docs/reference/session.md.
     let mut chunk = Vec::new();
     chunk.extend(77u32.to_le_bytes());
     chunk.extend(3u64.to_le_bytes());

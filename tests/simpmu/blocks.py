@@ -46,10 +46,15 @@ def check(fail, label, out, case, want, table, rates, expected):
 def nodes(fail, label, hierarchy, table, expected):
     """Level 1 and 2 as the rates give them."""
     worst, seen = 0.0, set()
-    if "each in runs of its own" not in hierarchy["verdict"]:
+    # The emulator runs a nop as slowly as any other instruction, so that the front end explains the
+    # time, while the rates give most of the slots to Retiring: the document has to say both.
+    if hierarchy["bound"] != "front-end" or "the counters disagree: Retiring" not in hierarchy["verdict"]:
         fail(f"{label}: {hierarchy['verdict']}")
     for node in hierarchy["nodes"]:
         seen.add(node["id"])
+        if node["id"] not in table.by_hand and node["share"] is None and node["bound"] is not None:
+            # It stands for a bound, below the levels that a block's counters reach.
+            continue
         right = expected.get(node["id"])
         if right is None or node["share"] is None:
             if (right is None) != (node["share"] is None):

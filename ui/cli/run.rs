@@ -29,7 +29,7 @@ pub fn run() -> Result<Next> {
 
 /// `tdtool`, `tdtool FILE`, `tdtool -- CMD`: the drill-down on a terminal, `tdtool report` elsewhere.
 fn without_command(arguments: Arguments) -> Result<Next> {
-    if let (Some(file), true) = (&arguments.file, arguments.run.is_empty())
+    if let Some(file) = &arguments.file
         && let Some(command) = suggest::command_like(file)
     {
         return Err(Error::usage(format!("`{}` is not a tdtool command", file.display()))

@@ -103,7 +103,7 @@ fn generate(g: &Generation, vendor: &Path) -> Result<Generated> {
         heading: vec![
             format!("{}. Written by events/import; do not edit.", g.title),
             "Event codes and metric arithmetic as published for Linux perf.".into(),
-            "Thresholds, labels and estimates are tdtool's own (docs/tables.md).".into(),
+            "Thresholds, labels and estimates are tdtool's own (docs/method/topdown.md).".into(),
         ],
         table: TableFile {
             schema: 1,

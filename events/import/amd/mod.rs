@@ -3,7 +3,8 @@
 //!
 //! Only codes and arithmetic are taken over. Zen 4 and later publish a two-level tree (`slots`);
 //! Zen 1 to 3 have no slot events, their trees are estimates of our own (`estimates`). AMD
-//! publishes no thresholds: those are chosen in these files and explained in docs/tables.md.
+//! publishes no thresholds: those are chosen in these files and explained in
+//! docs/method/topdown.md.
 
 mod estimates;
 mod expression;

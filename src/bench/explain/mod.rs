@@ -15,7 +15,7 @@
 //! | `nodes` | bounds under the names of the top-down tree |
 //! | `what_if`, `budget` | chains broken and instructions left out, measured again; how long that may wait |
 //!
-//! docs/block-profiler.md, "Why it takes so long", has the method and its figures.
+//! docs/method/blocks.md, "What bounds the block", has the method.
 
 mod apart;
 mod broken;

@@ -125,7 +125,7 @@ pub struct Judgement {
 }
 
 /// How near a measured bound comes to the time that it explains: the spread of block measurements
-/// is below 5 % for 95 of 100 blocks (docs/block-profiler.md, "Figures").
+/// is below 5 % for 95 of 100 blocks (docs/results/blocks.md).
 const NEAR: f64 = 0.05;
 /// Between this and [`NEAR`] it is not decided whether a bound explains the time.
 const FAR: f64 = 0.08;

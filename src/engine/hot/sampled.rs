@@ -20,7 +20,7 @@ pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 /// The reports of files: counts, a session, or samples of perf. Code is in the last of them.
 ///
 /// # Errors
-/// As [`imported`]; samples that cannot be read.
+/// As [`imported()`]; samples that cannot be read.
 pub fn of_files(
     library: &Library,
     ask: &ImportAsk,

@@ -30,7 +30,7 @@ impl Latencies {
             Some((text, origin)) => Some(Arc::new(Table::parse(text).map_err(|e| {
                 Error::failed(format!("cannot read the latency table {origin}"))
                     .because(e)
-                    .hint("docs/tables.md describes the format")
+                    .hint("docs/reference/tables.md describes the format")
             })?)),
         };
         Ok(Self { uarch: core.uarch().map(str::to_owned), shipped, measured: None })

@@ -50,7 +50,7 @@ pub struct Sampled {
 
 /// Windows are at least so many hits, where turns are short: beside that a stop weighs little.
 const LEAST_HITS: f64 = 300.0;
-/// What the two stops of a window take (measured: 25 to 60 µs each on the machine of docs/profile.md).
+/// What the two stops of a window take (measured: 25 to 60 µs each on the machine of docs/results/profiles.md).
 const STOPS: f64 = 100e-6;
 /// The longest a window may take.
 pub const LONGEST: Duration = Duration::from_secs(2);

@@ -1,6 +1,6 @@
 //! The recorded session file: versioned, checksummed, safe against a cut-off write.
 //!
-//! A file is a header and then chunks, each with its length and checksums; docs/session.md
+//! A file is a header and then chunks, each with its length and checksums; docs/reference/session.md
 //! describes every byte. Chunks are written whole and at once, so that a killed recording keeps
 //! everything up to its last chunk. Readers skip kinds they do not know.
 //!

@@ -72,8 +72,9 @@ impl Library {
     pub fn with_folder(mut self, folder: &Path) -> Result<Self> {
         let added = toml_files(folder)?;
         if added.is_empty() {
-            return Err(Error::failed(format!("no *.toml table in {}", folder.display()))
-                .hint("--tables takes a folder of table files; docs/tables.md describes them"));
+            return Err(Error::failed(format!("no *.toml table in {}", folder.display())).hint(
+                "--tables takes a folder of table files; docs/reference/tables.md describes them",
+            ));
         }
         self.tables.extend(added.into_iter().map(|(name, path)| (name, Source::File(path).into())));
         let latencies = folder.join("latency");

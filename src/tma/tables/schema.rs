@@ -1,6 +1,6 @@
 //! The shape of a table file, `events/**/NAME.toml`, as serde reads and the importer writes it.
 //!
-//! docs/tables.md explains every key to a person who writes one by hand.
+//! docs/reference/tables.md explains every key to a person who writes one by hand.
 
 use super::facts::Facts;
 use serde::{Deserialize, Serialize};

@@ -171,7 +171,7 @@ impl Table {
         toml::from_str(text).map_err(|e| {
             Error::failed(format!("{origin}: the table cannot be read"))
                 .because(e.to_string().trim_end())
-                .hint("docs/tables.md describes every key of a table")
+                .hint("docs/reference/tables.md describes every key of a table")
         })
     }
 
@@ -183,7 +183,7 @@ impl Table {
         Self::compile(file).map_err(|e| {
             Error::failed(format!("{origin}: the table is not valid"))
                 .because(e)
-                .hint("docs/tables.md describes formulas, parents and thresholds")
+                .hint("docs/reference/tables.md describes formulas, parents and thresholds")
         })
     }
 

@@ -50,7 +50,7 @@ fn more_than_the_slots_ask_for_is_the_front_end() {
     assert_eq!(judge(&alone).class, Class::FrontEnd);
 }
 
-// The times: store forwarding in the table of docs/dependencies.md, blocked and not.
+// The times: store forwarding in the table of docs/results/dependencies.md, blocked and not.
 #[test]
 fn memory_kept_apart_tells_store_forwarding() {
     let counter = Evidence { memory: chain(5.9), apart: left(1.0), ..evidence(6.0, 1.0, 0.5) };
