@@ -21,11 +21,11 @@ const MOST_WORDS: usize = 1 << 20;
 /// Most samples that are taken from a recording, spread over it.
 const MOST_SAMPLES: usize = 64;
 
-/// Reads lines `rax=0x1`, `[0x1000]=0x2` (eight bytes each) and `mem=0` (all other memory). What
-/// stands behind `#` is a comment.
+/// Reads lines `rax=0x1`, `[0x1000]=0x2` (eight bytes each) and `mem=0` (all other memory). Text
+/// after `#` is a comment.
 ///
 /// # Errors
-/// A line that says something else; too many of them.
+/// A line of another form; too many values.
 pub fn parse(text: &str) -> Result<InitialValues> {
     let mut given = InitialValues::default();
     for (number, line) in text.lines().enumerate() {
@@ -96,7 +96,7 @@ const NUMBERS: [(u8, usize); 16] = [
 ///
 /// # Errors
 /// No recording, none with registers, or no sample there: registers sampled elsewhere are not what
-/// the region starts with. Where in its function there are some, that is told.
+/// the region starts with. The error names the places in its function that have some.
 pub fn snapshot(
     path: &Path,
     file: Option<&Path>,

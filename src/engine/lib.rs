@@ -3,7 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | [`topdown`] | counts, live or recorded → report |
-//! | [`record`] | a live measurement kept in a session file |
+//! | [`record`] | a live measurement recorded in a session file |
 //! | [`hot`] | samples → hot functions and blocks |
 //! | [`trials`] | counts from rows `trial,event,value` |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
@@ -12,7 +12,7 @@
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
 //! | [`format`](mod@format) | numbers as people write them |
-//! | [`documents`] | what a report, a comparison or a dependency analysis says |
+//! | [`documents`] | reports, comparisons, dependency analyses and the others, as data |
 //! | [`render`] | text, CSV and graphs of the documents; JSON is their serde form |
 //!
 //! Nothing here prints, touches a terminal or exits.

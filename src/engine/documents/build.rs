@@ -171,7 +171,7 @@ fn info_row(node: &Node, evaluation: &Evaluation, n: NodeId, place: &Place) -> I
     }
 }
 
-/// What the flags means, in words.
+/// The findings that follow from the flags.
 pub fn findings(
     table: &Table,
     evaluation: &Evaluation,

@@ -5,7 +5,7 @@ use crate::format;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// What can be said of a difference.
+/// The judgement of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
@@ -54,17 +54,17 @@ pub struct DiffRow {
 pub struct Diff {
     /// `tdtool.diff/1`.
     pub schema: String,
-    /// What A and B are, for people: file, what was measured, how long.
+    /// Titles of A and B: file, subject, duration.
     pub reports: [String; 2],
     /// Microarchitectures of A and B.
     pub uarch: [String; 2],
-    /// Nodes, in A's order, then those of B alone.
+    /// Nodes in A's order, then those only in B.
     pub nodes: Vec<DiffRow>,
     /// Infos likewise.
     pub info: Vec<DiffRow>,
     /// Software counts likewise.
     pub software: Vec<DiffRow>,
-    /// What makes the comparison doubtful.
+    /// Limits of the comparison.
     pub notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What tdtool says, as data: one serde document for each question. Renderers compute nothing.
+//! The documents: one serde type per question. Renderers compute nothing.
 //!
 //! | file | concern |
 //! |---|---|
@@ -16,7 +16,7 @@
 //! | [`table_check`] | tables validated |
 //! | [`workload`] | built-in programs and their runs, `tdtool.workload/1` |
 //! | [`doctor`] | what this machine can measure, `tdtool.doctor/1` |
-//! | [`census`] | what a batch of blocks holds that is not modelled |
+//! | [`census`] | unmodelled instructions of a batch of blocks |
 
 pub mod build;
 pub mod census;

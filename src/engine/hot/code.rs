@@ -1,4 +1,4 @@
-//! Where the time goes: a recording's hot functions and blocks, into a report.
+//! A recording's hot functions and blocks, into a report.
 
 use super::entries::{self, CountAsk};
 use crate::block::Measurer;
@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tma::{Error, Result};
 
-/// What to say about the code.
+/// Which functions and blocks to report.
 #[derive(Debug, Clone)]
 pub struct CodeAsk {
     /// Most functions.
     pub functions: usize,
     /// Most blocks.
     pub blocks: usize,
-    /// Whose callers.
+    /// The function whose callers are listed.
     pub callers: Option<String>,
     /// Which samples.
     pub filter: Filter,
@@ -32,7 +32,7 @@ pub struct CodeAsk {
     pub search: Search,
     /// The core to measure the hottest blocks on, if they are to be measured in isolation.
     pub measure: Option<CoreModel>,
-    /// Whether it is counted how often the hottest blocks run, and where.
+    /// Where to count the entries of the hottest blocks, if at all.
     pub count: Option<CountAsk>,
     /// Where folded stacks go; `-` is standard output.
     pub folded: Option<PathBuf>,
@@ -77,9 +77,9 @@ pub fn profile(recording: &Recording, ask: &CodeAsk) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Refuses a thread that no sample is of, with those that there are.
+/// Refuses a thread without samples, and lists those that have some.
 fn known_threads(recording: &Recording, filter: &Filter) -> Result<()> {
-    /// Names that are told.
+    /// Names that an error lists.
     const TOLD: usize = 12;
     if filter.names.is_empty() && filter.threads.is_empty() {
         return Ok(());
@@ -127,8 +127,8 @@ fn known_threads(recording: &Recording, filter: &Filter) -> Result<()> {
     })
 }
 
-/// Enters functions, blocks and callers into a report. `progress` is told how many blocks of how
-/// many were measured. The signal that interrupted the counting of entries, if one did.
+/// Enters functions, blocks and callers into a report. `progress` gets the number of measured
+/// blocks and of all. The signal that interrupted the counting of entries, if one did.
 ///
 /// # Errors
 /// The sandbox cannot be started; callers are asked for and there are no call chains, or no such
@@ -220,7 +220,7 @@ fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller
     if !found.is_empty() {
         return Ok(found);
     }
-    // C++ names come with parameters and template arguments, which nobody types.
+    // C++ names come with parameters and template arguments, which users leave out.
     let mut same: Vec<String> = profile.functions.iter().map(|f| f.name.clone()).collect();
     same.retain(|whole| plain(whole) == name || last(plain(whole)) == name);
     same.sort();
@@ -261,7 +261,7 @@ fn last(name: &str) -> &str {
     name.rsplit(' ').next().unwrap_or(name)
 }
 
-/// The block by itself. A call, return or indirect jump at its end leaves it and is left out.
+/// The block in isolation, without a call, return or indirect jump at its end.
 fn measured(measurer: &mut Measurer, profile: &mut Profile, block: &HotBlock) -> Result<Clean> {
     let not = |reason: String| Clean {
         status: "failed".to_owned(),

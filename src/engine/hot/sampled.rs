@@ -1,4 +1,4 @@
-//! Reports that say where the time goes: of a recording, or of a live measurement with samples.
+//! Reports with hot code: of a recording, or of a live measurement with samples.
 
 use super::code::{self, CodeAsk};
 use super::recording;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use tma::error::{Error, Result};
 use tma::tables::Library;
 
-/// Tells how many blocks of how many were measured.
+/// Called with the number of measured blocks and of all.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 
 /// The reports of files: counts, a session, or samples of perf. Code is in the last of them.
@@ -81,7 +81,7 @@ fn enter(
     progress: Progress<'_>,
 ) -> Result<Option<i32>> {
     let mut profile = code::profile(recording, ask)?;
-    // What the counts of the same file have told already.
+    // The counts of the same file have noted these already.
     profile.keep_notes(|note| !report.notes.iter().any(|told| told.ends_with(note)));
     code::enter(report, &mut profile, ask, progress)
 }

@@ -11,7 +11,7 @@ use pmu::sampling::{Ability, FREQUENCY, Plan, RING, SampledEvent, ability, settl
 use tma::error::{Error, Result};
 use tma::tables::{Table, select};
 
-/// What the user wants to have sampled.
+/// What to sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleAsk {
     /// Samples a second, for each event and CPU.
@@ -20,9 +20,9 @@ pub struct SampleAsk {
     pub events: Vec<String>,
     /// Nodes whose events are to be sampled.
     pub nodes: Vec<String>,
-    /// Call chains, too.
+    /// Record call chains.
     pub call_chains: bool,
-    /// User registers, too.
+    /// Record user registers.
     pub registers: bool,
     /// Bytes of the ring of each CPU.
     pub ring: usize,
@@ -43,7 +43,7 @@ impl Default for SampleAsk {
 
 /// Where the kernel keeps its limit on samples a second.
 const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
-/// A plan, and what the user must know of it. No plan: nothing can be sampled here.
+/// A plan and its notes; no plan if nothing can be sampled here.
 pub(crate) struct Chosen {
     pub plan: Option<Plan>,
     pub notes: Vec<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Chosen {
 /// Chooses what to sample.
 ///
 /// # Errors
-/// An event or node that nobody knows; an event asked for by name that cannot be sampled here.
+/// An unknown event or node; an event given by name that cannot be sampled here.
 pub(crate) fn choose(
     machine: &Machine,
     cores: &[CountedCore],
@@ -181,7 +181,7 @@ impl Chooser<'_> {
         error.because(cause).hint("omit -e to sample cycles, or cpu-clock without a PMU")
     }
 
-    /// The name and what its modifiers say. Names of tables may have a colon themselves.
+    /// The name and its modifiers. Names in tables may contain a colon.
     fn split<'t>(&self, text: &'t str) -> Result<(&'t str, Modifiers)> {
         let is_known = self.cores.iter().any(|c| c.table.event(text).is_some());
         match text.rsplit_once(':') {

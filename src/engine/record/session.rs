@@ -1,4 +1,4 @@
-//! Measures, and writes everything to the session file while it comes.
+//! Measures, and writes counts and samples to the session file as they arrive.
 
 use super::sample::{self, Chosen, SampleAsk};
 use super::shared_file::{CountsWriter, SharedFile};
@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use tma::error::{Error, ErrorKind, Result};
 use tma::tables::Library;
 
-/// A measurement that was to be kept.
+/// A measurement written to a session.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     /// What it found.
     pub outcome: Outcome,
-    /// What sampling took and gave; `None` if nothing was sampled.
+    /// What was sampled; `None` if nothing was.
     pub sampled: Option<Sampled>,
-    /// What the user must know of the sampling.
+    /// Notes on the sampling.
     pub notes: Vec<String>,
     /// Why the session is not complete, if it is not.
     pub failed: Option<Error>,
@@ -36,13 +36,13 @@ pub struct Sampled {
     pub events: Vec<String>,
     /// Samples a second and CPU.
     pub frequency: u64,
-    /// What it took and gave.
+    /// Number of samples, losses and cost.
     pub summary: Summary,
 }
 
 /// Measures as [`crate::topdown::live()`] does and keeps everything in the session file `path`: the counts
 /// of every interval as soon as it is over, samples at least every second, and the counts of the
-/// whole run at the end. A file that is there already is kept as `FILE.old`.
+/// whole run at the end. An existing file is renamed to `FILE.old`.
 ///
 /// # Errors
 /// As [`crate::topdown::live()`]; the file cannot be created; what `sample` asks for by name cannot be
@@ -98,7 +98,7 @@ fn into(
     update: &mut dyn FnMut(Update),
 ) -> Result<Recorded> {
     let writer = begin(machine, library, ask, path, cores).map_err(|error| {
-        // What little was written says nothing that anybody could report on.
+        // The file has nothing to report on yet.
         let _ = path.is_file().then(|| fs::remove_file(path));
         let why = error.cause().unwrap_or("it cannot be written").to_owned();
         let why = match ask.command {

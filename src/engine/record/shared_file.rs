@@ -1,4 +1,4 @@
-//! The session file while a measurement runs: counts and samples go to it from two sides.
+//! The session file while a measurement runs: the collector writes counts, the sampler samples.
 
 use crate::topdown::live::{CountedCore, Observer};
 use crate::topdown::software;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use tma::counts::Counts;
 use tma::error::Error;
 
-/// The session that both counts and samples go to; the first failure is kept and ends the writing,
-/// not the command.
+/// The session that counts and samples are written to. The first failure ends the writing, not the
+/// command.
 #[derive(Clone)]
 pub(super) struct SharedFile(Arc<Mutex<Written>>);
 
@@ -22,7 +22,7 @@ struct Written {
 }
 
 impl SharedFile {
-    /// A session that its begin is written to.
+    /// A session whose header is written.
     pub(super) fn new(writer: SessionWriter) -> Self {
         let written = Written { writer: Some(writer), failed: None, has_counts: false };
         Self(Arc::new(Mutex::new(written)))

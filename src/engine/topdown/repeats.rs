@@ -3,7 +3,7 @@
 use tma::counts::Counts;
 use tma::tree::{Evaluator, student_t95};
 
-/// What a report says of such errors.
+/// The note on such errors.
 pub(super) fn note(runs: usize) -> String {
     format!("± is the half width of the 95 % confidence interval of the mean over {runs} runs")
 }

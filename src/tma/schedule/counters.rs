@@ -10,7 +10,7 @@ use crate::tables::{EventId, ExtraRegister, PmuKind, Table};
 use std::collections::BTreeMap;
 
 const FIXED_SHIFT: u32 = 32;
-const NOBODY: u16 = u16::MAX;
+const UNOWNED: u16 = u16::MAX;
 const WATCHDOG: u16 = u16::MAX - 1;
 
 /// What counts an event.
@@ -205,7 +205,7 @@ impl Universe {
 
     /// Who owns each counter in a matching that serves all of `set` and the watchdog.
     fn owners(&self, set: &Bits) -> Option<[u16; 64]> {
-        let mut matching = Matching { owner: [NOBODY; 64], free: self.free, universe: self };
+        let mut matching = Matching { owner: [UNOWNED; 64], free: self.free, universe: self };
         for i in set.iter() {
             let mask = self.masks[i];
             if mask != 0 && !matching.place(i as u16, mask) {
@@ -272,7 +272,7 @@ impl Matching<'_> {
             let counter = next.trailing_zeros() as usize;
             *tried |= 1 << counter;
             let other = self.owner[counter];
-            if other == NOBODY {
+            if other == UNOWNED {
                 continue; // a counter outside the budget
             }
             let others_mask = match other {
@@ -287,7 +287,7 @@ impl Matching<'_> {
     }
 }
 
-/// The counters that can count `event` alone, or why none can. 0 for a metric event.
+/// The counters that can count `event` by itself, or why none can. 0 for a metric event.
 fn counters_of(table: &Table, budget: &Budget, event: EventId) -> Result<u64, String> {
     let spec = &table.events[usize::from(event)].spec;
     if spec.pmu != PmuKind::Core {

@@ -34,7 +34,7 @@ impl Const {
     pub const ALL: [Const; 5] =
         [Const::SmtOn, Const::DurationMs, Const::TscHz, Const::Sockets, Const::CoresPerSocket];
 
-    /// The name behind the `#`.
+    /// The name after the `#`.
     pub fn name(self) -> &'static str {
         match self {
             Const::SmtOn => "SMT_ON",
@@ -93,7 +93,7 @@ pub struct Node {
     pub formula: Program,
     /// The vendor's threshold.
     pub over: Option<Program>,
-    /// Everything else the file says of it, formula texts included.
+    /// The rest of its entry in the file, with formula texts.
     pub spec: NodeSpec,
     /// Events the value needs, other nodes' events included, sorted; `[SMT off, SMT on]`.
     pub events: [Vec<EventId>; 2],

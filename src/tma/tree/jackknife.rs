@@ -1,6 +1,6 @@
 //! The error of a node's value: a delete-one jackknife over the readings of its groups.
 //!
-//! Dropping one reading of a group drops all its events together, so their covariance is kept.
+//! Dropping one reading of a group drops all its events together, so their covariance is preserved.
 //! Groups run at different times and are taken as independent: their variances add. A group
 //! that ran for the share *s* of the time is a sample of a finite population, which leaves the
 //! variance times (1 − s): a group that ran all the time counted everything and adds none.

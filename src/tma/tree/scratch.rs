@@ -5,7 +5,7 @@ use crate::counts::{Counts, GroupCounts};
 use crate::formula::{Inputs, Leaf};
 use crate::tables::{Const, NodeId, Table};
 
-/// Working memory, kept from one interval to the next.
+/// Working memory, reused from one interval to the next.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// Scaled count by group × event; NaN where a group does not have the event.
@@ -101,7 +101,7 @@ impl Scratch {
     }
 }
 
-/// Core clocks of the whole time, from all live groups that count them: they take turns, so that
+/// Core clocks of the whole time, from all live groups that count them: they are multiplexed, so that
 /// together they cover nearly all of it. `None` unless several do.
 pub(super) fn common_clocks(table: &Table, counts: &Counts) -> Option<f64> {
     let (mut cycles, mut running, mut enabled, mut groups) = (0u128, 0u128, 0u64, 0);

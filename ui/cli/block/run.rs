@@ -1,4 +1,4 @@
-//! Measures the blocks that the command line names, or says what else to do with them.
+//! Measures, lists or opens the blocks that the command line names.
 
 use super::arguments::{BlockArgs, Format};
 use super::requests::{Request, requests};

@@ -83,7 +83,7 @@ fn at_zero(regions: Vec<Region>) -> Vec<Located> {
     regions.into_iter().map(located).collect()
 }
 
-/// The regions of a file of assembly; its syntax is detected unless it is said to be AT&T.
+/// The regions of a file of assembly; its syntax is detected unless --att is given.
 fn listing(path: &Path, att: bool) -> Result<Vec<Located>> {
     let content = text(path, MAX_LISTING_BYTES)?;
     let (syntax, how) = match att {

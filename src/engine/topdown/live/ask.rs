@@ -17,7 +17,7 @@ pub struct LiveAsk {
     pub uarch: Option<String>,
     /// The core: with a forced table it may be another than this processor's.
     pub core: Arc<Core>,
-    /// Whom to count.
+    /// What to count.
     pub target: Target,
     /// What to run.
     pub command: Option<Command>,
@@ -25,7 +25,7 @@ pub struct LiveAsk {
     pub typed: Vec<String>,
     /// How counts are put together.
     pub aggregate: Aggregate,
-    /// Count children, too.
+    /// Count children.
     pub inherit: bool,
     /// User mode only.
     pub user_only: bool,
@@ -48,7 +48,7 @@ pub struct LiveAsk {
 /// An update while a measurement runs.
 #[derive(Debug, Clone)]
 pub enum Update {
-    /// How often the command will run, where that is not once; said beforehand.
+    /// How often the command will run, if more than once; sent before the first run.
     Runs(u32),
     /// The report of one interval.
     Interval(Box<Report>),

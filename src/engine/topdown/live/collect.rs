@@ -18,10 +18,10 @@ pub(crate) trait Observer {
     fn whole(&mut self, measured: &Measurement);
 }
 
-/// An observer that looks away.
-pub(crate) struct Nobody;
+/// An observer that ignores everything.
+pub(crate) struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     fn interval(&mut self, _: &Interval) {}
     fn whole(&mut self, _: &Measurement) {}
 }

@@ -1,7 +1,7 @@
 //! `--drilldown`: level 1 first, then only below what is flagged, until a leaf.
 
 use super::ask::{LiveAsk, Outcome, Update};
-use super::collect::{Nobody, collect};
+use super::collect::{NoObserver, collect};
 use super::conclude::conclude;
 use super::cores::{CoreTable, CountedCore, cores};
 use crate::documents::{Selection, Source};
@@ -53,9 +53,9 @@ pub(super) fn run(
         if step.is_empty() {
             break;
         }
-        let mut measured = collect(machine, &step, ask, Source::Pmu, &mut quiet, &mut Nobody)?;
+        let mut measured = collect(machine, &step, ask, Source::Pmu, &mut quiet, &mut NoObserver)?;
         if let (false, [only]) = (tables.len() == 1, step.as_slice()) {
-            // One kind of core alone goes without its name; among others it needs it.
+            // The counts of a single kind of core have no name; next to others they need one.
             name(&mut measured, &only.table.name);
         }
         let ended = measured.interrupted.is_some();
@@ -70,7 +70,7 @@ pub(super) fn run(
     let whole: Vec<CountedCore> =
         tables.into_iter().zip(chosen).map(|(core, nodes)| all_levels(core, nodes)).collect();
     let Some(measured) = so_far else {
-        let measured = collect(machine, &whole, ask, Source::Pmu, &mut quiet, &mut Nobody)?;
+        let measured = collect(machine, &whole, ask, Source::Pmu, &mut quiet, &mut NoObserver)?;
         return Ok(conclude(&whole, ask, Source::Pmu, None, &measured));
     };
     let mut outcome = conclude(&whole, ask, Source::Pmu, None, &measured);

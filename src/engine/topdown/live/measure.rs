@@ -1,7 +1,7 @@
 //! Measures: the collector runs, and its counts become the report.
 
 use super::ask::{LiveAsk, Outcome, Update};
-use super::collect::{Nobody, Observer, collect_beside};
+use super::collect::{NoObserver, Observer, collect_beside};
 use super::conclude::conclude;
 use super::cores::{CountedCore, choose_tables, prepare};
 use super::drilldown;
@@ -29,7 +29,7 @@ pub fn live(
         }
     }
     let (cores, blocked) = prepare(machine, library, ask)?;
-    measure(machine, &cores, ask, blocked, update, &mut Nobody)
+    measure(machine, &cores, ask, blocked, update, &mut NoObserver)
 }
 
 /// Runs the collector once (with all its repeats) and fills the report.

@@ -2,7 +2,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `ask` | what is asked ([`LiveAsk`]), what comes of it ([`Outcome`]) |
+//! | `ask` | the question ([`LiveAsk`]) and the outcome ([`Outcome`]) |
 //! | `cores` | tables, nodes and groups for each kind of core |
 //! | `collect` | runs the collector |
 //! | `conclude` | counts → rows, findings and notes of the report |

@@ -6,7 +6,7 @@ use super::{events, head, nodes, threshold};
 use crate::tables::schema::TableFile;
 use crate::tables::texts::Texts;
 
-/// What a check of one file says.
+/// The result of checking one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Errors first, then by line.

@@ -71,7 +71,7 @@ fn unused(file: &TableFile, formulas: &[Formulas], found: &mut Found) {
 fn duplicates(file: &TableFile, found: &mut Found) {
     let mut by_encoding: HashMap<_, Vec<&str>> = HashMap::new();
     for (name, e) in file.events.iter().filter(|(_, e)| e.pmu == PmuKind::Core) {
-        // Everything that makes a count; not what is said for sampling and placing.
+        // What determines a count, without sampling and placement.
         let bits = [e.inv, e.edge, e.any, e.eq, e.percore];
         let ring = e.ring.map(|r| r == Ring::User);
         let key = (e.code, e.umask, e.cmask, bits, ring, e.extra, e.value, e.metric);

@@ -155,7 +155,7 @@ fn widest<'a>(names: impl Iterator<Item = &'a str>) -> usize {
     names.map(|n| n.chars().count()).max().unwrap_or(0)
 }
 
-/// A name, cut in the middle where it is long: both ends tell C++ and Rust names apart.
+/// A name, shortened in the middle: C++ and Rust names differ at both ends.
 fn short(name: &str) -> String {
     let length = name.chars().count();
     if length <= NAME {

@@ -211,7 +211,7 @@ impl Renderer<'_> {
     }
 
     fn finding(&mut self, finding: &Finding) -> std::fmt::Result {
-        // The tree says so itself, and the program tells the remedy on standard error.
+        // The tree shows it, and standard error has the remedy.
         if finding.kind == FindingKind::NotMeasured {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! How a report is drawn: colour, width, marks.
 
-/// How to draw.
+/// How to render.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
     /// ANSI-16 attributes; only where the output is a terminal.
@@ -9,7 +9,7 @@ pub struct Style {
     pub ascii: bool,
     /// Columns.
     pub width: usize,
-    /// Every node, every info, the counts behind each node, formula-level remarks.
+    /// All nodes and metrics, the counts of each node, and why an error is missing.
     pub verbose: bool,
 }
 
