@@ -15,7 +15,7 @@ pub enum FileKind {
     Session,
     /// perf.data.
     PerfData,
-    /// Counts alone, or something else.
+    /// Counts only, or something else.
     Other,
 }
 

@@ -2,7 +2,7 @@
 
 use super::ask::{LiveAsk, Update};
 use super::conclude::interval_report;
-use super::cores::Core;
+use super::cores::CountedCore;
 use crate::documents::Source;
 use pmu::machine::Machine;
 use pmu::sampling::{NoHooks, RunHooks};
@@ -18,10 +18,10 @@ pub(crate) trait Observer {
     fn whole(&mut self, measured: &Measurement);
 }
 
-/// An observer that looks away.
-pub(crate) struct Nobody;
+/// An observer that ignores everything.
+pub(crate) struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     fn interval(&mut self, _: &Interval) {}
     fn whole(&mut self, _: &Measurement) {}
 }
@@ -29,7 +29,7 @@ impl Observer for Nobody {
 /// Runs the collector once (with all its repeats).
 pub(super) fn collect(
     machine: &Machine,
-    cores: &[Core],
+    cores: &[CountedCore],
     ask: &LiveAsk,
     source: Source,
     update: &mut dyn FnMut(Update),
@@ -40,7 +40,7 @@ pub(super) fn collect(
 
 pub(super) fn collect_beside(
     machine: &Machine,
-    cores: &[Core],
+    cores: &[CountedCore],
     ask: &LiveAsk,
     source: Source,
     update: &mut dyn FnMut(Update),

@@ -64,7 +64,7 @@ pub fn ascii(text: &str) -> String {
     out
 }
 
-/// Which part of the measurement, in words; empty for the whole of it.
+/// Which part of the measurement; empty for all of it.
 pub fn place(place: &Place) -> String {
     let interval = place.interval.map(|(a, b)| format!("{a:.3} s to {b:.3} s"));
     let core = place.core.as_ref().map(|c| format!("core kind {c}"));

@@ -1,19 +1,18 @@
-//! The options of `tdtool kernel`.
+//! The options of `tdtool microbench`.
 
-use crate::message;
-use crate::settings::Settings;
 use bench::Options;
 use bench::microbench::{self, Bench};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use tma::Result;
+use std::sync::Arc;
+use tma::Core;
 
 const EFFORT: &str = "Effort";
 const CALIBRATION: &str = "Calibration";
 
 #[derive(Args)]
 #[command(subcommand_negates_reqs = true)]
-pub struct KernelArgs {
+pub struct MicrobenchArgs {
     /// Instruction forms that run together: FORM*COUNT, …
     #[arg(value_name = "FORMS", required_unless_present_any = ["from", "calibrate"])]
     pub forms: Option<String>,
@@ -89,22 +88,15 @@ fn number(least: u64, most: u64) -> clap::builder::RangedU64ValueParser {
 }
 
 impl Effort {
-    /// The microbenchmarks to run, on the core that the settings name.
-    pub fn bench(&self, settings: &Settings) -> Result<Bench> {
-        let known = settings.known()?;
-        known.core.warning().iter().for_each(|warning| message::note(warning));
+    /// Microbenchmarks of this size on `core`.
+    pub fn bench(&self, core: Arc<Core>) -> Bench {
         let sizes = microbench::Settings {
             unroll_size: self.unroll_size as usize,
             total_insn: self.total_insn as usize,
             measures: self.measures as usize,
         };
-        let options = Options {
-            core: known.core,
-            explain: false,
-            counts: false,
-            cpu: self.cpu,
-            ..Options::default()
-        };
-        Ok(Bench::new(options, sizes))
+        let options =
+            Options { core, explain: false, counts: false, cpu: self.cpu, ..Options::default() };
+        Bench::new(options, sizes)
     }
 }

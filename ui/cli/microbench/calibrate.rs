@@ -1,6 +1,6 @@
-//! `tdtool kernel --calibrate`: latencies of common forms, stored for `tdtool deps`.
+//! `tdtool microbench --calibrate`: latencies of common forms, stored for `tdtool deps`.
 
-use super::arguments::{Format, KernelArgs};
+use super::arguments::{Format, MicrobenchArgs};
 use crate::cli::output::print;
 use crate::message;
 use crate::settings::Settings;
@@ -15,8 +15,10 @@ use std::time::Duration;
 use tma::{Error, Result};
 
 /// Measures until all forms are done, the time limit is over, or a signal comes.
-pub fn calibrate(settings: &Settings, args: &KernelArgs) -> Result<ExitCode> {
-    let mut bench = args.effort.bench(settings)?;
+pub fn calibrate(settings: &Settings, args: &MicrobenchArgs) -> Result<ExitCode> {
+    let core = settings.core()?;
+    core.warning().iter().for_each(|warning| message::note(warning));
+    let mut bench = args.effort.bench(core);
     let path = match &args.output {
         Some(path) => path.clone(),
         None => Calibration::path(cache(settings)?, bench.core.needs_table()?),
