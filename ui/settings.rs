@@ -1,10 +1,11 @@
 //! What the options of every command amount to.
 
-use engine::known::Known;
+use engine::core_model::CoreModel;
 use pmu::machine::Machine;
 use std::path::PathBuf;
-use tma::Result;
+use std::sync::{Arc, OnceLock};
 use tma::tables::Library;
+use tma::{Core, Result};
 
 /// The settings that commands and the drill-down share.
 pub struct Settings {
@@ -18,15 +19,35 @@ pub struct Settings {
     pub config: Option<PathBuf>,
     /// The user's cache folder, which holds calibrations.
     pub cache: Option<PathBuf>,
+    /// This machine, once it was detected.
+    pub machine: OnceLock<Machine>,
+    /// The core, once it was described.
+    pub core: OnceLock<Arc<Core>>,
 }
 
 impl Settings {
-    /// The core to measure or model: that of `--uarch`, else this machine's.
+    /// This machine, detected once.
+    pub fn machine(&self) -> &Machine {
+        self.machine.get_or_init(Machine::detect)
+    }
+
+    /// The core to measure or model: that of `--uarch`, else this machine's; described once.
     ///
     /// # Errors
     /// No table has that name; a table cannot be read.
-    pub fn known(&self) -> Result<Known> {
-        let uarch = self.uarch.as_deref();
-        Known::new(&Machine::detect(), &self.library, uarch, self.cache.as_deref())
+    pub fn core(&self) -> Result<Arc<Core>> {
+        if let Some(core) = self.core.get() {
+            return Ok(core.clone());
+        }
+        let core = Arc::new(self.machine().core(&self.library, self.uarch.as_deref())?);
+        Ok(self.core.get_or_init(|| core).clone())
+    }
+
+    /// The core with its latencies.
+    ///
+    /// # Errors
+    /// As [`Settings::core`]; the file of latencies cannot be read.
+    pub fn core_model(&self) -> Result<CoreModel> {
+        CoreModel::new(self.core()?, self.cache.as_deref())
     }
 }

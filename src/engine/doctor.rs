@@ -1,6 +1,7 @@
-//! What `tdtool doctor` tries out beside counting: sampling, measuring a block, and whether the
-//! machine is calm enough for it.
+//! What `tdtool doctor` tries besides counting: sampling, block measurement, the load of the machine,
+//! and what is known of the core.
 
+use crate::core_model;
 use crate::record::sample::{self, SampleAsk};
 use bench::{Options, Pmu, Profiler, Status};
 use isa::code::Block;
@@ -10,24 +11,40 @@ use std::sync::Arc;
 use std::time::Duration;
 use tma::Core;
 
-/// How long the machine is looked at.
-const MOMENT: Duration = Duration::from_millis(300);
-/// What others may take of it before block measurements wait for them.
-const CALM: f64 = 0.1;
-/// Of stolen time even little shows in timings.
-const LITTLE_STOLEN: f64 = 0.01;
-/// `add rax, rbx`: a cycle, and nothing that could fail.
+/// How long the load is measured.
+const LOAD_WINDOW: Duration = Duration::from_millis(300);
+/// Load above which block measurements usually wait for an idle core.
+const MAX_BUSY: f64 = 0.1;
+/// Stolen time above which timings are disturbed.
+const MAX_STOLEN: f64 = 0.01;
+/// `add rax, rbx`: one cycle, and cannot fault.
 const SIMPLEST: [u8; 3] = [0x48, 0x01, 0xd8];
 
-/// Sampling, block measurement and the machine's load right now: tried, not guessed.
+/// Tries sampling and block measurement, and measures the load.
 pub fn examine(machine: &Machine, tables: &[TableMatch], core: &Arc<Core>) -> Vec<Finding> {
-    // First of all: what is tried below is load itself.
+    // First, because what follows is load itself.
     let load = load();
-    vec![sampling(machine, tables), block(machine, core), calm(machine, load)]
+    vec![facts(core), sampling(machine, tables), block(machine, core), uncontended(machine, load)]
 }
 
 fn finding(id: &'static str, level: Level, what: String) -> Finding {
     Finding { id, level, what, cause: None, remedy: None }
+}
+
+/// What the table states of the core, for block measurements and dependencies.
+fn facts(core: &Core) -> Finding {
+    let notes = core_model::notes(core);
+    if notes.is_empty() {
+        let what = "core facts: the table states all of them".to_owned();
+        return finding("core_facts", Level::Ok, what);
+    }
+    let cause = "results that need an unknown fact use a default and report that";
+    let remedy = "state it under [facts] in a table, and use that with --tables DIR";
+    Finding {
+        cause: Some(cause.to_owned()),
+        remedy: Some(remedy.to_owned()),
+        ..finding("core_facts", Level::Limited, notes.join("; "))
+    }
 }
 
 fn sampling(machine: &Machine, tables: &[TableMatch]) -> Finding {
@@ -35,7 +52,7 @@ fn sampling(machine: &Machine, tables: &[TableMatch]) -> Finding {
     let blocked = perf::blocked(machine, tables);
     let nothing = |why: String| {
         let (_, remedy) = machine.kernel.why_denied();
-        let what = "nothing can be sampled: a report does not say where the time goes".to_owned();
+        let what = "no sampling: reports show no hot functions and blocks".to_owned();
         let found = finding("sampling", Level::Blocked, what);
         Finding { cause: Some(why), remedy: Some(remedy), ..found }
     };
@@ -45,8 +62,8 @@ fn sampling(machine: &Machine, tables: &[TableMatch]) -> Finding {
     };
     let Some(plan) = chosen.plan else { return nothing(chosen.notes.join("; ")) };
     let names: Vec<String> = plan.events.iter().map(|e| e.full_name(plan.user_only)).collect();
-    let mode = if plan.user_only { "user mode alone" } else { "user and kernel mode" };
-    let what = format!("sampling on {}, {} a second, {mode}", names.join(" and "), ask.frequency);
+    let mode = if plan.user_only { "user mode only" } else { "user and kernel mode" };
+    let what = format!("sampling on {}, {} per second, {mode}", names.join(" and "), ask.frequency);
     let level = if chosen.notes.is_empty() { Level::Ok } else { Level::Limited };
     let cause = (!chosen.notes.is_empty()).then(|| chosen.notes.join("; "));
     Finding { cause, ..finding("sampling", level, what) }
@@ -55,11 +72,11 @@ fn sampling(machine: &Machine, tables: &[TableMatch]) -> Finding {
 /// Measures the simplest block there is.
 fn block(machine: &Machine, core: &Arc<Core>) -> Finding {
     let not = |why: String| {
-        let what = "blocks cannot be measured by themselves".to_owned();
+        let what = "blocks cannot be measured in isolation".to_owned();
         Finding { cause: Some(why), ..finding("block", Level::Blocked, what) }
     };
     let pmu = match machine.core_pmus().next() {
-        // Whether it counts is for the measurement itself to find; here it is only the clock's name.
+        // Whether it counts is found by measuring; this is only the clock's name.
         Some(pmu) => format!("core PMU {}, or the time-stamp counter", pmu.name),
         None => "the time-stamp counter, against loops of known latency".to_owned(),
     };
@@ -73,51 +90,51 @@ fn block(machine: &Machine, core: &Arc<Core>) -> Finding {
         Ok(block) => block,
         Err(error) => return not(error.to_string()),
     };
-    let report = match Profiler::new(options).measure(&block) {
-        Ok(report) => report,
+    let measurement = match Profiler::new(options).measure(&block) {
+        Ok(measurement) => measurement,
         Err(error) => {
             let remedy = error.remedy().map(str::to_owned);
             return Finding { remedy, ..not(error.to_string()) };
         }
     };
-    match report.status {
+    match measurement.status {
         Status::Ok | Status::Unstable => {}
-        _ => return not(report.reason.unwrap_or_else(|| "the trial failed".to_owned())),
+        _ => return not(measurement.reason.unwrap_or_else(|| "the trial failed".to_owned())),
     }
-    let layers = match report.sandbox.as_slice() {
-        [] => "every layer of the sandbox, namespaces included".to_owned(),
-        missing => format!("a sandbox with {}", missing.join("; ")),
+    let layers = match measurement.sandbox.as_slice() {
+        [] => "complete sandbox, with namespaces".to_owned(),
+        missing => format!("sandbox with {}", missing.join("; ")),
     };
     let what = format!("block measurement: clock {pmu}; {layers}");
-    let level = if report.sandbox.is_empty() { Level::Ok } else { Level::Limited };
+    let level = if measurement.sandbox.is_empty() { Level::Ok } else { Level::Limited };
     finding("block", level, what)
 }
 
 fn load() -> Option<Load> {
     let root = Root::system();
     let before = Ticks::read(&root)?;
-    std::thread::sleep(MOMENT);
+    std::thread::sleep(LOAD_WINDOW);
     Ticks::read(&root)?.since(&before)
 }
 
-fn calm(machine: &Machine, load: Option<Load>) -> Finding {
+fn uncontended(machine: &Machine, load: Option<Load>) -> Finding {
     let Some(load) = load else {
-        let what = "whether the machine is busy is not known: /proc/stat is not there";
+        let what = "load unknown: /proc/stat is absent";
         return finding("load", Level::Limited, what.to_owned());
     };
     let cpus = machine.topology.cpus.len();
     let what = format!(
-        "machine {:.0} % busy right now ({:.1} of {cpus} CPUs), {:.0} % stolen by the hypervisor",
+        "load: {:.0} % busy ({:.1} of {cpus} CPUs), {:.0} % stolen by the hypervisor",
         100.0 * load.busy,
         load.busy * cpus as f64,
         100.0 * load.stolen
     );
-    if load.busy <= CALM && load.stolen <= LITTLE_STOLEN {
+    if load.busy <= MAX_BUSY && load.stolen <= MAX_STOLEN {
         return finding("load", Level::Ok, what);
     }
-    let cause = "others take part of its time: samples and wall times show it, and block \
-                 measurements wait for a core of their own or end unstable";
-    let remedy = "stop what else runs, or give blocks more time: --budget 30000";
+    let cause = "other processes affect samples and wall times; block measurements wait for an \
+                 idle core or end unstable";
+    let remedy = "stop other processes, or let blocks wait longer: --budget 30000";
     let (cause, remedy) = (Some(cause.to_owned()), Some(remedy.to_owned()));
     Finding { cause, remedy, ..finding("load", Level::Limited, what) }
 }
@@ -127,9 +144,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_calm_machine_needs_no_remedy_and_a_busy_one_gets_one() {
+    fn an_idle_machine_needs_no_remedy_and_a_busy_one_gets_one() {
         let machine = Machine::detect();
-        let judged = |busy, stolen| calm(&machine, Some(Load { busy, stolen }));
+        let judged = |busy, stolen| uncontended(&machine, Some(Load { busy, stolen }));
         assert_eq!(judged(0.05, 0.0).level, Level::Ok);
         assert!(judged(0.05, 0.0).remedy.is_none());
         for (busy, stolen) in [(0.5, 0.0), (0.0, 0.05)] {
@@ -137,6 +154,6 @@ mod tests {
             assert_eq!(found.level, Level::Limited);
             assert!(found.remedy.is_some_and(|r| r.contains("--budget")), "{}", found.what);
         }
-        assert_eq!(calm(&machine, None).level, Level::Limited);
+        assert_eq!(uncontended(&machine, None).level, Level::Limited);
     }
 }

@@ -5,10 +5,10 @@ use crate::hot::recording;
 use bench::Init;
 use isa::code::function_around;
 use isa::deps::memory::InitialValues;
+use profile::address_space::AddressSpaces;
+use profile::files::SearchPaths;
 use profile::record::Record;
 use profile::sample::Sample;
-use profile::space::Spaces;
-use profile::symbols::Search;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
@@ -21,11 +21,11 @@ const MOST_WORDS: usize = 1 << 20;
 /// Most samples that are taken from a recording, spread over it.
 const MOST_SAMPLES: usize = 64;
 
-/// Reads lines `rax=0x1`, `[0x1000]=0x2` (eight bytes each) and `mem=0` (all other memory). What
-/// stands behind `#` is a comment.
+/// Reads lines `rax=0x1`, `[0x1000]=0x2` (eight bytes each) and `mem=0` (all other memory). Text
+/// after `#` is a comment.
 ///
 /// # Errors
-/// A line that says something else; too many of them.
+/// A line of another form; too many values.
 pub fn parse(text: &str) -> Result<InitialValues> {
     let mut given = InitialValues::default();
     for (number, line) in text.lines().enumerate() {
@@ -38,8 +38,8 @@ pub fn parse(text: &str) -> Result<InitialValues> {
             place.hint(e.remedy().unwrap_or("write rax=0x1, [0x1000]=0x2 or mem=0").to_owned())
         })?;
         if given.memory.len() > MOST_WORDS {
-            return Err(Error::failed("too many values of memory")
-                .because(format!("at most {MOST_WORDS} words are taken")));
+            return Err(Error::failed("too many memory values")
+                .because(format!("the limit is {MOST_WORDS} words")));
         }
     }
     Ok(given)
@@ -64,8 +64,8 @@ pub fn set(given: &mut InitialValues, place: Init, value: u64) -> Result<()> {
         Init::Register(number) => given.registers[usize::from(number) & 15] = Some(value),
         Init::Memory => given.fill = Some(value),
         Init::Vector => {
-            return Err(Error::usage("vector registers are not given values here")
-                .hint("general-purpose registers, [ADDRESS] and mem are"));
+            return Err(Error::usage("vector registers cannot be initialised here")
+                .hint("only general-purpose registers, [ADDRESS] and mem can"));
         }
     }
     Ok(())
@@ -96,17 +96,17 @@ const NUMBERS: [(u8, usize); 16] = [
 ///
 /// # Errors
 /// No recording, none with registers, or no sample there: registers sampled elsewhere are not what
-/// the region starts with. Where in its function there are some, that is told.
+/// the region starts with. The error names the places in its function that have some.
 pub fn snapshot(
     path: &Path,
     file: Option<&Path>,
     range: &Range<u64>,
 ) -> Result<Vec<InitialValues>> {
-    let failed = || Error::failed(format!("no registers to start with in {}", path.display()));
+    let failed = || Error::failed(format!("no initial registers in {}", path.display()));
     let recording = recording::open(path)?.ok_or_else(|| {
         failed().because("it has no samples").hint("tdtool record --registers -o FILE -- COMMAND")
     })?;
-    let mut spaces = Spaces::new(Search::default(), &recording.build_ids);
+    let mut spaces = AddressSpaces::new(SearchPaths::default(), &recording.build_ids);
     let (mut found, mut registers) = (Vec::new(), 0usize);
     let (mut sampled, mut same) = (BTreeMap::<u64, usize>::new(), HashMap::new());
     for record in &recording.records {
@@ -142,11 +142,11 @@ pub fn snapshot(
 /// keeps which modules are that file.
 fn address(
     sample: &Sample,
-    spaces: &mut Spaces,
+    spaces: &mut AddressSpaces,
     file: Option<&Path>,
     same: &mut HashMap<usize, bool>,
 ) -> Option<u64> {
-    let place = spaces.place(sample.pid?, sample.ip?, sample.user)?;
+    let place = spaces.resolve(sample.pid?, sample.ip?, sample.user)?;
     let Some(file) = file else { return Some(place.address) };
     let path = Path::new(&spaces.modules.all.get(place.module)?.path);
     let is_same = || {
@@ -189,12 +189,12 @@ impl<'a> Nearest<'a> {
         let mut cause = format!("none of {registers} samples with registers is at {start:#x}");
         let within = self.function.as_ref().map(|f| format!(" in {f}")).unwrap_or_default();
         let Some((nearest, _)) = self.places.first() else {
-            cause += &format!(", nor anywhere else{within}");
+            cause += &format!(", nor elsewhere{within}");
             return (cause, "record longer or at a higher rate: --frequency".to_owned());
         };
         let named: Vec<String> =
             self.places.iter().take(NAMED).map(|(a, n)| format!("{a:#x} ({n})")).collect();
-        cause += &format!("; the nearest{within} (with how many): {}", named.join(", "));
+        cause += &format!("; nearest{within} (number of samples): {}", named.join(", "));
         let left = self.places.len().saturating_sub(NAMED);
         if left > 0 {
             cause += &format!(" and {left} more");

@@ -3,24 +3,28 @@
 //! | module | concern |
 //! |---|---|
 //! | [`topdown`] | counts, live or recorded → report |
-//! | [`record`] | a live measurement kept in a session file |
+//! | [`record`] | a live measurement recorded in a session file |
 //! | [`hot`] | samples → hot functions and blocks |
 //! | [`trials`] | counts from rows `trial,event,value` |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
-//! | [`known`] | the core that a question is about, and its latencies |
+//! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`block`] | a block measured and explained |
+//! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
-//! | [`documents`] | what a report, a comparison or a dependency analysis says |
+//! | [`format`](mod@format) | numbers as people write them |
+//! | [`documents`] | reports, comparisons, dependency analyses and the others, as data |
 //! | [`render`] | text, CSV and graphs of the documents; JSON is their serde form |
 //!
 //! Nothing here prints, touches a terminal or exits.
 
 pub mod block;
+pub mod core_model;
+pub mod deps;
 pub mod doctor;
 pub mod documents;
+pub mod format;
 pub mod hot;
 pub mod initial_values;
-pub mod known;
 pub mod record;
 pub mod render;
 pub mod topdown;

@@ -45,7 +45,8 @@ fn parse(table: &Table, text: &str) -> std::result::Result<Trials, String> {
         }
         let (trial, event, value) =
             cells(line).ok_or_else(|| format!("line {number}: `{line}` does not have 3 cells"))?;
-        let value = count(value).ok_or_else(|| format!("line {number}: `{value}` is no count"))?;
+        let value =
+            count(value).ok_or_else(|| format!("line {number}: `{value}` is not a count"))?;
         let at = *index.entry(trial.to_owned()).or_insert_with(|| {
             trials.push((trial.to_owned(), Trial::default()));
             trials.len() - 1

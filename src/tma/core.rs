@@ -53,12 +53,12 @@ static UNKNOWN: Facts = Facts {
     sustained_width: None,
 };
 
-/// Entries of a reorder buffer, and who says so.
+/// Entries of a reorder buffer, with their source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReorderBuffer {
     /// Entries: µops, of which an instruction has one at least.
     pub entries: u32,
-    /// Who says so.
+    /// Source of the number.
     pub source: String,
 }
 
@@ -81,7 +81,7 @@ impl Core {
         self.table.as_ref().map(|t| t.name.as_str())
     }
 
-    /// What the table knows of it.
+    /// The facts that the table states.
     pub fn facts(&self) -> &Facts {
         self.table.as_ref().map_or(&UNKNOWN, |t| &t.facts)
     }
@@ -112,7 +112,7 @@ impl Core {
             .to_vec()
     }
 
-    /// What is not known of it, in words.
+    /// Names of the facts that are not known.
     pub fn missing(&self) -> Vec<&'static str> {
         let mut missing = Vec::new();
         missing.extend(self.width().is_none().then_some("issue width"));
@@ -140,7 +140,7 @@ impl Core {
         self.uarch().ok_or_else(|| {
             Error::failed("no event table describes this processor")
                 .because(self.cpu.signature())
-                .hint("name one with --uarch NAME; `tdtool tables list` names all of them")
+                .hint("name one with --uarch NAME; `tdtool tables list` lists them")
         })
     }
 }

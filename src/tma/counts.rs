@@ -36,7 +36,7 @@ pub enum GroupCounts {
     Imported {
         /// Event and its scaled count, or why it is missing.
         events: Vec<(EventId, Result<f64, Missing>)>,
-        /// Share of the enabled time the group ran (0..=1), where the recording says so.
+        /// Share of the enabled time the group ran (0..=1), if the recording has it.
         running: Option<f64>,
         /// The scaled counts of each recorded interval, in the order of `events`, where the
         /// totals are sums over intervals and every interval has all of them; else empty.

@@ -1,6 +1,6 @@
 //! Which processor: vendor, family, model, stepping, as CPUID and the kernel name them.
 
-/// Who the processor says it is. On a hybrid all kinds of core share it.
+/// The processor's own identification. On a hybrid all kinds of core share it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cpu {
     /// CPUID vendor string: `GenuineIntel`, `AuthenticAMD`; empty where unknown.

@@ -105,7 +105,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The entry of `known` nearest to `name` by edit distance, if it is near enough to be a slip.
+/// The entry of `known` nearest to `name` by edit distance, if it is near enough to be a typing error.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Of three letters one may be wrong; of more a third, and one for letters that changed places.
     let length = name.chars().count();

@@ -1,10 +1,9 @@
 //! Blocks of assembly: marked regions of what compilers write, both syntaxes.
 
-use super::{block, block_reading, hex, json, json_reading, sandbox};
+use super::{block, block_reading, hex, json, json_reading, notes_core_alone, sandbox};
 use crate::support::files::{Folder, text};
 use crate::support::tools::{available, gcc};
 use object::{Object as _, ObjectSection as _};
-use serde_json::json;
 use std::fs;
 
 #[test]
@@ -56,7 +55,8 @@ fn a_compilers_assembly_gives_its_marked_loop() {
     let args = ["-O1", "-g", "-S", "-masm=intel"];
     let Some(intel) = gcc(folder.path(), source, &args, "intel.s") else { return };
     let same = json(&["--asm-file", text(&intel), "--region", "the loop"]);
-    assert_eq!((hex(&same), &same["notes"]), (hex(inner), &json!([])));
+    assert_eq!(hex(&same), hex(inner));
+    assert!(notes_core_alone(&same), "{same}");
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn of_many_assembler_errors_the_first_are_shown_and_the_remedy_last() {
     }
     let text = "mov rax, qword ptr [rbx]\n".repeat(130);
     let stderr = block_reading(&["--asm-file", "-", "--att"], text.as_bytes()).stderr;
-    assert!(stderr.contains("line 1:") && stderr.contains(" more like these"), "{stderr}");
+    assert!(stderr.contains("line 1:") && stderr.contains("and 256 more"), "{stderr}");
     assert!(stderr.lines().count() < 10, "{stderr}");
-    assert!(stderr.lines().last().unwrap().contains("leave out --att"), "{stderr}");
+    assert!(stderr.lines().last().unwrap().contains("omit --att"), "{stderr}");
 }
 
 #[test]

@@ -59,6 +59,12 @@ pub fn json_reading(arguments: &[&str], input: &[u8]) -> Value {
     block_reading(&[arguments, &quick].concat(), input).json()
 }
 
+/// Whether a document notes nothing but facts of the core that are not known.
+pub fn notes_core_alone(document: &Value) -> bool {
+    let notes = document["notes"].as_array().unwrap();
+    notes.iter().all(|note| note.as_str().unwrap().contains("table"))
+}
+
 /// The block's bytes in a document.
 pub fn hex(document: &Value) -> &str {
     document["block"]["hex"].as_str().unwrap()

@@ -1,11 +1,11 @@
 //! Blocks of programs: by function and number, by address, listed.
 
-use super::{block, hex, json, sandbox};
+use super::{block, hex, json, notes_core_alone, sandbox};
 use crate::support::files::{Folder, text};
 use crate::support::run::tdtool;
 use crate::support::tools::gcc;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fs;
 
 /// Two functions whose blocks follow from the text. `tail` is `inc rax; ret`; `count` is 0: xor; 1:
@@ -42,7 +42,7 @@ fn the_blocks_of_a_function_are_listed_with_their_numbers_and_loops() {
     let first = json(&[&of("count")]);
     let note = first["notes"][0].as_str().unwrap();
     assert!(note.contains("first of 3") && note.contains("--list"), "{first}");
-    assert_eq!(json(&[&of("count+0")])["notes"], json!([]));
+    assert!(notes_core_alone(&json(&[&of("count+0")])));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_programs_block_is_measured_without_what_leaves_it() {
     let of = |place: &str| format!("{}:{place}", text(&program));
     let tail = json(&[&of("tail")]);
     assert_eq!(hex(&tail), "48ffc0");
-    assert!(tail["notes"][0].as_str().unwrap().starts_with("without `ret`"), "{tail}");
+    assert!(tail["notes"][0].as_str().unwrap().contains("without the final `ret`"), "{tail}");
     // Nothing else is in it; and bytes by themselves are what they are.
     for place in [of("count+2"), "48ffc0c3".to_owned()] {
         let refused = json(&[&place]);
@@ -78,7 +78,7 @@ fn a_start_inside_an_instruction_is_reported() {
     // xor eax,eax has two bytes, inc rax three: 48 ff c0.
     assert!(!notes(start + 2).contains("inside"));
     let inside = notes(start + 3);
-    assert!(inside.contains("inside of `inc rax` of count"), "{inside}");
+    assert!(inside.contains("inside the instruction `inc rax` of count"), "{inside}");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_program_gives_its_functions_blocks_and_address_ranges() {
     let range = format!("{:#x}..{:x}", start + 2, start + 8);
     assert_eq!(hex(&at(&range)), "48ffc04801c3");
     for (place, word) in
-        [("count+3", "counted from 0"), ("cuont", "`count`"), ("0..8", "no code at")]
+        [("count+3", "numbered from 0"), ("cuont", "`count`"), ("0..8", "no code at")]
     {
         let output = block([&format!("{}:{place}", text(&program))]);
         assert!(!output.status.success());

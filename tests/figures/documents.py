@@ -63,9 +63,9 @@ def commands(inputs):
         add(f"block-{name}", "json", "shape", "block", block, "--format", "json")
     add("block-csv", "csv", "header", "block", BLOCKS["chain"], "--format", "csv")
     add("block-batch", "csv", "header", "block", "--batch", inputs / "blocks.csv", "--quick")
-    add("kernel-latency", "json", "shape", "kernel", "latency", "IMUL_GPR64i64_GPR64i64", "--format", "json")
-    add("kernel-throughput", "csv", "header", "kernel", "throughput", "IMUL_GPR64i64_GPR64i64", "--format", "csv")
-    add("kernel-list", "text", "shape", "kernel", "list", "imul")
+    add("microbench-latency", "json", "shape", "microbench", "latency", "IMUL_GPR64i64_GPR64i64", "--format", "json")
+    add("microbench-throughput", "csv", "header", "microbench", "throughput", "IMUL_GPR64i64_GPR64i64", "--format", "csv")
+    add("microbench-list", "text", "shape", "microbench", "list", "imul")
     if SHARED.exists():
         for file in ["quipper/perf.data.weight_struct", "gematria/simple_x86_elf_object.perf.data",
                      "autofdo/propeller_sample_1.perfdata1", "quipper/perf.data.branch-4.14",

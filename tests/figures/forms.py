@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Latency and throughput of single instruction forms against tests/kernel/expected.csv.
+"""Latency and throughput of single instruction forms against tests/microbench/expected.csv.
 
     tests/figures/forms.py [--tdtool PATH] [--core golden_cove] > table.md
 
-Measures every row with `tdtool kernel latency` and `tdtool kernel throughput`, again up to three
+Measures every row with `tdtool microbench latency` and `tdtool microbench throughput`, again up to three
 times where the verdict is not `ok`, and prints a Markdown table. A number agrees if it is within
 8 % or 0.05 cycles of what is expected, or inside the expected range with as much room.
 """
@@ -21,7 +21,7 @@ def measured(tdtool, what, form):
     """The document of one command, the first that is ok of three."""
     for _ in range(3):
         done = subprocess.run(
-            [tdtool, "kernel", what, form, "--format", "json"], capture_output=True, text=True
+            [tdtool, "microbench", what, form, "--format", "json"], capture_output=True, text=True
         )
         if not done.stdout:
             return None, done.stderr.strip()
@@ -61,7 +61,7 @@ def cell(value, expected):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tdtool", default=str(ROOT / "target/release/tdtool"))
-    parser.add_argument("--expected", default=str(ROOT / "tests/kernel/expected.csv"))
+    parser.add_argument("--expected", default=str(ROOT / "tests/microbench/expected.csv"))
     args = parser.parse_args()
     rows = list(csv.DictReader(open(args.expected)))
     total = {"latency": [0, 0], "throughput": [0, 0]}

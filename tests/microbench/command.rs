@@ -1,9 +1,9 @@
-//! What `tdtool kernel` takes and lists, and a calibration that is interrupted.
+//! What `tdtool microbench` takes and lists, and a calibration that is interrupted.
 
 use super::microbench;
 use crate::block::quiet_sandbox;
 use crate::support::files::Folder;
-use crate::support::run::{command, ended, send, start};
+use crate::support::run::{command, ended, send, start, tdtool};
 use isa::latency::Calibration;
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn an_interrupted_calibration_goes_on_where_it_stopped() {
     let folder = Folder::new();
     let path = folder.file("latency.toml");
     let calibrate = ["--calibrate", "--output", &path, "--uarch", "emr", "--format", "json"];
-    let mut child = start(command(["kernel"]).args(calibrate));
+    let mut child = start(command(["microbench"]).args(calibrate));
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     // The second: one is measured by then.
     let second = lines.nth(1).and_then(Result::ok).unwrap_or_default();
@@ -81,4 +81,15 @@ fn options_are_taken_before_and_after_the_subcommand() {
     assert_eq!(before.stdout, after.stdout);
     let both = microbench(&["IMUL_GPR64i64_GPR64i64", "latency", "IMUL_GPR64i64_GPR64i64"]);
     assert_eq!(both.code(), Some(2), "{}", both.stderr);
+}
+
+#[test]
+fn the_earlier_name_of_the_command_still_works_and_is_not_shown() {
+    let list = ["list", "IMUL*", "--format", "csv"];
+    let earlier = tdtool([&["kernel"][..], &list].concat());
+    assert_eq!(earlier.stdout, microbench(&list).stdout);
+    let help = tdtool(["--help"]).stdout;
+    assert!(help.contains("\n  microbench ") && !help.contains("\n  kernel "), "{help}");
+    let man = tdtool(["man"]).stdout;
+    assert!(man.contains("microbench"), "{man}");
 }

@@ -1,4 +1,4 @@
-//! Microbenchmarks: `tdtool kernel`, and the library that makes them.
+//! Microbenchmarks: `tdtool microbench`, and the library that makes them.
 
 mod command;
 mod generation;
@@ -6,7 +6,7 @@ mod known;
 
 use crate::support::run::{Ran, tdtool};
 
-/// `tdtool kernel` with these arguments.
+/// `tdtool microbench` with these arguments.
 fn microbench(arguments: &[&str]) -> Ran {
-    tdtool([&["kernel"], arguments].concat())
+    tdtool([&["microbench"], arguments].concat())
 }

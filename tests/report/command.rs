@@ -87,9 +87,10 @@ fn requests_without_sense_are_wrong_usage_and_say_what_to_do() {
 
 #[test]
 fn numbers_out_of_range_say_what_would_do() {
-    for (option, value, says) in
-        [("--interval", "0", "at least 10 ms"), ("--level", "99", "levels count from 1")]
-    {
+    for (option, value, says) in [
+        ("--interval", "0", "the shortest interval is 10 ms"),
+        ("--level", "99", "levels are 1 to 9"),
+    ] {
         let output = report(&[option, value, "--", "true"]);
         assert_eq!(output.code(), Some(2));
         assert!(output.stderr.contains(says), "{}", output.stderr);

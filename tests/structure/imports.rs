@@ -88,7 +88,7 @@ impl Crate {
                 return Some((module, true));
             }
             if file.uses.contains_key(name) {
-                let target = self.absolute(&module, &[name.clone()])?;
+                let target = self.absolute(&module, std::slice::from_ref(name))?;
                 return self.defining(&[&target[..], &path[at + 1..]].concat(), depth + 1);
             }
             let in_globs = file.globs.iter().find_map(|glob| {

@@ -102,8 +102,8 @@ fn eval_knows_events_as_perf_writes_them_and_by_their_encoding() {
 fn eval_refuses_what_it_does_not_understand_with_the_line() {
     let folder = Folder::new();
     for (rows, what) in [
-        ("a,Clocks,many\n", "line 1: `many` is no count"),
-        ("a,Clocks,1\na\n", "line 2: `a` has not three cells"),
+        ("a,Clocks,many\n", "line 1: `many` is not a count"),
+        ("a,Clocks,1\na\n", "line 2: `a` does not have 3 cells"),
         ("a,Clocks,1\na,clocks,2\n", "line 2: a second `clocks` in trial a"),
         ("", "no rows"),
     ] {

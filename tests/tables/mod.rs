@@ -3,6 +3,7 @@
 mod amd;
 mod command;
 mod intel;
+mod new_microarchitecture;
 mod paper;
 mod processors;
 

@@ -15,7 +15,7 @@ fn a_file_is_opened_walked_and_left() {
     pty.types("H");
     pty.wait_for("(backend_bound_memory), lev");
     pty.types("\r");
-    pty.wait_for("counts and no samples");
+    pty.wait_for("counts but no samples");
     pty.types("\x1b");
     pty.wait_for("(backend_bound_memory), lev");
     pty.types("?");
@@ -33,8 +33,8 @@ fn a_block_is_measured_on_the_screen() {
     let _busy = busy();
     let mut pty = Pty::start(&["block", "--tui", "--budget", "200", "4801d8480fafc3"], &[]);
     pty.wait_for("imul rax,rbx");
-    // Whatever it came to, unstable on a busy machine included, its forms stand below.
-    pty.wait_for("forms, cycles per iteration");
+    // Whatever it came to, unstable on a busy machine included, its range is shown.
+    pty.wait_for("cycles per iteration");
     pty.types("q");
     assert_eq!(pty.end().code(), Some(0));
     pty.assert_restored();
@@ -78,7 +78,7 @@ fn a_config_file_changes_keys_and_a_bad_one_is_an_error_before_the_screen_opens(
     assert_eq!(pty.end().code(), Some(0));
     folder.write("tdtool/config.toml", "[keys]\nquit = \"j\"\n");
     let mut pty = Pty::start(&[&zen4_intervals()], &environment);
-    pty.wait_for("the key j means two things");
+    pty.wait_for("the key j is bound twice");
     assert_eq!(pty.end().code(), Some(2));
     let mut pty = Pty::start(&["--config", "/no/such/file", &zen4_intervals()], &[]);
     pty.wait_for("cannot read the config file");
@@ -97,7 +97,7 @@ fn a_screen_is_saved_and_no_file_is_overwritten() {
     let saved = folder.read("tree.txt");
     assert!(saved.contains("Backend Bound"), "{saved}");
     pty.types(&format!("P\x15{name}\r"));
-    pty.wait_for("there is such a file");
+    pty.wait_for("the file exists");
     assert_eq!(folder.read("tree.txt"), saved);
     pty.types("q");
     assert_eq!(pty.end().code(), Some(0));

@@ -5,7 +5,7 @@ use super::deps::DepsArgs;
 use super::diff::DiffArgs;
 use super::doctor::DoctorArgs;
 use super::global::Global;
-use super::kernel::KernelArgs;
+use super::microbench::MicrobenchArgs;
 use super::record::RecordArgs;
 use super::report::ReportArgs;
 use super::tables::TablesArgs;
@@ -61,7 +61,8 @@ pub enum Command {
     /// Data dependencies and the loop-carried latency bound of a block
     Deps(DepsArgs),
     /// Microbenchmark instructions: throughput and latency
-    Kernel(KernelArgs),
+    #[command(alias = "kernel")]
+    Microbench(MicrobenchArgs),
     /// Show what this machine can measure, what blocks the rest, and the remedy
     Doctor(DoctorArgs),
     /// Print a completion script for a shell

@@ -4,7 +4,7 @@ use super::global::Global;
 use super::output::print;
 use clap::{Args, ValueEnum};
 use engine::documents::{diff, report_file};
-use engine::render::json;
+use engine::render::{diff as render, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::Result;
@@ -31,7 +31,7 @@ pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
     let (name_a, name_b) = (args.a.display().to_string(), args.b.display().to_string());
     let compared = diff::diff((&name_a, &a), (&name_b, &b));
     print(&match args.format {
-        Format::Text => diff::render(&compared, global.ascii),
+        Format::Text => render::render(&compared, global.ascii),
         Format::Json => json::pretty(&compared)?,
     })?;
     Ok(ExitCode::SUCCESS)

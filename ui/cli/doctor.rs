@@ -23,7 +23,12 @@ enum Format {
 
 pub fn run(global: &Global, args: DoctorArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
-    let document = examine(&settings.library, settings.uarch.as_deref())?;
+    let document = examine(
+        settings.machine(),
+        &settings.library,
+        settings.uarch.as_deref(),
+        &settings.core()?,
+    )?;
     print(&match args.format {
         Format::Text => doctor::text(&document),
         Format::Json => json::pretty(&document)?,

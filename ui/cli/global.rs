@@ -4,6 +4,7 @@ use crate::folders;
 use crate::settings::Settings;
 use clap::Args;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use tma::Result;
 
 const HEADING: &str = "Global options";
@@ -40,6 +41,8 @@ impl Global {
             ascii: self.ascii,
             config: self.config.clone(),
             cache: folders::cache(),
+            machine: OnceLock::new(),
+            core: OnceLock::new(),
         })
     }
 }

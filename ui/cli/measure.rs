@@ -1,6 +1,6 @@
 //! The options of a live measurement, which `report` and `record` share.
 
-use super::global::Global;
+use crate::settings::Settings;
 use clap::Args;
 use engine::topdown::{Ask, LiveAsk};
 use pmu::machine::parse_cpu_list;
@@ -149,7 +149,7 @@ impl MeasureArgs {
     /// The measurement they ask for, of `command` if that is not empty: one run, multiplexed.
     pub fn live(
         &self,
-        global: &Global,
+        settings: &Settings,
         command: &[OsString],
         stdout_to_stderr: bool,
     ) -> Result<LiveAsk> {
@@ -162,7 +162,8 @@ impl MeasureArgs {
         let run = || Command { argv: workload::resolve(command), stdout_to_stderr };
         Ok(LiveAsk {
             ask: self.ask(),
-            uarch: global.uarch.clone(),
+            uarch: settings.uarch.clone(),
+            core: settings.core()?,
             target: self.target()?,
             command: (!command.is_empty()).then(run),
             typed: command.iter().map(|a| a.to_string_lossy().into_owned()).collect(),

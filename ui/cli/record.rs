@@ -9,7 +9,6 @@ use clap::Args;
 use engine::record::{SampleAsk, Sampled, record};
 use engine::render::report::text::{Style, render};
 use engine::topdown::{LiveAsk, Update};
-use pmu::machine::Machine;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -78,11 +77,10 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     if args.measure.targets() == 0 && args.command.is_empty() {
         return Err(usage("nothing to record", "tdtool record -o FILE -- COMMAND, or -p PID, -a"));
     }
-    let library = global.settings()?.library;
-    let machine = Machine::detect();
+    let settings = global.settings()?;
     let ask = LiveAsk {
         interval: Some(Duration::from_millis(args.interval)),
-        ..args.measure.live(global, &args.command, false)?
+        ..args.measure.live(&settings, &args.command, false)?
     };
     let sample = args.sample.ask();
     let on_update = &mut |update| {
@@ -90,8 +88,16 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
             note("interrupted; the session holds the measurement so far");
         }
     };
-    let recorded = record(&machine, &library, &ask, sample.as_ref(), &args.output, on_update)?;
+    let recorded = record(
+        settings.machine(),
+        &settings.library,
+        &ask,
+        sample.as_ref(),
+        &args.output,
+        on_update,
+    )?;
     let outcome = recorded.outcome;
+    ask.core.warning().iter().for_each(|text| note(text));
     note_blocked(&outcome);
     recorded.notes.iter().for_each(|text| note(text));
     if let Some(sampled) = &recorded.sampled {

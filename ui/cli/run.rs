@@ -4,7 +4,7 @@ use super::arguments::{Arguments, Command};
 use super::next::Next;
 use super::output::print;
 use super::{
-    block, deps, diff, doctor, drill, kernel, record, report, shell, suggest, tables, workload,
+    block, deps, diff, doctor, drill, microbench, record, report, shell, suggest, tables, workload,
 };
 use crate::{keymap, terminal};
 use clap::{CommandFactory as _, Parser as _};
@@ -29,7 +29,7 @@ pub fn run() -> Result<Next> {
 
 /// `tdtool`, `tdtool FILE`, `tdtool -- CMD`: the drill-down on a terminal, `tdtool report` elsewhere.
 fn without_command(arguments: Arguments) -> Result<Next> {
-    if let (Some(file), true) = (&arguments.file, arguments.run.is_empty())
+    if let Some(file) = &arguments.file
         && let Some(command) = suggest::command_like(file)
     {
         return Err(Error::usage(format!("`{}` is not a tdtool command", file.display()))
@@ -64,7 +64,7 @@ fn command(arguments: Arguments) -> Result<Next> {
         Command::Diff(args) => diff::run(global, args),
         Command::Tables(args) => tables::run(global, args),
         Command::Workload(args) => workload::run(args),
-        Command::Kernel(args) => kernel::run(global, args),
+        Command::Microbench(args) => microbench::run(global, args),
         Command::Deps(args) => deps::run(global, args),
         Command::Doctor(args) => doctor::run(global, args),
         Command::Completions { shell } => shell::completions(Arguments::command(), shell),

@@ -3,7 +3,7 @@
 use super::tone::{Tone, style};
 use super::width::fit;
 use crate::theme::Theme;
-use engine::render::format;
+use engine::format;
 use ratatui::style::Style;
 use ratatui::text::Span;
 use std::borrow::Cow;

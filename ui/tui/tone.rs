@@ -1,5 +1,5 @@
 //! The style of each tone in each theme: the terminal's own 16 colours, so that they suit its background.
-//! No information is in colour alone.
+//! No information depends on colour only.
 
 use crate::theme::Theme;
 use ratatui::style::{Color, Modifier, Style};

@@ -81,12 +81,11 @@ impl Catalog {
             Some(near) => {
                 let mnemonic = mnemonic(near);
                 error.hint(format!(
-                    "did you mean {near}? `tdtool kernel list {mnemonic}` lists all of them"
+                    "did you mean {near}? `tdtool microbench list {mnemonic}` lists all of them"
                 ))
             }
-            None => {
-                error.hint("`tdtool kernel list PATTERN` lists forms, for example `list 'IMUL*'`")
-            }
+            None => error
+                .hint("`tdtool microbench list PATTERN` lists forms, for example `list 'IMUL*'`"),
         })
     }
 

@@ -39,7 +39,7 @@ impl Multiset {
             if let Some(reason) = unavailable(form) {
                 return Err(Error::not_possible(format!("`{name}` cannot be measured here"))
                     .because(reason)
-                    .hint("`tdtool kernel list --refused PATTERN` lists the reasons"));
+                    .hint("`tdtool microbench list --refused PATTERN` lists the reasons"));
             }
             built.add(form, count);
         }

@@ -171,7 +171,7 @@ fn info_row(node: &Node, evaluation: &Evaluation, n: NodeId, place: &Place) -> I
     }
 }
 
-/// What the flags means, in words.
+/// The findings that follow from the flags.
 pub fn findings(
     table: &Table,
     evaluation: &Evaluation,
@@ -182,7 +182,7 @@ pub fn findings(
     let label = |n: NodeId| table.nodes[usize::from(n)].label.as_str();
     let percent = |n: NodeId| {
         let quantity = &evaluation.nodes[usize::from(n)].quantity;
-        crate::render::format::share(quantity.get(), quantity.error.as_ref().ok().copied())
+        crate::format::share(quantity.get(), quantity.error.as_ref().ok().copied())
     };
     let mut found = Vec::new();
     if sel.tree.iter().all(|&n| evaluation.nodes[usize::from(n)].quantity.value.is_err()) {
@@ -222,8 +222,8 @@ pub fn findings(
     }
     for &n in sel.tree.iter().filter(|&&n| flags.mismeasured[usize::from(n)]) {
         let text = format!(
-            "{} is mismeasured: {} is outside -5..105 %. Its counts do not belong together \
-             (multiplexing, a short run, or an event that misbehaves here).",
+            "{} is mismeasured: {} is outside -5..105 %. Multiplexing, a short run or a \
+             faulty event made its counts inconsistent.",
             label(n),
             percent(n)
         );

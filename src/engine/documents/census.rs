@@ -1,4 +1,4 @@
-//! What a batch holds that is not modelled, counted by instruction.
+//! The unmodelled instructions of a batch of blocks, counted.
 
 use iced_x86::Mnemonic;
 use isa::deps::{Analysis, Code};
@@ -15,9 +15,6 @@ pub struct Census {
 }
 
 impl Census {
-    /// The columns of [`Census::rows`].
-    pub const HEADER: &'static str = "instruction,reason,count";
-
     /// Adds a block.
     pub fn add(&mut self, code: &Code, analysis: &Analysis) {
         self.instructions += code.instructions.len();
@@ -45,18 +42,15 @@ impl Census {
         *self.counts.entry((name, reason)).or_default() += 1;
     }
 
-    /// Instructions looked at.
+    /// Instructions of all blocks.
     pub fn instructions(&self) -> usize {
         self.instructions
     }
 
-    /// A CSV row each, the most frequent first.
-    pub fn rows(&self) -> Vec<String> {
+    /// Instruction, reason and number, the most frequent first.
+    pub fn counts(&self) -> Vec<(&str, &'static str, usize)> {
         let mut all: Vec<_> = self.counts.iter().collect();
         all.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-        let row = |((name, reason), count): &(&(String, &str), &usize)| {
-            crate::render::csv::row([name.as_str(), reason, &count.to_string()])
-        };
-        all.iter().map(row).collect()
+        all.into_iter().map(|((name, reason), count)| (name.as_str(), *reason, *count)).collect()
     }
 }

@@ -1,5 +1,4 @@
-//! `tdtool.deps/1`: everything that is known about a region's dependencies, as one document. Text
-//! and graphs are views of it.
+//! `tdtool.deps/1`: the dependencies of a region. Text and graphs are views of it.
 
 use isa::deps::memory::{AliasClass, Origin, Settings};
 use isa::deps::recurrence::{Edge, Recurrence};
@@ -15,9 +14,9 @@ pub struct Subject {
     pub name: Option<String>,
     /// Table of the microarchitecture whose processors are meant.
     pub uarch: Option<String>,
-    /// Entries of the reorder buffer, and who says so.
+    /// Entries of the reorder buffer.
     pub window: u32,
-    /// Who says so.
+    /// Source of that number.
     pub window_source: String,
     /// Where initial values come from, if any are given.
     pub seeded: Option<String>,
@@ -37,9 +36,9 @@ pub struct Instruction {
 /// A dependency; addresses name instructions.
 #[derive(Debug, Clone, Serialize)]
 pub struct Dependency {
-    /// Who writes; who comes first.
+    /// The writer; of a false dependency, the earlier access.
     pub writer: String,
-    /// Who reads; of a false dependency, who writes later.
+    /// The reader; of a false dependency, the later writer.
     pub reader: String,
     /// Iterations between.
     pub delta: u32,
@@ -64,7 +63,7 @@ pub struct Step {
     pub text: String,
     /// Its position in `instructions`.
     pub index: usize,
-    /// Where it finds the value.
+    /// Where the value is read from.
     pub through: String,
     /// What carries it.
     pub kind: Kind,
@@ -72,15 +71,15 @@ pub struct Step {
     pub delta: u32,
     /// How the store reaches the load, for memory.
     pub forwarding: Option<String>,
-    /// Cycles until the next value is there, at least.
+    /// Least cycles to the next value.
     pub low: f64,
-    /// At most.
+    /// Most cycles.
     pub high: f64,
-    /// Who says so.
+    /// Source of the latency.
     pub source: String,
 }
 
-/// Values that come back to themselves.
+/// A loop-carried dependency cycle.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cycle {
     /// Cycles an iteration takes at least.
@@ -95,7 +94,7 @@ pub struct Cycle {
     pub path: Vec<Step>,
 }
 
-/// Accesses that might meet although nothing in the region says so.
+/// Accesses that may alias: the region does not determine their addresses.
 #[derive(Debug, Clone, Serialize)]
 pub struct MayAlias {
     /// Those that store.
@@ -111,7 +110,7 @@ pub struct MayAlias {
     pub stack: bool,
 }
 
-/// An instruction that is not wholly followed.
+/// An instruction that is not completely modelled.
 #[derive(Debug, Clone, Serialize)]
 pub struct Unmodelled {
     /// The instruction.
@@ -144,7 +143,7 @@ pub struct Document {
     pub may_alias: Vec<MayAlias>,
     /// Effects that are incomplete.
     pub unmodelled: Vec<Unmodelled>,
-    /// Results that nothing is known of: an address computed from one equals no other.
+    /// Unknown results: an address computed from one equals no other.
     pub unknown_results: Vec<Unmodelled>,
 }
 
@@ -153,7 +152,7 @@ const MOST_PAIRS: usize = 4096;
 /// Recurrences that are listed.
 const MOST_RECURRENCES: usize = 8;
 
-/// The document of an analysis; `all`: false dependencies, too.
+/// The document of an analysis; `all`: includes false dependencies.
 pub fn document(
     code: &Code,
     analysis: &Analysis,

@@ -1,12 +1,11 @@
 //! Two reports side by side: each difference judged against both errors.
 
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
-use crate::render::format;
+use crate::format;
 use serde::Serialize;
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
-/// What can be said of a difference.
+/// The judgement of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
@@ -55,17 +54,17 @@ pub struct DiffRow {
 pub struct Diff {
     /// `tdtool.diff/1`.
     pub schema: String,
-    /// What A and B are, for people: file, what was measured, how long.
+    /// Titles of A and B: file, subject, duration.
     pub reports: [String; 2],
     /// Microarchitectures of A and B.
     pub uarch: [String; 2],
-    /// Nodes, in A's order, then those of B alone.
+    /// Nodes in A's order, then those only in B.
     pub nodes: Vec<DiffRow>,
     /// Infos likewise.
     pub info: Vec<DiffRow>,
     /// Software counts likewise.
     pub software: Vec<DiffRow>,
-    /// What makes the comparison doubtful.
+    /// Limits of the comparison.
     pub notes: Vec<String>,
 }
 
@@ -106,14 +105,13 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
     let mut notes = Vec::new();
     if a.uarch != b.uarch {
         notes.push(format!(
-            "different tables ({} and {}): the same name may be counted in different ways",
+            "different tables ({} and {}): nodes of one name may be defined differently",
             a.uarch, b.uarch
         ));
     }
     if a.repeats.min(b.repeats) < 2 {
         notes.push(
-            "these are errors of single runs: they say how well each run is known, not how much \
-             runs of the same program differ (-r N measures that)"
+            "errors are of single runs and leave out run-to-run variation (-r N measures it)"
                 .into(),
         );
     }
@@ -196,57 +194,6 @@ fn row(named: &Side, a: Option<&Side>, b: Option<&Side>) -> DiffRow {
     }
 }
 
-/// The comparison as text.
-pub fn render(diff: &Diff, ascii: bool) -> String {
-    let mut out = String::new();
-    for (name, report) in ["A", "B"].iter().zip(&diff.reports) {
-        let _ = writeln!(out, "{name}: {report}");
-    }
-    for note in &diff.notes {
-        let _ = writeln!(out, "note: {note}");
-    }
-    let _ = writeln!(out);
-    let plus_minus = if ascii { "+-" } else { "±" };
-    let indent = |r: &DiffRow| 2 * r.level.saturating_sub(1) as usize;
-    let all = || diff.nodes.iter().chain(&diff.info).chain(&diff.software);
-    let rows = || all().filter(|r| r.a.is_some() || r.b.is_some());
-    let name = |r: &DiffRow| {
-        let place = format::place(&r.place);
-        let place = if place.is_empty() { place } else { format!(" ({place})") };
-        format!("{:i$}{}{place}", "", r.label, i = indent(r))
-    };
-    let width = rows().map(|r| name(r).chars().count()).max().unwrap_or(4).max(4);
-    let _ = writeln!(out, "{:width$}  {:>16}  {:>16}  {:>10}", "", "A", "B", "B - A");
-    for r in rows() {
-        let ratio = r.level > 0;
-        let cell = |value: Option<f64>, error: Option<f64>| match (value, ratio) {
-            (None, _) => "absent".to_owned(),
-            (Some(_), true) => format::share(value, error).replace('±', plus_minus),
-            (Some(v), false) => format::number(v),
-        };
-        let difference = match (r.difference, ratio) {
-            (None, _) => String::new(),
-            (Some(d), true) => format!("{:+.1} points", 100.0 * d),
-            (Some(d), false) => format!("{}{}", if d >= 0.0 { "+" } else { "" }, format::number(d)),
-        };
-        let verdict = match r.judgement {
-            Judgement::More => "more in B",
-            Judgement::Less => "less in B",
-            Judgement::Same => "same within the errors",
-            Judgement::Unjudged => "not judged: no errors",
-            Judgement::Absent => "",
-        };
-        let line = format!(
-            "{:width$}  {:>16}  {:>16}  {difference:>12}  {verdict}",
-            name(r),
-            cell(r.a, r.a_error),
-            cell(r.b, r.b_error)
-        );
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,20 +220,6 @@ mod tests {
         let (a, b) = (side(Some(0.3), None), side(None, None));
         let r = row(&a, Some(&a), Some(&b));
         assert_eq!((r.b, r.difference, r.judgement), (None, None, Judgement::Absent));
-        let text = render(
-            &Diff {
-                schema: String::new(),
-                reports: ["a.json: true".into(), "b.json: false".into()],
-                uarch: Default::default(),
-                nodes: vec![r],
-                info: vec![],
-                software: vec![],
-                notes: vec![],
-            },
-            true,
-        );
-        assert!(text.contains("absent"), "{text}");
-        assert!(text.starts_with("A: a.json: true\nB: b.json: false\n"), "{text}");
     }
 
     #[test]

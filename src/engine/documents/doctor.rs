@@ -5,8 +5,8 @@ use pmu::machine::{Finding, Machine, SeccompMode, TableMatch, choose, findings};
 use pmu::perf;
 use serde::Serialize;
 use std::sync::Arc;
-use tma::Result;
 use tma::tables::{Library, Table};
+use tma::{Core, Result};
 
 /// The machine, its permissions, and a finding for each kind of measurement.
 #[derive(Debug, Clone, Serialize)]
@@ -78,19 +78,23 @@ pub struct PmuInfo {
     pub mux_interval_ms: Option<u32>,
 }
 
-/// Examines this machine with the tables of `library`, or with the table that `uarch` forces.
+/// Examines `machine`, whose core is `core`, with the tables of `library` or the one that `uarch`
+/// forces.
 ///
 /// # Errors
 /// No table has that name; a table cannot be read.
-pub fn examine(library: &Library, uarch: Option<&str>) -> Result<Document> {
-    let machine = Machine::detect();
-    let chosen = choose(&machine, library, uarch)?;
-    let info = |t: &TableMatch| Ok(TableInfo::new(library.load(&t.table)?.as_ref(), t, &machine));
+pub fn examine(
+    machine: &Machine,
+    library: &Library,
+    uarch: Option<&str>,
+    core: &Arc<Core>,
+) -> Result<Document> {
+    let chosen = choose(machine, library, uarch)?;
+    let info = |t: &TableMatch| Ok(TableInfo::new(library.load(&t.table)?.as_ref(), t, machine));
     let tables: Result<Vec<TableInfo>> = chosen.iter().map(info).collect();
-    let core = Arc::new(machine.core(library, uarch)?);
-    let mut found = findings(&machine, &chosen, &perf::probe(&machine));
-    found.extend(doctor::examine(&machine, &chosen, &core));
-    Ok(Document::new(&machine, tables?, found))
+    let mut found = findings(machine, &chosen, &perf::probe(machine));
+    found.extend(doctor::examine(machine, &chosen, core));
+    Ok(Document::new(machine, tables?, found))
 }
 
 impl Document {

@@ -1,4 +1,4 @@
-//! What tdtool says, as data: one serde document for each question. Renderers compute nothing.
+//! The documents: one serde type per question. Renderers compute nothing.
 //!
 //! | file | concern |
 //! |---|---|
@@ -7,14 +7,16 @@
 //! | [`build`] | evaluations → rows and findings of the report |
 //! | [`diff`] | two reports compared |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1` |
+//! | [`microbench`] | throughput and latency of instructions, `tdtool.kernel/1` |
 //! | [`report_file`] | a report read back from JSON |
 //! | [`shown`] | a report with what an interactive screen shows |
 //! | [`explanations`] | texts, formulas and thresholds of a report's nodes |
 //! | [`evaluation`] | node values for counts from a file |
+//! | [`table_plan`] | groups of events for a table's nodes |
 //! | [`table_check`] | tables validated |
 //! | [`workload`] | built-in programs and their runs, `tdtool.workload/1` |
 //! | [`doctor`] | what this machine can measure, `tdtool.doctor/1` |
-//! | [`census`] | what a batch of blocks holds that is not modelled |
+//! | [`census`] | unmodelled instructions of a batch of blocks |
 
 pub mod build;
 pub mod census;
@@ -23,11 +25,13 @@ pub mod diff;
 pub mod doctor;
 pub mod evaluation;
 pub mod explanations;
+pub mod microbench;
 pub mod report;
 pub mod report_code;
 pub mod report_file;
 pub mod shown;
 pub mod table_check;
+pub mod table_plan;
 pub mod workload;
 
 pub use build::{Part, Selection, findings, parts};

@@ -1,4 +1,4 @@
-//! What a report says: the document `tdtool.report/1`. Later versions only add keys.
+//! The top-down report, `tdtool.report/1`. Later versions only add keys.
 
 use crate::documents::report_code::{BlockRow, Callers, FunctionRow, Sampled};
 use serde::{Deserialize, Serialize};
@@ -13,16 +13,16 @@ pub const SCHEMA: &str = "tdtool.report/1";
 pub enum Source {
     /// Counted live by the core PMU.
     Pmu,
-    /// Counted by somebody else and imported.
+    /// Counted by another tool and imported.
     Imported,
     /// From a session recorded by tdtool.
     Session,
-    /// The machine has no usable core PMU: software counts alone.
+    /// No usable core PMU: software counts only.
     NoPmu,
 }
 
 impl Source {
-    /// For people.
+    /// As shown.
     pub fn label(self) -> &'static str {
         match self {
             Source::Pmu => "core PMU",
@@ -52,7 +52,7 @@ pub struct Report {
     pub tool: String,
     /// Table, or tables joined by `+` on hybrids; empty if the processor has none.
     pub uarch: String,
-    /// What people call the processor.
+    /// Common name of the processors.
     pub title: String,
     /// Where the numbers come from.
     pub source: Source,
@@ -79,16 +79,16 @@ pub struct Report {
     /// Begin and end in seconds, where this document is about one interval.
     #[serde(default)]
     pub interval: Option<(f64, f64)>,
-    /// Software counts; null where they could not be had.
+    /// Software counts; null if unavailable.
     pub software: BTreeMap<String, Option<f64>>,
     /// Half width of their 95 % interval over repeated runs, or of one reading; those without are
     /// exact.
     #[serde(default)]
     pub software_error: BTreeMap<String, f64>,
-    /// Why software counts are null.
+    /// Why a software count is null.
     #[serde(default)]
     pub software_missing: BTreeMap<String, String>,
-    /// What the samples behind `functions` and `blocks` are; absent where none were taken.
+    /// The samples that `functions` and `blocks` come from; absent if none were taken.
     #[serde(default)]
     pub sampled: Option<Sampled>,
     /// Hot functions, hottest first.
@@ -100,9 +100,9 @@ pub struct Report {
     /// Callers of a function, if asked for.
     #[serde(default)]
     pub callers: Option<Callers>,
-    /// What it means and what to do.
+    /// Conclusions, with the next step.
     pub findings: Vec<Finding>,
-    /// What must be known to read the numbers (user mode only, weak groups, …).
+    /// Limits of the numbers (user mode only, weak groups, …).
     pub notes: Vec<String>,
     /// Input that was not understood.
     pub unread: Vec<Unread>,
@@ -132,7 +132,7 @@ pub struct Place {
     pub interval: Option<(f64, f64)>,
 }
 
-/// A count behind a node.
+/// A count that a node uses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CountRow {
     /// Event.
@@ -184,7 +184,7 @@ pub struct NodeRow {
     pub related: Vec<String>,
     /// Events to sample to find where it happens.
     pub locate: Vec<String>,
-    /// The counts behind it.
+    /// The counts it uses.
     pub counts: Vec<CountRow>,
     /// Which part of the measurement.
     #[serde(flatten)]
@@ -231,7 +231,7 @@ pub enum FindingKind {
     NotMeasured,
 }
 
-/// A finding in words.
+/// A finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Which kind.

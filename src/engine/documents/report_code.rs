@@ -1,4 +1,4 @@
-//! What a report says about the code: the hottest functions and blocks.
+//! The part of a report about code: the hottest functions and blocks.
 
 use profile::hot::{Caller, HotBlock, HotFunction};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Sampled {
     /// Event, as perf names it.
     pub event: String,
-    /// How exact the addresses are, in words.
+    /// How exact the addresses are.
     pub skid: String,
     /// Samples that count.
     pub samples: u64,
@@ -54,7 +54,7 @@ pub struct BlockRow {
     pub path: String,
     /// First address, as in the ELF file.
     pub start: String,
-    /// Behind its last instruction.
+    /// End of its last instruction, exclusive.
     pub end: String,
     /// Share of the samples, 0 to 1.
     pub share: f64,
@@ -66,7 +66,7 @@ pub struct BlockRow {
     pub file: Option<String>,
     /// Line.
     pub line: Option<u32>,
-    /// The block by itself, where that was asked for.
+    /// The block in isolation, if measured.
     #[serde(default)]
     pub measured: Option<Clean>,
     /// How often it was entered: in a run of the command, or a second of a live process.
@@ -92,7 +92,7 @@ pub struct BlockRow {
     pub cycles_per_entry: Option<f64>,
 }
 
-/// A block by itself, in the block profiler's sandbox.
+/// A block measured in isolation, in the block profiler's sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Clean {
     /// `ok`, `unstable`, `failed` or `rejected`.

@@ -1,38 +1,38 @@
-//! Where the time goes: a recording's hot functions and blocks, into a report.
+//! A recording's hot functions and blocks, into a report.
 
 use super::entries::{self, CountAsk};
 use crate::block::Measurer;
+use crate::core_model::CoreModel;
 use crate::documents::Report;
 use crate::documents::report_code::{BlockRow, Callers, Clean, FunctionRow, Sampled};
-use crate::known::Known;
 use bench::{Options, Status};
 use isa::code::Block;
+use profile::files::SearchPaths;
 use profile::hot::{Filter, HotBlock, Profile, threads};
 use profile::record::Record;
 use profile::recording::Recording;
-use profile::symbols::Search;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tma::{Error, Result};
 
-/// What to say about the code.
+/// Which functions and blocks to report.
 #[derive(Debug, Clone)]
 pub struct CodeAsk {
     /// Most functions.
     pub functions: usize,
     /// Most blocks.
     pub blocks: usize,
-    /// Whose callers.
+    /// The function whose callers are listed.
     pub callers: Option<String>,
     /// Which samples.
     pub filter: Filter,
     /// Where programs are.
-    pub search: Search,
+    pub search: SearchPaths,
     /// The core to measure the hottest blocks on, if they are to be measured in isolation.
-    pub measure: Option<Known>,
-    /// Whether it is counted how often the hottest blocks run, and where.
+    pub measure: Option<CoreModel>,
+    /// Where to count the entries of the hottest blocks, if at all.
     pub count: Option<CountAsk>,
     /// Where folded stacks go; `-` is standard output.
     pub folded: Option<PathBuf>,
@@ -45,7 +45,7 @@ impl Default for CodeAsk {
             blocks: 5,
             callers: None,
             filter: Filter::default(),
-            search: Search::default(),
+            search: SearchPaths::default(),
             measure: None,
             count: None,
             folded: None,
@@ -77,9 +77,9 @@ pub fn profile(recording: &Recording, ask: &CodeAsk) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Refuses a thread that no sample is of, with those that there are.
+/// Refuses a thread without samples, and lists those that have some.
 fn known_threads(recording: &Recording, filter: &Filter) -> Result<()> {
-    /// Names that are told.
+    /// Names that an error lists.
     const TOLD: usize = 12;
     if filter.names.is_empty() && filter.threads.is_empty() {
         return Ok(());
@@ -116,9 +116,9 @@ fn known_threads(recording: &Recording, filter: &Filter) -> Result<()> {
     let more =
         if told.len() > TOLD { format!(" and {} more", told.len() - TOLD) } else { String::new() };
     told.truncate(TOLD);
-    let error = Error::failed(format!("no sample is of a thread {wanted}"));
+    let error = Error::failed(format!("no samples of a thread {wanted}"));
     let error = match told.is_empty() {
-        true => error.because("no thread has a name in it"),
+        true => error.because("its threads have no names"),
         false => error.because(format!("it has samples of {}{more}", told.join(", "))),
     };
     Err(match tma::error::nearest(&wanted, names) {
@@ -127,8 +127,8 @@ fn known_threads(recording: &Recording, filter: &Filter) -> Result<()> {
     })
 }
 
-/// Enters functions, blocks and callers into a report. `progress` is told how many blocks of how
-/// many were measured. The signal that interrupted the counting of entries, if one did.
+/// Enters functions, blocks and callers into a report. `progress` gets the number of measured
+/// blocks and of all. The signal that interrupted the counting of entries, if one did.
 ///
 /// # Errors
 /// The sandbox cannot be started; callers are asked for and there are no call chains, or no such
@@ -157,23 +157,24 @@ pub fn enter(
             if ns == u64::MAX { "the end".to_owned() } else { format!("{} s", ns as f64 / 1e9) }
         };
         let (from, to) = (seconds(from), seconds(to));
-        report
-            .notes
-            .push(format!("samples from {from} to {to} alone; counts are of the whole run"));
+        report.notes.push(format!("only samples from {from} to {to}; counts are of the whole run"));
     }
     report.functions =
         profile.functions.iter().take(ask.functions).map(FunctionRow::from).collect();
     let blocks = profile.blocks(ask.blocks);
     report.blocks =
         blocks.iter().map(|b| BlockRow::new(b, &profile.functions[b.function])).collect();
-    if let Some(known) = &ask.measure {
+    if let Some(model) = &ask.measure {
         let options = Options { budget: BUDGET, ..Options::default() };
-        let mut measurer = Measurer::new(options, known);
+        let mut measurer = Measurer::new(options, model);
         for (number, block) in blocks.iter().enumerate() {
             progress(number, blocks.len());
             report.blocks[number].measured = Some(measured(&mut measurer, profile, block)?);
         }
         progress(blocks.len(), blocks.len());
+        let new = |note: &&String| !report.notes.contains(note);
+        let new: Vec<String> = model.notes.iter().filter(new).cloned().collect();
+        report.notes.extend(new);
     }
     if let Some(count) = &ask.count {
         interrupted = entries::enter(report, profile, &blocks, count, progress)?;
@@ -211,7 +212,7 @@ fn write_folded(profile: &mut Profile, path: &Path) -> Result<()> {
 
 fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller>> {
     if !profile.has_chains() {
-        return Err(Error::failed(format!("nothing is known about callers of {name}"))
+        return Err(Error::failed(format!("the callers of {name} are unknown"))
             .because("the samples have no call chains")
             .hint("record with -g"));
     }
@@ -219,7 +220,7 @@ fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller
     if !found.is_empty() {
         return Ok(found);
     }
-    // C++ names come with parameters and template arguments, which nobody types.
+    // C++ names come with parameters and template arguments, which users leave out.
     let mut same: Vec<String> = profile.functions.iter().map(|f| f.name.clone()).collect();
     same.retain(|whole| plain(whole) == name || last(plain(whole)) == name);
     same.sort();
@@ -230,11 +231,11 @@ fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller
         _ => {
             return Err(Error::usage(format!("several functions are called {name}"))
                 .because(same.join("\n"))
-                .hint("give one of these names whole"));
+                .hint("give one of these names in full"));
         }
     };
     if found.is_empty() {
-        let error = Error::failed(format!("no sample is in a function {name}"));
+        let error = Error::failed(format!("no samples in a function {name}"));
         let known = profile.functions.iter().map(|f| f.name.as_str());
         let known = known.flat_map(|whole| [whole, plain(whole), last(plain(whole))]);
         return Err(match tma::error::nearest(name, known) {
@@ -260,7 +261,7 @@ fn last(name: &str) -> &str {
     name.rsplit(' ').next().unwrap_or(name)
 }
 
-/// The block by itself. A call, return or indirect jump at its end leaves it and is left out.
+/// The block in isolation, without a call, return or indirect jump at its end.
 fn measured(measurer: &mut Measurer, profile: &mut Profile, block: &HotBlock) -> Result<Clean> {
     let not = |reason: String| Clean {
         status: "failed".to_owned(),

@@ -1,4 +1,4 @@
-//! Where the time goes: samples → hot functions and blocks of a report.
+//! Samples → hot functions and blocks of a report.
 //!
 //! | file | concern |
 //! |---|---|

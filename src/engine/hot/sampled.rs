@@ -1,4 +1,4 @@
-//! Reports that say where the time goes: of a recording, or of a live measurement with samples.
+//! Reports with hot code: of a recording, or of a live measurement with samples.
 
 use super::code::{self, CodeAsk};
 use super::recording;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use tma::error::{Error, Result};
 use tma::tables::Library;
 
-/// Tells how many blocks of how many were measured.
+/// Called with the number of measured blocks and of all.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 
 /// The reports of files: counts, a session, or samples of perf. Code is in the last of them.
@@ -38,7 +38,7 @@ pub fn of_files(
         wanted.map(|ask| recording::open_with(path, ask.filter.chains)).transpose()?.flatten()
     else {
         if reports.is_empty() {
-            return Err(Error::usage(format!("{} has samples alone", path.display()))
+            return Err(Error::usage(format!("{} has samples only", path.display()))
                 .hint("leave out --no-code"));
         }
         return Ok(reports);
@@ -81,7 +81,7 @@ fn enter(
     progress: Progress<'_>,
 ) -> Result<Option<i32>> {
     let mut profile = code::profile(recording, ask)?;
-    // What the counts of the same file have told already.
+    // The counts of the same file have noted these already.
     profile.keep_notes(|note| !report.notes.iter().any(|told| told.ends_with(note)));
     code::enter(report, &mut profile, ask, progress)
 }
@@ -104,8 +104,8 @@ pub fn of_live(
     let Some((code, sample)) = wanted.filter(|_| once) else {
         let mut outcome = live(machine, library, ask, update)?;
         if wanted.is_some() {
-            let why = "several runs of the command are no one run to sample";
-            outcome.report.notes.push(format!("where the time goes is not said: {why}"));
+            let why = "sampling needs a single run";
+            outcome.report.notes.push(format!("no hot functions and blocks: {why}"));
         }
         return Ok(outcome);
     };
@@ -141,7 +141,9 @@ impl Temporary {
         nix::unistd::mkdtemp(&template).map(Self).map_err(|e| {
             Error::failed(format!("cannot make a folder in {}", std::env::temp_dir().display()))
                 .because(e)
-                .hint("set TMPDIR to a folder with room, or leave out the code with --no-code")
+                .hint(
+                    "set TMPDIR to a folder with free space, or leave out the code with --no-code",
+                )
         })
     }
 }

@@ -1,4 +1,4 @@
-//! perf's names of events, and what stands behind their colon.
+//! perf's names of events, and the modifiers after their colon.
 
 /// The most precise that `precise_ip` can be.
 pub(super) const PRECISE: u8 = 3;
@@ -40,7 +40,7 @@ pub(super) fn raw(name: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// What stands behind the colon.
+/// The modifiers after the colon.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Modifiers {
     pub user_only: bool,

@@ -3,15 +3,17 @@
 use super::names::{
     CPU_CLOCK, HARDWARE, HARDWARE_EVENTS, Modifiers, PRECISE, RAW, SOFTWARE_EVENTS, raw,
 };
-use crate::topdown::live::Core;
+use crate::topdown::live::CountedCore;
 use nix::errno::Errno;
 use pmu::machine::{Encoding, Finding, Machine};
 use pmu::perf::{Rate, code, software};
-use pmu::sampling::{Ability, FREQUENCY, Plan, RING, SampledEvent, ability, settle};
+use pmu::sampling::{
+    Ability, FREQUENCY, Plan, RING, SampledEvent, ability, with_supported_precision,
+};
 use tma::error::{Error, Result};
 use tma::tables::{Table, select};
 
-/// What the user wants to have sampled.
+/// What to sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleAsk {
     /// Samples a second, for each event and CPU.
@@ -20,9 +22,9 @@ pub struct SampleAsk {
     pub events: Vec<String>,
     /// Nodes whose events are to be sampled.
     pub nodes: Vec<String>,
-    /// Call chains, too.
+    /// Record call chains.
     pub call_chains: bool,
-    /// User registers, too.
+    /// Record user registers.
     pub registers: bool,
     /// Bytes of the ring of each CPU.
     pub ring: usize,
@@ -43,7 +45,7 @@ impl Default for SampleAsk {
 
 /// Where the kernel keeps its limit on samples a second.
 const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
-/// A plan, and what the user must know of it. No plan: nothing can be sampled here.
+/// A plan and its notes; no plan if nothing can be sampled here.
 pub(crate) struct Chosen {
     pub plan: Option<Plan>,
     pub notes: Vec<String>,
@@ -52,10 +54,10 @@ pub(crate) struct Chosen {
 /// Chooses what to sample.
 ///
 /// # Errors
-/// An event or node that nobody knows; an event asked for by name that cannot be sampled here.
+/// An unknown event or node; an event given by name that cannot be sampled here.
 pub(crate) fn choose(
     machine: &Machine,
-    cores: &[Core],
+    cores: &[CountedCore],
     blocked: Option<&Finding>,
     ask: &SampleAsk,
     user_only: bool,
@@ -117,7 +119,7 @@ fn nothing(machine: &Machine, ask: &SampleAsk, errno: Errno) -> Result<Chosen> {
 
 struct Chooser<'a> {
     machine: &'a Machine,
-    cores: &'a [Core],
+    cores: &'a [CountedCore],
     blocked: Option<&'a Finding>,
     ability: Ability,
     rate: u64,
@@ -131,7 +133,7 @@ impl Chooser<'_> {
         match most {
             Some(most) if hertz > most && most > 0 => {
                 self.notes.push(format!(
-                    "the kernel allows {most} samples a second, not {hertz} \
+                    "the kernel limits sampling to {most} per second, below {hertz} \
                      (kernel.perf_event_max_sample_rate)"
                 ));
                 most
@@ -146,7 +148,7 @@ impl Chooser<'_> {
     }
 
     fn settled(&self, event: SampledEvent) -> std::result::Result<SampledEvent, Errno> {
-        settle(event, self.ability.user_only)
+        with_supported_precision(event, self.ability.user_only)
     }
 
     /// The event that a user has named.
@@ -178,17 +180,17 @@ impl Chooser<'_> {
         let error = Error::not_possible(format!("`{text}` cannot be sampled here"));
         let no_pmu = self.blocked.map(|f| f.what.clone());
         let cause = no_pmu.filter(|_| errno != Errno::EACCES).unwrap_or(errno.desc().into());
-        error.because(cause).hint("leave -e out: cycles or cpu-clock is taken, whichever is there")
+        error.because(cause).hint("omit -e to sample cycles, or cpu-clock without a PMU")
     }
 
-    /// The name and what its modifiers say. Names of tables may have a colon themselves.
+    /// The name and its modifiers. Names in tables may contain a colon.
     fn split<'t>(&self, text: &'t str) -> Result<(&'t str, Modifiers)> {
         let is_known = self.cores.iter().any(|c| c.table.event(text).is_some());
         match text.rsplit_once(':') {
             Some((base, letters)) if !is_known => match Modifiers::parse(letters) {
                 Some(modifiers) => Ok((base, modifiers)),
-                None => Err(Error::usage(format!("`{letters}` in `{text}` is no modifier"))
-                    .hint("u user mode, k kernel mode, p to ppp precise, P as precise as can be")),
+                None => Err(Error::usage(format!("`{letters}` in `{text}` is not a modifier"))
+                    .hint("u user mode, k kernel mode, p to ppp precise, P most precise")),
             },
             _ => Ok((text, Modifiers::default())),
         }
@@ -242,7 +244,7 @@ impl Chooser<'_> {
     /// An event of a core's table; `None` if it has none of this name.
     fn of_table(
         &self,
-        core: &Core,
+        core: &CountedCore,
         name: &str,
     ) -> Option<std::result::Result<SampledEvent, String>> {
         let id = core.table.event(name)?;
@@ -264,7 +266,7 @@ impl Chooser<'_> {
     /// are none here.
     fn for_node(&mut self, node: &str) -> Result<std::result::Result<Vec<SampledEvent>, String>> {
         let mut events = Vec::new();
-        let mut why = format!("nothing is known to locate {node}");
+        let mut why = format!("no event is known to locate {node}");
         let mut unknown = None;
         let mut is_known = self.cores.is_empty();
         for core in self.cores {

@@ -4,7 +4,7 @@ use super::csv;
 use isa::code::FunctionBlocks;
 use std::fmt::Write as _;
 
-/// A line for each block; `ascii`: with those characters alone.
+/// One line per block; `ascii`: ASCII characters only.
 pub fn text(list: &FunctionBlocks, ascii: bool) -> String {
     let dots = if ascii { "..." } else { "…" };
     let plural = if list.blocks.len() == 1 { "" } else { "s" };

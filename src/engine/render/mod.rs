@@ -1,11 +1,12 @@
 //! Documents as text, JSON, CSV and graphs. Renderers compute nothing.
 
 pub mod block;
+pub mod census;
 pub mod csv;
 pub mod deps;
+pub mod diff;
 pub mod doctor;
 pub mod evaluation;
-pub mod format;
 pub mod function_blocks;
 pub mod json;
 pub mod microbench;

@@ -3,9 +3,9 @@
 use tma::counts::Counts;
 use tma::tree::{Evaluator, student_t95};
 
-/// What a report says of such errors.
+/// The note on such errors.
 pub(super) fn note(runs: usize) -> String {
-    format!("± over {runs} runs of the command: t(95 %) · s/√{runs}, of their mean")
+    format!("± is the half width of the 95 % confidence interval of the mean over {runs} runs")
 }
 
 /// Half width at 95 % of the mean over `runs`, by node: t · s/√N. `None` without several runs, or

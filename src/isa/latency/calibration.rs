@@ -1,6 +1,6 @@
 //! Latencies measured on one machine, and their file.
 //!
-//! `tdtool kernel --calibrate` writes the file [`Calibration::path`]: `tdtool/latency-<uarch>.toml`
+//! `tdtool microbench --calibrate` writes the file [`Calibration::path`]: `tdtool/latency-<uarch>.toml`
 //! in the user's cache directory (`$XDG_CACHE_HOME`, else `~/.cache`; the caller determines it).
 //!
 //! ```toml
@@ -127,7 +127,7 @@ impl Calibration {
         let failed = |cause: String| {
             Error::failed(format!("cannot read the calibration {}", path.display()))
                 .because(cause)
-                .hint("write a new one with `tdtool kernel --calibrate`")
+                .hint("write a new one with `tdtool microbench --calibrate`")
         };
         let size = fs::metadata(path).map_err(|e| failed(e.to_string()))?.len();
         if size > MAX_FILE_BYTES {

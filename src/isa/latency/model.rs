@@ -79,7 +79,7 @@ impl Output {
 /// The source of a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Measured on this processor by `tdtool kernel --calibrate`.
+    /// Measured on this processor by `tdtool microbench --calibrate`.
     Measured,
     /// A shipped table; names the table's source for this value.
     Table(&'static str),

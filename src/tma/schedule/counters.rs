@@ -10,7 +10,7 @@ use crate::tables::{EventId, ExtraRegister, PmuKind, Table};
 use std::collections::BTreeMap;
 
 const FIXED_SHIFT: u32 = 32;
-const NOBODY: u16 = u16::MAX;
+const UNOWNED: u16 = u16::MAX;
 const WATCHDOG: u16 = u16::MAX - 1;
 
 /// What counts an event.
@@ -73,7 +73,7 @@ impl Universe {
         let mut order: Vec<(EventId, u64)> = found.into_iter().collect();
         order.sort_by_key(|(e, mask)| (mask.count_ones(), *e));
         for (event, _) in order.drain(order.len().min(Bits::CAPACITY)..) {
-            refused.push((event, format!("a plan holds {} events at most", Bits::CAPACITY)));
+            refused.push((event, format!("a plan is limited to {} events", Bits::CAPACITY)));
         }
         let mut universe = Self::numbered(table, budget, &order);
         let alone = |(e, _): &(EventId, u64)| {
@@ -82,7 +82,7 @@ impl Universe {
         };
         let (fit, crowded): (Vec<_>, Vec<_>) = order.iter().partition(|e| alone(e));
         if !crowded.is_empty() {
-            let why = "no counter is left beside the watchdog and what every group counts";
+            let why = "the watchdog and the events of every group take all counters";
             refused.extend(crowded.into_iter().map(|(e, _)| (e, why.to_owned())));
             universe = Self::numbered(table, budget, &fit);
         }
@@ -205,7 +205,7 @@ impl Universe {
 
     /// Who owns each counter in a matching that serves all of `set` and the watchdog.
     fn owners(&self, set: &Bits) -> Option<[u16; 64]> {
-        let mut matching = Matching { owner: [NOBODY; 64], free: self.free, universe: self };
+        let mut matching = Matching { owner: [UNOWNED; 64], free: self.free, universe: self };
         for i in set.iter() {
             let mask = self.masks[i];
             if mask != 0 && !matching.place(i as u16, mask) {
@@ -272,7 +272,7 @@ impl Matching<'_> {
             let counter = next.trailing_zeros() as usize;
             *tried |= 1 << counter;
             let other = self.owner[counter];
-            if other == NOBODY {
+            if other == UNOWNED {
                 continue; // a counter outside the budget
             }
             let others_mask = match other {
@@ -287,11 +287,11 @@ impl Matching<'_> {
     }
 }
 
-/// The counters that can count `event` alone, or why none can. 0 for a metric event.
+/// The counters that can count `event` by itself, or why none can. 0 for a metric event.
 fn counters_of(table: &Table, budget: &Budget, event: EventId) -> Result<u64, String> {
     let spec = &table.events[usize::from(event)].spec;
     if spec.pmu != PmuKind::Core {
-        return Err("it is not counted by the core's counters".into());
+        return Err("the core's counters do not count it".into());
     }
     if let Some(index) = spec.metric {
         let levels = u32::from(index) / 4 + 1;
@@ -310,8 +310,8 @@ fn counters_of(table: &Table, budget: &Budget, event: EventId) -> Result<u64, St
     let mask = u64::from(general) | u64::from(fixed) << FIXED_SHIFT;
     if mask == 0 {
         return Err(match (spec.fixed, spec.fixed_only) {
-            (Some(f), true) => format!("only fixed counter {f} counts it, which is not available"),
-            _ => "none of the counters that can count it is available".into(),
+            (Some(f), true) => format!("it needs fixed counter {f}, which is not available"),
+            _ => "no counter that can count it is available".into(),
         });
     }
     Ok(mask)

@@ -2,7 +2,7 @@
 //!
 //! A node whose events fit into one group asks for just that (*whole*). Any other node is
 //! *split* along its formula: the events it reads directly together with as many of the nodes it
-//! reads as fit beside them, and every other node it reads by itself, whole where that fits.
+//! reads as fit beside them, and every other node it reads separately, whole where that fits.
 
 use super::bits::Bits;
 use super::counters::Universe;

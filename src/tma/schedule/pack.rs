@@ -2,9 +2,9 @@
 //!
 //! This is bin packing whose items overlap ("pagination"), NP-hard. A greedy start is followed by
 //! a local search for one group less: a group is dissolved, its sets are put into other groups,
-//! the sets they push out wait for their turn, and sets that are pushed out often become
-//! dear to push out (weights as in dynamic local search for constraint satisfaction). Everything
-//! is deterministic and bounded by the number of sets looked at.
+//! the sets they evict are queued, and sets that are evicted often become costlier to evict
+//! (weights as in dynamic local search for constraint satisfaction). The search is deterministic
+//! and bounded by the number of trials.
 
 use super::bits::Bits;
 use super::counters::Universe;

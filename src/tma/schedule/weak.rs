@@ -1,13 +1,14 @@
 //! Splitting a group that the kernel refuses although it should fit.
 
+use super::budget::Budget;
 use super::counters::is_slots;
-use super::{Budget, Group, sort_for_opening};
+use super::plan::{Group, sort_for_opening};
 use crate::tables::{EventId, Table};
 
 /// `group` in two halves, for when the kernel rejects it as too large (`EINVAL`): something we
 /// do not know of has taken a counter. Events on fixed counters, which most ratios refer to,
 /// go into both halves; slots stay with their metrics. When only fixed events are left they
-/// are halved, too. A group that cannot be split comes back alone.
+/// are halved, too. A group that cannot be split is returned as it is.
 pub fn split(group: &Group, table: &Table, budget: &Budget) -> Vec<Group> {
     let spec = |e: &EventId| &table.events[usize::from(*e)].spec;
     let topdown = |e: &EventId| spec(e).metric.is_some() || is_slots(table, *e);
@@ -26,7 +27,7 @@ pub fn split(group: &Group, table: &Table, budget: &Budget) -> Vec<Group> {
     } else {
         general.extend(&fixed);
     }
-    // With metrics the first half is slots, metrics and clocks alone: they come back readable
+    // With metrics the first half is only slots, metrics and clocks: they stay readable
     // whatever happens to the rest.
     let middle = if leaders.is_empty() { general.len().div_ceil(2) } else { 0 };
     let (first, second) = general.split_at(middle);

@@ -47,7 +47,7 @@ pub struct OpCache {
     /// At most so many for 32 aligned bytes of code, where there is such a limit.
     #[serde(default)]
     pub per_32_bytes: Option<u32>,
-    /// Whose figure it is.
+    /// Source of the figure.
     pub source: String,
 }
 
@@ -60,7 +60,7 @@ pub struct DataTlb {
     /// Entries for stores, where those have their own.
     #[serde(default)]
     pub stores: Option<u32>,
-    /// Whose figure it is.
+    /// Source of the figure.
     pub source: String,
 }
 
@@ -68,7 +68,7 @@ pub struct DataTlb {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ZeroIdiom {
-    /// `sbb r,r` of 32 or 64 bits: depends on CF alone.
+    /// `sbb r,r` of 32 or 64 bits: depends only on CF.
     Sbb,
     /// `cmp r,r` of 32 or 64 bits.
     Cmp,
@@ -86,7 +86,7 @@ pub enum ZeroIdiom {
 pub struct ZeroIdioms {
     /// Which.
     pub also: Vec<ZeroIdiom>,
-    /// Who says so.
+    /// Source of the fact.
     pub source: String,
 }
 
@@ -110,7 +110,7 @@ pub enum Renamed {
 pub struct RenamedMoves {
     /// Which; an empty list: none.
     pub kinds: Vec<Renamed>,
-    /// Who says so.
+    /// Source of the fact.
     pub source: String,
 }
 
@@ -132,7 +132,7 @@ pub enum FalseDependence {
 pub struct FalseDependences {
     /// Which; an empty list: none.
     pub on: Vec<FalseDependence>,
-    /// Who says so.
+    /// Source of the fact.
     pub source: String,
 }
 
@@ -152,7 +152,7 @@ pub enum FusedWith {
 pub struct NopFusion {
     /// With what.
     pub with: FusedWith,
-    /// Who says so.
+    /// Source of the fact.
     pub source: String,
 }
 
@@ -162,7 +162,7 @@ pub struct NopFusion {
 pub struct StoreAliasing {
     /// Bytes between the two addresses.
     pub distances: Vec<u32>,
-    /// Who says so.
+    /// Source of the fact.
     pub source: String,
 }
 
@@ -172,12 +172,12 @@ pub struct StoreAliasing {
 pub struct SustainedWidth {
     /// Instructions a cycle, two of them loads.
     pub with_two_loads: u32,
-    /// Who says so.
+    /// Source of the fact.
     pub source: String,
 }
 
 impl Facts {
-    /// What is not known, in words for a report.
+    /// Names of the unknown facts, for reports.
     pub fn missing(&self) -> Vec<&'static str> {
         let known = [
             (self.latencies.is_some(), "latencies"),

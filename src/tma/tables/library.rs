@@ -223,9 +223,9 @@ impl Library {
                 let error = Error::usage(format!("unknown microarchitecture `{name}`"));
                 Err(match nearest(&lower, self.names()) {
                     Some(near) => error.hint(format!(
-                        "did you mean `--uarch {near}`? `tdtool tables list` names all of them"
+                        "did you mean `--uarch {near}`? `tdtool tables list` lists them"
                     )),
-                    None => error.hint("`tdtool tables list` names all of them"),
+                    None => error.hint("`tdtool tables list` lists them"),
                 })
             }
         }

@@ -16,7 +16,7 @@ pub struct TableFile {
     pub name: String,
     /// What people call the processors.
     pub title: String,
-    /// CPUID vendor string, or `any` for a table that matches no processor by itself.
+    /// CPUID vendor string, or `any` for a table that only --uarch selects.
     pub vendor: String,
     /// `P` or `E` on hybrid processors.
     #[serde(default)]
@@ -134,9 +134,9 @@ pub enum PmuKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ring {
-    /// Ring 3 alone.
+    /// Ring 3 only.
     User,
-    /// Ring 0 alone.
+    /// Ring 0 only.
     Kernel,
 }
 
@@ -262,7 +262,7 @@ pub struct NodeSpec {
     pub estimate: Option<String>,
 }
 
-/// What is said of one node or metric, in `events/nodes.toml`.
+/// The text of one node or metric, in `events/nodes.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeText {

@@ -53,9 +53,8 @@ pub fn select_from(table: &Table, list: &str, level: u32) -> Result<Vec<NodeId>>
         }
     }
     if chosen.is_empty() {
-        return Err(Error::usage(format!("`{list}` leaves no node of {}", table.name)).hint(
-            "a name with a trailing * takes a node and all below it; /N keeps levels 1 to N",
-        ));
+        return Err(Error::usage(format!("`{list}` selects no node of {}", table.name))
+            .hint("NODE* selects a node and all below it, /N levels 1 to N"));
     }
     Ok(chosen.into_iter().collect())
 }
@@ -85,7 +84,7 @@ impl<'a> Item<'a> {
             None => (rest, None),
             Some((pattern, level)) => {
                 let number = level.trim_end_matches('^').parse().map_err(|_| {
-                    Error::usage(format!("`{level}` in `{text}` is no level"))
+                    Error::usage(format!("`{level}` in `{text}` is not a level"))
                         .hint("write NODE*/LEVEL, for example Memory_Bound*/4")
                 })?;
                 (pattern, Some(number))
@@ -148,10 +147,10 @@ impl<'a> Item<'a> {
         let tags = table.nodes.iter().flat_map(|n| &n.spec.groups).map(String::as_str);
         match nearest(self.pattern.trim_matches('*'), ids.chain(tags)) {
             Some(near) => error.hint(format!(
-                "did you mean `{near}`? `tdtool tables show {}` names all of them",
+                "did you mean `{near}`? `tdtool tables show {}` lists them",
                 table.name
             )),
-            None => error.hint(format!("`tdtool tables show {}` names all of them", table.name)),
+            None => error.hint(format!("`tdtool tables show {}` lists them", table.name)),
         }
     }
 }

@@ -34,7 +34,7 @@ impl Const {
     pub const ALL: [Const; 5] =
         [Const::SmtOn, Const::DurationMs, Const::TscHz, Const::Sockets, Const::CoresPerSocket];
 
-    /// The name behind the `#`.
+    /// The name after the `#`.
     pub fn name(self) -> &'static str {
         match self {
             Const::SmtOn => "SMT_ON",
@@ -93,7 +93,7 @@ pub struct Node {
     pub formula: Program,
     /// The vendor's threshold.
     pub over: Option<Program>,
-    /// Everything else the file says of it, formula texts included.
+    /// The rest of its entry in the file, with formula texts.
     pub spec: NodeSpec,
     /// Events the value needs, other nodes' events included, sorted; `[SMT off, SMT on]`.
     pub events: [Vec<EventId>; 2],
@@ -194,7 +194,7 @@ impl Table {
     pub fn compile(file: TableFile) -> std::result::Result<Self, String> {
         if file.schema != 1 {
             return Err(format!(
-                "schema {} is not known to this version (it knows 1)",
+                "schema {} is not supported (this version supports 1)",
                 file.schema
             ));
         }
@@ -213,7 +213,7 @@ impl Table {
             }
         }
         let Some(Leaf::Event(clocks)) = names.get(&file.clocks).copied() else {
-            return Err(format!("`clocks` names no event: `{}`", file.clocks));
+            return Err(format!("`clocks` is not an event: `{}`", file.clocks));
         };
         let order = dependency_order(&nodes)?;
         let mut by_id: Vec<NodeId> = (0..).take(nodes.len()).collect();

@@ -5,7 +5,7 @@
 
 use super::{CoreKind, NodeKind, Table};
 
-/// What is said of one node or metric.
+/// The text of one node or metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text {
     /// What the value is a share of, or what it counts.

@@ -48,7 +48,7 @@ impl<'t> Evaluator<'t> {
         evaluation
     }
 
-    /// The counted events behind node `n` and the group each was read from, as of the last
+    /// The counted events of node `n` and the group each was read from, as of the last
     /// evaluation; an event without a group has an index that no group has.
     pub fn sources(&self, n: NodeId) -> Vec<(EventId, usize)> {
         let Some(layout) = &self.layout else { return Vec::new() };

@@ -88,7 +88,7 @@ impl Flags {
     }
 }
 
-/// How far apart two values must be to be told apart: both errors, as independent ones.
+/// The least significant difference of two values: both errors, as independent ones.
 fn margin(evaluation: &Evaluation, a: NodeId, b: NodeId) -> f64 {
     let error = |n: NodeId| evaluation.nodes[usize::from(n)].quantity.error.as_ref().ok().copied();
     match (error(a), error(b)) {

@@ -1,6 +1,6 @@
 //! The error of a node's value: a delete-one jackknife over the readings of its groups.
 //!
-//! Dropping one reading of a group drops all its events together, so their covariance is kept.
+//! Dropping one reading of a group drops all its events together, so their covariance is preserved.
 //! Groups run at different times and are taken as independent: their variances add. A group
 //! that ran for the share *s* of the time is a sample of a finite population, which leaves the
 //! variance times (1 − s): a group that ran all the time counted everything and adds none.
@@ -146,14 +146,14 @@ fn error_of(groups: &[usize], counts: &Counts, variance: f64) -> Result<f64, Str
         match &counts.groups[g] {
             GroupCounts::Live { readings, .. } => fewest = fewest.min(readings.len()),
             GroupCounts::Imported { intervals, .. } if intervals.is_empty() => {
-                return Err("imported totals hold no repeated readings".into());
+                return Err("imported totals have no repeated readings".into());
             }
             GroupCounts::Imported { intervals, .. } => fewest = fewest.min(intervals.len()),
             GroupCounts::Missing { .. } => return Err("not counted".into()),
         }
     }
     if fewest == usize::MAX {
-        return Err("it rests on no count".into());
+        return Err("it uses no count".into());
     }
     if fewest < MIN_READINGS {
         return Err(format!(

@@ -5,7 +5,7 @@ use crate::counts::{Counts, GroupCounts};
 use crate::formula::{Inputs, Leaf};
 use crate::tables::{Const, NodeId, Table};
 
-/// Working memory, kept from one interval to the next.
+/// Working memory, reused from one interval to the next.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// Scaled count by group × event; NaN where a group does not have the event.
@@ -101,8 +101,8 @@ impl Scratch {
     }
 }
 
-/// Core clocks of the whole time, from all live groups that count them: they take turns, so that
-/// together they cover nearly all of it. `None` unless several do.
+/// Core clocks of the whole time, from all live groups that count them: multiplexed groups
+/// together cover nearly all of it. `None` unless several do.
 pub(super) fn common_clocks(table: &Table, counts: &Counts) -> Option<f64> {
     let (mut cycles, mut running, mut enabled, mut groups) = (0u128, 0u128, 0u64, 0);
     for group in &counts.groups {
@@ -119,10 +119,10 @@ pub(super) fn common_clocks(table: &Table, counts: &Counts) -> Option<f64> {
     known.then(|| cycles as f64 * (enabled as f64 / running as f64))
 }
 
-/// What brings a group to the common clock count. Scaling by time alone takes the group's turns (or,
-/// with one run per group, its run) for as busy as the others; scaled by clocks, all groups speak of
-/// the same cycles, and the terms of a node that is split over several of them fit together. Groups
-/// that ran all the time in one run have the same clocks, and nothing changes.
+/// The factor that scales a group to the common clock count. Scaling by time assumes that the group's
+/// share of the time (or, with one run per group, its run) was as busy as the others; scaled by
+/// clocks, all groups refer to the same cycles, and the terms of a node that is split over several
+/// groups are consistent. For groups enabled all the time in one run the factor is 1.
 fn to_common_clocks(table: &Table, group: &GroupCounts, clocks: Option<f64>) -> f64 {
     let (GroupCounts::Live { events, .. }, Some(common)) = (group, clocks) else { return 1.0 };
     let own = events.iter().position(|e| *e == table.clocks).and_then(|i| group.total(i).ok());

@@ -5,9 +5,8 @@ use crate::cli::code::named::Named;
 use crate::settings::Settings;
 use bench::{ClockSource, Options, Pmu};
 use clap::{Args, ValueEnum};
-use engine::known::Known;
+use engine::core_model::CoreModel;
 use engine::topdown::required as required_pmu;
-use pmu::machine::Machine;
 use std::path::PathBuf;
 use tma::{Error, Result};
 
@@ -109,8 +108,8 @@ impl BlockArgs {
 
     /// How to measure: a preset, changed by the method, changed by single options; with this
     /// machine's PMU.
-    pub fn options(&self, settings: &Settings, known: &Known) -> Result<Options> {
-        let options = Options { core: known.core.clone(), ..self.chosen() };
+    pub fn options(&self, settings: &Settings, model: &CoreModel) -> Result<Options> {
+        let options = Options { core: model.core.clone(), ..self.chosen() };
         let required = self.knobs.require_pmu || options.clock == ClockSource::Pmu;
         if options.clock == ClockSource::Pmu && !options.two_factors {
             return Err(Error::usage("--clock pmu needs both unroll factors")
@@ -121,7 +120,7 @@ impl BlockArgs {
             return Ok(options);
         }
         let uarch = settings.uarch.as_deref();
-        let pmu = match Pmu::find(&Machine::detect(), &settings.library, uarch, options.cpu)? {
+        let pmu = match Pmu::find(settings.machine(), &settings.library, uarch, options.cpu)? {
             Ok(pmu) => pmu,
             Err(finding) if required => return Err(required_pmu(&finding)),
             Err(finding) => Pmu::Absent(finding.cause.unwrap_or(finding.what)),

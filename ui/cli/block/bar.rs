@@ -88,7 +88,7 @@ impl Progress {
         if measured == 0 && before > 0 {
             let left = self.all - before.min(self.all);
             let _ = match left {
-                0 => writeln!(err, "{clear}nothing to do: an earlier run wrote all {before} rows"),
+                0 => writeln!(err, "{clear}no rows left: an earlier run wrote all {before}"),
                 _ => writeln!(err, "{clear}no new rows; an earlier run wrote {before}"),
             };
             return;

@@ -1,4 +1,4 @@
-//! Measures the blocks that the command line names, or says what else to do with them.
+//! Measures, lists or opens the blocks that the command line names.
 
 use super::arguments::{BlockArgs, Format};
 use super::requests::{Request, requests};
@@ -7,12 +7,13 @@ use crate::cli::code::program;
 use crate::cli::global::Global;
 use crate::cli::next::Next;
 use crate::cli::output::print;
+use crate::message::note;
 use crate::settings::Settings;
 use crate::subject::{BlockRequest, Subject};
 use crate::terminal;
 use bench::{Measurement, Options, Status, processors};
 use engine::block::Measurer;
-use engine::known::Known;
+use engine::core_model::CoreModel;
 use engine::render::block::Style;
 use engine::render::{block as render, function_blocks, json};
 use isa::code::{Block, Region};
@@ -21,10 +22,11 @@ use tma::{Error, Result};
 
 pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
     let settings = global.settings()?;
-    let known = settings.known()?;
-    let options = args.options(&settings, &known)?;
+    let model = settings.core_model()?;
+    let options = args.options(&settings, &model)?;
     check_cpu(&options)?;
     if let (Some(input), Some(output)) = (&args.batch, &args.output) {
+        model.notes.iter().for_each(|text| note(text));
         // Rows have no columns for counts.
         let options = Options { counts: false, ..options };
         return batch::run(input, output, &args, &options, settings.ascii).map(Next::Exit);
@@ -38,7 +40,7 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
         return drill_down(settings, requests);
     }
     let shown = current_step::show(&options.progress);
-    let reports = measure_all(&args, requests, &known);
+    let reports = measure_all(&args, requests, &model);
     drop(shown);
     let reports = reports?;
     print(&text(&args, &reports, ascii)?)?;
@@ -50,7 +52,7 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
 fn measure_all(
     args: &BlockArgs,
     requests: Vec<Request>,
-    known: &Known,
+    model: &CoreModel,
 ) -> Result<Vec<Measurement>> {
     let several = requests.len() > 1;
     let mut reports = Vec::new();
@@ -60,7 +62,7 @@ fn measure_all(
         if args.repeat.is_some() || args.registers.is_some() {
             measurer = None;
         }
-        let measurer = measurer.get_or_insert_with(|| Measurer::new(options, known));
+        let measurer = measurer.get_or_insert_with(|| Measurer::new(options, model));
         let mut report = measure(measurer, args, region, several)?;
         report.notes.splice(0..0, notes);
         reports.push(report);

@@ -56,7 +56,7 @@ pub fn for_sandbox(named: Option<&str>, place: &Place) -> Result<(SandboxValues,
     let chosen = all.swap_remove(count / 2);
     if !chosen.memory.is_empty() {
         return Err(Error::usage("[ADDRESS]=VALUE is not possible in the sandbox")
-            .because("all its memory holds one value")
+            .because("its memory is filled with one value")
             .hint("leave these lines out and give mem=VALUE; `tdtool deps` takes them"));
     }
     let registers = chosen
@@ -66,6 +66,6 @@ pub fn for_sandbox(named: Option<&str>, place: &Place) -> Result<(SandboxValues,
         .filter_map(|(value, number)| value.map(|value| (Init::Register(number), value)));
     let values = registers.chain(chosen.fill.map(|fill| (Init::Memory, fill))).collect();
     let which = if count > 1 { ", the middle one" } else { "" };
-    let memory = if chosen.fill.is_some() { "" } else { "; memory is not the program's" };
+    let memory = if chosen.fill.is_some() { "" } else { "; memory contents are not recorded" };
     Ok((values, Some(format!("initial registers: {}{which}{memory}", sources.join(", ")))))
 }

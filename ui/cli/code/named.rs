@@ -83,7 +83,7 @@ fn at_zero(regions: Vec<Region>) -> Vec<Located> {
     regions.into_iter().map(located).collect()
 }
 
-/// The regions of a file of assembly; its syntax is detected unless it is said to be AT&T.
+/// The regions of a file of assembly; its syntax is detected unless --att is given.
 fn listing(path: &Path, att: bool) -> Result<Vec<Located>> {
     let content = text(path, MAX_LISTING_BYTES)?;
     let (syntax, how) = match att {
@@ -98,7 +98,7 @@ fn listing(path: &Path, att: bool) -> Result<Vec<Located>> {
 /// Digits that are also the name of a file: machine code, if they decode.
 fn ambiguous(given: &str, bytes: Vec<u8>) -> Result<Located> {
     Block::decode(&bytes).map_err(|e| {
-        Error::usage(format!("`{given}` is read as hexadecimal digits, and there is a file of that name"))
+        Error::usage(format!("`{given}` is read as hexadecimal digits although a file has that name"))
             .because(e)
             .hint(format!("for the file: {given}:FUNCTION, {given}:START..END, or ./{given} for its marked regions"))
     })?;

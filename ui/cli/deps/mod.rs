@@ -2,7 +2,6 @@
 
 mod arguments;
 mod batch;
-mod core;
 mod run;
 
 pub use arguments::DepsArgs;

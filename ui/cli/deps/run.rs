@@ -2,33 +2,36 @@
 
 use super::arguments::{DepsArgs, Format};
 use super::batch;
-use super::core::CoreWindow;
 use crate::cli::code::initial_values::{self, Place};
 use crate::cli::code::named::{chosen, located};
 use crate::cli::code::program;
 use crate::cli::global::Global;
 use crate::cli::output::print;
-use engine::documents::deps::{Document, Subject, document};
+use crate::message::note;
+use engine::deps::{DepsAnalyser, DepsAsk};
+use engine::documents::deps::Document;
 use engine::initial_values::set;
 use engine::render::deps::{Drawing, dot, text};
 use engine::render::json;
 use isa::code::{Located, Location};
-use isa::deps::memory::{InitialValues, Settings};
-use isa::deps::{Analyser, Code};
+use isa::deps::memory::InitialValues;
 use std::ops::Range;
 use std::process::ExitCode;
 use tma::Result;
 
 pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
-    let core = CoreWindow::of(&global.settings()?, args.rob)?;
+    let mut analyser = DepsAnalyser::new(global.settings()?.core_model()?, args.rob);
     if let (Some(rows), Some(output)) = (&args.batch, &args.output) {
-        let settings = settings(&args, &core, Vec::new());
-        batch::run(rows, output, args.unmodelled.as_deref(), &core.known, &settings)?;
+        analyser.notes().iter().for_each(|text| note(text));
+        batch::run(rows, output, args.unmodelled.as_deref(), &mut analyser, args.seeds)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let regions = regions(&args)?;
-    let documents: Result<Vec<Document>> =
-        regions.into_iter().map(|pieces| analyse(&args, &core, pieces)).collect();
+    let analyse = |pieces: Vec<Located>| {
+        let (initial_values, seeded) = initial_values(&args, addresses(&pieces))?;
+        let ask = DepsAsk { seeds: args.seeds, initial_values, seeded, all: args.all };
+        analyser.document(&pieces, ask)
+    };
+    let documents: Result<Vec<Document>> = regions(&args)?.into_iter().map(analyse).collect();
     let documents = documents?;
     let drawing = Drawing { ascii: global.ascii, every: args.arrows };
     print(&match args.format {
@@ -38,33 +41,6 @@ pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
         Format::Json => documents.iter().map(json::pretty).collect::<Result<_>>()?,
     })?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Analyses a region of one or more blocks.
-fn analyse(args: &DepsArgs, core: &CoreWindow, pieces: Vec<Located>) -> Result<Document> {
-    let code = Code::of(&pieces, core.known.core.facts())?;
-    let (given, seeded) = initial_values(args, addresses(&pieces))?;
-    let settings = settings(args, core, given);
-    let mut analyser = Analyser::new(core.known.latencies.clone());
-    let analysis = analyser.analyse(&code, &settings);
-    let notes = pieces.iter().flat_map(|p| p.notes.iter().cloned());
-    let notes = core.known.notes.iter().cloned().chain(notes).collect();
-    let names: Vec<String> = pieces.into_iter().filter_map(|p| p.name).collect();
-    let subject = Subject {
-        name: (!names.is_empty()).then(|| names.join("; ")),
-        uarch: core.known.core.uarch().map(str::to_owned),
-        window: settings.window,
-        window_source: core.source.clone(),
-        seeded,
-        notes,
-    };
-    Ok(document(&code, &analysis, &settings, subject, args.all))
-}
-
-fn settings(args: &DepsArgs, core: &CoreWindow, given: Vec<InitialValues>) -> Settings {
-    // Each sample gets its own run.
-    let runs = args.seeds.max(given.len() as u32);
-    Settings { window: core.entries, runs, initial_values: given }
 }
 
 /// The regions, each of one or more blocks.

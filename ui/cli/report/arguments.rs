@@ -1,8 +1,8 @@
 //! The options of `tdtool report`, and the measurement they ask for.
 
 use super::code_options::CodeArgs;
-use crate::cli::global::Global;
 use crate::cli::measure::{MEASUREMENT, MeasureArgs, TARGET, usage};
+use crate::settings::Settings;
 use clap::{Args, ValueEnum};
 use engine::topdown::LiveAsk;
 use std::ffi::OsString;
@@ -56,7 +56,7 @@ pub struct ReportArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text", help_heading = OUTPUT)]
     pub format: Format,
-    /// Write the report to FILE; the command's own output is left alone
+    /// Write the report to FILE; the command's own output is untouched
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
 }
@@ -149,7 +149,7 @@ impl ReportArgs {
     }
 
     /// The live measurement they ask for.
-    pub fn live(&self, global: &Global) -> Result<LiveAsk> {
+    pub fn live(&self, settings: &Settings) -> Result<LiveAsk> {
         let document = self.output.is_none() && self.format != Format::Text;
         let to_stdout = document || self.code.folds_to_stdout();
         Ok(LiveAsk {
@@ -157,7 +157,7 @@ impl ReportArgs {
             drilldown: self.drilldown,
             repeats: self.repeat,
             interval: self.interval.map(Duration::from_millis),
-            ..self.measure.live(global, &self.command, to_stdout)?
+            ..self.measure.live(settings, &self.command, to_stdout)?
         })
     }
 }

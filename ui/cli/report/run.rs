@@ -22,7 +22,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     let destination = Destination::open(&args, settings.ascii)?;
     let code = args.code.ask(&settings)?;
     if args.files().is_empty() {
-        of_measurement(global, &args, &settings, destination, code)
+        of_measurement(&args, &settings, destination, code)
     } else {
         of_recordings(&args, settings, destination, code)
     }
@@ -52,13 +52,12 @@ fn of_recordings(
 }
 
 fn of_measurement(
-    global: &Global,
     args: &ReportArgs,
     settings: &Settings,
     mut destination: Destination,
     mut code: Option<CodeAsk>,
 ) -> Result<ExitCode> {
-    let ask = args.live(global)?;
+    let ask = args.live(settings)?;
     if let (true, Some(code)) = (args.code.counts, &mut code) {
         code.count = Some(count_target(&ask.target, ask.command.as_ref())?);
     }
@@ -73,9 +72,8 @@ fn of_measurement(
             failed = Some(message::error(&error));
         }
     };
-    let machine = Machine::detect();
-    let library = &settings.library;
-    let outcome = of_live(&machine, library, &ask, code, &mut on_update, &mut show_progress)?;
+    let (machine, library) = (settings.machine(), &settings.library);
+    let outcome = of_live(machine, library, &ask, code, &mut on_update, &mut show_progress)?;
     if !args.stacks_only() {
         note_blocked(&outcome);
         destination.last(&outcome.report)?;

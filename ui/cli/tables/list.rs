@@ -3,14 +3,15 @@
 use crate::cli::global::Global;
 use crate::cli::output::print;
 use engine::render::tables;
-use pmu::machine::{Machine, choose};
+use pmu::machine::choose;
 use std::process::ExitCode;
 use tma::Result;
 
 pub fn run(global: &Global) -> Result<ExitCode> {
-    let library = global.settings()?.library;
+    let settings = global.settings()?;
+    let library = &settings.library;
     // A table that cannot be read has its error in its own line.
-    let here = choose(&Machine::detect(), &library, None).unwrap_or_default();
-    print(&tables::list(&library, &here))?;
+    let here = choose(settings.machine(), library, None).unwrap_or_default();
+    print(&tables::list(library, &here))?;
     Ok(ExitCode::SUCCESS)
 }

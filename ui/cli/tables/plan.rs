@@ -3,12 +3,10 @@
 use crate::cli::global::Global;
 use crate::cli::output::print;
 use clap::{Args, ValueEnum};
-use engine::render::tables::{self, Request};
+use engine::documents::table_plan::{PlanAsk, table_plan};
+use engine::render::tables;
 use std::process::ExitCode;
-use tma::schedule::{Budget, plan, to_level};
-use tma::tables::select::select_from;
-use tma::tables::{NodeId, NodeKind, Table};
-use tma::{Error, Result};
+use tma::Result;
 
 #[derive(Args)]
 pub struct PlanArgs {
@@ -44,33 +42,14 @@ enum Smt {
 /// Prints the plan.
 pub fn run(global: &Global, args: &PlanArgs) -> Result<ExitCode> {
     let table = global.settings()?.library.load(&args.name)?;
-    let nodes = chosen(&table, args)?;
-    let smt = args.smt == Smt::On;
-    let mut budget = Budget::of(&table, smt, args.watchdog);
-    if let Some(count) = args.counters {
-        budget = budget.with_general(count);
-    }
-    let planned = plan(&table, &nodes, smt, &budget);
-    print(&tables::plan(&Request { table: &table, budget: &budget, smt }, &planned))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn chosen(table: &Table, args: &PlanArgs) -> Result<Vec<NodeId>> {
-    let level = args.level.unwrap_or(u32::MAX);
-    let mut nodes = match &args.nodes {
-        Some(list) => select_from(table, list, level)?,
-        None => to_level(table, level),
+    let ask = PlanAsk {
+        level: args.level,
+        nodes: args.nodes.clone(),
+        all: args.all,
+        counters: args.counters,
+        smt: args.smt == Smt::On,
+        watchdog: args.watchdog,
     };
-    if args.all {
-        for kind in [NodeKind::Bottleneck, NodeKind::Info] {
-            nodes.extend(table.of_kind(kind).map(|(n, _)| n));
-        }
-        nodes.sort_unstable();
-        nodes.dedup();
-    }
-    if nodes.is_empty() {
-        return Err(Error::usage(format!("{} has no such node", table.name))
-            .hint(format!("`tdtool tables show {}` lists its nodes", table.name)));
-    }
-    Ok(nodes)
+    print(&tables::plan(&table_plan(table, &ask)?))?;
+    Ok(ExitCode::SUCCESS)
 }

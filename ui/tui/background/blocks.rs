@@ -7,7 +7,6 @@ use crate::tui::action::BackgroundResult;
 use bench::{Measurement, Options, Pmu, Progress};
 use engine::block::Measurer;
 use isa::code::Block;
-use pmu::machine::Machine;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
@@ -52,20 +51,20 @@ pub fn serve(jobs: Receiver<Job>, options: Option<Options>, settings: Arc<Settin
 /// Measures and explains a block.
 fn measure(measurer: &mut Measurer, job: &Job) -> Result<Box<Measurement>, String> {
     let block = Block::decode(&job.bytes).map_err(|e| paragraph(&e))?;
-    measurer.watched(job.watch.clone());
+    measurer.set_progress(job.watch.clone());
     measurer.measure(&block, false).map(Box::new).map_err(|e| paragraph(&e))
 }
 
 fn measurer(options: Option<Options>, settings: &Settings) -> tma::Result<Measurer> {
-    let known = settings.known()?;
+    let model = settings.core_model()?;
     let options = options.unwrap_or_else(|| {
         let uarch = settings.uarch.as_deref();
-        let pmu = match Pmu::find(&Machine::detect(), &settings.library, uarch, None) {
+        let pmu = match Pmu::find(settings.machine(), &settings.library, uarch, None) {
             Ok(Ok(pmu)) => pmu,
             Ok(Err(finding)) => Pmu::Absent(finding.cause.unwrap_or(finding.what)),
             Err(error) => Pmu::Absent(error.to_string()),
         };
         Options { pmu, ..Options::default() }
     });
-    Ok(Measurer::new(options, &known))
+    Ok(Measurer::new(options, &model))
 }

@@ -96,9 +96,9 @@ fn measure(
     settings: &Settings,
     queue: &Queue,
 ) -> tma::Result<Measured> {
-    let machine = Machine::detect();
+    let machine = settings.machine();
     let is_command = command.is_some();
-    let ask = ask(command, settings.uarch.clone());
+    let ask = ask(command, settings)?;
     let why = match is_command {
         true => "Sampling; the functions are shown when the command has ended.",
         false => {
@@ -124,8 +124,8 @@ fn measure(
         Update::Runs(_) => {}
     };
     let measured = match is_command {
-        true => sample(&machine, settings, &ask, queue, on_update)?,
-        false => (live(&machine, &settings.library, &ask, on_update)?, None),
+        true => sample(machine, settings, &ask, queue, on_update)?,
+        false => (live(machine, &settings.library, &ask, on_update)?, None),
     };
     explain_first(&measured.0.report);
     Ok(measured)
@@ -174,11 +174,12 @@ impl Drop for TemporaryFolder {
     }
 }
 
-fn ask(command: Option<Vec<OsString>>, uarch: Option<String>) -> LiveAsk {
+fn ask(command: Option<Vec<OsString>>, settings: &Settings) -> tma::Result<LiveAsk> {
     let argv = command.as_deref().map(workload::resolve);
-    LiveAsk {
+    Ok(LiveAsk {
         ask: Ask { level: None, nodes: None, bottlenecks: false },
-        uarch,
+        uarch: settings.uarch.clone(),
+        core: settings.core()?,
         target: if command.is_some() { Target::Command } else { Target::System },
         command: argv.map(|argv| Command { argv, stdout_to_stderr: false }),
         typed: command.iter().flatten().map(|a| a.to_string_lossy().into_owned()).collect(),
@@ -192,5 +193,5 @@ fn ask(command: Option<Vec<OsString>>, uarch: Option<String>) -> LiveAsk {
         duration: None,
         interval: Some(INTERVAL),
         require_pmu: false,
-    }
+    })
 }

@@ -4,7 +4,7 @@ use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::events::Message;
 use std::sync::mpsc::Sender;
 
-/// Messages to the event loop. When the program ends nobody receives them, and that is no error.
+/// Messages to the event loop. It is no error if the program ends without receiving them.
 #[derive(Clone)]
 pub struct Queue(pub Sender<Message>);
 

@@ -31,7 +31,7 @@ pub struct State {
     pub message: Option<String>,
     /// The last search.
     pub search: String,
-    /// New numbers are kept back.
+    /// New numbers are held back.
     pub frozen: bool,
 }
 

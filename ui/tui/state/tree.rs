@@ -6,7 +6,7 @@ use super::tree_rows::{Arrangement, TreeRow, rows};
 use engine::documents::explanations::{Explanation, Explanations};
 use engine::documents::report::Place;
 use engine::documents::{NodeRow, Report};
-use engine::render::format;
+use engine::format;
 use std::collections::HashMap;
 use std::sync::Arc;
 

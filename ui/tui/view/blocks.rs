@@ -7,7 +7,7 @@ use super::{info, names};
 use crate::tui::state::{BlockRow, Load, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_right, width};
-use engine::render::format;
+use engine::format;
 use profile::hot::{AnnotatedBlock, AnnotatedLine};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -31,10 +31,11 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     put_wrapped(buffer, layout.head, &state.look.prose(&text), style);
     if state.blocks.rows.is_empty() {
         let why = match annotated.blocks.is_empty() {
-            true => format!("There is no code to show. {}", annotated.notes.join(". ")),
-            false => "no instruction matches the filter".to_owned(),
+            // The line at the top has the reason.
+            true => "There is no code to show.",
+            false => "no instruction matches the filter",
         };
-        return put_prose(buffer, area, state.look, &why);
+        return put_prose(buffer, area, state.look, why);
     }
     rows(state, buffer, area);
 }

@@ -7,7 +7,7 @@ use crate::tui::state::State;
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, width, wrap};
 use engine::documents::{NodeRow, Report};
-use engine::render::format;
+use engine::format;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

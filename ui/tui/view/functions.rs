@@ -7,7 +7,7 @@ use super::{info, names};
 use crate::tui::state::{Load, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_right};
-use engine::render::format;
+use engine::format;
 use profile::hot::{HotFunction, Summary};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

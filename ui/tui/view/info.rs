@@ -1,7 +1,7 @@
 //! The lines above functions and blocks: which samples they are of, and how exact these are.
 
 use crate::tui::state::{Order, State, WITH_LINES};
-use engine::render::format;
+use engine::format;
 use profile::hot::Skid;
 
 /// The samples that the functions are of.

@@ -96,7 +96,7 @@ fn line(state: &State, node: &NodeRow, row: &TreeRow, columns: &Columns) -> Line
     }
     let used: usize = spans.iter().map(Span::width).sum();
     let text = remarks(node);
-    // If the words do not fit, the mark alone.
+    // If the words do not fit, only the mark.
     let text = match columns.all.saturating_sub(used + 1) {
         room if width(&text) > room && node.bottleneck => "◀".to_owned(),
         _ => text,

@@ -4,7 +4,7 @@ use crate::tui::state::State;
 use crate::tui::tone::Tone;
 use crate::tui::width::fit;
 use engine::documents::{Report, Source};
-use engine::render::format;
+use engine::format;
 use engine::render::report::text::{SHORT_INFOS, short_label};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,4 +1,4 @@
-//! Kernels as CSV rows.
+//! Microbenchmarks as CSV rows.
 
 use crate::render::csv::{self, number};
 use bench::microbench::{Cycles, Latencies, Measurement};
@@ -61,7 +61,7 @@ pub fn latency_rows(document: &Latencies) -> String {
     document.latencies.iter().map(one).collect()
 }
 
-/// A list of forms, with its columns.
+/// A list of forms, with a header.
 pub fn list_rows(listed: &[bench::microbench::Listed]) -> String {
     let one = |l: &bench::microbench::Listed| {
         let cells = [

@@ -1,12 +1,14 @@
-//! Kernels for people.
+//! Microbenchmarks as text.
 
 use super::csv::name;
+use crate::documents::microbench::Document;
 use bench::microbench::{Cycles, Latencies, Listed, Measurement};
 use bench::{Outcome, Status};
 use std::fmt::Write as _;
 
-/// A multiset's report.
-pub fn render(report: &Measurement) -> String {
+/// The throughput of a multiset.
+pub fn render(document: &Document<Measurement>) -> String {
+    let report = &document.result;
     let mut out = format!("{}\n", name(report));
     let plural = if report.instructions == 1 { "" } else { "s" };
     match (&report.cycles, report.status) {
@@ -37,11 +39,21 @@ pub fn render(report: &Measurement) -> String {
     }
     code(&mut out, report);
     dependencies(&mut out, report);
-    let violated = report.assumptions.iter().filter(|i| i.outcome == Outcome::Violated);
-    for invariant in violated {
-        let _ = writeln!(out, "\nviolated: {}: {}", invariant.name, invariant.how);
+    let violated = report.assumptions.iter().filter(|a| a.outcome == Outcome::Violated);
+    for assumption in violated {
+        let _ = writeln!(out, "\nviolated: {}: {}", assumption.name, assumption.how);
     }
+    notes(&mut out, &document.notes);
     out
+}
+
+fn notes(out: &mut String, notes: &[String]) {
+    if !notes.is_empty() {
+        out.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(out, "note: {note}");
+    }
 }
 
 fn span(c: &Cycles) -> String {
@@ -49,7 +61,7 @@ fn span(c: &Cycles) -> String {
 }
 
 fn code(out: &mut String, report: &Measurement) {
-    let _ = writeln!(out, "\nthe multiset once, of {} times in the code:", report.sets);
+    let _ = writeln!(out, "\ncode of one multiset (unrolled {} times):", report.sets);
     for line in &report.code.instructions {
         let _ = writeln!(out, "  {}", line.text);
     }
@@ -57,31 +69,32 @@ fn code(out: &mut String, report: &Measurement) {
 
 fn dependencies(out: &mut String, report: &Measurement) {
     if report.dependencies.is_empty() {
-        let _ = writeln!(out, "\nindependent: no instruction reads what another writes");
+        let _ = writeln!(out, "\nno dependencies between the instructions");
         return;
     }
-    let _ = writeln!(out, "\nnot independent, and cannot be made so:");
+    let _ = writeln!(out, "\ndependencies that the forms do not allow to avoid:");
     for d in &report.dependencies {
-        let turn = match d.rotation {
+        let places = match d.rotation {
             1 => String::new(),
-            n => format!(", {n} in turn"),
+            n => format!(", over {n} registers or slots"),
         };
-        let wrong = if d.unavoidable { "" } else { " (this should not be)" };
-        let _ = writeln!(out, "  {} reads {} of {}{turn}{wrong}", d.reader, d.through, d.writer);
+        let wrong = if d.unavoidable { "" } else { " (avoidable: an error of tdtool)" };
+        let _ =
+            writeln!(out, "  {} reads the {} of {}{places}{wrong}", d.reader, d.through, d.writer);
     }
     match &report.bounded_by {
         None => {
-            let _ = writeln!(out, "  nothing goes round: no bound");
+            let _ = writeln!(out, "  no loop-carried dependency, so no latency bound");
         }
         Some(b) => {
             let range = match b.high - b.low < 0.0005 {
                 true => format!("{:.3}", b.low),
                 false => format!("{:.3} to {:.3}", b.low, b.high),
             };
-            let binding = if b.binding { "; it explains the measured cycles" } else { "" };
+            let binding = if b.binding { "; explains the measured cycles" } else { "" };
             let _ = writeln!(
                 out,
-                "  bound: at least {range} cycles, through {}{binding}",
+                "  latency bound: at least {range} cycles, through {}{binding}",
                 b.through.join(", ")
             );
             let _ = writeln!(out, "  latencies: {}", b.sources.join("; "));
@@ -89,11 +102,12 @@ fn dependencies(out: &mut String, report: &Measurement) {
     }
 }
 
-/// A form's latencies.
-pub fn render_latencies(document: &Latencies) -> String {
+/// The latencies of a form.
+pub fn render_latencies(document: &Document<Latencies>) -> String {
+    let (document, remarks) = (&document.result, &document.notes);
     let mut out = format!("{}  ({})\n", document.form, document.code);
     if document.latencies.is_empty() {
-        out.push_str("no result of it depends on an operand that a chain can be made of\n");
+        out.push_str("no result depends on an operand that a dependency chain can run through\n");
     }
     for l in &document.latencies {
         let way = format!("{} ({}) → {} ({})", l.input, l.from, l.output, l.to);
@@ -103,16 +117,17 @@ pub fn render_latencies(document: &Latencies) -> String {
         };
         let _ = writeln!(out, "  {way:<44} {number}  {}", l.status.word());
         if let Some(least) = l.least.filter(|least| l.cycles.is_some_and(|c| c - least > 0.1)) {
-            let _ = writeln!(out, "      from {least:.2}, depending on its values");
+            let _ = writeln!(out, "      from {least:.2}, depending on operand values");
         }
         if let Some(chained) = l.chained {
-            let _ = writeln!(out, "      {chained:.2} right behind another of its kind");
+            let _ = writeln!(out, "      {chained:.2} right after the same form");
         }
         if let Some(reason) = &l.reason {
             let _ = writeln!(out, "      {reason}");
         }
         let _ = writeln!(out, "      {}", l.chain);
     }
+    notes(&mut out, remarks);
     out
 }
 
@@ -124,7 +139,7 @@ pub fn render_list(listed: &[Listed]) -> String {
         let _ = write!(out, "{:<width$}  {}", l.form, l.code);
         match &l.reason {
             Some(reason) => {
-                let _ = writeln!(out, "  not here: {reason}");
+                let _ = writeln!(out, "  not measurable: {reason}");
             }
             None => out.push('\n'),
         }

@@ -11,5 +11,5 @@ mod table;
 pub use check::check;
 pub use list::list;
 pub use node::node;
-pub use plan::{Request, plan};
+pub use plan::plan;
 pub use table::table;

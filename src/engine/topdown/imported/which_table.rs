@@ -60,7 +60,7 @@ pub(super) fn choice(
     let best = matches.first().filter(|m| m.matched > 0).ok_or_else(|| {
         Error::failed("no table knows these events")
             .because(nothing_read(recording))
-            .hint("name the processor's table with --uarch; `tdtool tables list` has them all")
+            .hint("name the processor's table with --uarch; `tdtool tables list` lists them")
     })?;
     let equal: Vec<&str> =
         matches.iter().take_while(|m| m.matched == best.matched).map(|m| m.name.as_str()).collect();
@@ -72,13 +72,13 @@ pub(super) fn choice(
     let chosen = equal.iter().find(is_here).copied().unwrap_or(equal[0]);
     let fit = format!("{} of {} events", best.matched, best.total);
     notes.push(match equal.len() {
-        1 => format!("table {chosen} chosen by the events' names ({fit})"),
+        1 => format!("table {chosen} chosen by event names ({fit})"),
         n if n <= NAMED => format!(
-            "table {chosen} chosen by the events' names ({fit}); {} fit as well: --uarch decides",
+            "table {chosen} chosen by event names ({fit}); {} match equally well; --uarch selects one",
             equal.iter().filter(|n| **n != chosen).copied().collect::<Vec<_>>().join(", ")
         ),
         n => format!(
-            "table {chosen} chosen, but {} others know these events as well ({fit}): --uarch decides",
+            "table {chosen} chosen ({fit}); {} others match equally well; --uarch selects one",
             n - 1
         ),
     });

@@ -1,10 +1,12 @@
-//! What a live measurement is asked, what it says while it runs, and what comes of it.
+//! A live measurement: the question, updates while it runs, and the outcome.
 
 use crate::documents::Report;
 use crate::topdown::choose::Ask;
 use pmu::machine::Finding;
 use pmu::{Aggregate, Command, Exit, Target};
+use std::sync::Arc;
 use std::time::Duration;
+use tma::Core;
 
 /// What to measure and what to show of it.
 #[derive(Debug, Clone)]
@@ -13,7 +15,9 @@ pub struct LiveAsk {
     pub ask: Ask,
     /// Force this table.
     pub uarch: Option<String>,
-    /// Whom to count.
+    /// The core: with a forced table it may be another than this processor's.
+    pub core: Arc<Core>,
+    /// What to count.
     pub target: Target,
     /// What to run.
     pub command: Option<Command>,
@@ -21,7 +25,7 @@ pub struct LiveAsk {
     pub typed: Vec<String>,
     /// How counts are put together.
     pub aggregate: Aggregate,
-    /// Count children, too.
+    /// Count children.
     pub inherit: bool,
     /// User mode only.
     pub user_only: bool,
@@ -41,10 +45,10 @@ pub struct LiveAsk {
     pub require_pmu: bool,
 }
 
-/// What a measurement tells while it runs.
+/// An update while a measurement runs.
 #[derive(Debug, Clone)]
 pub enum Update {
-    /// How often the command will run, where that is not once; said beforehand.
+    /// How often the command will run, if more than once; sent before the first run.
     Runs(u32),
     /// The report of one interval.
     Interval(Box<Report>),

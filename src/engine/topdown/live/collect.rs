@@ -2,10 +2,10 @@
 
 use super::ask::{LiveAsk, Update};
 use super::conclude::interval_report;
-use super::cores::Core;
+use super::cores::CountedCore;
 use crate::documents::Source;
 use pmu::machine::Machine;
-use pmu::sampling::{Alone, Companion};
+use pmu::sampling::{NoHooks, RunHooks};
 use pmu::{CorePlan, Interval, Measurement, Progress, Request, perf};
 use tma::error::Result;
 use tma::tree::Evaluator;
@@ -18,10 +18,10 @@ pub(crate) trait Observer {
     fn whole(&mut self, measured: &Measurement);
 }
 
-/// An observer that looks away.
-pub(crate) struct Nobody;
+/// An observer that ignores everything.
+pub(crate) struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     fn interval(&mut self, _: &Interval) {}
     fn whole(&mut self, _: &Measurement) {}
 }
@@ -29,22 +29,22 @@ impl Observer for Nobody {
 /// Runs the collector once (with all its repeats).
 pub(super) fn collect(
     machine: &Machine,
-    cores: &[Core],
+    cores: &[CountedCore],
     ask: &LiveAsk,
     source: Source,
     update: &mut dyn FnMut(Update),
     observer: &mut dyn Observer,
 ) -> Result<Measurement> {
-    collect_beside(machine, cores, ask, source, update, (observer, &mut Alone))
+    collect_beside(machine, cores, ask, source, update, (observer, &mut NoHooks))
 }
 
 pub(super) fn collect_beside(
     machine: &Machine,
-    cores: &[Core],
+    cores: &[CountedCore],
     ask: &LiveAsk,
     source: Source,
     update: &mut dyn FnMut(Update),
-    (observer, companion): (&mut dyn Observer, &mut dyn Companion),
+    (observer, companion): (&mut dyn Observer, &mut dyn RunHooks),
 ) -> Result<Measurement> {
     let plans = cores
         .iter()
@@ -57,7 +57,7 @@ pub(super) fn collect_beside(
         update(Update::Runs(request.runs()));
     }
     let mut evaluators: Vec<Evaluator> = cores.iter().map(|c| Evaluator::new(&c.table)).collect();
-    let measured = perf::measure_beside(&request, companion, &mut |progress| match progress {
+    let measured = perf::measure_with_hooks(&request, companion, &mut |progress| match progress {
         Progress::Interval(interval) => {
             observer.interval(&interval);
             let report = interval_report(cores, &mut evaluators, ask, source, &interval);

@@ -1,7 +1,7 @@
 //! Counts of a live measurement → the report's rows, findings and notes.
 
 use super::ask::{LiveAsk, Outcome};
-use super::cores::Core;
+use super::cores::CountedCore;
 use crate::documents::{self, Report, Source};
 use crate::topdown::advise::advise;
 use crate::topdown::{repeats, software};
@@ -13,13 +13,14 @@ use tma::tree::Evaluator;
 
 /// The whole report of a finished measurement.
 pub(super) fn conclude(
-    cores: &[Core],
+    cores: &[CountedCore],
     ask: &LiveAsk,
     source: Source,
     blocked: Option<Finding>,
     measured: &Measurement,
 ) -> Outcome {
     let mut report = head(cores, ask, source);
+    report.notes.extend(ask.core.warning());
     let mut evaluators: Vec<Evaluator> = cores.iter().map(|c| Evaluator::new(&c.table)).collect();
     fill(&mut report, cores, &mut evaluators, &measured.counts, &measured.repeats);
     report.duration = Some(measured.software.wall.as_secs_f64());
@@ -54,7 +55,7 @@ fn not_measured(blocked: &Finding) -> documents::Finding {
 }
 
 /// The report's frame: table, subject, command.
-fn head(cores: &[Core], ask: &LiveAsk, source: Source) -> Report {
+fn head(cores: &[CountedCore], ask: &LiveAsk, source: Source) -> Report {
     let mut report = Report::new(source);
     let names: Vec<&str> = cores.iter().map(|c| c.table.name.as_str()).collect();
     report.uarch = names.join("+");
@@ -75,20 +76,21 @@ fn subject(target: &Target, typed: &[String]) -> String {
             let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
             format!("CPUs {}", list.join(","))
         }
-        Target::Cgroup(path) => format!("control group {}", path.display()),
+        Target::Cgroup(path) => format!("cgroup {}", path.display()),
     }
 }
 
 /// Adds the rows of all counts.
 fn fill(
     report: &mut Report,
-    cores: &[Core],
+    cores: &[CountedCore],
     evaluators: &mut [Evaluator],
     counts: &[Counts],
     runs: &[Vec<Counts>],
 ) {
     for c in counts {
-        let of = |core: &Core| cores.len() == 1 || c.core.as_deref() == Some(&core.table.name);
+        let of =
+            |core: &CountedCore| cores.len() == 1 || c.core.as_deref() == Some(&core.table.name);
         let Some(at) = cores.iter().position(of) else { continue };
         let core = &cores[at];
         let mut part = {
@@ -114,7 +116,7 @@ fn fill(
 
 /// The document of one interval.
 pub(super) fn interval_report(
-    cores: &[Core],
+    cores: &[CountedCore],
     evaluators: &mut [Evaluator],
     ask: &LiveAsk,
     source: Source,
@@ -128,7 +130,7 @@ pub(super) fn interval_report(
     report
 }
 
-fn notes(report: &mut Report, cores: &[Core], measured: &Measurement) {
+fn notes(report: &mut Report, cores: &[CountedCore], measured: &Measurement) {
     report.notes.extend(measured.notes.iter().cloned());
     let total: f64 = measured.core_time.iter().map(|(_, t)| t.as_secs_f64()).sum();
     for (name, time) in &measured.core_time {
@@ -150,7 +152,7 @@ fn notes(report: &mut Report, cores: &[Core], measured: &Measurement) {
 }
 
 /// Before Ice Lake a core's two threads share what the slots are counted from.
-fn shared_core_note(report: &mut Report, core: &Core, counts: &[Counts]) {
+fn shared_core_note(report: &mut Report, core: &CountedCore, counts: &[Counts]) {
     let smt_on = |c: &Counts| c.constants[Const::SmtOn.index()].is_some_and(|v| v != 0.0);
     let reads_both = core.chosen.selection.tree.iter().any(|&n| {
         let events = core.table.events_of(n, true);

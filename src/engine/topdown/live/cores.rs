@@ -19,7 +19,7 @@ pub(super) struct CoreTable {
 }
 
 /// One kind of core: its table, nodes and groups.
-pub(crate) struct Core {
+pub(crate) struct CountedCore {
     pub table: Arc<Table>,
     pub pmu: Option<String>,
     pub texts: Texts,
@@ -45,7 +45,7 @@ pub(crate) fn prepare(
     machine: &Machine,
     library: &Library,
     ask: &LiveAsk,
-) -> Result<(Vec<Core>, Option<Finding>)> {
+) -> Result<(Vec<CountedCore>, Option<Finding>)> {
     let (tables, blocked) = choose_tables(machine, library, ask)?;
     Ok((cores(machine, tables, &ask.ask, blocked.is_none())?, blocked))
 }
@@ -78,7 +78,7 @@ pub(super) fn cores(
     tables: Vec<CoreTable>,
     ask: &Ask,
     countable: bool,
-) -> Result<Vec<Core>> {
+) -> Result<Vec<CountedCore>> {
     let core = |CoreTable { table, pmu, texts }: CoreTable| {
         let smt = machine.topology.smt;
         let budget = Budget::of(&table, smt, machine.kernel.nmi_watchdog == Some(true));
@@ -88,7 +88,7 @@ pub(super) fn cores(
         };
         let plan = schedule::plan(&table, &chosen.counted, smt, &budget);
         let groups = plan.groups.iter().map(|g| g.events.clone()).collect();
-        Ok(Core { table, pmu, texts, chosen, plan, groups })
+        Ok(CountedCore { table, pmu, texts, chosen, plan, groups })
     };
     tables.into_iter().map(core).collect()
 }

@@ -1,9 +1,9 @@
 //! `--drilldown`: level 1 first, then only below what is flagged, until a leaf.
 
 use super::ask::{LiveAsk, Outcome, Update};
-use super::collect::{Nobody, collect};
+use super::collect::{NoObserver, collect};
 use super::conclude::conclude;
-use super::cores::{Core, CoreTable, cores};
+use super::cores::{CoreTable, CountedCore, cores};
 use crate::documents::{Selection, Source};
 use crate::topdown::choose::{Ask, Chosen};
 use pmu::Measurement;
@@ -36,7 +36,7 @@ pub(super) fn run(
     let mut chosen: Vec<Vec<NodeId>> = vec![Vec::new(); tables.len()];
     let mut so_far: Option<Measurement> = None;
     for level in 1..=depth {
-        let mut step: Vec<Core> = Vec::new();
+        let mut step: Vec<CountedCore> = Vec::new();
         for (at, own) in tables.iter().enumerate() {
             let table = &own.table;
             let next = below(table, tables.len() == 1, so_far.as_ref(), level);
@@ -53,9 +53,9 @@ pub(super) fn run(
         if step.is_empty() {
             break;
         }
-        let mut measured = collect(machine, &step, ask, Source::Pmu, &mut quiet, &mut Nobody)?;
+        let mut measured = collect(machine, &step, ask, Source::Pmu, &mut quiet, &mut NoObserver)?;
         if let (false, [only]) = (tables.len() == 1, step.as_slice()) {
-            // One kind of core alone goes without its name; among others it needs it.
+            // The counts of a single kind of core have no name; next to others they need one.
             name(&mut measured, &only.table.name);
         }
         let ended = measured.interrupted.is_some();
@@ -67,14 +67,14 @@ pub(super) fn run(
             break;
         }
     }
-    let whole: Vec<Core> =
+    let whole: Vec<CountedCore> =
         tables.into_iter().zip(chosen).map(|(core, nodes)| all_levels(core, nodes)).collect();
     let Some(measured) = so_far else {
-        let measured = collect(machine, &whole, ask, Source::Pmu, &mut quiet, &mut Nobody)?;
+        let measured = collect(machine, &whole, ask, Source::Pmu, &mut quiet, &mut NoObserver)?;
         return Ok(conclude(&whole, ask, Source::Pmu, None, &measured));
     };
     let mut outcome = conclude(&whole, ask, Source::Pmu, None, &measured);
-    outcome.report.notes.push("drill-down: each level was measured in a run of its own".into());
+    outcome.report.notes.push("drill-down: each level was measured in a separate run".into());
     Ok(outcome)
 }
 
@@ -98,14 +98,14 @@ fn below(table: &Table, alone: bool, so_far: Option<&Measurement>, level: u32) -
 }
 
 /// The core as the report of all steps shows it.
-fn all_levels(core: CoreTable, mut nodes: Vec<NodeId>) -> Core {
+fn all_levels(core: CoreTable, mut nodes: Vec<NodeId>) -> CountedCore {
     let CoreTable { table, pmu, texts } = core;
     nodes.sort_unstable();
     let level = nodes.iter().map(|n| table.nodes[usize::from(*n)].level).max().unwrap_or(0);
     let beside = Selection::level(&table, 0, false).beside;
     let chosen =
         Chosen { level, selection: Selection { tree: nodes.clone(), beside }, counted: nodes };
-    Core { table, pmu, texts, chosen, plan: Plan::default(), groups: Vec::new() }
+    CountedCore { table, pmu, texts, chosen, plan: Plan::default(), groups: Vec::new() }
 }
 
 /// Two steps as one measurement: groups side by side, software counts of the last, the first exit

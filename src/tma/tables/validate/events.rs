@@ -43,7 +43,7 @@ fn wrong(file: &TableFile, e: &EventSpec) -> Vec<String> {
     must(e.extra.is_some() || e.value.is_none(), "value without extra".into());
     must(e.cmask != 0 || !e.inv, "inv without cmask counts nothing useful".into());
     if let Some(counters) = &e.counters {
-        must(!counters.is_empty(), "counters is empty: nothing can count it".into());
+        must(!counters.is_empty(), "counters is empty: no counter can count it".into());
         let general = file.counters.general;
         let outside = counters.iter().find(|c| u32::from(**c) >= general);
         let what = format!("counter {outside:?} of {general}");
@@ -71,7 +71,7 @@ fn unused(file: &TableFile, formulas: &[Formulas], found: &mut Found) {
 fn duplicates(file: &TableFile, found: &mut Found) {
     let mut by_encoding: HashMap<_, Vec<&str>> = HashMap::new();
     for (name, e) in file.events.iter().filter(|(_, e)| e.pmu == PmuKind::Core) {
-        // Everything that makes a count; not what is said for sampling and placing.
+        // What determines a count, without sampling and placement.
         let bits = [e.inv, e.edge, e.any, e.eq, e.percore];
         let ring = e.ring.map(|r| r == Ring::User);
         let key = (e.code, e.umask, e.cmask, bits, ring, e.extra, e.value, e.metric);

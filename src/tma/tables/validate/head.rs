@@ -7,21 +7,21 @@ use crate::tables::schema::TableFile;
 pub(super) fn check(name: &str, file: &TableFile, found: &mut Found) {
     use Severity::{Error, Warning};
     if file.schema != 1 {
-        let what = format!("version {} is not known to this program (it knows 1)", file.schema);
+        let what = format!("version {} is not supported (this program supports 1)", file.schema);
         found.key(Error, "schema", what);
     }
     if !file.name.eq_ignore_ascii_case(name) {
         found.key(Error, "name", format!("`{}` in a file called `{name}`", file.name));
     }
     if !file.events.contains_key(&file.clocks) {
-        found.key(Error, "clocks", format!("`{}` is no event of this table", file.clocks));
+        found.key(Error, "clocks", format!("`{}` is not an event of this table", file.clocks));
     }
     if file.vendor != "any" && file.matches.is_empty() {
         found.key(
             Warning,
             "match",
-            "no processor is matched, so only --uarch finds this table (vendor `any` says that \
-             this is meant)"
+            "no processor matches, so only --uarch selects this table (vendor `any` states that \
+             intent)"
                 .into(),
         );
     }
@@ -29,7 +29,7 @@ pub(super) fn check(name: &str, file: &TableFile, found: &mut Found) {
         found.key(Error, "pipeline", "a width of 0".into());
     }
     if file.source.is_empty() {
-        found.key(Warning, "source", "where the facts come from is not said".into());
+        found.key(Warning, "source", "no source of the facts is given".into());
     }
     if file.node.is_empty() {
         found.add(Error, None, "the table has no [[node]]".into());

@@ -61,7 +61,7 @@ fn names<'f>(file: &'f TableFile, found: &mut Found) -> HashSet<&'f str> {
             found.node(Error, &node.id, "a node without a name".into());
         }
         if !names.insert(&node.id) {
-            found.node(Error, &node.id, "the name is taken by another node or event".into());
+            found.node(Error, &node.id, "another node or event has this name".into());
         }
     }
     names
@@ -75,7 +75,8 @@ fn references(node: &Formulas, file: &TableFile, names: &HashSet<&str>, found: &
             if !names.contains(name) {
                 let near = nearest(name, names.iter().copied());
                 let near = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-                let what = format!("{what} names `{name}`, which is no node and no event{near}");
+                let what =
+                    format!("{what} names `{name}`, which is neither a node nor an event{near}");
                 found.node(Error, id, what);
             } else if what == "threshold" && file.events.contains_key(name) {
                 let what = format!("threshold compares the event `{name}`; it can compare nodes");
@@ -92,7 +93,7 @@ fn references(node: &Formulas, file: &TableFile, names: &HashSet<&str>, found: &
         if !file.events.contains_key(event) {
             let near = nearest(event, file.events.keys().map(String::as_str));
             let near = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-            found.node(Error, id, format!("locate names `{event}`, which is no event{near}"));
+            found.node(Error, id, format!("locate names `{event}`, which is not an event{near}"));
         }
     }
 }
@@ -119,7 +120,7 @@ fn parent(node: &Formulas, file: &TableFile, found: &mut Found) {
         return;
     };
     if node.kind != NodeKind::Tree {
-        found.node(Error, &spec.id, "has a parent and is no node of the tree".into());
+        found.node(Error, &spec.id, "has a parent but is not a node of the tree".into());
         return;
     }
     let place = |id: &str| file.node.iter().position(|n| n.id == id);
@@ -203,7 +204,7 @@ fn cycles(parsed: &[Formulas], found: &mut Found) {
                     let ring: Vec<&str> =
                         path[from..].iter().map(|(p, _)| parsed[*p].node.id.as_str()).collect();
                     let what =
-                        format!("its formula needs itself: {} → {}", ring.join(" → "), ring[0]);
+                        format!("its formula is circular: {} → {}", ring.join(" → "), ring[0]);
                     found.node(Error, ring[0], what);
                 }
                 _ => {}

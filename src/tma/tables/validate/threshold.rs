@@ -119,10 +119,12 @@ fn strangers(
         }
     });
     if !own {
-        found.node(Note, id, "its threshold does not look at its own value".into());
+        found.node(Note, id, "its threshold does not compare its own value".into());
     }
     for other in others {
-        let what = format!("its threshold looks at `{other}`, which is neither above nor below it");
+        let what = format!(
+            "its threshold compares `{other}`, which is neither an ancestor nor a descendant"
+        );
         found.node(Note, id, what);
     }
 }

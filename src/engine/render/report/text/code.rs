@@ -1,6 +1,6 @@
 //! Hot functions and blocks, below the tree.
 
-use super::Renderer;
+use super::renderer::Renderer;
 use crate::documents::report_code::{BlockRow, Clean, FunctionRow};
 use std::fmt::Write as _;
 
@@ -17,11 +17,11 @@ impl Renderer<'_> {
         }
     }
 
-    /// Where the time goes; nothing where no samples were taken.
+    /// Hot functions and blocks; nothing if no samples were taken.
     pub(super) fn code(&mut self) -> std::fmt::Result {
         let report = self.report;
         let Some(sampled) = &report.sampled else { return Ok(()) };
-        let title = self.paint("1", "Where the time goes");
+        let title = self.paint("1", "Hot code");
         let lost = match sampled.lost {
             0 => String::new(),
             lost => format!(", {lost} records lost"),
@@ -93,7 +93,7 @@ impl Renderer<'_> {
                 self.paragraph("                   in the program: ", &text)?;
             }
             if let Some(clean) = &row.measured {
-                self.paragraph("                   by itself: ", &by_itself(clean))?;
+                self.paragraph("                   isolated: ", &isolated(clean))?;
             }
         }
         Ok(())
@@ -121,8 +121,8 @@ fn entered(row: &BlockRow) -> Option<String> {
     Some(text)
 }
 
-/// What the block costs by itself.
-fn by_itself(clean: &Clean) -> String {
+/// Cost of the block in isolation.
+fn isolated(clean: &Clean) -> String {
     let mut text = match (clean.cycles, clean.range) {
         (Some(cycles), Some((low, high))) => {
             let clock = clean.clock.as_deref().unwrap_or("?");
@@ -155,7 +155,7 @@ fn widest<'a>(names: impl Iterator<Item = &'a str>) -> usize {
     names.map(|n| n.chars().count()).max().unwrap_or(0)
 }
 
-/// A name, cut in the middle where it is long: both ends tell C++ and Rust names apart.
+/// A name, shortened in the middle: C++ and Rust names differ at both ends.
 fn short(name: &str) -> String {
     let length = name.chars().count();
     if length <= NAME {

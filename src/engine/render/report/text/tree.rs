@@ -1,8 +1,8 @@
 //! The tree of one part of a report: indented, with bars, flags and remarks.
 
-use super::Renderer;
+use super::renderer::Renderer;
 use crate::documents::report::{CountRow, NodeRow};
-use crate::render::format;
+use crate::format;
 use std::fmt::Write as _;
 
 /// Width of the widest bar, in cells.
@@ -75,7 +75,7 @@ impl Renderer<'_> {
         label: usize,
         quiet: bool,
     ) -> std::fmt::Result {
-        let marks = self.marks();
+        let marks = self.style.marks();
         let name = format!("{:indent$}{:<width$}", "", node.label, width = label - indent);
         let tail = match (&node.value, &node.missing) {
             (Some(value), _) => {
@@ -106,7 +106,7 @@ impl Renderer<'_> {
     }
 
     fn remarks(&self, node: &NodeRow) -> Vec<String> {
-        let marks = self.marks();
+        let marks = self.style.marks();
         let mut remarks = Vec::new();
         if node.bottleneck {
             remarks.push(marks.bottleneck.to_owned());
@@ -115,7 +115,7 @@ impl Renderer<'_> {
             remarks.push(marks.wrong.to_owned());
         }
         if let Some(share) = node.running.filter(|s| *s < 0.995) {
-            remarks.push(format!("ran {:.0} %", 100.0 * share));
+            remarks.push(format!("enabled {:.0} %", 100.0 * share));
         }
         if node.split {
             remarks.push("split over groups".to_owned());
@@ -141,7 +141,7 @@ impl Renderer<'_> {
             (None, None) => format!("{:>20}", "missing"),
         };
         let share = count.running.filter(|s| *s < 0.995);
-        let share = share.map(|s| format!("  ran {:.0} %", 100.0 * s)).unwrap_or_default();
+        let share = share.map(|s| format!("  enabled {:.0} %", 100.0 * s)).unwrap_or_default();
         let line = format!("{:indent$}{value}  {}{share}", "", count.event);
         let line = self.paint("2", &line);
         writeln!(self.out, "{line}")
@@ -154,7 +154,7 @@ impl Renderer<'_> {
     }
 
     fn bar(&self, value: f64, label: usize) -> String {
-        let marks = self.marks();
+        let marks = self.style.marks();
         let steps = marks.parts.len() + 1;
         let width = self.bar_width(label);
         let cells = value.clamp(0.0, 1.0) * width as f64;

@@ -1,0 +1,98 @@
+//! Numbers and places as every renderer and every finding writes them.
+
+use crate::documents::report::Place;
+
+/// A share with its error: `23.4 % ±1.2`, `23.4 %`, or `not measured`.
+pub fn share(value: Option<f64>, error: Option<f64>) -> String {
+    match (value, error) {
+        (Some(v), Some(e)) => format!("{:.1} % ±{:.1}", 100.0 * v, 100.0 * e),
+        (Some(v), None) => format!("{:.1} %", 100.0 * v),
+        (None, _) => "not measured".into(),
+    }
+}
+
+/// A plain number with three significant digits, thousands grouped by their SI prefix.
+pub fn number(value: f64) -> String {
+    let magnitude = value.abs();
+    let (scaled, prefix) = match magnitude {
+        m if m >= 1e12 => (value / 1e12, " T"),
+        m if m >= 1e9 => (value / 1e9, " G"),
+        m if m >= 1e6 => (value / 1e6, " M"),
+        m if m >= 1e4 => (value / 1e3, " k"),
+        _ => (value, ""),
+    };
+    let digits = match scaled.abs() {
+        s if s >= 100.0 || s == 0.0 => 0,
+        s if s >= 10.0 => 1,
+        s if s >= 1.0 => 2,
+        s if s >= 0.1 => 3,
+        _ => 4,
+    };
+    format!("{scaled:.digits$}{prefix}")
+}
+
+/// A whole count with its digits grouped: `61_729_721_447` becomes `61,729,721,447`.
+pub fn count(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(c);
+    }
+    if value < 0.0 { format!("-{text}") } else { text }
+}
+
+/// The text with every character outside ASCII replaced by what ASCII has for it.
+pub fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '±' => out.push_str("+-"),
+            'µ' => out.push('u'),
+            '≥' => out.push_str(">="),
+            '≤' => out.push_str("<="),
+            '·' => out.push('|'),
+            '×' => out.push('x'),
+            '√' => out.push_str("sqrt "),
+            '–' | '—' | '−' => out.push('-'),
+            c if c.is_ascii() => out.push(c),
+            _ => out.push('?'),
+        }
+    }
+    out
+}
+
+/// Which part of the measurement; empty for all of it.
+pub fn place(place: &Place) -> String {
+    let interval = place.interval.map(|(a, b)| format!("{a:.3} s to {b:.3} s"));
+    let core = place.core.as_ref().map(|c| format!("core kind {c}"));
+    [core, place.scope.clone(), interval].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Seconds with a fitting unit.
+pub fn seconds(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => format!("{v:.0} s"),
+        v if v >= 1.0 => format!("{v:.2} s"),
+        v if v >= 1e-3 => format!("{:.2} ms", v * 1e3),
+        v => format!("{:.1} µs", v * 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_a_person_writes_them() {
+        assert_eq!(share(Some(0.2341), Some(0.012)), "23.4 % ±1.2");
+        assert_eq!(share(None, None), "not measured");
+        assert_eq!(count(61_729_721_447.0), "61,729,721,447");
+        assert_eq!(count(999.0), "999");
+        assert_eq!(number(0.0), "0");
+        assert_eq!(number(1.234), "1.23");
+        assert_eq!(number(2_812_000_000.0), "2.81 G");
+    }
+}

@@ -1,0 +1,244 @@
+//! Measures, and writes counts and samples to the session file as they arrive.
+
+use super::sample::{self, Chosen, SampleAsk};
+use super::shared_file::{CountsWriter, SharedFile};
+use crate::topdown::live::{CountedCore, LiveAsk, Outcome, Update, measure_beside, prepare};
+use pmu::machine::{Finding, Machine};
+use pmu::perf::Rate;
+use pmu::records::format::SampleFormat;
+use pmu::sampling::{Attached, Batch, NoHooks, Output, Plan, RunHooks, Sampler, Sink, Summary};
+use profile::session::{
+    BuildId, Chunk, RecordBatch, SampledEvent, SampledEvents, SessionWriter, StoredTable,
+};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tma::error::{Error, ErrorKind, Result};
+use tma::tables::Library;
+
+/// A measurement written to a session.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// What it found.
+    pub outcome: Outcome,
+    /// What was sampled; `None` if nothing was.
+    pub sampled: Option<Sampled>,
+    /// Notes on the sampling.
+    pub notes: Vec<String>,
+    /// Why the session is not complete, if it is not.
+    pub failed: Option<Error>,
+}
+
+/// What was sampled.
+#[derive(Debug, Clone)]
+pub struct Sampled {
+    /// The events, with their modifiers.
+    pub events: Vec<String>,
+    /// Samples a second and CPU.
+    pub frequency: u64,
+    /// Number of samples, losses and cost.
+    pub summary: Summary,
+}
+
+/// Measures as [`crate::topdown::live()`] does and keeps everything in the session file `path`: the counts
+/// of every interval as soon as it is over, samples at least every second, and the counts of the
+/// whole run at the end. An existing file is renamed to `FILE.old`.
+///
+/// # Errors
+/// As [`crate::topdown::live()`]; the file cannot be created; what `sample` asks for by name cannot be
+/// sampled here. A file that cannot be written any more while the command runs ends the writing,
+/// not the measurement: see [`Recorded::failed`].
+pub fn record(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+    sample: Option<&SampleAsk>,
+    path: &Path,
+    update: &mut dyn FnMut(Update),
+) -> Result<Recorded> {
+    let (cores, blocked) = prepare(machine, library, ask)?;
+    let chosen = match sample {
+        Some(sample) => sample::choose(machine, &cores, blocked.as_ref(), sample, ask.user_only)?,
+        None => Chosen { plan: None, notes: Vec::new() },
+    };
+    let old = put_aside(path)?;
+    let outcome = into(machine, library, ask, path, (&cores, blocked, chosen), update);
+    if let (Err(error), Some(old)) = (&outcome, &old)
+        && matches!(error.kind(), ErrorKind::CommandNotFound | ErrorKind::CommandNotExecutable)
+    {
+        // Nothing ran, so nothing takes the old session's place.
+        let _ = fs::rename(old, path);
+    }
+    outcome
+}
+
+/// Renames a file that is there already to `FILE.old`, as perf does.
+fn put_aside(path: &Path) -> Result<Option<PathBuf>> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let mut old = path.as_os_str().to_owned();
+    old.push(".old");
+    let old = PathBuf::from(old);
+    match fs::rename(path, &old) {
+        Ok(()) => Ok(Some(old)),
+        Err(e) => {
+            let what = format!("cannot rename {} to {}", path.display(), old.display());
+            Err(Error::failed(what).because(e).hint("choose another place with --output"))
+        }
+    }
+}
+
+fn into(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+    path: &Path,
+    (cores, blocked, chosen): (&[CountedCore], Option<Finding>, Chosen),
+    update: &mut dyn FnMut(Update),
+) -> Result<Recorded> {
+    let writer = begin(machine, library, ask, path, cores).map_err(|error| {
+        // The file has nothing to report on yet.
+        let _ = path.is_file().then(|| fs::remove_file(path));
+        let why = error.cause().unwrap_or("it cannot be written").to_owned();
+        let why = match ask.command {
+            Some(_) => format!("{why}; the command was not started"),
+            None => why,
+        };
+        error.because(why).hint("free some space, or choose another place with --output")
+    })?;
+    let mut counts = CountsWriter { file: writer.clone(), cores };
+    let Chosen { plan, mut notes } = chosen;
+    let sampled = plan.as_ref().map(names);
+    let sink = plan.as_ref().map(|plan| sink(writer.clone(), plan, notes.clone()));
+    let mut sampler = plan.zip(sink).map(|(plan, sink)| Sampler::new(machine, plan, sink));
+    let companion: &mut dyn RunHooks = match &mut sampler {
+        Some(sampler) => sampler,
+        None => &mut NoHooks,
+    };
+    let outcome = measure_beside(machine, cores, ask, blocked, update, (&mut counts, companion))?;
+    let summary = sampler.as_mut().map(Sampler::take_summary);
+    let sampled = sampled.zip(summary).map(|((events, frequency), summary)| {
+        notes.extend(summary.notes.iter().cloned());
+        Sampled { events, frequency, summary }
+    });
+    end(&writer, &outcome, sampled.as_ref());
+    let failed = writer.failed();
+    // What was measured is still here: it goes to the caller together with the error.
+    Ok(Recorded { outcome, sampled, notes, failed })
+}
+
+/// Creates the session and writes what is known before anything runs.
+fn begin(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+    path: &Path,
+    cores: &[CountedCore],
+) -> Result<SharedFile> {
+    let mut writer = SessionWriter::create(path)?;
+    writer.append(&Chunk::Header(json!({
+        "tool": env!("CARGO_PKG_VERSION"),
+        "processor": machine.cpu.signature(),
+        "command": ask.typed,
+        "warning": ask.core.warning(),
+        "interval_ms": ask.interval.map(|i| i.as_millis() as u64),
+    })))?;
+    writer.append(&Chunk::Machine(machine_info(machine)))?;
+    for core in cores {
+        let (text, _) = library.text(&core.table.name)?;
+        let table = StoredTable { name: core.table.name.clone(), text };
+        writer.append(&Chunk::Table(table))?;
+    }
+    Ok(SharedFile::new(writer))
+}
+
+/// Kernel, architecture and host, by uname(2), and the processor.
+fn machine_info(machine: &Machine) -> serde_json::Value {
+    let uname = nix::sys::utsname::uname().ok();
+    let text = |s: &std::ffi::OsStr| s.to_string_lossy().into_owned();
+    json!({
+        "system": uname.as_ref().map(|u| text(u.sysname())),
+        "host": uname.as_ref().map(|u| text(u.nodename())),
+        "kernel": uname.as_ref().map(|u| text(u.release())),
+        "boot": pmu::machine::boot_id(),
+        "kernel_version": uname.as_ref().map(|u| text(u.version())),
+        "architecture": uname.as_ref().map(|u| text(u.machine())),
+        "processor": machine.cpu.name,
+        "cpus": machine.topology.cpus.len(),
+    })
+}
+
+/// Names and frequency of what a plan samples.
+fn names(plan: &Plan) -> (Vec<String>, u64) {
+    let names = plan.events.iter().map(|e| e.full_name(plan.user_only)).collect();
+    let frequency = plan.events.first().map_or(0, |e| match e.rate {
+        Rate::Frequency(hertz) => hertz,
+        Rate::Period(_) => 0,
+    });
+    (names, frequency)
+}
+
+/// Writes what the sampler hands over, as chunks.
+fn sink(file: SharedFile, plan: &Plan, notes: Vec<String>) -> Sink {
+    let (format, user_only) = (plan.format(), plan.user_only);
+    Box::new(move |output| {
+        let chunk = match output {
+            Output::Events(attached, tracking_ids) => {
+                let stored = |a: Attached| stored(a, user_only, format);
+                Chunk::SampledEvents(SampledEvents {
+                    events: attached.into_iter().map(stored).collect(),
+                    tracking_ids,
+                    clock: "monotonic".into(),
+                    user_only,
+                    notes: notes.clone(),
+                })
+            }
+            Output::Records(Batch { cpu, records, samples, bytes }) => {
+                Chunk::Records(RecordBatch { cpu, records, samples, bytes })
+            }
+        };
+        file.append(&chunk);
+    })
+}
+
+fn stored(attached: Attached, user_only: bool, format: SampleFormat) -> SampledEvent {
+    let event = &attached.event;
+    let (period, by_frequency) = match event.rate {
+        Rate::Frequency(hertz) => (hertz, true),
+        Rate::Period(events) => (events, false),
+    };
+    SampledEvent {
+        name: event.full_name(user_only),
+        kind: event.encoding.kind,
+        config: event.encoding.config,
+        config1: event.encoding.config1,
+        config2: event.encoding.config2,
+        precise: event.precise,
+        period,
+        by_frequency,
+        format,
+        ids: attached.ids,
+    }
+}
+
+/// Writes how it ended.
+fn end(file: &SharedFile, outcome: &Outcome, sampled: Option<&Sampled>) {
+    let mut end =
+        json!({ "status": outcome.exit.map(|e| e.code()), "interrupted": outcome.interrupted });
+    if let Some(Sampled { summary, .. }) = sampled {
+        let files = summary.files.iter().map(|f| BuildId::new(&f.path, &f.build_id));
+        file.append(&Chunk::BuildIds(files.collect()));
+        end["sampling"] = json!({
+            "samples": summary.samples,
+            "lost": summary.lost,
+            "throttled": summary.throttled,
+            "bytes": summary.bytes,
+            "cpu_ms": summary.cpu.as_secs_f64() * 1e3,
+            "wall_ms": summary.wall.as_secs_f64() * 1e3,
+            "notes": summary.notes,
+        });
+    }
+    file.append(&Chunk::End(end));
+    file.finish();
+}

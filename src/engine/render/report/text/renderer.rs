@@ -1,0 +1,319 @@
+//! The frame of a report as text: head, tree, metrics, findings and notes.
+
+use super::style::Style;
+use crate::documents::report::{Finding, FindingKind, InfoRow, NodeRow, Place, Report, Source};
+use crate::format;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// How many mismeasured nodes are named one by one.
+const NAMED: usize = 6;
+
+/// Infos that a short report shows, by id, where the table has them.
+pub const SHORT_INFOS: [&str; 12] = [
+    "Info_Thread_IPC",
+    "Info_Core_IPC",
+    "IPC",
+    "Info_Thread_CPI",
+    "CPI",
+    "Info_System_Core_Frequency",
+    "Info_System_Average_Frequency",
+    "GHz",
+    "Info_Thread_UpTB",
+    "UpTC",
+    "Info_System_CPUs_Utilized",
+    "Info_System_GFLOPs",
+];
+
+/// Renders `report`.
+pub fn render(report: &Report, style: &Style) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = Renderer { out: &mut out, style, report }.whole();
+    if style.ascii { format::ascii(&out) } else { out }
+}
+
+pub(super) struct Renderer<'a> {
+    pub(super) out: &'a mut String,
+    pub(super) style: &'a Style,
+    pub(super) report: &'a Report,
+}
+
+/// The rows of one part of the measurement.
+#[derive(Default)]
+struct Rows<'a> {
+    nodes: Vec<&'a NodeRow>,
+    info: Vec<&'a InfoRow>,
+    bottlenecks: Vec<&'a InfoRow>,
+    findings: Vec<&'a Finding>,
+}
+
+impl Renderer<'_> {
+    pub(super) fn paint(&self, code: &str, text: &str) -> String {
+        if self.style.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn whole(&mut self) -> std::fmt::Result {
+        self.head()?;
+        let report = self.report;
+        let places = report.places();
+        let index: HashMap<_, usize> =
+            places.iter().enumerate().map(|(i, p)| (p.key(), i)).collect();
+        let mut parts: Vec<Rows> = places.iter().map(|_| Rows::default()).collect();
+        let mut common = Vec::new();
+        for node in &report.nodes {
+            parts[index[&node.place.key()]].nodes.push(node);
+        }
+        for info in &report.info {
+            parts[index[&info.place.key()]].info.push(info);
+        }
+        for row in &report.bottlenecks {
+            if let Some(&at) = index.get(&row.place.key()) {
+                parts[at].bottlenecks.push(row);
+            }
+        }
+        for finding in &report.findings {
+            match index.get(&finding.place.key()) {
+                Some(&at) => parts[at].findings.push(finding),
+                None => common.push(finding),
+            }
+        }
+        for (place, rows) in places.iter().zip(&parts) {
+            self.part(place, rows)?;
+        }
+        for finding in common {
+            self.finding(finding)?;
+        }
+        self.code()?;
+        self.software()?;
+        for note in &report.notes {
+            self.paragraph("note: ", note)?;
+        }
+        self.unread()
+    }
+
+    fn head(&mut self) -> std::fmt::Result {
+        let r = self.report;
+        let dash = format!(" {} ", self.style.marks().dash);
+        let mut parts = Vec::new();
+        if r.uarch.is_empty() && r.sampled.is_some() {
+            parts.push("samples, without counts for a tree".to_owned());
+        } else if r.uarch.is_empty() {
+            parts.push("no table for this processor".to_owned());
+        } else {
+            parts.push(self.paint("1", &r.uarch));
+            parts.push(r.title.clone());
+        }
+        // "Imported counts" would be of the tree that there is none of.
+        if !(r.uarch.is_empty() && r.sampled.is_some() && r.source == Source::Imported) {
+            parts.push(r.source.label().to_owned());
+        }
+        parts.extend(r.subject.iter().cloned());
+        if let Some(seconds) = r.duration {
+            parts.push(format::seconds(seconds));
+        }
+        if r.level > 0 && r.nodes.iter().any(|n| n.value.is_some()) {
+            parts.push(format!("level {}", r.level));
+        }
+        let mut column = 0;
+        for (i, part) in parts.iter().enumerate() {
+            // The bold table's name comes first: attributes do not count as columns.
+            let length = part.chars().filter(|c| !c.is_control()).count();
+            if i > 0 && column + 3 + length > self.style.width {
+                write!(self.out, "\n  ")?;
+                column = 2;
+            } else if i > 0 {
+                write!(self.out, "{dash}")?;
+                column += 3;
+            }
+            write!(self.out, "{part}")?;
+            column += length;
+        }
+        writeln!(self.out)
+    }
+
+    fn part(&mut self, place: &Place, rows: &Rows) -> std::fmt::Result {
+        writeln!(self.out)?;
+        let heading = format::place(place);
+        if !heading.is_empty() {
+            let heading = self.paint("1", &heading);
+            writeln!(self.out, "{heading}")?;
+        }
+        self.info_line(&rows.info)?;
+        self.tree(&rows.nodes)?;
+        let title = "Bottlenecks (share of the time each kind of cost takes, in %)";
+        self.table(title, &rows.bottlenecks)?;
+        if self.style.verbose {
+            self.table("Metrics", &rows.info)?;
+        }
+        let (wrong, others): (Vec<&Finding>, Vec<&Finding>) =
+            rows.findings.iter().partition(|f| f.kind == FindingKind::Mismeasured);
+        for finding in others {
+            self.finding(finding)?;
+        }
+        match wrong.as_slice() {
+            [] => Ok(()),
+            [only] => self.finding(only),
+            [first, ..] => self.mismeasured(first, &rows.nodes),
+        }
+    }
+
+    /// Several mismeasured nodes in one paragraph: they share cause and cure.
+    fn mismeasured(&mut self, first: &Finding, nodes: &[&NodeRow]) -> std::fmt::Result {
+        let names: Vec<String> = nodes
+            .iter()
+            .filter(|n| n.mismeasured)
+            .map(|n| format!("{} ({})", n.label, format::share(n.value, None)))
+            .collect();
+        let shown = if self.style.verbose { names.len() } else { names.len().min(NAMED) };
+        let rest = names.len() - shown;
+        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        writeln!(self.out)?;
+        let text = format!("Mismeasured, outside -5..105 %: {}{more}.", names[..shown].join(", "));
+        self.paragraph("", &text)?;
+        match &first.next {
+            Some(next) => self.paragraph("next:   ", next),
+            None => Ok(()),
+        }
+    }
+
+    fn info_line(&mut self, infos: &[&InfoRow]) -> std::fmt::Result {
+        let shown: Vec<String> = SHORT_INFOS
+            .iter()
+            .filter_map(|id| infos.iter().find(|i| i.id == *id))
+            .filter_map(|i| Some(format!("{} {}", short_label(i), format::number(i.value?))))
+            .collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "{}\n", shown.join("   "))
+    }
+
+    fn table(&mut self, title: &str, rows: &[&InfoRow]) -> std::fmt::Result {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "\n{title}")?;
+        let label = rows.iter().map(|r| r.label.chars().count()).max().unwrap_or(0);
+        for row in rows {
+            let flag = if row.over == Some(true) { self.style.marks().flagged } else { " " };
+            let value = match (row.value, &row.missing) {
+                (Some(v), _) => {
+                    let error = row.error.map(|e| format!(" ±{}", format::number(e)));
+                    format!("{:>10}{} {}", format::number(v), error.unwrap_or_default(), row.unit)
+                }
+                (None, Some(why)) => why.clone(),
+                (None, None) => "not measured".to_owned(),
+            };
+            writeln!(self.out, "{}", format!("{flag} {:<label$}  {value}", row.label).trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn finding(&mut self, finding: &Finding) -> std::fmt::Result {
+        // The tree shows it, and standard error has the remedy.
+        if finding.kind == FindingKind::NotMeasured {
+            return Ok(());
+        }
+        writeln!(self.out)?;
+        let text = match finding.kind {
+            FindingKind::Bottleneck | FindingKind::Undecided => self.paint("1", &finding.text),
+            _ => finding.text.clone(),
+        };
+        self.paragraph("", &text)?;
+        let parts = [
+            ("means:  ", &finding.meaning),
+            ("causes: ", &finding.causes),
+            ("next:   ", &finding.next),
+        ];
+        for (head, text) in parts {
+            if let Some(text) = text {
+                self.paragraph(head, text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn software(&mut self) -> std::fmt::Result {
+        let report = self.report;
+        if report.software.is_empty() {
+            return Ok(());
+        }
+        let over = if report.repeats > 1 { ", mean of the runs" } else { "" };
+        writeln!(self.out, "\nSoftware counts{over}")?;
+        let shown = |name: &str| name.trim_end_matches("_ms").replace('_', " ");
+        let label = report.software.keys().map(|k| shown(k).len()).max().unwrap_or(0);
+        for (name, value) in &report.software {
+            let unit = if name.ends_with("_ms") { " ms" } else { "" };
+            let text = match value {
+                // No digits that its error makes meaningless.
+                Some(v) if report.software_error.get(name).is_some_and(|e| *e >= 1.0) => {
+                    format!("{v:>14.0}")
+                }
+                Some(v) if !unit.is_empty() => format!("{v:>14.2}"),
+                Some(v) if v.fract() == 0.0 => format!("{:>14}", format::count(*v)),
+                Some(v) => format!("{v:>14.3}"),
+                None => {
+                    let why = report.software_missing.get(name);
+                    why.cloned().unwrap_or_else(|| "not measured".into())
+                }
+            };
+            let unit = if value.is_some() { unit } else { "" };
+            let error = report.software_error.get(name);
+            let error = error.map(|e| format!(" ±{}", format::number(*e))).unwrap_or_default();
+            writeln!(self.out, "  {:<label$}  {text}{unit}{error}", shown(name))?;
+        }
+        Ok(())
+    }
+
+    fn unread(&mut self) -> std::fmt::Result {
+        let report = self.report;
+        if report.unread.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "\nNot understood: {} lines", report.unread.len())?;
+        let shown = if self.style.verbose { usize::MAX } else { 10 };
+        for line in report.unread.iter().take(shown) {
+            writeln!(self.out, "  {}:{}: {}: {}", line.file, line.line, line.why, line.text)?;
+        }
+        let rest = report.unread.len().saturating_sub(shown);
+        if rest > 0 {
+            writeln!(self.out, "  and {rest} more (--verbose shows them)")?;
+        }
+        Ok(())
+    }
+
+    /// Wraps `text` at the width, indented under its head.
+    pub(super) fn paragraph(&mut self, head: &str, text: &str) -> std::fmt::Result {
+        let indent = head.chars().count();
+        let mut column = indent;
+        let mut line = head.to_owned();
+        for word in text.split_whitespace() {
+            let length = word.chars().count();
+            if column > indent && column + 1 + length > self.style.width {
+                writeln!(self.out, "{line}")?;
+                line = " ".repeat(indent);
+                column = indent;
+            }
+            if column > indent {
+                line.push(' ');
+                column += 1;
+            }
+            line.push_str(word);
+            column += length;
+        }
+        writeln!(self.out, "{line}")
+    }
+}
+
+/// `IPC` from `Info Thread IPC`.
+pub fn short_label(info: &InfoRow) -> &str {
+    match info.id.as_str() {
+        "Info_Thread_IPC" | "Info_Core_IPC" => "IPC",
+        "Info_Thread_CPI" => "CPI",
+        "Info_System_Core_Frequency" | "Info_System_Average_Frequency" => "GHz",
+        "Info_System_CPUs_Utilized" => "CPUs",
+        "Info_System_GFLOPs" => "GFLOP/s",
+        id => id.rsplit("Info_").next().map_or(id, |t| t.rsplit('_').next().unwrap_or(t)),
+    }
+}

@@ -1,0 +1,260 @@
+//! Reads the files, chooses their tables and evaluates the counts.
+
+use super::ask::ImportAsk;
+use super::which_table::{choice, nothing_read};
+use crate::documents::report::Unread;
+use crate::documents::{self, Report, Source};
+use crate::topdown::advise::advise;
+use crate::topdown::software;
+use profile::counts::{self, Imported, Over, Recording};
+use profile::session::NO_SAMPLES;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tma::counts::Counts;
+use tma::error::{Error, Result};
+use tma::quantity::{Measured, Missing};
+use tma::tables::texts::Texts;
+use tma::tables::{Const, Library, Table};
+use tma::tree::Evaluator;
+
+/// Reads the files and evaluates them: one report, or one per interval.
+///
+/// # Errors
+/// A file that cannot be read or understood; counts that no table, or not the forced one, fits.
+pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
+    let recording = counts::read(&ask.files)?;
+    if recording.sessions.len() > 1 || (!recording.sessions.is_empty() && ask.files.len() > 1) {
+        return Err(Error::usage("a session cannot be combined with other files").hint(
+            "report each with --format json --output FILE, then compare them with `tdtool diff`",
+        ));
+    }
+    let mut notes = recording.notes.clone();
+    let chosen = choice(library, &recording, ask, &mut notes)?;
+    // What was chosen fits best: no other table needs to be looked for.
+    let forced = ask.uarch.is_some();
+    let others = forced || !recording.sessions.is_empty();
+    let options = counts::Options { library: others.then_some(library), forced };
+    let mut cores = Vec::new();
+    for table in chosen.tables {
+        let imported = counts::counts(&recording, &table, options)?;
+        let sibling = format!("{}-e", table.name);
+        let other = imported.other_core > 0 && library.names().any(|n| n == sibling);
+        cores.push(ImportedCore { table, texts: library.texts(), imported });
+        if other && cores.len() == 1 {
+            // A hybrid's recording holds both kinds of core: one tree each.
+            let table = library.load(&sibling)?;
+            let imported = counts::counts(&recording, &table, options)?;
+            cores.push(ImportedCore { table, texts: library.texts(), imported });
+        }
+    }
+    let nothing = |c: &ImportedCore| c.imported.counts.is_empty() && c.imported.software.is_empty();
+    // A recording that was cut off may have samples all the same.
+    let sampled = recording.sessions.iter().any(|s| s.samples > 0);
+    if cores.iter().all(nothing) && !sampled {
+        if !recording.sessions.is_empty() {
+            return Err(Error::failed("the recording has neither counts nor samples")
+                .because(nothing_read(&recording))
+                .hint("record again, for longer"));
+        }
+        return Err(Error::failed("no counts were recognised")
+            .because(nothing_read(&recording))
+            .hint("supported: perf stat -x, or -j, toplev --valcsv, event,value CSV and tdtool sessions"));
+    }
+    let mut base = frame(&recording, &cores, ask);
+    if chosen.software_only {
+        base.uarch.clear();
+        base.title.clear();
+        cores.iter_mut().for_each(|c| c.imported.counts.clear());
+    }
+    base.notes.extend(notes);
+    if recording.sessions.iter().any(|s| s.sampled.is_some() && s.samples == 0) {
+        base.notes.push(NO_SAMPLES.to_owned());
+    }
+    for note in cores.iter().flat_map(|c| &c.imported.notes) {
+        if !base.notes.contains(note) {
+            base.notes.push(note.clone());
+        }
+    }
+    let several = recording.sources.len() > 1
+        || recording.blocks.iter().any(|b| b.run > 0 || b.trial.is_some());
+    if several && cores.iter().any(|c| c.imported.software.len() > 1) {
+        cores.iter_mut().for_each(|c| c.imported.software.clear());
+        base.notes.push("software counts of several runs are not shown".into());
+    }
+    reports(&base, &mut cores, ask)
+}
+
+/// Begin and end; `None` for the whole run.
+type Interval = Option<(Duration, Duration)>;
+
+/// One kind of core: its table and the counts of its events.
+struct ImportedCore {
+    table: Arc<Table>,
+    texts: Texts,
+    imported: Imported,
+}
+
+fn frame(recording: &Recording, cores: &[ImportedCore], ask: &ImportAsk) -> Report {
+    let live = !recording.sessions.is_empty();
+    let mut report = Report::new(if live { Source::Session } else { Source::Imported });
+    let names: Vec<&str> = cores.iter().map(|c| c.table.name.as_str()).collect();
+    report.uarch = names.join("+");
+    report.title = cores.first().map(|c| c.table.title.clone()).unwrap_or_default();
+    report.subject = ask.files.iter().map(|f| f.display().to_string()).collect();
+    if let [session] = recording.sessions.as_slice() {
+        let words = session.header.get("command").and_then(|c| c.as_array());
+        let words = words.map(|w| w.iter().filter_map(|w| Some(w.as_str()?.to_owned())).collect());
+        report.command = words.filter(|w: &Vec<String>| !w.is_empty());
+        let warning = session.header.get("warning").and_then(|w| w.as_str());
+        report.notes.extend(warning.map(str::to_owned));
+    }
+    let skipped = recording.skipped.iter().map(|s| Unread {
+        file: recording
+            .sources
+            .get(s.source)
+            .map(|f| f.path.display().to_string())
+            .unwrap_or_default(),
+        line: s.line as usize,
+        text: s.text.clone(),
+        why: s.why.clone(),
+    });
+    let unknown = cores.first().into_iter().flat_map(|core| {
+        core.imported.unknown.iter().map(|u| {
+            let (file, line) = u.place.rsplit_once(':').unwrap_or((&u.place, "0"));
+            Unread {
+                file: file.to_owned(),
+                line: line.parse().unwrap_or(0),
+                text: u.name.clone(),
+                why: format!("the table {} has no such event", core.table.name),
+            }
+        })
+    });
+    report.unread = skipped.chain(unknown).collect();
+    if recording.skipped_more > 0 {
+        report.notes.push(format!("{} more lines were not understood", recording.skipped_more));
+    }
+    report
+}
+
+/// One report, or one per interval.
+fn reports(base: &Report, cores: &mut [ImportedCore], ask: &ImportAsk) -> Result<Vec<Report>> {
+    for core in cores.iter_mut() {
+        whole_or_intervals(&mut core.imported.counts, ask.intervals);
+    }
+    if !ask.intervals {
+        for core in cores.iter_mut() {
+            let counts = &core.imported.counts;
+            if counts.iter().filter(|c| c.interval.is_some()).count() > 1 {
+                core.imported.counts = counts::aggregate(counts, Over::Intervals);
+            }
+        }
+        return Ok(vec![report(base, cores, ask, |_| true)?]);
+    }
+    let mut intervals: Vec<Interval> = Vec::new();
+    for core in cores.iter() {
+        let counts = core.imported.counts.iter().map(|c| c.interval);
+        let software = core.imported.software.iter().map(|s| s.interval);
+        for interval in counts.chain(software) {
+            // A whole run beside its intervals would come twice.
+            let whole_beside = interval.is_none() && !intervals.is_empty();
+            if !whole_beside
+                && intervals.last() != Some(&interval)
+                && !intervals.contains(&interval)
+            {
+                intervals.push(interval);
+            }
+        }
+    }
+    let one = |i: Interval| {
+        let mut one = report(base, cores, ask, |other| other == i)?;
+        one.interval = i.map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64()));
+        Ok(one)
+    };
+    intervals.into_iter().map(one).collect()
+}
+
+/// A session holds its intervals and, unless it was cut off, the whole run once more: keeps what
+/// was asked for, so that nothing counts twice.
+fn whole_or_intervals(counts: &mut Vec<Counts>, intervals: bool) {
+    let (whole, parts) = counts.iter().partition::<Vec<_>, _>(|c| c.interval.is_none());
+    if !whole.is_empty() && !parts.is_empty() {
+        counts.retain(|c| c.interval.is_some() == intervals);
+    }
+}
+
+/// The report of the counts that `wanted` takes.
+fn report(
+    base: &Report,
+    cores: &[ImportedCore],
+    ask: &ImportAsk,
+    wanted: impl Fn(Interval) -> bool,
+) -> Result<Report> {
+    let mut report = base.clone();
+    for core in cores {
+        let table = &core.table;
+        let part: Vec<&Counts> =
+            core.imported.counts.iter().filter(|c| wanted(c.interval)).collect();
+        let mut evaluator = Evaluator::new(table);
+        let level = match (ask.ask.level, &ask.ask.nodes) {
+            (Some(level), _) => level,
+            (None, Some(_)) => table.depth(),
+            (None, None) => deepest_complete(table, &mut evaluator, &part),
+        };
+        let chosen = ask.ask.at_level(table, level)?;
+        report.level = report.level.max(chosen.level);
+        for &counts in &part {
+            let mut counts = counts.clone();
+            if cores.len() > 1 {
+                counts.core = Some(table.name.clone());
+            }
+            let mut rows =
+                documents::parts(&mut evaluator, table, &counts, &chosen.selection, None);
+            advise(core.texts, table, &mut rows.findings);
+            // Without a count only constants of the machine have values.
+            let is_counted = rows.nodes.iter().any(|n| n.value.is_some())
+                || counts.groups.iter().any(|g| (0..g.events().len()).any(|e| g.total(e).is_ok()));
+            rows.info.retain(|i| i.value.is_some() && is_counted);
+            report.nodes.extend(rows.nodes);
+            report.bottlenecks.extend(rows.bottlenecks);
+            report.info.extend(rows.info);
+            report.findings.extend(rows.findings);
+            let new = |n: &&String| !report.notes.contains(n);
+            let new: Vec<String> = counts.notes.iter().filter(new).cloned().collect();
+            report.notes.extend(new);
+        }
+        let times = part.iter().filter_map(|c| c.constants[Const::DurationMs.index()]);
+        report.duration = times.reduce(f64::max).map(|ms| ms / 1e3).or(report.duration);
+        if report.software.is_empty() {
+            let wall_ms = report.duration.map(|s| s * 1e3);
+            let parts = software_parts(&core.imported, &wanted);
+            software::enter(&mut report, software::recorded(parts, wall_ms));
+        }
+    }
+    Ok(report)
+}
+
+/// The software counts of the parts that `wanted` takes: those of the whole run where it has its
+/// own, else those of its intervals.
+fn software_parts<'a>(
+    imported: &'a Imported,
+    wanted: &impl Fn(Interval) -> bool,
+) -> impl Iterator<Item = &'a BTreeMap<String, Measured>> {
+    let here: Vec<_> = imported.software.iter().filter(|s| wanted(s.interval)).collect();
+    let whole = here.iter().any(|s| s.interval.is_none());
+    here.into_iter().filter(move |s| !whole || s.interval.is_none()).map(|s| &s.values)
+}
+
+/// The deepest level all of whose nodes have their counts; 1 if there is none. A shallower level
+/// may miss a node: on Zen, `smt_contention` has no children and is often left uncounted.
+fn deepest_complete(table: &Table, evaluator: &mut Evaluator, parts: &[&Counts]) -> u32 {
+    let mut complete = vec![true; table.depth() as usize + 1];
+    for counts in parts {
+        let evaluation = evaluator.values(counts);
+        for (n, node) in table.tree() {
+            let value = &evaluation.nodes[usize::from(n)].quantity.value;
+            complete[node.level as usize] &= matches!(value, Ok(_) | Err(Missing::Undefined(_)));
+        }
+    }
+    (1..=table.depth()).rev().find(|&l| complete[l as usize]).unwrap_or(1)
+}
