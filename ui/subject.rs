@@ -1,7 +1,7 @@
 //! What the drill-down is opened on.
 
 use bench::Options;
-use profile::symbols::Search;
+use profile::files::SearchPaths;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub struct Samples {
     /// Only those of these threads, by number or name; empty: all.
     pub threads: Vec<String>,
     /// Where to look for the recorded binaries.
-    pub search: Search,
+    pub search: SearchPaths,
 }
 
 /// A block to measure.

@@ -1,12 +1,11 @@
-//! Bounds on the throughput that need no PMU: the front end by itself, and the width of the
-//! pipeline.
+//! Bounds on the throughput that need no PMU: the front end in isolation, and the pipeline's width.
 
 use super::Options;
-use crate::harness::required_state::Needs;
+use crate::harness::required_state::RequiredState;
 use crate::harness::skeleton::{self, skeleton};
 use crate::initial::discover::discover;
 use crate::initial::failure::Failure;
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Bound, Measurement, Status, Throughput};
 use crate::plausibility::Copies;
 use crate::plausibility::FRONT_END;
@@ -25,31 +24,37 @@ use tma::Result;
 
 /// Cycles that a long run should take.
 const CYCLES: f64 = 3000.0;
-/// How often a skeleton is measured that is slower than its block.
+/// How often a skeleton slower than its block is measured.
 const TRIES: usize = 4;
-/// Passes that lie this far below the rest were in another state of the front end.
-const WIDE: f64 = 0.80;
+/// Passes below this share of the rest were in another state of the front end.
+const UNSTEADY: f64 = 0.80;
 impl Profiler {
-    /// Everything that explains a block beyond its number: subnormals, bounds, and what they say.
-    /// A number that the pipeline's width does not allow is none to be trusted.
+    /// Measures subnormals and bounds and compares the throughput with them. A throughput above the
+    /// pipeline's width is unstable.
     ///
     /// # Errors
     /// The sandbox cannot be started.
     pub(super) fn explain(
         &mut self,
         block: &Block,
-        needs: &Needs,
-        found: &Found,
+        required_state: &RequiredState,
+        setup: &RunSetup,
         (form, shape): (&Form, Copies),
         measurement: &mut Measurement,
     ) -> Result<()> {
         let measured = self.options.explain && measurement.throughput.is_some();
-        let subnormals = self.subnormals(block, found, form, measured)?;
+        let subnormals = self.subnormals(block, setup, form, measured)?;
         measurement.assumptions.push(subnormals);
         let Some(throughput) = measurement.throughput.clone() else { return Ok(()) };
         let mut bounds = Vec::new();
         if measured {
-            bounds.extend(self.lowest_front_end(block, needs, found, shape, &throughput)?);
+            bounds.extend(self.lowest_front_end(
+                block,
+                required_state,
+                setup,
+                shape,
+                &throughput,
+            )?);
         }
         let missing = measured && bounds.is_empty();
         bounds.extend(width(block, &self.options.core));
@@ -70,8 +75,8 @@ impl Profiler {
         Ok(())
     }
 
-    /// Times a form of so many copies from end to end, again where the result is less than the
-    /// pipeline's width allows: the short run was in a slower state than the long one.
+    /// Times a form with `copies` from end to end, and again if the result exceeds the pipeline's width,
+    /// because the short run was in a slower state than the long one.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -91,7 +96,7 @@ impl Profiler {
             }
             let first = timed.batches.is_empty();
             if !first && next.passes < passes {
-                // No time was left for another.
+                // No time was left for a repetition.
                 break;
             }
             let high = next.range().map_or(f64::INFINITY, |r| r.1);
@@ -103,24 +108,25 @@ impl Profiler {
         Ok(None)
     }
 
-    /// The front end has slow states that last for a while. A skeleton slower than its block, or much
-    /// slower at one time than at another, was in one of them and is measured again; the lowest counts.
+    /// The lowest of several measurements of the skeleton: one slower than its block, or with very
+    /// different passes, was in a slow state of the front end and is repeated.
     fn lowest_front_end(
         &mut self,
         block: &Block,
-        needs: &Needs,
-        found: &Found,
+        required_state: &RequiredState,
+        setup: &RunSetup,
         shape: Copies,
         throughput: &Throughput,
     ) -> Result<Option<Bound>> {
         let mut lowest: Option<Bound> = None;
         for _ in 0..TRIES {
-            let Some(bound) = self.front_end(block, needs, found, shape)? else { break };
+            let Some(bound) = self.front_end(block, required_state, setup, shape)? else { break };
             if lowest.as_ref().is_none_or(|l| bound.cycles < l.cycles) {
                 lowest = Some(bound);
             }
-            let settled =
-                |l: &Bound| !is_above(l, throughput.high, ends(shape)) && l.low >= WIDE * l.cycles;
+            let settled = |l: &Bound| {
+                !is_above(l, throughput.high, ends(shape)) && l.low >= UNSTEADY * l.cycles
+            };
             if lowest.as_ref().is_some_and(settled) {
                 break;
             }
@@ -128,32 +134,32 @@ impl Profiler {
         Ok(lowest)
     }
 
-    /// What the front end needs: the block's skeleton, run as the block was, with the same set-up
-    /// before it, so that every instruction lies where the block's did.
+    /// Measures the skeleton like the block, after the same set-up, so that every instruction has the same
+    /// address.
     fn front_end(
         &mut self,
         block: &Block,
-        needs: &Needs,
-        found: &Found,
+        required_state: &RequiredState,
+        setup: &RunSetup,
         (copies, how, _): Copies,
     ) -> Result<Option<Bound>> {
         let Some(skeleton) = skeleton(block) else { return Ok(None) };
         if matches!(how, Repeat::Counted(counter) if counter.disturbs(&skeleton)) {
             return Ok(None);
         }
-        let options = Options { values: Some(found.values.clone()), ..self.options.clone() };
-        let bare = Needs::of(&skeleton);
-        let traced = discover(&mut self.runner, &skeleton, &bare, found.copies, &options)?;
+        let options = Options { values: Some(setup.values.clone()), ..self.options.clone() };
+        let bare = RequiredState::of(&skeleton);
+        let traced = discover(&mut self.runner, &skeleton, &bare, setup.copies, &options)?;
         let Ok(traced) = traced else { return Ok(None) };
-        let alike = Found { taken: traced.taken, ..found.clone() };
+        let alike = RunSetup { taken: traced.taken, ..setup.clone() };
         let (physical, pages) = (options.physical_pages, options.page_limit);
-        self.runner.again(&found.values, &found.lines, physical, pages)?;
+        self.runner.again(&setup.values, &setup.lines, physical, pages)?;
         let wide = f64::from(self.options.core.width().unwrap_or(4));
         let run = (copies * skeleton.instructions.len()) as f64 / wide;
         let repeat = (CYCLES / run).ceil().clamp(1.0, 64.0) as u32;
         let run = (copies, how, repeat);
         let offsets = crate::harness::copies::offsets(&options);
-        let form = measure::unrolled(&skeleton, needs, &alike, run, &offsets);
+        let form = measure::unrolled(&skeleton, required_state, &alike, run, &offsets);
         let mut timed = FormTiming::default();
         let (passes, rounds) = (options.passes, options.rounds);
         if self.timed(&form, passes, rounds, &mut timed)?.is_some() {

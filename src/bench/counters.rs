@@ -12,7 +12,7 @@ const LEVELS: u32 = 2;
 /// This machine's PMU, or why it has none.
 #[derive(Debug, Clone)]
 pub enum Pmu {
-    /// None that could be used.
+    /// None, with the reason.
     Absent(String),
     /// One.
     Present(Arc<CorePmu>),
@@ -35,9 +35,9 @@ pub struct CorePmu {
     pub groups: Vec<Vec<EventId>>,
     /// Whether each core has several threads.
     pub smt: bool,
-    /// What groups have to fit.
+    /// Counters that groups have to fit.
     pub budget: Option<Budget>,
-    /// CorePmu cycles.
+    /// Core cycles.
     pub cycles: Encoding,
     /// Constants of the tables' formulas.
     pub constants: [Option<f64>; 5],

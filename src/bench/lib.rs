@@ -1,22 +1,24 @@
-//! Basic blocks and instructions, measured in isolation.
+//! Measures basic blocks and instructions in isolation.
 //!
 //! | module | concern |
 //! |---|---|
 //! | `sandbox` | the worker process and what protects the host from it |
-//! | `runner` | the worker as the profiler uses it: its life and its runs |
+//! | `runner` | the worker's life cycle and runs |
 //! | `harness` | the code around the block |
 //! | `initial` | initial values, pages, the address trace |
-//! | `timing` | core cycles: clocks, rounds, what they agree on |
+//! | `timing` | core cycles: clocks, rounds, reproducible states |
 //! | `checks` | the assumptions of a measurement, each with its evidence |
 //! | `counting` | what a PMU adds: cycles, misses, the top-down tree |
-//! | `bounds` | bounds on the throughput that need no PMU |
-//! | `profiler`, `conclude` | from a block to its report |
-//! | `report` | what is known about a block |
-//! | `options`, `settings`, `repeat`, `watch` | what can be chosen, and calling a measurement off |
-//! | [`batch`] | thousands of blocks |
-//! | [`explain`] | which bound explains a block's time |
+//! | `bounds`, `plausibility` | bounds on the throughput that need no PMU, and results they rule out |
+//! | `profiler`, `results` | measures a block and fills its document |
+//! | `measurement`, `settings` | the document of a block, `tdtool.block/1` |
+//! | `options`, `repeat` | options; repeating a measurement from its document |
+//! | `progress` | progress and cancellation |
+//! | `counters`, `processors` | the PMU of this machine; processors to use |
+//! | [`batch`] | many blocks in parallel |
+//! | [`explain`] | the bound that explains a block's time |
 //! | [`microbench`] | instruction microbenchmarks: latency and throughput |
-//! | `absent` | what stands in for the profiler on other architectures |
+//! | `profiler_stub` | replaces the profiler on other architectures |
 
 pub mod batch;
 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! What is said about a block: `tdtool.block/1`. Text, JSON and CSV are views of it.
+//! The document of a measured block: `tdtool.block/1`. Text, JSON and CSV are views of it.
 
 use super::settings::{MeasuredOn, Settings};
 use crate::initial::values::Values;
@@ -7,7 +7,7 @@ use serde::Serialize;
 /// The schema's name and version.
 pub const SCHEMA: &str = "tdtool.block/1";
 
-/// How it went.
+/// Outcome of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -22,8 +22,7 @@ pub enum Status {
 }
 
 impl Hierarchy {
-    /// A tree of which nothing was measured, for `reason`: level 1 of this processor's tree, each
-    /// node with the reason.
+    /// A tree without measurements: level 1 of this processor's tree, each node with `reason`.
     pub fn not_measured(reason: &str, level_1: &[(String, String)]) -> Self {
         let node = |(id, label): &(String, String)| Node {
             id: id.clone(),
@@ -73,7 +72,7 @@ pub struct Assumption {
     /// Whether it held.
     #[serde(rename = "verdict")]
     pub outcome: Outcome,
-    /// How that is known.
+    /// Evidence.
     pub how: String,
 }
 
@@ -112,7 +111,7 @@ pub struct FaultLocation {
 }
 
 impl FaultLocation {
-    /// For people: `instruction 3, copy 0, address 0x10`; nothing where nothing is known.
+    /// In words: `instruction 3, copy 0, address 0x10`; empty where nothing is known.
     pub fn words(&self) -> String {
         let mut parts = Vec::new();
         parts.extend(self.instruction.map(|i| format!("instruction {i}")));
@@ -178,24 +177,24 @@ pub struct Forms {
     pub looped: FormResult,
 }
 
-/// What was kept and dropped.
+/// Accepted and rejected samples.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Samples {
-    /// Rounds kept.
+    /// Accepted rounds.
     #[serde(rename = "kept")]
     pub accepted: usize,
-    /// Rounds dropped because something else used the core.
+    /// Rounds rejected because of contention.
     pub contended: usize,
-    /// Rounds dropped because the clock ran faster or slower in them than in the others.
+    /// Rounds rejected because the clock frequency differed from that of the others.
     pub clock_changed: usize,
     /// Why whole passes were void.
     pub void: Vec<String>,
 }
 
-/// Start of the reason where samples were dropped since the core was shared.
-pub(super) const SHARED: &str = "something else used the core";
-/// The reason where the worker did not get to run.
-pub(super) const TAKEN: &str = "another process took the core";
+/// Start of the reason where samples were dropped because of contention.
+pub(super) const SHARED: &str = "contention on the core";
+/// The reason where the worker was not scheduled.
+pub(super) const TAKEN: &str = "another process occupied the core";
 
 /// The document of one block.
 #[derive(Debug, Clone, Serialize)]
@@ -204,13 +203,13 @@ pub struct Measurement {
     pub schema: &'static str,
     /// The block.
     pub block: Code,
-    /// How it was measured; none for what was not even looked at.
+    /// Measurement settings; none for input that is not code.
     pub settings: Option<Settings>,
     /// What it was measured on.
     pub machine: Option<MeasuredOn>,
-    /// How it went.
+    /// Outcome.
     pub status: Status,
-    /// Why, unless `ok`.
+    /// The reason, unless `ok`.
     pub reason: Option<String>,
     /// Where, if it failed.
     #[serde(rename = "where")]
@@ -221,35 +220,34 @@ pub struct Measurement {
     pub ipc: Option<f64>,
     /// Both forms, if it ran.
     pub forms: Option<Forms>,
-    /// What the reader should know about where the block and its values come from.
+    /// Notes on the origin of the block and its values.
     pub notes: Vec<String>,
     /// The assumptions.
     #[serde(rename = "invariants")]
     pub assumptions: Vec<Assumption>,
-    /// Stores and loads that meet because registers and memory start alike, in words; in the program
-    /// they may not.
+    /// Stores and loads that alias only because of the initial values, one sentence each.
     #[serde(rename = "meetings")]
     pub alias_pairs: Vec<String>,
     /// Bounds on the throughput.
     pub bounds: Vec<Bound>,
     /// The top-down tree of the block.
     pub hierarchy: Hierarchy,
-    /// What would lower its time, where that was asked for.
+    /// What-if measurements, if requested.
     pub what_if: Vec<WhatIf>,
-    /// Measured misses; none without a PMU.
+    /// Counted misses; none without a PMU.
     pub misses: Vec<Miss>,
-    /// What was kept and dropped.
+    /// Accepted and rejected samples.
     pub samples: Samples,
     /// Initial values it ran with.
     pub values: Option<Values>,
     /// Pages mapped for it, `0x…`.
     pub pages: Vec<String>,
-    /// Layers of protection that could not be had here.
+    /// Layers of the sandbox that are not available here.
     pub sandbox: Vec<String>,
 }
 
 impl Measurement {
-    /// A report that says nothing yet about `block`.
+    /// An empty document for `block`.
     pub(super) fn blank(block: Code, hierarchy: Hierarchy) -> Self {
         Self {
             schema: SCHEMA,
@@ -276,14 +274,14 @@ impl Measurement {
         }
     }
 
-    /// Names of the assumptions whose violation matters. An access inside of a line that is merely
-    /// unaligned says nothing against the number.
+    /// Names of the violated assumptions, except `alignment`: an unaligned access within a cache line does
+    /// not affect the result.
     pub fn violated(&self) -> Vec<&'static str> {
         let matters = |i: &&Assumption| i.outcome == Outcome::Violated && i.name != "alignment";
         self.assumptions.iter().filter(matters).map(|i| i.name).collect()
     }
 
-    /// Whether anything that was asked for is missing because something else used the core.
+    /// Whether anything requested is missing because of contention.
     pub fn was_disturbed(&self) -> bool {
         let failed = matches!(self.status, Status::Unstable | Status::Failed);
         let own = self.reason.iter().filter(|_| failed);
@@ -292,7 +290,7 @@ impl Measurement {
             .any(|why| why.contains(SHARED) || why.contains(TAKEN))
     }
 
-    /// Whether it is unstable because something else used the core most of the time.
+    /// Whether it is unstable because of contention most of the time.
     pub fn is_contended(&self) -> bool {
         self.status == Status::Unstable && 4 * self.samples.contended > self.samples.accepted
     }
@@ -309,15 +307,14 @@ pub struct Bound {
     pub low: f64,
     /// Highest.
     pub high: f64,
-    /// How it was found.
+    /// Evidence.
     pub how: String,
-    /// Whether the block is measured to take clearly less: it is wrong, bounds nothing and explains
-    /// nothing.
+    /// Whether the block is measured to be clearly faster: the bound is wrong and explains nothing.
     pub refuted: bool,
 }
 
 impl Bound {
-    /// In words: it is above what was measured.
+    /// That it exceeds the measurement, in words.
     pub fn needs_more(&self, measured: f64) -> String {
         let Self { name, cycles, low, high, .. } = self;
         format!(
@@ -345,7 +342,7 @@ pub struct Hierarchy {
 pub struct Node {
     /// Its id in the event tables, `Frontend_Bound`.
     pub id: String,
-    /// Its name for people.
+    /// Its display name.
     pub label: String,
     /// The id of its parent.
     pub parent: Option<String>,
@@ -357,8 +354,7 @@ pub struct Node {
     pub high: Option<f64>,
     /// Why it was not measured.
     pub reason: Option<String>,
-    /// What the block needs of this by itself, in core cycles per iteration: a bound, which the
-    /// others overlap.
+    /// The block's bound for this node in core cycles per iteration; bounds of nodes overlap.
     pub bound: Option<f64>,
     /// Whether it explains the block's time.
     pub is_verdict: bool,
@@ -367,15 +363,15 @@ pub struct Node {
 /// The block measured with one thing changed.
 #[derive(Debug, Clone, Serialize)]
 pub struct WhatIf {
-    /// What: a chain broken, an instruction left out.
+    /// The change: a dependency broken, an instruction removed.
     pub change: String,
-    /// Core cycles per iteration then.
+    /// Core cycles per iteration with the change.
     pub cycles: Option<f64>,
     /// Lowest.
     pub low: Option<f64>,
     /// Highest.
     pub high: Option<f64>,
-    /// Why it was not measured, or what is to be known about it.
+    /// Why it was not measured, or a caveat.
     pub reason: Option<String>,
 }
 
@@ -384,7 +380,7 @@ pub struct WhatIf {
 pub struct Miss {
     /// The event.
     pub name: String,
-    /// How many per iteration.
+    /// Count per iteration.
     pub per_iteration: f64,
     /// How that is known.
     pub how: String,

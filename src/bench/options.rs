@@ -1,4 +1,4 @@
-//! How thoroughly to measure.
+//! Options of a measurement.
 
 use super::progress::Progress;
 use crate::counters::Pmu;
@@ -14,45 +14,45 @@ pub enum ClockSource {
     /// The PMU where there is one, else the time-stamp counter.
     #[default]
     Auto,
-    /// The time-stamp counter, calibrated by chains of known latency.
+    /// The time-stamp counter, calibrated with dependency chains of known latency.
     Tsc,
-    /// The PMU; without one nothing is measured.
+    /// The PMU; an error without one.
     Pmu,
 }
 
-/// Everything that can be chosen about a measurement.
+/// Options of a measurement.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Passes over all placements, apart in time.
+    /// Passes over all placements, at different times.
     pub passes: usize,
     /// Placements of the code.
     pub placements: usize,
-    /// Rounds (samples) for each placement and pass.
+    /// Rounds (samples) per placement and pass.
     pub rounds: usize,
-    /// Cycles that a long run takes, about.
+    /// Approximate cycles of a long run.
     pub cycles: f64,
-    /// How far batches that agree may lie apart, as a share.
+    /// Greatest difference of batches that agree, as a share.
     pub tolerance: f64,
-    /// How often a pass may be repeated because the core was shared.
+    /// Most passes repeated because of contention.
     pub retries: usize,
-    /// How long a block may wait for a core that nothing else uses.
+    /// How long a block may wait for an uncontended core.
     pub budget: Duration,
-    /// Whether to measure, too, what explains the number: bounds, and what subnormals would cost.
+    /// Whether to measure bounds and the cost of subnormals too.
     pub explain: bool,
-    /// Whether to judge the assumptions of the measurement. Rows of a batch have no place for them.
+    /// Whether to check the assumptions of the measurement. Rows of a batch do not report them.
     pub assumptions: bool,
-    /// Most copies in the unrolled form; as many as fit the op cache otherwise.
+    /// Most copies in the unrolled form; by default as many as fit the op cache.
     pub copies: Option<usize>,
-    /// Instructions that a long run has at least, as far as its copies may be repeated.
+    /// Minimum dynamic instructions of a long run, within the limit on repetitions.
     pub min_instructions: usize,
-    /// Offset of the code's start from a line of 64 bytes, instead of one for each placement.
+    /// Offset of the code within a 64-byte cache line; by default one per placement.
     pub align: Option<usize>,
-    /// Whether the throughput is the difference of two unroll factors; `cycles(u)/u` otherwise.
+    /// Whether the throughput is the difference of two unroll factors instead of `cycles(u)/u`.
     pub two_factors: bool,
-    /// Whether subnormals are computed with; they count as 0 otherwise (FTZ and DAZ).
+    /// Whether subnormals are computed exactly instead of flushed to 0 (FTZ and DAZ).
     pub gradual_underflow: bool,
-    /// Whether the unrolled form is straight code always: registers and memory restored between
-    /// repetitions, also where addresses stay the same.
+    /// Whether the unrolled form never loops over its copies: registers and memory are restored between
+    /// repetitions even if addresses do not change.
     pub straight: bool,
     /// Whether the loop form is measured too.
     pub loop_form: bool,
@@ -60,13 +60,13 @@ pub struct Options {
     pub clock: ClockSource,
     /// Whether misses and the top-down tree are counted, where there is a PMU.
     pub counts: bool,
-    /// Whether samples count only if nothing else used the core, as far as the sentinel sees.
+    /// Whether samples with contention, as detected by the sentinel, are rejected.
     pub sentinel: bool,
-    /// The core that is measured on, as far as it is known.
+    /// The core measured on.
     pub core: Arc<Core>,
     /// This machine's PMU, or why it has none.
     pub pmu: Pmu,
-    /// Whether pages are mapped where the block touches them; a page fault fails it otherwise.
+    /// Whether pages are mapped on demand; otherwise a page fault fails the block.
     pub mapping: bool,
     /// Distinct physical pages.
     pub physical_pages: usize,
@@ -74,20 +74,19 @@ pub struct Options {
     pub page_limit: usize,
     /// How many sets of initial values are tried.
     pub value_sets: usize,
-    /// What the search for values with fewer pages may cost: in runs, those with many pages counted
-    /// more.
+    /// Budget of the search for values with fewer pages, in runs; a run with many pages counts as several.
     pub value_search_budget: usize,
-    /// Whether address registers that a copy overwrites may be set again before the next.
+    /// Whether address registers that a copy overwrites may be reinitialised before the next.
     pub reseed: bool,
-    /// These initial values and no others.
+    /// Fixed initial values.
     pub values: Option<Values>,
-    /// Put into every set of initial values that is tried.
+    /// Values set by the user, which override those of every set tried.
     pub init: Vec<(Init, u64)>,
-    /// These pages and no others: a block that touches others fails.
+    /// Fixed pages: a block that touches others fails.
     pub pages: Option<Vec<u64>>,
-    /// Processor to measure on; otherwise the one at hand, and under contention any that may be used.
+    /// Processor to measure on; by default the current one, and under contention any allowed one.
     pub cpu: Option<usize>,
-    /// Tells how far it is, and calls it off.
+    /// Progress and cancellation.
     pub progress: Progress,
 }
 
@@ -193,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chosen_values_are_in_every_set_and_equal_sets_are_tried_once() {
+    fn user_values_are_in_every_set_and_equal_sets_are_tried_once() {
         let init = vec![(Init::Register(3), 7), (Init::Memory, 9), (Init::Register(3), 8)];
         let options = Options { init, ..Options::default() };
         let all = options.candidates();

@@ -1,4 +1,4 @@
-//! What a throughput cannot be: the pipeline's width, and how a number is held against its bounds.
+//! Rules out implausible throughputs: the pipeline's width, and comparing a result with its bounds.
 
 use crate::harness::skeleton::fuses;
 use crate::measurement::{Assumption, Bound, Outcome, Throughput};
@@ -13,11 +13,11 @@ pub(super) const FRONT_END: &str = "front-end";
 
 pub(super) const WIDTH: &str = "issue-width";
 
-/// Cycles at both ends of a run that long and short do not share.
+/// Start-up and drain cycles that do not cancel between the long and the short run.
 pub(super) const ENDS: f64 = 4.0;
 
-/// How far a throughput may lie below a bound that was measured like itself, and below one that is
-/// arithmetic, where only the clock errs, as shares.
+/// How far a throughput may be below a measured bound, and below a computed one, where only the clock
+/// has an error; shares.
 pub(super) const ERRS: f64 = 0.03;
 
 pub(super) const CLOCK_ERRS: f64 = 0.01;
@@ -28,7 +28,7 @@ pub(super) const EXPLAINS: f64 = 0.95;
 /// How a form repeats: its copies, in which way, and how often.
 pub(super) type Copies = (usize, Repeat, u32);
 
-/// The pipeline's width. Nops are left out: some processors fuse them with what stands before.
+/// The bound of the pipeline's width, without nops, which some processors fuse.
 pub(super) fn width(block: &Block, core: &Core) -> Option<Bound> {
     let wide = core.width()?;
     let nops = block.instructions.iter().filter(|i| i.decoded.mnemonic() == Mnemonic::Nop).count();
@@ -38,13 +38,13 @@ pub(super) fn width(block: &Block, core: &Core) -> Option<Bound> {
         return None;
     }
     let cycles = slots as f64 / f64::from(wide);
-    let mut how = format!("computed: {slots} × one slot of {wide} a cycle");
+    let mut how = format!("computed: {slots} × one slot of {wide} per cycle");
     if let Some(table) = core.uarch() {
         how += &format!(" (table {table})");
     }
     how += "; instructions of several operations take more";
     if pair > 0 {
-        how += "; the pair at the end counts as one";
+        how += "; the macro-fusible pair at the end counts as one";
     }
     if nops > 0 {
         how += &format!("; {nops} nops not counted");
@@ -53,10 +53,11 @@ pub(super) fn width(block: &Block, core: &Core) -> Option<Bound> {
 }
 
 pub(super) fn too_few(cycles: f64, bound: &Bound) -> String {
-    format!("{cycles:.3} cycles are less than the pipeline's width allows, {:.3}", bound.cycles)
+    format!("{cycles:.3} cycles are fewer than the pipeline's width allows, {:.3}", bound.cycles)
 }
 
-/// Why the time of a form of so many copies from end to end cannot be: the pipeline is not as wide.
+/// Why the time of a form with `copies` from end to end is implausible, if it exceeds the pipeline's
+/// width.
 pub(super) fn implausible(
     block: &Block,
     core: &Core,
@@ -68,14 +69,13 @@ pub(super) fn implausible(
     is_above(&bound, high, copies).then(|| format!("unstable: {}", too_few(cycles, &bound)))
 }
 
-/// Whether a throughput is too low for a bound. A few cycles where a run starts and ends do not
-/// cancel between the long and the short run.
+/// Whether a throughput is below a bound by more than the errors, including start-up and drain cycles.
 pub(super) fn is_above(bound: &Bound, high: f64, copies: usize) -> bool {
     let errs = if bound.name == WIDTH { CLOCK_ERRS } else { ERRS };
     bound.low > high * (1.0 + errs) + ENDS / (copies - copies / 2).max(1) as f64
 }
 
-/// Copies of a run from one end to the other: fences end each repetition.
+/// Copies of a run from end to end: fences end each repetition.
 pub(super) fn ends((copies, how, repeat): Copies) -> usize {
     match how {
         Repeat::Restored => copies,
@@ -83,7 +83,7 @@ pub(super) fn ends((copies, how, repeat): Copies) -> usize {
     }
 }
 
-/// The bound, found by arithmetic alone, that a throughput breaks.
+/// The computed bound that a throughput violates.
 pub(super) fn ruled_out<'a>(
     bounds: &'a [Bound],
     throughput: &Throughput,
@@ -92,7 +92,7 @@ pub(super) fn ruled_out<'a>(
     bounds.iter().find(|b| b.name == WIDTH && is_above(b, throughput.high, copies))
 }
 
-/// Whether the throughput keeps to the bounds: if it does not, one of them is wrong.
+/// Checks the throughput against the bounds; if it is below one, one of the two is wrong.
 pub(super) fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Assumption {
     let broken: Vec<_> = bounds
         .iter()
@@ -100,7 +100,7 @@ pub(super) fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize
         .map(|b| b.needs_more(throughput.cycles))
         .collect();
     let (outcome, how) = match (broken.is_empty(), bounds.is_empty()) {
-        (_, true) => (Outcome::Unchecked, "no bound was found".to_owned()),
+        (_, true) => (Outcome::Unchecked, "no bound is known".to_owned()),
         (true, _) => {
             let names: Vec<_> = bounds.iter().map(|bound| bound.name).collect();
             (Outcome::Held, format!("the throughput is not below {}", names.join(" or ")))
@@ -110,7 +110,7 @@ pub(super) fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize
     Assumption { name: "bounds", outcome, how }
 }
 
-/// What the front-end bound says about the block, to go on behind `not measured: …`.
+/// What the front-end bound implies, to follow `not measured: …`.
 pub(super) fn verdict(
     bounds: &[Bound],
     throughput: &Throughput,
@@ -118,22 +118,22 @@ pub(super) fn verdict(
     missing: bool,
 ) -> String {
     let Some(bound) = bounds.iter().find(|b| b.name == FRONT_END) else {
-        return if missing { "; nor could the front end's bound be measured" } else { "" }
+        return if missing { "; the front-end bound could not be measured either" } else { "" }
             .to_owned();
     };
     let share = bound.cycles / throughput.cycles;
     if is_above(bound, throughput.high, copies) {
         return "; the front-end bound is above the throughput: one of the two is wrong".to_owned();
     }
-    let says = if share >= EXPLAINS {
-        "the front end alone explains it"
+    let verdict = if share >= EXPLAINS {
+        "the front end alone explains the time"
     } else {
         "the rest is elsewhere: latency, ports, memory, or instructions of several operations"
     };
     if share >= 0.995 {
-        return format!("; the front-end bound is at the throughput, within error: {says}");
+        return format!("; the front-end bound is at the throughput, within error: {verdict}");
     }
-    format!("; the front-end bound is {:.0} % of the throughput: {says}", 100.0 * share)
+    format!("; the front-end bound is {:.0} % of the throughput: {verdict}", 100.0 * share)
 }
 
 #[cfg(test)]
@@ -201,7 +201,7 @@ mod tests {
             let how = String::new();
             Bound { name, cycles, low: cycles, high: cycles, how, refuted: false }
         };
-        // The skeleton may have met a neighbour; the width cannot.
+        // The skeleton may have been contended; the width is computed.
         let both = [bound(FRONT_END, 4.9), bound(WIDTH, 4.5)];
         let found = ruled_out(&both, &throughput(3.7), 33).map(|b| b.name);
         assert_eq!(found, Some(WIDTH));

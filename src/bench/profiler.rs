@@ -1,4 +1,4 @@
-//! From a block to its report.
+//! The block profiler: measures one block and fills its document.
 
 use super::Options;
 use super::repeat::other_pages;
@@ -9,11 +9,11 @@ use super::settings::{MeasuredOn, Settings};
 use crate::checks as assumptions;
 use crate::counting::Source;
 use crate::harness::copies;
-use crate::harness::loop_counter::Counter;
-use crate::harness::required_state::Needs;
+use crate::harness::loop_counter::LoopCounter;
+use crate::harness::required_state::RequiredState;
 use crate::initial::discover::{discover_staged, replay};
 use crate::initial::failure::Failure;
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{FaultLocation, FormResult, Forms, Measurement, Status, TAKEN};
 use crate::plausibility::{ends, implausible};
 use crate::runner::{MXCSR_GRADUAL, Runner};
@@ -23,9 +23,9 @@ use isa::code::Block;
 use std::time::{Duration, Instant};
 use tma::Result;
 
-/// Neighbours come and go within a millisecond: so long the core is watched without a pause, and
-/// after that with these.
-const BRIEF: Duration = Duration::from_millis(5);
+/// Contention often lasts less than a millisecond: the core is polled this long without a pause, then
+/// with these pauses.
+const BUSY_POLL: Duration = Duration::from_millis(5);
 const PAUSE: Duration = Duration::from_micros(300);
 
 /// How many copies, how they repeat, and roughly how many cycles an iteration takes.
@@ -34,17 +34,17 @@ type Look = (usize, Repeat, f64);
 /// Passes over the loop form.
 const LOOP_PASSES: usize = 2;
 
-/// Most repetitions of the copies. Longer runs are disturbed more often, and agreed less.
+/// Most repetitions of the copies: longer runs are disturbed more often and agree less.
 const REPEAT: u32 = 64;
 
-/// Measures blocks, one after the other, in a sandbox that it keeps. Belongs to its thread.
+/// Measures blocks, one after the other, in one sandbox. Belongs to its thread.
 pub struct Profiler {
     pub(super) runner: Runner,
     pub(super) options: Options,
     /// Clock and counters.
     source: Source,
     suspicious: bool,
-    /// When the block at hand has had its time.
+    /// When the current block's budget ends.
     deadline: Instant,
 }
 
@@ -62,28 +62,28 @@ impl Profiler {
         &self.options.core
     }
 
-    /// Where the worker's region lies, which no block is told.
+    /// The address of the worker's region, which is hidden from blocks.
     #[cfg(test)]
     pub(super) fn region(&mut self) -> u64 {
         self.runner.worker().expect("a sandbox").base()
     }
 
-    /// Whoever holds `watch` may look on from now, and call the next block off.
-    pub fn set_progress(&mut self, watch: super::Progress) {
-        self.options.progress = watch;
+    /// Reports to `progress` from now on, which can also cancel the next block.
+    pub fn set_progress(&mut self, progress: super::Progress) {
+        self.options.progress = progress;
     }
 
-    /// How long a block may wait from now on for a core that nothing else uses.
+    /// Limits how long each block may wait for an uncontended core.
     pub fn set_budget(&mut self, budget: Duration) {
         self.options.budget = budget;
     }
 
-    /// The next blocks start with these values and no others.
+    /// Fixes the initial values of the next blocks.
     pub fn set_values(&mut self, values: super::Values) {
         self.options.values = Some(values);
     }
 
-    /// Core cycles per tick of the time stamp counter just now, where they can be told.
+    /// Current core cycles per tick of the time-stamp counter; `None` under contention.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -95,8 +95,7 @@ impl Profiler {
         Settings::of(&self.options, self.source.clock_name(), self.runner.cpu())
     }
 
-    /// Keeps the calling thread, which measures and does nothing else from now on, on the
-    /// processor that it measures on: commands to the sandbox take less time then.
+    /// Pins the calling thread to the processor of the worker, which shortens commands to the sandbox.
     pub fn pin_to_worker_cpu(&mut self) {
         self.runner.pin_to_worker_cpu();
     }
@@ -104,7 +103,7 @@ impl Profiler {
     /// Measures one block.
     ///
     /// # Errors
-    /// The sandbox cannot be started. Whatever is wrong with the block is in the report.
+    /// The sandbox cannot be started. Failures of the block are in the document.
     pub fn measure(&mut self, block: &Block) -> Result<Measurement> {
         let mut measurement = empty(block, &self.options.core);
         measurement.machine = Some(MeasuredOn::on(&self.options.core));
@@ -125,7 +124,7 @@ impl Profiler {
             self.runner.mxcsr = MXCSR_GRADUAL;
         }
         self.runner.select_sentinel()?;
-        self.source.settle(&mut self.runner, &self.options)?;
+        self.source.select_clock(&mut self.runner, &self.options)?;
         let layers = self.runner.layers()?;
         measurement.sandbox = layers
             .without_namespaces
@@ -134,14 +133,14 @@ impl Profiler {
             .chain((layers.left_mapped > 0).then(|| "sealed system pages stay mapped".to_owned()))
             .collect();
         let before = self.runner.timeouts;
-        let mut outcome = self.attempt(block, &mut measurement)?;
+        let mut outcome = self.measure_runnable(block, &mut measurement)?;
         if outcome.is_err() && self.runner.timeouts > before {
-            // Perhaps the worker was kept from running rather than busy.
-            outcome = self.attempt(block, &mut measurement)?;
+            // The worker may have been descheduled rather than busy.
+            outcome = self.measure_runnable(block, &mut measurement)?;
         }
         measurement.settings = Some(self.settings());
         if let Err(failure) = outcome {
-            // Whatever it may have left behind goes with its worker.
+            // Discard the worker with whatever state the block left.
             self.runner.discard();
             self.suspicious = true;
             fail(&mut measurement, &failure);
@@ -149,13 +148,13 @@ impl Profiler {
         Ok(measurement)
     }
 
-    fn attempt(
+    fn measure_runnable(
         &mut self,
         block: &Block,
         measurement: &mut Measurement,
     ) -> Result<std::result::Result<(), Failure>> {
-        let needs = Needs::of(block);
-        let (found, (copies, how, rough)) = match self.lay_out(block, &needs)? {
+        let required_state = RequiredState::of(block);
+        let (setup, (copies, how, rough)) = match self.find_setup(block, &required_state)? {
             Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -164,7 +163,7 @@ impl Profiler {
         let repeat = repeat.clamp(1.0, f64::from(REPEAT)) as u32;
         let shape = (copies, how, repeat);
         let offsets = copies::offsets(&self.options);
-        let mut form = measure::unrolled(block, &needs, &found, shape, &offsets);
+        let mut form = measure::unrolled(block, &required_state, &setup, shape, &offsets);
         if !self.options.two_factors {
             form.forget_short(repeat as usize * copies);
         }
@@ -173,31 +172,31 @@ impl Profiler {
         if let Some(failure) = self.timed_plausibly(block, &form, from_end_to_end, &mut timed)? {
             return Ok(Err(failure));
         }
-        if self.runner.pages().as_ref() != Some(&found.pages) {
-            return Ok(Err(Failure::of_all("a page was mapped while it was timed")));
+        if self.runner.pages().as_ref() != Some(&setup.pages) {
+            return Ok(Err(Failure::of_block("a page was mapped during timing")));
         }
-        if let Some(reason) = other_pages(&self.options, &found.pages) {
-            return Ok(Err(Failure::of_all(reason)));
+        if let Some(reason) = other_pages(&self.options, &setup.pages) {
+            return Ok(Err(Failure::of_block(reason)));
         }
         if self.options.assumptions {
             let physical = self.options.physical_pages;
             measurement.assumptions =
-                assumptions::all(block, &found, copies, &timed, physical, &self.options.core);
+                assumptions::all(block, &setup, copies, &timed, physical, &self.options.core);
         }
         conclude(measurement, &timed, self.options.passes, block, self.source.clock().name());
         self.source.enter(&mut self.runner, &form, &self.options, measurement)?;
         if self.options.assumptions {
-            let steady = self.steady_state(block, &needs, &found, shape, &timed)?;
+            let steady = self.steady_state(block, &required_state, &setup, shape, &timed)?;
             measurement.assumptions.push(steady);
         }
-        measurement.values = Some(found.values.clone());
-        measurement.pages = found.pages.iter().map(|p| format!("{p:#x}")).collect();
+        measurement.values = Some(setup.values.clone());
+        measurement.pages = setup.pages.iter().map(|p| format!("{p:#x}")).collect();
         let unrolled = form_result(&timed, copies, None);
-        let looped = self.looped(block, &needs, &found, rough)?;
+        let looped = self.looped(block, &required_state, &setup, rough)?;
         measurement.forms = Some(Forms { unrolled, looped });
-        self.check_alignment(block, &needs, &found, &mut measurement.assumptions)?;
-        self.explain(block, &needs, &found, (&form, shape), measurement)?;
-        if !found.complete {
+        self.check_alignment(block, &required_state, &setup, &mut measurement.assumptions)?;
+        self.explain(block, &required_state, &setup, (&form, shape), measurement)?;
+        if !setup.complete {
             // Who knows what it touched: the next block gets a fresh worker.
             self.runner.discard();
             self.suspicious = true;
@@ -205,19 +204,19 @@ impl Profiler {
         Ok(Ok(()))
     }
 
-    /// The kernel's count of involuntary switches of the worker, if anybody wants to know.
+    /// The kernel's count of involuntary switches of the worker, if assumptions are checked.
     fn switches(&mut self) -> Result<Option<u64>> {
         let worker = self.runner.worker()?;
         Ok(if self.options.assumptions { worker.switches() } else { None })
     }
 
-    /// Finds how the block can be run, and roughly how long an iteration takes. Few copies are
-    /// traced first: most blocks keep to their addresses and need no more.
-    fn lay_out(
+    /// Finds a setup with which the block runs, and its approximate cycles per iteration. Few copies are
+    /// traced first, which suffice for most blocks: their addresses do not change.
+    fn find_setup(
         &mut self,
         block: &Block,
-        needs: &Needs,
-    ) -> Result<std::result::Result<(Found, Look), Failure>> {
+        required_state: &RequiredState,
+    ) -> Result<std::result::Result<(RunSetup, Look), Failure>> {
         let all = copies::copies(block, &self.options);
         let few = copies::few(block, &self.options).filter(|_| !copies::moves(block));
         let mut with_few = None;
@@ -225,76 +224,78 @@ impl Profiler {
             let last = copies == all;
             let (stage, before) = ((copies, last), with_few.as_ref());
             let runner = &mut self.runner;
-            let found = match discover_staged(runner, block, needs, stage, before, &self.options)? {
-                Ok(found) if last || (found.is_stationary() && found.copies == copies) => found,
-                Err(failure) if last => return Ok(Err(failure)),
-                Ok(found) => {
-                    with_few = Some(found);
-                    continue;
-                }
-                Err(_) => continue,
-            };
-            let look = match self.again(block, needs, &found)? {
-                Ok(()) => self.first_look(block, needs, &found, last)?,
+            let setup =
+                match discover_staged(runner, block, required_state, stage, before, &self.options)?
+                {
+                    Ok(setup) if last || (setup.is_stationary() && setup.copies == copies) => setup,
+                    Err(failure) if last => return Ok(Err(failure)),
+                    Ok(setup) => {
+                        with_few = Some(setup);
+                        continue;
+                    }
+                    Err(_) => continue,
+                };
+            let look = match self.rerun_setup(block, required_state, &setup)? {
+                Ok(()) => self.first_look(block, required_state, &setup, last)?,
                 Err(failure) => Err(failure),
             };
             match look {
-                Ok(look) => return Ok(Ok((found, look))),
+                Ok(look) => return Ok(Ok((setup, look))),
                 Err(failure) if last => return Ok(Err(failure)),
                 Err(_) => {}
             }
         }
-        Ok(Err(Failure::nothing()))
+        Ok(Err(Failure::not_attempted()))
     }
 
-    /// Has the copies run as they are measured, on the pages and lines of the trace.
-    fn again(
+    /// Runs the copies as they are measured, on the pages and lines of the trace.
+    fn rerun_setup(
         &mut self,
         block: &Block,
-        needs: &Needs,
-        found: &Found,
+        required_state: &RequiredState,
+        setup: &RunSetup,
     ) -> Result<std::result::Result<(), Failure>> {
-        self.runner.lines(&found.lines)?;
-        replay(&mut self.runner, block, needs, found, &self.options)
+        self.runner.lines(&setup.lines)?;
+        replay(&mut self.runner, block, required_state, setup, &self.options)
     }
 
     /// The first way to run the unrolled form that works; straight code only if `straight`.
     fn first_look(
         &mut self,
         block: &Block,
-        needs: &Needs,
-        found: &Found,
+        required_state: &RequiredState,
+        setup: &RunSetup,
         straight: bool,
     ) -> Result<std::result::Result<Look, Failure>> {
         let mut last = None;
-        for (copies, how) in copies::ways(block, found, &self.options) {
+        for (copies, how) in copies::ways(block, setup, &self.options) {
             if matches!(how, Repeat::Restored) && !straight {
                 break;
             }
-            let look = measure::unrolled(block, needs, found, (copies, how, 1), &[0]);
+            let look = measure::unrolled(block, required_state, setup, (copies, how, 1), &[0]);
             // Without a pause as long as it may be repeated when it is timed.
             let longest = matches!(how, Repeat::Counted(_)).then_some(REPEAT);
             let rough = look.rough(&mut self.runner, &self.options, longest)?;
-            if self.runner.pages().as_ref() == Some(&found.pages) {
+            if self.runner.pages().as_ref() == Some(&setup.pages) {
                 match rough {
                     Ok(cycles) => return Ok(Ok((copies, how, cycles))),
                     Err(failure) => last = Some(failure),
                 }
                 continue;
             }
-            // It went further than the trace: back to the pages of that.
+            // It went beyond the trace: restore the pages of the trace.
             let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
-            self.runner.prepare(&found.values, physical, pages)?;
-            if let Err(failure) = self.again(block, needs, found)? {
+            self.runner.prepare(&setup.values, physical, pages)?;
+            if let Err(failure) = self.rerun_setup(block, required_state, setup)? {
                 return Ok(Err(failure));
             }
-            let other = || Failure::of_all("it touches other pages in a loop");
+            let other = || Failure::of_block("it touches other pages in a loop");
             last = Some(rough.err().unwrap_or_else(other));
         }
-        Ok(Err(last.unwrap_or_else(Failure::nothing)))
+        Ok(Err(last.unwrap_or_else(Failure::not_attempted)))
     }
 
-    /// Passes of a form, waiting while the core is shared and repeated while they disagree.
+    /// Times passes of a form, waiting under contention and repeating while they disagree.
     pub(super) fn timed(
         &mut self,
         form: &Form,
@@ -308,9 +309,9 @@ impl Profiler {
         if rehearse && let Some(failure) = form.rehearse(&mut self.runner, &self.options)? {
             return Ok(Some(failure));
         }
-        self.source.watch(&mut self.runner, &self.options)?;
+        self.source.start_software_events(&mut self.runner, &self.options)?;
         let failure = self.passes(form, passes, rounds, timed)?;
-        self.source.unwatch(&mut self.runner)?;
+        self.source.stop_software_events(&mut self.runner)?;
         Ok(failure)
     }
 
@@ -324,7 +325,7 @@ impl Profiler {
         let before = self.runner.timeouts;
         let mut tried = 0;
         while tried < (passes * RARE_PASSES).max(passes + self.options.retries) {
-            // The loop form and comparisons, which have fewer passes, need not be known as well.
+            // The loop form and comparisons, which have fewer passes, may be less precise.
             let headline = passes > 1 && passes >= self.options.passes;
             let more = timed.is_rare() || (headline && timed.is_vague());
             let enough = timed.passes >= passes * if more { RARE_PASSES } else { 1 };
@@ -332,10 +333,10 @@ impl Profiler {
                 break;
             }
             if self.options.progress.is_cancelled() {
-                return Ok(Some(Failure::of_all("cancelled")));
+                return Ok(Some(Failure::of_block("cancelled")));
             }
             self.options.progress.count_pass();
-            // Not while it waits for a calm core: what is switched then are no samples.
+            // Do not count switches while waiting for an uncontended core.
             let switches = self.switches()?;
             let clock = self.source.clock();
             let pass = clock.pass(form, &mut self.runner, &self.options, rounds, timed)?;
@@ -347,7 +348,7 @@ impl Profiler {
                 Pass::Failed(failure) => return Ok(Some(failure)),
                 Pass::Contended if self.wait_for_idle_core()? => {}
                 Pass::Contended if self.runner.timeouts > before => {
-                    return Ok(Some(Failure::of_all(TAKEN)));
+                    return Ok(Some(Failure::of_block(TAKEN)));
                 }
                 Pass::Contended => break,
             }
@@ -355,8 +356,8 @@ impl Profiler {
         Ok(None)
     }
 
-    /// Waits until nothing else uses the core, changing to another one where that may be done.
-    /// `false`: the block's time is over.
+    /// Waits for an uncontended core, moving to another one where allowed. `false` when the block's budget
+    /// is used up.
     fn wait_for_idle_core(&mut self) -> Result<bool> {
         let start = Instant::now();
         let mut polls = 0;
@@ -375,7 +376,7 @@ impl Profiler {
             if polls % 16 == 0 {
                 self.runner.next_cpu()?;
             }
-            if start.elapsed() > BRIEF {
+            if start.elapsed() > BUSY_POLL {
                 std::thread::sleep(PAUSE);
             }
         }
@@ -386,15 +387,15 @@ impl Profiler {
     fn looped(
         &mut self,
         block: &Block,
-        needs: &Needs,
-        found: &Found,
+        required_state: &RequiredState,
+        setup: &RunSetup,
         rough: f64,
     ) -> Result<FormResult> {
         let not = |reason: &str| form_result(&FormTiming::default(), 0, Some(reason.to_owned()));
         if !self.options.loop_form {
-            return Ok(not("not asked for"));
+            return Ok(not("not requested"));
         }
-        let counter = match Counter::of(block) {
+        let counter = match LoopCounter::of(block) {
             Ok(counter) => counter,
             Err(reason) => return Ok(not(reason)),
         };
@@ -407,27 +408,27 @@ impl Profiler {
         let long =
             (self.options.cycles / (rough.max(0.05) * copies as f64)).clamp(8.0, 400.0) as u32;
         // Where addresses move, no further than the trace: beyond it they may leave the L1 cache.
-        let traced = (found.copies / copies).max(2) as u32;
-        let long = if found.is_stationary() { long } else { long.min(traced) };
-        let form = measure::looped(block, needs, found, copies, counter, long & !1);
+        let traced = (setup.copies / copies).max(2) as u32;
+        let long = if setup.is_stationary() { long } else { long.min(traced) };
+        let form = measure::looped(block, required_state, setup, copies, counter, long & !1);
         let iterations = copies * long as usize;
         let mut timed = FormTiming::default();
         // The loop runs further than the copies did; its pages are found and its lines recorded
-        // by a run of its own.
+        // by a separate run.
         form.install(&mut self.runner)?;
         let failure = form.rehearse(&mut self.runner, &self.options)?;
-        if failure.is_none() && !found.lines.is_empty() {
+        if failure.is_none() && !setup.lines.is_empty() {
             let pages = self.runner.pages().unwrap_or_default();
             let physical = self.options.physical_pages;
-            let lines = self.runner.changed_lines(&pages, found.values.memory, physical);
-            self.runner.lines(if lines.is_empty() { &found.lines } else { &lines })?;
+            let lines = self.runner.changed_lines(&pages, setup.values.memory, physical);
+            self.runner.lines(if lines.is_empty() { &setup.lines } else { &lines })?;
         }
         let failure = match failure {
             None => self.timed_plausibly(block, &form, (iterations, LOOP_PASSES), &mut timed)?,
             failure => failure,
         };
         Ok(match failure {
-            Some(failure) => not(&format!("it fails as a loop: {}", failure.reason)),
+            Some(failure) => not(&format!("the loop form fails: {}", failure.reason)),
             None => form_result(
                 &timed,
                 copies,

@@ -1,4 +1,4 @@
-//! Stands in for the profiler on other architectures: says that blocks cannot be measured there.
+//! Replaces the profiler on other architectures, where blocks cannot be measured.
 //!
 //! Tests on x86-64 compile it too, so that it keeps up with the document.
 

@@ -1,9 +1,9 @@
-//! Looking on while a block is measured, and calling it off, from another thread.
+//! Progress of a measurement and its cancellation, from another thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Shared by whoever measures and whoever waits for it.
+/// Shared by the measuring thread and the one that waits for it.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<Inner>);
 
@@ -15,12 +15,12 @@ struct Inner {
 }
 
 impl Progress {
-    /// Calls the measurement off: it fails at its next pass or pause.
+    /// Cancels the measurement: it fails at its next pass or pause.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was called off.
+    /// Whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::Relaxed)
     }
@@ -30,12 +30,12 @@ impl Progress {
         self.0.passes.load(Ordering::Relaxed)
     }
 
-    /// Tells what is measured from now on, in words.
+    /// Sets the current step, in words.
     pub fn begin(&self, step: String) {
         *self.0.step.lock().unwrap_or_else(PoisonError::into_inner) = step;
     }
 
-    /// What is being measured; nothing where nobody told.
+    /// The current step; empty if none was set.
     pub fn step(&self) -> String {
         self.0.step.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

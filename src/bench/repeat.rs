@@ -1,4 +1,4 @@
-//! Giving a document back: the same block with the same initial values on the same pages.
+//! Repeats a measurement from its document: the same block, initial values and pages.
 
 use super::Options;
 use crate::initial::values::Values;
@@ -7,7 +7,7 @@ use isa::code::parse_hex;
 use serde::Deserialize;
 use tma::{Error, Result};
 
-/// What a document says about how its block was run.
+/// What a document records about the run of its block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repeat {
     /// The block's name, where its input gave one.
@@ -39,7 +39,7 @@ impl Repeat {
     /// Reads a document of one block, or an array of them.
     ///
     /// # Errors
-    /// It is none, or one of a block that did not run.
+    /// It is not such a document, or its block did not run.
     pub fn read(text: &str) -> Result<Vec<Self>> {
         let documents: Vec<Document> = if text.trim_start().starts_with('[') {
             serde_json::from_str(text).map_err(bad)?
@@ -47,7 +47,7 @@ impl Repeat {
             vec![serde_json::from_str(text).map_err(bad)?]
         };
         if documents.is_empty() {
-            return Err(bad("it holds no block"));
+            return Err(bad("it contains no block"));
         }
         documents.into_iter().map(Self::of).collect()
     }
@@ -65,7 +65,7 @@ impl Repeat {
             let number = u64::from_str_radix(text.strip_prefix("0x").unwrap_or_default(), 16).ok();
             number
                 .filter(|n| n % 4096 == 0)
-                .ok_or_else(|| bad(format!("`{text}` is no address of a page")))
+                .ok_or_else(|| bad(format!("`{text}` is not a page address")))
         };
         Ok(Self {
             name: document.block.name.clone(),
@@ -85,11 +85,11 @@ impl Repeat {
 fn bad(cause: impl std::fmt::Display) -> Error {
     Error::failed("cannot read the document to repeat")
         .because(cause)
-        .hint("give what `tdtool block --format json` wrote")
+        .hint("use the output of `tdtool block --format json`")
 }
 
-/// Why a block cannot count as a repetition: it touched other pages than `options` say.
-#[cfg_attr(not(target_arch = "x86_64"), set_budget(dead_code))]
+/// Why a run is not a repetition: it touched other pages than `options` list.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub fn other_pages(options: &Options, touched: &[u64]) -> Option<String> {
     let wanted = options.pages.as_ref()?;
     let list = |these: &[u64], but: &[u64]| -> Vec<String> {
@@ -104,7 +104,7 @@ pub fn other_pages(options: &Options, touched: &[u64]) -> Option<String> {
         parts.push(format!("not {}", less.join(", ")));
     }
     (!parts.is_empty())
-        .then(|| format!("it touches other pages than the document says: {}", parts.join("; ")))
+        .then(|| format!("it touches other pages than the document lists: {}", parts.join("; ")))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! From the timing to the verdict, and the report around it.
+//! Fills the document from the timing: status, throughput, forms, failures.
 
 use crate::initial::failure::Failure;
 use crate::measurement::{
@@ -9,7 +9,7 @@ use crate::timing::form_timing::FormTiming;
 use isa::code::Block;
 use tma::Core;
 
-/// So many times as many passes are made where the fastest state is rare.
+/// Factor of passes where the fastest state is rare.
 pub(super) const RARE_PASSES: usize = 2;
 
 /// Status and throughput, timed by `clock` in as many as `passes` passes.
@@ -21,9 +21,9 @@ pub fn conclude(
     clock: &'static str,
 ) {
     measurement.samples = Samples {
-        accepted: timed.kept,
+        accepted: timed.accepted,
         contended: timed.contended,
-        clock_changed: timed.changed,
+        clock_changed: timed.clock_changed,
         void: timed.void.clone(),
     };
     let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
@@ -42,38 +42,40 @@ pub fn conclude(
     measurement.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
     if timed.passes < passes {
         measurement.status = Status::Unstable;
-        let when = format!("{} of {passes} passes were calm", timed.passes);
+        let when = format!("only {} of {passes} passes were uncontended", timed.passes);
         measurement.reason = Some(disturbed(timed, &when));
     } else if cycles <= 0.0 || !timed.is_reproduced() {
         measurement.status = Status::Unstable;
         let (low, high) = timed.batch_range().unwrap_or((low, high));
-        measurement.reason = Some(format!("batches lie between {low:.3} and {high:.3} cycles"));
+        measurement.reason = Some(format!("batches range from {low:.3} to {high:.3} cycles"));
     } else if timed.passes > 1 && timed.is_rare() && timed.passes < RARE_PASSES * passes {
         measurement.status = Status::Unstable;
-        let when = "before its fastest state, which is rare, was met more often";
+        let when = "too few rounds in its fastest state, which is rare";
         measurement.reason = Some(disturbed(timed, when));
     } else {
         measurement.status = Status::Ok;
     }
 }
 
-/// What kept rounds from counting, most of all.
+/// The most frequent reason for rejected rounds.
 fn disturbed(timed: &FormTiming, when: &str) -> String {
     match timed.void.first() {
         Some(why) if timed.contended == 0 || timed.void.len() >= timed.batches.len() => why.clone(),
-        _ if timed.changed > timed.contended => format!("the clock changed: {when}"),
+        _ if timed.clock_changed > timed.contended => {
+            format!("the clock frequency changed: {when}")
+        }
         _ => format!("{SHARED}: {when}"),
     }
 }
 
-/// What is said about one form.
+/// The result of one form.
 pub fn form_result(timed: &FormTiming, copies: usize, reason: Option<String>) -> FormResult {
     let range = timed.range();
     let reason = reason.or_else(|| {
         (!timed.is_reproduced()).then(|| match timed.batch_range() {
             None => disturbed(timed, "the whole time"),
             Some((low, high)) => {
-                format!("unstable: batches lie between {low:.3} and {high:.3} cycles")
+                format!("unstable: batches range from {low:.3} to {high:.3} cycles")
             }
         })
     });
@@ -97,7 +99,7 @@ pub fn fail(measurement: &mut Measurement, failure: &Failure) {
     });
 }
 
-/// A report that says nothing yet.
+/// An empty document.
 pub fn empty(block: &Block, core: &Core) -> Measurement {
     let line = |inst: &isa::code::Inst| Line {
         offset: format!("{:#x}", inst.offset),
@@ -112,7 +114,7 @@ pub fn empty(block: &Block, core: &Core) -> Measurement {
     measurement(code, core)
 }
 
-/// The report of something that is no block at all.
+/// The document of input that is not a block.
 pub fn rejected(input: &str, reason: String, core: &Core) -> Measurement {
     let code = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
     Measurement { status: Status::Rejected, reason: Some(reason), ..measurement(code, core) }

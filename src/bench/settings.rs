@@ -1,4 +1,4 @@
-//! What a document says about how it was measured, and on what.
+//! Settings and machine of a measurement, as its document records them.
 
 use super::Options;
 use serde::Serialize;
@@ -10,7 +10,7 @@ pub struct Settings {
     /// `quick`, `default` or `thorough`, where passes, placements and rounds are those of one; else
     /// none.
     pub preset: Option<&'static str>,
-    /// `bhive`: one physical page, one set of values, straight code, no register set again;
+    /// `bhive`: one physical page, one set of values, no loop over the copies, no register reinitialised;
     /// `tdtool` otherwise.
     pub method: &'static str,
     /// Passes over all placements.
@@ -19,29 +19,29 @@ pub struct Settings {
     pub placements: usize,
     /// Rounds for each placement and pass.
     pub rounds: usize,
-    /// Passes repeated while the core was shared, at most.
+    /// Most passes repeated because of contention.
     pub retries: usize,
-    /// Milliseconds that the block could wait for a core of its own.
+    /// Milliseconds that the block could wait for an uncontended core.
     pub budget_ms: u64,
     /// `tsc` or `pmu`.
     pub clock: &'static str,
-    /// The processor it ended on; none where the kernel chose.
+    /// The processor measured on last; none if the kernel chose it.
     pub cpu: Option<usize>,
-    /// Most copies in the unrolled form, where the user said.
+    /// Most copies in the unrolled form, if set by the user.
     pub copies: Option<usize>,
-    /// Offset of the code from a line of 64 bytes, where the user said.
+    /// Offset of the code within a 64-byte cache line, if set by the user.
     pub align: Option<usize>,
     /// Whether the throughput is the difference of two unroll factors.
     pub two_factors: bool,
-    /// Whether the unrolled form is straight code always.
+    /// Whether the unrolled form never loops over its copies.
     pub straight: bool,
-    /// Whether subnormals are computed with.
+    /// Whether subnormals are computed exactly.
     pub gradual_underflow: bool,
-    /// Whether the loop form was asked for.
+    /// Whether the loop form was requested.
     pub loop_form: bool,
-    /// Whether rounds count only if the sentinel was calm.
+    /// Whether rounds with contention were rejected.
     pub sentinel: bool,
-    /// Whether registers may be set again between copies.
+    /// Whether registers could be reinitialised between copies.
     pub reseed: bool,
     /// Whether pages are mapped.
     pub mapping: bool,

@@ -5,10 +5,10 @@ use crate::hot::recording;
 use bench::Init;
 use isa::code::function_around;
 use isa::deps::memory::InitialValues;
+use profile::address_space::AddressSpaces;
+use profile::files::SearchPaths;
 use profile::record::Record;
 use profile::sample::Sample;
-use profile::space::Spaces;
-use profile::symbols::Search;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
@@ -106,7 +106,7 @@ pub fn snapshot(
     let recording = recording::open(path)?.ok_or_else(|| {
         failed().because("it has no samples").hint("tdtool record --registers -o FILE -- COMMAND")
     })?;
-    let mut spaces = Spaces::new(Search::default(), &recording.build_ids);
+    let mut spaces = AddressSpaces::new(SearchPaths::default(), &recording.build_ids);
     let (mut found, mut registers) = (Vec::new(), 0usize);
     let (mut sampled, mut same) = (BTreeMap::<u64, usize>::new(), HashMap::new());
     for record in &recording.records {
@@ -142,11 +142,11 @@ pub fn snapshot(
 /// keeps which modules are that file.
 fn address(
     sample: &Sample,
-    spaces: &mut Spaces,
+    spaces: &mut AddressSpaces,
     file: Option<&Path>,
     same: &mut HashMap<usize, bool>,
 ) -> Option<u64> {
-    let place = spaces.place(sample.pid?, sample.ip?, sample.user)?;
+    let place = spaces.resolve(sample.pid?, sample.ip?, sample.user)?;
     let Some(file) = file else { return Some(place.address) };
     let path = Path::new(&spaces.modules.all.get(place.module)?.path);
     let is_same = || {

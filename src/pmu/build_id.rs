@@ -1,4 +1,4 @@
-//! Build-ids: of a file and of the running kernel, and where they stand in ELF notes.
+//! Build-ids: of a file, of the running kernel, in ELF notes.
 
 use object::{Object, ReadCache};
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The build-id of an ELF file; `None`: no such file, no ELF file, or it has none.
 pub fn of_file(path: &Path) -> Option<Vec<u8>> {
-    // Opening a pipe or a device might wait, or do something.
+    // Opening a pipe or a device may block or have side effects.
     if !std::fs::metadata(path).ok()?.is_file() {
         return None;
     }

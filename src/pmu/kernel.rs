@@ -1,7 +1,7 @@
-//! The collector's view of the kernel: events, time, and the command that is measured.
+//! The collector's interface to the kernel: events, time, and the measured command.
 //!
-//! [`super::perf::Live`] is the real one; [`super::scripted::Scripted`] follows a script, so all
-//! the collector's decisions are tested without a PMU, without sleeping, and the same every time.
+//! [`super::perf::Live`] is the real one; [`super::scripted::Scripted`] is simulated, so that all
+//! decisions of the collector are tested without a PMU, without sleeping, and reproducibly.
 
 use super::{Command, Exit};
 use crate::machine::Encoding;
@@ -14,13 +14,13 @@ use tma::error::Result;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle(pub usize);
 
-/// Whose events count.
+/// The tasks whose events count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// One thread, wherever it runs.
+    /// One thread, on any CPU.
     Task(i32),
-    /// Whatever runs on the CPU.
-    Everyone,
+    /// All tasks on the CPU.
+    AllTasks,
     /// Members of an opened control group.
     Cgroup(Handle),
 }
@@ -30,7 +30,7 @@ pub enum Subject {
 pub struct Event {
     /// What it counts.
     pub encoding: Encoding,
-    /// Whose.
+    /// Of which tasks.
     pub subject: Subject,
     /// On which CPU; `None`: on all.
     pub cpu: Option<u32>,
@@ -47,13 +47,13 @@ pub struct Event {
 /// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
-    /// The time asked for has come.
+    /// The deadline has passed.
     Time,
     /// The command has ended.
     Exited,
-    /// The process that is watched has gone.
-    Gone,
-    /// A signal for us. From a terminal the command has it as well.
+    /// The watched process has ended.
+    TargetEnded,
+    /// A signal to this process; from a terminal the command has received it as well.
     Signal {
         /// Its number.
         number: i32,
@@ -62,7 +62,7 @@ pub enum Wake {
     },
 }
 
-/// What the command used by itself, as wait4 tells.
+/// Resource usage of the command, by wait4.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usage {
     /// User and system time in seconds.
@@ -89,34 +89,34 @@ pub trait Kernel {
     /// Reads what `read_format` gives, as words: with `group_read` nr, enabled, running and the
     /// values; else value, enabled, running.
     fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> std::result::Result<(), Errno>;
-    /// Whether a group opened on ourselves gets counters when enabled on one of `cpus` (any, if
-    /// `None`), waiting for at most `patience`. `None`: that cannot be tried here.
-    fn runs(&mut self, leader: Handle, cpus: Option<&[u32]>, patience: Duration) -> Option<bool>;
+    /// Whether a group opened on this process gets counters when enabled on one of `cpus` (any if
+    /// `None`) within `timeout`. `None`: that cannot be tested.
+    fn runs(&mut self, leader: Handle, cpus: Option<&[u32]>, timeout: Duration) -> Option<bool>;
     /// Opens a control group by its folder.
     fn open_cgroup(&mut self, folder: &Path) -> Result<Handle>;
-    /// Allows more open files; whether that changed anything.
+    /// Raises the limit on open files; whether it was raised.
     fn raise_file_limit(&mut self) -> bool;
     /// The threads of a process.
     fn threads(&mut self, process: i32) -> std::result::Result<Vec<i32>, Errno>;
-    /// Context switches so far of each thread of the processes that `tasks` are of.
+    /// Context switches so far of each thread of the processes of `tasks`.
     fn switches(&mut self, _tasks: &[i32]) -> Vec<(i32, u64)> {
         Vec::new()
     }
-    /// Time that `cpus` have not idled, together, since some fixed moment. `None`: not known.
+    /// Total non-idle time of `cpus` since a fixed moment; `None` if unknown.
     fn busy(&mut self, cpus: &[u32]) -> Option<Duration>;
 
-    /// Time since some fixed moment.
+    /// Time since a fixed moment.
     fn now(&mut self) -> Duration;
     /// Forks the command; the child waits before exec. Returns its process id.
     fn prepare(&mut self, command: &Command) -> Result<i32>;
     /// Lets the child exec; errors are those of exec.
     fn start(&mut self) -> Result<()>;
-    /// Wakes when this process has gone.
+    /// Makes waits end when this process has ended.
     fn watch(&mut self, process: i32) -> Result<()>;
-    /// Waits until something happens or `until` has come.
+    /// Waits for an event of [`Wake`], at most until `until`.
     fn wait(&mut self, until: Option<Duration>) -> Wake;
     /// Sends a signal to the command.
     fn signal(&mut self, number: i32);
-    /// Waits for the command to end: how, and what it used. `None`: not to be known (or none ran).
+    /// Waits for the command to end; its exit and usage. `None` if unknown, or none ran.
     fn reap(&mut self) -> Option<(Exit, Usage)>;
 }

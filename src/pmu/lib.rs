@@ -1,17 +1,17 @@
-//! The machine, and what its kernel counts and samples.
+//! The machine, and counting and sampling with its kernel.
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`machine`] | which processor, which PMUs, what the kernel permits, and why not |
-//! | `measurement` | what to count and on whom ([`Request`]), and what comes of it ([`Measurement`]) |
-//! | [`kernel`] | the kernel as the collector sees it: [`perf::Live`], or [`scripted`] in tests |
+//! | [`machine`] | the processor, its PMUs, and what the kernel permits |
+//! | `measurement` | what to count, of which tasks or CPUs ([`Request`]), and the counts ([`Measurement`]) |
+//! | [`kernel`] | the collector's interface to the kernel: [`perf::Live`], or [`scripted`] in tests |
 //! | [`perf`] | counting groups of events through perf_event_open ([`perf::measure`]) |
-//! | [`sampling`] | sampling beside a measurement: rings of records |
-//! | [`records`] | how the kernel lays out records |
-//! | [`breakpoints`] | entry counts of chosen places, by execute breakpoints |
+//! | [`sampling`] | sampling during a measurement: ring buffers of records |
+//! | [`records`] | the layout of the kernel's records |
+//! | [`breakpoints`] | entry counts of chosen sites, by execute breakpoints |
 //! | [`build_id`] | build-ids of files and of the running kernel |
 //!
-//! Nothing here prints or decides what a measurement means.
+//! Nothing here prints or interprets a measurement.
 
 pub mod breakpoints;
 pub mod build_id;

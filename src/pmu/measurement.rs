@@ -1,4 +1,4 @@
-//! What to count and on whom ([`Request`]), and what comes of it ([`Measurement`]).
+//! What to count, of which tasks or CPUs ([`Request`]), and the counts ([`Measurement`]).
 
 use crate::machine::Machine;
 use std::ffi::OsString;
@@ -8,12 +8,12 @@ use tma::counts::Counts;
 use tma::quantity::{Measured, Missing};
 use tma::tables::{EventId, Table};
 
-/// Whom to count.
+/// The tasks or CPUs to count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// The request's command and, unless told otherwise, its children.
+    /// The request's command and, by default, its children.
     Command,
-    /// A running process with all its threads, and the children it starts from now on.
+    /// A running process: all its threads, and children it starts from now on.
     Process(i32),
     /// One running thread.
     Thread(i32),
@@ -32,7 +32,7 @@ impl Target {
     }
 }
 
-/// How counts are put together.
+/// How counts are aggregated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Aggregate {
     /// One set of counts.
@@ -74,17 +74,17 @@ pub struct Request<'a> {
     pub machine: &'a Machine,
     /// What to count, for each kind of core.
     pub cores: Vec<CorePlan<'a>>,
-    /// Whom to count.
+    /// The tasks or CPUs to count.
     pub target: Target,
-    /// The program to run; required by [`Target::Command`], and what limits the time of others.
+    /// The program to run; required by [`Target::Command`]; for other targets, counting ends when it ends.
     pub command: Option<Command>,
-    /// How counts are put together.
+    /// How counts are aggregated.
     pub aggregate: Aggregate,
     /// Count children and new threads as well.
     pub inherit: bool,
     /// Never count kernel mode.
     pub user_only: bool,
-    /// Rotate groups on the counters; otherwise the command runs once for each group.
+    /// Multiplex groups; otherwise the command runs once per group.
     pub multiplex: bool,
     /// How often to repeat all of it (at least 1); only with a command.
     pub repeats: u32,
@@ -97,7 +97,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// A request with the ordinary settings: children counted, groups rotated, one run.
+    /// A request with the ordinary settings: children counted, groups multiplexed, one run.
     pub fn new(machine: &'a Machine, cores: Vec<CorePlan<'a>>, target: Target) -> Self {
         Self {
             machine,
@@ -123,28 +123,27 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What the kernel counts on every machine, PMU or not.
+/// What the kernel counts without a PMU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Software {
     /// Wall time from the first to the last moment counted.
     pub wall: Duration,
-    /// CPU time in seconds. Of whole CPUs the time they did not idle, as /proc/stat tells it in
-    /// steps of 10 ms for each.
+    /// CPU time in seconds; for whole CPUs their non-idle time by /proc/stat, in steps of 10 ms each.
     pub task_clock: Measured,
-    /// Half width of its 95 % interval in seconds, where it is not exact.
+    /// Half width of its 95 % confidence interval in seconds, if it is not exact.
     pub task_clock_error: Option<f64>,
-    /// Times another task took the CPU.
+    /// Context switches.
     pub context_switches: Measured,
-    /// Times a task went on on another CPU.
+    /// Migrations of a task to another CPU.
     pub migrations: Measured,
     /// Page faults, minor and major.
     pub page_faults: Measured,
-    /// Page faults that waited for a device.
+    /// Page faults that needed I/O.
     pub major_faults: Measured,
 }
 
 impl Software {
-    /// Nothing counted yet, for this reason.
+    /// All missing for this reason.
     pub fn missing(why: &Missing) -> Self {
         let none = || Err(why.clone());
         Self {
@@ -178,7 +177,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// As a shell tells it: the status, or 128 + the signal.
+    /// The exit status of a shell: the status, or 128 + the signal.
     pub fn code(self) -> i32 {
         match self {
             Exit::Status(status) => status,
@@ -200,12 +199,12 @@ pub struct Interval {
     pub software: Software,
 }
 
-/// What the collector tells while it works.
+/// Progress of a measurement.
 #[derive(Debug, Clone)]
 pub enum Progress {
     /// An interval is complete.
     Interval(Box<Interval>),
-    /// A signal ended (or will end) the measurement; the command has it and is waited for.
+    /// A signal ends the measurement: the command has received it, and its end is awaited.
     Interrupted {
         /// The signal's number.
         signal: i32,
@@ -223,11 +222,11 @@ pub struct Measurement {
     pub software: Software,
     /// The same for every run.
     pub runs: Vec<Software>,
-    /// How the command ended: the first run that did not end well, else the last.
+    /// How the command ended: the first unsuccessful run, otherwise the last.
     pub exit: Option<Exit>,
     /// The signal that ended the measurement early.
     pub interrupted: Option<i32>,
-    /// Whether kernel mode could not be counted (or was not to be).
+    /// Whether only user mode was counted.
     pub user_only: bool,
     /// CPU time spent on each kind of core of a hybrid, by table name, where tasks were counted.
     pub core_time: Vec<(String, Duration)>,

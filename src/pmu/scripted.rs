@@ -1,9 +1,9 @@
-//! A kernel that follows a script: counters that rotate, rates known in advance, and refusals on
-//! demand. All the collector's decisions run against it without a PMU and without waiting.
+//! A simulated kernel: multiplexed counters, known rates, and scripted refusals. All decisions of
+//! the collector are tested against it without a PMU and without waiting.
 //!
-//! The model: every CPU has the same number of counters, each hardware event takes one, software
-//! events none. Groups that do not fit together take turns every [`Scripted::rotation`]. An event
-//! counts its rate times the time it runs. Time passes in [`Kernel::wait`] alone.
+//! The model: every CPU has the same number of counters; each hardware event takes one, software
+//! events none. Groups that do not fit together are multiplexed with period [`Scripted::rotation`].
+//! An event counts its rate times the time it runs. Time passes only in [`Kernel::wait`].
 
 use super::kernel::{Event, Handle, Kernel, Subject, Usage, Wake};
 use super::{Command, Exit};
@@ -18,16 +18,16 @@ const SOFTWARE: u32 = 1;
 /// `PERF_COUNT_SW_CPU_CLOCK` and `PERF_COUNT_SW_TASK_CLOCK`.
 const CLOCKS: [u64; 2] = [0, 1];
 
-/// What the kernel does when, and what it was asked.
+/// The script of the simulated kernel, and a record of its calls.
 #[derive(Debug, Clone)]
 pub struct Scripted {
     /// Counts per nanosecond of each `config` (or `config` and `config1`).
     pub rates: BTreeMap<u64, f64>,
     /// Counters of a CPU.
     pub counters: usize,
-    /// Counters that somebody else holds, by CPU; `u32::MAX`: on every CPU.
+    /// Counters in use by other programs, by CPU; `u32::MAX`: on every CPU.
     pub busy: BTreeMap<u32, usize>,
-    /// Time after which groups take turns.
+    /// Period of multiplexing.
     pub rotation: Duration,
     /// Configs this kernel does not have (ENOENT).
     pub absent: BTreeSet<u64>,
@@ -37,11 +37,11 @@ pub struct Scripted {
     pub no_inherited_groups: bool,
     /// CPUs of each PMU type that is not on all of them.
     pub pmu_cpus: BTreeMap<u32, Vec<u32>>,
-    /// Share of the time that each CPU does not idle; CPUs that are not here are not known.
+    /// Non-idle share of each CPU; other CPUs are unknown.
     pub loads: BTreeMap<u32, f64>,
     /// CPUs that are busy in a system-wide measurement, and on which tasks run: from when.
     pub task_on: Vec<(Duration, u32)>,
-    /// Threads of the process that is watched; empty: there is none.
+    /// Threads of the watched process; empty: there is none.
     pub threads: Vec<i32>,
     /// Those of them that have ended but are still listed.
     pub ended_threads: BTreeSet<i32>,
@@ -51,9 +51,9 @@ pub struct Scripted {
     pub refusals: Vec<(u32, u64, Errno)>,
     /// When reading the event with this config fails (EIO): from, to.
     pub unreadable: Vec<(u64, Duration, Duration)>,
-    /// How long the command (or the process watched) lives once started.
+    /// Lifetime of the command (or the watched process) once started.
     pub lifetime: Duration,
-    /// How the command ends by itself.
+    /// How the command ends at the end of its lifetime.
     pub exit: Exit,
     /// Why exec fails.
     pub exec_error: Option<Error>,
@@ -61,37 +61,37 @@ pub struct Scripted {
     pub stubborn: bool,
     /// The command ends by no signal but SIGKILL.
     pub deaf: bool,
-    /// Somebody else waits for the command: how it ended is never known.
+    /// Another process waits for the command: how it ended is unknown.
     pub reaped_elsewhere: bool,
-    /// Signals for us: when, which, from a terminal.
+    /// Signals to this process: when, which, from a terminal.
     pub signals: Vec<(Duration, i32, bool)>,
-    /// Times in which we are not run (stopped, or starved): from when, and for how long. A wait
-    /// that ends in one returns late.
+    /// Times in which this process is not scheduled: from when, and for how long. A wait that ends in
+    /// one returns late.
     pub stalls: Vec<(Duration, Duration)>,
     /// Open files allowed, and the limit after raising it.
     pub files: (usize, usize),
     /// Every event opened, with its leader.
     pub opened: Vec<(Event, Option<Handle>)>,
-    /// Signals the command got from us.
+    /// Signals sent to the command.
     pub sent: Vec<i32>,
     /// How often a command was started.
     pub started: u32,
-    /// Where it has got to; begins empty.
+    /// State of the simulation.
     pub so_far: SoFar,
 }
 
-/// How far a script has run.
+/// State of a simulation.
 #[derive(Debug, Clone, Default)]
 pub struct SoFar {
     now: Duration,
     began: Option<Duration>,
     ended: Option<Exit>,
     events: Vec<Option<State>>,
-    turn: usize,
+    rotations: usize,
 }
 
 impl SoFar {
-    /// Time since the script began.
+    /// Time since its start.
     pub fn now(&self) -> Duration {
         self.now
     }
@@ -184,7 +184,7 @@ impl Scripted {
         allowed.is_none_or(|all| all.contains(&cpu)).then_some(cpu)
     }
 
-    /// Lets `step` pass for all events, which is at most one turn.
+    /// Advances all events by `step`, at most one multiplexing period.
     fn pass(&mut self, step: Duration) {
         let leaders: Vec<usize> = (0..self.so_far.events.len())
             .filter(|i| self.so_far.events[*i].as_ref().is_some_and(|s| s.leader == *i && s.on))
@@ -201,7 +201,7 @@ impl Scripted {
         self.so_far.now += step;
     }
 
-    /// Which groups run now: as many as fit, beginning with another one each turn.
+    /// The groups that run now: as many as fit, beginning with another one in each period.
     fn scheduled(&self, leaders: &[usize]) -> Vec<usize> {
         let placed = |l: &usize| {
             let cpu = self.so_far.events[*l].as_ref().and_then(|s| self.place(s))?;
@@ -212,7 +212,7 @@ impl Scripted {
         let mut runs: Vec<usize> = software.iter().map(|p| p.0).collect();
         let mut used: BTreeMap<u32, usize> = BTreeMap::new();
         for at in 0..hardware.len() {
-            let (leader, cpu, needs) = hardware[(at + self.so_far.turn) % hardware.len()];
+            let (leader, cpu, needs) = hardware[(at + self.so_far.rotations) % hardware.len()];
             let taken = used.entry(cpu).or_default();
             if *taken + needs <= self.free_on(cpu) {
                 *taken += needs;
@@ -248,7 +248,7 @@ impl Scripted {
             let next = Duration::from_nanos(u64::try_from(next).unwrap_or(u64::MAX));
             self.pass(next.min(to) - self.so_far.now);
             if self.so_far.now == next {
-                self.so_far.turn += 1;
+                self.so_far.rotations += 1;
             }
         }
     }
@@ -429,7 +429,7 @@ impl Kernel for Scripted {
         }
         if end == Some(next) {
             if !self.threads.is_empty() {
-                return Wake::Gone;
+                return Wake::TargetEnded;
             }
             self.so_far.ended = Some(self.exit);
             return Wake::Exited;

@@ -1,21 +1,28 @@
-//! Profiles: samples, whom they belong to, and what they say about the code.
+//! Recordings: samples and counts from ring buffers, sessions, perf.data files and other tools, and
+//! the code that samples are in.
 //!
-//! | file | concern |
+//! | module | concern |
 //! |---|---|
-//! | [`sample`] | one sample: its body decoded; the only decoder, for rings and files alike |
-//! | [`record`] | the records of a ring or file: mappings, names, forks, losses, samples |
-//! | [`perfdata`] | perf.data files, as the container |
-//! | [`recording`] | a whole recording: its events, records, and what is wrong with it |
-//! | [`space`] | address spaces: which file lies at an address of a process at a time |
+//! | [`event`] | a sampled event |
+//! | [`sample`] | one sample; the only decoder, for ring buffers and files alike |
+//! | [`record`] | the records of a ring buffer or file: mappings, names, forks, losses, samples |
+//! | [`recording`] | a whole recording: its events, records and limits |
+//! | [`perfdata`] | perf.data files |
+//! | [`session`] | the session file of `tdtool record` |
+//! | [`counts`] | recorded counts: `perf stat`, toplev, CSV, sessions |
+//! | [`module`](mod@module) | modules: files and other memory that code is mapped from |
+//! | [`files`] | files of modules: location, layout, build-id |
 //! | `ranges` | address ranges that replace what they overlap |
-//! | [`module`](mod@module) | files, by path and build-id: addresses ↔ file offsets |
+//! | [`address_space`] | the file mapped at an address of a process at a time |
 //! | [`symbols`] | functions, lines and inlined functions of a module, lazily |
-//! | [`hot`] | samples on functions, blocks and instructions |
+//! | [`hot`] | samples per function, block and instruction |
 //!
-//! Data flows down this table. Nothing here prints or measures; input from outside ends in an error
-//! or a marked gap.
+//! Nothing here prints or measures. Input from outside ends in an error or a stated gap.
 
+pub mod address_space;
 pub mod counts;
+pub mod event;
+pub mod files;
 pub mod hot;
 pub mod module;
 pub mod perfdata;
@@ -24,5 +31,4 @@ pub mod record;
 pub mod recording;
 pub mod sample;
 pub mod session;
-pub mod space;
 pub mod symbols;

@@ -1,30 +1,30 @@
-//! Modules: files that code comes from.
+//! Modules: the files and other memory that code is mapped from.
 
 use std::collections::HashMap;
 
-/// What kind of thing code lies in.
+/// Kind of module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ModuleKind {
     /// An ELF file.
     File,
     /// The kernel.
     Kernel,
     /// A kernel module.
     KernelModule,
-    /// The kernel's page of code in user space.
+    /// The kernel's code in user space (vdso).
     Vdso,
-    /// Anonymous memory: a JIT, perhaps with a perf map file.
+    /// Anonymous memory: code of a JIT, possibly with a perf map file.
     Anonymous,
-    /// Nothing is known to lie there.
+    /// Unknown.
     #[default]
     Unknown,
 }
 
-impl Kind {
-    /// What a mapping of user space is, by the name that the kernel gives it in `/proc/PID/maps`
-    /// and in records (see proc_pid_maps(5)).
+impl ModuleKind {
+    /// The kind of a user-space mapping, by its name in `/proc/PID/maps` and in records
+    /// (proc_pid_maps(5)).
     pub fn of_path(path: &str) -> Self {
-        /// Memory without a file, or whose file no one else can open.
+        /// Memory without a file, or with one that no other process can open.
         const ANONYMOUS: [&str; 8] = [
             "//anon",
             "/anon_hugepage",
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// Whether places in it are addresses of the file (p_vaddr), not of memory.
+    /// Whether addresses in it are those of the file (p_vaddr), not of memory.
     pub fn is_file_like(self) -> bool {
         matches!(self, Self::File | Self::Vdso)
     }
@@ -56,14 +56,14 @@ impl Kind {
 pub struct Module {
     /// Path, or perf's name for it.
     pub path: String,
-    /// What it is.
-    pub kind: Kind,
+    /// Kind.
+    pub kind: ModuleKind,
     /// Build-id as recorded.
     pub build_id: Option<Vec<u8>>,
-    /// Process, for anonymous modules.
+    /// Process, for anonymous memory.
     pub pid: Option<u32>,
-    /// Of the kernel: a symbol and the address it had when it was recorded; the kernel moves at
-    /// every boot. Of a kernel module: an empty name and where the module lay.
+    /// For the kernel, which moves at every boot: a symbol and its address when recorded. For a
+    /// kernel module: an empty name and the module's address.
     pub reference: Option<(String, u64)>,
 }
 
@@ -77,14 +77,14 @@ impl Module {
 /// All modules of a recording.
 #[derive(Debug, Default)]
 pub struct Modules {
-    /// By number.
+    /// The modules, by number.
     pub all: Vec<Module>,
-    /// Numbers by identity: path, build-id and, without a file, process.
+    /// Their numbers.
     numbers: HashMap<Module, usize>,
 }
 
 impl Modules {
-    /// The number of `module`, a new one if it has not been seen.
+    /// The number of `module`, a new one if it is not known yet.
     pub fn number(&mut self, module: Module) -> usize {
         if let Some(&number) = self.numbers.get(&module) {
             return number;
@@ -101,19 +101,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_mappings_tell_what_they_are() {
+    fn the_kind_of_a_mapping_follows_from_its_name() {
         for (path, kind) in [
-            ("/usr/bin/gzip", Kind::File),
-            ("/opt/old (deleted)", Kind::File),
-            ("[vdso]", Kind::Vdso),
-            ("//anon", Kind::Anonymous),
-            ("[anon:v8]", Kind::Anonymous),
-            ("/memfd:jit (deleted)", Kind::Anonymous),
-            ("[stack]", Kind::Anonymous),
-            ("[vsyscall]", Kind::Unknown),
-            ("[kernel.kallsyms]_text", Kind::Kernel),
+            ("/usr/bin/gzip", ModuleKind::File),
+            ("/opt/old (deleted)", ModuleKind::File),
+            ("[vdso]", ModuleKind::Vdso),
+            ("//anon", ModuleKind::Anonymous),
+            ("[anon:v8]", ModuleKind::Anonymous),
+            ("/memfd:jit (deleted)", ModuleKind::Anonymous),
+            ("[stack]", ModuleKind::Anonymous),
+            ("[vsyscall]", ModuleKind::Unknown),
+            ("[kernel.kallsyms]_text", ModuleKind::Kernel),
         ] {
-            assert_eq!(Kind::of_path(path), kind, "{path}");
+            assert_eq!(ModuleKind::of_path(path), kind, "{path}");
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
         let mut modules = Modules::default();
         let with = |id: u8| Module {
             path: "/bin/a".into(),
-            kind: Kind::File,
+            kind: ModuleKind::File,
             build_id: Some(vec![id]),
             ..Module::default()
         };

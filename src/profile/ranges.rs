@@ -1,11 +1,11 @@
-//! Address ranges that replace what they overlap: the newest of several claims on an address wins.
+//! A map of address ranges: a new range replaces the parts of others that it overlaps.
 
 use std::collections::BTreeMap;
 
-/// Values by range; ranges never overlap.
+/// Values by range; the ranges are disjoint.
 #[derive(Debug, Clone)]
 pub(super) struct RangeMap<T> {
-    /// First address → (behind the last, value).
+    /// Start → (end, value).
     ranges: BTreeMap<u64, (u64, T)>,
 }
 
@@ -16,7 +16,7 @@ impl<T> Default for RangeMap<T> {
 }
 
 impl<T: Clone> RangeMap<T> {
-    /// Puts `value` on `start..end` and cuts what was there; nothing if the range is empty.
+    /// Sets `start..end` to `value`; does nothing if the range is empty.
     pub fn insert(&mut self, start: u64, end: u64, value: T) {
         if start >= end {
             return;
@@ -25,7 +25,7 @@ impl<T: Clone> RangeMap<T> {
         self.ranges.insert(start, (end, value));
     }
 
-    /// Empties `start..end`; what sticks out on either side stays.
+    /// Removes `start..end` from the ranges there; their parts outside of it stay.
     fn cut(&mut self, start: u64, end: u64) {
         if let Some((_, (old_end, value))) = self.ranges.range_mut(..start).next_back()
             && *old_end > start
@@ -50,7 +50,7 @@ impl<T: Clone> RangeMap<T> {
         (address < *end).then_some(value)
     }
 
-    /// All ranges in order: first address, behind the last, value.
+    /// All ranges in order: start, end, value.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64, &T)> {
         self.ranges.iter().map(|(start, (end, value))| (*start, *end, value))
     }
@@ -83,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_newest_claim_wins_at_every_address(
+        fn the_last_insertion_holds_at_every_address(
             claims in prop::collection::vec((0u64..40, 0u64..40), 0..20)
         ) {
             let mut map = RangeMap::default();

@@ -1,54 +1,33 @@
-//! A whole recording, from whatever it was read.
+//! A whole recording, whatever file it was read from.
 
-use super::record::Record;
-use pmu::records::format::SampleFormat;
-
-/// An event that was sampled.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Event {
-    /// As perf names it, modifiers included.
-    pub name: String,
-    /// `perf_event_attr.type`.
-    pub kind: u32,
-    /// `perf_event_attr.config`.
-    pub config: u64,
-    /// `precise_ip`: 0 has skid, 3 has none.
-    pub precise: u8,
-    /// How samples are laid out.
-    pub format: SampleFormat,
-    /// Ids in samples and READ fields.
-    pub ids: Vec<u64>,
-    /// Events between samples, or samples a second if `by_frequency`.
-    pub period: u64,
-    /// See `period`.
-    pub by_frequency: bool,
-}
+use crate::event::Event;
+use crate::record::Record;
 
 /// A whole recording.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
-    /// Where it comes from, for people.
+    /// Where it comes from, for messages.
     pub source: String,
-    /// Events sampled.
+    /// The sampled events.
     pub events: Vec<Event>,
-    /// Records in order of time, as far as they have any.
+    /// Samples, mappings, thread names, starts and ends, in order of time.
     pub records: Vec<Record>,
-    /// Build-ids of files, by path, from the file's own list.
+    /// Build-ids of files by path, from the recording's own list.
     pub build_ids: Vec<(String, Vec<u8>)>,
-    /// `uname -m` of the machine, where it is known.
+    /// Architecture (`uname -m`) of the recorded machine, if known.
     pub architecture: Option<String>,
-    /// Kernel release.
+    /// Kernel release (`uname -r`).
     pub kernel: Option<String>,
-    /// The boot that it was made in, by the kernel's own number for it.
+    /// Boot id of the kernel that ran (`/proc/sys/kernel/random/boot_id`).
     pub boot: Option<String>,
-    /// Processor.
+    /// Processor name.
     pub processor: Option<String>,
-    /// Host.
+    /// Host name.
     pub host: Option<String>,
-    /// Command line that was recorded.
+    /// Command line of the recorder.
     pub command: Option<Vec<String>>,
-    /// Records lost.
+    /// Records that the kernel had no room for.
     pub lost: u64,
-    /// What a reader must know: cut off, records not understood (with how many), ….
+    /// Limits of the recording that a report must state: cut off, records not decoded, ….
     pub notes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The programs as data. What each one measures on a real machine: docs/results/workloads.md.
+//! The programs as data. Measurements on real machines: docs/results/workloads.md.
 
 use super::{
     DefaultSize, Expected, Setup, SizeParameter, Workload, chase, idle, matmul, stream, x86,
@@ -12,7 +12,7 @@ pub fn list() -> &'static [Workload] {
 const X86: bool = cfg!(target_arch = "x86_64");
 const MIB: u64 = 1 << 20;
 
-/// What most programs share.
+/// Defaults of most programs.
 const BASE: Workload = Workload {
     name: "",
     summary: "",
@@ -28,8 +28,8 @@ const BASE: Workload = Workload {
     build: idle::idle as fn(Setup) -> _,
 };
 
-/// AMD's nodes: Zen 4's, Zen 5's, then those of Zen 3 and 2; Zen 1 cannot tell front and back end
-/// apart.
+/// AMD's nodes: Zen 4's, Zen 5's, then those of Zen 3 and 2; Zen 1 does not distinguish front end
+/// and back end.
 const AMD_MEMORY: &[&str] = &[
     "backend_bound_memory",
     "backend_bound_by_memory",
@@ -60,7 +60,7 @@ const AMD_MISPREDICTS: &[&str] =
     &["bad_speculation_mispredicts", "bad_speculation_from_mispredicts", "bad_speculation"];
 const AMD_MICROCODE: &[&str] = &["retiring_microcode", "retiring_from_microcode", "retiring"];
 
-/// Bytes of data, links of 64 bytes, and the order they are linked in.
+/// Bytes of the data, in links of 64 bytes, and of their order.
 fn chain_bytes(size: u64) -> Option<u64> {
     size.checked_add(size / 16)
 }
@@ -84,14 +84,14 @@ const MATRIX: Workload = Workload {
 static LIST: [Workload; 16] = [
     Workload {
         name: "pointer-chase",
-        summary: "loads that each need the one before, in random order over a lot of memory",
+        summary: "dependent loads in random order over more memory than the caches hold",
         expected: Expected {
             intel: &["MEM_Latency", "Memory_Bound", "Mem_Scheduler", "Backend_Bound"],
             amd: AMD_MEMORY,
         },
         notes: "Nanoseconds per load is the memory's latency; IPC is far below 0.1. Smaller sizes \
-                move the time to L3_Bound, L2_Bound, L1_Bound. Huge pages are asked for, so that \
-                address translation adds little; without them DTLB_Load shows too.",
+                move the time to L3_Bound, L2_Bound, L1_Bound. Huge pages are requested, so that \
+                address translation adds little; without them DTLB_Load is high, too.",
         control: "a chain of 16 KiB, which a first-level cache holds",
         iteration: "load",
         repeat: "the links of --size once (short chains several times)",
@@ -113,8 +113,8 @@ static LIST: [Workload; 16] = [
             intel: &["MEM_Bandwidth", "Memory_Bound", "Mem_Scheduler", "Backend_Bound"],
             amd: AMD_MEMORY,
         },
-        notes: "GB/s counts 24 bytes an element, as STREAM does; the lines that the store brings \
-                in first add a third. One thread may not saturate a server's memory: then \
+        notes: "GB/s counts 24 bytes per element, as STREAM does; lines read for ownership before \
+                the store add a third. One thread may not saturate a server's memory: then \
                 MEM_Latency or L3_Bound takes a part.",
         control: "arrays of together 16 KiB, which a first-level cache holds",
         iteration: "element",
@@ -132,14 +132,14 @@ static LIST: [Workload; 16] = [
     },
     Workload {
         name: "dependent-adds",
-        summary: "one chain of register additions: each waits for the one before",
+        summary: "one dependency chain of register additions",
         expected: Expected {
             intel: &["Ports_Utilized_1", "Core_Bound", "Backend_Bound"],
             amd: AMD_INTEGER,
         },
-        notes: "One addition a cycle: nanoseconds per add is the length of a cycle, IPC is 1.",
-        control: "eight chains side by side: retiring, and as many additions a cycle as there are \
-                  integer units",
+        notes: "One addition per cycle: nanoseconds per add is the length of a cycle, IPC is 1.",
+        control: "eight independent chains: retiring, and as many additions per cycle as there \
+                  are integer units",
         iteration: "add",
         build: x86::dependent_adds,
         ..BASE
@@ -162,7 +162,7 @@ static LIST: [Workload; 16] = [
             amd: AMD_MISPREDICTS,
         },
         notes: "Twice the difference to the control is what one misprediction costs. \
-                Branch_Resteers (Mispredicts_Resteers) shows as well.",
+                Branch_Resteers (Mispredicts_Resteers) is high as well.",
         control: "the same instructions with every bit set, so that all branches go one way",
         iteration: "branch",
         build: x86::random_branches,
@@ -176,7 +176,7 @@ static LIST: [Workload; 16] = [
             amd: AMD_FRONTEND,
         },
         notes: "Below it ICache_Misses, and Branch_Resteers (Unknown_Branches) once there are \
-                more blocks than branch targets are remembered. A size between the instruction \
+                more blocks than entries in the branch target buffer. A size between the instruction \
                 cache and that limit is often hidden by prefetching. The code is written at run \
                 time: perf shows it without a symbol.",
         control: "16 KiB of the same code, which a first-level cache holds",
@@ -194,7 +194,7 @@ static LIST: [Workload; 16] = [
     },
     Workload {
         name: "store-forward-block",
-        summary: "eight-byte loads of what two four-byte stores have just written",
+        summary: "eight-byte loads of data just written by two four-byte stores",
         expected: Expected {
             intel: &["Store_Fwd_Blk", "L1_Bound", "Mem_Scheduler", "Backend_Bound"],
             amd: AMD_MEMORY,
@@ -212,7 +212,7 @@ static LIST: [Workload; 16] = [
             intel: &["4K_Aliasing", "L1_Bound", "Mem_Scheduler", "Backend_Bound"],
             amd: AMD_MEMORY,
         },
-        notes: "The low twelve address bits agree, so the load is taken for dependent at first. \
+        notes: "The low twelve address bits agree, so the load is first assumed to be dependent. \
                 Intel tables since Alder Lake have no node of that name; L1_Bound contains it.",
         control: "the store 64 bytes further on",
         iteration: "load",
@@ -221,14 +221,14 @@ static LIST: [Workload; 16] = [
     },
     Workload {
         name: "tlb-walk",
-        summary: "loads that each need the one before, every one on another small page",
+        summary: "dependent loads, each on another small page",
         expected: Expected {
             intel: &["Load_STLB_Miss", "DTLB_Load", "L1_Bound", "Mem_Scheduler", "Backend_Bound"],
             amd: AMD_MEMORY,
         },
         notes: "The data (512 KiB) fits a second-level cache of 1 MiB; the translations fit no TLB. In a \
-                virtual machine each walk is through two sets of page tables.",
-        control: "the same number of lines side by side",
+                virtual machine each page walk goes through two sets of page tables.",
+        control: "the same number of adjacent lines",
         iteration: "load",
         repeat: "every page once (few pages several times)",
         size: Some(SizeParameter {
@@ -270,8 +270,8 @@ static LIST: [Workload; 16] = [
     Workload {
         name: "idle",
         summary: "sleeps a millisecond at a time",
-        notes: "CPUs used near 0 and a context switch per sleep. No node can show it: top-down \
-                analysis divides the cycles that ran.",
+        notes: "CPUs used near 0 and a context switch per sleep. No node shows it: top-down analysis \
+                is about cycles in which the program ran.",
         control: "computes for a millisecond at a time: CPUs used 1",
         iteration: "millisecond",
         repeat: "one of them",
@@ -286,7 +286,7 @@ static LIST: [Workload; 16] = [
             intel: &["Memory_Bound", "Mem_Scheduler", "Backend_Bound"],
             amd: AMD_MEMORY,
         },
-        notes: "With a power of two as size the column falls into few cache sets: try 1000 or \
+        notes: "With a power of two as size the column maps to few cache sets: try 1000 or \
                 1056 against 1024.",
         build: matmul::naive,
         ..MATRIX
@@ -295,7 +295,7 @@ static LIST: [Workload; 16] = [
         name: "matmul-blocked",
         summary: "matrix product in blocks of 8 x 8",
         expected: Expected { intel: &["Core_Bound", "Backend_Bound"], amd: AMD_FLOAT },
-        notes: "Each line is used eight times before it leaves; what remains is the chain of \
+        notes: "Each line is used eight times before eviction; what remains is the dependency chain of \
                 additions of one element.",
         build: matmul::blocked,
         ..MATRIX
@@ -304,7 +304,7 @@ static LIST: [Workload; 16] = [
         name: "matmul-interchanged",
         summary: "matrix product, order i, k, j: along the rows of B and C",
         expected: Expected { intel: &["Retiring"], amd: &["retiring"] },
-        notes: "No chain of additions is left. With a power of two as size the rows of B and C may \
+        notes: "There is no chain of additions. With a power of two as size the rows of B and C may \
                 lie a multiple of 4096 bytes apart: compare 4K_Aliasing with matmul-copied.",
         build: matmul::interchanged,
         ..MATRIX
@@ -313,7 +313,7 @@ static LIST: [Workload; 16] = [
         name: "matmul-copied",
         summary: "matrix product, order i, k, j, on copies of the rows of A and C",
         expected: Expected { intel: &["Retiring"], amd: &["retiring"] },
-        notes: "As matmul-interchanged, but C's row lies in one place whatever the size.",
+        notes: "As matmul-interchanged, but C's row is at the same address for any size.",
         build: matmul::copied,
         ..MATRIX
     },

@@ -1,7 +1,7 @@
-//! A chain of pointers in random order: every load waits for the one before it.
+//! A chain of pointers in random order: every load depends on the one before.
 //!
-//! `pointer-chase` spreads it over more memory than the caches hold; `tlb-walk` puts one link
-//! on every page, so that the data fits a cache but its translations fit no TLB.
+//! `pointer-chase` spreads it over more memory than the caches hold; `tlb-walk` has one link per
+//! page, so that the data fits a cache but its translations fit no TLB.
 
 use super::memory::{Pages, Region};
 use super::random::cycle;
@@ -14,9 +14,9 @@ const LINE: u64 = 64;
 const PAGE: u64 = 4096;
 /// Chain of pointer-chase's control: half of the smallest first-level data cache in use.
 const IN_L1: u64 = 16 << 10;
-/// Loads between two looks at the clock.
+/// Loads between two readings of the clock.
 const SLICE: u64 = 1 << 14;
-/// A repeat walks at least this many links, so that short chains are not all clock reading.
+/// A repeat walks at least this many links, so that reading the clock is negligible for short chains.
 const LEAST: u64 = 1 << 16;
 
 /// `pointer-chase`: one link a line over `size` bytes; control: over 16 KiB.
@@ -27,7 +27,7 @@ pub(super) fn pointer_chase(setup: Setup) -> Result<Box<dyn Program>> {
 }
 
 /// `tlb-walk`: one link a page, each at another line of its page so that they spread over the
-/// cache's sets; control: the same links side by side.
+/// cache's sets; control: the same links in adjacent lines.
 pub(super) fn tlb_walk(setup: Setup) -> Result<Box<dyn Program>> {
     let links = setup.size / PAGE;
     let chain = if setup.control {
@@ -38,9 +38,9 @@ pub(super) fn tlb_walk(setup: Setup) -> Result<Box<dyn Program>> {
     Ok(Box::new(chain.repeating(links)))
 }
 
-/// A closed chain of absolute addresses in a region of its own, and where we are on it.
+/// A closed chain of absolute addresses in a region of its own, and the current position.
 struct Chain {
-    // Holds the links alive; `at` points into it.
+    // Owns the links; `at` points into it.
     _region: Region,
     at: *const usize,
     first: *const usize,
@@ -65,13 +65,13 @@ impl Chain {
         };
         for (i, next) in (0u32..).zip(cycle(links)?) {
             // SAFETY: i < links, so by the above the aligned word lies in the region, which is
-            // writable and ours alone.
+            // writable and not shared.
             unsafe { link(i).write(link(next) as usize) };
         }
         Ok(Self { _region: region, at: first, first, per_repeat: 0, left: 0, sum: 0 })
     }
 
-    /// Where we are, in bytes from the first link.
+    /// Current position, in bytes from the first link.
     fn offset(&self) -> u64 {
         (self.at as usize - self.first as usize) as u64
     }
@@ -113,7 +113,7 @@ unsafe fn walk(mut at: *const usize, loads: u64) -> *const usize {
     use std::arch::asm;
     let (rounds, rest) = (loads / 16, loads % 16);
     if rounds > 0 {
-        // SAFETY: loads only, from links as the caller promises; no stack, no flags kept.
+        // SAFETY: loads only, from links guaranteed by the caller; no stack, no flags.
         unsafe {
             asm!(
                 "2:",
@@ -142,7 +142,7 @@ unsafe fn walk(mut at: *const usize, loads: u64) -> *const usize {
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn walk(mut at: *const usize, loads: u64) -> *const usize {
     for _ in 0..loads {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         at = unsafe { at.read() as *const usize };
     }
     std::hint::black_box(at)

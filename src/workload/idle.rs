@@ -1,36 +1,36 @@
-//! `idle`: sleeps. What a top-down analysis cannot show: time in which nothing runs.
+//! `idle`: sleeps, which a top-down analysis cannot show.
 
 use super::{Program, Setup};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use tma::Result;
 
-/// One nap.
-const NAP: Duration = Duration::from_millis(1);
+/// Duration of one iteration.
+const PERIOD: Duration = Duration::from_millis(1);
 
-/// Naps of a millisecond; control: as long, but computing.
+/// Sleeps of a millisecond; control: computing for a millisecond.
 pub(super) fn idle(setup: Setup) -> Result<Box<dyn Program>> {
-    Ok(Box::new(Idle { control: setup.control, naps: 0 }))
+    Ok(Box::new(Idle { control: setup.control, iterations: 0 }))
 }
 
 struct Idle {
     control: bool,
-    naps: u64,
+    iterations: u64,
 }
 
 impl Program for Idle {
     fn slice(&mut self) -> u64 {
         if self.control {
             let begin = Instant::now();
-            while begin.elapsed() < NAP {
+            while begin.elapsed() < PERIOD {
                 (0..1000u64).for_each(|i| {
                     black_box(i);
                 });
             }
         } else {
-            std::thread::sleep(NAP);
+            std::thread::sleep(PERIOD);
         }
-        self.naps += 1;
+        self.iterations += 1;
         1
     }
 
@@ -39,6 +39,6 @@ impl Program for Idle {
     }
 
     fn checksum(&self) -> u64 {
-        self.naps
+        self.iterations
     }
 }

@@ -1,9 +1,9 @@
-//! How another process runs a built-in program: through this executable, found without PATH.
+//! The command line that runs a built-in program: this executable, independent of PATH.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
 
-/// Where the kernel keeps the running executable; valid after fork even if the file was replaced.
+/// The kernel's link to the running executable; valid after fork even if the file was replaced.
 const OWN: &str = "/proc/self/exe";
 
 /// The command line that runs workload `name` with `args` (as `tdtool workload run` takes them).
@@ -17,7 +17,7 @@ pub fn command<A: AsRef<OsStr>>(name: &str, args: impl IntoIterator<Item = A>) -
 }
 
 /// `line` ready to be executed: `tdtool workload …` means the running executable, whether or not
-/// a `tdtool` is on PATH; any other command stays as it is.
+/// a `tdtool` is on PATH; any other command is unchanged.
 pub fn resolve(line: &[OsString]) -> Vec<OsString> {
     let mut line = line.to_vec();
     if line.len() > 1 && line[0] == "tdtool" && line[1] == "workload" {
@@ -26,7 +26,7 @@ pub fn resolve(line: &[OsString]) -> Vec<OsString> {
     line
 }
 
-/// The running executable's path, or its link in /proc where the file is no longer there.
+/// The running executable's path, or its link in /proc if the file was removed.
 fn own_executable() -> OsString {
     match fs::read_link(OWN) {
         Ok(path) if path.is_file() => path.into_os_string(),

@@ -1,16 +1,18 @@
-//! Built-in programs with a known bottleneck: to try the tool on, and to validate a table with.
+//! Built-in programs with a known bottleneck, for trying the tool and validating tables.
 //!
 //! | file | concern |
 //! |---|---|
 //! | `catalog` | every program as data: name, expected node, parameters |
-//! | `run` | options → checked set-up → timed slices → [`Summary`] |
-//! | `memory` | mapped regions, and how much memory a program may ask for |
-//! | `chase`, `stream`, `matmul`, `idle` | kernels that any processor runs |
-//! | `x86` | kernels written in x86-64 assembly |
+//! | `run` | options → checked setup → timed slices → [`Summary`] |
+//! | `memory` | mapped regions, and how much memory a program may use |
+//! | `chase`, `stream`, `matmul`, `idle` | portable loops |
+//! | `x86` | loops in x86-64 assembly |
+//! | `random`, `size` | reproducible random numbers, sizes as text |
+//! | `launch` | the command line that runs a program |
 //!
 //! Every program has a *control*: the same loop without the bottleneck. Nothing here prints;
-//! programs are single-threaded, need no privilege and give their memory back. The kernels are
-//! assembly where a compiler could otherwise change what is measured, hence `unsafe`.
+//! programs are single-threaded, need no privilege and free their memory. Loops are in assembly
+//! where a compiler could change what is measured, hence `unsafe`.
 
 mod catalog;
 mod chase;
@@ -34,28 +36,28 @@ use serde::Serialize;
 use tma::Result;
 use tma::tables::{NodeId, Table};
 
-/// A built-in program: what it does and what a top-down analysis should say about it.
+/// A built-in program, and the result that a top-down analysis should have.
 #[derive(Debug, Clone, Serialize)]
 pub struct Workload {
     /// Name on the command line.
     pub name: &'static str,
     /// One line: what it does.
     pub summary: &'static str,
-    /// Node ids where its time should show.
+    /// Ids of the nodes of its bottleneck.
     pub expected: Expected,
-    /// What else to expect: other nodes, other figures, other processors.
+    /// Further expectations: other nodes, figures, processors.
     pub notes: &'static str,
-    /// What `control` runs instead.
+    /// The loop of its control.
     pub control: &'static str,
-    /// What one iteration is, in the singular.
+    /// Name of one iteration, in the singular.
     pub iteration: &'static str,
-    /// What one repeat is.
+    /// Description of one repeat.
     pub repeat: &'static str,
-    /// The size parameter, where there is one.
+    /// The size parameter, if there is one.
     pub size: Option<SizeParameter>,
     /// Whether it is built for this architecture.
     pub available: bool,
-    /// What one iteration counts towards a rate, where a rate is customary.
+    /// Amount per iteration and unit of its rate, if a rate is customary.
     #[serde(skip)]
     rate: Option<(f64, &'static str)>,
     #[serde(skip)]
@@ -64,8 +66,8 @@ pub struct Workload {
     build: fn(Setup) -> Result<Box<dyn Program>>,
 }
 
-/// Where in the tree a program's time should show: the vendors' own node ids, most specific
-/// first, of which the first one that a table has counts. Empty where no node can show it.
+/// The nodes of a program's bottleneck: the vendors' node ids, most specific first; the first one
+/// that a table has is expected. Empty if no node can show it.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Expected {
     /// Node ids of the Intel tables.
@@ -75,7 +77,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// The node of `table` where the time should show; `None` if it has none for it.
+    /// The node of the bottleneck in `table`; `None` if it has none.
     pub fn in_table(&self, table: &Table) -> Option<NodeId> {
         let ids = match table.vendor.as_str() {
             "GenuineIntel" => self.intel,
@@ -86,42 +88,42 @@ impl Expected {
     }
 }
 
-/// What `size` means to a program.
+/// The size parameter of a program.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct SizeParameter {
     /// `bytes`, or `rows` of a square matrix.
     pub unit: &'static str,
-    /// What has this size.
+    /// What the size is of.
     pub meaning: &'static str,
-    /// Size if none is asked for.
+    /// Default size.
     pub default: DefaultSize,
-    /// Smallest size that makes sense.
+    /// Smallest permitted size.
     pub least: u64,
 }
 
-/// The size used if none is asked for.
+/// A default size.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "value")]
 pub enum DefaultSize {
     /// Always this.
     Fixed(u64),
-    /// At least this, and at least four times the last-level cache; less where memory is short.
+    /// At least this, and at least four times the last-level cache; less if memory is short.
     BeyondCaches(u64),
 }
 
-/// What a kernel is built from, checked already.
+/// Checked parameters of a program.
 #[derive(Debug, Clone, Copy)]
 struct Setup {
-    /// Size in the program's unit; 0 where it has none.
+    /// Size in the program's unit; 0 if it has none.
     size: u64,
     /// Build the control.
     control: bool,
 }
 
-/// A kernel, ready to run.
+/// A program that is ready to run.
 trait Program {
-    /// Runs some iterations, for tens of microseconds up to a few milliseconds where the problem
-    /// allows it, and returns how many. A slice never crosses the end of a repeat.
+    /// Runs some iterations, for tens of microseconds to a few milliseconds if possible, and returns
+    /// how many. A slice never crosses the end of a repeat.
     fn slice(&mut self) -> u64;
 
     /// Iterations in one repeat, not 0.

@@ -9,7 +9,7 @@ use tma::Result;
 
 /// Edge of a block, in elements: 8 × 8 doubles are eight cache lines.
 const BLOCK: usize = 8;
-/// Multiply-adds between two looks at the clock, at least.
+/// Minimum number of multiply-adds between two readings of the clock.
 const SLICE: u64 = 1 << 17;
 /// Rows of the control's matrices: all three fit a first-level data cache of 32 KiB.
 const IN_L1: u64 = 32;

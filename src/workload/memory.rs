@@ -1,4 +1,4 @@
-//! Memory of the programs: mapped regions with a choice of pages, and how much may be asked for.
+//! Memory of the programs: mapped regions with a choice of page size, and how much may be used.
 
 use super::size::human;
 use std::fs;
@@ -9,18 +9,18 @@ use tma::{Error, Result};
 /// Which pages should back a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pages {
-    /// As the system does it.
+    /// The system's default.
     Default,
-    /// Only small ones (4 KiB on x86).
+    /// Only small pages (4 KiB on x86).
     Small,
-    /// Huge ones where the system allows it; then address translation costs next to nothing.
+    /// Huge pages if the system permits them: address translation is negligible then.
     Huge,
 }
 
 /// x86's huge page; an alignment that lets huge pages begin at the first byte.
 const HUGE: usize = 2 << 20;
 
-/// Zeroed memory of our own, aligned to 2 MiB, unmapped when dropped.
+/// Zeroed memory, aligned to 2 MiB, unmapped when dropped.
 pub(super) struct Region {
     mapping: NonNull<u8>,
     mapped: usize,
@@ -32,7 +32,7 @@ impl Region {
     /// Maps `bytes` (rounded up to whole pages).
     ///
     /// # Errors
-    /// The kernel does not give that much.
+    /// The kernel refuses that much.
     pub fn new(bytes: u64, pages: Pages) -> Result<Self> {
         let refused = |why: String| {
             Error::failed(format!("cannot map {} of memory", human(bytes)))
@@ -70,8 +70,7 @@ impl Region {
         Ok(region)
     }
 
-    /// Asks for the pages; a system that has no such choice (EINVAL) is as good as one whose
-    /// default it is, so the answer is not looked at.
+    /// Requests the page size; errors are ignored, because the system may have only one (EINVAL).
     fn advise(&self, pages: Pages) {
         let advice = match pages {
             Pages::Default => return,
@@ -90,7 +89,7 @@ impl Region {
     /// The region as bytes.
     #[cfg(target_arch = "x86_64")]
     pub fn contents(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping is initialised (zeroed by the kernel), ours alone, and borrowed
+        // SAFETY: the mapping is initialised (zeroed by the kernel), not shared, and borrowed
         // mutably through `self`.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
@@ -98,7 +97,7 @@ impl Region {
     /// The region as numbers.
     pub fn numbers(&mut self) -> &mut [f64] {
         // SAFETY: the mapping is aligned beyond f64's need, initialised (zeroed by the kernel,
-        // and any bit pattern is an f64), ours alone, and borrowed mutably through `self`.
+        // and any bit pattern is an f64), not shared, and borrowed mutably through `self`.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / 8) }
     }
 
@@ -147,7 +146,7 @@ impl Executable {
 }
 
 /// Bytes a program may use: three quarters of what the machine and the memory cgroup have free.
-/// `None` if neither says.
+/// `None` if neither is known.
 pub(super) fn allowance() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|t| mem_available(&t));
     let free = match (machine, cgroup_free()) {
@@ -164,7 +163,7 @@ fn mem_available(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// What the memory cgroups leave, as mounted inside a container or named in /proc/self/cgroup;
+/// Memory available by the memory cgroups, as mounted inside a container or named in /proc/self/cgroup;
 /// `None` without a limit.
 fn cgroup_free() -> Option<u64> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -179,8 +178,8 @@ fn cgroup_free() -> Option<u64> {
     folders.iter().filter_map(|folder| free_in(Path::new(folder))).min()
 }
 
-/// Limit − usage of one cgroup (version 2 or 1), where the page cache counts as free: the kernel
-/// takes it back when a program needs the memory.
+/// Limit − usage of one cgroup (version 2 or 1), counting the page cache as free: the kernel
+/// reclaims it when a program needs the memory.
 fn free_in(folder: &Path) -> Option<u64> {
     let read = |file: &str| fs::read_to_string(folder.join(file)).ok();
     let number = |file: &str| read(file)?.trim().parse::<u64>().ok();

@@ -1,4 +1,4 @@
-//! Repeatable random numbers: a program does the same work every time it runs.
+//! Reproducible random numbers: a program does the same work in every run.
 
 use tma::{Error, Result};
 
@@ -11,7 +11,7 @@ impl Random {
         Self(0x9E37_79B9_7F4A_7C15)
     }
 
-    /// A number below `bound` (not 0); the slight bias does not matter here.
+    /// A number below `bound` (not 0), with a negligible bias.
     pub fn below(&mut self, bound: u32) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -23,12 +23,12 @@ impl Random {
 /// A random cycle through all of `0..n`: `next[i]` follows `i` (Sattolo's algorithm).
 ///
 /// # Errors
-/// The system does not give the memory.
+/// The memory cannot be allocated.
 pub(super) fn cycle(n: u32) -> Result<Vec<u32>> {
     let mut random = Random::new();
     let mut next: Vec<u32> = Vec::new();
     next.try_reserve_exact(n as usize).map_err(|e| {
-        Error::failed(format!("cannot shuffle {n} places"))
+        Error::failed(format!("cannot allocate a random order of {n} elements"))
             .because(e)
             .hint("choose a smaller --size")
     })?;

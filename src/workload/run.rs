@@ -1,5 +1,5 @@
-//! Running a program: options are checked, the kernel is set up, then run in slices until the
-//! time is over or the repeats are done.
+//! Running a program: options are checked, it is set up, then run in slices until the time is over
+//! or the repeats are done.
 
 use super::size::human;
 use super::{DefaultSize, Setup, SizeParameter, Workload, list, memory};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tma::error::nearest;
 use tma::{Error, Result};
 
-/// Seconds a program runs if neither seconds nor repeats are asked for.
+/// Default duration in seconds, if repeats are not limited either.
 pub(super) const DEFAULT_SECONDS: f64 = 2.0;
 
 /// How to run a program.
@@ -24,33 +24,33 @@ pub struct Options {
     pub control: bool,
 }
 
-/// What a program did.
+/// Result of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
     /// The program.
     pub name: &'static str,
     /// Whether it was the control.
     pub control: bool,
-    /// Size it ran with, in the program's unit; `None` where it has none.
+    /// Size it ran with, in the program's unit; `None` if it has none.
     pub size: Option<u64>,
     /// Iterations done.
     pub iterations: u64,
     /// What one iteration is.
     pub iteration: &'static str,
-    /// Repeats done; a fraction where the time was over first.
+    /// Repeats done; a fraction if the time was over first.
     pub repeats: f64,
-    /// Seconds to allocate and fill the data, not part of `seconds`.
+    /// Seconds for allocating and filling the data, not included in `seconds`.
     pub setup_seconds: f64,
-    /// Seconds the iterations took (wall clock).
+    /// Wall time of the iterations in seconds.
     pub seconds: f64,
-    /// Seconds this thread ran meanwhile: less on a busy machine, next to none for a sleep.
+    /// CPU time of the iterations in seconds: less on a busy machine, and while sleeping.
     pub cpu_seconds: f64,
-    /// Nanoseconds per iteration, of `cpu_seconds`: other programs' turns are not in it.
+    /// Nanoseconds of `cpu_seconds` per iteration.
     pub ns_per_iteration: f64,
-    /// Rate over `cpu_seconds`, where one is customary.
+    /// Rate per `cpu_seconds`, if one is customary.
     pub rate: Option<Rate>,
-    /// Depends on every result; the same for the same program, size and repeats. `0x…` text in
-    /// JSON, whose numbers many readers hold as doubles.
+    /// Depends on every result; reproducible for the same program, size and repeats. `0x…` text in
+    /// JSON, because many readers parse numbers as doubles.
     #[serde(serialize_with = "hexadecimal")]
     pub checksum: u64,
 }
@@ -67,7 +67,7 @@ pub struct Rate {
 /// The program called `name`.
 ///
 /// # Errors
-/// Usage: there is none; the hint names the nearest.
+/// Usage: there is none; the hint names the most similar one.
 pub fn find(name: &str) -> Result<&'static Workload> {
     if let Some(found) = list().iter().find(|w| w.name == name) {
         return Ok(found);
@@ -78,16 +78,16 @@ pub fn find(name: &str) -> Result<&'static Workload> {
     Err(match (family.is_empty(), nearest(name, names())) {
         (false, _) => error.hint(format!("one of {}", family.join(", "))),
         (_, Some(near)) => error.hint(format!("did you mean `{near}`?")),
-        _ => error.hint("`tdtool workload list` names all of them"),
+        _ => error.hint("`tdtool workload list` lists all of them"),
     })
 }
 
 /// Runs the program called `name` to its end, in this thread.
 ///
 /// # Errors
-/// Usage: unknown name, or options that make no sense for it (zero, negative, not a number,
-/// more than the memory holds). Not possible: not built for this architecture. Failed: the
-/// system refuses the memory.
+/// Usage: unknown name, or invalid options (zero, negative, not a number, more than the available
+/// memory). Not possible: not built for this architecture. Failed: the memory cannot be
+/// allocated.
 pub fn run(name: &str, options: &Options) -> Result<Summary> {
     let workload = find(name)?;
     let limits = Limits::new(options)?;
@@ -132,12 +132,12 @@ fn hexadecimal<S: Serializer>(value: &u64, to: S) -> std::result::Result<S::Ok, 
     to.collect_str(&format_args!("{value:#018x}"))
 }
 
-/// How long this thread has run.
+/// CPU time of this thread.
 fn thread_time() -> Result<Duration> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is ours and writable for the call.
+    // SAFETY: `time` is writable for the call.
     if unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } != 0 {
-        return Err(Error::failed("cannot read this thread's processor time")
+        return Err(Error::failed("cannot read this thread's CPU time")
             .because(std::io::Error::last_os_error()));
     }
     Ok(Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32))
@@ -152,7 +152,7 @@ struct Limits {
 impl Limits {
     fn new(options: &Options) -> Result<Self> {
         if options.repeats == Some(0) {
-            return Err(Error::usage("0 repeats do nothing").hint("--repeats takes 1 or more"));
+            return Err(Error::usage("--repeats must not be 0").hint("--repeats takes 1 or more"));
         }
         let seconds = match (options.seconds, options.repeats) {
             (None, None) => Some(DEFAULT_SECONDS),
@@ -175,11 +175,11 @@ fn duration(seconds: f64) -> Result<Duration> {
     }
     match Duration::try_from_secs_f64(seconds) {
         Ok(time) => Ok(time.max(Duration::from_nanos(1))),
-        Err(_) => Err(wrong("it is longer than any clock counts")),
+        Err(_) => Err(wrong("it is too long")),
     }
 }
 
-/// The size to run with: asked for or default, at least the least, and within the memory.
+/// The size to run with: as requested or the default, not too small, within the available memory.
 fn checked_size(workload: &Workload, asked: Option<u64>) -> Result<Option<u64>> {
     let name = workload.name;
     let Some(parameter) = workload.size else {
@@ -194,26 +194,29 @@ fn checked_size(workload: &Workload, asked: Option<u64>) -> Result<Option<u64>> 
         default_size(&parameter, memory::largest_cache().unwrap_or(0), allowance)
     });
     if size < parameter.least {
-        return Err(Error::usage(format!("{size} {} are too few for {name}", parameter.unit))
-            .hint(format!("--size takes {} or more", parameter.least)));
+        return Err(Error::usage(format!(
+            "--size {size} ({}) is too small for {name}",
+            parameter.unit
+        ))
+        .hint(format!("--size takes {} or more", parameter.least)));
     }
     let needed = (workload.memory)(size);
     let most = allowance.unwrap_or(u64::MAX);
     if needed.is_none_or(|n| n > most) {
         let needed = needed.map_or("more than 16 EiB".into(), human);
-        return Err(Error::usage(format!("--size {size} is too large for {name} here"))
-            .because(format!("it needs {needed}; {} can be used", human(most)))
+        return Err(Error::usage(format!("--size {size} is too large for {name} on this machine"))
+            .because(format!("it needs {needed}; {} are available", human(most)))
             .hint("choose a smaller --size"));
     }
     Ok(Some(size))
 }
 
-/// The default size where the largest cache has `cache` bytes.
+/// The default size if the largest cache has `cache` bytes.
 fn default_size(parameter: &SizeParameter, cache: u64, allowance: Option<u64>) -> u64 {
     match parameter.default {
         DefaultSize::Fixed(size) => size,
         DefaultSize::BeyondCaches(least) => {
-            // An eighth is kept for what a program needs beside its data.
+            // An eighth is reserved for memory other than the data.
             let most = allowance.map_or(u64::MAX, |a| a / 8 * 7);
             cache.saturating_mul(4).max(least).min(most).max(parameter.least)
         }
@@ -267,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_finds_its_neighbour_or_its_family() {
+    fn an_unknown_name_finds_the_most_similar_one_or_its_family() {
         let hint = |name| find(name).unwrap_err().remedy().unwrap_or_default().to_owned();
         assert_eq!(hint("steam"), "did you mean `stream`?");
         assert!(hint("matmul").contains("matmul-naive, matmul-blocked"));

@@ -1,4 +1,4 @@
-//! Sizes as people write them: `4096`, `64K`, `256MiB`, `1G`.
+//! Sizes as text: `4096`, `64K`, `256MiB`, `1G`.
 
 use tma::{Error, Result};
 
@@ -26,7 +26,7 @@ pub fn parse_size(text: &str) -> Result<u64> {
     number.checked_mul(1 << shift).ok_or_else(wrong)
 }
 
-/// `bytes` in the largest binary unit that keeps it at 1 or more: `256 MiB`, `1.5 GiB`.
+/// `bytes` in the largest binary unit with a value of at least 1: `256 MiB`, `1.5 GiB`.
 pub(super) fn human(bytes: u64) -> String {
     let units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let step = (bytes.max(1).ilog2() / 10) as usize;

@@ -7,15 +7,14 @@ use tma::Result;
 
 /// Elements of a group: 64 bytes.
 const GROUP: u64 = 8;
-/// Elements between two looks at the clock.
+/// Elements between two readings of the clock.
 const SLICE: u64 = 1 << 17;
 /// The control's three arrays, together half of the smallest first-level data cache in use.
 const IN_L1: u64 = 16 << 10;
 /// STREAM's scalar.
 const SCALAR: f64 = 3.0;
 
-/// Three arrays of together `size` bytes; control: of 16 KiB, passed over as often as it takes to
-/// do the same work.
+/// Three arrays of together `size` bytes; control: of 16 KiB, repeated until the same work is done.
 pub(super) fn stream(setup: Setup) -> Result<Box<dyn Program>> {
     let elements = |bytes: u64| (bytes / 24 / GROUP).max(1) * GROUP;
     let whole = elements(setup.size);
@@ -36,7 +35,7 @@ struct Triad {
     region: Region,
     /// Elements of each array, a multiple of [`GROUP`].
     length: u64,
-    /// Where the next slice begins.
+    /// Start of the next slice.
     at: u64,
     per_repeat: u64,
     left: u64,

@@ -1,4 +1,4 @@
-//! Stands in for the x86-64 kernels on other architectures: says that they are not there.
+//! Replaces the programs in x86-64 assembly on other architectures: they are not available.
 
 use super::{Program, Setup};
 use tma::{Error, Result};
@@ -8,8 +8,8 @@ macro_rules! absent {
         /// Not on this architecture.
         pub(super) fn $name(_: Setup) -> Result<Box<dyn Program>> {
             Err(Error::not_possible("this workload is not built for this architecture")
-                .because("its kernel is x86-64 assembly")
-                .hint("`tdtool workload list` marks those that run here"))
+                .because("its loop is x86-64 assembly")
+                .hint("`tdtool workload list` marks the available ones"))
         }
     )* };
 }

@@ -81,7 +81,7 @@ fn the_trace_tells_which_accesses_straddle_or_alias() {
         // two pages, other offsets
         ("488b03 488b8b40100000", &one_page, "page-aliasing", Outcome::Held, "no line"),
         // mov [rbx],rax; mov rcx,[rbx+0x1000]
-        ("488903 488b8b00100000", &usual, "store-aliasing", Outcome::Violated, "behind store 0"),
+        ("488903 488b8b00100000", &usual, "store-aliasing", Outcome::Violated, "after store 0"),
         ("488903 488b8b40100000", &usual, "store-aliasing", Outcome::Held, "trace"),
     ] {
         let report = measure(&mut Profiler::new(options.clone()), hex);

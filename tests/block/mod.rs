@@ -117,7 +117,7 @@ pub fn measure(profiler: &mut Profiler, hex: &str) -> Measurement {
 pub fn measured(profiler: &mut Profiler, hex: &str) -> Measurement {
     let mut report = measure(profiler, hex);
     for _ in 0..4 {
-        if report.reason.as_deref() != Some("another process took the core") {
+        if report.reason.as_deref() != Some("another process occupied the core") {
             break;
         }
         report = measure(profiler, hex);

@@ -49,7 +49,7 @@ fn with_a_pmu_it_is_the_clock_unless_another_is_asked_for() {
     }
     let report = document(&["4801d8", "--clock", "tsc", "--no-counts"]);
     assert_ne!(report["throughput"]["clock"], "pmu");
-    assert_eq!(report["hierarchy"]["verdict"], "not measured: not asked for");
+    assert_eq!(report["hierarchy"]["verdict"], "not measured: not requested");
 }
 
 #[test]

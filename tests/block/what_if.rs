@@ -38,7 +38,7 @@ const CHAINS: [(&str, &str, &[&str]); 9] = [
     ("adc rax,rbx; imul rcx,rdx", "imul", &["adc"]),
     ("movups [rbx],xmm0; movups xmm0,[rbx]; add rcx,rdx", "movups", &["add"]),
     ("mov [rbx],eax; mov [rbx+4],eax; mov rax,[rbx]; add rcx,rdx", "mov rax", &["add"]),
-    ("mulsd xmm0,xmm1; mulsd xmm2,xmm3; add rdx,rbx", "all chains", &["xmm0", "xmm2", "add"]),
+    ("mulsd xmm0,xmm1; mulsd xmm2,xmm3; add rdx,rbx", "all register", &["xmm0", "xmm2", "add"]),
 ];
 
 #[test]

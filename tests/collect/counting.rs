@@ -161,5 +161,9 @@ fn a_group_that_cannot_be_read_at_the_end_is_missing_with_the_cause() {
     // For some time: later readings have it all.
     let measured = run(&mut unreadable(300, 400), &request);
     assert_eq!(count(&measured, 0, 4), Ok(4.0 * SECOND));
-    assert!(measured.notes[0].contains("came in with the next"), "{:?}", measured.notes);
+    assert!(
+        measured.notes[0].contains("later readings include their counts"),
+        "{:?}",
+        measured.notes
+    );
 }

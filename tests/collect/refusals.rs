@@ -42,7 +42,7 @@ fn refusal_of_kernel_mode_falls_back_to_user_only() {
     let mut kernel = Scripted { denied: Some(false), ..kernel() };
     let measured = run(&mut kernel, &request(&machine, &table, &groups, Target::Command));
     assert!(measured.user_only);
-    assert_eq!(measured.counts[0].notes, ["user mode only: PMU counts leave the kernel out"]);
+    assert_eq!(measured.counts[0].notes, ["user mode only: PMU counts exclude the kernel"]);
     assert_eq!(count(&measured, 0, 2), Ok(2.0 * SECOND));
     // Switches happen in the kernel: what wait4 says stands in, migrations have no stand-in.
     assert_eq!(measured.software.context_switches, Ok(7.0));

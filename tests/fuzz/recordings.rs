@@ -2,8 +2,8 @@
 //! target and by the ordinary tests.
 
 use pmu::records::format::SampleFormat;
+use profile::event::Event;
 use profile::record::{self, Record};
-use profile::recording::Event;
 use profile::{perfdata, sample};
 
 /// Feeds `data` to all of them.

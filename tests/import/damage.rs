@@ -32,7 +32,7 @@ fn unreadable_empty_and_foreign_files_say_what_they_are() {
         (b"1,,cycles,1,100.00,,\n1,,cyc\0les,1,100.00,,\n", ":2: this is a binary file"),
         (b"\n  \n\n", "no recorded counts found"),
         (b"hello\nworld\n", "no recorded counts found"),
-        (b" Performance counter stats for 'true':\n\n 12 cycles\n", "output for people"),
+        (b" Performance counter stats for 'true':\n\n 12 cycles\n", "human-readable output"),
         (b"Timestamp,CPUs,Area,Node,Value,Unit\n", "toplev's results"),
         (b"event,value\n", "no recorded counts found"),
         (b"event,value\na,b\n", "no recorded counts found"),

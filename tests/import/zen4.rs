@@ -49,7 +49,7 @@ fn check(table: &Table, files: &[PathBuf], blocks: &BTreeMap<u32, Block>) {
     let recording = read(files).unwrap();
     assert!(recording.skipped.is_empty(), "{:?}", recording.skipped);
     let imported = counts(&recording, table, Options::default()).unwrap();
-    assert!(imported.findings.unknown.is_empty());
+    assert!(imported.unknown.is_empty());
     assert_eq!(imported.counts.len(), blocks.len());
     for (counts, (number, block)) in imported.counts.iter().zip(blocks) {
         let values = Evaluator::new(table).values(counts);

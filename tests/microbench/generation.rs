@@ -2,7 +2,7 @@
 //! can be.
 
 use crate::support::processor::described;
-use bench::microbench::{Catalog, Form, Kernel, Multiset, Settings, independence};
+use bench::microbench::{Catalog, Form, Microbenchmark, Multiset, Settings, independence};
 use isa::code::{Block, parse_hex};
 use proptest::prelude::*;
 
@@ -63,17 +63,17 @@ proptest! {
             }
         }
         let settings = Settings { unroll_size: unroll, ..Settings::default() };
-        let kernel = Kernel::of(&set, &settings).unwrap();
-        let block = Block::decode(&kernel.bytes).unwrap();
+        let benchmark = Microbenchmark::of(&set, &settings).unwrap();
+        let block = Block::decode(&benchmark.bytes).unwrap();
         prop_assert_eq!(block.refusal(), None);
         let back = Multiset::of(&block).unwrap();
         prop_assert_eq!(back.forms.len(), set.forms.len());
         for (form, count) in &set.forms {
             let there = back.forms.iter().find(|(f, _)| f == form).map(|f| f.1);
-            prop_assert_eq!(there, Some(count * kernel.sets));
+            prop_assert_eq!(there, Some(count * benchmark.sets));
         }
         for uarch in [None, Some("zen3"), Some("spr")] {
-            let found = independence(&kernel, &described(uarch)).unwrap();
+            let found = independence(&benchmark, &described(uarch)).unwrap();
             let wrong: Vec<_> = found.dependencies.iter().filter(|d| !d.unavoidable).collect();
             prop_assert!(wrong.is_empty(), "{:?}", wrong);
         }
@@ -83,8 +83,9 @@ proptest! {
 #[test]
 fn three_operand_forms_are_independent_and_two_operand_forms_are_said_not_to_be() {
     let found = |text: &str| {
-        let kernel = Kernel::of(&Multiset::parse(text).unwrap(), &Settings::default()).unwrap();
-        independence(&kernel, &described(Some("spr"))).unwrap()
+        let benchmark =
+            Microbenchmark::of(&Multiset::parse(text).unwrap(), &Settings::default()).unwrap();
+        independence(&benchmark, &described(Some("spr"))).unwrap()
     };
     assert!(found("LEA_GPR64i64_ADDRbd, MOV_GPR64i64_MEM64i64").dependencies.is_empty());
     let add = found("ADD_GPR64i64_GPR64i64");
@@ -92,7 +93,7 @@ fn three_operand_forms_are_independent_and_two_operand_forms_are_said_not_to_be(
     assert_eq!(add.dependencies[0].through, "destination");
     // One cycle over as many registers as there are in turn.
     let bound = add.bound.unwrap();
-    let expected = 1.0 / add.dependencies[0].in_turn as f64;
+    let expected = 1.0 / add.dependencies[0].rotation as f64;
     assert!((bound.low - expected).abs() < 0.01, "{bound:?}");
     // The carry goes from each to the next.
     let adc = found("ADC_GPR64i64_GPR64i64");
@@ -123,12 +124,12 @@ fn addresses_with_an_index_and_masks_are_forms_of_their_own() {
         let block = Block::decode(&parse_hex(hex).unwrap()).unwrap();
         let form = Catalog::form_of(&block.instructions[0].decoded).unwrap();
         assert_eq!(Catalog::all().name(form), name, "{hex}");
-        let kernel = Kernel::of(&Multiset::one(form), &Settings::default());
-        let kernel = kernel.unwrap();
-        for inst in Block::decode(&kernel.bytes).unwrap().instructions {
+        let benchmark = Microbenchmark::of(&Multiset::one(form), &Settings::default());
+        let benchmark = benchmark.unwrap();
+        for inst in Block::decode(&benchmark.bytes).unwrap().instructions {
             assert_eq!(Catalog::form_of(&inst.decoded).unwrap(), form, "{hex}");
         }
-        let found = independence(&kernel, &described(Some("spr"))).unwrap();
+        let found = independence(&benchmark, &described(Some("spr"))).unwrap();
         assert!(found.dependencies.iter().all(|d| d.unavoidable), "{hex}: {found:?}");
     }
 }
@@ -136,8 +137,9 @@ fn addresses_with_an_index_and_masks_are_forms_of_their_own() {
 #[test]
 fn a_microbenchmark_leaves_the_stack_pointer_where_it_found_it() {
     for text in ["PUSH_GPR64i64*3, POP_GPR64i64", "POP_GPR64i64", "PUSH_GPR64i64, POP_GPR64i64"] {
-        let kernel = Kernel::of(&Multiset::parse(text).unwrap(), &Settings::default()).unwrap();
-        let block = Block::decode(&kernel.bytes).unwrap();
+        let benchmark =
+            Microbenchmark::of(&Multiset::parse(text).unwrap(), &Settings::default()).unwrap();
+        let block = Block::decode(&benchmark.bytes).unwrap();
         let moved: i64 = block
             .instructions
             .iter()
@@ -148,7 +150,7 @@ fn a_microbenchmark_leaves_the_stack_pointer_where_it_found_it() {
             })
             .sum();
         assert_eq!(moved, 0, "{text}");
-        let found = independence(&kernel, &described(Some("spr"))).unwrap();
+        let found = independence(&benchmark, &described(Some("spr"))).unwrap();
         assert!(found.dependencies.iter().all(|d| d.unavoidable), "{text}: {found:?}");
     }
 }

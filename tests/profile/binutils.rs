@@ -2,8 +2,8 @@
 
 use crate::support::files::text;
 use crate::support::tools::tool;
-use profile::module::{Kind, Module};
-use profile::space::Place;
+use profile::address_space::ModuleAddress;
+use profile::module::{Module, ModuleKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -65,11 +65,11 @@ fn main() {
 
 /// The program as a module without a recorded build-id.
 pub fn module(path: &Path) -> Module {
-    Module { path: text(path).into(), kind: Kind::File, ..Module::default() }
+    Module { path: text(path).into(), kind: ModuleKind::File, ..Module::default() }
 }
 
-pub fn at(address: u64) -> Place {
-    Place { module: 0, address }
+pub fn at(address: u64) -> ModuleAddress {
+    ModuleAddress { module: 0, address }
 }
 
 /// A function as nm knows it.

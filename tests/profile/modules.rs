@@ -7,10 +7,11 @@ use crate::support::files::{Folder, shared, text};
 use crate::support::quiet::busy;
 use crate::support::tools::{build, tool};
 use isa::flow::Memory as _;
-use profile::module::{Kind, Module};
+use profile::address_space::AddressSpaces;
+use profile::files::{Gap, SearchPaths};
+use profile::module::{Module, ModuleKind};
 use profile::record::{Mapping, Record};
-use profile::space::Spaces;
-use profile::symbols::{Gap, Origin, Search, Symbols};
+use profile::symbols::{Origin, Symbols};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
@@ -37,7 +38,7 @@ fn separate_debug_files_are_found_by_link_and_by_build_id() {
         assert_eq!(helper.name, "helper");
         check_lines(symbols, &module(program), &addresses, &expected);
     };
-    let nowhere = Search { debug: vec![place("none")], ..Search::default() };
+    let nowhere = SearchPaths { debug: vec![place("none")], ..SearchPaths::default() };
     check(&mut Symbols::new(nowhere.clone()), &linked);
 
     let named = |symbols: &mut Symbols, program: &Path| {
@@ -48,7 +49,7 @@ fn separate_debug_files_are_found_by_link_and_by_build_id() {
     let by_id = place("debug/.build-id/01");
     fs::create_dir_all(&by_id).unwrap();
     fs::copy(&debug, by_id.join("23456789abcdef.debug")).unwrap();
-    let search = Search { debug: vec![place("debug")], ..Search::default() };
+    let search = SearchPaths { debug: vec![place("debug")], ..SearchPaths::default() };
     check(&mut Symbols::new(search), &bare);
 
     // Another file under the link's name: its checksum tells.
@@ -100,7 +101,7 @@ fn programs_are_found_below_the_roots_first() {
     let args = ["-O1", "-Wl,--build-id=0xaabbccdd"];
     let Some(program) = build(folder.path(), "gcc", C, &args, "a") else { return };
     let start = *functions(&program).unwrap().keys().next().unwrap();
-    let search = Search { roots: vec![folder.path().into()], ..Search::default() };
+    let search = SearchPaths { roots: vec![folder.path().into()], ..SearchPaths::default() };
     for path in ["/a", "/usr/lib/elsewhere/a"] {
         let elsewhere = Module { path: path.into(), ..module(&program) };
         assert!(Symbols::new(search.clone()).function(&elsewhere, at(start)).is_some());
@@ -112,15 +113,15 @@ fn programs_are_found_below_the_roots_first() {
 fn functions_of_a_jit_come_from_its_map_file() {
     let folder = Folder::new();
     folder.write("tmp/perf-77.map", "7f0000001000 80 run:loop\n");
-    let search = Search { roots: vec![folder.path().into()], ..Search::default() };
+    let search = SearchPaths { roots: vec![folder.path().into()], ..SearchPaths::default() };
     let jit = |pid| Module {
         path: "//anon".into(),
-        kind: Kind::Anonymous,
+        kind: ModuleKind::Anonymous,
         pid: Some(pid),
         ..Module::default()
     };
     let mut symbols =
-        Symbols::new(search).of(Origin { host: Some("?".into()), ..Origin::default() });
+        Symbols::new(search).with_origin(Origin { host: Some("?".into()), ..Origin::default() });
     assert_eq!(symbols.function(&jit(77), at(0x7f0000001010)).unwrap().name, "run:loop");
     assert_eq!(symbols.function(&jit(77), at(0x7f0000001080)), None);
     assert_eq!(symbols.gap(&jit(78)), Some(Gap::NoFile("/tmp/perf-78.map".into())));
@@ -128,9 +129,9 @@ fn functions_of_a_jit_come_from_its_map_file() {
 
 #[test]
 fn the_running_kernels_page_has_functions() {
-    let vdso = Module { path: "[vdso]".into(), kind: Kind::Vdso, ..Module::default() };
+    let vdso = Module { path: "[vdso]".into(), kind: ModuleKind::Vdso, ..Module::default() };
     let live = Origin { live: true, ..Origin::default() };
-    let mut symbols = Symbols::default().of(live.clone());
+    let mut symbols = Symbols::default().with_origin(live.clone());
     if symbols.gap(&vdso).is_some() {
         eprintln!("skipped: no vdso here");
         return;
@@ -143,7 +144,7 @@ fn the_running_kernels_page_has_functions() {
         assert!(names.iter().any(|name| name.ends_with("clock_gettime")));
     }
     let other = Module { build_id: Some(vec![1; 20]), ..vdso };
-    assert!(matches!(Symbols::default().of(live).gap(&other), Some(Gap::Changed(..))));
+    assert!(matches!(Symbols::default().with_origin(live).gap(&other), Some(Gap::Changed(..))));
 }
 
 /// notes/recordings.md: the executable segment has offset 0x740 and address 0x1740, so addresses
@@ -154,9 +155,9 @@ fn file_offsets_are_mapped_to_addresses_by_the_program_headers() {
     let Some(recordings) = shared("recordings/autofdo") else { return };
     let mut build_id = hex("572ac72487ae1966").to_be_bytes().to_vec();
     build_id.resize(20, 0);
-    let search = Search { roots: vec![recordings], ..Search::default() };
+    let search = SearchPaths { roots: vec![recordings], ..SearchPaths::default() };
     let path = "/build/propeller_sample_1.bin".to_owned();
-    let mut spaces = Spaces::new(search.clone(), &[(path.clone(), build_id)]);
+    let mut spaces = AddressSpaces::new(search.clone(), &[(path.clone(), build_id)]);
     let mapping = Mapping {
         pid: 5595,
         tid: 5595,
@@ -166,7 +167,7 @@ fn file_offsets_are_mapped_to_addresses_by_the_program_headers() {
         ..Mapping::default()
     };
     spaces.apply(&Record::Map { time: None, mapping: mapping.into() });
-    let place = spaces.place(5595, 0x5629ec742a6e, Some(true)).unwrap();
+    let place = spaces.resolve(5595, 0x5629ec742a6e, Some(true)).unwrap();
     assert_eq!(place.address, 0x1a6e);
     let main = Symbols::new(search).function(&spaces.modules.all[place.module], place).unwrap();
     assert_eq!((main.name.as_str(), main.start), ("main", 0x1920));
@@ -176,7 +177,7 @@ fn file_offsets_are_mapped_to_addresses_by_the_program_headers() {
 fn the_symbols_may_be_used_on_another_thread() {
     fn is_send<T: Send>() {}
     is_send::<Symbols>();
-    is_send::<Spaces>();
+    is_send::<AddressSpaces>();
 }
 
 /// Everything that can be asked of a file, at a few hundred addresses.
@@ -184,7 +185,7 @@ fn use_all(data: &[u8]) {
     let folder = Folder::new();
     let path = folder.path().join("mutated");
     fs::write(&path, data).unwrap();
-    let search = Search { debug: vec![folder.path().into()], ..Search::default() };
+    let search = SearchPaths { debug: vec![folder.path().into()], ..SearchPaths::default() };
     let (mut symbols, module) = (Symbols::new(search), module(&path));
     let _ = symbols.gap(&module);
     for address in (0..0x4000).step_by(61).chain([u64::MAX, 1 << 63]) {
@@ -195,11 +196,11 @@ fn use_all(data: &[u8]) {
             let _ = image.read(address, 24);
         }
     }
-    let mut spaces = Spaces::new(Search::default(), &[]);
+    let mut spaces = AddressSpaces::new(SearchPaths::default(), &[]);
     let mapping =
         Mapping { pid: 1, length: u64::MAX, path: text(&path).into(), ..Mapping::default() };
     spaces.apply(&Record::Map { time: None, mapping: mapping.into() });
-    let _ = spaces.place(1, 0x1200, Some(true));
+    let _ = spaces.resolve(1, 0x1200, Some(true));
 }
 
 #[test]

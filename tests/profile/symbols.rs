@@ -5,8 +5,9 @@ use crate::support::files::{Folder, text};
 use crate::support::quiet::busy;
 use crate::support::tools::{build, tool};
 use isa::flow::Memory as _;
+use profile::files::Gap;
 use profile::module::Module;
-use profile::symbols::{Gap, Line, Symbols};
+use profile::symbols::{Line, Symbols};
 use std::fs;
 use std::path::{Path, PathBuf};
 

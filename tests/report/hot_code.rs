@@ -6,9 +6,9 @@ use crate::support::quiet::{alone, busy};
 use crate::support::run::tdtool;
 use crate::support::trial::{Trial, assert_holds, claim};
 use isa::code::{Location, read_location};
+use profile::files::SearchPaths;
 use profile::hot::{Filter, Profile};
 use profile::session::load_recording;
-use profile::symbols::Search;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -149,7 +149,7 @@ fn blocks_of_the_report_are_those_that_the_block_profiler_counts() {
         .map(|block| (block.start, block.start + block.bytes.len() as u64))
         .collect();
     let recording = load_recording(Path::new(&session)).expect("a recording");
-    let mut profile = Profile::new(&recording, &Filter::default(), Search::default());
+    let mut profile = Profile::new(&recording, &Filter::default(), SearchPaths::default());
     let index = profile.functions.iter().position(|f| f.name == "heavy").expect("heavy is hot");
     let annotated = profile.annotate(index);
     let hot: Vec<_> = annotated.blocks.iter().map(|b| (b.block.start, b.block.end)).collect();

@@ -20,8 +20,8 @@ fn records_that_make_no_sense_are_reported_and_the_others_kept() {
     let is_sample = |r: &&Record| matches!(r, Record::Sample { .. });
     assert_eq!(samples.filter(is_sample).count(), 6);
     let notes = recording.notes.join("\n");
-    assert!(notes.contains("1 records not understood"), "{notes}");
-    assert!(notes.contains("not whole"), "{notes}");
+    assert!(notes.contains("1 records could not be decoded"), "{notes}");
+    assert!(notes.contains("1 batches end inside a record"), "{notes}");
 }
 
 #[test]

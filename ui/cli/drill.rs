@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::next::Next;
 use crate::subject::{Samples, Subject};
-use profile::symbols::Search;
+use profile::files::SearchPaths;
 use std::path::Path;
 use tma::{Error, Result};
 
@@ -12,7 +12,7 @@ use tma::{Error, Result};
 /// # Errors
 /// Both a file and a command are given; the file cannot be opened.
 pub fn open(arguments: Arguments) -> Result<Next> {
-    let search = Search { roots: arguments.samples.symfs, ..Search::default() };
+    let search = SearchPaths { roots: arguments.samples.symfs, ..SearchPaths::default() };
     let samples = Samples { threads: arguments.samples.thread, search };
     let subject = match (arguments.file, arguments.run.is_empty()) {
         (Some(_), false) => {

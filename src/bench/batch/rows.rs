@@ -1,4 +1,4 @@
-//! A batch's input: rows of CSV (RFC 4180), of which the first column counts.
+//! Input of a batch: rows of CSV (RFC 4180) with the block in the first column.
 
 use isa::code::{Block, parse_hex};
 use tma::{Error, Result};
@@ -25,7 +25,7 @@ impl Row {
     /// The block.
     ///
     /// # Errors
-    /// The row is malformed, or its bytes are no code.
+    /// The row is malformed, or its bytes are not code.
     pub fn block(&self) -> Result<Block> {
         match self.fault {
             Some(fault) => Err(Error::failed("malformed row").because(fault)),
@@ -33,7 +33,7 @@ impl Row {
         }
     }
 
-    /// What the row's first column will be in the output.
+    /// The first column of the row in the output.
     pub fn written(&self) -> String {
         let text = match self.block() {
             Ok(block) => block.hex(),
@@ -43,8 +43,8 @@ impl Row {
     }
 }
 
-/// Reads the rows of a file, one hexadecimal block a line or CSV. A first row with a word that
-/// cannot be meant as hexadecimal is a header. Bytes that are not UTF-8 spoil their row only.
+/// Reads the rows of a file, CSV or one hexadecimal block per line. A first row with a word that is not
+/// hexadecimal is a header. Bytes that are not UTF-8 affect only their row.
 ///
 /// # Errors
 /// The file is UTF-16.

@@ -1,24 +1,23 @@
-//! What two visits to a block of a batch say together.
+//! Combines the two visits to a block of a batch.
 //!
-//! A block whose first visit gave no number is visited once more, some rows later. The second visit
-//! is judged by itself, by the rule of the first. But two visits must not contradict each other:
-//! where rounds of a calm first visit were much faster than all that the second found, the second
-//! has met a slower state only, and there is no single number.
+//! A block that is unstable on its first visit is visited again some rows later, and the second
+//! measurement counts, unless the two contradict each other: if rounds of an uncontended first visit were
+//! much faster than the second visit, the second saw only a slower state, and there is no single number.
 
 use crate::measurement::{Measurement, Status};
 use crate::timing::state::DOUBT;
 
-/// The report of the second visit, unless the first rules its number out. A first visit that found
-/// the core shared says nothing.
-pub fn settled(first: &Measurement, second: Measurement) -> Measurement {
+/// The measurement of the second visit, unstable if the first contradicts it. A contended first visit is
+/// ignored.
+pub fn merge_visits(first: &Measurement, second: Measurement) -> Measurement {
     let (Some(then), Some(now)) = (&first.throughput, &second.throughput) else { return second };
     let is_slower = now.cycles > then.low * (1.0 + DOUBT);
     if second.status != Status::Ok || first.is_contended() || !is_slower {
         return second;
     }
     let reason = format!(
-        "two visits disagree: the first found {:.3} to {:.3} cycles without a single state, the second \
-         {:.3}",
+        "two visits disagree: the first measured {:.3} to {:.3} cycles without a common state, the \
+         second {:.3}",
         then.low, then.high, now.cycles
     );
     Measurement { status: Status::Unstable, reason: Some(reason), ..second }
@@ -42,11 +41,11 @@ mod tests {
     fn the_second_visit_decides_unless_the_first_was_much_faster() {
         let first = measurement(Status::Unstable, 1.1, 1.0, 1.3);
         let again =
-            |cycles| settled(&first, measurement(Status::Ok, cycles, cycles, cycles)).status;
+            |cycles| merge_visits(&first, measurement(Status::Ok, cycles, cycles, cycles)).status;
         // As fast as the first at its fastest, faster, and up to a tenth slower.
         assert_eq!((again(1.0), again(0.9), again(1.09)), (Status::Ok, Status::Ok, Status::Ok));
         assert_eq!((again(1.11), again(1.3)), (Status::Unstable, Status::Unstable));
-        let still = settled(&first, measurement(Status::Unstable, 1.0, 0.9, 1.2));
+        let still = merge_visits(&first, measurement(Status::Unstable, 1.0, 0.9, 1.2));
         assert_eq!((still.status, still.throughput.unwrap().low), (Status::Unstable, 0.9));
     }
 
@@ -54,7 +53,7 @@ mod tests {
     fn a_first_visit_beside_a_neighbour_says_nothing() {
         let mut first = measurement(Status::Unstable, 1.1, 0.5, 1.3);
         (first.samples.accepted, first.samples.contended) = (100, 60);
-        let second = settled(&first, measurement(Status::Ok, 1.0, 1.0, 1.0));
+        let second = merge_visits(&first, measurement(Status::Ok, 1.0, 1.0, 1.0));
         assert_eq!(second.status, Status::Ok);
     }
 }

@@ -1,6 +1,6 @@
-//! What all checks share: how an outcome is made and worded.
+//! Shared by all checks: outcomes and their wording.
 
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,19 +17,19 @@ pub(super) fn outcome(held: bool) -> Outcome {
     if held { Outcome::Held } else { Outcome::Violated }
 }
 
-/// Why a trace cannot clear a block.
+/// The reason where a trace is incomplete.
 pub(super) const GAPS: &str =
     "some addresses are not in the trace (gathers, repeated string instructions)";
 
-/// How a block without memory passes.
-pub(super) const NO_MEMORY: &str = "no memory is touched";
+/// The evidence for a block without memory accesses.
+pub(super) const NO_MEMORY: &str = "the block does not access memory";
 
-/// Whether every address is known.
-pub(super) fn is_whole(found: &Found) -> bool {
-    found.complete && found.accesses.iter().all(|access| access.size > 0)
+/// Whether the trace has every address.
+pub(super) fn is_complete(setup: &RunSetup) -> bool {
+    setup.complete && setup.accesses.iter().all(|access| access.size > 0)
 }
 
-/// Instructions and in how many copies each, as `3 \`mov …\` (12 of 48 copies)`.
+/// Instructions, and the number of copies of each, as `3 \`mov …\` (12 of 48 copies)`.
 pub(super) fn listed(
     block: &Block,
     copies: usize,
@@ -45,18 +45,18 @@ pub(super) fn listed(
             format!("{i} `{}` ({} of {copies} copies)", block.instructions[*i].text, hit.len())
         })
         .collect();
-    more(&mut names, 4)
+    abridged(&mut names, 4)
 }
 
-/// The first few of a list, and how many more there are.
-pub(super) fn more(names: &mut Vec<String>, most: usize) -> String {
+/// The first entries of a list, and the number of the others.
+pub(super) fn abridged(names: &mut Vec<String>, most: usize) -> String {
     let left = names.len().saturating_sub(most);
     names.truncate(most);
     let list = names.join(", ");
     if left > 0 { format!("{list} and {left} more") } else { list }
 }
 
-/// A trace by hand, for the tests of this module's files.
+/// A hand-written trace for tests.
 #[cfg(test)]
 pub(super) mod example {
     use super::*;
@@ -67,7 +67,7 @@ pub(super) mod example {
     }
 
     /// Accesses as copy, instruction, address, size, and whether it writes.
-    pub fn found(pages: &[u64], accesses: &[(usize, usize, u64, u64, bool)]) -> Found {
+    pub fn setup(pages: &[u64], accesses: &[(usize, usize, u64, u64, bool)]) -> RunSetup {
         let access =
             |(copy, instruction, address, size, writes): &(usize, usize, u64, u64, bool)| Access {
                 copy: *copy,
@@ -77,7 +77,7 @@ pub(super) mod example {
                 reads: !writes,
                 writes: *writes,
             };
-        Found {
+        RunSetup {
             values: crate::Values::default(),
             copies: 4,
             pages: pages.to_vec(),

@@ -2,83 +2,94 @@
 //! them.
 
 use super::super::sandbox::layout::{self as at, PAGE, context};
-use super::common::{GAPS, NO_MEMORY, assumption, is_whole, listed, outcome};
-use crate::initial::run_setup::Found;
+use super::common::{GAPS, NO_MEMORY, assumption, is_complete, listed, outcome};
+use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
 use crate::measurement::{Assumption, Outcome};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
 use tma::Cache;
 
-/// Lines in each set of the L1 data cache, the harness's own among them.
-pub fn l1_data(block: &Block, found: &Found, physical: usize, cache: Option<Cache>) -> Assumption {
-    if !is_whole(found) {
+/// Compares the lines in each set of the L1 data cache, including the harness's, with its ways.
+pub fn l1_data(
+    block: &Block,
+    setup: &RunSetup,
+    physical: usize,
+    cache: Option<Cache>,
+) -> Assumption {
+    if !is_complete(setup) {
         return assumption("l1-data", Outcome::Unchecked, GAPS);
     }
-    if found.accesses.is_empty() {
+    if setup.accesses.is_empty() {
         return assumption("l1-data", Outcome::Held, NO_MEMORY);
     }
-    let around = ["movnt", "vmovnt", "maskmov", "vmaskmovdqu"];
-    let past = |text: &str| around.iter().any(|a| text.starts_with(a)) && !text.contains("ntdqa");
-    if let Some(inst) = block.instructions.iter().find(|i| past(&i.text) && i.writes_memory()) {
-        let how = format!("`{}` writes around the cache", inst.text);
+    let non_temporal = ["movnt", "vmovnt", "maskmov", "vmaskmovdqu"];
+    let bypasses =
+        |text: &str| non_temporal.iter().any(|a| text.starts_with(a)) && !text.contains("ntdqa");
+    if let Some(inst) = block.instructions.iter().find(|i| bypasses(&i.text) && i.writes_memory()) {
+        let how = format!("`{}` bypasses the cache", inst.text);
         return assumption("l1-data", Outcome::Violated, how);
     }
     let Some(cache) = cache else {
-        return assumption("l1-data", Outcome::Unchecked, "the L1 data cache's size is not known");
+        return assumption(
+            "l1-data",
+            Outcome::Unchecked,
+            "the size of the L1 data cache is not known",
+        );
     };
     let mut sets: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     let mut linear: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     let set = |line: u64| (line % cache.sets as u64) as usize;
     // Copies touch the same few lines again and again.
-    let mut lines: Vec<u64> = found.accesses.iter().flat_map(touched).collect();
+    let mut lines: Vec<u64> = setup.accesses.iter().flat_map(touched).collect();
     lines.sort_unstable();
     lines.dedup();
     for line in lines {
-        sets.entry(set(line)).or_default().insert(physical_line(found, physical, line));
+        sets.entry(set(line)).or_default().insert(physical_line(setup, physical, line));
         linear.entry(set(line)).or_default().insert(line);
     }
     let total: usize = sets.values().map(BTreeSet::len).sum();
-    let own = harness(block, found, cache);
+    let own = harness(block, setup, cache);
     let fullest = sets.iter().map(|(set, lines)| (lines.len(), own.get(set).copied().unwrap_or(0)));
     let (lines, own) = fullest.max_by_key(|(lines, own)| lines + own).unwrap_or((0, 0));
     let mut how = format!(
-        "address trace, lines: {total}, in the fullest set {lines} and {own} of the harness, in a \
-         cache of {} ways; each is touched in every run before the one that counts",
+        "address trace: {total} lines; the fullest set has {lines} and {own} of the harness, the cache \
+         {} ways; warm-up runs touch all of them",
         cache.ways
     );
     let offsets = linear.values().map(BTreeSet::len).max().unwrap_or(0);
     if offsets > cache.ways {
-        how += &format!("; {offsets} pages at one offset, more than there are ways");
+        how +=
+            &format!("; {offsets} pages are accessed at the same offset, more than there are ways");
     }
     assumption("l1-data", outcome(lines + own <= cache.ways), how)
 }
 
-/// Lines of 64 bytes that an access touches.
+/// Cache lines that an access touches, by number.
 pub fn touched(access: &Access) -> std::ops::RangeInclusive<u64> {
     access.address / 64..=access.address.saturating_add(access.size.max(1) - 1) / 64
 }
 
-/// A line as the cache tags it: pages beyond the physical ones share them, in order of discovery.
-pub fn physical_line(found: &Found, physical: usize, line: u64) -> u64 {
+/// The physical line behind a linear one: pages share physical pages in the order of discovery.
+pub fn physical_line(setup: &RunSetup, physical: usize, line: u64) -> u64 {
     let lines_of_page = PAGE as u64 / 64;
     let page = line / lines_of_page * PAGE as u64;
-    match found.pages.iter().position(|p| *p == page) {
+    match setup.pages.iter().position(|p| *p == page) {
         Some(i) => (i % physical.max(1)) as u64 * lines_of_page + line % lines_of_page,
-        // Not mapped for the block: a page of its own.
+        // Not mapped for the block: its own physical page.
         None => line,
     }
 }
 
-/// Lines of the harness in each set while copies run: what registers and vectors are set from, the
-/// counters, and the list of lines to restore.
-fn harness(block: &Block, found: &Found, cache: Cache) -> BTreeMap<usize, usize> {
+/// Lines of the harness in each set while copies run: initial values of registers and vectors, counters,
+/// and the list of lines to restore.
+fn harness(block: &Block, setup: &RunSetup, cache: Cache) -> BTreeMap<usize, usize> {
     let mut fields = vec![context::START, context::REGISTERS, context::REGISTERS + 64];
     if block.uses(iced_x86::Register::is_vector_register) {
         fields.push(context::VECTOR);
     }
     let context = fields.into_iter().map(|field| (at::CONTEXT + field) / 64);
-    let list = (0..found.lines.len().div_ceil(8)).map(|i| at::LINES / 64 + i);
+    let list = (0..setup.lines.len().div_ceil(8)).map(|i| at::LINES / 64 + i);
     let mut lines: Vec<usize> = context.chain(list).collect();
     lines.sort_unstable();
     lines.dedup();
@@ -89,43 +100,43 @@ fn harness(block: &Block, found: &Found, cache: Cache) -> BTreeMap<usize, usize>
     sets
 }
 
-/// Accesses at addresses that are no multiple of their size, inside of a line.
-pub fn alignment(block: &Block, found: &Found) -> Assumption {
+/// Finds accesses within a line whose address is not a multiple of their size.
+pub fn alignment(block: &Block, setup: &RunSetup) -> Assumption {
     let unaligned = |a: &Access| a.size > 1 && !a.address.is_multiple_of(a.size.min(64));
-    let note = "; inside of a line this costs nothing or little";
-    straddling("alignment", block, found, note, |a| unaligned(a) && touched(a).count() == 1)
+    let note = "; within a cache line the cost is small or none";
+    straddling("alignment", block, setup, note, |a| unaligned(a) && touched(a).count() == 1)
 }
 
-/// Accesses across the border of two lines.
-pub fn line_crossing(block: &Block, found: &Found) -> Assumption {
-    straddling("line-crossing", block, found, "", |a| touched(a).count() > 1)
+/// Finds accesses that cross a cache-line boundary.
+pub fn line_crossing(block: &Block, setup: &RunSetup) -> Assumption {
+    straddling("line-crossing", block, setup, "", |a| touched(a).count() > 1)
 }
 
-/// Accesses across the border of two pages.
-pub fn page_crossing(block: &Block, found: &Found) -> Assumption {
+/// Finds accesses that cross a page boundary.
+pub fn page_crossing(block: &Block, setup: &RunSetup) -> Assumption {
     let page = PAGE as u64;
     let crosses =
         |a: &Access| a.address / page != a.address.saturating_add(a.size.max(1) - 1) / page;
-    straddling("page-crossing", block, found, "", crosses)
+    straddling("page-crossing", block, setup, "", crosses)
 }
 
 fn straddling(
     name: &'static str,
     block: &Block,
-    found: &Found,
+    setup: &RunSetup,
     note: &str,
     is: impl Fn(&Access) -> bool,
 ) -> Assumption {
-    let hits = || found.accesses.iter().filter(|a| a.size > 0 && is(a));
+    let hits = || setup.accesses.iter().filter(|a| a.size > 0 && is(a));
     if hits().next().is_some() {
-        let list = listed(block, found.copies, hits().map(|a| (a.instruction, a.copy)));
+        let list = listed(block, setup.copies, hits().map(|a| (a.instruction, a.copy)));
         return assumption(
             name,
             Outcome::Violated,
             format!("address trace: instruction {list}{note}"),
         );
     }
-    match (is_whole(found), found.accesses.is_empty()) {
+    match (is_complete(setup), setup.accesses.is_empty()) {
         (false, _) => assumption(name, Outcome::Unchecked, GAPS),
         (true, true) => assumption(name, Outcome::Held, NO_MEMORY),
         (true, false) => assumption(name, Outcome::Held, "address trace of every copy"),
@@ -134,16 +145,16 @@ fn straddling(
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::example::{block, found};
+    use super::super::common::example::{block, setup};
     use super::*;
 
     const CACHE: Option<Cache> = Some(Cache { ways: 8, sets: 64 });
 
     /// One load from each of `pages` pages, all at `offset`.
-    fn spread(pages: u64, offset: u64) -> Found {
+    fn spread(pages: u64, offset: u64) -> RunSetup {
         let all: Vec<u64> = (0..pages).map(|i| 0x10_0000 + 0x1000 * i).collect();
         let accesses: Vec<_> = all.iter().map(|p| (0, 0, p + offset, 8, false)).collect();
-        found(&all, &accesses)
+        setup(&all, &accesses)
     }
 
     #[test]
@@ -158,13 +169,13 @@ mod tests {
         // Nine pages on one physical page are one line, though the offset is crowded.
         let one = l1_data(&load, &spread(9, 0x200), 1, CACHE);
         assert_eq!(one.outcome, Outcome::Held);
-        assert!(one.how.contains("9 pages at one offset"), "{}", one.how);
+        assert!(one.how.contains("9 pages are accessed at the same offset"), "{}", one.how);
     }
 
     #[test]
     fn an_access_is_unaligned_or_crosses_a_line_or_a_page_and_its_instruction_is_named() {
         let loads = block("488b03 488b07");
-        let trace = found(
+        let trace = setup(
             &[0x1000, 0x2000],
             &[(0, 0, 0x1004, 8, false), (1, 1, 0x103c, 8, false), (2, 1, 0x1ffc, 8, false)],
         );
@@ -175,9 +186,9 @@ mod tests {
         assert!(lines.how.contains("1 `mov rax,[rdi]` (2 of 4 copies)"), "{}", lines.how);
         let pages = page_crossing(&loads, &trace);
         assert!(pages.how.contains("1 `mov rax,[rdi]` (1 of 4 copies)"), "{}", pages.how);
-        let none = found(&[0x1000], &[(0, 0, 0x1038, 8, false)]);
+        let none = setup(&[0x1000], &[(0, 0, 0x1038, 8, false)]);
         assert_eq!(line_crossing(&loads, &none).outcome, Outcome::Held);
-        let gaps = Found { complete: false, ..none };
+        let gaps = RunSetup { complete: false, ..none };
         assert_eq!(line_crossing(&loads, &gaps).outcome, Outcome::Unchecked);
     }
 }

@@ -1,13 +1,12 @@
-//! Whether subnormal numbers arise in a block, and what they would cost.
+//! Whether a block computes with subnormal numbers, and what they would cost.
 //!
 //! Blocks are measured with FTZ and DAZ set, so that no subnormal slows them. Here they run again
-//! with gradual underflow. MXCSR then tells whether an operand was subnormal (DE) or a result too small
-//! (UE). UE stays clear where such a result is exact, so a second run lets both exceptions trap,
-//! which also tells where the first one arises. x87 has a status word of its own, and FTZ and DAZ
-//! mean nothing to it.
+//! with gradual underflow. MXCSR then shows whether an operand was subnormal (DE) or a result too small
+//! (UE). UE stays clear if such a result is exact, so a second run unmasks both exceptions, which also
+//! locates the first one. x87 has its own status word and ignores FTZ and DAZ.
 
 use crate::initial::failure::Failure;
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use crate::profiler::Profiler;
 use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL};
@@ -23,10 +22,10 @@ const TRAPPING: u32 = MXCSR_GRADUAL & !(1 << 8 | 1 << 11);
 const DE: u32 = 1 << 1;
 /// Flag of a result too small for a normal number.
 const UE: u32 = 1 << 4;
-/// Pairs of passes that the slowdown is measured by.
+/// Pairs of passes that measure the slowdown.
 const PAIRS: usize = 3;
 
-/// What the runs with gradual underflow showed.
+/// Result of the runs with gradual underflow.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Seen {
     /// MXCSR at the end.
@@ -43,14 +42,14 @@ impl Seen {
     }
 }
 
-/// What a block computes with.
+/// The floating-point units that a block uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Units {
     vector: bool,
     x87: bool,
 }
 
-/// Vector instructions on integers count too: telling them apart is not worth a mistake.
+/// Vector instructions on integers count too, to be safe.
 fn units(block: &Block) -> Units {
     Units {
         vector: block.uses(Register::is_vector_register),
@@ -62,9 +61,9 @@ fn is_x87(inst: &Inst) -> bool {
     inst.text.starts_with('f') && !matches!(inst.decoded.mnemonic(), Mnemonic::Femms)
 }
 
-/// Why the flags would not tell the truth about this block.
-fn blind(block: &Block) -> Option<String> {
-    let blind = |inst: &&Inst| {
+/// Why the flags are unreliable for this block.
+fn hides_flags(block: &Block) -> Option<String> {
+    let hides = |inst: &&Inst| {
         let decoded = &inst.decoded;
         let writes_state = matches!(
             decoded.mnemonic(),
@@ -85,34 +84,34 @@ fn blind(block: &Block) -> Option<String> {
             || decoded.suppress_all_exceptions()
             || decoded.rounding_control() != RoundingControl::None
     };
-    let inst = block.instructions.iter().find(blind)?;
-    Some(format!("`{}` changes or suppresses the flags that would tell", inst.text))
+    let inst = block.instructions.iter().find(hides)?;
+    Some(format!("`{}` changes or suppresses the exception flags", inst.text))
 }
 
 impl Profiler {
-    /// The invariant, from runs of the unrolled `form`; the slowdown is measured if `measured`.
+    /// Checks the assumption by runs of the unrolled `form`; measures the slowdown if `measured`.
     ///
     /// # Errors
     /// The sandbox cannot be started.
     pub(crate) fn subnormals(
         &mut self,
         block: &Block,
-        found: &Found,
+        setup: &RunSetup,
         form: &Form,
         measured: bool,
     ) -> Result<Assumption> {
         if !self.options.assumptions {
-            return Ok(assumption(Outcome::Unchecked, "not asked for"));
+            return Ok(assumption(Outcome::Unchecked, "not requested"));
         }
         let units = units(block);
         if !units.vector && !units.x87 {
             return Ok(assumption(Outcome::Held, "no floating-point instruction"));
         }
-        if let Some(reason) = blind(block) {
+        if let Some(reason) = hides_flags(block) {
             return Ok(assumption(Outcome::Unchecked, reason));
         }
         let (physical, pages) = (self.options.physical_pages, self.options.page_limit);
-        self.runner.again(&found.values, &found.lines, physical, pages)?;
+        self.runner.again(&setup.values, &setup.lines, physical, pages)?;
         form.install(&mut self.runner)?;
         let seen = self.gradual(form);
         let slowdown = match &seen {
@@ -129,7 +128,7 @@ impl Profiler {
         })
     }
 
-    /// The two runs.
+    /// The two runs with gradual underflow.
     fn gradual(&mut self, form: &Form) -> Result<std::result::Result<Seen, Failure>> {
         self.runner.float_mode(MXCSR_GRADUAL)?;
         if let Some(failure) = form.rehearse(&mut self.runner, &self.options)? {
@@ -182,8 +181,7 @@ fn judge(
     if seen.is_clean() {
         let flags = match (units.vector, units.x87) {
             (true, true) => {
-                "MXCSR and the x87 status word show none, and none traps in MXCSR's \
-                             arithmetic"
+                "MXCSR and the x87 status word show none, and no SSE or AVX instruction traps"
             }
             (false, true) => "the x87 status word shows none",
             _ => "MXCSR shows none, and none traps",
@@ -207,15 +205,15 @@ fn judge(
             (Some((ratio, low, high)), _) => {
                 format!("; without FTZ and DAZ it takes {ratio:.2} times as long ({low:.2} to {high:.2})")
             }
-            (None, true) => "; what they cost could not be measured: the core was shared".to_owned(),
-            (None, false) => "; what they would cost was not measured".to_owned(),
+            (None, true) => "; the slowdown could not be measured because of contention".to_owned(),
+            (None, false) => "; the slowdown was not measured".to_owned(),
         }
         .as_str();
     }
     if seen.x87 & (DE | UE) != 0 {
         let separator = if how.is_empty() { "" } else { "; " };
         how += &format!(
-            "{separator}x87: {}, which FTZ and DAZ do not switch off: what they cost is in the \
+            "{separator}x87: {}, which FTZ and DAZ do not affect: their cost is included in the \
              cycles",
             names(seen.x87)
         );
@@ -240,16 +238,16 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_writes_the_flags_or_suppresses_them_is_not_judged_by_them() {
+    fn a_block_that_writes_or_suppresses_the_flags_is_unchecked() {
         // ldmxcsr [rax]; fninit; vaddps zmm0,zmm0,zmm1,{rn-sae}
         for hex in ["0fae10", "dbe3", "62f17c1858c1"] {
-            assert!(blind(&block(hex)).is_some(), "{hex}");
+            assert!(hides_flags(&block(hex)).is_some(), "{hex}");
         }
-        assert_eq!(blind(&block("0f59c1")), None);
+        assert_eq!(hides_flags(&block("0f59c1")), None);
     }
 
     #[test]
-    fn the_flags_the_place_and_the_slowdown_are_told() {
+    fn the_flags_the_location_and_the_slowdown_are_reported() {
         let multiply = block("4801d8 0f59c1");
         let seen = Seen { mxcsr: MXCSR_GRADUAL | UE | DE, x87: 0, first: Some((41, 1)) };
         let both = Units { vector: true, x87: false };
@@ -264,6 +262,6 @@ mod tests {
         // x87 is slow whatever FTZ and DAZ say.
         let x87 = Seen { x87: UE, ..Seen::default() };
         let found = judge(&multiply, Units { vector: false, x87: true }, &x87, None, true);
-        assert!(found.how.contains("FTZ and DAZ do not switch off"), "{}", found.how);
+        assert!(found.how.contains("FTZ and DAZ do not affect"), "{}", found.how);
     }
 }

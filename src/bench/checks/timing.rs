@@ -1,89 +1,98 @@
-//! The core while the block ran, whether its time reproduces, and what the harness did to it.
+//! Contention while the block ran, reproducibility, and registers that the harness reinitialised.
 
 use super::common::{assumption, outcome};
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use crate::timing::form_timing::FormTiming;
 
-/// A switch makes the sample it hits longer by more than a microsecond, so that the sample is cut
-/// off; many of them leave too little.
+/// Checks involuntary context switches: each lengthens one sample by more than a microsecond, which is
+/// then rejected; too many leave too few samples.
 pub fn context_switches(timed: &FormTiming) -> Assumption {
     let Some(count) = timed.switches else {
-        return assumption("context-switches", Outcome::Unchecked, "the kernel does not tell");
+        return assumption(
+            "context-switches",
+            Outcome::Unchecked,
+            "the kernel does not report them",
+        );
     };
-    if timed.kept == 0 {
-        return assumption("context-switches", Outcome::Unchecked, "no sample was kept");
+    if timed.accepted == 0 {
+        return assumption("context-switches", Outcome::Unchecked, "no sample was accepted");
     }
-    let all = timed.kept + timed.contended + timed.changed;
-    let mut how = format!("{count} involuntary switches of the worker by the kernel's count");
+    let all = timed.accepted + timed.contended + timed.clock_changed;
+    let mut how =
+        format!("{count} involuntary context switches of the worker, counted by the kernel");
     if count > 0 {
         how += &format!(
-            " in {all} samples; one that a switch hits is longer by a microsecond or more and is cut"
+            " in {all} samples; the affected samples are a microsecond or more longer and are rejected"
         );
     }
-    how += "; a hypervisor's switches are not seen";
+    how += "; switches by a hypervisor are not counted";
     assumption("context-switches", outcome(count * 20 <= all as u64), how)
 }
 
-/// The sentinel.
-pub fn neighbour(timed: &FormTiming) -> Assumption {
-    let all = timed.kept + timed.contended + timed.changed;
+/// Checks contention from other processes and sibling threads, by the sentinel.
+pub fn contention(timed: &FormTiming) -> Assumption {
+    let all = timed.accepted + timed.contended + timed.clock_changed;
     let mut how = format!(
-        "throughput sentinel before and behind the samples: {} of {all} dropped for it",
+        "throughput sentinel before and after each sample: {} of {all} rejected",
         timed.contended
     );
-    if timed.kept > 0 {
-        how += "; around the others it took at most 4 % and a step of the counter more than the \
-                least it was seen to take, which is taken to be 2 to 8 % above its known cycles";
+    if timed.accepted > 0 {
+        how += "; around the others it exceeded its minimum by at most 4 % and one step of the \
+                counter (the minimum is 2 to 8 % above its nominal cycles)";
     }
-    assumption("neighbour", outcome(timed.kept > 0), how)
+    assumption("neighbour", outcome(timed.accepted > 0), how)
 }
 
-/// Registers set between copies.
-pub fn own_registers(found: &Found) -> Assumption {
-    if found.reseeded.is_empty() {
-        return assumption("own-registers", Outcome::Held, "no register was set between copies");
+/// Checks that no register was reinitialised between copies.
+pub fn own_registers(setup: &RunSetup) -> Assumption {
+    if setup.reseeded.is_empty() {
+        return assumption(
+            "own-registers",
+            Outcome::Held,
+            "no register was reinitialised between copies",
+        );
     }
     let names = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
     let name = |r: &u8| names.get(usize::from(*r)).map_or(format!("r{r}"), |n| (*n).to_owned());
-    let list: Vec<_> = found.reseeded.iter().map(name).collect();
+    let list: Vec<_> = setup.reseeded.iter().map(name).collect();
     let how = format!(
-        "{} set again before every copy, since the copy before overwrites it: one more load each, \
-         and dependencies through it are cut",
+        "{} reinitialised before every copy because the previous copy overwrites it: one extra load \
+         each, and its loop-carried dependencies are broken",
         list.join(", ")
     );
     assumption("own-registers", Outcome::Violated, how)
 }
 
-/// How many batches met the state that the headline is taken from; with one pass only, how far
-/// apart its placements are.
+/// Checks how many batches were in the state of the headline; with only one pass, how far apart its
+/// placements are.
 pub fn reproducibility(timed: &FormTiming) -> Assumption {
     let name = "reproducibility";
     let (long, short) = timed.agreeing();
     let all = timed.batches.len();
     let (low, high) = timed.batch_range().unwrap_or((f64::NAN, f64::NAN));
     match timed.passes {
-        0 => assumption(name, Outcome::Unchecked, "no pass was kept"),
-        1 if all < 2 => assumption(name, Outcome::Unchecked, "one pass of one placement only"),
+        0 => assumption(name, Outcome::Unchecked, "no pass was accepted"),
+        1 if all < 2 => assumption(name, Outcome::Unchecked, "only one pass of one placement"),
         1 => {
             let how = format!(
-                "one pass only: its {all} placements lie between {low:.3} and {high:.3} cycles; \
-                 other times were not compared"
+                "one pass only: its {all} placements range from {low:.3} to {high:.3} cycles; passes \
+                 at other times were not compared"
             );
             let (low, high) = timed.cycles().map_or((low, high), |c| (low.min(c), high.max(c)));
             assumption(name, outcome(high - low <= (0.04 * low).max(0.03)), how)
         }
         passes if long == 0 => {
             let how = format!(
-                "no state was met by several of {all} batches in {passes} passes, apart in time; \
-                 batches lie between {low:.3} and {high:.3} cycles"
+                "no two of {all} batches agree in {passes} passes at different times; batches range \
+                 from {low:.3} to {high:.3} cycles"
             );
             assumption(name, outcome(timed.is_reproduced()), how)
         }
         passes => {
             let how = format!(
-                "the fastest state was met by {long} (long run) and {short} (short run) of {all} \
-                 batches in {passes} passes, apart in time; batches lie between {low:.3} and \
+                "{long} (long run) and {short} (short run) of {all} batches in {passes} passes at \
+                 different times agree on the fastest state; batches range from {low:.3} to \
                  {high:.3} cycles"
             );
             assumption(name, outcome(timed.is_reproduced()), how)
@@ -100,11 +109,11 @@ mod tests {
         let of = |cycles: f64| vec![1000.0 * cycles; 4];
         let batch = |cycles: &f64| Batch { long: of(1.0 + cycles), short: of(1.0) };
         let batches = batches.iter().map(batch).collect();
-        FormTiming { between: 1000.0, passes, batches, kept: 100, ..FormTiming::default() }
+        FormTiming { between: 1000.0, passes, batches, accepted: 100, ..FormTiming::default() }
     }
 
     #[test]
-    fn one_pass_is_judged_by_its_placements_and_says_so() {
+    fn one_pass_is_checked_by_its_placements() {
         let one = reproducibility(&timed(1, &[3.99, 4.01]));
         assert_eq!(one.outcome, Outcome::Held);
         assert!(one.how.contains("one pass only"), "{}", one.how);
@@ -119,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn few_switches_are_cut_with_their_samples_and_many_are_not() {
+    fn few_switches_are_tolerated_and_many_are_not() {
         let of = |count| {
             let timed = FormTiming { switches: Some(count), ..timed(1, &[4.0]) };
             context_switches(&timed).outcome

@@ -1,4 +1,4 @@
-//! The tree and the misses of one block.
+//! Counts one block: its top-down tree and its misses.
 
 use super::counter::{Counter, Effort};
 use super::group::Counting;
@@ -8,7 +8,7 @@ use crate::counters::CorePmu;
 use crate::measurement::{Hierarchy, Miss};
 use tma::Result;
 
-/// The tree and the misses of one block.
+/// Counts of one block.
 #[derive(Debug, Clone)]
 pub struct Counted {
     /// Level 1–2.
@@ -17,7 +17,7 @@ pub struct Counted {
     pub misses: Vec<Miss>,
 }
 
-/// Counts every group of `core` and every event of the misses, each in runs of its own.
+/// Counts every group of `core` and every miss event, each in separate runs.
 ///
 /// # Errors
 /// The sandbox cannot be started.

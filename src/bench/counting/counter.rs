@@ -1,22 +1,22 @@
-//! Counts one group of events after the other, each in runs of its own.
+//! Counts groups of events one after the other, each in separate runs.
 
 use super::group::Counting;
-use super::sample::{Runs, Sample, Stop, calm, sample};
+use super::sample::{Runs, Sample, Stop, sample, uncontended};
 use tma::Result;
 
-/// Tries for each repetition that is kept.
+/// Tries per accepted repetition.
 const TRIES: usize = 4;
 
-/// How a block is counted.
+/// How thoroughly to count.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Differences taken of each group.
+    /// Repetitions of each group.
     pub repetitions: usize,
-    /// Whether a repetition needs the core for itself to be kept.
+    /// Whether repetitions with contention are rejected.
     pub sentinel: bool,
 }
 
-/// Counts one group after the other.
+/// Counts groups one after the other.
 pub(super) struct Counter<'a> {
     pub(super) runs: &'a mut dyn Runs,
     pub(super) counting: &'a mut dyn Counting,
@@ -24,7 +24,7 @@ pub(super) struct Counter<'a> {
 }
 
 impl Counter<'_> {
-    /// Repetitions of one group, over the placements in turn; those kept.
+    /// Repetitions of one group, cycling through the placements; the accepted ones.
     pub(super) fn group(
         &mut self,
         events: &[pmu::machine::Encoding],
@@ -42,9 +42,9 @@ impl Counter<'_> {
         if samples.iter().all(|s| !s.whole) {
             return Ok(Err(Stop::Starved));
         }
-        let calm = calm(&samples, self.effort.sentinel);
+        let uncontended = uncontended(&samples, self.effort.sentinel);
         let quiet: Vec<Sample> =
-            samples.into_iter().zip(calm).filter(|(_, calm)| *calm).map(|(s, _)| s).collect();
+            samples.into_iter().zip(uncontended).filter(|(_, ok)| *ok).map(|(s, _)| s).collect();
         let few = |samples: &[Sample]| samples.len() < 2;
         if few(&quiet) {
             return Ok(Err(Stop::Contended));
@@ -56,14 +56,14 @@ impl Counter<'_> {
     fn repetitions(&mut self) -> Result<std::result::Result<Vec<Sample>, Stop>> {
         let wanted = self.effort.repetitions.max(2);
         let mut samples: Vec<Sample> = Vec::new();
-        for turn in 0..wanted * TRIES {
-            let placement = turn % self.runs.placements().max(1);
+        for attempt in 0..wanted * TRIES {
+            let placement = attempt % self.runs.placements().max(1);
             match sample(self.runs, self.counting, placement)? {
                 Ok(sample) => samples.push(sample),
                 Err(stop) => return Ok(Err(stop)),
             }
             let starved = samples.len() >= 2 && samples.iter().all(|s| !s.whole);
-            let good = samples.iter().zip(calm(&samples, self.effort.sentinel));
+            let good = samples.iter().zip(uncontended(&samples, self.effort.sentinel));
             if starved || good.filter(|(s, c)| s.is_sound() && *c).count() >= wanted {
                 break;
             }

@@ -5,9 +5,9 @@ use pmu::kernel::{Event, Handle, Subject};
 use pmu::machine::Encoding;
 use pmu::perf::Events;
 
-/// Counters as the profiler uses them: one group at a time, started and stopped around a command.
+/// Counts one group of events at a time, started and stopped around a command.
 pub trait Counting {
-    /// Opens a group on a process, stopped, in place of the one before.
+    /// Opens a stopped group on a process and closes the previous one.
     ///
     /// # Errors
     /// The event that was refused; nothing is open then.
@@ -15,27 +15,27 @@ pub trait Counting {
     /// Starts the group.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's error.
     fn start(&mut self) -> Result<(), Errno>;
     /// Stops the group and reads what it has counted since it was opened.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's error.
     fn stop(&mut self) -> Result<Total, Errno>;
     /// Closes the group.
     fn close(&mut self);
 }
 
-/// An event that the kernel does not take.
+/// An event that the kernel refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
-    /// Its place in the group.
+    /// Its index in the group.
     pub at: usize,
     /// Why.
     pub errno: Errno,
 }
 
-/// What a group has counted since it was opened.
+/// Counts of a group since it was opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Total {
     /// Nanoseconds it was enabled.
@@ -46,7 +46,7 @@ pub struct Total {
     pub values: Vec<u64>,
 }
 
-/// The kernel's counters. User mode only: the block has no other.
+/// Counts through perf_event, user mode only.
 #[derive(Default)]
 pub struct PerfCounting {
     events: Events,
@@ -102,7 +102,7 @@ impl Counting for PerfCounting {
     }
 }
 
-/// What the kernel answered, in its words.
+/// The text of the kernel's error.
 pub(super) fn refusal(errno: nix::errno::Errno) -> String {
     errno.desc().to_lowercase()
 }

@@ -1,4 +1,4 @@
-//! Single events per iteration: what missed, what was split, how many instructions there were.
+//! Single events per iteration: cache misses, split accesses, instructions.
 
 use super::counter::Counter;
 use super::sample::{Sample, Stop};
@@ -9,9 +9,9 @@ use pmu::machine::Encoding;
 use pmu::perf;
 use tma::Result;
 
-/// More of them per iteration than this is a miss and no noise: one in fifty iterations.
+/// Counts per iteration up to this are noise: one in fifty iterations.
 const NOISE: f64 = 0.02;
-/// How far the counted instructions may be from the block's own.
+/// Tolerance of the instruction count, as a share.
 const INSTRUCTIONS: f64 = 0.01;
 
 const HARDWARE: u32 = 0;
@@ -23,49 +23,49 @@ const WRITE: u64 = 1 << 8;
 /// `PERF_COUNT_HW_CACHE_L1I`; L1D is 0.
 const L1I: u64 = 1;
 
-/// An event worth knowing: the kernel's own idea of it, then the tables' names.
-struct Wanted {
+/// An event to count: perf's generic event, and names in event tables.
+struct TrackedEvent {
     name: &'static str,
     generic: Option<(u32, u64, &'static str)>,
     events: &'static [&'static str],
 }
 
-const WANTED: [Wanted; 6] = [
-    Wanted {
+const TRACKED: [TrackedEvent; 6] = [
+    TrackedEvent {
         name: "instructions",
         generic: Some((HARDWARE, 1, "instructions")),
         events: &["INST_RETIRED.ANY", "ex_ret_instr"],
     },
-    Wanted {
+    TrackedEvent {
         name: "l1d-read-misses",
         generic: Some((CACHE, MISS, "L1-dcache-load-misses")),
         events: &["MEM_LOAD_RETIRED.L1_MISS", "ls_any_fills_from_sys.all"],
     },
-    Wanted {
+    TrackedEvent {
         name: "l1d-write-misses",
         generic: Some((CACHE, MISS | WRITE, "L1-dcache-store-misses")),
         events: &[],
     },
-    Wanted {
+    TrackedEvent {
         name: "l1i-read-misses",
         generic: Some((CACHE, MISS | L1I, "L1-icache-load-misses")),
         events: &["FRONTEND_RETIRED.L1I_MISS", "ic_tag_hit_miss.instruction_cache_miss"],
     },
-    Wanted {
+    TrackedEvent {
         name: "split-loads",
         generic: None,
         events: &["MEM_INST_RETIRED.SPLIT_LOADS", "MEM_UOPS_RETIRED.SPLIT_LOADS"],
     },
-    Wanted {
+    TrackedEvent {
         name: "split-stores",
         generic: None,
         events: &["MEM_INST_RETIRED.SPLIT_STORES", "MEM_UOPS_RETIRED.SPLIT_STORES"],
     },
 ];
 
-impl Wanted {
-    /// Every way to count it here, with its name.
-    fn ways(&self, core: &CorePmu) -> Vec<(Encoding, String)> {
+impl TrackedEvent {
+    /// Every encoding that may count it here, with its name.
+    fn encodings(&self, core: &CorePmu) -> Vec<(Encoding, String)> {
         let own = self.generic.map(|(kind, config, name)| {
             (generic(&core.pmu, kind, config), format!("the kernel's generic event {name}"))
         });
@@ -80,21 +80,21 @@ impl Wanted {
     }
 }
 
-/// Counts each of them by itself, the clock beside it.
+/// Counts each of them in a group with the cycles.
 ///
 /// # Errors
 /// The sandbox cannot be started.
 pub(super) fn measure(core: &CorePmu, counter: &mut Counter<'_>) -> Result<Vec<Miss>> {
     let mut misses = Vec::new();
-    for wanted in &WANTED {
-        for (encoding, name) in wanted.ways(core) {
+    for wanted in &TRACKED {
+        for (encoding, name) in wanted.encodings(core) {
             match counter.group(&[core.cycles, encoding])? {
                 Ok(samples) => {
                     misses.push(miss(wanted.name, &name, &samples));
                     break;
                 }
                 Err(Stop::Refused(_)) => {}
-                // Others would fare no better.
+                // Other encodings would fail too.
                 Err(_) => break,
             }
         }
@@ -109,18 +109,18 @@ fn miss(name: &str, event: &str, samples: &[Sample]) -> Miss {
     let cycles: Vec<f64> = samples.iter().filter_map(|s| s.per_iteration(0)).collect();
     Miss {
         name: name.to_owned(),
-        // A difference of two commands may fall below zero by noise.
+        // Noise can make the difference of two commands negative.
         per_iteration: median(&values).max(0.0),
         how: format!(
-            "{event}, {} differences between {low:.4} and {high:.4}, at {:.3} cycles",
+            "{event}: {} repetitions from {low:.4} to {high:.4}, at {:.3} cycles",
             values.len(),
             median(&cycles)
         ),
     }
 }
 
-/// Lets the counts bear witness on the assumptions they can tell of.
-pub fn witness(assumptions: &mut Vec<Assumption>, misses: &[Miss], instructions: usize) {
+/// Checks assumptions with the counts.
+pub fn check_with_counts(assumptions: &mut Vec<Assumption>, misses: &[Miss], instructions: usize) {
     let count = |name: &str| misses.iter().find(|m| m.name == name).map(|m| m.per_iteration);
     let about = [
         ("l1-data", ["l1d-read-misses", "l1d-write-misses"]),
@@ -132,7 +132,7 @@ pub fn witness(assumptions: &mut Vec<Assumption>, misses: &[Miss], instructions:
             events.into_iter().filter_map(|e| Some((e, count(e)?))).collect();
         let assumption = assumptions.iter_mut().find(|i| i.name == name);
         if let (false, Some(assumption)) = (known.is_empty(), assumption) {
-            testify(assumption, &known);
+            apply_counts(assumption, &known);
         }
     }
     if let Some(counted) = count("instructions") {
@@ -140,16 +140,16 @@ pub fn witness(assumptions: &mut Vec<Assumption>, misses: &[Miss], instructions:
         assumptions.push(Assumption {
             name: "instruction-count",
             outcome: if held { Outcome::Held } else { Outcome::Violated },
-            how: format!("the PMU counted {counted:.3} a copy, the block has {instructions}"),
+            how: format!("the PMU counted {counted:.3} per copy; the block has {instructions}"),
         });
     }
 }
 
-/// A count above noise violates; one within it confirms what nothing else could check.
-fn testify(assumption: &mut Assumption, known: &[(&str, f64)]) {
+/// A count above noise violates an assumption; one within noise confirms an unchecked one.
+fn apply_counts(assumption: &mut Assumption, known: &[(&str, f64)]) {
     let worst = known.iter().map(|(_, n)| *n).fold(0.0, f64::max);
     let list: Vec<String> = known.iter().map(|(e, n)| format!("{n:.4} {e}")).collect();
-    assumption.how += &format!("; the PMU counted {} an iteration", list.join(" and "));
+    assumption.how += &format!("; the PMU counted {} per iteration", list.join(" and "));
     assumption.outcome = match assumption.outcome {
         _ if worst > NOISE => Outcome::Violated,
         Outcome::Unchecked => Outcome::Held,
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measured_miss_overrules_the_trace_and_its_absence_confirms_what_the_trace_could_not() {
+    fn a_counted_miss_overrules_the_trace_and_its_absence_confirms_an_unchecked_assumption() {
         let mut all = vec![
             assumption("l1-data", Outcome::Held),
             assumption("l1-code", Outcome::Unchecked),
@@ -182,7 +182,7 @@ mod tests {
             counted("split-loads", 0.0),
             counted("instructions", 3.002),
         ];
-        witness(&mut all, &misses, 3);
+        check_with_counts(&mut all, &misses, 3);
         let verdicts: Vec<_> = all.iter().map(|i| (i.name, i.outcome)).collect();
         assert_eq!(
             verdicts,

@@ -1,22 +1,21 @@
-//! What a PMU adds to a block's report: core cycles as the kernel counts them, misses, and the
-//! top-down tree of the block itself.
+//! What a PMU adds to a block's document: counted core cycles, misses, and the block's top-down tree.
 //!
-//! Counts are taken from outside: the runner opens events on the worker's process and enables them
-//! around a whole command. The counts of a command with N long runs, less those of one with N short
-//! runs, belong to the iterations between; entry, exit, calibration and the kernel's wake-up are in
-//! both and cancel. One group is open at a time, so nothing is multiplexed; a reading whose running
-//! time is not its enabled time is void.
+//! The runner opens events on the worker's process and enables them around a whole command. The counts
+//! of a command with N long runs minus those of one with N short runs belong to the iterations between
+//! them; entry, exit, calibration and wake-up are in both and cancel. One group is open at a time, so
+//! nothing is multiplexed; a reading whose running time differs from its enabled time is void.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `group` | one group of counters on a process; the real one and a scripted one |
-//! | `sample` | one difference: N long runs less N short ones |
-//! | `runs` | a form of a block in the sandbox, as `sample` runs it |
+//! | `group` | one group of counters on a process |
+//! | `counter`, `count` | repetitions of a group; all groups of a block |
+//! | `sample` | one difference: N long runs minus N short ones |
+//! | `runs` | long and short runs of a form in the sandbox |
 //! | `tree` | level 1–2 of the top-down tree |
 //! | `misses` | single events per iteration |
-//! | `scripted` | for tests: a block, a processor and a kernel that follow a script |
-//! | `source` | which of this a profiler uses |
-//! | `watch` | software events, which need no PMU |
+//! | `scripted` | for tests: scripted block, processor and kernel |
+//! | `source` | the clock and counters that a profiler uses |
+//! | `software_events` | software events, which need no PMU |
 
 mod count;
 mod counter;
@@ -33,8 +32,8 @@ mod tests;
 mod tree;
 
 pub use group::{Counting, PerfCounting};
-pub use misses::witness;
+pub use misses::check_with_counts;
 pub use runs::FormRuns;
-pub use sample::{Runs, Sample, Stop, calm, sample};
+pub use sample::{Runs, Sample, Stop, sample, uncontended};
 pub use software_events::{SoftwareCounts, SoftwareEvents};
 pub use source::Source;

@@ -1,9 +1,9 @@
-//! A form of a block in the sandbox, run as the counters need it.
+//! Long and short runs of a form in the sandbox, as counting needs them.
 //!
 //! A command is a warm-up of both runs, then N of one of them with sentinels and calibration chains
-//! between. Long and short commands differ in nothing else, dithers included, so that all of that
-//! cancels in the difference. Commands are short, so that a neighbour spoils few of them; where nobody
-//! looks for neighbours they are long and have no sentinels.
+//! in between. Long and short commands are otherwise identical, including dithers, so that all of that
+//! cancels in the difference. Commands are short, so that contention affects few of them; without
+//! sentinels they are long.
 
 use super::sample::{Runs, Which};
 use crate::runner::{Runner, Segment};
@@ -14,11 +14,11 @@ use tma::Result;
 
 /// Runs between two sentinels.
 const CHUNK: usize = 4;
-/// Most of these in a command.
+/// Most chunks in a command.
 const CHUNKS: usize = 16;
 /// Ticks that the runs of a command should take.
 const TICKS: f64 = 200_000.0;
-/// The same of a command without sentinels, and its most runs.
+/// The same for a command without sentinels, and its most runs.
 const LONG_TICKS: f64 = 10_000_000.0;
 const RUNS: usize = 2000;
 /// Segments of a command: sentinel, calibration chains, long and short run.
@@ -27,17 +27,17 @@ const CHAIN: [usize; 2] = [0, 1];
 const LONG: usize = 5;
 const SHORT: usize = 6;
 
-/// How many runs a command has.
+/// Number of runs in a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// So many between each two sentinels.
+    /// Chunks of runs between sentinels.
     Chunks(usize),
-    /// So many and nothing else.
+    /// Runs only.
     Bare(usize),
 }
 
 impl Shape {
-    /// For a run that takes `ticks`.
+    /// The shape for runs of `ticks`.
     fn for_ticks(ticks: f64, sentinel: bool) -> Self {
         if sentinel {
             Self::Chunks(((TICKS / ticks / CHUNK as f64) as usize).clamp(1, CHUNKS))
@@ -54,7 +54,7 @@ impl Shape {
     }
 }
 
-/// See the file's head.
+/// A form in the sandbox.
 pub struct FormRuns<'a> {
     runner: &'a mut Runner,
     form: &'a Form,
@@ -63,8 +63,8 @@ pub struct FormRuns<'a> {
 }
 
 impl<'a> FormRuns<'a> {
-    /// Takes the measure of the form, whose code is installed; how it ended, if not in order.
-    /// `sentinel`: look for neighbours on the core.
+    /// Times the form, whose code is installed, to choose the size of commands; with `sentinel`, commands
+    /// check for contention. Returns how the run ended if it did not complete.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_and_short_commands_differ_in_the_runs_between_the_sentinels_alone() {
+    fn long_and_short_commands_differ_only_in_the_runs_between_sentinels() {
         for shape in [Shape::Chunks(3), Shape::Bare(12)] {
             let (long, short) = (plan(Which::Long, shape), plan(Which::Short, shape));
             let differ: Vec<_> = long.iter().zip(&short).filter(|(a, b)| a != b).collect();

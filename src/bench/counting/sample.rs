@@ -1,4 +1,4 @@
-//! One difference of counts: N long runs less N short ones.
+//! One difference of counts: N long runs minus N short ones.
 
 use super::group::{Counting, Refused, Total};
 use crate::sandbox::Ended;
@@ -6,7 +6,7 @@ use crate::timing::clock::{Calibration, Sentinel, TscClock};
 use nix::errno::Errno;
 use tma::Result;
 
-/// Which of the two runs.
+/// The long or the short run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// All iterations.
@@ -15,12 +15,12 @@ pub enum Which {
     Short,
 }
 
-/// Something that can be run long and short, and counted.
+/// Long and short runs that can be counted.
 pub trait Runs {
     /// The process to count.
     ///
     /// # Errors
-    /// There is none and none can be started.
+    /// It cannot be started.
     fn process(&mut self) -> Result<i32>;
     /// Placements of the code.
     fn placements(&self) -> usize;
@@ -28,7 +28,7 @@ pub trait Runs {
     fn between(&self) -> f64;
     /// Runs in a command.
     fn runs(&self) -> f64;
-    /// Runs one command; the calibration rounds in it, or how it ended otherwise.
+    /// Runs one command; returns its calibration rounds, or how it ended if it did not complete.
     ///
     /// # Errors
     /// As `process`.
@@ -44,21 +44,20 @@ pub trait Runs {
 pub struct Sample {
     /// Counts of the iterations between.
     pub counts: Vec<i64>,
-    /// Counts of the long and of the short command, with all that is around the block.
+    /// Counts of the whole long and short command.
     pub commands: (Vec<i64>, Vec<i64>),
     /// Nanoseconds counted in the iterations between.
     pub time: i64,
-    /// How many iterations those are.
+    /// Iterations between.
     pub iterations: f64,
-    /// Whether every event counted all the time.
+    /// Whether every event was enabled 100 % of the time.
     pub whole: bool,
     /// Calibration rounds of both commands.
     pub rounds: Vec<Calibration>,
 }
 
 impl Sample {
-    /// Whether the long command took longer than the short one: if not, the difference is noise and
-    /// no ratio of its counts means anything.
+    /// Whether the long command took longer than the short one; otherwise the difference is noise.
     pub fn is_sound(&self) -> bool {
         self.whole && self.time > 0
     }
@@ -72,15 +71,15 @@ impl Sample {
 /// Why a group was not counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// The kernel does not take an event.
+    /// The kernel refuses an event.
     Refused(Refused),
-    /// It opened the group but never gave it all its counters.
+    /// The group was opened but never had all its counters.
     Starved,
     /// The counters could not be started or read.
     Broken(Errno),
-    /// The block did not come to its end.
+    /// The block did not run to its end.
     Ended(Ended),
-    /// Something else used the core nearly all the time.
+    /// Contention nearly all the time.
     Contended,
     /// Long commands took no longer than short ones.
     Noise,
@@ -97,7 +96,7 @@ pub fn sample(
 ) -> Result<std::result::Result<Sample, Stop>> {
     let mut rounds = Vec::new();
     let mut totals = vec![Total::default(); 3];
-    // Start and stop once without a run: the totals before the long one.
+    // Start and stop once without a run: the baseline of the long one.
     if let Err(errno) = counting.start().and_then(|()| counting.stop()).map(|t| totals[0] = t) {
         return Ok(Err(Stop::Broken(errno)));
     }
@@ -106,7 +105,7 @@ pub fn sample(
             return Ok(Err(Stop::Broken(errno)));
         }
         let ran = runs.run(placement, which)?;
-        // A worker that died takes its counters with it: how it ended says more.
+        // If the worker died, how it ended matters more than the failed read.
         let read = counting.stop();
         match ran {
             Ok(more) => rounds.extend(more),
@@ -121,7 +120,7 @@ pub fn sample(
     Ok(Ok(difference(&totals[0], &totals[1], &totals[2], iterations, rounds)))
 }
 
-/// What lies between `before` and `long`, less what lies between `long` and `short`.
+/// (`long` − `before`) − (`short` − `long`).
 fn difference(
     before: &Total,
     long: &Total,
@@ -148,9 +147,9 @@ fn difference(
     }
 }
 
-/// Which samples had the core for themselves: every sentinel in both commands within its limit.
-/// All of them, where nobody is to look.
-pub fn calm(samples: &[Sample], sentinel: bool) -> Vec<bool> {
+/// For each sample, whether it was uncontended: every sentinel in both commands within its limit. All
+/// are without `sentinel`.
+pub fn uncontended(samples: &[Sample], sentinel: bool) -> Vec<bool> {
     if !sentinel {
         return vec![true; samples.len()];
     }
@@ -158,10 +157,10 @@ pub fn calm(samples: &[Sample], sentinel: bool) -> Vec<bool> {
     let Ok(ratio) = TscClock::cycles_per_tick(&rounds) else { return vec![false; samples.len()] };
     let mut sentinel = Sentinel::default();
     sentinel.learn(&rounds, ratio);
-    let calm = sentinel.calm(&rounds, ratio);
+    let uncontended = sentinel.uncontended(&rounds, ratio);
     let mut at = 0;
     let own = |s: &Sample| {
-        let here = calm[at..at + s.rounds.len()].iter().all(|c| *c);
+        let here = uncontended[at..at + s.rounds.len()].iter().all(|c| *c);
         at += s.rounds.len();
         here
     };
@@ -175,15 +174,15 @@ impl std::fmt::Display for Stop {
                 write!(f, "the kernel refuses the event ({})", super::group::refusal(refused.errno))
             }
             Stop::Starved => f.write_str(
-                "its counters were not free all the time: the NMI watchdog or another profiler \
-                 holds some, or the block ran on a core of another kind",
+                "its counters were not available all the time: the NMI watchdog or another \
+                 profiler uses some, or the block ran on another type of core",
             ),
             Stop::Broken(errno) => {
                 write!(f, "the counters cannot be read ({})", super::group::refusal(*errno))
             }
-            Stop::Ended(_) => f.write_str("the block did not come to its end while it was counted"),
-            Stop::Noise => f.write_str("its counts drown in noise"),
-            Stop::Contended => f.write_str("something else used the core nearly all the time"),
+            Stop::Ended(_) => f.write_str("the block did not run to its end while it was counted"),
+            Stop::Noise => f.write_str("its counts are within noise"),
+            Stop::Contended => f.write_str("contention on the core nearly all the time"),
         }
     }
 }

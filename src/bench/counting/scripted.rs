@@ -1,4 +1,4 @@
-//! A block whose counts are known, on a kernel that refuses what it is told to.
+//! A scripted block with known counts, on a kernel with scripted refusals.
 
 use super::group::{Counting, Refused, Total};
 use super::sample::{Runs, Which};
@@ -29,8 +29,8 @@ pub struct Script {
     pub free: usize,
     /// Events the kernel does not have.
     pub absent: BTreeSet<u64>,
-    /// Commands, from 0, during which a neighbour uses the core.
-    pub neighbour: fn(usize) -> bool,
+    /// Commands, from 0, with contention.
+    pub contended: fn(usize) -> bool,
     /// The command, from 0, in which the block fails.
     pub fails: Option<usize>,
 }
@@ -43,7 +43,7 @@ impl Default for Script {
             largest: 8,
             free: 8,
             absent: BTreeSet::new(),
-            neighbour: |_| false,
+            contended: |_| false,
             fails: None,
         }
     }
@@ -143,7 +143,7 @@ impl Runs for Scripted {
             return Ok(Err(Ended::TimedOut));
         }
         let iterations = if which == Which::Long { LONG } else { SHORT };
-        let busy = (self.script.neighbour)(command);
+        let busy = (self.script.contended)(command);
         if let (true, Some(configs)) = (story.enabled, story.open.clone()) {
             let counts = configs.len() <= self.script.free;
             story.total.enabled += iterations as u64;

@@ -1,8 +1,8 @@
 //! Software events of the worker while it is timed; they need no PMU.
 //!
-//! Page faults are counted wherever the worker may be counted at all. Switches and migrations
-//! happen in kernel mode, so they take the right to count that. The worker also sleeps after every
-//! command, which is a switch: the kernel's own account of involuntary switches stays the measure.
+//! Page faults can be counted wherever the worker can. Switches and migrations happen in kernel mode,
+//! which takes permission to count. The worker also sleeps after every command, which is a switch, so
+//! the assumption uses the kernel's count of involuntary switches instead.
 
 use crate::measurement::{Assumption, Outcome};
 use pmu::kernel::{Event, Handle, Subject};
@@ -15,12 +15,12 @@ pub struct SoftwareEvents {
     handles: [Option<Handle>; 3],
 }
 
-/// What they counted; `None` where the kernel does not let us.
+/// Their counts; `None` where the kernel does not permit them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SoftwareCounts {
     /// Page faults.
     pub faults: Option<u64>,
-    /// Context switches, the worker's own sleep after each command included.
+    /// Context switches, including the worker's sleep after each command.
     pub switches: Option<u64>,
     /// Moves to another processor.
     pub migrations: Option<u64>,
@@ -48,7 +48,7 @@ impl SoftwareEvents {
         Self { process, events, handles }
     }
 
-    /// What came in, if it is still the process we started with.
+    /// The counts, if it is still the same process.
     pub fn stop(mut self, process: i32) -> SoftwareCounts {
         if process != self.process {
             return SoftwareCounts::default();
@@ -64,21 +64,23 @@ impl SoftwareEvents {
 }
 
 impl SoftwareCounts {
-    /// Adds what was seen to the assumptions.
+    /// Adds the counts to the assumptions.
     pub fn enter(&self, assumptions: &mut Vec<Assumption>) {
         if let Some(faults) = self.faults {
             assumptions.push(Assumption {
                 name: "page-faults",
                 outcome: if faults == 0 { Outcome::Held } else { Outcome::Violated },
-                how: format!("{faults} of the worker while it was timed, by the software event"),
+                how: format!(
+                    "{faults} page faults of the worker while it was timed (software event)"
+                ),
             });
         }
         let switches = assumptions.iter_mut().find(|i| i.name == "context-switches");
         if let (Some(all), Some(moved), Some(switches)) = (self.switches, self.migrations, switches)
         {
             switches.how += &format!(
-                "; by the software events {all} switches, the worker's sleep after each command \
-                 included, and {moved} moves to another processor"
+                "; software events: {all} switches including the worker's sleep after each command, \
+                 {moved} migrations"
             );
         }
     }

@@ -1,8 +1,8 @@
-//! Which clock and which counters a profiler uses, settled when it has a worker to try them on.
+//! The clock and counters of a profiler, selected once a worker exists to try them on.
 
 use super::count::{Counted, count};
 use super::counter::Effort;
-use super::{FormRuns, PerfCounting, SoftwareCounts, SoftwareEvents, witness};
+use super::{FormRuns, PerfCounting, SoftwareCounts, SoftwareEvents, check_with_counts};
 use crate::counters::{CorePmu, Pmu};
 use crate::measurement::{Hierarchy, Measurement, Outcome};
 use crate::options::{ClockSource, Options};
@@ -12,31 +12,38 @@ use crate::timing::measure::Form;
 use std::sync::Arc;
 use tma::{Error, Result};
 
-/// Differences of each group; more where many passes are made.
+/// Repetitions of each group: by default, and with more passes than that.
 const REPETITIONS: (usize, usize) = (8, 16);
 
-/// See the file's head.
+/// The clock, the core PMU and the software events of a profiler.
 pub struct Source {
     clock: Box<dyn Clock>,
     core: Option<Arc<CorePmu>>,
     why_not: String,
-    settled: bool,
-    watch: Option<SoftwareEvents>,
-    set_progress: SoftwareCounts,
+    selected: bool,
+    software_events: Option<SoftwareEvents>,
+    software_counts: SoftwareCounts,
 }
 
 impl Source {
-    /// What `options` ask for, not tried yet.
+    /// The source that `options` ask for, not tried yet.
     pub fn new(options: &Options) -> Self {
         let (core, why_not) = match &options.pmu {
             Pmu::Present(core) => (Some(core.clone()), String::new()),
             Pmu::Absent(why) => (None, why.clone()),
         };
-        let (watch, set_progress) = (None, SoftwareCounts::default());
-        Self { clock: Box::new(TscClock), core, why_not, settled: false, watch, set_progress }
+        let (software_events, software_counts) = (None, SoftwareCounts::default());
+        Self {
+            clock: Box::new(TscClock),
+            core,
+            why_not,
+            selected: false,
+            software_events,
+            software_counts,
+        }
     }
 
-    /// The processor to keep to, where there are several kinds of core.
+    /// The processor to measure on; on hybrids, one of the kind that the PMU counts.
     pub fn cpu(options: &Options) -> Option<usize> {
         match &options.pmu {
             Pmu::Present(core) => options.cpu.or(core.cpu),
@@ -44,7 +51,7 @@ impl Source {
         }
     }
 
-    /// Whether the worker has to let itself be counted by a process without the capability.
+    /// Whether the worker must be inspectable, because this process lacks the capability to count others.
     pub fn inspect(options: &Options) -> bool {
         matches!(&options.pmu, Pmu::Present(core) if core.inspect)
     }
@@ -52,13 +59,13 @@ impl Source {
     /// Tries the PMU on the worker, once.
     ///
     /// # Errors
-    /// The sandbox cannot be started; the PMU was asked for and does not count the worker.
-    pub fn settle(&mut self, runner: &mut Runner, options: &Options) -> Result<()> {
-        if self.settled {
+    /// The sandbox cannot be started, or the PMU was requested and does not count the worker.
+    pub fn select_clock(&mut self, runner: &mut Runner, options: &Options) -> Result<()> {
+        if self.selected {
             return Ok(());
         }
-        self.settled = true;
-        // Counts are differences of runs.
+        self.selected = true;
+        // The PMU clock needs the difference of two runs.
         let wanted = options.clock != ClockSource::Tsc && options.two_factors;
         if let Some(core) = &self.core {
             let mut clock = PmuClock::new(Box::new(PerfCounting::default()), core.cycles);
@@ -72,10 +79,10 @@ impl Source {
             }
         }
         if options.clock == ClockSource::Pmu && self.core.is_none() {
-            self.settled = false;
-            return Err(Error::not_possible("core cycles cannot be counted by a PMU here")
+            self.selected = false;
+            return Err(Error::not_possible("core cycles cannot be counted here")
                 .because(&self.why_not)
-                .hint("tdtool doctor says more; --clock tsc measures without a PMU"));
+                .hint("see `tdtool doctor`, or use --clock tsc, which needs no PMU"));
         }
         Ok(())
     }
@@ -90,32 +97,32 @@ impl Source {
         self.clock.name()
     }
 
-    /// Starts to watch the worker for what the kernel counts of any process.
+    /// Starts counting software events of the worker.
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn watch(&mut self, runner: &mut Runner, options: &Options) -> Result<()> {
-        self.watch = match options.counts {
+    pub fn start_software_events(&mut self, runner: &mut Runner, options: &Options) -> Result<()> {
+        self.software_events = match options.counts {
             true => Some(SoftwareEvents::start(runner.worker()?.process())),
             false => None,
         };
         Ok(())
     }
 
-    /// Ends that.
+    /// Stops counting them.
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn unwatch(&mut self, runner: &mut Runner) -> Result<()> {
-        self.set_progress = match self.watch.take() {
-            Some(watch) => watch.stop(runner.worker()?.process()),
+    pub fn stop_software_events(&mut self, runner: &mut Runner) -> Result<()> {
+        self.software_counts = match self.software_events.take() {
+            Some(events) => events.stop(runner.worker()?.process()),
             None => SoftwareCounts::default(),
         };
         Ok(())
     }
 
-    /// Enters what the kernel and the PMU count of `form`, whose code is installed and whose
-    /// assumptions are in the report.
+    /// Adds software-event and PMU counts of `form`, whose code is installed, to the document and its
+    /// assumptions.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -126,20 +133,20 @@ impl Source {
         options: &Options,
         measurement: &mut Measurement,
     ) -> Result<()> {
-        self.set_progress.enter(&mut measurement.assumptions);
-        let neighbour = measurement.assumptions.iter_mut().find(|i| i.name == "neighbour");
-        if let (false, Some(neighbour)) = (options.sentinel, neighbour) {
-            neighbour.outcome = Outcome::Unchecked;
-            neighbour.how = "not looked for".to_owned();
+        self.software_counts.enter(&mut measurement.assumptions);
+        let contention = measurement.assumptions.iter_mut().find(|i| i.name == "neighbour");
+        if let (false, Some(contention)) = (options.sentinel, contention) {
+            contention.outcome = Outcome::Unchecked;
+            contention.how = "not checked: the sentinel is disabled".to_owned();
         }
         let counted = match (&self.core, options.counts) {
             (Some(core), true) => Self::count(core, runner, form, options)?,
-            (Some(_), false) => Err("not asked for".to_owned()),
+            (Some(_), false) => Err("not requested".to_owned()),
             (None, _) => Err(self.why_not.clone()),
         };
         match counted {
             Ok(counted) => {
-                witness(
+                check_with_counts(
                     &mut measurement.assumptions,
                     &counted.misses,
                     measurement.block.instructions.len(),
@@ -165,7 +172,7 @@ impl Source {
         let effort = Effort { repetitions, sentinel: options.sentinel };
         Ok(match FormRuns::new(runner, form, options.sentinel)? {
             Ok(mut runs) => Ok(count(core, &mut runs, &mut PerfCounting::default(), effort)?),
-            Err(_) => Err("the block did not come to its end while it was counted".to_owned()),
+            Err(_) => Err("the block did not run to its end while it was counted".to_owned()),
         })
     }
 }

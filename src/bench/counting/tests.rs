@@ -56,11 +56,11 @@ formula = "Be * MEM / ALL"
 over = "Mem > 0.1"
 
 [[node]]
-id = "CorePmu"
+id = "Core"
 level = 2
 parent = "Be"
 formula = "Be - Mem"
-over = "CorePmu > 0.1"
+over = "Core > 0.1"
 "#;
 
 /// An iteration of 10 cycles, 40 slots: 4 lost in front, 24 behind, 12 retire. Three of four
@@ -108,7 +108,7 @@ fn miss<'a>(counted: &'a Counted, name: &str) -> Option<&'a Miss> {
 
 /// By hand: 4/40, 24/40, 12/40; 0.6 · 6/8 and the rest of it.
 const SHARES: [(&str, f64); 5] =
-    [("Fe", 0.1), ("Be", 0.6), ("Ret", 0.3), ("Mem", 0.45), ("CorePmu", 0.15)];
+    [("Fe", 0.1), ("Be", 0.6), ("Ret", 0.3), ("Mem", 0.45), ("Core", 0.15)];
 
 fn assert_shares(counted: &Counted) {
     for (id, share) in SHARES {
@@ -179,7 +179,7 @@ fn without_any_free_counter_nothing_is_measured_and_each_node_says_why() {
 fn an_event_the_kernel_lacks_takes_its_nodes_with_it_and_no_others() {
     // MEM is 4.
     let (counted, _) = counted(Script { absent: BTreeSet::from([4]), ..script() });
-    for id in ["Mem", "CorePmu"] {
+    for id in ["Mem", "Core"] {
         let reason = node(&counted, id).reason.clone().unwrap_or_default();
         assert!(reason.contains("not supported here: MEM"), "{id}: {reason}");
     }
@@ -187,20 +187,20 @@ fn an_event_the_kernel_lacks_takes_its_nodes_with_it_and_no_others() {
 }
 
 #[test]
-fn what_a_neighbour_disturbed_is_dropped() {
+fn contended_samples_are_rejected() {
     // Every fifth command, and the counts of it are double.
-    let (counted, _) = counted(Script { neighbour: |n| n % 5 == 4, ..script() });
+    let (counted, _) = counted(Script { contended: |n| n % 5 == 4, ..script() });
     assert_shares(&counted);
-    let (counted, _) = self::counted(Script { neighbour: |_| true, ..script() });
+    let (counted, _) = self::counted(Script { contended: |_| true, ..script() });
     let reason = node(&counted, "Fe").reason.clone().unwrap_or_default();
-    assert!(reason.contains("something else used the core"), "{reason}");
+    assert!(reason.contains("contention on the core"), "{reason}");
 }
 
 #[test]
 fn a_block_that_fails_while_it_is_counted_has_no_tree() {
     let (counted, _) = counted(Script { fails: Some(2), ..script() });
     let reason = node(&counted, "Fe").reason.clone().unwrap_or_default();
-    assert!(reason.contains("did not come to its end"), "{reason}");
+    assert!(reason.contains("did not run to its end"), "{reason}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Level 1–2 of the block's own top-down tree: each group in runs of its own.
+//! Levels 1 and 2 of the block's top-down tree, each event group in separate runs.
 
 use super::counter::Counter;
 use super::group::Refused;
@@ -47,7 +47,7 @@ pub(super) fn measure(core: &CorePmu, counter: &mut Counter<'_>) -> Result<Hiera
     Ok(evaluate(core, table, groups))
 }
 
-/// What to try in place of a group that could not be counted; what is given up goes to `missing`.
+/// The groups to try instead of one that could not be counted; events given up go to `missing`.
 fn retry(
     core: &CorePmu,
     table: &Table,
@@ -57,7 +57,7 @@ fn retry(
 ) -> Vec<Vec<EventId>> {
     let name = |id: &EventId| table.events[usize::from(*id)].name.clone();
     match stop {
-        // Too large for this kernel, or an event it does not have: alone it will tell.
+        // Too large for this kernel, or an unsupported event: smaller groups will show.
         Stop::Refused(Refused { at, errno: nix::errno::Errno::EINVAL }) if *at > 0 => {
             halves(core, table, &events, *at)
         }
@@ -82,8 +82,7 @@ fn retry(
     }
 }
 
-/// Two smaller groups, as the planner would halve it; where it would not, those before `at` and
-/// the rest. The last comes first: it is put on a stack.
+/// Two smaller groups, split by the planner if it can, else at `at`. In reverse order, for a stack.
 fn halves(core: &CorePmu, table: &Table, events: &[EventId], at: usize) -> Vec<Vec<EventId>> {
     let group = schedule::Group { events: events.to_vec() };
     let halves: Vec<Vec<EventId>> = core
@@ -96,7 +95,7 @@ fn halves(core: &CorePmu, table: &Table, events: &[EventId], at: usize) -> Vec<V
     parts.into_iter().rev().collect()
 }
 
-/// The differences as readings. What noise makes negative is nothing.
+/// The differences as readings; negative ones are noise and count as 0.
 fn live(events: Vec<EventId>, samples: &[Sample]) -> GroupCounts {
     let reading = |s: &Sample| {
         let time = u64::try_from(s.time).unwrap_or(0).max(1);
@@ -138,7 +137,8 @@ fn evaluate(core: &CorePmu, table: &Table, groups: Vec<GroupCounts>) -> Hierarch
         let why = nodes.iter().find_map(|n| n.reason.clone()).unwrap_or_default();
         format!("not measured: {}", why.trim_start_matches("not measured: "))
     } else {
-        let how = format!("{counted} event groups, each in runs of its own, {repetitions} times");
+        let how =
+            format!("{counted} event groups in separate runs, {repetitions} repetitions each");
         format!("{}; {how}", bottleneck(core, table, &whole))
     };
     Hierarchy { verdict, bound: None, nodes }
@@ -185,7 +185,7 @@ fn bottleneck(core: &CorePmu, table: &Table, evaluation: &Evaluation) -> String 
     match (flags.undecided, path.is_empty()) {
         (Some(u), true) => format!("undecided: {} or {}", label(u.first), label(u.second)),
         (Some(u), false) => {
-            format!("bottleneck {path}; below it {} or {}", label(u.first), label(u.second))
+            format!("bottleneck {path}; undecided below: {} or {}", label(u.first), label(u.second))
         }
         (None, false) => format!("bottleneck {path}"),
         (None, true) => "no node over its threshold".to_owned(),

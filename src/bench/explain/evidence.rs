@@ -1,13 +1,13 @@
-//! Measuring what the verdict is found from.
+//! Measures the evidence for the verdict: ports, slots, and variants with broken dependencies.
 
-use super::budget::Waiting;
+use super::bound_names::WIDTH;
+use super::bound_names::{COMPUTED, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS};
 use super::explainer::{Explainer, Subject};
-use super::found::Found;
-use super::model::{Chain, Cycles, Evidence, hides};
-use super::names::WIDTH;
-use super::names::{COMPUTED, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS};
-use super::variants::{filling, padded};
-use crate::microbench::{Kernel, Multiset, Settings, measure};
+use super::findings::Findings;
+use super::model::{Cycles, Evidence, latency_hides_ports};
+use super::variants::{filling_nops, padded};
+use super::wait_budget::WaitBudget;
+use crate::microbench::{Microbenchmark, Multiset, Settings, measure};
 use crate::{Bound, Measurement, Status, Throughput, Values};
 use isa::code::Block;
 use isa::deps::memory::{InitialValues, Settings as Search};
@@ -16,54 +16,57 @@ use isa::deps::{Analysis, Code, Kind};
 use std::time::Instant;
 use tma::Result;
 
-/// Random runs of the search for dependencies.
+/// Random runs of the analysis of memory dependencies.
 pub(super) const RUNS: u32 = 3;
 
-/// Nops in a variant, at most: op caches hold 4,000 operations and more (Golden Cove, Zen 3).
-const NOPS: usize = 2400;
-/// Sets that a kernel has to have for registers to be used in turn.
-const SETS: usize = 6;
+/// Most nops in a variant: op caches hold 4,000 operations and more (Golden Cove, Zen 3).
+const MAX_NOPS: usize = 2400;
+/// Fewest copies of the instructions in a microbenchmark that still rotates registers.
+const MIN_SETS: usize = 6;
 
-/// How often a variant is measured that is not `ok`.
+/// How often a variant is measured until it is `ok`.
 const TRIES: usize = 3;
 
-/// The block's instructions without dependencies, and what is left of them.
-struct Free {
+/// The block's instructions with independent operands, and the loop-carried latency that is left.
+struct Independent {
     cycles: Cycles,
-    floor: Option<f64>,
+    residual_latency: Option<f64>,
     multiset: Multiset,
-    kernel: Kernel,
+    benchmark: Microbenchmark,
 }
 
 impl Explainer {
-    /// The evidence about a block without a jump.
-    pub(super) fn evidence(&mut self, subject: &Subject<'_>) -> Result<Found> {
+    /// Measures a block without a jump.
+    pub(super) fn findings(&mut self, subject: &Subject<'_>) -> Result<Findings> {
         let code = Code::of_bytes(&subject.block.bytes, self.core.facts())?;
         let analysis = self.analyser.analyse(&code, &search(subject.measurement, self.window()));
         let (time, form) = time(subject.measurement, !analysis.memory.dependencies.is_empty());
         let evidence = Evidence {
             time,
             front_end: known(subject.measurement, FRONT_END),
-            registers: chain(&analysis, false).map(Chain::of),
-            memory: chain(&analysis, true).map(Chain::of),
+            register_latency: slowest(&analysis, false).map(latency),
+            memory_latency: slowest(&analysis, true).map(latency),
             ..Evidence::default()
         };
         let (bounds, missing) = (Vec::new(), Vec::new());
-        let mut found = Found { evidence, bounds, analysis, code, form, missing };
-        let free = self.free(subject.block, &mut found)?;
-        found.evidence.free = free.as_ref().map(|f| f.cycles);
-        found.evidence.floor = free.as_ref().and_then(|f| f.floor);
-        found.evidence.slots = self.slots(subject, free.as_ref(), &mut found)?;
-        if found.evidence.waits() {
-            self.broken(subject, &mut found)?;
+        let mut findings = Findings { evidence, bounds, analysis, code, form, missing };
+        let independent = self.measure_independent(subject.block, &mut findings)?;
+        findings.evidence.independent = independent.as_ref().map(|f| f.cycles);
+        findings.evidence.residual_latency = independent.as_ref().and_then(|f| f.residual_latency);
+        findings.evidence.slots =
+            self.measure_slots(subject, independent.as_ref(), &mut findings)?;
+        if findings.evidence.is_unexplained_by_resources() {
+            self.break_dependencies(subject, &mut findings)?;
         }
-        found.bounds.extend(chain(&found.analysis, false).map(|r| dependency(r, false, &found)));
-        let memory = chain(&found.analysis, true).map(|r| dependency(r, true, &found));
-        found.bounds.extend(memory.or_else(|| forwarding(&found)));
-        Ok(found)
+        findings
+            .bounds
+            .extend(slowest(&findings.analysis, false).map(|r| dependency(r, false, &findings)));
+        let memory = slowest(&findings.analysis, true).map(|r| dependency(r, true, &findings));
+        findings.bounds.extend(memory.or_else(|| forwarding(&findings)));
+        Ok(findings)
     }
 
-    /// A variant's throughput, or why it is not trusted however often it is measured.
+    /// A variant's throughput, or why it is not `ok` after several tries.
     pub(super) fn trusted(
         &mut self,
         bytes: &[u8],
@@ -72,28 +75,28 @@ impl Explainer {
         self.trusted_within(bytes, values, None)
     }
 
-    /// The same, waiting no longer than is left.
+    /// The same within a budget for waiting.
     pub(super) fn trusted_within(
         &mut self,
         bytes: &[u8],
         values: &Values,
-        mut waiting: Option<&mut Waiting>,
+        mut wait_budget: Option<&mut WaitBudget>,
     ) -> Result<std::result::Result<Throughput, String>> {
         let mut why = String::new();
         for _ in 0..TRIES {
-            if self.watch.is_cancelled() {
+            if self.progress.is_cancelled() {
                 return Ok(Err("cancelled".to_owned()));
             }
-            if let Some(waiting) = &waiting {
-                if !why.is_empty() && waiting.left().is_zero() {
+            if let Some(wait_budget) = &wait_budget {
+                if !why.is_empty() && wait_budget.left().is_zero() {
                     break;
                 }
-                self.bench.set_budget(waiting.left());
+                self.bench.set_budget(wait_budget.left());
             }
             let start = Instant::now();
             let measurement = self.bench.block(bytes, values)?;
-            if let Some(waiting) = &mut waiting {
-                waiting.spend(start, measurement.status == Status::Ok);
+            if let Some(wait_budget) = &mut wait_budget {
+                wait_budget.spend(start, measurement.status == Status::Ok);
             }
             match (measurement.throughput, measurement.status) {
                 (Some(throughput), Status::Ok) => return Ok(Ok(throughput)),
@@ -105,74 +108,80 @@ impl Explainer {
         Ok(Err(why))
     }
 
-    /// Its instruction forms with registers and memory of their own.
-    fn free(&mut self, block: &Block, found: &mut Found) -> Result<Option<Free>> {
+    /// Measures the block's instructions with independent operands.
+    fn measure_independent(
+        &mut self,
+        block: &Block,
+        findings: &mut Findings,
+    ) -> Result<Option<Independent>> {
         let settings = self.settings(block);
-        let made = Multiset::of(block).and_then(|m| Ok((Kernel::of(&m, &settings)?, m)));
-        let (kernel, multiset) = match made {
-            Ok(made) => made,
+        let built = Multiset::of(block).and_then(|m| Ok((Microbenchmark::of(&m, &settings)?, m)));
+        let (benchmark, multiset) = match built {
+            Ok(built) => built,
             Err(error) => {
-                found.missing.push(format!("ports: {error}"));
+                findings.missing.push(format!("ports: {error}"));
                 return Ok(None);
             }
         };
         self.bench.settings = settings;
         let mut measurement = measure(&mut self.bench, &multiset)?;
         for _ in 1..TRIES {
-            if measurement.status == Status::Ok || self.watch.is_cancelled() {
+            if measurement.status == Status::Ok || self.progress.is_cancelled() {
                 break;
             }
             measurement = measure(&mut self.bench, &multiset)?;
         }
         let (Some(cycles), Status::Ok) = (measurement.cycles, measurement.status) else {
             let why = measurement.reason.unwrap_or_default();
-            found.missing.push(format!("ports: {}: {why}", measurement.status.word()));
+            findings.missing.push(format!("ports: {}: {why}", measurement.status.word()));
             return Ok(None);
         };
         let cycles = Cycles { best: cycles.cycles, low: cycles.low, high: cycles.high };
-        let floor = measurement.bounded_by.as_ref().map(|b| b.high);
+        let residual_latency = measurement.bounded_by.as_ref().map(|b| b.high);
         let left = measurement.bounded_by.as_ref().map_or(String::new(), |bounded| {
-            format!("{} leave a chain of {:.2} cycles", bounded.through.join(", "), bounded.high)
+            let through = bounded.through.join(", ");
+            format!("{:.2} cycles of loop-carried latency remain through {through}", bounded.high)
         });
-        if hides(floor, cycles) {
-            // The block may be without that chain.
-            found.missing.push(format!("ports: {left}, which hides what they need by themselves"));
+        if latency_hides_ports(residual_latency, cycles) {
+            // The block itself may not have that dependency.
+            findings.missing.push(format!("ports: {left} and hide what the ports need"));
         } else {
             let mut how =
-                "measured: the same instructions, immediates included, with registers and \
-                           memory of their own"
+                "measured: the same instructions and immediates with independent operands"
                     .to_owned();
             if !left.is_empty() {
                 how += &format!("; {left}");
             }
-            found.bounds.push(bound(PORTS, cycles, how));
+            findings.bounds.push(bound(PORTS, cycles, how));
         }
-        Ok(Some(Free { cycles, floor, multiset, kernel }))
+        Ok(Some(Independent { cycles, residual_latency, multiset, benchmark }))
     }
 
     fn settings(&self, block: &Block) -> Settings {
-        // Enough copies for every register of the pools to have its turn.
+        // Enough copies to rotate through all registers of the pools.
         let unroll_size = (16 * block.instructions.len()).clamp(64, 240);
         Settings { unroll_size, ..self.bench.settings }
     }
 
-    /// Slots that it takes, however many operations an instruction is: nops are added until slots
-    /// are all that it waits for, and taken off again.
-    fn slots(
+    /// Measures issue slots, however many operations an instruction has: adds nops until slots are the
+    /// bound, and subtracts them.
+    fn measure_slots(
         &mut self,
         subject: &Subject<'_>,
-        free: Option<&Free>,
-        found: &mut Found,
+        independent: Option<&Independent>,
+        findings: &mut Findings,
     ) -> Result<Option<Cycles>> {
         let computed = known(subject.measurement, WIDTH);
         let Some(width) = self.core.width() else { return Ok(None) };
         let instructions = subject.block.instructions.len();
-        let cycles = free.map_or(found.evidence.time, |f| f.cycles).best;
-        let Some(nops) = filling(cycles, width, instructions) else { return Ok(computed) };
-        let (code, sets, values) = match (free, &subject.measurement.values) {
-            (Some(free), _) => {
-                let Some(kernel) = shortened(free, nops) else { return Ok(computed) };
-                (Block::decode(&kernel.bytes)?, kernel.sets, kernel.values)
+        let cycles = independent.map_or(findings.evidence.time, |f| f.cycles).best;
+        let Some(nops) = filling_nops(cycles, width, instructions) else { return Ok(computed) };
+        let (code, sets, values) = match (independent, &subject.measurement.values) {
+            (Some(independent), _) => {
+                let Some(benchmark) = with_fewer_sets(independent, nops) else {
+                    return Ok(computed);
+                };
+                (Block::decode(&benchmark.bytes)?, benchmark.sets, benchmark.values)
             }
             (None, Some(values)) => (subject.block.clone(), 1, values.clone()),
             (None, None) => return Ok(computed),
@@ -181,78 +190,75 @@ impl Explainer {
         let t = match self.trusted(&padded.bytes, &values)? {
             Ok(throughput) => throughput,
             Err(why) => {
-                found.missing.push(format!("slots: {why}"));
+                findings.missing.push(format!("slots: {why}"));
                 return Ok(computed);
             }
         };
         let wide = f64::from(width);
         let of = |cycles: f64| ((cycles / sets as f64 * wide - nops as f64) / wide).max(0.0);
         let slots = Cycles { best: of(t.cycles), low: of(t.low), high: of(t.high) };
-        if slots.low > found.evidence.time.high.max(cycles) {
-            let why = "with nops it waits for something else than slots";
-            found.missing.push(format!("slots: {why}"));
+        if slots.low > findings.evidence.time.high.max(cycles) {
+            let why = "with added nops, slots are not the bound";
+            findings.missing.push(format!("slots: {why}"));
             return Ok(computed);
         }
         let how = format!(
-            "measured: with {nops} nops more it waits for slots alone; less those, it takes {:.2} slots \
-             of {width} a cycle",
+            "measured: {nops} added nops make slots the bound; without those it takes {:.2} slots of \
+             {width} per cycle",
             slots.best * wide
         );
-        found.bounds.push(bound(SLOTS, slots, how));
+        findings.bounds.push(bound(SLOTS, slots, how));
         Ok(Some(slots))
     }
 }
 
-/// The kernel, with fewer sets where so many nops in each would not fit an op cache; none where too
-/// few sets would be left for registers to be used in turn.
-fn shortened(free: &Free, nops: usize) -> Option<Kernel> {
-    if nops * free.kernel.sets <= NOPS {
-        return Some(free.kernel.clone());
+/// The microbenchmark, with fewer sets if so many nops in each would exceed an op cache; `None` if too
+/// few would be left to rotate registers.
+fn with_fewer_sets(independent: &Independent, nops: usize) -> Option<Microbenchmark> {
+    if nops * independent.benchmark.sets <= MAX_NOPS {
+        return Some(independent.benchmark.clone());
     }
-    // A kernel may have twice the sets asked for.
-    let sets = NOPS / nops / 2;
-    let unroll_size = sets * free.multiset.len();
+    // A microbenchmark may have twice the requested sets.
+    let sets = MAX_NOPS / nops / 2;
+    let unroll_size = sets * independent.multiset.len();
     let settings = Settings { unroll_size, ..Settings::default() };
-    let kernel = Kernel::of(&free.multiset, &settings).ok()?;
-    (sets >= SETS && nops * kernel.sets <= NOPS).then_some(kernel)
+    let benchmark = Microbenchmark::of(&independent.multiset, &settings).ok()?;
+    (sets >= MIN_SETS && nops * benchmark.sets <= MAX_NOPS).then_some(benchmark)
 }
 
 fn bound(name: &'static str, cycles: Cycles, how: String) -> Bound {
     Bound { name, cycles: cycles.best, low: cycles.low, high: cycles.high, how, refuted: false }
 }
 
-/// A bound that came with the block's report, unless the block takes less.
+/// A bound of the block's measurement, unless refuted.
 fn known(measurement: &Measurement, name: &str) -> Option<Cycles> {
     let bound = measurement.bounds.iter().find(|b| b.name == name && !b.refuted)?;
     Some(Cycles { best: bound.cycles, low: bound.low, high: bound.high })
 }
 
-/// The search for dependencies in the block as it was measured.
+/// Settings that analyse the block with the initial values it was measured with.
 pub(super) fn search(measurement: &Measurement, window: u32) -> Search {
-    let mut given = InitialValues::default();
+    let mut initial = InitialValues::default();
     if let Some(values) = &measurement.values {
-        given.registers = values.registers.map(Some);
-        given.fill = Some(values.memory);
+        initial.registers = values.registers.map(Some);
+        initial.fill = Some(values.memory);
     }
-    Search { window, runs: RUNS, initial_values: vec![given] }
+    Search { window, runs: RUNS, initial_values: vec![initial] }
 }
 
-/// Its slowest recurrence that goes through memory, or the slowest that does not.
-fn chain(analysis: &Analysis, through_memory: bool) -> Option<&Recurrence> {
-    let passes = |r: &Recurrence| r.path.iter().any(|way| way.kind == Kind::Memory);
-    analysis.recurrences.iter().find(|r| passes(r) == through_memory)
+/// The slowest loop-carried dependency through memory, or the slowest that is not.
+fn slowest(analysis: &Analysis, through_memory: bool) -> Option<&Recurrence> {
+    let through = |r: &Recurrence| r.path.iter().any(|step| step.kind == Kind::Memory);
+    analysis.recurrences.iter().find(|r| through(r) == through_memory)
 }
 
-impl Chain {
-    fn of(recurrence: &Recurrence) -> Self {
-        let Recurrence { cycles, low, high, .. } = *recurrence;
-        Self { cycles: Cycles { best: cycles, low, high } }
-    }
+fn latency(recurrence: &Recurrence) -> Cycles {
+    let Recurrence { cycles, low, high, .. } = *recurrence;
+    Cycles { best: cycles, low, high }
 }
 
-/// The time to be explained. Store forwarding takes longer where there are many pairs of store and
-/// load, as in unrolled code: with values that go through memory it is the loop's time, if that is
-/// the lower one.
+/// The time to explain. Store forwarding is slower with many pairs of store and load, as in unrolled
+/// code: with memory dependencies it is the loop form's time if that is lower.
 fn time(measurement: &Measurement, through_memory: bool) -> (Cycles, &'static str) {
     let unrolled = measurement.throughput.as_ref().map(|t| Cycles::of(t, 1.0)).unwrap_or_default();
     let looped = measurement.forms.as_ref().map(|f| &f.looped);
@@ -265,34 +271,36 @@ fn time(measurement: &Measurement, through_memory: bool) -> (Cycles, &'static st
     }
 }
 
-/// A recurrence as a bound, and what is left if it is broken.
-fn dependency(recurrence: &Recurrence, through_memory: bool, found: &Found) -> Bound {
+/// A loop-carried dependency as a bound, with the time measured without it.
+fn dependency(recurrence: &Recurrence, through_memory: bool, findings: &Findings) -> Bound {
     let steps: Vec<String> =
-        recurrence.path.iter().map(|way| found.code.text(way.reader)).collect();
+        recurrence.path.iter().map(|step| findings.code.text(step.reader)).collect();
     let per = match recurrence.iterations {
         0 | 1 => String::new(),
         n => format!(" in {n} iterations"),
     };
     let mut how = format!("{COMPUTED}: {} → again{per}", steps.join(" → "));
-    let (name, broken, what) = match through_memory {
-        true => (FORWARDING, found.evidence.apart, "memory kept apart"),
+    let (name, remaining, how_broken) = match through_memory {
+        true => (FORWARDING, findings.evidence.memory_broken, "memory dependencies broken"),
         false => {
-            (DEPENDENCY, found.evidence.cut.map(|cut| cut.left), "chains through registers cut")
+            let broken = findings.evidence.registers_broken;
+            (DEPENDENCY, broken.map(|b| b.remaining), "register dependencies broken")
         }
     };
-    if let Some(left) = broken {
-        how += &format!("; measured with {what}: {:.2}", left.best);
+    if let Some(remaining) = remaining {
+        how += &format!("; measured with {how_broken}: {:.2}", remaining.best);
     }
-    bound(name, Chain::of(recurrence).cycles, how)
+    bound(name, latency(recurrence), how)
 }
 
-/// What loads take that wait for stores, where they do and no recurrence says so.
-fn forwarding(found: &Found) -> Option<Bound> {
-    let (apart, time) = (found.evidence.apart?, found.evidence.time);
-    found.evidence.falls(apart).then(|| {
+/// Loads waiting for stores as a bound, if they do without a known loop-carried dependency.
+fn forwarding(findings: &Findings) -> Option<Bound> {
+    let (broken, time) = (findings.evidence.memory_broken?, findings.evidence.time);
+    findings.evidence.is_faster(broken).then(|| {
         let how = format!(
-            "measured: with memory kept apart {:.2} cycles are left; its loads wait for its stores",
-            apart.best
+            "measured: {:.2} cycles remain with memory dependencies broken; its loads wait for its \
+             stores",
+            broken.best
         );
         bound(FORWARDING, time, how)
     })

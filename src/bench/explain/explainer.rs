@@ -1,4 +1,4 @@
-//! What explaining takes: a sandbox for variants, the analyser of dependencies, the core.
+//! The explainer: a sandbox for variants, the dependency analyser, the core.
 
 use crate::microbench::{Bench, Settings};
 use crate::{Init, Measurement, Options, Progress};
@@ -10,29 +10,31 @@ use std::sync::Arc;
 use std::time::Duration;
 use tma::Core;
 
-/// Explains blocks, one after the other; keeps a sandbox for the variants.
+/// Explains blocks, one after the other, with one sandbox for all their variants.
 pub struct Explainer {
     pub(super) bench: Bench,
     pub(super) analyser: Analyser,
     pub(super) core: Arc<Core>,
-    pub(super) watch: Progress,
-    /// What a measurement may wait for a calm core, and all of a list of changes together.
+    pub(super) progress: Progress,
+    /// How long a measurement, or a list of what-if measurements in total, may wait for an uncontended
+    /// core.
     pub(super) budget: Duration,
-    /// Initial values that were asked for.
-    pub(super) known: InitialValues,
+    /// Initial values set by the user.
+    pub(super) user_values: InitialValues,
 }
 
-/// What an explanation is made of besides the block.
+/// The block to explain, without a final jump, and its measurement.
 pub(super) struct Subject<'a> {
     pub(super) block: &'a Block,
     pub(super) measurement: &'a Measurement,
 }
 
 impl Explainer {
-    /// Measures variants as `options` say on their core, whose latencies these are.
+    /// An explainer that measures variants with `options` and computes with `latencies` of the same
+    /// core.
     pub fn new(options: &Options, latencies: Latencies) -> Self {
-        // What is compared differs by 5 % and more: half the samples do, and whether the block keeps the
-        // assumptions was judged when it was measured.
+        // Differences of less than 5 % do not matter here: half the samples suffice. The assumptions
+        // were checked when the block was measured.
         let options = Options {
             explain: false,
             loop_form: false,
@@ -47,16 +49,16 @@ impl Explainer {
             analyser: Analyser::new(latencies),
             core: options.core.clone(),
             budget: options.budget,
-            known: known(&options),
-            watch: options.progress,
+            user_values: user_values(&options),
+            progress: options.progress,
         }
     }
 
-    /// Whoever holds `watch` may look on from now, and call the next explanation off: what was not
-    /// measured by then is missing.
-    pub fn set_progress(&mut self, watch: Progress) {
-        self.bench.set_progress(watch.clone());
-        self.watch = watch;
+    /// Reports to `progress` from now on, which can also cancel the next explanation: variants not yet
+    /// measured are then missing.
+    pub fn set_progress(&mut self, progress: Progress) {
+        self.bench.set_progress(progress.clone());
+        self.progress = progress;
     }
 
     pub(super) fn window(&self) -> u32 {
@@ -64,15 +66,15 @@ impl Explainer {
     }
 }
 
-/// What was asked for of initial values.
-fn known(options: &Options) -> InitialValues {
-    let mut known = InitialValues::default();
+/// Initial values set by the user.
+fn user_values(options: &Options) -> InitialValues {
+    let mut values = InitialValues::default();
     for (place, value) in &options.init {
         match place {
-            Init::Register(number) => known.registers[usize::from(*number) & 15] = Some(*value),
-            Init::Memory => known.fill = Some(*value),
+            Init::Register(number) => values.registers[usize::from(*number) & 15] = Some(*value),
+            Init::Memory => values.fill = Some(*value),
             Init::Vector => {}
         }
     }
-    known
+    values
 }

@@ -1,37 +1,35 @@
-//! Why a block costs what it costs: its bounds, each measured by running a variant of it, and the
-//! verdict which of them explains its time.
+//! Why a block takes its time: bounds, each measured on a variant of the block, and the verdict which
+//! of them explains it.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `variants` | the block changed in one thing |
-//! | `apart` | the block with its memory kept apart |
-//! | `cut` | instructions that cut chains through registers |
-//! | `explainer`, `explain` | what explaining takes; bounds, verdict and nodes into a report |
-//! | `evidence`, `broken` | measuring the variants; those with chains broken |
-//! | `found`, `names` | what was found out; names of bounds |
-//! | `meetings` | stores and loads that meet by their initial values alone |
-//! | `model` | which bound explains the time |
-//! | `refuted` | bounds above the time |
-//! | `nodes` | bounds under the names of the top-down tree |
-//! | `what_if`, `budget` | chains broken and instructions left out, measured again; how long that may wait |
+//! | `explanation`, `explainer` | the entry point, and what it keeps between blocks |
+//! | `evidence`, `without_dependencies` | measuring the bounds, and variants with broken dependencies |
+//! | `variants`, `breakers`, `disjoint_memory` | building the variants |
+//! | `findings`, `bound_names` | results for the verdict and the document |
+//! | `model`, `verdict` | the evidence compared with the time, and the verdict |
+//! | `refuted_bounds` | bounds above the measured time |
+//! | `nodes` | bounds and verdict in the top-down tree |
+//! | `alias_pairs` | stores and loads that alias only because of the initial values |
+//! | `what_if`, `wait_budget` | dependencies broken and instructions removed, one at a time |
 //!
 //! docs/method/blocks.md, "What bounds the block", has the method.
 
-mod apart;
-mod broken;
-mod budget;
-mod cut;
+mod alias_pairs;
+mod bound_names;
+mod breakers;
+mod disjoint_memory;
 mod evidence;
-mod explain;
 mod explainer;
-mod found;
-mod meetings;
+mod explanation;
+mod findings;
 mod model;
-mod names;
 mod nodes;
-mod refuted;
+mod refuted_bounds;
 mod variants;
+mod verdict;
+mod wait_budget;
 mod what_if;
+mod without_dependencies;
 
 pub use explainer::Explainer;
-pub use model::{Chain, Class, Cut, Cycles, Evidence, Judgement, judge};

@@ -1,12 +1,12 @@
-//! Bounds and verdict under the names of the top-down tree.
+//! Enters bounds and verdict into the nodes of the top-down tree.
 
-use super::found::Found;
-use super::model::{Class, Judgement};
-use super::names::{DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS, WIDTH};
+use super::bound_names::{DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS, WIDTH};
+use super::findings::Findings;
+use super::verdict::{Class, Verdict};
 use crate::{Hierarchy, Measurement, Node};
 
-/// A node that tables may have, and the bound that it stands for.
-struct Place {
+/// A node of the tree, and the bounds that belong to it.
+struct BoundNode {
     id: &'static str,
     label: &'static str,
     /// Label of its parent.
@@ -16,23 +16,29 @@ struct Place {
     bounds: &'static [&'static str],
 }
 
-/// The tree's nodes that bounds speak of; level 1 has the ids of the processor's table.
-const PLACES: [Place; 9] = [
-    place("Retiring", "Retiring", None, Some(Class::IssueWidth), &[SLOTS, WIDTH]),
-    place("Frontend_Bound", "Frontend Bound", None, None, &[FRONT_END]),
-    place(
+/// The nodes with bounds; level 1 has the ids of the processor's table.
+const BOUND_NODES: [BoundNode; 9] = [
+    bound_node("Retiring", "Retiring", None, Some(Class::IssueWidth), &[SLOTS, WIDTH]),
+    bound_node("Frontend_Bound", "Frontend Bound", None, None, &[FRONT_END]),
+    bound_node(
         "Fetch_Bandwidth",
         "Fetch Bandwidth",
         Some("Frontend Bound"),
         Some(Class::FrontEnd),
         &[FRONT_END],
     ),
-    place("Backend_Bound", "Backend Bound", None, None, &[PORTS, DEPENDENCY]),
-    place("Core_Bound", "Core Bound", Some("Backend Bound"), None, &[PORTS, DEPENDENCY]),
-    place("Ports_Utilization", "Ports", Some("Core Bound"), Some(Class::Ports), &[PORTS]),
-    place("Dependency", "Dependency", Some("Core Bound"), Some(Class::Dependency), &[DEPENDENCY]),
-    place("L1_Bound", "L1 Bound", Some("Backend Bound"), None, &[FORWARDING]),
-    place(
+    bound_node("Backend_Bound", "Backend Bound", None, None, &[PORTS, DEPENDENCY]),
+    bound_node("Core_Bound", "Core Bound", Some("Backend Bound"), None, &[PORTS, DEPENDENCY]),
+    bound_node("Ports_Utilization", "Ports", Some("Core Bound"), Some(Class::Ports), &[PORTS]),
+    bound_node(
+        "Dependency",
+        "Dependency",
+        Some("Core Bound"),
+        Some(Class::Dependency),
+        &[DEPENDENCY],
+    ),
+    bound_node("L1_Bound", "L1 Bound", Some("Backend Bound"), None, &[FORWARDING]),
+    bound_node(
         "Store_Fwd_Blk",
         "Store Forward",
         Some("L1 Bound"),
@@ -41,44 +47,44 @@ const PLACES: [Place; 9] = [
     ),
 ];
 
-const fn place(
+const fn bound_node(
     id: &'static str,
     label: &'static str,
     parent: Option<&'static str>,
     class: Option<Class>,
     bounds: &'static [&'static str],
-) -> Place {
-    Place { id, label, parent, class, bounds }
+) -> BoundNode {
+    BoundNode { id, label, parent, class, bounds }
 }
 
-/// Puts what was found into the report.
-pub fn enter(measurement: &mut Measurement, found: &Found, judgement: &Judgement, jumps: bool) {
+/// Enters bounds and verdict into the document.
+pub fn enter(measurement: &mut Measurement, findings: &Findings, verdict: &Verdict, jumps: bool) {
     let bounds: Vec<Option<f64>> = {
-        let all = || found.bounds.iter().chain(&measurement.bounds);
-        let largest = |place: &Place| {
-            let own = all().filter(|b| place.bounds.contains(&b.name) && !b.refuted);
+        let all = || findings.bounds.iter().chain(&measurement.bounds);
+        let largest = |spec: &BoundNode| {
+            let own = all().filter(|b| spec.bounds.contains(&b.name) && !b.refuted);
             own.map(|b| b.cycles).reduce(f64::max)
         };
-        PLACES.iter().map(largest).collect()
+        BOUND_NODES.iter().map(largest).collect()
     };
     let measured = measurement.hierarchy.is_measured();
-    let disagreement = disagreement(&measurement.hierarchy, judgement.class);
-    for (place, bound) in PLACES.iter().zip(bounds) {
-        let known = measurement.hierarchy.nodes.iter_mut().find(|n| n.label == place.label);
+    let disagreement = disagreement(&measurement.hierarchy, verdict.class);
+    for (spec, bound) in BOUND_NODES.iter().zip(bounds) {
+        let known = measurement.hierarchy.nodes.iter_mut().find(|n| n.label == spec.label);
         match known {
             Some(node) => {
                 node.bound = bound;
-                node.is_verdict = place.class == Some(judgement.class);
+                node.is_verdict = spec.class == Some(verdict.class);
             }
             None if !measured || bound.is_some() => {
-                let parent = place.parent.map(|label| id_of(&measurement.hierarchy, label));
+                let parent = spec.parent.map(|label| id_of(&measurement.hierarchy, label));
                 let node = Node {
-                    id: place.id.to_owned(),
-                    label: place.label.to_owned(),
+                    id: spec.id.to_owned(),
+                    label: spec.label.to_owned(),
                     parent,
-                    reason: Some("a bound is no share of the slots".to_owned()),
+                    reason: Some("a bound is not a share of slots".to_owned()),
                     bound,
-                    is_verdict: place.class == Some(judgement.class),
+                    is_verdict: spec.class == Some(verdict.class),
                     ..Node::default()
                 };
                 measurement.hierarchy.nodes.push(node);
@@ -87,61 +93,61 @@ pub fn enter(measurement: &mut Measurement, found: &Found, judgement: &Judgement
         }
     }
     in_tree_order(&mut measurement.hierarchy.nodes);
-    let form = match found.form {
+    let form = match findings.form {
         "loop" => " of the loop form",
         _ => "",
     };
-    let jump = if jumps { ", without its jump" } else { "" };
-    let missing = match found.missing.is_empty() {
+    let jump = if jumps { ", without its final jump" } else { "" };
+    let missing = match findings.missing.is_empty() {
         true => String::new(),
-        false => format!("; not measured: {}", found.missing.join("; ")),
+        false => format!("; not measured: {}", findings.missing.join("; ")),
     };
-    let verdict = format!("{}{form}{jump}: {}{missing}", judgement.class.name(), judgement.why);
-    measurement.hierarchy.bound = Some(judgement.class.name());
+    let text = format!("{}{form}{jump}: {}{missing}", verdict.class.name(), verdict.why);
+    measurement.hierarchy.bound = Some(verdict.class.name());
     measurement.hierarchy.verdict = match (measured, disagreement) {
-        (true, Some(differs)) => format!("{verdict}; {differs}"),
-        _ => verdict,
+        (true, Some(differs)) => format!("{text}; {differs}"),
+        _ => text,
     };
-    measurement.bounds.extend(found.bounds.iter().cloned());
+    measurement.bounds.extend(findings.bounds.iter().cloned());
 }
 
-/// Parents before their children, children behind their parent in the order that they came in.
+/// Sorts parents before their children, children after their parent in their original order.
 fn in_tree_order(nodes: &mut Vec<Node>) {
     let ids: Vec<String> = nodes.iter().map(|n| n.id.clone()).collect();
-    // Those without a known parent are roots.
-    let mut waiting: Vec<Node> = Vec::new();
+    // Nodes without a known parent are roots.
+    let mut pending: Vec<Node> = Vec::new();
     let is_root = |n: &Node| n.parent.as_ref().is_none_or(|p| !ids.contains(p));
     for node in std::mem::take(nodes) {
         match is_root(&node) {
             true => nodes.push(node),
-            false => waiting.push(node),
+            false => pending.push(node),
         }
     }
     let mut at = 0;
     while at < nodes.len() {
         let id = Some(nodes[at].id.clone());
         let (children, others): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|n| n.parent == id);
+            pending.into_iter().partition(|n| n.parent == id);
         nodes.splice(at + 1..at + 1, children);
-        waiting = others;
+        pending = others;
         at += 1;
     }
-    // A circle of parents hangs on no root; it stays as it came.
-    nodes.extend(waiting);
+    // A cycle of parents has no root; it keeps its order.
+    nodes.extend(pending);
 }
 
-/// Says why there is no verdict.
+/// Notes why there is no verdict.
 pub fn not_explained(measurement: &mut Measurement, why: &str) {
     measurement.hierarchy.verdict += &format!("; no verdict: {why}");
 }
 
 fn id_of(hierarchy: &Hierarchy, label: &str) -> String {
     let known = hierarchy.nodes.iter().find(|n| n.label == label).map(|n| n.id.clone());
-    let usual = || PLACES.iter().find(|p| p.label == label).map(|p| p.id.to_owned());
+    let usual = || BOUND_NODES.iter().find(|p| p.label == label).map(|p| p.id.to_owned());
     known.or_else(usual).unwrap_or_else(|| label.to_owned())
 }
 
-/// Where counters have the block's slots go, if that contradicts the verdict.
+/// The node with the most slots by the counters, if that contradicts the verdict.
 fn disagreement(hierarchy: &Hierarchy, class: Class) -> Option<String> {
     let expected = match class {
         Class::FrontEnd => "Frontend Bound",
@@ -155,7 +161,7 @@ fn disagreement(hierarchy: &Hierarchy, class: Class) -> Option<String> {
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     (largest.0 != expected).then(|| {
         format!(
-            "the counters disagree: {} has most of the slots, {:.0} %",
+            "the counters disagree: {} has the largest share of slots, {:.0} %",
             largest.0,
             100.0 * largest.1
         )
@@ -169,12 +175,12 @@ mod tests {
     use crate::{Bound, Measurement, rejected};
     use isa::deps::{Analysis, Code};
 
-    fn found(bounds: &[(&'static str, f64)]) -> Found {
+    fn findings(bounds: &[(&'static str, f64)]) -> Findings {
         let bound = |(name, cycles): &(&'static str, f64)| {
             let how = "measured".to_owned();
             Bound { name, cycles: *cycles, low: *cycles, high: *cycles, how, refuted: false }
         };
-        Found {
+        Findings {
             evidence: Evidence { time: Cycles::exact(3.0), ..Evidence::default() },
             bounds: bounds.iter().map(bound).collect(),
             analysis: Analysis::default(),
@@ -185,11 +191,11 @@ mod tests {
     }
 
     #[test]
-    fn a_refuted_bound_stands_in_no_node() {
+    fn a_refuted_bound_is_in_no_node() {
         let mut measurement = measurement();
-        let mut found = found(&[(PORTS, 2.0), (DEPENDENCY, 22.0)]);
-        found.bounds[1].refuted = true;
-        enter(&mut measurement, &found, &judged(Class::Unexplained), false);
+        let mut findings = findings(&[(PORTS, 2.0), (DEPENDENCY, 22.0)]);
+        findings.bounds[1].refuted = true;
+        enter(&mut measurement, &findings, &judged(Class::Unexplained), false);
         let of =
             |label: &str| measurement.hierarchy.nodes.iter().find(|n| n.label == label).unwrap();
         assert_eq!(of("Dependency").bound, None);
@@ -197,8 +203,8 @@ mod tests {
         assert_eq!(measurement.bounds.len(), 2);
     }
 
-    fn judged(class: Class) -> Judgement {
-        Judgement { class, why: "so it is".to_owned() }
+    fn judged(class: Class) -> Verdict {
+        Verdict { class, why: "so it is".to_owned() }
     }
 
     /// A document with level 1 as the abstract tree has it, without counts.
@@ -211,11 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn children_stand_below_their_parents() {
+    fn children_follow_their_parents() {
         let mut measurement = measurement();
         enter(
             &mut measurement,
-            &found(&[(PORTS, 1.0), (DEPENDENCY, 3.0)]),
+            &findings(&[(PORTS, 1.0), (DEPENDENCY, 3.0)]),
             &judged(Class::Dependency),
             false,
         );
@@ -261,7 +267,7 @@ mod tests {
             });
             enter(
                 &mut measurement,
-                &found(&[(DEPENDENCY, 3.0)]),
+                &findings(&[(DEPENDENCY, 3.0)]),
                 &judged(Class::Dependency),
                 false,
             );
@@ -275,7 +281,7 @@ mod tests {
         assert_eq!(position("Dependency"), position("Core Bound").map(|at| at + 1));
         let differs = counted(0.2);
         assert!(
-            differs.verdict.contains("Retiring has most of the slots, 70 %"),
+            differs.verdict.contains("Retiring has the largest share of slots, 70 %"),
             "{}",
             differs.verdict
         );

@@ -1,13 +1,19 @@
-//! Variants of a block that differ from it in one thing.
+//! Variants of a block that differ from it in one respect.
 
 use isa::code::Block;
 
-/// A nop of five bytes, as both vendors recommend it: long enough that 64 bytes of code hold no
-/// more operations than any op cache takes for them.
+/// A variant and how many iterations of the original block it holds.
+pub struct Variant {
+    pub block: Block,
+    pub copies: usize,
+}
+
+/// The 5-byte nop that both vendors recommend: long enough that 64 bytes of code hold no more
+/// operations than an op cache accepts for them.
 const NOP: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
 
-/// The block with `count` nops spread evenly among its instructions, and nowhere between the last
-/// two, which may be one operation (an arithmetic instruction and the jump that reads its flags).
+/// The block with `count` nops spread evenly among its instructions, but not between the last two,
+/// which may be macro-fused.
 pub fn padded(block: &Block, count: usize) -> Option<Block> {
     let instructions = &block.instructions;
     let tail = if block.final_branch().is_some() { 2 } else { 0 };
@@ -37,17 +43,17 @@ pub fn preceded(bytes: &[u8], block: &Block) -> Option<Block> {
 /// The block without its instruction `index`; `None` if it is the only one.
 pub fn without(block: &Block, index: usize) -> Option<Block> {
     let inst = block.instructions.get(index)?;
-    let behind = inst.offset + inst.bytes.len();
-    let bytes = [&block.bytes[..inst.offset], &block.bytes[behind..]].concat();
+    let end = inst.offset + inst.bytes.len();
+    let bytes = [&block.bytes[..inst.offset], &block.bytes[end..]].concat();
     Block::decode(&bytes).ok()
 }
 
-/// How many nops make it surely wait for slots and nothing else: half as long again as `cycles`,
-/// at `width` slots a cycle. `None` where that would leave an op cache.
-pub fn filling(cycles: f64, width: u32, instructions: usize) -> Option<usize> {
-    const MOST: usize = 400;
+/// How many nops make issue slots the bound: 1.5 times `cycles` at `width` slots per cycle. `None`
+/// where that exceeds an op cache.
+pub fn filling_nops(cycles: f64, width: u32, instructions: usize) -> Option<usize> {
+    const MAX_SLOTS: usize = 400;
     let slots = (1.5 * cycles * f64::from(width)).ceil();
-    (slots.is_finite() && slots <= MOST as f64)
+    (slots.is_finite() && slots <= MAX_SLOTS as f64)
         .then(|| (slots as usize).saturating_sub(instructions).max(instructions / 2).max(4))
 }
 
@@ -69,8 +75,8 @@ mod tests {
 
     #[test]
     fn as_many_nops_as_the_time_asks_for() {
-        assert_eq!(filling(3.0, 6, 3), Some(24));
-        assert_eq!(filling(0.25, 4, 1), Some(4));
-        assert_eq!(filling(100.0, 6, 3), None);
+        assert_eq!(filling_nops(3.0, 6, 3), Some(24));
+        assert_eq!(filling_nops(0.25, 4, 1), Some(4));
+        assert_eq!(filling_nops(100.0, 6, 3), None);
     }
 }

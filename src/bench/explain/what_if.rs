@@ -1,11 +1,11 @@
-//! What would lower a block's time: chains broken, instructions left out, each measured again.
+//! What-if measurements: the block with one dependency broken or one instruction removed.
 
-use super::apart::{Apart, apart};
-use super::budget::Waiting;
-use super::cut::{cut, cuts};
+use super::breakers::{breaker, breakers};
+use super::disjoint_memory::disjoint_memory;
 use super::explainer::{Explainer, Subject};
-use super::found::Found;
-use super::variants::{preceded, without};
+use super::findings::Findings;
+use super::variants::{Variant, preceded, without};
+use super::wait_budget::WaitBudget;
 use crate::{Values, WhatIf};
 use isa::code::Block;
 use isa::deps::Kind;
@@ -13,64 +13,78 @@ use isa::deps::recurrence::Recurrence;
 use isa::effects::{ArchReg, ArchRegSet, Role};
 use tma::Result;
 
-/// Chains that are tried, the slowest first.
-const CHAINS: usize = 4;
-/// Instructions that are tried.
-const INSTRUCTIONS: usize = 32;
+/// Most loop-carried dependencies to break, the slowest first.
+const MAX_DEPENDENCIES: usize = 4;
+/// Most instructions to remove.
+const MAX_INSTRUCTIONS: usize = 32;
 
 impl Explainer {
-    /// The list, chains first.
-    pub(super) fn what_if(&mut self, subject: &Subject<'_>, found: &Found) -> Result<Vec<WhatIf>> {
+    /// Measures the changes, dependencies first.
+    pub(super) fn what_if(
+        &mut self,
+        subject: &Subject<'_>,
+        findings: &Findings,
+    ) -> Result<Vec<WhatIf>> {
         let Some(values) = subject.measurement.values.clone() else { return Ok(Vec::new()) };
         let mut list = Vec::new();
-        let mut waiting = Waiting::of(self.budget);
-        let chains = found.analysis.recurrences.iter().take(CHAINS);
-        let droppable: Vec<usize> = droppable(found).into_iter().take(INSTRUCTIONS).collect();
-        let all = chains.len() + droppable.len();
+        let mut wait_budget = WaitBudget::of(self.budget);
+        let recurrences = findings.analysis.recurrences.iter().take(MAX_DEPENDENCIES);
+        let removable: Vec<usize> =
+            removable(findings).into_iter().take(MAX_INSTRUCTIONS).collect();
+        let all = recurrences.len() + removable.len();
         let mut step = 0;
-        for chain in chains {
+        for recurrence in recurrences {
             step += 1;
-            self.watch.begin(format!("what if {step} of {all}: a chain broken"));
-            list.push(self.broken_chain(found, chain, subject.block, &values, &mut waiting)?);
+            self.progress.begin(format!("what if {step} of {all}: a dependency broken"));
+            list.push(self.broken(
+                findings,
+                recurrence,
+                subject.block,
+                &values,
+                &mut wait_budget,
+            )?);
         }
-        // Chains of one length hide each other: breaking one of them gains nothing.
-        let memory = |r: &&Recurrence| r.path.iter().any(|way| way.kind == Kind::Memory);
-        if found.analysis.recurrences.iter().filter(|r| !memory(r)).count() > 1
-            && let Some(all) = cuts(&found.analysis, &values, subject.block, &[])
+        // Dependencies of the same latency hide each other: breaking one of them gains nothing.
+        let memory = |r: &&Recurrence| r.path.iter().any(|step| step.kind == Kind::Memory);
+        if findings.analysis.recurrences.iter().filter(|r| !memory(r)).count() > 1
+            && let Some(all) = breakers(&findings.analysis, &values, subject.block, &[])
             && let Some(variant) = preceded(&all, subject.block)
         {
-            let change = "all chains through registers broken".to_owned();
-            self.watch.begin(format!("what if: {change}"));
-            list.push(self.changed(change, &variant, &values, &mut waiting)?);
+            let change = "all register dependencies broken".to_owned();
+            self.progress.begin(format!("what if: {change}"));
+            list.push(self.changed(change, &variant, &values, &mut wait_budget)?);
         }
-        for index in droppable {
+        for index in removable {
             step += 1;
             let Some(rest) = without(subject.block, index) else { continue };
             let change = format!("without `{}`", subject.block.instructions[index].text);
-            self.watch.begin(format!("what if {step} of {all}: {change}"));
-            list.push(self.changed(change, &rest, &values, &mut waiting)?);
+            self.progress.begin(format!("what if {step} of {all}: {change}"));
+            list.push(self.changed(change, &rest, &values, &mut wait_budget)?);
         }
         self.bench.set_budget(self.budget);
         Ok(list)
     }
 
-    /// The block with a chain cut where it comes back; through memory, with all memory kept apart.
-    fn broken_chain(
+    /// The block with one loop-carried dependency broken; if it is through memory, with all memory
+    /// dependencies broken.
+    fn broken(
         &mut self,
-        found: &Found,
-        chain: &Recurrence,
+        findings: &Findings,
+        recurrence: &Recurrence,
         block: &Block,
         values: &Values,
-        waiting: &mut Waiting,
+        wait_budget: &mut WaitBudget,
     ) -> Result<WhatIf> {
-        let code = &found.code;
-        let steps: Vec<String> = chain.path.iter().map(|way| code.text(way.reader)).collect();
-        let change = format!("chain of {:.2} cycles ({}) broken", chain.cycles, steps.join(" → "));
-        if chain.path.iter().any(|way| way.kind == Kind::Memory) {
-            let change = format!("{change}, all memory kept apart");
-            return match apart(block, &code.effects, values, &[]) {
-                Ok(Apart { block, copies }) => {
-                    let mut what = self.changed(change, &block, values, waiting)?;
+        let code = &findings.code;
+        let steps: Vec<String> =
+            recurrence.path.iter().map(|step| code.text(step.reader)).collect();
+        let change =
+            format!("dependency of {:.2} cycles ({}) broken", recurrence.cycles, steps.join(" → "));
+        if recurrence.path.iter().any(|step| step.kind == Kind::Memory) {
+            let change = format!("{change}, with all memory dependencies");
+            return match disjoint_memory(block, &code.effects, values, &[]) {
+                Ok(Variant { block, copies }) => {
+                    let mut what = self.changed(change, &block, values, wait_budget)?;
                     for cycles in [&mut what.cycles, &mut what.low, &mut what.high] {
                         *cycles = cycles.map(|c| c / copies as f64);
                     }
@@ -79,14 +93,15 @@ impl Explainer {
                 Err(why) => Ok(not_measured(change, why.to_owned())),
             };
         }
-        let ends = chain.path.iter().filter(|way| way.delta > 0);
-        let regs: Option<Vec<ArchReg>> = ends.map(|way| way.reg).collect();
-        let cuts = regs
-            .and_then(|all| all.iter().map(|p| cut(*p, values, block)).collect::<Option<Vec<_>>>());
-        match cuts.and_then(|cuts| preceded(&cuts.concat(), block)) {
-            Some(variant) => self.changed(change, &variant, values, waiting),
+        let ends = recurrence.path.iter().filter(|step| step.delta > 0);
+        let regs: Option<Vec<ArchReg>> = ends.map(|step| step.reg).collect();
+        let breakers = regs.and_then(|all| {
+            all.iter().map(|reg| breaker(*reg, values, block)).collect::<Option<Vec<_>>>()
+        });
+        match breakers.and_then(|breakers| preceded(&breakers.concat(), block)) {
+            Some(variant) => self.changed(change, &variant, values, wait_budget),
             None => {
-                let why = "no instruction sets its register without reading it".to_owned();
+                let why = "no instruction overwrites its register without reading it".to_owned();
                 Ok(not_measured(change, why))
             }
         }
@@ -97,9 +112,9 @@ impl Explainer {
         change: String,
         variant: &Block,
         values: &Values,
-        waiting: &mut Waiting,
+        wait_budget: &mut WaitBudget,
     ) -> Result<WhatIf> {
-        Ok(match self.trusted_within(&variant.bytes, values, Some(waiting))? {
+        Ok(match self.trusted_within(&variant.bytes, values, Some(wait_budget))? {
             Ok(t) => WhatIf {
                 change,
                 cycles: Some(t.cycles),
@@ -116,10 +131,10 @@ fn not_measured(change: String, why: String) -> WhatIf {
     WhatIf { change, cycles: None, low: None, high: None, reason: Some(why) }
 }
 
-/// Instructions without which every access keeps its address: no address, and no value stored or
-/// left to the final jump, comes of what they write, however far.
-fn droppable(found: &Found) -> Vec<usize> {
-    let code = &found.code;
+/// Instructions that can be removed without changing any address: no address depends on what they
+/// write, directly or through other instructions and memory.
+fn removable(findings: &Findings) -> Vec<usize> {
+    let code = &findings.code;
     let count = code.effects.len();
     let mut needed = vec![false; count];
     let is_address = |reader: usize, reg: ArchReg| {
@@ -127,22 +142,22 @@ fn droppable(found: &Found) -> Vec<usize> {
         reads.iter().any(|r| r.reg == reg && matches!(r.role, Role::Address(_)))
     };
     loop {
-        let mut grew = false;
-        for link in &found.analysis.register_deps {
-            let wanted = needed[link.reader] || is_address(link.reader, link.reg);
-            if wanted && !needed[link.writer] {
-                needed[link.writer] = true;
-                grew = true;
+        let mut changed = false;
+        for dep in &findings.analysis.register_deps {
+            let wanted = needed[dep.reader] || is_address(dep.reader, dep.reg);
+            if wanted && !needed[dep.writer] {
+                needed[dep.writer] = true;
+                changed = true;
             }
         }
         // What is stored may be loaded again as an address.
-        for carried in &found.analysis.memory.dependencies {
-            if needed[carried.reader] && !needed[carried.writer] {
-                needed[carried.writer] = true;
-                grew = true;
+        for dep in &findings.analysis.memory.dependencies {
+            if needed[dep.reader] && !needed[dep.writer] {
+                needed[dep.writer] = true;
+                changed = true;
             }
         }
-        if !grew {
+        if !changed {
             break;
         }
     }
@@ -159,29 +174,29 @@ mod tests {
     use isa::deps::memory::Settings;
     use isa::deps::{Analyser, Code};
 
-    fn dropped(hex: &str) -> Vec<usize> {
+    fn removed(hex: &str) -> Vec<usize> {
         let code =
             Code::of_bytes(&isa::code::parse_hex(hex).unwrap(), tma::Core::default().facts())
                 .unwrap();
         let search = Settings { window: 64, runs: 2, initial_values: Vec::new() };
         let analysis = Analyser::default().analyse(&code, &search);
-        droppable(&Found::without_evidence(analysis, code))
+        removable(&Findings::without_evidence(analysis, code))
     }
 
     #[test]
-    fn what_addresses_are_made_of_stays() {
+    fn instructions_that_addresses_depend_on_stay() {
         // add rbx,8; mov rax,[rbx]; add rcx,rdx
-        assert_eq!(dropped("4883c308 488b03 4801d1"), [1, 2]);
+        assert_eq!(removed("4883c308 488b03 4801d1"), [1, 2]);
         // mov rax,[rax]: its own address
-        assert_eq!(dropped("488b00 4801d1"), [1]);
-        // mov [rbx],rcx; mov rax,[rbx]; mov rdx,[rax]: through memory, too
-        assert_eq!(dropped("48890b 488b03 488b10"), [2]);
+        assert_eq!(removed("488b00 4801d1"), [1]);
+        // mov [rbx],rcx; mov rax,[rbx]; mov rdx,[rax]: including memory
+        assert_eq!(removed("48890b 488b03 488b10"), [2]);
     }
 
     #[test]
     fn the_stack_pointer_and_a_block_of_one_stay() {
         // push rax; pop rcx; add rdx,rsi
-        assert_eq!(dropped("50 59 4801f2"), [2]);
-        assert!(dropped("4801f2").is_empty());
+        assert_eq!(removed("50 59 4801f2"), [2]);
+        assert!(removed("4801f2").is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! The parts that all forms are built of: set-up, restoring, the copies, what a trace stores.
+//! Builds the parts of a form: set-up, restoring of state, copies, trace stores.
 
 use super::emitter::{Emitter, R8, RCX, RDX, condition};
 use super::required_state::Width;
@@ -24,17 +24,17 @@ pub(super) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     pub(super) fn new(shape: &'a Shape<'a>) -> Self {
-        // A trace's copies are longer: it grows then.
+        // Copies of a trace are longer; the buffer grows then.
         let code = Emitter::with_room(shape.start, shape.block.bytes.len() * shape.copies + 1024);
         Self { shape, code, origins: Vec::new(), slots: Vec::new(), traced: 0, looping: false }
     }
 
-    /// Dither, and state that is set once.
+    /// Dither, and state that is initialised once.
     pub(super) fn prologue(&mut self) {
         let code = &mut self.code;
         code.dither();
         code.load_mxcsr(at::CONTEXT + context::MXCSR);
-        match self.shape.needs.vectors {
+        match self.shape.required_state.vectors {
             None => {}
             Some(Width::Xmm) => {
                 // Dirty upper halves would slow legacy SSE down on some processors.
@@ -54,31 +54,31 @@ impl<'a> Builder<'a> {
 
     /// Memory lines, then vector, x87 and mask state, flags, and the general-purpose registers.
     pub(super) fn restore(&mut self) {
-        let (code, needs) = (&mut self.code, self.shape.needs);
+        let (code, required_state) = (&mut self.code, self.shape.required_state);
         if self.shape.lines {
             restore_lines(code);
         }
-        for register in &needs.vector_inputs {
-            match needs.vectors {
+        for register in &required_state.vector_inputs {
+            match required_state.vectors {
                 Some(Width::Zmm) => code.load_zmm(*register, at::CONTEXT + context::VECTOR),
                 Some(Width::Ymm) => code.load_ymm(*register, at::CONTEXT + context::VECTOR),
                 _ => code.load_xmm(*register, at::CONTEXT + context::VECTOR),
             }
         }
-        if needs.x87 {
+        if required_state.x87 {
             code.raw(&[0xdb, 0xe3]); // fninit
             (0..4).for_each(|_| code.raw(&[0xd9, 0xe8])); // fld1
         }
-        for register in &needs.mmx_inputs {
+        for register in &required_state.mmx_inputs {
             code.load_mm(*register, at::CONTEXT + context::VECTOR);
         }
-        if needs.masks {
+        if required_state.masks {
             (1..8).for_each(|k| code.set_mask(k));
         }
-        if needs.direction {
+        if required_state.direction {
             code.raw(&[0xfc]); // cld
         }
-        if needs.mxcsr {
+        if required_state.mxcsr {
             code.load_mxcsr(at::CONTEXT + context::MXCSR);
         }
         code.raw(&[0x31, 0xc0]); // xor eax, eax: the flags every run starts with
@@ -96,11 +96,11 @@ impl<'a> Builder<'a> {
             if copy > 0 || self.looping {
                 self.shape.reseeded.iter().for_each(|r| load_initial(&mut self.code, *r));
             }
-            for (i, (inst, (before, behind))) in instructions.iter().zip(&needed).enumerate() {
+            for (i, (inst, (before, after))) in instructions.iter().zip(&needed).enumerate() {
                 self.store(copy, i, before, false);
                 self.origins.push((self.code.here(), copy, i));
                 self.one(copy, inst, traced);
-                self.store(copy, i, behind, true);
+                self.store(copy, i, after, true);
             }
         }
     }
@@ -119,12 +119,12 @@ impl<'a> Builder<'a> {
                 }
             }
         } else if traced && let Some(steps) = unlocked_exchange(inst) {
-            let kept = self.conditions() - 8;
-            self.code.store(steps.scratch, kept);
+            let spill = self.conditions() - 8;
+            self.code.store(steps.scratch, spill);
             self.code.raw(&steps.copy);
             self.code.instruction(&steps.load, true, self.shape.rip_area);
             self.code.instruction(&steps.store, true, self.shape.rip_area);
-            self.code.load(steps.scratch, kept);
+            self.code.load(steps.scratch, spill);
         } else {
             self.code.instruction(inst, traced, self.shape.rip_area);
         }
@@ -134,13 +134,13 @@ impl<'a> Builder<'a> {
         at::TRACE + at::TRACE_SIZE - 4096
     }
 
-    /// Stores registers of an address in the trace, as far as there is room.
+    /// Stores address registers in the trace, as far as there is room.
     pub(super) fn store(
         &mut self,
         copy: usize,
         instruction: usize,
         registers: &[Register],
-        behind: bool,
+        after: bool,
     ) {
         for &register in registers {
             let at = self.traced;
@@ -157,12 +157,12 @@ impl<'a> Builder<'a> {
                 r if r.is_ymm() => self.code.store_ymm(number, target),
                 _ => self.code.store(number, target),
             }
-            self.slots.push(Slot { copy, instruction, register, behind, at });
+            self.slots.push(Slot { copy, instruction, register, after, at });
         }
     }
 
-    /// The registers at the end tell whether two runs did the same.
-    pub(super) fn keep_registers(&mut self) {
+    /// Stores the registers at the end, to compare runs.
+    pub(super) fn store_registers(&mut self) {
         for register in 0..16 {
             let place = context::END_REGISTERS + 8 * usize::from(register);
             self.code.store(register, at::CONTEXT + place);
@@ -187,8 +187,8 @@ fn load_initial(code: &mut Emitter, register: u8) {
     code.load(register, at::CONTEXT + context::REGISTERS + 8 * usize::from(register));
 }
 
-/// Fills the lines that the block writes with the pattern again, through the block's own
-/// addresses, and lets the stores drain.
+/// Refills the lines that the block writes with the pattern, through the block's addresses, and drains
+/// the store buffer.
 fn restore_lines(code: &mut Emitter) {
     code.load32(RCX, at::CONTEXT + context::LINE_COUNT);
     code.address(R8, at::LINES);

@@ -1,47 +1,47 @@
-//! How a block is laid out for timing: how many copies, how they repeat, where they start.
+//! The layout of a block for timing: number of copies, how they repeat, where they start.
 
-use super::loop_counter::Counter;
+use super::loop_counter::LoopCounter;
 use crate::Options;
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::timing::measure::Repeat;
 use iced_x86::Register;
 use isa::code::{Block, Inst};
 
-/// Instructions in the longest straight run; more leave the op cache.
-const INSTRUCTIONS: usize = 960;
-/// Bytes of it.
-const BYTES: usize = 12 * 1024;
-/// Instructions and bytes of the copies in a loop.
-const FEW: usize = 120;
-const FEW_BYTES: usize = 1024;
-/// Most copies, and most bytes of those that the user asks for.
-const COPIES: usize = 480;
-const ROOM: usize = 64 * 1024;
-/// Distances of the code from the start of a line, one placement after the other.
+/// Most instructions in unrolled code; more exceed the op cache.
+const MAX_INSTRUCTIONS: usize = 960;
+/// Most bytes of it.
+const MAX_BYTES: usize = 12 * 1024;
+/// Most instructions and bytes of the copies in a loop.
+const LOOP_INSTRUCTIONS: usize = 120;
+const LOOP_BYTES: usize = 1024;
+/// Most copies, and most bytes if the user sets their number.
+const MAX_COPIES: usize = 480;
+const MAX_USER_BYTES: usize = 64 * 1024;
+/// Offsets of the code within a cache line, one per placement.
 const OFFSETS: [usize; 6] = [0, 32, 16, 48, 8, 40];
 
 /// How many copies are traced.
 pub fn copies(block: &Block, options: &Options) -> usize {
     match options.copies {
-        Some(copies) => copies.min(ROOM / block.bytes.len()).max(2),
-        None => (INSTRUCTIONS / block.instructions.len())
-            .min(BYTES / block.bytes.len())
-            .clamp(2, COPIES),
+        Some(copies) => copies.min(MAX_USER_BYTES / block.bytes.len()).max(2),
+        None => (MAX_INSTRUCTIONS / block.instructions.len())
+            .min(MAX_BYTES / block.bytes.len())
+            .clamp(2, MAX_COPIES),
     }
 }
 
-/// How many copies are enough where addresses stay the same; `None` where it must be straight code
-/// anyway.
+/// How many copies are enough in a loop, if addresses do not change; `None` if the code must be unrolled.
 pub fn few(block: &Block, options: &Options) -> Option<usize> {
-    if options.straight || options.copies.is_some() || Counter::of(block).is_err() {
+    if options.straight || options.copies.is_some() || LoopCounter::of(block).is_err() {
         return None;
     }
-    let few = (FEW / block.instructions.len()).min(FEW_BYTES / block.bytes.len()).max(4);
+    let few =
+        (LOOP_INSTRUCTIONS / block.instructions.len()).min(LOOP_BYTES / block.bytes.len()).max(4);
     Some(few).filter(|few| *few < copies(block, options))
 }
 
-/// Whether it is plain that addresses change from copy to copy: the stack pointer goes one way, or a
-/// register that addresses are made of is counted up or down.
+/// Whether addresses obviously change from copy to copy: pushes and pops do not balance, or an address
+/// register is incremented or decremented.
 pub fn moves(block: &Block) -> bool {
     use iced_x86::Mnemonic as M;
     let count =
@@ -73,20 +73,19 @@ pub fn moves(block: &Block) -> bool {
         })
 }
 
-/// Ways to run the unrolled form, the best first: how many copies it has, and how it repeats them.
-/// Where addresses stay the same and a loop can count, few copies in a loop are enough, and those
-/// fit any op cache.
-pub fn ways(block: &Block, found: &Found, options: &Options) -> Vec<(usize, Repeat)> {
-    let straight = (found.copies, Repeat::Restored);
-    let counter = match Counter::of(block) {
-        Ok(counter) if !options.straight && found.is_stationary() => counter,
+/// Ways to repeat the unrolled form, with the number of copies, the best first. If addresses do not
+/// change and a loop counter is possible, few copies in a loop suffice, which fit any op cache.
+pub fn ways(block: &Block, setup: &RunSetup, options: &Options) -> Vec<(usize, Repeat)> {
+    let straight = (setup.copies, Repeat::Restored);
+    let counter = match LoopCounter::of(block) {
+        Ok(counter) if !options.straight && setup.is_stationary() => counter,
         _ => return vec![straight],
     };
-    let few = few(block, options).unwrap_or(found.copies).min(found.copies);
+    let few = few(block, options).unwrap_or(setup.copies).min(setup.copies);
     vec![(few, Repeat::Counted(counter)), straight]
 }
 
-/// Where the code of each placement starts, from the start of a line.
+/// Offset of each placement within a cache line.
 pub fn offsets(options: &Options) -> Vec<usize> {
     match options.align {
         Some(align) => vec![align % 64],

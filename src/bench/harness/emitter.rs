@@ -1,4 +1,4 @@
-//! A small emitter for the harness around a block: bytes at a known place of the region.
+//! Encodes the instructions of the harness at known offsets of the region.
 
 use crate::sandbox::layout::{self as at, context};
 use isa::code::Inst;
@@ -24,7 +24,7 @@ impl Emitter {
         Self { start, bytes: Vec::new() }
     }
 
-    /// Starts at an offset in the region, with room for so many bytes.
+    /// Starts at an offset in the region, with capacity for `bytes`.
     pub fn with_room(start: usize, bytes: usize) -> Self {
         Self { start, bytes: Vec::with_capacity(bytes) }
     }
@@ -51,7 +51,7 @@ impl Emitter {
         self.distance(target);
     }
 
-    /// The signed distance from behind these four bytes to `target`.
+    /// The signed distance from the end of these four bytes to `target`.
     fn distance(&mut self, target: usize) {
         let distance = target as i64 - (self.here() as i64 + 4);
         self.raw(&(distance as i32).to_le_bytes());
@@ -94,7 +94,7 @@ impl Emitter {
 
     /// `mov dword [target], value`.
     fn set32(&mut self, target: usize, value: u32) {
-        // The distance counts from behind the constant.
+        // The distance counts from the end of the constant.
         self.raw(&[0xc7, 0x05]);
         self.raw(&((target as i64 - (self.here() as i64 + 8)) as i32).to_le_bytes());
         self.raw(&value.to_le_bytes());
@@ -106,9 +106,9 @@ impl Emitter {
         self.set32(at::CONTEXT + context::PHASE, 1);
     }
 
-    /// Behind a segment's body: after the warm-up, once more from `head` with the clock running,
-    /// as often as the schedule says; after that, the end. Without it, the first repetition would
-    /// come from the legacy decoders and the long run would pay more for that than the short one.
+    /// After a segment's body: repeats it from `head` with the clock running, as often as the schedule
+    /// says, once the warm-up is done. Without warm-up the first repetition would come from the legacy
+    /// decoders, which costs the long run more than the short one.
     pub fn timed_again(&mut self, head: usize) {
         self.decrement(at::CONTEXT + context::PHASE);
         let mut again = Self::at(self.here() + 6);

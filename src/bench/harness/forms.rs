@@ -1,14 +1,15 @@
-//! The code that is run: the block copied several times between a set-up and a clock.
+//! The forms that are run: copies of the block between set-up and time stamps.
 //!
 //! | form | shape |
 //! |---|---|
 //! | trace | copies with the registers of every address stored before each access |
 //! | unrolled | repeat { restore memory and registers; fence; copies; fence } |
 //! | loop | restore; repeat { copies } |
-//! | checked | the copies once, with the processor's own check of alignment |
+//! | checked | the copies once, with the processor's alignment check |
+//! | replay | the unrolled form without a clock, to compare with the trace |
 
 use super::builder::Builder;
-use super::loop_counter::Counter;
+use super::loop_counter::LoopCounter;
 use crate::harness::program::Program;
 use crate::harness::program::Shape;
 use crate::sandbox::layout::{self as at, context};
@@ -21,12 +22,11 @@ pub fn trace(shape: &Shape<'_>) -> Program {
     builder.restore();
     builder.copies(0..shape.copies, true);
     builder.code.fence();
-    builder.keep_registers();
+    builder.store_registers();
     builder.finish()
 }
 
-/// As the unrolled form runs, twice and without a clock: what is left behind must be what the trace
-/// left behind.
+/// The unrolled form twice, without a clock: its end state must equal that of the trace.
 pub fn replay(shape: &Shape<'_>) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
@@ -38,12 +38,12 @@ pub fn replay(shape: &Shape<'_>) -> Program {
     builder.code.fence();
     builder.code.decrement(at::CONTEXT + context::LEFT);
     builder.code.jump_if_not_zero(head);
-    builder.keep_registers();
+    builder.store_registers();
     builder.finish()
 }
 
-/// The copies once, the processor checking the alignment of every access: the flags are set on the
-/// worker's own stack, before registers have the block's values, none of which changes them.
+/// The copies once with alignment checks: RFLAGS.AC is set on the worker's stack, before registers get
+/// the block's values.
 pub fn checked(shape: &Shape<'_>) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
@@ -59,8 +59,8 @@ pub fn checked(shape: &Shape<'_>) -> Program {
 /// Repetitions of the unrolled form before the timed ones.
 pub const WARM: u32 = 1;
 
-/// The unrolled form. Long and short runs are code of their own: an indirect jump into common
-/// copies would be predicted for one of them more often than for the other.
+/// The unrolled form. Long and short runs have separate code: an indirect jump into shared copies would
+/// be predicted better for one of them.
 pub fn unrolled(shape: &Shape<'_>) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
@@ -76,9 +76,9 @@ pub fn unrolled(shape: &Shape<'_>) -> Program {
     builder.finish()
 }
 
-/// The copies in a loop; `warm` iterations before the timed ones. Each copy's final jump goes the
-/// way that it mostly goes at that place.
-pub fn looped(shape: &Shape<'_>, counter: Counter, warm: u32) -> Program {
+/// The copies in a loop, after `warm` iterations that are not timed. Each copy's final jump goes in its
+/// most frequent direction.
+pub fn looped(shape: &Shape<'_>, counter: LoopCounter, warm: u32) -> Program {
     let taken = folded(shape.taken, shape.copies);
     let shape = Shape { taken: &taken, ..shape.clone() };
     let mut builder = Builder::new(&shape);

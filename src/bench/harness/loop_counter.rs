@@ -1,34 +1,34 @@
-//! How the loop form counts: in a register that the block leaves alone, or in memory, and without
-//! touching a flag that lives from one iteration to the next.
+//! The counter of the loop form: in an unused register or in memory, and without changing a flag that
+//! is live across iterations.
 
 use super::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use iced_x86::{Register, RflagsBits};
 use isa::code::Block;
 
-/// Where and how.
+/// The kind of counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counter {
+pub enum LoopCounter {
     /// `dec` of an unused register, which changes every flag but the carry.
     Register(u8),
     /// `dec` of memory, with the same flags.
     Memory,
-    /// `lea` and `jrcxz` in an unused `rcx`: no flag changes.
+    /// `lea` and `jrcxz` with an unused `rcx`: changes no flag.
     Rcx,
-    /// The same with `rcx` put aside meanwhile.
-    Aside {
-        /// Counts.
+    /// The same with the block's `rcx` saved in a register around it.
+    SavedRcx {
+        /// The counter.
         counter: u8,
-        /// Keeps the block's `rcx`.
-        kept: u8,
+        /// Holds the block's `rcx` meanwhile.
+        saved_rcx: u8,
     },
 }
 
-impl Counter {
-    /// For a block.
+impl LoopCounter {
+    /// The counter for a block.
     ///
     /// # Errors
-    /// Why it cannot be counted.
+    /// Why there is none.
     pub fn of(block: &Block) -> Result<Self, &'static str> {
         let free = free_registers(block);
         if block.flags_live_in() & !RflagsBits::CF == 0 {
@@ -36,13 +36,15 @@ impl Counter {
         }
         match (free.contains(&RCX), free.as_slice()) {
             (true, _) => Ok(Self::Rcx),
-            (_, [counter, kept, ..]) => Ok(Self::Aside { counter: *counter, kept: *kept }),
-            _ => Err("not possible: a flag lives across iterations, and counting without flags \
-                      takes an unused rcx or two other unused registers"),
+            (_, [counter, saved_rcx, ..]) => {
+                Ok(Self::SavedRcx { counter: *counter, saved_rcx: *saved_rcx })
+            }
+            _ => Err("not possible: a flag is live across iterations, and counting without flags \
+                      needs an unused rcx or two other unused registers"),
         }
     }
 
-    /// Whether it changes a flag that lives across the iterations of `block`.
+    /// Whether it changes a flag that is live across iterations of `block`.
     pub fn disturbs(self, block: &Block) -> bool {
         matches!(self, Self::Register(_) | Self::Memory)
             && block.flags_live_in() & !RflagsBits::CF != 0
@@ -54,12 +56,12 @@ impl Counter {
         match self {
             Self::Register(register) => code.load32(register, count),
             Self::Rcx => code.load32(RCX, count),
-            Self::Aside { counter, .. } => code.load32(counter, count),
+            Self::SavedRcx { counter, .. } => code.load32(counter, count),
             Self::Memory => {}
         }
     }
 
-    /// Counts, and goes on at `head` unless that was the last iteration.
+    /// Counts, and jumps to `head` unless that was the last iteration.
     pub fn end(self, code: &mut Emitter, head: usize) {
         /// Bytes of a jump, and of a move between registers.
         const JUMP: u8 = 5;
@@ -78,20 +80,20 @@ impl Counter {
                 code.skip_if_rcx_is_zero(JUMP);
                 code.jump(head);
             }
-            Self::Aside { counter, kept } => {
+            Self::SavedRcx { counter, saved_rcx } => {
                 code.step_down(counter);
-                code.copy(kept, RCX);
+                code.copy(saved_rcx, RCX);
                 code.copy(RCX, counter);
                 code.skip_if_rcx_is_zero(MOVE + JUMP);
-                code.copy(RCX, kept);
+                code.copy(RCX, saved_rcx);
                 code.jump(head);
-                code.copy(RCX, kept);
+                code.copy(RCX, saved_rcx);
             }
         }
     }
 }
 
-/// Registers that the block does not use, as encoding numbers, the highest first.
+/// Encoding numbers of registers that the block does not use, the highest first.
 fn free_registers(block: &Block) -> Vec<u8> {
     let unused = |number: &u8| {
         !block.uses(|r| {
@@ -106,18 +108,18 @@ fn free_registers(block: &Block) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn of(hex: &str) -> Result<Counter, &'static str> {
-        Counter::of(&Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap())
+    fn of(hex: &str) -> Result<LoopCounter, &'static str> {
+        LoopCounter::of(&Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap())
     }
 
     #[test]
-    fn a_carry_across_iterations_survives_dec_and_other_flags_are_left_alone() {
-        assert_eq!(of("4801d8"), Ok(Counter::Register(15))); // add rax,rbx
-        assert_eq!(of("4811d8"), Ok(Counter::Register(15))); // adc rax,rbx
-        assert_eq!(of("f3a4"), Ok(Counter::Register(15))); // rep movsb reads the direction only
-        assert_eq!(of("480f44c3"), Ok(Counter::Rcx)); // cmovz rax,rbx
-        assert_eq!(of("480f44c1"), Ok(Counter::Aside { counter: 15, kept: 14 }));
+    fn flags_live_across_iterations_are_preserved() {
+        assert_eq!(of("4801d8"), Ok(LoopCounter::Register(15))); // add rax,rbx
+        assert_eq!(of("4811d8"), Ok(LoopCounter::Register(15))); // adc rax,rbx
+        assert_eq!(of("f3a4"), Ok(LoopCounter::Register(15))); // rep movsb reads the direction only
+        assert_eq!(of("480f44c3"), Ok(LoopCounter::Rcx)); // cmovz rax,rbx
+        assert_eq!(of("480f44c1"), Ok(LoopCounter::SavedRcx { counter: 15, saved_rcx: 14 }));
         // sar rax,cl writes no flag if cl is 0, so that the jump's may be older.
-        assert_eq!(of("48d3f8 74fb"), Ok(Counter::Aside { counter: 15, kept: 14 }));
+        assert_eq!(of("48d3f8 74fb"), Ok(LoopCounter::SavedRcx { counter: 15, saved_rcx: 14 }));
     }
 }

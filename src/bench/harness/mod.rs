@@ -1,11 +1,12 @@
-//! The code around the block: set-up, copies, loop, time stamps.
+//! Generates the code that is run: set-up, copies of the block, loop, time stamps.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `emit` | bytes at a known place of the region |
-//! | `needs`, `counter`, `exchange` | what must be restored; how the loop form counts; `xchg` in traces |
-//! | `shape` | how many copies, how they repeat, where they start |
-//! | `builder`, `program` | the parts, and the forms made of them |
+//! | `emitter` | encodes instructions at offsets of the region |
+//! | `required_state`, `loop_counter` | state to restore before the copies; how the loop form counts |
+//! | `unlocked_exchange` | `xchg` without its lock, for traces |
+//! | `copies` | how many copies, how they repeat, where they start |
+//! | `builder`, `forms`, `program` | parts of the code, the forms built from them, the result |
 //! | `skeleton` | the front-end skeleton: nops of the same lengths |
 
 pub(crate) mod builder;

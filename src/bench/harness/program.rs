@@ -1,23 +1,23 @@
-//! The code of a form: what it is built from, and the bytes that come of it.
+//! The specification of a form's code, and the resulting program.
 
-use super::required_state::Needs;
+use super::required_state::RequiredState;
 use crate::initial::trace::Slot;
 use isa::code::Block;
 
-/// How to build a form.
+/// The specification of a form.
 #[derive(Debug, Clone)]
 pub struct Shape<'a> {
     /// The block.
     pub block: &'a Block,
-    /// What to restore.
-    pub needs: &'a Needs,
+    /// State to restore.
+    pub required_state: &'a RequiredState,
     /// How many copies.
     pub copies: usize,
     /// Whether memory lines must be restored.
     pub lines: bool,
-    /// Registers (encoding numbers) set again before every copy but the first.
+    /// Registers (encoding numbers) to reinitialise before every copy but the first.
     pub reseeded: &'a [u8],
-    /// For each copy, whether the final conditional jump is taken there.
+    /// For each copy, whether its final conditional jump is taken.
     pub taken: &'a [bool],
     /// Offset of the code in the region.
     pub start: usize,
@@ -28,17 +28,17 @@ pub struct Shape<'a> {
 /// Code ready to be written to the region.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// Where its bytes go.
+    /// Offset of the code in the region.
     pub start: usize,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Offset, copy and instruction of everything that came from the block.
+    /// Offset, copy and instruction of every instruction of the block.
     pub origins: Vec<(usize, usize, usize)>,
-    /// What a trace stores, in the order of the code.
+    /// Registers that a trace stores, in the order of the code.
     pub slots: Vec<Slot>,
-    /// Bytes that they take.
+    /// Bytes of the trace.
     pub traced: usize,
-    /// Where a trace stores whether the final jump is taken, one byte a copy.
+    /// Where a trace stores whether the final jump is taken, one byte per copy.
     pub conditions: usize,
 }
 
@@ -50,7 +50,7 @@ impl Program {
         Some((*copy, *inst))
     }
 
-    /// First byte behind it.
+    /// Offset of the first byte after it.
     pub fn end(&self) -> usize {
         self.start + self.bytes.len()
     }

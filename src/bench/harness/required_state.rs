@@ -1,11 +1,11 @@
-//! What the set-up around a block must restore.
+//! The state that must be restored before the copies of a block.
 
 use iced_x86::Register;
 use isa::code::{Block, Inst};
 
-/// What the set-up must restore for a block.
+/// State to restore for a block.
 #[derive(Debug, Clone, Default)]
-pub struct Needs {
+pub struct RequiredState {
     pub(super) vectors: Option<Width>,
     pub(super) vector_inputs: Vec<u8>,
     pub(super) mmx_inputs: Vec<u8>,
@@ -22,8 +22,8 @@ pub(super) enum Width {
     Zmm,
 }
 
-impl Needs {
-    /// Reads it off the block's instructions.
+impl RequiredState {
+    /// The state that the block's instructions need.
     pub fn of(block: &Block) -> Self {
         let texts = |word: &str| block.instructions.iter().any(|i| i.text.starts_with(word));
         let vector = block.uses(Register::is_vector_register);

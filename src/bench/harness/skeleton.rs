@@ -1,6 +1,6 @@
-//! The front-end skeleton of a block: nops of the same lengths, so that only fetching, decoding and
-//! issuing are left to do. What a nop does not stand for and what waits for nothing stays itself: a
-//! 64-bit immediate takes two slots of an op cache, and `mov` of one has no input.
+//! The front-end skeleton of a block: nops of the same lengths, which only need fetching, decoding and
+//! issuing. A `mov` of a 64-bit immediate stays: it takes two op-cache slots, unlike a nop, and has no
+//! input.
 
 use iced_x86::Mnemonic;
 use isa::code::{Block, Inst};
@@ -10,7 +10,7 @@ const PREFIXES: usize = 3;
 /// Bytes of the longest nop without a prefix.
 const LONGEST: usize = 8;
 
-/// How the front-end bound was found, and what is known to bias it for this block.
+/// Evidence of the front-end bound, with known biases for this block.
 pub fn how(block: &Block) -> String {
     let mut how = "measured: each instruction replaced by a nop of the same length".to_owned();
     if block.final_branch().is_some() {
@@ -31,34 +31,33 @@ pub fn how(block: &Block) -> String {
     let wide = block.instructions.iter().filter(|i| has_wide_immediate(i)).count();
     if wide > 0 {
         how += &format!(
-            "; {wide} `mov` of a 64-bit immediate kept: it takes more room in an op cache than a nop \
-             and waits for nothing"
+            "; {wide} `mov` of a 64-bit immediate kept, which takes more op-cache slots than a nop and \
+             has no input"
         );
     }
     how
 }
 
-/// Whether it carries an immediate of 64 bits, which is only ever moved to a register.
+/// Whether it moves a 64-bit immediate to a register.
 pub fn has_wide_immediate(inst: &Inst) -> bool {
     inst.decoded.code() == iced_x86::Code::Mov_r64_imm64
 }
 
-/// Whether the last two instructions may be one operation: an arithmetic instruction and the
-/// conditional jump that reads its flags.
+/// Whether the last two instructions may be macro-fused.
 pub fn fuses(block: &Block) -> bool {
     let [.., first, last] = block.instructions.as_slice() else { return false };
     last.decoded.is_jcc_short_or_near() && may_fuse(first)
 }
 
-/// Those that fuse with a conditional jump on some processor (Intel's optimization reference
-/// manual; AMD's guides for Zen 1 to 5).
+/// Whether it fuses with a conditional jump on some processor (Intel's optimization reference manual;
+/// AMD's guides for Zen 1 to 5).
 fn may_fuse(inst: &Inst) -> bool {
     use Mnemonic::{Add, And, Cmp, Dec, Inc, Or, Sub, Test, Xor};
     matches!(inst.decoded.mnemonic(), Cmp | Test | Add | Sub | And | Or | Xor | Inc | Dec)
 }
 
-/// The block with nops of the same lengths in place of its instructions. The final jump stays; a
-/// pair that may fuse stays one: else the skeleton could be slower than the block.
+/// The block with its instructions replaced by nops of the same lengths. The final jump stays, and a
+/// pair that may fuse still may: otherwise the skeleton could be slower than the block.
 pub fn skeleton(block: &Block) -> Option<Block> {
     let last = block.instructions.len() - 1;
     let flags = flags(block);
@@ -74,8 +73,8 @@ pub fn skeleton(block: &Block) -> Option<Block> {
     Block::decode(&bytes).ok().filter(|s| s.instructions.len() == block.instructions.len())
 }
 
-/// The instruction that gives the final jump its flags in a skeleton: the one that may fuse with it,
-/// else one that does not stand beside it. The flags must not be those that a loop counts with.
+/// The instruction that sets the final jump's flags in a skeleton: the one that may fuse with it, else
+/// one that is not adjacent. The loop counter's flags must not reach it.
 fn flags(block: &Block) -> Option<usize> {
     let last = block.instructions.len() - 1;
     if !block.instructions[last].decoded.is_jcc_short_or_near() {
@@ -109,7 +108,7 @@ fn nop(length: usize) -> Vec<u8> {
     bytes
 }
 
-/// A `test` of 2 to 15 bytes on the stack pointer, which nothing changes: no loop counts in it.
+/// A `test` of 2 to 15 bytes on the stack pointer, which no loop counter uses.
 fn test(length: usize) -> Vec<u8> {
     let form: &[u8] = match length {
         2 => &[0x85, 0xe4],
@@ -117,7 +116,7 @@ fn test(length: usize) -> Vec<u8> {
         6 => &[0xf7, 0xc4, 0xff, 0, 0, 0],
         _ => &[0x48, 0xf7, 0xc4, 0xff, 0, 0, 0],
     };
-    // A segment override in 64-bit mode means nothing here.
+    // A segment override has no effect here in 64-bit mode.
     let mut bytes = vec![0x3e; length.saturating_sub(form.len())];
     bytes.extend(form);
     bytes
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_immediate_stays_itself() {
+    fn a_wide_immediate_is_kept() {
         // mov rax, imm64; add rbx,[rax]
         let wide = block("48b80102030405060708 480318");
         let bones = skeleton(&wide).unwrap();

@@ -1,9 +1,9 @@
-//! `xchg` with memory, which locks the bus without saying so, for traces.
+//! `xchg` with memory without its implicit lock, for traces.
 
 use iced_x86::Register;
 use isa::code::Inst;
 
-/// An `xchg` with memory taken apart, since it locks even without a prefix.
+/// An `xchg` with memory split into a load and a store, since it locks even without a prefix.
 pub(super) struct Exchange {
     /// A register that the instruction does not use.
     pub(super) scratch: u8,
@@ -15,7 +15,7 @@ pub(super) struct Exchange {
     pub(super) store: Inst,
 }
 
-/// `None` if it is no `xchg` with memory of more than a byte, which alone could cross a line.
+/// Splits an `xchg` with memory; `None` for others and for bytes, which cannot cross a line.
 pub(super) fn unlocked_exchange(inst: &Inst) -> Option<Exchange> {
     let decoded = &inst.decoded;
     if decoded.mnemonic() != iced_x86::Mnemonic::Xchg || !inst.touches_memory() {

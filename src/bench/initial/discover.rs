@@ -1,12 +1,12 @@
-//! Making a block runnable: which initial values, which pages, which lines it writes, which way
-//! its final jump goes, and every address it touches.
+//! Entry points of the search: finds the initial values and pages with which a block runs, and
+//! checks that the measured code does the same as the traced code.
 
 pub use super::failure::{Failure, explain};
-use super::seek::Seeker;
+use super::value_search::ValueSearch;
 use crate::Options;
 use crate::harness::forms;
-use crate::harness::required_state::Needs;
-use crate::initial::run_setup::Found;
+use crate::harness::required_state::RequiredState;
+use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::Ended;
 use iced_x86::Mnemonic;
@@ -15,92 +15,95 @@ use tma::Result;
 
 /// Finds values and pages with which `copies` copies of the block run, or fewer if need be.
 ///
-/// In this order: the prepared sets of values; values changed one by one where they reach the
-/// failing instruction; fewer copies; last, registers set again before every copy.
+/// In this order: the predefined sets of values; hill climbing on the inputs of the failing
+/// instruction; fewer copies; registers reinitialised before every copy.
 ///
 /// # Errors
 /// The sandbox cannot be started. A block that does not run is a [`Failure`].
 pub fn discover(
     runner: &mut Runner,
     block: &Block,
-    needs: &Needs,
+    required_state: &RequiredState,
     copies: usize,
     options: &Options,
-) -> Result<std::result::Result<Found, Failure>> {
-    Seeker::new(runner, block, needs, copies, options).run()
+) -> Result<std::result::Result<RunSetup, Failure>> {
+    ValueSearch::new(runner, block, required_state, copies, options).run()
 }
 
-/// One of two stages: first few copies, which are enough if addresses stay the same. If they do not,
-/// all copies follow, and begin with what was found `before`: sets of values tried before those
-/// failed with few copies and would again.
+/// One of two stages. The first uses few copies, which suffice if addresses do not change from copy
+/// to copy. Otherwise the second uses all copies and starts at the set of values that the stage
+/// `before` found: the sets ahead of it failed with few copies and would again.
 ///
 /// # Errors
 /// As [`discover`].
 pub fn discover_staged(
     runner: &mut Runner,
     block: &Block,
-    needs: &Needs,
+    required_state: &RequiredState,
     (copies, last): (usize, bool),
-    before: Option<&Found>,
+    before: Option<&RunSetup>,
     options: &Options,
-) -> Result<std::result::Result<Found, Failure>> {
-    let mut seeker = Seeker::new(runner, block, needs, copies, options);
-    seeker.last_stage = last;
+) -> Result<std::result::Result<RunSetup, Failure>> {
+    let mut search = ValueSearch::new(runner, block, required_state, copies, options);
+    search.is_last_stage = last;
     if let Some(before) = before.filter(|before| before.reseeded.is_empty()) {
         let sets = options.candidates();
-        seeker.failed = sets.iter().position(|set| *set == before.values).unwrap_or_default();
-        seeker.pages_a_copy = before.pages.len() as f64 / before.copies as f64;
+        search.failed_sets = sets.iter().position(|set| *set == before.values).unwrap_or_default();
+        search.pages_per_copy = before.pages.len() as f64 / before.copies as f64;
     }
-    seeker.run()
+    search.run()
 }
 
-/// Runs the copies as they are measured, and compares what that leaves behind with what the
-/// traced run left: the same pages, the same registers, the same memory. Both hold the same
-/// instructions, so that the addresses in between were the same too.
+/// Runs the copies as they are measured and compares pages, registers and memory at the end with
+/// those of the traced run. Both execute the same instructions, so equal end states mean equal
+/// addresses in between.
 ///
 /// # Errors
 /// The sandbox cannot be started.
 pub fn replay(
     runner: &mut Runner,
     block: &Block,
-    needs: &Needs,
-    found: &Found,
+    required_state: &RequiredState,
+    setup: &RunSetup,
     options: &Options,
 ) -> Result<std::result::Result<(), Failure>> {
-    let shape = found.shape(block, needs, found.copies, BLOCK_CODE);
+    let shape = setup.shape(block, required_state, setup.copies, BLOCK_CODE);
     let program = forms::replay(&shape);
     runner.worker()?.write(program.start, &program.bytes);
     let (ended, _) = runner.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)])?;
     if ended != Ended::Done {
         return Ok(Err(explain(&ended, &program, options.pages_allowed())));
     }
-    Ok(same_end(runner, block, found))
+    Ok(compare_end_state(runner, block, setup))
 }
 
-fn same_end(runner: &Runner, block: &Block, found: &Found) -> std::result::Result<(), Failure> {
+fn compare_end_state(
+    runner: &Runner,
+    block: &Block,
+    setup: &RunSetup,
+) -> std::result::Result<(), Failure> {
     let differs = |what: &str| {
-        Err(Failure::of_all(format!(
-            "{what} than the run that found its pages: the block depends on something outside its \
-             registers and memory"
+        Err(Failure::of_block(format!(
+            "{what} than the traced run: the block depends on state outside its registers and memory"
         )))
     };
-    if runner.pages().as_ref() != Some(&found.pages) {
+    if runner.pages().as_ref() != Some(&setup.pages) {
         return differs("the measured run touches other pages");
     }
-    let moody = |inst: &Inst| {
+    let nondeterministic = |inst: &Inst| {
         use Mnemonic as M;
         matches!(
             inst.decoded.mnemonic(),
             M::Rdtsc | M::Rdtscp | M::Rdpid | M::Fnstenv | M::Fstenv | M::Fnsave | M::Fsave
         )
     };
-    if block.instructions.iter().any(moody) {
+    if block.instructions.iter().any(nondeterministic) {
         return Ok(());
     }
-    if runner.end_registers() != found.end.registers {
+    if runner.end_registers() != setup.end.registers {
         return differs("the measured run ends with other registers");
     }
-    if !runner.holds(&found.end.memory) {
+    if !runner.holds(&setup.end.memory) {
         return differs("the measured run leaves other memory");
     }
     Ok(())
@@ -118,21 +121,22 @@ mod tests {
     fn no_copy_of_the_measured_run_takes_its_final_jump() {
         // xor rax,1; test al,1; jnz (near)
         let block = Block::decode(&parse_hex("4883f001 a801 0f8500000000").unwrap()).unwrap();
-        let (needs, options, copies) = (Needs::of(&block), Options::default(), 20);
+        let (required_state, options, copies) = (RequiredState::of(&block), Options::default(), 20);
         let mut runner = Runner::new(Default::default(), None, false);
-        let found = discover(&mut runner, &block, &needs, copies, &options).unwrap().unwrap();
+        let setup =
+            discover(&mut runner, &block, &required_state, copies, &options).unwrap().unwrap();
         let alternating: Vec<bool> = (0..copies).map(|copy| copy % 2 == 0).collect();
-        assert_eq!(found.taken, alternating);
+        assert_eq!(setup.taken, alternating);
         let run = |runner: &mut Runner, taken: &[bool]| {
             let shape = Shape {
                 block: &block,
-                needs: &needs,
+                required_state: &required_state,
                 copies,
                 lines: false,
                 reseeded: &[],
                 taken,
                 start: BLOCK_CODE,
-                rip_area: found.rip_area,
+                rip_area: setup.rip_area,
             };
             let mut program = forms::replay(&shape);
             let trap = program.end();
@@ -147,7 +151,7 @@ mod tests {
             runner.worker().unwrap().write(program.start, &program.bytes);
             runner.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)]).unwrap().0
         };
-        assert_eq!(run(&mut runner, &found.taken), Ended::Done);
+        assert_eq!(run(&mut runner, &setup.taken), Ended::Done);
         let trapped = run(&mut runner, &vec![false; copies]);
         assert!(matches!(trapped, Ended::Fault(fault) if fault.signal == libc::SIGILL));
     }
@@ -156,18 +160,19 @@ mod tests {
     fn a_block_that_reads_what_is_never_set_up_is_not_passed_as_repeatable() {
         // add rax,rbx; mov rcx,[rax]
         let block = Block::decode(&parse_hex("4801d8 488b08").unwrap()).unwrap();
-        let (needs, options) = (Needs::of(&block), Options::default());
+        let (required_state, options) = (RequiredState::of(&block), Options::default());
         let mut runner = Runner::new(Default::default(), None, false);
-        let mut found = discover(&mut runner, &block, &needs, 4, &options).unwrap().unwrap();
-        runner.lines(&found.lines).unwrap();
-        let again = replay(&mut runner, &block, &needs, &found, &options).unwrap();
+        let mut setup =
+            discover(&mut runner, &block, &required_state, 4, &options).unwrap().unwrap();
+        runner.lines(&setup.lines).unwrap();
+        let again = replay(&mut runner, &block, &required_state, &setup, &options).unwrap();
         assert_eq!(again, Ok(()));
         // As if the traced run had ended elsewhere.
-        found.end.registers[1] ^= 1;
-        let again = replay(&mut runner, &block, &needs, &found, &options).unwrap();
+        setup.end.registers[1] ^= 1;
+        let again = replay(&mut runner, &block, &required_state, &setup, &options).unwrap();
         assert!(again.unwrap_err().reason.contains("registers"));
-        found.pages.pop();
-        let again = replay(&mut runner, &block, &needs, &found, &options).unwrap();
+        setup.pages.pop();
+        let again = replay(&mut runner, &block, &required_state, &setup, &options).unwrap();
         assert!(again.unwrap_err().reason.contains("pages"));
     }
 }

@@ -1,4 +1,4 @@
-//! Why a block cannot be run, in words.
+//! Why a block cannot be run, as the document reports it.
 
 use crate::harness::program::Program;
 use crate::sandbox::{Ended, Fault, layout as at};
@@ -18,29 +18,32 @@ pub struct Failure {
 
 impl Failure {
     /// A failure of the block as a whole.
-    pub fn of_all(reason: impl Into<String>) -> Self {
+    pub fn of_block(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), copy: None, instruction: None, address: None }
     }
 
-    /// Before anything was tried.
-    pub fn nothing() -> Self {
-        Self::of_all("nothing was tried")
+    /// No run was attempted.
+    pub fn not_attempted() -> Self {
+        Self::of_block("no run was attempted")
     }
 
-    /// How far it got.
-    pub fn place(&self) -> Option<(usize, usize)> {
+    /// Copy and instruction that failed: how far the run got.
+    pub fn position(&self) -> Option<(usize, usize)> {
         self.copy.zip(self.instruction)
     }
 }
 
-/// Start of the reason when the processor lacks an instruction: no value helps.
+/// Start of the reason where the processor lacks an instruction: no values help.
 pub const ILLEGAL: &str = "illegal instruction";
 
-/// Puts the end of a command into words.
+/// Start of the reason where a block writes more lines than the harness can restore.
+pub const TOO_MANY_LINES: &str = "it writes ";
+
+/// The failure for the way in which a run ended.
 pub fn explain(ended: &Ended, program: &Program, page_limit: usize) -> Failure {
     let (reason, fault) = match ended {
         Ended::TooManyPages(fault) if page_limit == 0 => {
-            ("a page fault, and no pages are mapped on request".to_owned(), Some(fault))
+            ("a page fault, and mapping on demand is disabled".to_owned(), Some(fault))
         }
         Ended::Done => ("it ran".to_owned(), None),
         Ended::Fault(fault) => (fault_reason(fault), Some(fault)),
@@ -76,7 +79,7 @@ fn fault_reason(fault: &Fault) -> String {
         (libc::SIGBUS, _) => "a bus error".to_owned(),
         (libc::SIGFPE, 0) => "a division error".to_owned(),
         (libc::SIGFPE, _) => "an unmasked floating-point exception".to_owned(),
-        (libc::SIGILL, _) => format!("{ILLEGAL}: this processor does not have it"),
+        (libc::SIGILL, _) => format!("{ILLEGAL}: this processor does not support it"),
         (libc::SIGTRAP, _) => "a trap".to_owned(),
         (signal, trap) => format!("signal {signal}, trap {trap}"),
     }

@@ -9,7 +9,7 @@ pub const REGISTERS: [&str; 16] = [
     "r14", "r15",
 ];
 
-/// What an initial value is for.
+/// What an initial value applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Init {
     /// A 64-bit general-purpose register, by its number in encodings.
@@ -24,10 +24,10 @@ impl Init {
     /// Reads `rbx=0x1000`, `mem=64` or `vec=0x3ff0000000000000`.
     ///
     /// # Errors
-    /// No such place, only part of a register, or no number of 64 bits.
+    /// An unknown name, only part of a register, or not a 64-bit number.
     pub fn parse(text: &str) -> Result<(Self, u64)> {
         let (place, value) = text.split_once('=').ok_or_else(|| {
-            Error::usage(format!("`{text}` is no initial value"))
+            Error::usage(format!("`{text}` is not an initial value"))
                 .hint("write REG=VALUE, for example rbx=0x1000, mem=64 or vec=0")
         })?;
         Ok((Self::place(place.trim())?, number(value.trim())?))
@@ -45,7 +45,7 @@ impl Init {
         }
         if let Some(whole) = whole_of(&lower) {
             return Err(Error::usage(format!("`{name}` is part of a register"))
-                .hint(format!("write {whole}=VALUE: whole registers are set, all 64 bits")));
+                .hint(format!("write {whole}=VALUE: only whole 64-bit registers can be set")));
         }
         let vector = ["xmm", "ymm", "zmm"].iter().any(|kind| lower.starts_with(kind));
         let hint = match vector {
@@ -84,7 +84,7 @@ fn whole_of(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Decimal, `-` before it for two's complement, or hexadecimal behind `0x`; `_` between digits.
+/// Decimal, with `-` for two's complement, or hexadecimal after `0x`; `_` may separate digits.
 fn number(text: &str) -> Result<u64> {
     let plain: String = text.chars().filter(|c| *c != '_').collect();
     let (negative, digits) = match plain.strip_prefix('-') {
@@ -104,8 +104,8 @@ fn number(text: &str) -> Result<u64> {
         (value, _) => value,
     };
     value.ok_or_else(|| {
-        Error::usage(format!("`{text}` is no value of 64 bits"))
-            .hint("write it decimal or, with 0x before it, hexadecimal")
+        Error::usage(format!("`{text}` is not a 64-bit value"))
+            .hint("use decimal, or hexadecimal with the prefix 0x")
     })
 }
 

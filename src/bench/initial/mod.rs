@@ -1,31 +1,33 @@
-//! Initial values, pages and the address trace: what it takes to make a block runnable.
+//! Makes a block runnable: initial values, mapped pages and an address trace.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `values`, `init` | what registers and memory hold when a run starts, and `--init` |
-//! | `discover` | the values, pages and lines with which a block runs |
-//! | `seek`, `climb`, `search`, `calm` | looking for them |
-//! | `attempt`, `trace`, `failure` | one traced run, what it tells, why it failed |
+//! | `values`, `init` | initial contents of registers and memory, and `--init` |
+//! | `discover`, `run_setup` | entry points of the search, and its result |
+//! | `value_search` | the order in which values are tried |
+//! | `hill_climbing`, `proposals` | one change at a time, by what the failing instruction depends on |
+//! | `cache_fit` | values that keep a runnable block within the L1 data cache |
+//! | `traced_run`, `trace`, `failure` | one traced run, its memory accesses, why it failed |
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod attempt;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod calm;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod climb;
+pub(crate) mod cache_fit;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod discover;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod failure;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod hill_climbing;
 pub(crate) mod init;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod proposals;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod run_setup;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod search;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod seek;
-#[cfg(target_arch = "x86_64")]
 pub(crate) mod trace;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod traced_run;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod value_search;
 pub(crate) mod values;
 
 pub use init::Init;

@@ -1,51 +1,52 @@
-//! A block that runs: with which values, on which pages, touching what.
+//! The setup with which a block runs: initial values, pages, and the accesses it makes with them.
 
 use super::trace::Access;
 use super::values::Values;
 use crate::harness::program::Shape;
-use crate::harness::required_state::Needs;
+use crate::harness::required_state::RequiredState;
 use isa::code::Block;
 
-/// Lines in one set of the smallest L1 data cache that leave a way to the harness.
+/// Ways of the smallest L1 data cache (8) minus one for the harness.
 const WAYS: usize = 7;
 
-/// A block that runs.
+/// A setup with which a block runs, and what its traced run did.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct RunSetup {
     /// Initial values.
     pub values: Values,
     /// Copies that are known to run.
     pub copies: usize,
     /// Pages mapped, in the order of discovery.
     pub pages: Vec<u64>,
-    /// Lines that it writes.
+    /// Cache lines that it writes.
     pub lines: Vec<u64>,
     /// For each copy, whether the final jump is taken.
     pub taken: Vec<bool>,
-    /// Registers set again before every copy.
+    /// Registers reinitialised before every copy.
     pub reseeded: Vec<u8>,
     /// Accesses of all copies.
     pub accesses: Vec<Access>,
     /// Whether the trace holds every access.
     pub complete: bool,
     /// General-purpose registers and memory at the end.
-    pub end: End,
+    pub end: FinalState,
     /// Where `[rip+x]` points, from the start of the region.
     pub rip_area: usize,
 }
 
-impl Found {
-    /// How `copies` of the block are built so that they run as these did, at `start` in the region.
+impl RunSetup {
+    /// The shape of a program with `copies` of the block that run as these did, at `start` in the
+    /// region.
     pub fn shape<'a>(
         &'a self,
         block: &'a Block,
-        needs: &'a Needs,
+        required_state: &'a RequiredState,
         copies: usize,
         start: usize,
     ) -> Shape<'a> {
         Shape {
             block,
-            needs,
+            required_state,
             copies,
             lines: !self.lines.is_empty(),
             reseeded: &self.reseeded,
@@ -55,9 +56,8 @@ impl Found {
         }
     }
 
-    /// Whether every instruction accesses the same addresses in every copy but the first, and the
-    /// final jump goes the same way in all of them, as far
-    /// as the trace tells.
+    /// Whether every instruction accesses the same addresses, and the final jump goes the same way,
+    /// in every copy but the first; `false` if the trace is incomplete.
     pub fn is_stationary(&self) -> bool {
         let same = |a: &[Access], b: &[Access]| {
             let what = |a: &Access| (a.instruction, a.address, a.size);
@@ -66,20 +66,20 @@ impl Found {
         // Accesses are in the order of the copies.
         let mut rest = &self.accesses[..];
         let mut own = |copy: usize| {
-            let (own, behind) = rest.split_at(rest.iter().take_while(|a| a.copy <= copy).count());
-            rest = behind;
+            let (own, later) = rest.split_at(rest.iter().take_while(|a| a.copy <= copy).count());
+            rest = later;
             own
         };
         own(0);
-        let usual = own(1);
+        let second = own(1);
         let jumps = self.taken.get(1..).unwrap_or_default();
         self.complete
             && jumps.windows(2).all(|pair| pair[0] == pair[1])
-            && (2..self.copies).all(|copy| same(own(copy), usual))
+            && (2..self.copies).all(|copy| same(own(copy), second))
     }
 
-    /// Lines in the fullest set of an L1 data cache of 64 sets, and pages.
-    pub fn unrest(&self) -> (usize, usize) {
+    /// Lines in the fullest set of an L1 data cache of 64 sets, and number of pages.
+    pub fn cache_footprint(&self) -> (usize, usize) {
         let mut sets = vec![Vec::new(); 64];
         for line in self.accesses.iter().flat_map(Access::lines) {
             let set = &mut sets[(line % 64) as usize];
@@ -91,16 +91,16 @@ impl Found {
         (fullest.max(WAYS), self.pages.len())
     }
 
-    /// Whether all it touches can stay in the L1 data cache, each page with one of its own.
-    pub fn is_calm(&self, physical: usize) -> bool {
+    /// Whether all its lines fit the L1 data cache and every page has a physical page of its own.
+    pub fn fits_l1_data(&self, physical: usize) -> bool {
         self.pages.len() <= WAYS.min(physical)
-            || self.unrest().0 <= WAYS && self.pages.len() <= physical
+            || self.cache_footprint().0 <= WAYS && self.pages.len() <= physical
     }
 }
 
-/// What a run left behind.
+/// Registers and memory after a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct End {
+pub struct FinalState {
     /// General-purpose registers, in encoding order.
     pub registers: Vec<u64>,
     /// The physical pages in use.

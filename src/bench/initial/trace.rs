@@ -1,5 +1,5 @@
-//! Reading an address trace: which registers a copy stores before (and behind) an instruction,
-//! and which accesses that means.
+//! Reads an address trace: the registers that the tracing code stored before and after each
+//! instruction, and the memory accesses that follow from them.
 
 use crate::sandbox::layout as at;
 use iced_x86::{Mnemonic, Register, UsedMemory};
@@ -28,7 +28,7 @@ impl Access {
         self.address / 64..=self.address.saturating_add(self.size.max(1) - 1) / 64
     }
 
-    /// Whether it touches more than one line by its own width.
+    /// Whether it spans more than one cache line.
     pub fn crosses_line(&self) -> bool {
         self.size > 0 && self.address % 64 + self.size > 64
     }
@@ -49,9 +49,9 @@ pub struct Slot {
     pub instruction: usize,
     /// 64-bit general-purpose register, `ymm` or `zmm`, or mask.
     pub register: Register,
-    /// Stored behind the instruction, not before it.
-    pub behind: bool,
-    /// Where, from the start of the trace.
+    /// Stored after the instruction, not before it.
+    pub after: bool,
+    /// Offset in the trace.
     pub at: usize,
 }
 
@@ -62,13 +62,13 @@ impl Slot {
     }
 }
 
-/// Whether it repeats as often as `rcx` says.
+/// Whether it is a string instruction repeated by `rcx`.
 fn repeats(inst: &Inst) -> bool {
     let decoded = &inst.decoded;
     decoded.is_string_instruction() && (decoded.has_rep_prefix() || decoded.has_repne_prefix())
 }
 
-/// The register that says which bit, far outside of the operand perhaps (`bt [memory],register`).
+/// The bit offset of `bt [memory],register` and the like, which may lie outside of the operand.
 fn bit_index(inst: &Inst) -> Option<Register> {
     let bits = matches!(
         inst.decoded.mnemonic(),
@@ -86,11 +86,11 @@ fn lane_mask(inst: &Inst) -> Register {
     }
 }
 
-/// Registers that must be known to tell what `inst` accesses: before it, and behind it.
+/// Registers that determine what `inst` accesses: their values before it, and after it.
 pub fn needed(inst: &Inst) -> (Vec<Register>, Vec<Register>) {
-    let (mut before, mut behind) = (Vec::new(), Vec::new());
+    let (mut before, mut after) = (Vec::new(), Vec::new());
     if !inst.touches_memory() {
-        return (before, behind);
+        return (before, after);
     }
     let evex = inst.decoded.op_code().encoding() == iced_x86::EncodingKind::EVEX;
     let mut add = |register: Register| {
@@ -115,25 +115,25 @@ pub fn needed(inst: &Inst) -> (Vec<Register>, Vec<Register>) {
     bit_index(inst).into_iter().for_each(&mut add);
     if repeats(inst) {
         add(Register::RCX);
-        behind.push(Register::RCX);
+        after.push(Register::RCX);
     }
-    (before, behind)
+    (before, after)
 }
 
-/// What was stored around one instruction of one copy.
+/// Registers stored around one instruction of one copy.
 struct Stored<'a> {
     slots: &'a [Slot],
     bytes: &'a [u8],
 }
 
 impl Stored<'_> {
-    fn bytes(&self, register: Register, behind: bool) -> Option<&[u8]> {
-        let slot = self.slots.iter().find(|s| s.register == register && s.behind == behind)?;
+    fn bytes(&self, register: Register, after: bool) -> Option<&[u8]> {
+        let slot = self.slots.iter().find(|s| s.register == register && s.after == after)?;
         self.bytes.get(slot.at..slot.at + Slot::size(register))
     }
 
-    fn number(&self, register: Register, behind: bool) -> Option<u64> {
-        Some(little_endian(self.bytes(register.full_register(), behind)?, register.size()))
+    fn number(&self, register: Register, after: bool) -> Option<u64> {
+        Some(little_endian(self.bytes(register.full_register(), after)?, register.size()))
     }
 
     /// Element `index` of a vector register, of `size` bytes.
@@ -162,8 +162,8 @@ fn little_endian(bytes: &[u8], size: usize) -> u64 {
     bytes.iter().take(size.min(8)).rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-/// The accesses of a trace, `[rip+x]` pointing behind `rip`; `false` if some of them cannot be
-/// told from it.
+/// The accesses of a trace, with `[rip+x]` relative to `rip`; `false` if some cannot be
+/// reconstructed.
 pub fn accesses(
     block: &Block,
     slots: &[Slot],
@@ -173,7 +173,7 @@ pub fn accesses(
 ) -> (Vec<Access>, bool) {
     let (mut all, mut complete, mut next) = (Vec::with_capacity(slots.len()), true, 0);
     let mut ranges = Vec::new();
-    // Downwards, a repeated string instruction would be mistaken for the other direction.
+    // The reconstruction of repeated string instructions assumes ascending addresses.
     let downwards = block.instructions.iter().any(|i| i.decoded.mnemonic() == Mnemonic::Std);
     for copy in 0..copies {
         for (instruction, inst) in block.instructions.iter().enumerate() {
@@ -182,7 +182,7 @@ pub fn accesses(
             let stored = Stored { slots: &slots[next..next + count], bytes };
             next += count;
             ranges.clear();
-            let known = told(inst, &stored, rip, &mut ranges).is_some();
+            let known = add_accesses(inst, &stored, rip, &mut ranges).is_some();
             if !known || downwards && repeats(inst) {
                 complete = false;
                 continue;
@@ -197,18 +197,18 @@ pub fn accesses(
     (all, complete)
 }
 
-/// The accesses of one instruction in one copy, which the trace holds at least up to it.
+/// Addresses and sizes that one instruction of one copy accessed; the trace must reach it.
 pub fn accesses_of(
     block: &Block,
     slots: &[Slot],
     bytes: &[u8],
-    place: (usize, usize),
+    position: (usize, usize),
     rip: u64,
 ) -> Vec<(u64, u64)> {
-    let first = slots.partition_point(|s| (s.copy, s.instruction) < place);
-    let last = slots.partition_point(|s| (s.copy, s.instruction) <= place);
+    let first = slots.partition_point(|s| (s.copy, s.instruction) < position);
+    let last = slots.partition_point(|s| (s.copy, s.instruction) <= position);
     let stored = Stored { slots: &slots[first..last], bytes };
-    let inst = &block.instructions[place.1];
+    let inst = &block.instructions[position.1];
     let known = inst.memory.iter().filter_map(|m| {
         (touches(m) && !repeats(inst)).then_some(())?;
         Some((plain(inst, m, &stored, rip)?, m.memory_size().size() as u64))
@@ -223,8 +223,8 @@ fn touches(memory: &UsedMemory) -> bool {
 /// Operand, first byte and size of an access.
 type Range<'a> = (&'a UsedMemory, u64, u64);
 
-/// Adds every access of an instruction to `found`; `None` if one of them cannot be told.
-fn told<'a>(
+/// Adds every access of an instruction to `found`; `None` if one cannot be reconstructed.
+fn add_accesses<'a>(
     inst: &'a Inst,
     stored: &Stored<'_>,
     rip: u64,
@@ -267,8 +267,8 @@ fn plain(inst: &Inst, memory: &UsedMemory, stored: &Stored<'_>, rip: u64) -> Opt
     Some(address.wrapping_add((bit.div_euclid(unit) * size as i64) as u64))
 }
 
-/// What a repeated string instruction ran over, by how far `rcx` went: a piece for each line, cut
-/// behind the element that ends it.
+/// The range that a repeated string instruction accessed, from the change of `rcx`, split by cache
+/// line after the element that ends it.
 fn repeated(inst: &Inst, address: u64, stored: &Stored<'_>) -> Option<Vec<(u64, u64)>> {
     let before = stored.number(Register::RCX, false)?;
     let count = before.wrapping_sub(stored.number(Register::RCX, true)?);
@@ -327,9 +327,9 @@ mod tests {
     fn traced(hex: &str, values: &[(Register, bool, &[u64])]) -> Option<Vec<(u64, u64)>> {
         let block = block(hex);
         let (mut slots, mut bytes) = (Vec::new(), Vec::new());
-        for (register, behind, words) in values {
+        for (register, after, words) in values {
             let at = bytes.len();
-            slots.push(Slot { copy: 0, instruction: 0, register: *register, behind: *behind, at });
+            slots.push(Slot { copy: 0, instruction: 0, register: *register, after: *after, at });
             words.iter().for_each(|w| bytes.extend(w.to_le_bytes()));
         }
         let (all, complete) = accesses(&block, &slots, &bytes, 1, 0x5000_0100_0000);

@@ -1,11 +1,11 @@
-//! Measuring the usual forms, for whoever needs latencies.
+//! Calibration: measures the latencies of common forms on this machine.
 
+use super::calibration_set::calibration_set;
 use super::catalog::Catalog;
 use super::form::{Form as Asked, is_address};
-use super::generate::ARENA;
+use super::generator::ARENA;
 use super::latency::{Connectors, latencies};
 use super::measure::Bench;
-use super::usual::usual;
 use crate::{Status, Values};
 use isa::code::{Syntax, assemble};
 use isa::latency::{Calibration, Form, Forward, Identity, Input, Output, Value};
@@ -14,34 +14,34 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 use tma::Result;
 
-/// How far a calibration is.
+/// Progress of a calibration.
 #[derive(Debug, Clone)]
-pub struct Progress {
-    /// The form at hand.
+pub struct CalibrationProgress {
+    /// The current form.
     pub form: String,
     /// Forms done, earlier runs included.
     pub done: usize,
-    /// Of so many.
+    /// All forms.
     pub all: usize,
 }
 
-/// How it ended.
+/// Result of a calibration.
 #[derive(Debug, Clone, Default, serde::Serialize)]
-pub struct Calibrated {
-    /// Forms that there are latencies of.
+pub struct CalibrationSummary {
+    /// Forms with latencies.
     pub forms: usize,
     /// Latencies.
     pub latencies: usize,
     /// Classes of forwarding.
     pub forwarding: usize,
-    /// Forms that were tried now and did not reproduce, with the reason.
+    /// Forms that did not reproduce in this run, with the reason.
     pub failed: Vec<String>,
-    /// Forms not reached in time, or not before it was called off.
+    /// Forms not reached within the time limit or before cancellation.
     pub left: usize,
 }
 
-/// Measures what `path` does not hold yet of the usual forms and the classes of forwarding, for `limit`
-/// at most or until `progress` says no, and keeps it there after each form.
+/// Measures the common forms and classes of store forwarding that are not in `path` yet and saves after
+/// each, until `limit` has passed or `progress` returns `false`.
 ///
 /// # Errors
 /// The processor has no event table, the sandbox cannot be started, or the file cannot be written.
@@ -49,92 +49,92 @@ pub fn calibrate(
     bench: &mut Bench,
     path: &Path,
     limit: Duration,
-    mut progress: impl FnMut(&Progress) -> bool,
-) -> Result<Calibrated> {
+    mut progress: impl FnMut(&CalibrationProgress) -> bool,
+) -> Result<CalibrationSummary> {
     let start = Instant::now();
     let machine = Identity::of(bench.core.needs_table()?, &bench.core.cpu);
-    let mut kept = earlier(path, &machine);
-    kept.date = now();
-    let all = usual();
-    let mut at = Progress { form: String::new(), done: 0, all: all.len() };
-    let mut wanted = true;
+    let mut stored = earlier(path, &machine);
+    stored.date = now();
+    let all = calibration_set();
+    let mut at = CalibrationProgress { form: String::new(), done: 0, all: all.len() };
+    let mut go_on = true;
     let mut known_chains = HashMap::new();
     for pair in &PAIRS {
         at.form = format!("forwarding: {}", pair.forward.name());
-        wanted = wanted && start.elapsed() < limit && progress(&at);
-        if wanted && !kept.forwarding.contains_key(&pair.forward) {
+        go_on = go_on && start.elapsed() < limit && progress(&at);
+        if go_on && !stored.forwarding.contains_key(&pair.forward) {
             let value = forwarding(bench, pair, &mut known_chains)?;
-            kept.forwarding.extend(value.map(|value| (pair.forward, value)));
-            kept.save(path)?;
+            stored.forwarding.extend(value.map(|value| (pair.forward, value)));
+            stored.save(path)?;
         }
     }
-    let known: BTreeSet<Form> = kept.values.keys().map(|(form, ..)| *form).collect();
-    let mut ended = Calibrated::default();
+    let known: BTreeSet<Form> = stored.values.keys().map(|(form, ..)| *form).collect();
+    let mut summary = CalibrationSummary::default();
     let mut connectors = Connectors::default();
     for (done, (name, form)) in all.iter().enumerate() {
         if known.contains(&form.key()) {
             continue;
         }
         (at.form, at.done) = (name.clone(), done);
-        wanted = wanted && start.elapsed() < limit && progress(&at);
-        if !wanted {
-            ended.left += 1;
+        go_on = go_on && start.elapsed() < limit && progress(&at);
+        if !go_on {
+            summary.left += 1;
             continue;
         }
-        if let Some(reason) = keep(bench, &mut connectors, *form, &mut kept)? {
-            ended.failed.push(format!("{name}: {reason}"));
+        if let Some(reason) = store_latencies(bench, &mut connectors, *form, &mut stored)? {
+            summary.failed.push(format!("{name}: {reason}"));
         }
-        kept.save(path)?;
+        stored.save(path)?;
     }
-    kept.save(path)?;
-    let mut forms: Vec<Form> = kept.values.keys().map(|(form, ..)| *form).collect();
+    stored.save(path)?;
+    let mut forms: Vec<Form> = stored.values.keys().map(|(form, ..)| *form).collect();
     forms.dedup();
-    ended.forms = forms.len();
-    ended.latencies = kept.values.len();
-    ended.forwarding = kept.forwarding.len();
-    Ok(ended)
+    summary.forms = forms.len();
+    summary.latencies = stored.values.len();
+    summary.forwarding = stored.forwarding.len();
+    Ok(summary)
 }
 
-/// What an earlier run has kept of this processor; what cannot be read is measured again.
+/// The calibration of an earlier run on this processor; an unreadable one is measured again.
 fn earlier(path: &Path, machine: &Identity) -> Calibration {
     Calibration::load(path)
         .ok()
-        .filter(|kept| kept.machine == *machine)
+        .filter(|stored| stored.machine == *machine)
         .unwrap_or_else(|| Calibration { machine: machine.clone(), ..Calibration::default() })
 }
 
-/// Keeps a form's latencies: of several operands of one kind, the longest. The reason if some did
-/// not reproduce; then nothing is kept, so that the next run tries again.
-fn keep(
+/// Stores a form's latencies: of several operands of one kind, the longest. Returns the reason if some
+/// did not reproduce; then nothing is stored, so that the next run tries again.
+fn store_latencies(
     bench: &mut Bench,
     connectors: &mut Connectors,
     form: Asked,
-    kept: &mut Calibration,
+    stored: &mut Calibration,
 ) -> Result<Option<String>> {
     let mut found = Calibration::default();
     for pair in latencies(bench, connectors, form)?.latencies {
         let input = Input::ALL.into_iter().find(|input| input.name() == pair.input);
         let output = Output::ALL.into_iter().find(|output| output.name() == pair.output);
         let (Some(mut input), Some(output)) = (input, output) else { continue };
-        // Through memory it is forwarding, which is measured by itself.
+        // Store forwarding is measured separately.
         if input == Input::Memory || output == Output::Memory {
             continue;
         }
-        // From a mask no connector leads that would tell it from the data.
+        // No chain separates the latency from a mask from that of the data.
         if pair.from == MASK_NAME {
             continue;
         }
-        // What is only computed with is no access.
+        // `lea` does not access memory: its address is register input.
         if is_address(form.code) {
             input = Input::Register;
         }
         let (Some(cycles), Some(low), Some(high), Status::Ok) =
             (pair.cycles, pair.low, pair.high, pair.status)
         else {
-            return Ok(Some(pair.reason.unwrap_or_else(|| "it was not measured".to_owned())));
+            return Ok(Some(pair.reason.unwrap_or_else(|| "not measured".to_owned())));
         };
         let spread = match pair.least {
-            // The range is that of the values, not of the repetitions.
+            // The range is over operand values, not over repetitions.
             Some(_) => 0.0,
             None => (high - low).max(0.0) / 2.0,
         };
@@ -153,23 +153,23 @@ fn keep(
             }
         }
     }
-    kept.values.extend(found.values);
-    kept.least.extend(found.least);
-    kept.back_to_back.extend(found.back_to_back);
+    stored.values.extend(found.values);
+    stored.least.extend(found.least);
+    stored.back_to_back.extend(found.back_to_back);
     Ok(None)
 }
 
-/// As a latency's input the applied mask.
+/// Name of the applied mask as an input.
 const MASK_NAME: &str = "mask";
 
-/// A store and the load of the same bytes, again and again.
+/// A dependency chain through a store and a load of the same bytes.
 struct Pair {
     forward: Forward,
     text: &'static str,
-    /// Whether it is measured as a loop of one pair, else as straight code of many.
+    /// Whether it is measured in a loop of one pair; otherwise unrolled.
     looped: bool,
-    /// The arithmetic in it, whose cycles are taken off. It keeps the chain longer than the loop's
-    /// jump and the store's port take.
+    /// The arithmetic in the chain, whose latency is subtracted. It keeps the chain above the bounds of the
+    /// loop's branch and the store port.
     rest: &'static str,
 }
 
@@ -177,7 +177,7 @@ const fn pair(forward: Forward, text: &'static str, looped: bool, rest: &'static
     Pair { forward, text, looped, rest }
 }
 
-/// `r15` is where the arena begins, `r14` eight bytes before, `rcx` is 1.
+/// `r15` is the start of the arena, `r14` is 8 less, `rcx` is 1.
 const PAIRS: [Pair; 8] = [
     pair(Forward::Stack, "mov [rsp+64], rax; mov rax, [rsp+64]; imul rax, rax", true, MULTIPLY),
     pair(Forward::Slot, "mov [r15+64], rax; mov rax, [r15+64]; imul rax, rax", true, MULTIPLY),
@@ -211,7 +211,7 @@ const PAIRS: [Pair; 8] = [
 
 const MULTIPLY: &str = "imul rax, rax";
 
-/// From a store's data register to what the load writes; `None` where it does not come out the same.
+/// Latency from a store's data register to the load's result; `None` if it does not reproduce.
 fn forwarding(
     bench: &mut Bench,
     pair: &Pair,
@@ -294,11 +294,11 @@ mod tests {
     }
 
     #[test]
-    fn there_are_hundreds_of_usual_forms_and_each_once() {
+    fn the_calibration_set_has_over_150_forms_without_duplicates() {
         if cfg!(not(target_arch = "x86_64")) {
             return;
         }
-        let all = usual();
+        let all = calibration_set();
         assert!(all.len() >= 150, "{}", all.len());
         let mut names: Vec<&String> = all.iter().map(|(name, _)| name).collect();
         names.sort();

@@ -1,8 +1,8 @@
-//! All forms by name.
+//! The catalog of instruction forms, by name.
 
 use super::form::Form;
 use super::host;
-use super::listed::Listed;
+use super::listing::Listed;
 use iced_x86::{Code, EncodingKind};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, OnceLock};
@@ -11,9 +11,9 @@ use tma::{Error, Result};
 
 /// Every form, with its name.
 pub struct Catalog {
-    /// Each with its name, in the order of names.
+    /// Forms with names, sorted by name.
     forms: Vec<(String, Form)>,
-    /// Names in lower case, those of iced-x86 too.
+    /// By lower-case name, including iced-x86's.
     by_name: HashMap<String, Form>,
     names: HashMap<Form, String>,
 }
@@ -25,21 +25,21 @@ impl Catalog {
         ALL.get_or_init(Self::build)
     }
 
-    /// Of several encodings with one spelling, the one that an assembler would choose has it; the
-    /// others go by iced-x86's name.
+    /// Of several encodings with the same name, the one that an assembler would choose gets it; the others
+    /// have iced-x86's name.
     fn build() -> Self {
         let mut all: Vec<Form> = Code::values().flat_map(Form::all_of).collect();
         all.sort_by_key(|form| (rank(form.code), form.code as usize));
         let (mut by_name, mut names) = (HashMap::new(), HashMap::new());
         for form in all {
-            let (spelled, exact) = (form.spelled(), form.exact());
-            by_name.entry(exact.to_lowercase()).or_insert(form);
-            let lower = spelled.to_lowercase();
+            let (name, encoding_name) = (form.name(), form.encoding_name());
+            by_name.entry(encoding_name.to_lowercase()).or_insert(form);
+            let lower = name.to_lowercase();
             let name = match by_name.get(&lower).is_some_and(|known| *known != form) {
-                true => exact,
+                true => encoding_name,
                 false => {
                     by_name.insert(lower, form);
-                    spelled
+                    name
                 }
             };
             names.insert(form, name);
@@ -56,32 +56,32 @@ impl Catalog {
 
     /// The name of a form; iced-x86's where it has no other.
     pub fn name(&self, form: Form) -> String {
-        self.names.get(&form).cloned().unwrap_or_else(|| form.exact())
+        self.names.get(&form).cloned().unwrap_or_else(|| form.encoding_name())
     }
 
     /// The form of this name, in any case; either kind of name.
     ///
     /// # Errors
-    /// There is none; the nearest is told.
+    /// There is none; the error suggests the nearest.
     pub fn find(&self, name: &str) -> Result<Form> {
         if let Some(form) = self.by_name.get(&name.to_lowercase()) {
             return Ok(*form);
         }
-        let error = Error::usage(format!("`{name}` is no instruction form"));
+        let error = Error::usage(format!("`{name}` is not an instruction form"));
         let known = self.forms.iter().map(|(name, _)| name.as_str());
         let mnemonic = |n: &str| n.split('_').next().unwrap_or_default().to_uppercase();
         let wanted = mnemonic(name);
         let same: Vec<&str> = known.clone().filter(|n| mnemonic(n) == wanted).collect();
-        let usual = || same.iter().copied().min_by_key(|name| unusual(name));
+        let best = || same.iter().copied().min_by_key(|name| suggestion_rank(name));
         let alike = match name.to_uppercase() == wanted {
-            true => usual(),
-            false => nearest(name, same.iter().copied()).or_else(usual),
+            true => best(),
+            false => nearest(name, same.iter().copied()).or_else(best),
         };
         Err(match alike.or_else(|| nearest(name, known.filter(|n| n.len() < 2 * name.len() + 8))) {
             Some(near) => {
                 let mnemonic = mnemonic(near);
                 error.hint(format!(
-                    "did you mean {near}? `tdtool microbench list {mnemonic}` has all of its kind"
+                    "did you mean {near}? `tdtool microbench list {mnemonic}` lists all of them"
                 ))
             }
             None => error
@@ -89,8 +89,8 @@ impl Catalog {
         })
     }
 
-    /// The same as [`Catalog::name`] without all the others: of forms spelled alike, which have one
-    /// mnemonic, the first has the spelling.
+    /// The same as [`Catalog::name`] without building the catalog: of the forms with one name, which share
+    /// a mnemonic, the first one gets it.
     pub fn name_of(form: Form) -> String {
         type Codes = HashMap<iced_x86::Mnemonic, Vec<Code>>;
         static CODES: OnceLock<Codes> = OnceLock::new();
@@ -106,13 +106,13 @@ impl Catalog {
             }
             codes
         });
-        let spelled = form.spelled();
+        let name = form.name();
         let alike = codes.get(&form.code.mnemonic()).into_iter().flatten().copied();
         let first = alike
             .flat_map(Form::all_of)
-            .filter(|other| other.spelled() == spelled)
+            .filter(|other| other.name() == name)
             .min_by_key(|other| (rank(other.code), other.code as usize));
-        let name = if first == Some(form) { spelled } else { form.exact() };
+        let name = if first == Some(form) { name } else { form.encoding_name() };
         names.insert(form, name.clone());
         name
     }
@@ -120,7 +120,7 @@ impl Catalog {
     /// The form of an instruction.
     ///
     /// # Errors
-    /// No kernel is made with such operands.
+    /// Its operands are unsupported.
     pub fn form_of(instruction: &iced_x86::Instruction) -> Result<Form> {
         use super::form::{INDEXED, Memory, is_address};
         use isa::latency::Form as LatencyForm;
@@ -144,18 +144,17 @@ impl Catalog {
         let form = Form { code, memory, lock, mask };
         match Form::all_of(code).contains(&form) {
             true => Ok(form),
-            false => Err(Error::failed(format!("no kernel is made of {code:?}"))
-                .because("its operands are none that can be chosen freely")),
+            false => Err(Error::failed(format!("{code:?} cannot be measured"))
+                .because("its operands cannot be chosen freely")),
         }
     }
 
     /// Forms by mnemonic and operands (not those that go by iced-x86's name) that `pattern` matches.
-    pub fn spelled_like(&self, pattern: &str) -> Vec<(String, Form)> {
+    pub fn matching(&self, pattern: &str) -> Vec<(String, Form)> {
         let pattern = pattern.to_lowercase();
         self.forms()
             .filter(|(name, form)| {
-                **name == form.spelled()
-                    && matches(pattern.as_bytes(), name.to_lowercase().as_bytes())
+                **name == form.name() && matches(pattern.as_bytes(), name.to_lowercase().as_bytes())
             })
             .map(|(name, form)| (name.to_owned(), form))
             .collect()
@@ -165,7 +164,7 @@ impl Catalog {
     /// be measured here too if `refused`, with the reason.
     pub fn list(&self, pattern: &str, refused: bool) -> Vec<Listed> {
         let pattern = pattern.to_lowercase();
-        // A word without stars is a mnemonic, too.
+        // A word without wildcards may be a mnemonic.
         let word = !pattern.is_empty() && !pattern.contains(['*', '?', '_']);
         let hit = |name: &str| {
             let name = name.to_lowercase();
@@ -173,26 +172,26 @@ impl Catalog {
                 || (word && name.split('_').next() == Some(pattern.as_str()))
         };
         self.forms()
-            .filter(|(name, form)| hit(name) || hit(&form.exact()))
+            .filter(|(name, form)| hit(name) || hit(&form.encoding_name()))
             .map(|(name, form)| Listed {
                 form: name.to_owned(),
-                code: form.exact(),
+                code: form.encoding_name(),
                 extensions: form.code.cpuid_features().iter().map(|f| format!("{f:?}")).collect(),
                 reason: unavailable(form),
             })
             .filter(|listed| refused || listed.reason.is_none())
-            .chain(if refused { super::unformed::unformed(hit) } else { Vec::new() })
+            .chain(if refused { super::unsupported::unsupported(hit) } else { Vec::new() })
             .collect()
     }
 }
 
-/// How far a form is from what people mean by a mnemonic: 64-bit registers, then other registers,
-/// then memory; two operands before one or three.
-fn unusual(name: &str) -> (usize, usize, usize) {
+/// Ranks forms of a mnemonic for suggestions: 64-bit registers, then other registers, then memory; two
+/// operands before one or three.
+fn suggestion_rank(name: &str) -> (usize, usize, usize) {
     let operands = name.split('_').skip(1);
-    let strange =
+    let others =
         operands.clone().filter(|o| !o.starts_with("GPR64") && !o.starts_with("VR")).count();
-    (name.matches("MEM").count(), strange, operands.count().abs_diff(2))
+    (name.matches("MEM").count(), others, operands.count().abs_diff(2))
 }
 
 /// Why a form cannot be measured here, if it cannot.
@@ -212,7 +211,7 @@ fn rank(code: Code) -> u8 {
     }
 }
 
-/// Whether `name` is what `pattern` says; linear but for the last star.
+/// Whether `name` matches `pattern`; backtracks only to the last star.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star = None;
@@ -262,20 +261,20 @@ mod tests {
         assert!(all.forms().count() > 4000);
         for (name, form) in all.forms() {
             assert_eq!(all.find(name).unwrap(), form, "{name}");
-            assert_eq!(all.find(&form.exact()).unwrap(), form, "{name}");
+            assert_eq!(all.find(&form.encoding_name()).unwrap(), form, "{name}");
             assert_eq!(all.name(form), name);
         }
     }
 
     #[test]
-    fn a_name_by_itself_is_the_one_among_all() {
+    fn a_single_name_is_the_one_in_the_catalog() {
         for (name, form) in Catalog::all().forms().step_by(97) {
             assert_eq!(Catalog::name_of(form), name);
         }
     }
 
     #[test]
-    fn what_can_be_measured_here_decodes_to_what_it_was_asked_for() {
+    fn measurable_forms_decode_to_themselves() {
         let all = Catalog::all();
         let listed = all.list("*", false);
         assert!(listed.len() > 500 || cfg!(not(target_arch = "x86_64")));
@@ -292,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_with_its_nearest() {
+    fn an_unknown_name_suggests_the_nearest() {
         let error = Catalog::all().find("ADD_GPR64i64_IMM8").err().unwrap();
         assert!(error.remedy().unwrap().contains("ADD_GPR64i64_IMMi8"), "{error:?}");
         let error = Catalog::all().find("VADDDP_VR256f64x4_VR256f64x4_VR256f64x4").err().unwrap();

@@ -1,6 +1,6 @@
-//! What is said about a kernel: `tdtool.kernel/1`. Text and CSV are views of it.
+//! The document of a microbenchmark: `tdtool.kernel/1`. Text and CSV are views of it.
 
-use super::generate::Settings;
+use super::generator::Settings;
 use crate::{Assumption, Code, Status};
 use serde::Serialize;
 
@@ -14,14 +14,14 @@ pub struct FormCount {
     pub form: String,
     /// iced-x86's name of its encoding.
     pub code: String,
-    /// How often.
+    /// How often it is in the multiset.
     pub count: usize,
 }
 
 /// A number of core cycles.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cycles {
-    /// For the multiset once.
+    /// Per multiset.
     pub cycles: f64,
     /// Lowest.
     pub low: f64,
@@ -29,35 +29,35 @@ pub struct Cycles {
     pub high: f64,
 }
 
-/// What instructions of a kernel have to do with each other, although each got operands of its own
-/// where it could.
+/// A dependency between instructions of a microbenchmark that independent operands do not avoid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Touching {
+pub struct Dependency {
     /// The form that writes.
     pub writer: String,
     /// The form that reads it.
     pub reader: String,
-    /// Through what: `destination`, `implicit rax`, `flags CF`, `memory`, or `register …` where it
-    /// should not be.
+    /// What carries it: `destination`, `implicit rax`, `flags CF`, `memory`, or `register …`, which is
+    /// an error.
     pub through: String,
-    /// How many places (registers, memory slots) are used in turn.
-    pub in_turn: usize,
-    /// Whether the forms leave no choice.
+    /// How many registers or memory slots are rotated.
+    #[serde(rename = "in_turn")]
+    pub rotation: usize,
+    /// Whether the forms make it unavoidable.
     pub unavoidable: bool,
 }
 
-/// The bound that these dependencies put on the multiset.
+/// The latency bound of these dependencies.
 #[derive(Debug, Clone, Serialize)]
-pub struct Bounded {
-    /// Core cycles for the multiset once, at least: with the shortest latencies.
+pub struct LatencyBound {
+    /// Core cycles per multiset with the shortest latencies.
     pub low: f64,
-    /// With the longest.
+    /// With the longest latencies.
     pub high: f64,
-    /// What carries it.
+    /// What carries the dependencies.
     pub through: Vec<String>,
-    /// Who says how long each takes.
+    /// Sources of the latencies.
     pub sources: Vec<String>,
-    /// Whether it explains the measured cycles: they are not more than a tenth above it.
+    /// Whether it explains the measured cycles: they are at most 10 % above it.
     pub binding: bool,
 }
 
@@ -72,36 +72,36 @@ pub struct Measurement {
     pub multiset: Vec<FormCount>,
     /// Its instructions.
     pub instructions: usize,
-    /// How often it is in the code.
+    /// Copies of the multiset in the code.
     pub sets: usize,
-    /// What was asked for.
+    /// Requested sizes.
     pub settings: Settings,
     /// The code; all of it in `hex`, the first multiset as `instructions`.
     pub code: Code,
-    /// How it went.
+    /// How the measurement went.
     pub status: Status,
-    /// Why, unless `ok`.
+    /// The reason, unless `ok`.
     pub reason: Option<String>,
-    /// For the multiset once, as straight code between fences.
+    /// Per multiset, unrolled between fences.
     pub cycles: Option<Cycles>,
     /// Instructions per cycle.
     pub ipc: Option<f64>,
-    /// The same as a loop.
+    /// The same in a loop.
     #[serde(rename = "loop")]
     pub looped: Option<Cycles>,
-    /// Why there is none.
+    /// Why there is no loop measurement.
     pub loop_reason: Option<String>,
     /// Source of the cycles.
     pub clock: Option<&'static str>,
-    /// Dependencies that are left.
-    pub dependencies: Vec<Touching>,
-    /// Their bound.
-    pub bounded_by: Option<Bounded>,
+    /// Dependencies that could not be avoided.
+    pub dependencies: Vec<Dependency>,
+    /// Their latency bound.
+    pub bounded_by: Option<LatencyBound>,
     /// The assumptions of the measurement.
     pub assumptions: Vec<Assumption>,
 }
 
-/// From an operand to a result.
+/// The latency from an operand to a result.
 #[derive(Debug, Clone, Serialize)]
 pub struct LatencyResult {
     /// `address`, `register`, `flags` or `memory`.
@@ -114,15 +114,15 @@ pub struct LatencyResult {
     pub to: String,
     /// Core cycles, if they could be measured.
     pub cycles: Option<f64>,
-    /// Lowest: with errors, over all values tried, and with what is not known of the connectors.
+    /// Lowest, over all operand values, including measurement error and the uncertainty of connectors.
     pub low: Option<f64>,
     /// Highest.
     pub high: Option<f64>,
-    /// Where it was measured with several values: the shortest, `cycles` being the longest.
+    /// The shortest latency over several operand values; `cycles` is the longest.
     pub least: Option<f64>,
-    /// Right behind another of its kind, where that is shorter than behind other instructions.
+    /// The latency after another instruction of the same form, where that is shorter.
     pub chained: Option<f64>,
-    /// The chain, and what was subtracted.
+    /// The dependency chain, and what was subtracted.
     pub chain: String,
     /// How the measurement went.
     pub status: Status,

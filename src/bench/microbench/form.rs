@@ -1,24 +1,22 @@
-//! One fully-qualified instruction form: an encoding, and whether its choice is memory.
+//! An instruction form: an encoding, with memory or registers only, a `lock` prefix and a mask.
 
 use super::operand::{Class, Operand};
 use iced_x86::{
-    Code, Encoder, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    OpCodeOperandKind, OpKind, Register, UsedRegister,
+    Code, Encoder, EncodingKind, Instruction, Mnemonic, OpCodeOperandKind, OpKind, Register,
 };
-use isa::code::Block;
 pub use isa::latency::Mask;
 use tma::{Error, Result};
 
-/// What stands where an encoding takes memory.
+/// The memory operand of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Memory {
     /// No memory: a register where there is a choice.
     None,
     /// A base register and a displacement.
     Based,
-    /// Only computed, by `lea`: base and index, scaled or not.
+    /// Of `lea`: base and index with this scale.
     Indexed(u8),
-    /// The same with a displacement. Of loads and stores: whatever has an index.
+    /// The same with a displacement; of loads and stores, any address with an index.
     Full(u8),
 }
 
@@ -38,7 +36,7 @@ pub struct Address {
 pub struct Form {
     /// The encoding.
     pub code: Code,
-    /// What its memory operand is.
+    /// Its memory operand.
     pub memory: Memory,
     /// Whether it has a `lock` prefix.
     pub lock: bool,
@@ -46,20 +44,19 @@ pub struct Form {
     pub mask: Mask,
 }
 
-/// Where the applied mask stands among the operands: behind all of them.
+/// Operand index of the applied mask: after all operands.
 pub const MASK: usize = 8;
 
-/// Immediate of forms that have one, unless a block's own is given: it is a comparison, a rounding
-/// mode, a choice of elements that all of them accept, and none of them is the same with it as with
-/// no operand.
+/// Default immediate: a comparison, rounding mode or selection of elements that every form accepts and
+/// that makes none of them trivial.
 const IMMEDIATE: i64 = 1;
-/// The same of shifts and rotates, which are another instruction by 1: that one has an encoding of
-/// its own and defines the overflow flag (Intel SDM, RCL/RCR/ROL/ROR and SAL/SAR/SHL/SHR), and
-/// rotates by it take longer on some cores. Below 8, so that no width wraps it to 0.
+/// Default immediate of shifts and rotates. By 1 they are a different instruction, with its own encoding
+/// and a defined overflow flag (Intel SDM, RCL/RCR/ROL/ROR and SAL/SAR/SHL/SHR), slower on some
+/// cores. Below 8, so that no width wraps it to 0.
 const COUNT: i64 = 5;
 
 impl Form {
-    /// All forms of an encoding, none where no kernel can be made of it.
+    /// All forms of an encoding; none if an operand is unsupported.
     pub fn all_of(code: Code) -> Vec<Self> {
         let op = code.op_code();
         let known = op.is_instruction() && op.mode64() && op.encoding() != EncodingKind::MVEX;
@@ -98,7 +95,7 @@ impl Form {
         all
     }
 
-    /// What calibrations and tables of latencies know it by.
+    /// Its key in calibrations and latency tables.
     pub fn key(&self) -> isa::latency::Form {
         use isa::latency::Address as A;
         let choice = self.code.op_code().op_kinds().iter().any(|k| Operand::is_choice(*k));
@@ -123,70 +120,13 @@ impl Form {
         kinds.filter_map(|kind| Operand::of(*kind, memory)).collect()
     }
 
-    /// The name by mnemonic and operands: `ADD_GPR64i64_IMMi8`. Several encodings may have it.
-    pub fn spelled(&self) -> String {
-        let mut name = if self.lock { "LOCK_".to_owned() } else { String::new() };
-        name += &format!("{:?}", self.code.mnemonic()).to_uppercase();
-        for (i, operand) in self.operands().into_iter().enumerate() {
-            name.push('_');
-            name += &match operand {
-                Operand::Memory if is_address(self.code) => self.address_name(),
-                Operand::Memory if self.is_indexed() => operand.name(self.code) + "bisd",
-                operand => operand.name(self.code),
-            };
-            if i == 0 {
-                name += self.mask_name();
-            }
-        }
-        name
-    }
-
     /// Whether it loads or stores with an index.
     pub fn is_indexed(&self) -> bool {
         self.memory == INDEXED && !is_address(self.code)
     }
 
-    fn mask_name(&self) -> &'static str {
-        match self.mask {
-            Mask::None => "",
-            Mask::Merging => "k",
-            Mask::Zeroing => "kz",
-        }
-    }
-
-    fn address_name(&self) -> String {
-        match self.memory {
-            Memory::None | Memory::Based => "ADDRbd".to_owned(),
-            Memory::Indexed(1) => "ADDRbi".to_owned(),
-            Memory::Indexed(_) => "ADDRbis".to_owned(),
-            Memory::Full(1) => "ADDRbid".to_owned(),
-            Memory::Full(_) => "ADDRbisd".to_owned(),
-        }
-    }
-
-    /// The name by iced-x86's encoding: `Add_rm64_imm8:reg`, `:mem`, `:lock`; without an ending where
-    /// there is nothing to choose.
-    pub fn exact(&self) -> String {
-        let name = format!("{:?}", self.code);
-        let choice = self.code.op_code().op_kinds().iter().any(|k| Operand::is_choice(*k));
-        let mut name = match (self.memory, self.lock) {
-            (_, true) => name + ":lock",
-            (memory, _) if is_address(self.code) && memory != Memory::Based => {
-                format!("{name}:{}", self.address_name())
-            }
-            (Memory::None, _) if choice => name + ":reg",
-            (_, _) if choice => name + ":mem",
-            _ => name,
-        };
-        let index = if self.is_indexed() { "bisd" } else { "" };
-        for unusual in [index, self.mask_name()].into_iter().filter(|part| !part.is_empty()) {
-            name = name + "+" + unusual;
-        }
-        name
-    }
-
-    /// The instruction with these operands: `register` chooses for the operand at an index.
-    /// Immediates are neutral ones.
+    /// The instruction with these operands and default immediates; `register` chooses the register of the
+    /// operand at an index.
     ///
     /// # Errors
     /// No such instruction can be encoded.
@@ -198,8 +138,7 @@ impl Form {
         self.instruction_with(register, address, &[])
     }
 
-    /// The same with these immediates, in the order of its operands; neutral ones where there are
-    /// none.
+    /// The same with these immediates, in the order of its operands; default ones where they run out.
     ///
     /// # Errors
     /// No such instruction can be encoded.
@@ -210,62 +149,62 @@ impl Form {
         immediates: &[i64],
     ) -> Result<Instruction> {
         let mut immediates = immediates.iter().copied();
-        let mut made = Instruction::default();
-        made.set_code(self.code);
+        let mut built = Instruction::default();
+        built.set_code(self.code);
         for (i, operand) in self.operands().into_iter().enumerate() {
             let at = i as u32;
             match operand {
                 Operand::Register(class) => {
-                    set_kind(&mut made, at, OpKind::Register)?;
-                    set_register(&mut made, at, register(i, class))?;
+                    set_kind(&mut built, at, OpKind::Register)?;
+                    set_register(&mut built, at, register(i, class))?;
                 }
                 Operand::Fixed(fixed) => {
-                    set_kind(&mut made, at, OpKind::Register)?;
-                    set_register(&mut made, at, fixed)?;
+                    set_kind(&mut built, at, OpKind::Register)?;
+                    set_register(&mut built, at, fixed)?;
                 }
                 Operand::Memory => {
-                    set_kind(&mut made, at, OpKind::Memory)?;
-                    self.put(&mut made, address);
+                    set_kind(&mut built, at, OpKind::Memory)?;
+                    self.put(&mut built, address);
                 }
                 Operand::Immediate(kind) => {
-                    set_kind(&mut made, at, kind)?;
-                    let value = immediates.next().unwrap_or_else(|| neutral(self.code));
-                    made.try_set_immediate_i64(at, value).map_err(|e| self.impossible(e))?;
+                    set_kind(&mut built, at, kind)?;
+                    let value = immediates.next().unwrap_or_else(|| default_immediate(self.code));
+                    built.try_set_immediate_i64(at, value).map_err(|e| self.impossible(e))?;
                 }
                 Operand::One => {
-                    set_kind(&mut made, at, OpKind::Immediate8)?;
-                    made.set_immediate8(1);
+                    set_kind(&mut built, at, OpKind::Immediate8)?;
+                    built.set_immediate8(1);
                 }
             }
         }
-        made.set_has_lock_prefix(self.lock);
+        built.set_has_lock_prefix(self.lock);
         if self.mask != Mask::None {
-            made.set_op_mask(register(MASK, Class::Mask));
-            made.set_zeroing_masking(self.mask == Mask::Zeroing);
+            built.set_op_mask(register(MASK, Class::Mask));
+            built.set_zeroing_masking(self.mask == Mask::Zeroing);
         }
-        Ok(made)
+        Ok(built)
     }
 
-    fn put(&self, made: &mut Instruction, address: Address) {
-        made.set_memory_base(address.base);
+    fn put(&self, built: &mut Instruction, address: Address) {
+        built.set_memory_base(address.base);
         let (index, scale, displacement) = match self.memory {
             Memory::None | Memory::Based => (Register::None, 1, true),
             Memory::Indexed(scale) => (address.index, scale, false),
             Memory::Full(scale) => (address.index, scale, true),
         };
-        made.set_memory_index(index);
-        made.set_memory_index_scale(u32::from(scale));
+        built.set_memory_index(index);
+        built.set_memory_index_scale(u32::from(scale));
         if displacement && address.displacement != 0 {
-            made.set_memory_displ_size(1);
-            made.set_memory_displacement64(address.displacement as u64);
+            built.set_memory_displ_size(1);
+            built.set_memory_displacement64(address.displacement as u64);
         }
     }
 
     fn impossible(&self, error: iced_x86::IcedError) -> Error {
-        Error::failed(format!("`{}` cannot be encoded", self.exact())).because(error)
+        Error::failed(format!("`{}` cannot be encoded", self.encoding_name())).because(error)
     }
 
-    /// Bytes of `instruction`, which is of this form.
+    /// Encodes `instruction`, which is of this form.
     ///
     /// # Errors
     /// It cannot be encoded, or its bytes mean another encoding.
@@ -275,13 +214,13 @@ impl Form {
         Ok(encoder.take_buffer())
     }
 
-    /// An instance with registers that no form uses implicitly: numbers from 8 on.
+    /// An instance whose registers no form uses implicitly: numbers from 8 on.
     ///
     /// # Errors
     /// It cannot be encoded.
     pub fn sample(&self) -> Result<Instruction> {
         let address = Address { base: Register::R14, index: Register::R13, displacement: 8 };
-        let number = |i, class| if i == MASK { 7 } else { i as u32 + high(class) };
+        let number = |i, class| if i == MASK { 7 } else { i as u32 + first_free(class) };
         self.instruction(|i, class| class.register(number(i, class)), address)
     }
 
@@ -291,82 +230,13 @@ impl Form {
         let moved = || self.sample().map_or(0, |sample| sample.stack_pointer_increment());
         known && moved().abs() == 8
     }
-
-    /// How each operand is used, and which registers besides the operands.
-    ///
-    /// # Errors
-    /// It cannot be encoded.
-    pub fn usage(&self) -> Result<Usage> {
-        let sample = self.sample()?;
-        let mut facts = InstructionInfoFactory::new();
-        let info = facts.info(&sample);
-        let explicit: Vec<Register> = (0..sample.op_count())
-            .filter(|i| sample.op_kind(*i) == OpKind::Register)
-            .map(|i| sample.op_register(i))
-            .filter(|r| r.full_register().number() >= 8 || r.is_mm() || r.is_k())
-            .chain([sample.memory_base(), sample.memory_index(), sample.op_mask()])
-            .map(Register::full_register)
-            .collect();
-        let pinned = |used: &&UsedRegister| !explicit.contains(&used.register().full_register());
-        Ok(Usage {
-            access: (0..sample.op_count()).map(|i| info.op_access(i)).collect(),
-            implicit: info.used_registers().iter().filter(pinned).copied().collect(),
-        })
-    }
-
-    /// Why no kernel is made of it, though its operands are known: it must not run, it moves the
-    /// registers of its own address, or it cannot be encoded.
-    pub fn refusal(&self) -> Option<String> {
-        let bytes = match self.sample().and_then(|sample| self.encode(&sample)) {
-            Ok(bytes) => bytes,
-            Err(error) => return Some(error.to_string()),
-        };
-        let block = match Block::decode(&bytes) {
-            Ok(block) => block,
-            Err(error) => return Some(error.to_string()),
-        };
-        let [inst] = block.instructions.as_slice() else {
-            return Some("its bytes are several instructions".to_owned());
-        };
-        if inst.decoded.code() != self.code {
-            return Some(format!("its bytes mean {:?}", inst.decoded.code()));
-        }
-        if let Some(refusal) = block.refusal() {
-            return Some(refusal.reason);
-        }
-        if inst.decoded.is_stack_instruction() && !self.is_push_or_pop() {
-            return Some("moves the stack pointer".to_owned());
-        }
-        if inst.decoded.is_string_instruction() {
-            return Some("moves the registers of its address".to_owned());
-        }
-        if self.code.op_code().require_op_mask_register() {
-            return Some("needs a mask register that it clears".to_owned());
-        }
-        let pinned = self.usage().map(|usage| usage.implicit).unwrap_or_default();
-        let stack = |r: &UsedRegister| r.register().is_st();
-        if pinned.iter().any(stack) {
-            return Some("works on the x87 stack".to_owned());
-        }
-        (!inst.memory.is_empty() && self.memory == Memory::None && !self.is_push_or_pop())
-            .then(|| "has memory beside its operands".to_owned())
-    }
-}
-
-/// How an instruction uses its operands.
-#[derive(Debug, Clone)]
-pub struct Usage {
-    /// One for each operand.
-    pub access: Vec<OpAccess>,
-    /// Registers that are no operands that could be chosen.
-    pub implicit: Vec<UsedRegister>,
 }
 
 /// Base, scaled index and displacement: one form for all loads and stores with an index.
 pub const INDEXED: Memory = Memory::Full(4);
 
-/// The immediate of a form that nobody gave one.
-fn neutral(code: Code) -> i64 {
+/// The default immediate of a form.
+fn default_immediate(code: Code) -> i64 {
     use Mnemonic as M;
     let counts = matches!(
         code.mnemonic(),
@@ -385,9 +255,9 @@ fn neutral(code: Code) -> i64 {
     if counts { COUNT } else { IMMEDIATE }
 }
 
-/// Immediates of an instruction, in the order of its operands; what is always 1 is none. One of 64 bits
-/// is taken as the neutral one: only `mov` has it, which needs the same ports whatever it is, and
-/// a long one takes a second slot of an op cache, which is for the front end's bound to tell.
+/// Immediates of an instruction, in the order of its operands; the constant 1 is not one. A 64-bit
+/// immediate becomes the default: only `mov` has it, whose ports do not depend on it, and the second
+/// op-cache slot of a long one belongs to the front-end bound.
 pub fn immediates(instruction: &Instruction) -> Vec<i64> {
     let kinds = instruction.op_code();
     (0..instruction.op_count())
@@ -406,22 +276,22 @@ pub fn is_address(code: Code) -> bool {
     matches!(code, Code::Lea_r16_m | Code::Lea_r32_m | Code::Lea_r64_m)
 }
 
-/// The least number of a register that nothing uses implicitly.
-fn high(class: Class) -> u32 {
+/// The lowest register number that no form uses implicitly.
+fn first_free(class: Class) -> u32 {
     match class {
         Class::Mmx | Class::Mask => 1,
         _ => 8,
     }
 }
 
-fn set_kind(made: &mut Instruction, at: u32, kind: OpKind) -> Result<()> {
-    made.try_set_op_kind(at, kind).map_err(unknown)
+fn set_kind(built: &mut Instruction, at: u32, kind: OpKind) -> Result<()> {
+    built.try_set_op_kind(at, kind).map_err(unknown)
 }
 
-fn set_register(made: &mut Instruction, at: u32, register: Register) -> Result<()> {
-    made.try_set_op_register(at, register).map_err(unknown)
+fn set_register(built: &mut Instruction, at: u32, register: Register) -> Result<()> {
+    built.try_set_op_register(at, register).map_err(unknown)
 }
 
 fn unknown(error: iced_x86::IcedError) -> Error {
-    Error::failed("no such operand").because(error)
+    Error::failed("invalid operand").because(error)
 }

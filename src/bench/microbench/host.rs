@@ -1,15 +1,14 @@
-//! Which extensions this processor has and the kernel has switched on.
+//! Instruction-set extensions that this processor has and the operating system enables.
 
 use iced_x86::{Code, CpuidFeature};
 
-/// The first extension that `code` needs and this processor lacks, or that is not known to be asked
-/// for.
+/// Names the first extension that `code` needs and this processor lacks or cannot be checked for.
 pub fn lacks(code: Code) -> Option<String> {
     let missing = code.cpuid_features().iter().find(|feature| !has(**feature))?;
-    Some(format!("needs {missing:?}, which this processor lacks or is not asked for"))
+    Some(format!("needs {missing:?}, which this processor lacks or which is not detected"))
 }
 
-/// Whether this processor has it. What is not listed counts as absent.
+/// Whether this processor has it. Extensions that are not listed count as absent.
 #[cfg(target_arch = "x86_64")]
 fn has(feature: CpuidFeature) -> bool {
     use CpuidFeature as F;

@@ -1,8 +1,8 @@
-//! Checking a kernel for dependencies, and what those that are left bound.
+//! Checks a microbenchmark for dependencies, and computes the latency bound of those that are left.
 
 use super::catalog::Catalog;
-use super::document::{Bounded, Touching};
-use super::generate::Kernel;
+use super::document::{Dependency, LatencyBound};
+use super::generator::Microbenchmark;
 use super::operand::Operand;
 use isa::deps::memory::Settings;
 use isa::deps::recurrence::Recurrence;
@@ -12,10 +12,10 @@ use isa::latency::{Input, Latencies, Source};
 use std::collections::BTreeSet;
 use tma::{Core, Result};
 
-/// Runs with random values: addresses are one base and displacements, so any would do.
+/// Random runs of the analysis; addresses are one base plus displacements, so any values will do.
 const RUNS: u32 = 3;
 
-/// A value that one instruction writes and another reads, in the kernel run again and again.
+/// A dependency between two instructions, within or across iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Edge {
     writer: usize,
@@ -24,37 +24,37 @@ struct Edge {
     reg: Option<ArchReg>,
 }
 
-/// What was found.
+/// Result of the check.
 #[derive(Debug, Clone)]
 pub struct Independence {
-    /// Dependencies, one for each pair of forms and kind of place.
-    pub dependencies: Vec<Touching>,
-    /// Their bound on the multiset; none where nothing goes round.
-    pub bound: Option<Bounded>,
+    /// Dependencies, one for each pair of forms and carrier.
+    pub dependencies: Vec<Dependency>,
+    /// Their latency bound per multiset; none if none is loop-carried.
+    pub bound: Option<LatencyBound>,
 }
 
-/// Finds all dependencies of `kernel` on the processors of the table `uarch`.
+/// Finds all dependencies of `benchmark` on `core`.
 ///
 /// # Errors
-/// Its code is none.
-pub fn check(kernel: &Kernel, core: &Core) -> Result<Independence> {
-    let code = Code::of_bytes(&kernel.bytes, core.facts())?;
+/// Its code cannot be decoded.
+pub fn check(benchmark: &Microbenchmark, core: &Core) -> Result<Independence> {
+    let code = Code::of_bytes(&benchmark.bytes, core.facts())?;
     let settings =
         Settings { window: Window::of(core).entries, runs: RUNS, initial_values: Vec::new() };
     let analysis = Analyser::new(Latencies::new(core)?).analyse(&code, &settings);
-    let mut distinct: Vec<Touching> = Vec::new();
+    let mut distinct: Vec<Dependency> = Vec::new();
     let own = |edge: &Edge| {
-        // What puts the stack pointer back is none of the forms.
-        let forms = kernel.forms.len();
+        // The instruction that restores the stack pointer is not part of the multiset.
+        let forms = benchmark.forms.len();
         edge.writer < forms && edge.reader < forms && edge.reg != Some(ArchReg::gpr(4))
     };
     for edge in edges(&code, &analysis).into_iter().filter(own) {
-        let found = touching(&edge, kernel)?;
+        let found = dependency(&edge, benchmark)?;
         if !distinct.contains(&found) {
             distinct.push(found);
         }
     }
-    let mut bound = bound(&analysis, kernel.sets as f64).filter(|_| !distinct.is_empty());
+    let mut bound = bound(&analysis, benchmark.sets as f64).filter(|_| !distinct.is_empty());
     if let Some(bound) = &mut bound {
         let mut through: Vec<String> = distinct.iter().map(|found| found.through.clone()).collect();
         through.sort();
@@ -64,67 +64,66 @@ pub fn check(kernel: &Kernel, core: &Core) -> Result<Independence> {
     Ok(Independence { dependencies: distinct, bound })
 }
 
-/// Who reads what whom wrote, whichever iteration wrote it.
+/// Writer and reader pairs, whichever iteration writes.
 fn edges(code: &Code, analysis: &Analysis) -> BTreeSet<Edge> {
-    // What the stack runner moves takes no time.
-    let waits = |link: &&RegisterDependency| {
-        let read = code.effects[link.reader].reads.get(link.read);
+    // Stack-engine updates have no latency.
+    let is_timed = |dep: &&RegisterDependency| {
+        let read = code.effects[dep.reader].reads.get(dep.read);
         read.is_some_and(|read| Input::of(read).is_some())
     };
-    let links = analysis.register_deps.iter().filter(waits).map(|link| Edge {
-        writer: link.writer,
-        reader: link.reader,
-        reg: Some(link.reg),
+    let links = analysis.register_deps.iter().filter(is_timed).map(|dep| Edge {
+        writer: dep.writer,
+        reader: dep.reader,
+        reg: Some(dep.reg),
     });
-    let memory = analysis.memory.dependencies.iter().map(|carried| Edge {
-        writer: carried.writer,
-        reader: carried.reader,
+    let memory = analysis.memory.dependencies.iter().map(|dep| Edge {
+        writer: dep.writer,
+        reader: dep.reader,
         reg: None,
     });
     links.chain(memory).collect()
 }
 
-/// An edge in words.
-fn touching(edge: &Edge, kernel: &Kernel) -> Result<Touching> {
-    let (writer, reader) = (kernel.forms[edge.writer], kernel.forms[edge.reader]);
+/// An edge as the document reports it.
+fn dependency(edge: &Edge, benchmark: &Microbenchmark) -> Result<Dependency> {
+    let (writer, reader) = (benchmark.forms[edge.writer], benchmark.forms[edge.reader]);
     let name = |form| Catalog::name_of(form);
-    let made = |through: String, in_turn, unavoidable| Touching {
+    let built = |through: String, rotation, unavoidable| Dependency {
         writer: name(writer),
         reader: name(reader),
         through,
-        in_turn,
+        rotation,
         unavoidable,
     };
     let Some(reg) = edge.reg else {
-        let slots = kernel.forms.iter().filter(|form| **form == reader).count();
-        return Ok(made("memory".to_owned(), slots, true));
+        let slots = benchmark.forms.iter().filter(|form| **form == reader).count();
+        return Ok(built("memory".to_owned(), slots, true));
     };
     if reg.is_flag() {
-        return Ok(made(format!("flags {}", reg.name()), 1, true));
+        return Ok(built(format!("flags {}", reg.name()), 1, true));
     }
     let class = |pool: &&super::pools::Pool, numbers: fn(&super::pools::Pool) -> &Vec<u32>| {
-        numbers(pool).iter().any(|number| place_of(pool, *number) == Some(reg))
+        numbers(pool).iter().any(|number| register_of(pool, *number) == Some(reg))
     };
-    let written = kernel.pools.all.iter().find(|pool| class(pool, |pool| &pool.write));
-    let read_only = kernel.pools.all.iter().any(|pool| class(&pool, |pool| &pool.read));
+    let written = benchmark.pools.all.iter().find(|pool| class(pool, |pool| &pool.write));
+    let read_only = benchmark.pools.all.iter().any(|pool| class(&pool, |pool| &pool.read));
     Ok(match written {
         Some(pool) => {
-            // Only who writes such a register may read it: as a destination that is kept in part
-            // or computed with.
+            // Only forms that write such a register may read it, as a source or for a partial write.
             let usage = reader.usage()?;
             let operands = reader.operands();
             let own = operands.iter().zip(&usage.access).any(|(operand, access)| {
                 matches!(operand, Operand::Register(class) if class.family() == pool.family)
                     && super::pools::is_written(*access)
             });
-            made("destination".to_owned(), pool.write.len(), own)
+            built("destination".to_owned(), pool.write.len(), own)
         }
-        None if read_only => made(format!("register {}", reg.name()), 1, false),
-        None => made(format!("implicit {}", reg.name()), 1, true),
+        None if read_only => built(format!("register {}", reg.name()), 1, false),
+        None => built(format!("implicit {}", reg.name()), 1, true),
     })
 }
 
-fn place_of(pool: &super::pools::Pool, number: u32) -> Option<ArchReg> {
+fn register_of(pool: &super::pools::Pool, number: u32) -> Option<ArchReg> {
     use super::operand::{Class, Family};
     let class = match pool.family {
         Family::Gpr => Class::Gpr64,
@@ -135,8 +134,8 @@ fn place_of(pool: &super::pools::Pool, number: u32) -> Option<ArchReg> {
     ArchReg::of(class.register(number))
 }
 
-/// The bound of the slowest recurrence on the multiset.
-fn bound(analysis: &Analysis, sets: f64) -> Option<Bounded> {
+/// The latency bound of the slowest loop-carried dependency per multiset.
+fn bound(analysis: &Analysis, sets: f64) -> Option<LatencyBound> {
     let slowest = analysis.recurrences.first()?;
     let most = |value: fn(&Recurrence) -> f64| {
         analysis.recurrences.iter().map(value).fold(0.0, f64::max) / sets
@@ -144,13 +143,13 @@ fn bound(analysis: &Analysis, sets: f64) -> Option<Bounded> {
     let sources: BTreeSet<String> = slowest
         .path
         .iter()
-        .map(|way| match way.latency.source {
+        .map(|step| match step.latency.source {
             Source::Measured => "measured here".to_owned(),
             Source::Table(name) => name.to_owned(),
             Source::Assumed(why) => format!("assumed: {why}"),
         })
         .collect();
-    Some(Bounded {
+    Some(LatencyBound {
         low: most(|r| r.low),
         high: most(|r| r.high),
         through: Vec::new(),

@@ -1,8 +1,8 @@
-//! Running a kernel through the block profiler.
+//! Measures microbenchmarks with the block profiler.
 
 use super::catalog::Catalog;
 use super::document::{Cycles, FormCount, Measurement, SCHEMA};
-use super::generate::{Kernel, Settings};
+use super::generator::{Microbenchmark, Settings};
 use super::independence::check;
 use super::multiset::Multiset;
 use crate::{
@@ -12,17 +12,17 @@ use isa::code::Block;
 use std::sync::Arc;
 use tma::{Core, Result};
 
-/// Measures kernels and chains, one after the other, in a sandbox that it keeps.
+/// Measures microbenchmarks and dependency chains, one after the other, in one sandbox.
 pub struct Bench {
     profiler: Profiler,
-    /// How much is run.
+    /// Size of each measurement.
     pub settings: Settings,
-    /// The core that is measured on.
+    /// The core measured on.
     pub core: Arc<Core>,
 }
 
 impl Bench {
-    /// A bench that measures as `options` say, but for initial values and how much is run.
+    /// A bench that measures with `options`, except for initial values and size.
     pub fn new(options: Options, settings: Settings) -> Self {
         let each = options.passes.max(1) * options.placements.max(1);
         let options = Options {
@@ -36,12 +36,12 @@ impl Bench {
         Self { profiler: Profiler::new(options), settings, core }
     }
 
-    /// Whoever holds `watch` may look on from now, and call the next measurement off.
-    pub fn set_progress(&mut self, watch: crate::Progress) {
-        self.profiler.set_progress(watch);
+    /// Reports to `progress` from now on, which can also cancel the next measurement.
+    pub fn set_progress(&mut self, progress: crate::Progress) {
+        self.profiler.set_progress(progress);
     }
 
-    /// How long each measurement may wait from now on for a core that nothing else uses.
+    /// Limits how long each measurement may wait for an uncontended core.
     pub fn set_budget(&mut self, budget: std::time::Duration) {
         self.profiler.set_budget(budget);
     }
@@ -59,12 +59,12 @@ impl Bench {
 /// Measures a multiset.
 ///
 /// # Errors
-/// No kernel can be made of it, or the sandbox cannot be started.
+/// The forms cannot be measured together, or the sandbox cannot be started.
 pub fn measure(bench: &mut Bench, multiset: &Multiset) -> Result<Measurement> {
     let settings = &bench.settings.clone();
-    let kernel = Kernel::of(multiset, settings)?;
-    let independence = check(&kernel, &bench.core)?;
-    let mut measurement = blank(&kernel, settings)?;
+    let benchmark = Microbenchmark::of(multiset, settings)?;
+    let independence = check(&benchmark, &bench.core)?;
+    let mut measurement = blank(&benchmark, settings)?;
     measurement.dependencies = independence.dependencies;
     measurement.bounded_by = independence.bound;
     if let Some(wrong) = measurement.dependencies.iter().find(|found| !found.unavoidable) {
@@ -72,35 +72,35 @@ pub fn measure(bench: &mut Bench, multiset: &Multiset) -> Result<Measurement> {
             Some(format!("not independent: {} through {}", wrong.reader, wrong.through));
         return Ok(measurement);
     }
-    let measured = bench.block(&kernel.bytes, &kernel.values)?;
-    let sets = kernel.sets as f64;
+    let measured = bench.block(&benchmark.bytes, &benchmark.values)?;
+    let sets = benchmark.sets as f64;
     measurement.status = measured.status;
     measurement.reason = measured.reason;
     measurement.assumptions = measured.assumptions;
     if let Some(t) = &measured.throughput {
         measurement.clock = Some(t.clock);
         let cycles = Cycles { cycles: t.cycles / sets, low: t.low / sets, high: t.high / sets };
-        measurement.ipc = (t.cycles > 0.0).then(|| kernel.forms.len() as f64 / t.cycles);
+        measurement.ipc = (t.cycles > 0.0).then(|| benchmark.forms.len() as f64 / t.cycles);
         if let Some(bound) = &mut measurement.bounded_by {
             bound.binding = cycles.cycles <= 1.1 * bound.high;
         }
         measurement.cycles = Some(cycles);
     }
     if let Some(forms) = &measured.forms {
-        measurement.looped = whole(&forms.looped, sets);
+        measurement.looped = per_multiset(&forms.looped, sets);
         measurement.loop_reason = forms.looped.reason.clone();
     }
     Ok(measurement)
 }
 
-fn whole(form: &FormResult, sets: f64) -> Option<Cycles> {
+fn per_multiset(form: &FormResult, sets: f64) -> Option<Cycles> {
     let (cycles, low, high) = (form.trusted()?, form.low?, form.high?);
     Some(Cycles { cycles: cycles / sets, low: low / sets, high: high / sets })
 }
 
-fn blank(kernel: &Kernel, settings: &Settings) -> Result<Measurement> {
-    let block = Block::decode(&kernel.bytes)?;
-    let count = kernel.multiset.len();
+fn blank(benchmark: &Microbenchmark, settings: &Settings) -> Result<Measurement> {
+    let block = Block::decode(&benchmark.bytes)?;
+    let count = benchmark.multiset.len();
     let lines = block.instructions.iter().take(count).map(|inst| Line {
         offset: format!("{:#x}", inst.offset),
         bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
@@ -114,9 +114,9 @@ fn blank(kernel: &Kernel, settings: &Settings) -> Result<Measurement> {
     Ok(Measurement {
         schema: SCHEMA,
         what: "throughput",
-        multiset: kernel.multiset.forms.iter().map(form).collect(),
+        multiset: benchmark.multiset.forms.iter().map(form).collect(),
         instructions: count,
-        sets: kernel.sets,
+        sets: benchmark.sets,
         settings: *settings,
         code: Code { name: None, hex: block.hex(), instructions: lines.collect() },
         status: Status::Failed,

@@ -1,47 +1,49 @@
-//! Instruction multisets → dependency-free kernels, measured in the block profiler's sandbox.
+//! Microbenchmarks of instructions: throughput of multisets with independent operands, and latencies
+//! by dependency chains, both measured in the block profiler's sandbox.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `operand` | what an encoding allows at each operand, and how it is written in a form's name |
-//! | `form` | one fully-qualified instruction form: an iced-x86 `Code`, and register or memory |
-//! | `catalog` | all forms by name; suggestions; what the host supports |
-//! | `unformed` | encodings without a form, and why |
-//! | `host` | which extensions this processor has |
+//! | `operand` | operands of encodings, and how names of forms write them |
+//! | `form` | one instruction form: an iced-x86 `Code`, register or memory, mask |
+//! | `form_name`, `form_usage` | its names; the registers it uses, and why it may not be measured |
+//! | `catalog`, `listing` | all forms by name; suggestions; what this processor supports |
+//! | `unsupported`, `host` | why an encoding has no form; extensions of this processor |
 //! | `multiset` | `FORM*COUNT, …`, and the multiset of a block |
-//! | `pools` | read and write pools of registers; the memory arena |
-//! | `generate` | multiset → straight code |
-//! | `independence` | checking that code for dependencies, and what they bound |
-//! | `measure` | running it |
-//! | `latency` | chains, from operand to result |
-//! | `calibrate`, `usual` | many forms, and which |
-//! | `document`, `text`, `csv` | what is said, and two ways to write it |
+//! | `pools`, `generator` | registers and memory, and the code of a microbenchmark |
+//! | `independence` | dependencies that are left in that code, and their latency bound |
+//! | `measure` | measuring throughput |
+//! | `latency` | dependency chains from operand to result |
+//! | `calibrate`, `calibration_set` | measuring the latencies of common forms |
+//! | `document` | `tdtool.kernel/1` |
 
 mod calibrate;
+mod calibration_set;
 mod catalog;
 mod document;
 mod form;
-mod generate;
+mod form_name;
+mod form_usage;
+mod generator;
 mod host;
 mod independence;
 mod latency;
-mod listed;
+mod listing;
 mod measure;
 mod multiset;
 mod operand;
 mod pools;
-mod unformed;
-mod usual;
+mod unsupported;
 
-pub use calibrate::{Calibrated, Progress, calibrate};
+pub use calibrate::{CalibrationProgress, CalibrationSummary, calibrate};
 pub use catalog::Catalog;
 pub use document::{
-    Bounded, Cycles, FormCount, Latencies, LatencyResult, List, Measurement, SCHEMA, Touching,
-    list_document,
+    Cycles, Dependency, FormCount, Latencies, LatencyBound, LatencyResult, List, Measurement,
+    SCHEMA, list_document,
 };
 pub use form::{Address, Form, Memory};
-pub use generate::{Kernel, Settings};
+pub use generator::{Microbenchmark, Settings};
 pub use independence::{Independence, check as independence};
 pub use latency::{Connectors, latencies};
-pub use listed::Listed;
+pub use listing::Listed;
 pub use measure::{Bench, measure};
 pub use multiset::Multiset;

@@ -1,20 +1,20 @@
-//! `FORM*COUNT, …`: what is asked for.
+//! A multiset of instruction forms, given as `FORM*COUNT, …` or taken from a block.
 
 use super::catalog::{Catalog, unavailable};
 use super::form::{Form, immediates};
 use isa::code::Block;
 use tma::{Error, Result};
 
-/// Most instructions in a multiset: more do not fit the straight code of a kernel.
-pub const MOST: usize = 480;
+/// Most instructions in a multiset: more do not fit the unrolled code.
+pub const MAX_INSTRUCTIONS: usize = 480;
 
-/// Forms with how often each is there, in the order given.
+/// Forms and their counts, in the order given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Multiset {
     /// Each form once.
     pub forms: Vec<(Form, usize)>,
-    /// Immediates of a block's instructions: for each form, those of each time that it is there.
-    /// None where forms were given by name.
+    /// Immediates of a block's instructions, for each form and each of its instances. Empty where forms
+    /// were given by name.
     pub immediates: Vec<Vec<Vec<i64>>>,
 }
 
@@ -29,7 +29,7 @@ impl Multiset {
     /// # Errors
     /// An unknown form, one that cannot be measured here, no count, or too many instructions.
     pub fn parse(text: &str) -> Result<Self> {
-        let mut made = Self { forms: Vec::new(), immediates: Vec::new() };
+        let mut built = Self { forms: Vec::new(), immediates: Vec::new() };
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, count) = match part.split_once('*') {
                 Some((name, count)) => (name.trim(), self::count(count.trim(), part)?),
@@ -39,37 +39,37 @@ impl Multiset {
             if let Some(reason) = unavailable(form) {
                 return Err(Error::not_possible(format!("`{name}` cannot be measured here"))
                     .because(reason)
-                    .hint("`tdtool microbench list --refused PATTERN` tells for each form"));
+                    .hint("`tdtool microbench list --refused PATTERN` lists the reasons"));
             }
-            made.add(form, count);
+            built.add(form, count);
         }
-        made.checked()
+        built.checked()
     }
 
-    /// The forms of a block, with their immediates; without the jump at its end.
+    /// The forms of a block with their immediates, without its final jump.
     ///
     /// # Errors
     /// Nothing is left, or one of its instructions has no form.
     pub fn of(block: &Block) -> Result<Self> {
-        let mut made = Self { forms: Vec::new(), immediates: Vec::new() };
+        let mut built = Self { forms: Vec::new(), immediates: Vec::new() };
         let jump = block.final_branch().map(|inst| inst.offset);
         for inst in block.instructions.iter().filter(|inst| Some(inst.offset) != jump) {
             let failed = |error: Error| {
                 let place = format!("`{}` at {:#x} has no form", inst.text, inst.offset);
-                Error::failed(place).because(error).hint("leave it out, or give the forms by name")
+                Error::failed(place).because(error).hint("leave it out, or name the forms")
             };
             let form = Catalog::form_of(&inst.decoded).map_err(failed)?;
             if let Some(reason) = unavailable(form) {
                 return Err(failed(Error::failed(reason)));
             }
-            made.add(form, 1);
-            made.keep(form, immediates(&inst.decoded));
+            built.add(form, 1);
+            built.add_immediates(form, immediates(&inst.decoded));
         }
-        made.checked()
+        built.checked()
     }
 
-    /// Immediates of one more instruction of `form`, which is there already.
-    fn keep(&mut self, form: Form, own: Vec<i64>) {
+    /// Adds the immediates of one more instance of `form`, which is already in the multiset.
+    fn add_immediates(&mut self, form: Form, own: Vec<i64>) {
         self.immediates.resize(self.forms.len(), Vec::new());
         let at = self.forms.iter().position(|(known, _)| *known == form);
         if let Some(all) = at.and_then(|at| self.immediates.get_mut(at)) {
@@ -77,12 +77,12 @@ impl Multiset {
         }
     }
 
-    /// Immediates of the instruction of `form` that comes as number `turn` of its kind, the block's
-    /// own in turn; none where forms were given by name.
-    pub fn immediates(&self, form: Form, turn: usize) -> &[i64] {
+    /// Immediates for instance number `instance` of `form`, cycling through the block's; none where
+    /// forms were given by name.
+    pub fn immediates(&self, form: Form, instance: usize) -> &[i64] {
         let at = self.forms.iter().position(|(known, _)| *known == form);
         let all = at.and_then(|at| self.immediates.get(at)).filter(|all| !all.is_empty());
-        all.and_then(|all| all.get(turn % all.len())).map_or(&[], Vec::as_slice)
+        all.and_then(|all| all.get(instance % all.len())).map_or(&[], Vec::as_slice)
     }
 
     fn add(&mut self, form: Form, count: usize) {
@@ -95,9 +95,11 @@ impl Multiset {
     fn checked(self) -> Result<Self> {
         let example = "for example `ADD_GPR64i64_IMMi8*2, IMUL_GPR64i64_GPR64i64`";
         match self.len() {
-            0 => Err(Error::usage("no instruction form is given").hint(example)),
-            n if n > MOST => Err(Error::usage(format!("{n} instructions are too many"))
-                .because(format!("a kernel has room for {MOST}"))),
+            0 => Err(Error::usage("no instruction form given").hint(example)),
+            n if n > MAX_INSTRUCTIONS => {
+                Err(Error::usage(format!("{n} instructions are too many"))
+                    .because(format!("a microbenchmark holds at most {MAX_INSTRUCTIONS}")))
+            }
             _ => Ok(self),
         }
     }
@@ -112,17 +114,17 @@ impl Multiset {
         self.forms.is_empty()
     }
 
-    /// Its instructions, each form spread evenly: the next is the one furthest behind its share.
+    /// Its instructions with each form spread evenly: the next one is the form that lags its share most.
     pub fn interleaved(&self) -> Vec<Form> {
         let total = self.len();
         let mut placed = vec![0; self.forms.len()];
         let mut all = Vec::with_capacity(total);
         for step in 1..=total {
-            let behind = |i: &usize| {
+            let lag = |i: &usize| {
                 let owed = (self.forms[*i].1 * step) as i64 - (placed[*i] * total) as i64;
                 (owed, std::cmp::Reverse(*i))
             };
-            let Some(next) = (0..placed.len()).max_by_key(behind) else { break };
+            let Some(next) = (0..placed.len()).max_by_key(lag) else { break };
             placed[next] += 1;
             all.push(self.forms[next].0);
         }
@@ -133,7 +135,7 @@ impl Multiset {
 fn count(text: &str, part: &str) -> Result<usize> {
     match text.parse::<usize>() {
         Ok(count) if count > 0 => Ok(count),
-        _ => Err(Error::usage(format!("`{text}` is no count, in `{part}`"))
+        _ => Err(Error::usage(format!("`{text}` in `{part}` is not a count"))
             .hint("write FORM*COUNT with a whole number from 1")),
     }
 }
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_keeps_its_immediates_in_turn() {
+    fn a_block_keeps_its_immediates_in_order() {
         // rol rax,13; add rbx,5; rol rcx,7
         let bytes = isa::code::parse_hex("48c1c00d 4883c305 48c1c107").unwrap();
         let set = Multiset::of(&Block::decode(&bytes).unwrap()).unwrap();
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_multiset_is_an_error_with_a_remedy() {
+    fn an_invalid_multiset_is_an_error() {
         for text in [
             "",
             ",",

@@ -1,8 +1,8 @@
-//! What an encoding allows at each operand, and how that is written in a form's name.
+//! Operands of encodings, and how names of forms write them.
 
 use iced_x86::{Code, MemorySize, OpCodeOperandKind, OpKind, Register};
 
-/// Registers that one operand chooses among.
+/// The registers that an operand may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// Low bytes of general-purpose registers.
@@ -39,7 +39,7 @@ pub enum Family {
 }
 
 impl Class {
-    /// Where its registers live.
+    /// The family whose storage its registers share.
     pub fn family(self) -> Family {
         match self {
             Self::Gpr8 | Self::Gpr16 | Self::Gpr32 | Self::Gpr64 => Family::Gpr,
@@ -51,7 +51,7 @@ impl Class {
 
     /// Its register with this number in encodings.
     pub fn register(self, number: u32) -> Register {
-        // `AL + 4` is AH; the low bytes from SPL on lie behind BH.
+        // `AL + 4` is AH; the low bytes from SPL on follow BH.
         let byte = if number < 4 { Register::AL } else { Register::SPL };
         match self {
             Self::Gpr8 if number < 4 => byte + number,
@@ -83,21 +83,20 @@ impl Class {
 /// One operand of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
-    /// A register of a class, to be chosen.
+    /// Any register of a class.
     Register(Class),
-    /// Always this one (`cl`, `rax`).
+    /// A fixed register (`cl`, `rax`).
     Fixed(Register),
     /// Memory.
     Memory,
-    /// An immediate, as the decoder calls it.
+    /// An immediate of this kind.
     Immediate(OpKind),
-    /// Always 1, without a byte of its own.
+    /// The constant 1, which is not encoded.
     One,
 }
 
 impl Operand {
-    /// What `kind` is where the form chooses memory or a register; `None` where no kernel is made
-    /// with it.
+    /// The operand for `kind` in a form with memory or with registers only; `None` if unsupported.
     pub fn of(kind: OpCodeOperandKind, memory: bool) -> Option<Self> {
         use OpCodeOperandKind as K;
         let either = |class| Some(if memory { Self::Memory } else { Self::Register(class) });
@@ -140,7 +139,7 @@ impl Operand {
         }
     }
 
-    /// Whether the form has to say if `kind` is memory or a register.
+    /// Whether `kind` can be either memory or a register.
     pub fn is_choice(kind: OpCodeOperandKind) -> bool {
         Self::of(kind, true).is_some() && Self::of(kind, true) != Self::of(kind, false)
     }
@@ -186,7 +185,7 @@ fn element(memory: MemorySize) -> String {
     format!("{letter}{}", 8 * one.size())
 }
 
-/// What memory holds: `i64`, `f64x4`.
+/// The type of memory: `i64`, `f64x4`.
 fn held(memory: MemorySize) -> String {
     match memory.is_packed() {
         true => format!("{}x{}", element(memory), memory.element_count()),
@@ -194,8 +193,8 @@ fn held(memory: MemorySize) -> String {
     }
 }
 
-/// What a vector register of `bits` holds: by the memory operand that the encoding could have, else
-/// by the mnemonic's end.
+/// The type of a vector register of `bits`, from the encoding's memory operand, else from the suffix of
+/// the mnemonic.
 fn elements(code: Code, bits: usize) -> String {
     let memory = code.op_code().memory_size();
     if memory.size() > 0 {

@@ -1,4 +1,4 @@
-//! Registers and memory of a kernel: what is only read apart from what is written.
+//! Registers and memory of a microbenchmark: disjoint pools for reading and for writing.
 
 use super::form::Form;
 use super::operand::{Class, Family, Operand};
@@ -7,22 +7,22 @@ use tma::Result;
 
 /// Base of the arena; no instruction uses it implicitly.
 pub const BASE: Register = Register::R15;
-/// Holds 0: the index of loads and stores that have one.
+/// Holds 0: the index register of indexed loads and stores.
 pub const INDEX: Register = Register::R14;
-/// Bytes of each half of the arena. Both together are a page: a store never has the low twelve bits
-/// of a load's address.
+/// Bytes of each half of the arena, loads and stores. Both together are a page, so that no store has
+/// the low 12 address bits of a load (4K aliasing).
 pub const HALF: i64 = 2048;
 
 /// The registers of one family.
 #[derive(Debug, Clone)]
 pub struct Pool {
-    /// Which.
+    /// The family.
     pub family: Family,
-    /// Numbers of those that are only read, one for each source of an instruction.
+    /// Numbers of the read-only registers, one for each source of an instruction.
     pub read: Vec<u32>,
-    /// Numbers of those that are written, used in turn.
+    /// Numbers of the written registers, which are rotated.
     pub write: Vec<u32>,
-    /// How many writes an iteration of the multiset makes.
+    /// Register writes per multiset.
     pub writes: usize,
     next: usize,
 }
@@ -42,7 +42,7 @@ pub fn is_written(access: OpAccess) -> bool {
 }
 
 impl Pools {
-    /// Pools for `forms`, in the order of one iteration.
+    /// Pools for `forms`, in the order of one multiset.
     ///
     /// # Errors
     /// One of them cannot be encoded.
@@ -113,7 +113,7 @@ impl Pools {
         class.register(number.unwrap_or(0))
     }
 
-    /// Where the next access of `bytes` is, from the base.
+    /// Offset of the next access of `bytes` from the base.
     pub fn place(&mut self, bytes: usize, written: bool) -> i64 {
         let step = bytes.next_power_of_two().clamp(8, 64) as i64;
         let next = if written { &mut self.write_at } else { &mut self.read_at };
@@ -126,7 +126,7 @@ impl Pools {
     }
 }
 
-/// Numbers of the registers that nothing else needs.
+/// Numbers of the registers that are free.
 fn free(family: Family, narrow: bool, taken: &[Register]) -> Vec<u32> {
     let (class, numbers) = match family {
         Family::Gpr => (Class::Gpr64, 0..16),
@@ -134,7 +134,7 @@ fn free(family: Family, narrow: bool, taken: &[Register]) -> Vec<u32> {
         Family::Mask => (Class::Mask, 1..8),
         Family::Mmx => (Class::Mmx, 0..8),
     };
-    // Those that some forms use implicitly come last.
+    // Registers that some forms use implicitly come last.
     let mut free: Vec<u32> =
         numbers.filter(|n| !taken.contains(&class.register(*n).full_register())).collect();
     free.reverse();

@@ -1,4 +1,4 @@
-//! The clock's segments run by themselves: how fast the clock goes, and whether the core is calm.
+//! Runs the clock's segments alone: cycles per tick, and contention on the core.
 
 use super::{Runner, Segment};
 use crate::sandbox::Ended;
@@ -20,7 +20,7 @@ impl Runner {
         ]
     }
 
-    /// Core cycles per tick of the time stamp counter just now; `None` where no calm rounds say.
+    /// Current core cycles per tick of the time-stamp counter; `None` under contention.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -29,7 +29,7 @@ impl Runner {
         Ok(TscClock::cycles_per_tick(&rounds).ok())
     }
 
-    /// Rounds of the clock's segments by themselves; none where they did not run.
+    /// Calibration rounds without a block; none if they did not run.
     fn calibrations(&mut self, rounds: usize) -> Result<Vec<Calibration>> {
         self.worker()?;
         let segments = self.clock_segments();
@@ -52,7 +52,7 @@ impl Runner {
         Ok(rounds.collect())
     }
 
-    /// Share of `rounds` calibration rounds in which nothing else used the core.
+    /// Share of `rounds` calibration rounds without contention.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -61,13 +61,14 @@ impl Runner {
         let Ok(ratio) = TscClock::cycles_per_tick(&rounds) else { return Ok(0.0) };
         self.sentinel.step(&rounds);
         self.sentinel.learn(&rounds, ratio);
-        let calm = self.sentinel.calm(&rounds, ratio).into_iter().filter(|c| *c).count();
-        Ok(calm as f64 / rounds.len() as f64)
+        let uncontended =
+            self.sentinel.uncontended(&rounds, ratio).into_iter().filter(|c| *c).count();
+        Ok(uncontended as f64 / rounds.len() as f64)
     }
 
-    /// Uses the wide sentinel where the processor is known to sustain it, and on unknown ones once
-    /// it was seen to. A start in contention must not leave the narrow one in charge of a wide
-    /// core: neighbours that only load went unseen by it, and memory blocks read 16 % high.
+    /// Uses the wide sentinel if the processor is known to sustain it, on unknown ones once it has.
+    /// Contention at the start must not leave a wide core with the narrow sentinel, which misses siblings
+    /// that only load: memory blocks then read 16 % high.
     ///
     /// # Errors
     /// The sandbox cannot be started.

@@ -1,4 +1,4 @@
-//! What a run starts with and what it leaves behind: values, lines, pages, registers.
+//! State before and after a run: values, lines, pages, registers.
 
 use super::Runner;
 use crate::initial::values::Values;

@@ -1,5 +1,5 @@
-//! The worker as the profiler uses it: started when needed, replaced after any abnormal end,
-//! checked by a canary, and handed code, values and a schedule.
+//! Runs code in the worker: starts it when needed, replaces it after any abnormal end, checks it with a
+//! canary, and passes it code, values and a schedule.
 
 mod clocked;
 mod memory;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tma::Core;
 use tma::Result;
 
-/// Offset of the block's code in the region, behind the clock's.
+/// Offset of the block's code in the region, after the clock's.
 pub const BLOCK_CODE: usize = at::CODE + 0x3000;
 /// The watchdog: no command takes longer.
 const WATCHDOG: Duration = Duration::from_millis(100);
@@ -51,7 +51,7 @@ pub struct Runner {
     at: usize,
     random: fastrand::Rng,
     clock: Places,
-    /// What is known of neighbours.
+    /// Detects contention.
     pub sentinel: Sentinel,
     /// Whether this core was seen to sustain the wide sentinel; how often that was tried.
     wide: bool,
@@ -67,7 +67,7 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// An runner whose workers stay on `cpu`, or on one of this thread's processors at a time, and
+    /// A runner whose workers stay on `cpu`, or on one of this thread's processors at a time, and
     /// may be inspected (which counting them may take) if `inspect`.
     pub fn new(core: Arc<Core>, cpu: Option<usize>, inspect: bool) -> Self {
         let here = nix::sched::sched_getcpu().ok();
@@ -139,7 +139,7 @@ impl Runner {
         self.worker = None;
     }
 
-    /// Goes on to the next processor that may be used.
+    /// Moves to the next allowed processor.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -155,7 +155,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Goes where the worker is, if the thread is to be there.
+    /// Pins the thread to the worker's processor, if requested.
     fn follow(&self) {
         if let Some(cpu) = self.cpus.get(self.at).filter(|_| self.pinned) {
             pin_to(*cpu);
@@ -211,8 +211,8 @@ impl Runner {
         Ok((ended, ticks))
     }
 
-    /// Runs a known block's stand-in, the clock's own segments; a worker that a block has damaged
-    /// does not get through them in an orderly way or in a sensible time.
+    /// Runs the clock's segments as a canary: a worker that a block has damaged does not complete them in
+    /// a plausible time.
     ///
     /// # Errors
     /// The sandbox cannot be started.

@@ -1,7 +1,7 @@
 //! The system-call filter, assembled by hand: which call, from which instruction, with which
 //! arguments. Everything else kills the process.
 //!
-//! Addresses are compared in both halves. The instruction pointer is the one *behind* `syscall`.
+//! Addresses are compared in both halves. The instruction pointer is the one *after* `syscall`.
 //! `rt_sigreturn` is not among the calls: handlers never return.
 
 use super::layout::{self as at, PAGE, USER_TOP};
@@ -90,7 +90,7 @@ pub fn program(base: u64) -> Vec<Instruction> {
     code
 }
 
-/// One rule: allows if every check holds, else falls through behind its end.
+/// One rule: allows if every check holds, else falls through to the next.
 fn assembled(rule: &[Check]) -> Vec<Instruction> {
     /// Stands for the distance to the rule's end until that is known.
     const FAIL: u8 = 255;

@@ -1,5 +1,5 @@
-//! Where everything lies in the harness: one shared region, seen by the runner as plain writable
-//! memory and by the worker, at a random address, as executable code and writable data apart.
+//! Layout of the shared region, which the runner sees as writable memory and the worker, at a random
+//! address, as separate executable code and writable data.
 //!
 //! Offsets are from the start of the region. The assembly of `runtime` uses the same constants.
 
@@ -40,7 +40,7 @@ pub const TICKS: usize = 0x79000;
 pub const PAGES: usize = 0x7b000;
 /// How many pages a block may touch.
 pub const PAGES_MAX: usize = 256;
-/// The physical pages behind them.
+/// Their physical pages.
 pub const PHYSICAL: usize = 0x80000;
 /// How many there are.
 pub const PHYSICAL_MAX: usize = 16;
@@ -49,7 +49,7 @@ pub const SIZE: usize = PHYSICAL + PHYSICAL_MAX * PAGE;
 /// Bytes in a page.
 pub const PAGE: usize = 4096;
 
-/// Where `[rip+x]` of a block points: at least this far behind the start of the region, plus the
+/// Where `[rip+x]` of a block points: at least this far after the start of the region, plus the
 /// low bits of x. Nothing is mapped there until the block touches it. How far is random, so that
 /// `lea rax,[rip]` does not tell a block where the harness is.
 pub const RIP_AREA: usize = 0x100_0000;
@@ -62,7 +62,7 @@ pub const RIP_MASK: i64 = 0xf_ffff;
 pub const FS_BASE: u64 = 0x0b00_0000_0000;
 /// Base of `gs` in the worker.
 pub const GS_BASE: u64 = 0x0c00_0000_0000;
-/// First address behind those a user program can have.
+/// First address above user space.
 pub const USER_TOP: u64 = 0x7fff_ffff_f000;
 
 /// Fields of the context, as offsets from [`CONTEXT`].

@@ -1,13 +1,13 @@
 //! The sandbox: a worker process with nothing mapped but a shared region, no descriptors, and a
-//! system-call filter that knows four calls from four instructions.
+//! system-call filter that allows four calls from four instructions.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `layout` | where everything lies in the shared region |
+//! | `layout` | layout of the shared region |
 //! | `runtime` | the worker's own code |
 //! | `filter` | the system-call filter |
 //! | `sys` | from the fork to the runtime |
-//! | `worker` | one worker: commands, results, end |
+//! | `worker` | one worker: commands, results, termination |
 //!
 //! A hostile block can at worst lose its own measurement. What the runner reads from the region
 //! after a block ran there is data from outside and is never trusted.

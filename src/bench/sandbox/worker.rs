@@ -58,7 +58,7 @@ pub struct Worker {
     rip_area: usize,
     layers: Layers,
     gone: bool,
-    /// What the kernel says about the process, once that was asked for.
+    /// The kernel's status of the process, once read.
     status: std::cell::OnceCell<Option<std::fs::File>>,
 }
 
@@ -377,7 +377,7 @@ impl Drop for Worker {
 }
 
 /// A random place for the region: far from where programs and libraries lie, with room for the
-/// `rip` area behind it before the next multiple of 4 GiB.
+/// `rip` area after it before the next multiple of 4 GiB.
 fn base(random: u64) -> u64 {
     let high = 0x1000 + (random >> 32) % 0x4000;
     let low = 0x1000_0000 + (random & 0xffff_ffff) % 0xc000_0000;

@@ -1,10 +1,9 @@
-//! What the samples of one form say: the fastest state of its rounds, and whether it reproduces.
+//! Samples of one form: the fastest state of its rounds, and whether it reproduces.
 //!
-//! Whatever disturbs a run makes it slower: a neighbour, code that has fallen out of the op cache,
-//! a memory predictor in the wrong state. Such states last for some rounds, a batch, or longer, so
-//! that averages over them differ from run to run. The headline is the fastest state that rounds
-//! of several batches are in, for the long and the short run by itself; the others are told as
-//! modes.
+//! Disturbances make a run slower: contention, code evicted from the op cache, a memory predictor in the
+//! wrong state. Such states last for some rounds, a batch, or longer, so averages over them do not
+//! reproduce. The headline is the fastest state that rounds of several batches share, for the long and
+//! the short run separately; the others are reported as modes.
 
 use super::state::{DOUBT, Nearness, Run, State, fastest};
 use super::stats::{median, modes};
@@ -15,11 +14,11 @@ use std::hash::{DefaultHasher, Hasher};
 /// A state with less than this share of the rounds is rare.
 const RARE: f64 = 0.25;
 
-/// A result that may lie further off than this, as a share, is worth more passes.
+/// A result with a greater error than this share gets more passes.
 const PRECISE: f64 = 0.015;
-/// Batches that must lie close together where rounds do not.
+/// Batches that must agree where rounds do not.
 const NARROW: usize = 8;
-/// Rounds in which both runs must have been in their states.
+/// Rounds in which both runs must be in their fastest states.
 const JOINT: usize = 2;
 /// Share of the fastest rounds that must be in one state of a run.
 const WHOLE: f64 = 0.75;
@@ -27,7 +26,7 @@ const WHOLE: f64 = 0.75;
 /// The states of the long and the short run, where there are any.
 pub(super) type Pair = Option<(State, State)>;
 
-/// The calm rounds of one placement in one pass.
+/// The accepted rounds of one placement in one pass.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
     /// Core cycles of the long runs.
@@ -46,40 +45,40 @@ impl Batch {
 /// The samples of one form.
 #[derive(Debug, Clone, Default)]
 pub struct FormTiming {
-    /// How far batches that agree may lie apart, as a share.
+    /// Greatest difference of batches that agree, as a share.
     pub tolerance: f64,
     /// Iterations of the block between the long and the short run.
     pub between: f64,
-    /// How far the clock advances at once, in cycles.
+    /// Granularity of the clock, in cycles.
     pub step: f64,
     /// One for each pass and placement.
     pub batches: Vec<Batch>,
-    /// Rounds of placements that the pass at hand has too few of.
+    /// Rounds of placements for which the current pass has too few.
     pub partial: BTreeMap<usize, Batch>,
     /// Passes over all placements.
     pub passes: usize,
-    /// Placements that the pass at hand still lacks.
+    /// Placements that the current pass still lacks.
     pub waiting: Vec<usize>,
-    /// Rounds kept.
-    pub kept: usize,
-    /// Rounds dropped because the core was shared.
+    /// Accepted rounds.
+    pub accepted: usize,
+    /// Rounds rejected because of contention.
     pub contended: usize,
-    /// Rounds dropped because the clock changed in them.
-    pub changed: usize,
-    /// Involuntary switches of the worker in the commands that took the rounds, where the kernel tells.
+    /// Rounds rejected because the clock frequency changed.
+    pub clock_changed: usize,
+    /// Involuntary switches of the worker during timing, if the kernel reports them.
     pub switches: Option<u64>,
-    /// Why commands were void: the clock changed.
+    /// Why commands were void.
     pub void: Vec<String>,
     /// A hash of the batches in which states were found last, and these.
     pub(crate) found: RefCell<Option<(u64, Pair)>>,
 }
 
-/// Most reasons kept.
+/// Most reasons recorded.
 const REASONS: usize = 20;
 
 impl FormTiming {
     /// Notes why rounds are void.
-    pub fn is_void(&mut self, why: String) {
+    pub fn note_void(&mut self, why: String) {
         if self.void.len() < REASONS {
             self.void.push(why);
         }
@@ -97,8 +96,8 @@ impl FormTiming {
         Some(cycles / self.between)
     }
 
-    /// Twice the standard error of the state to either side, and as far as faster states would lead
-    /// that were met too seldom to be believed; where no state is agreed on, the range of all batches.
+    /// Two standard errors of the state to either side, extended to faster states too rare to be trusted;
+    /// the range of all batches if they share no state.
     pub fn range(&self) -> Option<(f64, f64)> {
         if let Some((long, short)) = self.states() {
             let error = 2.0 * long.error.hypot(short.error) / self.between;
@@ -121,8 +120,8 @@ impl FormTiming {
             let all: Vec<f64> = pairs.map(|(l, s)| (l - s) / self.between).collect();
             if all.len() < 2 { cycles } else { median(&all) }
         };
-        let by_long = of(&long.seldom, &|(_, s)| short.holds(s));
-        let by_short = of(&short.seldom, &|(l, _)| long.holds(l));
+        let by_long = of(&long.rare, &|(_, s)| short.holds(s));
+        let by_short = of(&short.rare, &|(l, _)| long.holds(l));
         (cycles.min(by_long).min(by_short), cycles.max(by_long).max(by_short))
     }
 
@@ -143,7 +142,7 @@ impl FormTiming {
         cycles > 0.0 && high - cycles <= near && cycles - low <= near
     }
 
-    /// Whether there are batches enough and the highest is above the lowest by no more than a doubt.
+    /// Whether there are enough batches and they agree within [`DOUBT`].
     fn is_narrow(&self) -> bool {
         let range = self.batch_range().filter(|_| self.batches.len() >= NARROW);
         range.is_some_and(|(low, high)| low > 0.0 && high <= (1.0 + DOUBT) * low)
@@ -154,26 +153,24 @@ impl FormTiming {
         let pairs = |b: &Batch| b.long.iter().zip(&b.short).map(|(l, s)| l - s).collect::<Vec<_>>();
         let all: Vec<f64> =
             self.batches.iter().flat_map(pairs).map(|cycles| cycles / self.between).collect();
-        // One round more or less is no state.
+        // A single round is not a state.
         let least = 1.5 / all.len() as f64;
         modes(&all, 0.02, 0.01).into_iter().filter(|(_, share)| *share > least).collect()
     }
 
-    /// Whether the fastest state is rare or not the fastest seen: it may be met more often, or a
-    /// faster one, if it goes on.
+    /// Whether the fastest state is rare or does not reproduce, so that more passes may help.
     pub fn is_rare(&self) -> bool {
         let rare = |(long, short): (State, State)| long.share.min(short.share) < RARE;
         self.states().is_none_or(rare) || !self.is_reproduced()
     }
 
-    /// Whether the result is not known well yet: it lies in a range wider than [`PRECISE`] to both
-    /// sides.
+    /// Whether the range of the result exceeds [`PRECISE`] to both sides.
     pub fn is_vague(&self) -> bool {
         let (Some(cycles), Some((low, high))) = (self.cycles(), self.range()) else { return true };
         high - low > 2.0 * PRECISE * cycles
     }
 
-    /// How many batches met the fastest state: of the long run, of the short run.
+    /// Number of batches in the fastest state, for the long and the short run.
     pub fn agreeing(&self) -> (usize, usize) {
         self.states().map_or((0, 0), |(long, short)| (long.batches, short.batches))
     }
@@ -182,7 +179,7 @@ impl FormTiming {
     /// were in theirs. Otherwise the two are alternatives, and their difference would be a number that
     /// no round gave: then those of the fastest rounds.
     fn states(&self) -> Option<(State, State)> {
-        // Several questions are asked of the same batches.
+        // Cached: several methods need the states of the same batches.
         let mark = self.mark();
         if let Some((known, states)) = &*self.found.borrow()
             && *known == mark
@@ -232,7 +229,7 @@ impl FormTiming {
             fastest(runs, self.batches.len(), near).filter(|state| state.share > WHOLE).map(
                 |state| State {
                     share: state.share * all as f64 / self.pairs().count() as f64,
-                    seldom: Vec::new(),
+                    rare: Vec::new(),
                     ..state
                 },
             )

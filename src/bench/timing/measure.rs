@@ -1,16 +1,16 @@
 //! Timing: rounds of sentinel, long run, short run and calibration chains, in several placements
-//! of the code and several passes; what is kept of them, and what they say.
+//! of the code and several passes.
 
 use super::clock::{Calibration, TscClock};
 use super::form_timing::FormTiming;
-use super::round_filter::{Round, keep};
+use super::round_filter::{Round, filter_rounds};
 use crate::Options;
 use crate::harness::forms;
-use crate::harness::loop_counter::Counter;
+use crate::harness::loop_counter::LoopCounter;
 use crate::harness::program::Program;
-use crate::harness::required_state::Needs;
+use crate::harness::required_state::RequiredState;
 use crate::initial::failure::{Failure, explain};
-use crate::initial::run_setup::Found;
+use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
 use isa::code::Block;
@@ -22,7 +22,7 @@ const WARM: usize = 2;
 const LOOP_WARM: u32 = 48;
 /// The same of the unrolled form in a loop without fences.
 const COUNTED_WARM: u32 = 2;
-/// Tries at the calm rounds of one placement before the core counts as shared.
+/// Attempts at enough uncontended rounds of a placement before the pass counts as contended.
 const ATTEMPTS: usize = 2;
 
 /// Rounds of a first look.
@@ -34,9 +34,9 @@ const TOGETHER: usize = 256;
 /// How a pass went.
 #[derive(Debug)]
 pub enum Pass {
-    /// It has enough calm rounds.
+    /// It has enough accepted rounds.
     Done,
-    /// Something else uses the core.
+    /// The core is contended.
     Contended,
     /// The block failed.
     Failed(Failure),
@@ -52,7 +52,7 @@ pub struct Form {
     between: f64,
     /// The same with the repetitions before the time stamp.
     untimed_too: f64,
-    /// Whether the short run does not count.
+    /// Whether only the long run counts.
     single: bool,
 }
 
@@ -64,14 +64,14 @@ pub enum Repeat {
     Restored,
     /// In a loop without fences, counted like this: for blocks whose
     /// addresses stay the same.
-    Counted(Counter),
+    Counted(LoopCounter),
 }
 
 /// The unrolled form: `copies` against about half as many, each `repeat` times.
 pub fn unrolled(
     block: &Block,
-    needs: &Needs,
-    found: &Found,
+    required_state: &RequiredState,
+    setup: &RunSetup,
     (copies, how, repeat): (usize, Repeat, u32),
     offsets: &[usize],
 ) -> Form {
@@ -89,7 +89,7 @@ pub fn unrolled(
         single: false,
     };
     let build = |copies, start| {
-        let shape = found.shape(block, needs, copies, start);
+        let shape = setup.shape(block, required_state, copies, start);
         match how {
             Repeat::Restored => forms::unrolled(&shape),
             Repeat::Counted(counter) => forms::looped(&shape, counter, COUNTED_WARM),
@@ -109,8 +109,8 @@ pub fn unrolled(
     form
 }
 
-/// How many of `copies` the short run leaves out: about half, so many that both runs end at the
-/// same place of a cache line. Where a run ends costs cycles of its own otherwise.
+/// How many of `copies` the short run omits: about half, such that both runs end at the same offset
+/// within a cache line, which otherwise affects the time.
 fn copies_between(copies: usize, length: usize) -> usize {
     let half = copies / 2;
     let mut step = (64 >> length.trailing_zeros().min(6)).max(1);
@@ -123,10 +123,10 @@ fn copies_between(copies: usize, length: usize) -> usize {
 /// The loop form: `copies` in the body, `long` against half as many iterations.
 pub fn looped(
     block: &Block,
-    needs: &Needs,
-    found: &Found,
+    required_state: &RequiredState,
+    setup: &RunSetup,
     copies: usize,
-    counter: Counter,
+    counter: LoopCounter,
     long: u32,
 ) -> Form {
     let between = f64::from(long - long / 2) * copies as f64;
@@ -140,7 +140,7 @@ pub fn looped(
     };
     let mut start = BLOCK_CODE;
     for offset in [0, 32] {
-        let shape = found.shape(block, needs, copies, start + offset);
+        let shape = setup.shape(block, required_state, copies, start + offset);
         let program = forms::looped(&shape, counter, LOOP_WARM.min(long));
         start = program.end().next_multiple_of(64) + 64;
         let segment = |repeat| Segment { entry: program.start, repeat };
@@ -161,13 +161,13 @@ impl Form {
         self.pairs.len()
     }
 
-    /// Iterations of the block between the two runs for whoever counts them from their first to
-    /// their last instruction: the repetitions before the time stamp are iterations, too.
+    /// Iterations of the block between the two runs from their first to their last instruction, including
+    /// the repetitions before the time stamp.
     pub fn between_whole_runs(&self) -> f64 {
         self.untimed_too
     }
 
-    /// Has only the long run count: `cycles(u)/u`, with all that a run costs besides.
+    /// Uses only the long run: `cycles(u)/u`, including overhead.
     pub fn forget_short(&mut self, iterations: usize) {
         self.between = iterations as f64;
         self.single = true;
@@ -193,8 +193,8 @@ impl Form {
         Ok(Some(self.explained(&ended, options)))
     }
 
-    /// Cycles per iteration by a few runs, whoever else uses the core; at least 0.05. Before them
-    /// the copies run `longest` times without a pause: that may fail, or find more pages.
+    /// Approximate cycles per iteration from a few runs, regardless of contention; at least 0.05. First
+    /// the copies run `longest` times without a pause, which may fail or find more pages.
     ///
     /// # Errors
     /// The sandbox cannot be started. A block that does not run is a [`Failure`].
@@ -209,7 +209,7 @@ impl Form {
         let mut segments = runner.clock_segments().to_vec();
         let clock = segments.len();
         segments.extend([long, short]);
-        // The short and the long run, and the chains that say how long a tick is.
+        // The short and the long run, and the chains that calibrate the tick.
         let mut plan = [clock + 1, clock, 0, 1].repeat(ROUGH);
         if let Some(repeat) = longest {
             plan.insert(0, segments.len());
@@ -220,7 +220,7 @@ impl Form {
         if ended != Ended::Done || ticks.len() != plan.len() {
             return Ok(Err(self.explained(&ended, options)));
         }
-        // Whoever shares the core makes it longer.
+        // Contention only makes it longer.
         let least = |wanted: usize| {
             let own = plan.iter().zip(&ticks).filter(|((segment, _), _)| *segment == wanted);
             own.map(|(_, ticks)| f64::from(*ticks)).fold(f64::INFINITY, f64::min)
@@ -242,8 +242,7 @@ impl Form {
         explain(ended, program, options.pages_allowed())
     }
 
-    /// One pass over every placement: a batch of calm rounds of each, unless it is plain that
-    /// something else uses the core.
+    /// One pass: a batch of accepted rounds of every placement, unless the core is contended.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -267,7 +266,7 @@ impl Form {
                 }
             }
             let sentinel = options.sentinel.then_some(&mut runner.sentinel);
-            timed.waiting = keep(tried, self.single, sentinel, timed);
+            timed.waiting = filter_rounds(tried, self.single, sentinel, timed);
             if timed.waiting.is_empty() {
                 timed.passes += 1;
                 return Ok(Pass::Done);
@@ -302,19 +301,18 @@ impl Form {
     }
 }
 
-/// How many placements of so many rounds are run in one command: as many as are done in a fraction
-/// of a millisecond.
+/// How many placements of `rounds` share a command, which should take a fraction of a millisecond.
 fn together(rounds: usize) -> usize {
     (TOGETHER / (7 * (rounds + WARM))).clamp(1, 8)
 }
 
-/// Every so many rounds the multiply chains run: three times at least, where there are few rounds.
+/// Interval in rounds of the multiply chains: at least three times, even with few rounds.
 fn multiply_every(count: usize) -> usize {
     if count < 16 { 2 } else { 4 }
 }
 
 /// Rounds of sentinel, short run, long run, sentinel, and calibration chains in turn, where the
-/// segment `long` is the long run and the one behind it the short one.
+/// segment `long` is the long run and the next one the short run.
 fn plan_rounds(long: usize, count: usize, plan: &mut Vec<usize>) {
     let every = multiply_every(count);
     for round in 0..count {
@@ -325,7 +323,7 @@ fn plan_rounds(long: usize, count: usize, plan: &mut Vec<usize>) {
     }
 }
 
-/// What [`plan_rounds`] planned, less the rounds that only warm up.
+/// The rounds of [`plan_rounds`] without warm-up.
 fn read_rounds(count: usize, ticks: &mut impl Iterator<Item = f64>) -> Vec<Round> {
     let mut next = || ticks.next().unwrap_or(f64::NAN);
     let every = multiply_every(count);
@@ -348,7 +346,7 @@ mod tests {
     #[test]
     fn whole_runs_hold_the_repetitions_before_the_time_stamp() {
         let block = Block::decode(&[0x48, 0x01, 0xd8]).unwrap();
-        let found = Found {
+        let setup = RunSetup {
             values: crate::Values::default(),
             copies: 128,
             pages: Vec::new(),
@@ -360,16 +358,16 @@ mod tests {
             end: Default::default(),
             rip_area: 0,
         };
-        let needs = Needs::of(&block);
+        let required_state = RequiredState::of(&block);
         let iterations = |how| {
-            let form = unrolled(&block, &needs, &found, (128, how, 5), &[0]);
+            let form = unrolled(&block, &required_state, &setup, (128, how, 5), &[0]);
             (form.between, form.between_whole_runs())
         };
         // 64 copies apart, five times and one or two times before.
         assert_eq!(iterations(Repeat::Restored), (320.0, 384.0));
-        assert_eq!(iterations(Repeat::Counted(Counter::Memory)), (320.0, 448.0));
+        assert_eq!(iterations(Repeat::Counted(LoopCounter::Memory)), (320.0, 448.0));
         // Long and short loops warm up alike.
-        let form = looped(&block, &needs, &found, 4, Counter::Memory, 100);
+        let form = looped(&block, &required_state, &setup, 4, LoopCounter::Memory, 100);
         assert_eq!((form.between, form.between_whole_runs()), (200.0, 200.0));
     }
 }

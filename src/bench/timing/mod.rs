@@ -2,11 +2,11 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `clock` | where core cycles come from, and whether the core was ours meanwhile |
+//! | `clock` | sources of core cycles, and contention during a sample |
 //! | `measure` | rounds of sentinel, long run, short run and calibration chains |
-//! | `kept` | which rounds count |
-//! | `state`, `timed` | the fastest state of the rounds, and whether it reproduces |
-//! | `steady` | whether straight code was in its steady state |
+//! | `round_filter` | accepts rounds with a steady clock and no contention |
+//! | `state`, `form_timing` | the fastest state of the rounds, and whether it reproduces |
+//! | `steady` | whether unrolled code was in its steady state |
 //! | `stats` | the few statistics that timing needs |
 
 #[cfg(target_arch = "x86_64")]

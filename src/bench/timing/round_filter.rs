@@ -1,4 +1,4 @@
-//! What of the rounds counts: those of a steady clock and a calm core, in core cycles.
+//! Accepts the rounds with a steady clock and no contention, in core cycles.
 
 use super::clock::{Calibration, Sentinel, TscClock, step};
 use super::form_timing::FormTiming;
@@ -16,9 +16,9 @@ pub struct Round {
     pub calibration: Calibration,
 }
 
-/// Adds the calm rounds of each placement to its batch. `single`: the short run does not count.
-/// Without a sentinel every round is calm. Returns the placements that have too few rounds yet.
-pub fn keep(
+/// Adds the accepted rounds of each placement to its batch; with `single` only long runs count. Without
+/// a sentinel every round is uncontended. Returns the placements that still have too few rounds.
+pub fn filter_rounds(
     tried: Vec<(usize, Vec<Round>)>,
     single: bool,
     mut sentinel: Option<&mut Sentinel>,
@@ -29,29 +29,34 @@ pub fn keep(
         sentinel.as_deref_mut().map_or_else(|| step(&all), |sentinel| sentinel.step(&all))
     };
     let step = tried.iter().map(own_step).fold(f64::INFINITY, f64::min);
-    let steady: Vec<Vec<Calibration>> =
-        tried.iter().map(|(_, rounds)| steady(rounds, step)).collect();
-    let ratios: Vec<Option<f64>> = (0..tried.len()).map(|i| ratio(i, &steady, timed)).collect();
+    let steady_clock: Vec<Vec<Calibration>> =
+        tried.iter().map(|(_, rounds)| steady_clock(rounds, step)).collect();
+    let ratios: Vec<Option<f64>> =
+        (0..tried.len()).map(|i| ratio(i, &steady_clock, timed)).collect();
     let mut waiting = Vec::new();
-    for (((placement, rounds), steady), ratio) in tried.into_iter().zip(steady).zip(ratios) {
+    for (((placement, rounds), steady_clock), ratio) in
+        tried.into_iter().zip(steady_clock).zip(ratios)
+    {
         let Some(ratio) = ratio else {
             waiting.push(placement);
             continue;
         };
         let all = calibrations(&rounds);
-        let mut calm = vec![true; all.len()];
+        let mut uncontended = vec![true; all.len()];
         if let Some(sentinel) = sentinel.as_deref_mut() {
-            sentinel.learn(&steady, ratio);
-            calm = sentinel.calm(&all, ratio);
+            sentinel.learn(&steady_clock, ratio);
+            uncontended = sentinel.uncontended(&all, ratio);
         }
         let mut batch = timed.partial.remove(&placement).unwrap_or_default();
-        for ((round, calm), steady) in rounds.iter().zip(calm).zip(TscClock::steady(&all, step)) {
-            match (calm, steady) {
+        for ((round, uncontended), steady_clock) in
+            rounds.iter().zip(uncontended).zip(TscClock::steady(&all, step))
+        {
+            match (uncontended, steady_clock) {
                 // A slower clock makes the sentinel longer, too.
-                (_, false) => timed.changed += 1,
+                (_, false) => timed.clock_changed += 1,
                 (false, true) => timed.contended += 1,
                 (true, true) => {
-                    timed.kept += 1;
+                    timed.accepted += 1;
                     batch.long.push(ratio * round.long);
                     batch.short.push(if single { 0.0 } else { ratio * round.short });
                 }
@@ -73,21 +78,25 @@ fn calibrations(rounds: &[Round]) -> Vec<Calibration> {
 }
 
 /// The calibration of the rounds in which the clock was steady.
-fn steady(rounds: &[Round], step: f64) -> Vec<Calibration> {
+fn steady_clock(rounds: &[Round], step: f64) -> Vec<Calibration> {
     let all = calibrations(rounds);
-    let steady = TscClock::steady(&all, step);
-    all.into_iter().zip(steady).filter(|(_, steady)| *steady).map(|(c, _)| c).collect()
+    let steady_clock = TscClock::steady(&all, step);
+    all.into_iter()
+        .zip(steady_clock)
+        .filter(|(_, steady_clock)| *steady_clock)
+        .map(|(c, _)| c)
+        .collect()
 }
 
 /// Cycles per tick of a placement, by its rounds and those of the others with the same clock. The
 /// clock may have changed between placements.
-fn ratio(index: usize, steady: &[Vec<Calibration>], timed: &mut FormTiming) -> Option<f64> {
-    let mut or_void = |ratio: Result<f64, String>| ratio.map_err(|why| timed.is_void(why)).ok();
-    let own = or_void(TscClock::cycles_per_tick(&steady[index]))?;
+fn ratio(index: usize, steady_clock: &[Vec<Calibration>], timed: &mut FormTiming) -> Option<f64> {
+    let mut or_void = |ratio: Result<f64, String>| ratio.map_err(|why| timed.note_void(why)).ok();
+    let own = or_void(TscClock::cycles_per_tick(&steady_clock[index]))?;
     let same = |rounds: &&Vec<Calibration>| {
         TscClock::cycles_per_tick(rounds).is_ok_and(|r| (r / own - 1.0).abs() <= SAME_CLOCK)
     };
-    let together: Vec<Calibration> = steady.iter().filter(same).flatten().copied().collect();
+    let together: Vec<Calibration> = steady_clock.iter().filter(same).flatten().copied().collect();
     or_void(TscClock::cycles_per_tick(&together))
 }
 
@@ -123,8 +132,8 @@ mod tests {
             vec![(0, rounds(1.05)), (1, rounds(1.24)), (2, rounds(1.29)), (3, rounds(1.05))];
         let mut timed = timed();
         let mut sentinel = Sentinel::default();
-        assert!(keep(tried, false, Some(&mut sentinel), &mut timed).is_empty());
-        assert_eq!((timed.batches.len(), timed.kept, timed.contended), (4, 32, 0));
+        assert!(filter_rounds(tried, false, Some(&mut sentinel), &mut timed).is_empty());
+        assert_eq!((timed.batches.len(), timed.accepted, timed.contended), (4, 32, 0));
         assert!((timed.cycles().unwrap() - 1.0).abs() < 1e-3, "{:?}", timed.cycles());
     }
 
@@ -133,8 +142,8 @@ mod tests {
         let mut placement = rounds(1.24);
         placement.splice(2..4, rounds(1.05).into_iter().take(2));
         let mut timed = timed();
-        assert!(keep(vec![(0, placement)], false, None, &mut timed).is_empty());
-        assert_eq!((timed.kept, timed.changed), (6, 2));
+        assert!(filter_rounds(vec![(0, placement)], false, None, &mut timed).is_empty());
+        assert_eq!((timed.accepted, timed.clock_changed), (6, 2));
     }
 
     #[test]
@@ -145,8 +154,10 @@ mod tests {
             all
         };
         let (mut timed, mut sentinel) = (timed(), Sentinel::default());
-        assert_eq!(keep(vec![(7, shared())], false, Some(&mut sentinel), &mut timed), [7]);
-        assert!(keep(vec![(7, shared())], false, Some(&mut sentinel), &mut timed).is_empty());
-        assert_eq!((timed.batches.len(), timed.kept, timed.contended), (1, 4, 12));
+        assert_eq!(filter_rounds(vec![(7, shared())], false, Some(&mut sentinel), &mut timed), [7]);
+        assert!(
+            filter_rounds(vec![(7, shared())], false, Some(&mut sentinel), &mut timed).is_empty()
+        );
+        assert_eq!((timed.batches.len(), timed.accepted, timed.contended), (1, 4, 12));
     }
 }

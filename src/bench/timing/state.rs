@@ -2,25 +2,25 @@
 
 use super::stats::mean;
 
-/// How far states met too seldom to be believed may put a result in doubt, as a share.
+/// How far rare faster states may put a result in doubt, as a share.
 pub const DOUBT: f64 = 0.1;
-/// Batches that must have met it: so many, and of many batches one in so many.
+/// Batches that must share a state: at least this many, and one in this many.
 const AGREE: (usize, usize) = (2, 6);
 /// The least share of all rounds in it, as a divisor, and their least number, of few rounds half.
 const ROUNDS: (usize, usize) = (24, 4);
 /// Rounds of a batch in it, where the batch has that many, for the batch to have met it.
-const MET: usize = 2;
+const ROUNDS_PER_BATCH: usize = 2;
 /// The least share of the rounds that may be a faster state, seldom met, and their least number.
-const SELDOM: (f64, usize) = (0.03, 3);
-/// How far apart rounds of a state may lie in any case, in cycles: the counter's own noise.
+const RARE: (f64, usize) = (0.03, 3);
+/// Noise of the counter in cycles: rounds of a state may always differ by this.
 const NEAR: f64 = 5.0;
 
-/// How far rounds of one state may lie apart.
+/// Greatest difference of rounds in one state.
 #[derive(Debug, Clone, Copy)]
 pub struct Nearness {
     /// As a share of the cycles.
     pub share: f64,
-    /// How far the clock advances at once, in cycles.
+    /// Granularity of the clock, in cycles.
     pub step: f64,
 }
 
@@ -48,11 +48,11 @@ pub struct State {
     pub range: (f64, f64),
     /// Batch and round of those in a faster state that was met too seldom to be believed and too
     /// often to be strays.
-    pub seldom: Vec<(usize, usize)>,
+    pub rare: Vec<(usize, usize)>,
 }
 
 impl State {
-    /// Whether a run of so many cycles is in this state.
+    /// Whether a run of `cycles` is in this state.
     pub fn holds(&self, cycles: f64) -> bool {
         self.range.0 <= cycles && cycles <= self.range.1
     }
@@ -70,19 +70,19 @@ pub fn fastest(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<S
     };
     let enough = |start: &usize| {
         let group = group(*start);
-        group.len() >= least && met(group, rounds.len(), batches).count() >= agree
+        group.len() >= least && agreeing_means(group, rounds.len(), batches).count() >= agree
     };
     let first = (0..rounds.len()).find(enough)?;
     // The group that begins with a stray round holds only a part of the state.
     let start =
         (first..first + group(first).len()).filter(enough).max_by_key(|i| group(*i).len())?;
     let state = group(start);
-    let means: Vec<f64> = met(state, rounds.len(), batches).collect();
+    let means: Vec<f64> = agreeing_means(state, rounds.len(), batches).collect();
     let middle = mean(&values(state));
     let spread = means.iter().map(|v| (v - middle).powi(2)).sum::<f64>()
         / (means.len() as f64 - 1.0).max(1.0);
-    let strays = (rounds.len() as f64 * SELDOM.0).max(SELDOM.1 as f64);
-    let seldom = (0..start)
+    let strays = (rounds.len() as f64 * RARE.0).max(RARE.1 as f64);
+    let rare = (0..start)
         .map(|i| &group(i)[..group(i).len().min(start - i)])
         .find(|g| g.len() as f64 >= strays && g.iter().any(|r| r.1 != g[0].1));
     Some(State {
@@ -91,7 +91,7 @@ pub fn fastest(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<S
         batches: means.len(),
         share: state.len() as f64 / rounds.len() as f64,
         range: (state[0].0, state[state.len() - 1].0),
-        seldom: seldom.unwrap_or_default().iter().map(|r| (r.1, r.2)).collect(),
+        rare: rare.unwrap_or_default().iter().map(|r| (r.1, r.2)).collect(),
     })
 }
 
@@ -100,13 +100,13 @@ fn values(rounds: &[Run]) -> Vec<f64> {
 }
 
 /// The means of the batches that met a group: a single round of a batch may be a stray.
-fn met(group: &[Run], rounds: usize, batches: usize) -> impl Iterator<Item = f64> {
+fn agreeing_means(group: &[Run], rounds: usize, batches: usize) -> impl Iterator<Item = f64> {
     let mut each = vec![(0.0, 0usize); batches];
     for (cycles, batch, _) in group {
         let (sum, count) = &mut each[*batch];
         (*sum, *count) = (*sum + cycles, *count + 1);
     }
-    let enough = if rounds >= 2 * MET * batches { MET } else { 1 };
+    let enough = if rounds >= 2 * ROUNDS_PER_BATCH * batches { ROUNDS_PER_BATCH } else { 1 };
     each.into_iter().filter(move |own| own.1 >= enough).map(|(sum, count)| sum / count as f64)
 }
 
@@ -141,8 +141,8 @@ mod tests {
         all.extend([&[1980.0; 8] as &[f64]; 3]);
         let found = of(&all).unwrap();
         // 3 of 30 are fewer than a sixth, but they leave a doubt.
-        assert_eq!((found.mean, found.batches, found.seldom.len()), (2000.0, 27, 24));
-        assert_eq!(found.seldom[0], (27, 0));
+        assert_eq!((found.mean, found.batches, found.rare.len()), (2000.0, 27, 24));
+        assert_eq!(found.rare[0], (27, 0));
     }
 
     #[test]

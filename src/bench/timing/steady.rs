@@ -1,18 +1,18 @@
-//! Whether straight code was in its steady state: other copies, nearer to the start, must take as
-//! long as those that the headline is taken from.
+//! Checks that unrolled code was in its steady state: copies nearer to the start must take as long as
+//! those of the headline.
 
 use super::form_timing::FormTiming;
 use super::measure::{self, Repeat};
-use crate::harness::required_state::Needs;
-use crate::initial::run_setup::Found;
+use crate::harness::required_state::RequiredState;
+use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use crate::profiler::Profiler;
 use isa::code::Block;
 use tma::Result;
 
-/// How far both may lie apart: share, and cycles an iteration.
+/// Greatest difference of both: share, and cycles per iteration.
 const NEAR: (f64, f64) = (0.1, 0.02);
-/// Repetitions of a loop of copies that settle whatever happens at its start.
+/// Repetitions of the copies after which a loop is in its steady state.
 const SETTLED: u32 = 8;
 
 impl Profiler {
@@ -20,27 +20,28 @@ impl Profiler {
         self.options.passes > 1 && self.options.two_factors && copies >= 4
     }
 
-    /// The assumption `steady-state`. Copies that go round often need no run of another length.
+    /// Checks the assumption `steady-state`. Copies repeated often enough need no run of another length.
     pub(crate) fn steady_state(
         &mut self,
         block: &Block,
-        needs: &Needs,
-        found: &Found,
+        required_state: &RequiredState,
+        setup: &RunSetup,
         (copies, how, repeat): (usize, Repeat, u32),
         timed: &FormTiming,
     ) -> Result<Assumption> {
         let assumption =
             |outcome, how: String| Ok(Assumption { name: "steady-state", outcome, how });
         if matches!(how, Repeat::Counted(_)) && repeat >= SETTLED {
-            let how = format!("the copies go round {repeat} times without a fence");
+            let how = format!("the copies repeat {repeat} times without a fence");
             return assumption(Outcome::Held, how);
         }
         let fewer = 3 * copies / 4;
         let Some(cycles) = timed.cycles().filter(|_| self.has_comparison(fewer)) else {
-            let how = "no run of another length was made";
+            let how = "not measured with another number of copies";
             return assumption(Outcome::Unchecked, how.to_owned());
         };
-        let form = measure::unrolled(block, needs, found, (fewer, how, repeat), &[0, 32, 16]);
+        let form =
+            measure::unrolled(block, required_state, setup, (fewer, how, repeat), &[0, 32, 16]);
         let mut other = FormTiming::default();
         let failed = self.timed(&form, 1, self.options.rounds, &mut other)?.is_some();
         let Some(there) = other.cycles().filter(|_| !failed && other.is_reproduced()) else {

@@ -7,10 +7,10 @@ use crate::documents::Report;
 use crate::documents::report_code::{BlockRow, Callers, Clean, FunctionRow, Sampled};
 use bench::{Options, Status};
 use isa::code::Block;
+use profile::files::SearchPaths;
 use profile::hot::{Filter, HotBlock, Profile, threads};
 use profile::record::Record;
 use profile::recording::Recording;
-use profile::symbols::Search;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub struct CodeAsk {
     /// Which samples.
     pub filter: Filter,
     /// Where programs are.
-    pub search: Search,
+    pub search: SearchPaths,
     /// The core to measure the hottest blocks on, if they are to be measured in isolation.
     pub measure: Option<CoreModel>,
     /// Where to count the entries of the hottest blocks, if at all.
@@ -45,7 +45,7 @@ impl Default for CodeAsk {
             blocks: 5,
             callers: None,
             filter: Filter::default(),
-            search: Search::default(),
+            search: SearchPaths::default(),
             measure: None,
             count: None,
             folded: None,

@@ -1,6 +1,6 @@
 //! A recording with samples, from whatever file it is in.
 
-use profile::counts::is_folder;
+use profile::counts::folder_error;
 use profile::recording::Recording;
 use profile::{perfdata, session};
 use std::fs::File;
@@ -39,7 +39,7 @@ pub fn kind(path: &Path) -> Result<FileKind> {
         if path.join("data").is_file() {
             return Ok(FileKind::PerfData);
         }
-        return Err(is_folder(path));
+        return Err(folder_error(path));
     }
     let mut start = [0; 16];
     let mut n = 0;

@@ -7,7 +7,9 @@ use crate::topdown::live::CountedCore;
 use nix::errno::Errno;
 use pmu::machine::{Encoding, Finding, Machine};
 use pmu::perf::{Rate, code, software};
-use pmu::sampling::{Ability, FREQUENCY, Plan, RING, SampledEvent, ability, settle};
+use pmu::sampling::{
+    Ability, FREQUENCY, Plan, RING, SampledEvent, ability, with_supported_precision,
+};
 use tma::error::{Error, Result};
 use tma::tables::{Table, select};
 
@@ -146,7 +148,7 @@ impl Chooser<'_> {
     }
 
     fn settled(&self, event: SampledEvent) -> std::result::Result<SampledEvent, Errno> {
-        settle(event, self.ability.user_only)
+        with_supported_precision(event, self.ability.user_only)
     }
 
     /// The event that a user has named.

@@ -6,7 +6,7 @@ use crate::topdown::live::{CountedCore, LiveAsk, Outcome, Update, measure_beside
 use pmu::machine::{Finding, Machine};
 use pmu::perf::Rate;
 use pmu::records::format::SampleFormat;
-use pmu::sampling::{Alone, Attached, Batch, Companion, Output, Plan, Sampler, Sink, Summary};
+use pmu::sampling::{Attached, Batch, NoHooks, Output, Plan, RunHooks, Sampler, Sink, Summary};
 use profile::session::{
     BuildId, Chunk, RecordBatch, SampledEvent, SampledEvents, SessionWriter, StoredTable,
 };
@@ -112,9 +112,9 @@ fn into(
     let sampled = plan.as_ref().map(names);
     let sink = plan.as_ref().map(|plan| sink(writer.clone(), plan, notes.clone()));
     let mut sampler = plan.zip(sink).map(|(plan, sink)| Sampler::new(machine, plan, sink));
-    let companion: &mut dyn Companion = match &mut sampler {
+    let companion: &mut dyn RunHooks = match &mut sampler {
         Some(sampler) => sampler,
-        None => &mut Alone,
+        None => &mut NoHooks,
     };
     let outcome = measure_beside(machine, cores, ask, blocked, update, (&mut counts, companion))?;
     let summary = sampler.as_mut().map(Sampler::take_summary);

@@ -1,4 +1,4 @@
-//! What one hit of a breakpoint costs here.
+//! The cost of one breakpoint hit on this machine.
 
 use crate::perf::Breakpoint;
 use nix::errno::Errno;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Calls that are timed.
 const CALLS: u32 = 2_000;
 
-/// A function to be reached.
+/// The function with the breakpoint.
 #[inline(never)]
 extern "C" fn reached(value: u64) -> u64 {
     black_box(value.wrapping_mul(3) ^ 0x5eed)
@@ -22,10 +22,10 @@ fn call() -> Duration {
     begin.elapsed()
 }
 
-/// Mean time of one hit, measured on a function of our own; the least of three tries.
+/// Mean time of one hit, measured on a function of this program; the minimum of three runs.
 ///
 /// # Errors
-/// What the kernel answers where breakpoints cannot be opened.
+/// The kernel's answer if breakpoints cannot be opened.
 pub fn cost() -> Result<Duration, Errno> {
     let mut breakpoint = Breakpoint::open(0, reached as *const () as u64)?;
     let with = (0..3).map(|_| call()).min().unwrap_or_default();

@@ -1,9 +1,11 @@
-//! A run of a command that is counted from its first instruction, or a window of a live process.
+//! Counts a command from its first instruction, or a live process for a while.
 
-use super::follow::Follow;
-use super::place::{addresses, family, is_fork, threads};
-use super::tally::{Known, Tally};
-use super::{Ask, Limits, Outcome, Site};
+use super::addresses::{addresses, family, is_fork, threads};
+use super::outcome::{Coverage, Outcome};
+use super::refused::refused;
+use super::request::{Ask, Limits, Site, TICK};
+use super::time_windows::TimeWindows;
+use super::traced_command::TracedCommand;
 use crate::Command;
 use crate::perf::{Breakpoint, Child, Signals, raise_file_limit, seize};
 use nix::errno::Errno;
@@ -11,28 +13,27 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
-use tma::error::{Error, Result};
+use tma::error::Result;
 
-/// Time between readings.
-pub(super) const TICK: Duration = Duration::from_millis(1);
-/// Time between looks at what has been mapped since.
-const LOOK: Duration = Duration::from_millis(20);
-/// Who is counted already, and where.
+/// Time between searches for newly mapped files.
+const SEARCH: Duration = Duration::from_millis(20);
+
+/// Counting without tracing, in windows of time.
 struct Counting<'a> {
     sites: &'a [Site],
-    tally: Tally,
+    windows: TimeWindows,
     known: HashSet<(i32, usize)>,
-    looked: Instant,
+    searched: Instant,
 }
 
 impl<'a> Counting<'a> {
     fn new(sites: &'a [Site], limits: Limits, cost: Duration) -> Self {
-        let tally = Tally::new(sites.len(), limits, cost);
-        Self { sites, tally, known: HashSet::new(), looked: Instant::now() }
+        let windows = TimeWindows::new(sites.len(), limits, cost);
+        Self { sites, windows, known: HashSet::new(), searched: Instant::now() }
     }
 
-    /// Sets the breakpoints that can be set in `pid` now. Whether all are.
-    fn set(&mut self, pid: i32, known: Known) -> Result<bool> {
+    /// Sets the breakpoints whose files are mapped in `pid` now; whether all are set.
+    fn set(&mut self, pid: i32, coverage: Coverage) -> Result<bool> {
         for (at, address) in addresses(pid, self.sites).into_iter().enumerate() {
             let Some(address) = address else { continue };
             if !self.known.insert((pid, at)) {
@@ -40,52 +41,28 @@ impl<'a> Counting<'a> {
             }
             for thread in threads(pid) {
                 match Breakpoint::open(thread, address) {
-                    Ok(breakpoint) => self.tally.add(at, breakpoint, known),
+                    Ok(breakpoint) => self.windows.add(at, breakpoint, coverage),
                     // The thread has ended.
                     Err(Errno::ESRCH) => {}
                     Err(errno) => return Err(refused(errno)),
                 }
             }
         }
-        Ok((0..self.sites.len()).all(|at| self.tally.is_open(at)))
+        Ok((0..self.sites.len()).all(|at| self.windows.is_open(at)))
     }
 
-    /// Looks now and then for files that were mapped since, in the process and its descendants.
-    fn look(&mut self, pid: i32) {
-        if self.looked.elapsed() < LOOK {
+    /// Finds sites in files that were mapped since, in the process and its descendants.
+    fn search(&mut self, pid: i32) {
+        if self.searched.elapsed() < SEARCH {
             return;
         }
-        self.looked = Instant::now();
+        self.searched = Instant::now();
         let wanted = |member: &i32| *member == pid || !is_fork(*member);
         for member in family(pid).into_iter().filter(wanted) {
-            // One that has gone meanwhile, or whose registers are taken, is not counted.
-            let _ = self.set(member, Known::Late);
+            // One that has ended meanwhile, or whose debug registers are in use, is not counted.
+            let _ = self.set(member, Coverage::Late);
         }
     }
-}
-
-/// Why breakpoints cannot be had.
-pub(super) fn refused(errno: Errno) -> Error {
-    let error = Error::not_possible("execute breakpoints cannot be set here");
-    match errno {
-        Errno::ENOSPC => error
-            .because("the processor's four debug registers are in use")
-            .hint("end the debugger or perf that uses them"),
-        Errno::EACCES | Errno::EPERM => error
-            .because("the kernel does not let this user open perf events")
-            .hint("sudo sysctl kernel.perf_event_paranoid=2, or leave --counts out"),
-        other => error.because(other.desc()).hint("leave --counts out"),
-    }
-}
-
-/// Hands a signal on to the command, but for those that it has got from the terminal itself. The
-/// signal, if one has come.
-pub(super) fn hand_on(pid: i32, signals: &Signals) -> Option<i32> {
-    let (signal, from_terminal) = signals.next()?;
-    if !from_terminal && let Ok(signal) = Signal::try_from(signal) {
-        let _ = kill(Pid::from_raw(pid), signal);
-    }
-    Some(signal)
 }
 
 /// Runs `command` and counts how often each place is reached, until a signal ends it.
@@ -95,28 +72,28 @@ pub(super) fn hand_on(pid: i32, signals: &Signals) -> Option<i32> {
 pub fn of_command(command: &Command, ask: Ask<'_>, signals: &Signals) -> Result<Outcome> {
     let mut child = Child::prepare(command)?;
     raise_file_limit();
-    // Needs a kernel that lets us trace our own children, and knows events that stop a thread.
+    // Requires a kernel that permits tracing of children and has events that stop a thread.
     let traced = seize(child.pid).is_ok();
     if traced {
-        let follow = Follow::new(ask, child.pid);
-        let outcome = child.start().and_then(|()| follow.run(&mut child, signals));
+        let traced = TracedCommand::new(ask, child.pid);
+        let outcome = child.start().and_then(|()| traced.run(&mut child, signals));
         return ended(child, outcome);
     }
     child.start()?;
     let mut counting = Counting::new(ask.sites, ask.limits, ask.cost);
     let mut interrupted = None;
-    let mut outcome = counting.set(child.pid, Known::Late);
+    let mut outcome = counting.set(child.pid, Coverage::Late);
     while outcome.is_ok() && !child.has_ended() {
         std::thread::sleep(TICK);
-        counting.tally.tick();
-        counting.look(child.pid);
-        interrupted = hand_on(child.pid, signals).or(interrupted);
+        counting.windows.tick();
+        counting.search(child.pid);
+        interrupted = signals.forward(child.pid).or(interrupted);
         outcome = Ok(true);
     }
-    ended(child, outcome.map(|_| counting.tally.finish(interrupted)))
+    ended(child, outcome.map(|_| counting.windows.finish(interrupted)))
 }
 
-/// Adds how the command ended; one that could not be counted is ended.
+/// Adds how the command ended; kills it if it cannot be counted.
 fn ended(mut child: Child, outcome: Result<Outcome>) -> Result<Outcome> {
     if outcome.is_err() {
         let _ = kill(Pid::from_raw(child.pid), Signal::SIGKILL);
@@ -128,7 +105,7 @@ fn ended(mut child: Child, outcome: Result<Outcome>) -> Result<Outcome> {
 /// Counts in process `pid` for `window`. A hit takes `cost`.
 ///
 /// # Errors
-/// The process has gone; breakpoints are refused.
+/// The process has ended; breakpoints are refused.
 pub fn of_process(
     pid: i32,
     sites: &[Site],
@@ -137,13 +114,13 @@ pub fn of_process(
     signals: &Signals,
 ) -> Result<Outcome> {
     let mut counting = Counting::new(sites, limits, cost);
-    counting.set(pid, Known::Late)?;
+    counting.set(pid, Coverage::Late)?;
     let begin = Instant::now();
     let mut interrupted = None;
     while begin.elapsed() < window && interrupted.is_none() && !threads(pid).is_empty() {
         std::thread::sleep(TICK);
-        counting.tally.tick();
+        counting.windows.tick();
         interrupted = signals.next().map(|(signal, _)| signal);
     }
-    Ok(counting.tally.finish(interrupted))
+    Ok(counting.windows.finish(interrupted))
 }

@@ -24,9 +24,9 @@ pub fn read_cpu(root: &Root) -> Cpu {
     cpu
 }
 
-/// The frequency of the time stamp counter from CPUID leaf 0x15 (or 0x16 where the crystal is
-/// not given; Intel SDM vol. 3, "Time-Stamp Counter"), or from the hypervisor's timing leaf
-/// 0x40000010; `None` where the processor tells none of them.
+/// The frequency of the time stamp counter from CPUID leaf 0x15 (or 0x16 if the crystal
+/// clock is missing; Intel SDM vol. 3, "Time-Stamp Counter"), or from the hypervisor's timing leaf
+/// 0x40000010; `None` if none of them is given.
 pub fn tsc_hz_from_cpuid() -> Option<f64> {
     #[cfg(target_arch = "x86_64")]
     {

@@ -3,7 +3,7 @@
 use super::Pmu;
 use tma::tables::{EventSpec, ExtraRegister, PmuKind, Ring};
 
-/// How the kernel is asked for one event.
+/// The encoding of an event in `perf_event_attr`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Encoding {
     /// `perf_event_attr.type`.
@@ -14,9 +14,9 @@ pub struct Encoding {
     pub config1: u64,
     /// `perf_event_attr.config2`.
     pub config2: u64,
-    /// Counts ring 3 alone.
+    /// Counts ring 3 only.
     pub user_only: bool,
-    /// Counts ring 0 alone.
+    /// Counts ring 0 only.
     pub kernel_only: bool,
 }
 
@@ -25,10 +25,10 @@ pub struct Encoding {
 /// A fixed top-down metric n is event 0, umask 0x80 + n (Linux, `arch/x86/events/intel/core.c`).
 ///
 /// # Errors
-/// One sentence: this kernel's PMU has no such field, or the value does not fit it.
+/// The reason: this kernel's PMU has no such field, or the value does not fit it.
 pub fn encode(spec: &EventSpec, pmu: &Pmu) -> Result<Encoding, String> {
     if spec.pmu != PmuKind::Core {
-        return Err("no event of a core PMU".into());
+        return Err("not an event of a core PMU".into());
     }
     let (code, umask) = match spec.metric {
         Some(n) => (0, 0x80 + u64::from(n)),

@@ -4,11 +4,11 @@ use super::kernel::lowered_to;
 use super::{Machine, SeccompMode, TableMatch};
 use serde::Serialize;
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Nothing in the way.
+    /// Possible.
     Ok,
     /// Possible, with a restriction.
     Limited,
@@ -21,19 +21,19 @@ pub enum Level {
 pub struct Finding {
     /// Stable name, for scripts.
     pub id: &'static str,
-    /// How bad it is.
+    /// Its severity.
     pub level: Level,
     /// What it is about, in a sentence without a full stop.
     pub what: String,
     /// Why it is not fully possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// What to do; lines to type where there are any.
+    /// What to do, with commands to type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
 
-/// What trying to open perf events gave: `Err` carries the `errno`.
+/// The result of opening perf events: `Err` has the `errno`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
     /// A software event on this process.
@@ -61,7 +61,7 @@ impl Finding {
     }
 }
 
-/// Everything worth saying about measuring on `machine` with `tables`.
+/// All findings about measuring on `machine` with `tables`.
 pub fn findings(machine: &Machine, tables: &[TableMatch], probe: &Probe) -> Vec<Finding> {
     let mut all = vec![table(machine, tables), core_pmu(machine, probe)];
     all.push(software(machine, probe));
@@ -129,9 +129,9 @@ pub(super) fn no_core_pmu(machine: &Machine) -> Finding {
         "core_pmu",
         Level::Blocked,
         what,
-        "the kernel registered none (/sys/bus/event_source/devices has no cpu, cpu_core or \
+        "the kernel has registered none (/sys/bus/event_source/devices has no cpu, cpu_core or \
          cpu_atom)",
-        "dmesg | grep -i 'performance events' says why; look for a PMU switched off in the \
+        "dmesg | grep -i 'performance events' shows why; look for a PMU disabled in the \
          firmware or a kernel command line with nopmu",
     )
 }
@@ -156,11 +156,17 @@ fn refused(machine: &Machine, id: &'static str, what: &str, errno: i32) -> Findi
             } else {
                 machine.kernel.seccomp_remedy()
             };
-            Finding::but(id, Level::Blocked, what, "there is no perf_event_open here", remedy)
+            Finding::but(
+                id,
+                Level::Blocked,
+                what,
+                "the system call perf_event_open is missing",
+                remedy,
+            )
         }
         other => {
             let cause = std::io::Error::from_raw_os_error(other).to_string();
-            Finding::but(id, Level::Blocked, what, cause, "dmesg | tail may say more")
+            Finding::but(id, Level::Blocked, what, cause, "see dmesg | tail")
         }
     }
 }

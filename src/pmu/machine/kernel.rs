@@ -1,4 +1,4 @@
-//! What the kernel permits this process, and what kind of place it runs in.
+//! What the kernel permits this process; containers and virtual machines.
 
 use super::Root;
 
@@ -7,13 +7,13 @@ use super::Root;
 pub enum SeccompMode {
     /// None.
     Off,
-    /// Strict: read, write and exit alone.
+    /// Strict: read, write and exit only.
     Strict,
     /// A filter, which may refuse `perf_event_open`.
     Filter,
 }
 
-/// The container we seem to run in.
+/// Kind of container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
     /// Docker, or another that leaves `/.dockerenv`.
@@ -26,14 +26,14 @@ pub enum Container {
     Other,
 }
 
-/// A hypervisor below us.
+/// A hypervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Virtual {
-    /// What it calls itself, where it does.
+    /// Its name, if it reports one.
     pub name: Option<String>,
 }
 
-/// Settings and rights that decide what can be counted.
+/// Settings and privileges that determine what can be counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
     /// `uname -r`.
@@ -46,9 +46,9 @@ pub struct Kernel {
     pub capabilities: u64,
     /// Seccomp mode of this process.
     pub seccomp: SeccompMode,
-    /// Container, if it looks like one.
+    /// Container, if one is detected.
     pub container: Option<Container>,
-    /// Virtual machine, if a hypervisor shows itself.
+    /// Virtual machine, if a hypervisor is detected.
     pub virtual_machine: Option<Virtual>,
 }
 
@@ -98,7 +98,7 @@ impl Kernel {
         self.can_perfmon() || self.paranoid.is_some_and(|p| p < 1)
     }
 
-    /// Why the kernel refuses to count, as far as these settings tell, and the remedy.
+    /// Why the kernel refuses to count, by these settings, and the remedy.
     pub fn why_denied(&self) -> (String, String) {
         let Some(level) = self.paranoid else {
             return (
@@ -127,7 +127,7 @@ impl Kernel {
         )
     }
 
-    /// Why whole CPUs cannot be counted, and what to type.
+    /// Why whole CPUs cannot be counted, and the remedy.
     pub fn why_no_cpus(&self) -> (String, String) {
         match self.seccomp {
             SeccompMode::Off if self.paranoid.is_some() => (self.why_denied().0, lowered_to(0)),
@@ -135,9 +135,9 @@ impl Kernel {
         }
     }
 
-    /// Why a process of `owner`, another user, cannot be counted, and what to type. The paranoid
-    /// level does not decide that: the kernel wants the right to trace it, or CAP_PERFMON
-    /// (`perf_event_open(2)`, from Linux 5.9; before CAP_SYS_PTRACE).
+    /// Why a process of `owner`, another user, cannot be counted, and the remedy. Independently of the
+    /// paranoid level, the kernel requires permission to trace it, or CAP_PERFMON
+    /// (`perf_event_open(2)`, from Linux 5.9; before that CAP_SYS_PTRACE).
     pub fn why_not_theirs(&self, owner: &str) -> (String, String) {
         let cause = format!("it runs as {owner}, and this process has no CAP_PERFMON");
         let users = if owner == "root" { "root" } else { &format!("{owner} or root") };
@@ -149,7 +149,7 @@ impl Kernel {
         (cause, remedy)
     }
 
-    /// How to get past a seccomp filter in this kind of place.
+    /// The remedy for a seccomp filter in this kind of container.
     pub fn seccomp_remedy(&self) -> &'static str {
         match self.container {
             Some(Container::Kubernetes) => {
@@ -165,12 +165,12 @@ impl Kernel {
     }
 }
 
-/// What to type against a paranoid level.
+/// The remedy for a paranoid level.
 fn paranoid_remedy(level: i32) -> String {
     lowered_to(if level > 2 { 2 } else { -1 })
 }
 
-/// What to type for another paranoid level, or to do without.
+/// Commands that lower the paranoid level, or make it irrelevant.
 pub(super) fn lowered_to(setting: i32) -> String {
     format!(
         "sudo sysctl kernel.perf_event_paranoid={setting}\n\
@@ -201,7 +201,7 @@ fn virtual_machine(root: &Root, hypervisor_bit: bool) -> Option<Virtual> {
     let product = root.text("sys/class/dmi/id/product_name").unwrap_or_default();
     let known = ["QEMU", "KVM", "VMware", "VirtualBox", "Xen", "Amazon EC2", "Google", "Microsoft"];
     let named = known.iter().find(|k| vendor.contains(*k) || product.contains(*k));
-    // Bare-metal clouds carry the same vendor names, so the name alone decides nothing.
+    // Bare-metal cloud machines have the same vendor names.
     if !hypervisor_bit {
         return None;
     }
@@ -209,7 +209,7 @@ fn virtual_machine(root: &Root, hypervisor_bit: bool) -> Option<Virtual> {
     Some(Virtual { name: named })
 }
 
-/// What CPUID says the hypervisor is; only on the machine itself.
+/// The hypervisor by CPUID; only for the running system.
 fn root_hypervisor(root: &Root) -> Option<String> {
     #[cfg(target_arch = "x86_64")]
     if root.is_system() {
@@ -219,8 +219,7 @@ fn root_hypervisor(root: &Root) -> Option<String> {
     let _ = root;
     None
 }
-/// The kernel's number for the time since it was booted, another one each time; `None` where it is
-/// not told.
+/// The kernel's random id of this boot; `None` if it has none.
 pub fn boot_id() -> Option<String> {
     Root::system().text("proc/sys/kernel/random/boot_id")
 }

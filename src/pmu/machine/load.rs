@@ -1,8 +1,8 @@
-//! Whether the machine is busy right now: what its CPUs did over a moment.
+//! The load of the machine over a short time.
 
 use super::Root;
 
-/// What all CPUs have done since boot, in ticks.
+/// Time of all CPUs since boot, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticks {
     busy: u64,
@@ -10,18 +10,17 @@ pub struct Ticks {
     stolen: u64,
 }
 
-/// What the machine did between two moments.
+/// Load between two moments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Load {
-    /// Share of all CPUs' time in which something ran, 0..=1.
+    /// Non-idle share of all CPUs' time, 0..=1.
     pub busy: f64,
-    /// Share of all CPUs' time that the hypervisor gave to others although something here wanted to
-    /// run, 0..=1.
+    /// Share of all CPUs' time stolen by the hypervisor, 0..=1.
     pub stolen: f64,
 }
 
 impl Ticks {
-    /// The first line of `/proc/stat`; `None` where it is not there. proc_stat(5): user, nice,
+    /// The first line of `/proc/stat`; `None` if it is missing. proc_stat(5): user, nice,
     /// system, idle, iowait, irq, softirq and steal; guests' time is in user and nice already.
     pub fn read(root: &Root) -> Option<Self> {
         let stat = root.text("proc/stat")?;
@@ -35,7 +34,7 @@ impl Ticks {
         })
     }
 
-    /// What came in since `before`; `None` if no time has passed.
+    /// The load since `before`; `None` if no time has passed.
     pub fn since(&self, before: &Self) -> Option<Load> {
         let part = |get: fn(&Self) -> u64| get(self).saturating_sub(get(before)) as f64;
         let (busy, idle, stolen) = (part(|t| t.busy), part(|t| t.idle), part(|t| t.stolen));

@@ -1,6 +1,7 @@
-//! Which table describes this processor.
+//! The table that describes this processor.
 
-use super::{Machine, Pmu};
+use super::description::Machine;
+use super::pmu::Pmu;
 use tma::error::Result;
 use tma::tables::{CoreKind, Head, Library};
 

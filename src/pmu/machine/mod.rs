@@ -1,10 +1,25 @@
-//! Which processor, which PMUs, what the kernel lets us do, and why not.
+//! The processor, its PMUs, what the kernel permits, and the remedy where it does not.
 //!
 //! Everything is read from `/proc` and `/sys` below a [`Root`], so tests run on fixture trees.
 //! Nothing here prints or decides what to measure. No perf event is opened.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `root` | files below a root folder |
+//! | `cpu` | the processor as CPUID and the kernel name it |
+//! | `topology` | online CPUs, cores, sockets, SMT |
+//! | `cache` | the first-level caches |
+//! | `pmu`, `encode` | PMUs and their formats; the encoding of an event |
+//! | `kernel` | what the kernel permits, and where it runs |
+//! | `description` | [`Machine`]: all of that |
+//! | `matching`, `core` | the table of this processor; its [`tma::Core`] |
+//! | `load` | how busy CPUs are |
+//! | `finding` | what prevents or limits a measurement, with the remedy |
 
+mod cache;
 mod core;
 mod cpu;
+mod description;
 mod encode;
 mod finding;
 mod kernel;
@@ -15,6 +30,7 @@ mod root;
 mod topology;
 
 pub use cpu::{read_cpu, tsc_hz_from_cpuid};
+pub use description::Machine;
 pub use encode::{Encoding, encode};
 pub use finding::{Finding, Level, Probe, findings};
 pub use kernel::{Container, Kernel, SeccompMode, Virtual, boot_id};
@@ -23,66 +39,3 @@ pub use matching::{TableMatch, choose};
 pub use pmu::{Format, Pmu, find_pmus};
 pub use root::Root;
 pub use topology::{LogicalCpu, Topology, parse_cpu_list, same_kind};
-
-use tma::tables::Const;
-use tma::{Cache, Cpu};
-
-/// The machine we run on.
-#[derive(Debug, Clone)]
-pub struct Machine {
-    /// The processor as CPUID and the kernel name it.
-    pub cpu: Cpu,
-    /// Online CPUs, cores, sockets, SMT.
-    pub topology: Topology,
-    /// PMUs registered with the kernel, by name.
-    pub pmus: Vec<Pmu>,
-    /// What the kernel permits this process.
-    pub kernel: Kernel,
-    /// The first-level caches of data and of code, where the kernel has them.
-    pub l1: (Option<Cache>, Option<Cache>),
-    /// Frequency of the time stamp counter in hertz, where it is known.
-    pub tsc_hz: Option<f64>,
-}
-
-impl Machine {
-    /// The machine whose `/proc` and `/sys` lie below `root`.
-    pub fn at(root: &Root) -> Self {
-        let cpu = read_cpu(root);
-        let kernel = Kernel::read(root, cpu.has_flag("hypervisor"));
-        Self {
-            l1: core::first_level(root),
-            topology: Topology::read(root),
-            pmus: find_pmus(root),
-            kernel,
-            cpu,
-            tsc_hz: None,
-        }
-    }
-
-    /// The PMU called `name`.
-    pub fn pmu(&self, name: &str) -> Option<&Pmu> {
-        self.pmus.iter().find(|p| p.name == name)
-    }
-
-    /// Core PMUs: `cpu`, or `cpu_core` and `cpu_atom` on hybrids.
-    pub fn core_pmus(&self) -> impl Iterator<Item = &Pmu> {
-        self.pmus.iter().filter(|p| p.is_core())
-    }
-
-    /// Whether a hypervisor runs below us.
-    pub fn is_virtual(&self) -> bool {
-        self.kernel.virtual_machine.is_some()
-    }
-
-    /// The constants of a run on this machine that took `wall_ms` milliseconds, in the order of
-    /// [`Const::ALL`].
-    pub fn constants(&self, wall_ms: f64) -> [Option<f64>; 5] {
-        let mut all = [None; 5];
-        all[Const::SmtOn.index()] = Some(f64::from(u8::from(self.topology.smt)));
-        all[Const::DurationMs.index()] = Some(wall_ms);
-        all[Const::TscHz.index()] = self.tsc_hz;
-        all[Const::Sockets.index()] = Some(self.topology.sockets as f64);
-        all[Const::CoresPerSocket.index()] = Some(self.topology.cores_per_socket as f64);
-        all
-    }
-}

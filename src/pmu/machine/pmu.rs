@@ -10,9 +10,9 @@ pub struct Pmu {
     pub name: String,
     /// `perf_event_attr.type`.
     pub kind: u32,
-    /// Where each format field goes.
+    /// Format fields: their bits in the config words.
     pub formats: BTreeMap<String, Format>,
-    /// CPUs it counts on, where it says so (`cpus`, or `cpumask` for PMUs outside the core).
+    /// CPUs it counts on, if listed (`cpus`, or `cpumask` for PMUs outside the core).
     pub cpus: Option<Vec<u32>>,
     /// `caps/*`, by file name.
     pub caps: BTreeMap<String, String>,
@@ -21,7 +21,7 @@ pub struct Pmu {
 }
 
 impl Pmu {
-    /// Whether it counts what a core does.
+    /// Whether it is the PMU of a core.
     pub fn is_core(&self) -> bool {
         matches!(self.name.as_str(), "cpu" | "cpu_core" | "cpu_atom" | "cpu_lowpower")
             || self.name.starts_with("armv8_")
@@ -36,7 +36,7 @@ enum Word {
     Config2,
 }
 
-/// Where one format field goes: `config:0-7,32-35` puts the low 8 bits of the value into bits
+/// The bits of a format field: `config:0-7,32-35` puts the low 8 bits of the value into bits
 /// 0–7 of `config` and the next 4 into bits 32–35 (Documentation/ABI, sysfs-bus-event_source).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {
@@ -45,7 +45,7 @@ pub struct Format {
 }
 
 impl Format {
-    /// Parses the text of a format file; `None` if it is not one we know how to fill.
+    /// Parses the text of a format file; `None` if it is of an unknown form.
     pub fn parse(text: &str) -> Option<Self> {
         let (word, ranges) = text.trim().split_once(':')?;
         let word = match word {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Reads small files below a folder; absent or unreadable ones are simply `None`.
+/// Reads small files below a folder; absent or unreadable ones are `None`.
 #[derive(Debug, Clone)]
 pub struct Root(PathBuf);
 
@@ -26,7 +26,7 @@ impl Root {
     /// The text of `path` (relative to the root) without surrounding blanks.
     pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         let bytes = fs::read(self.0.join(path)).ok()?;
-        // Some of these files have megabytes: no copy where none is needed.
+        // Some of these files have megabytes: copy only if needed.
         let mut text = String::from_utf8(bytes)
             .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
         text.truncate(text.trim_end().len());
@@ -40,7 +40,7 @@ impl Root {
         self.text(path)?.parse().ok()
     }
 
-    /// Names in the folder `path`, sorted; empty where there is none.
+    /// Names in the folder `path`, sorted; empty if it does not exist.
     pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.0.join(path)) else { return Vec::new() };
         let mut names: Vec<String> =

@@ -10,11 +10,11 @@ pub struct LogicalCpu {
     pub id: u32,
     /// Socket (physical package).
     pub socket: u32,
-    /// Core number inside the socket: the kernel's, or counted from 0 where that is ambiguous.
+    /// Core number in the socket: the kernel's, or counted from 0 if that is ambiguous.
     pub core: u32,
 }
 
-/// The shape of the machine.
+/// CPUs, cores and sockets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Topology {
     /// Online CPUs, by number.
@@ -37,8 +37,8 @@ fn first_sibling(root: &Root, cpu: u32, online: &[u32]) -> Option<u32> {
     siblings.into_iter().find(|s| online.contains(s))
 }
 
-/// Where the kernel's core numbers contradict who shares a core (`first` of each CPU's core),
-/// numbers the cores of each socket from 0 in the order of their first CPUs.
+/// If the kernel's core numbers contradict its lists of siblings (`first`: the lowest sibling of each
+/// CPU), numbers the cores of each socket from 0 in the order of their first CPUs.
 fn renumber(cpus: &mut [LogicalCpu], first: &[u32]) {
     let named: BTreeSet<(u32, u32)> = cpus.iter().map(|c| (c.socket, c.core)).collect();
     let real: BTreeSet<(u32, u32)> =
@@ -58,8 +58,8 @@ impl Topology {
     /// Reads `/sys/devices/system/cpu`.
     ///
     /// Which CPUs share a core is what the kernel lists as siblings (`core_cpus_list`, before
-    /// Linux 5.3 `thread_siblings_list`): `core_id` need not be unique inside a socket. Where no
-    /// siblings are listed, `smt/active` (Linux 5.0) says whether there are any.
+    /// Linux 5.3 `thread_siblings_list`): `core_id` need not be unique in a socket. If no siblings
+    /// are listed, `smt/active` (Linux 5.0) reports whether there are any.
     pub fn read(root: &Root) -> Self {
         let online = root.text(format!("{BASE}/online")).unwrap_or_else(|| "0".into());
         let ids = parse_cpu_list(&online).unwrap_or_else(|| vec![0]);

@@ -1,7 +1,7 @@
-//! Starts a command in two steps: forked and waiting, so that its events can be opened, then exec.
+//! Starts a command in two steps: fork and wait, so that its events can be opened, then exec.
 //!
-//! Failure of exec comes back through a pipe that a successful exec closes, so "not found" and
-//! "not executable" are told as what they are and never as exit status 127 of a child.
+//! A failed exec is reported through a pipe that a successful exec closes, so "not found" and "not
+//! executable" are errors of their own and not exit status 127 of the command.
 
 use super::signals::ENDING;
 use crate::kernel::Usage;
@@ -25,11 +25,11 @@ pub struct Child {
     failure: OwnedFd,
     name: OsString,
     ended: Option<Ending>,
-    /// What we did with SIGCHLD before.
+    /// The previous action of SIGCHLD, if it was changed.
     sigchld: Option<SigAction>,
 }
 
-/// How a child ended and what it used; `None` where somebody else has waited for it.
+/// How a child ended and its usage; `None` if another thread has waited for it.
 type Ending = Option<(Exit, Usage)>;
 
 impl Child {
@@ -47,7 +47,7 @@ impl Child {
         let mut pointers: Vec<*const libc::c_char> = argv.iter().map(|a| a.as_ptr()).collect();
         pointers.push(std::ptr::null());
         let sigchld = default_sigchld();
-        // Until its exec the child has our handlers and their pipe: signals wait for the exec.
+        // Until exec the child has this process's signal handlers and their pipe: signals are blocked.
         let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(failed)?;
         let plan = Plan {
             argv: &pointers,
@@ -113,7 +113,7 @@ impl Child {
         Err(error.of_kind(kind))
     }
 
-    /// Waits for the end. `None`: how it ended is not to be known.
+    /// Waits for its end. `None`: how it ended is unknown.
     pub fn reap(&mut self) -> Ending {
         if let Some(ended) = self.ended {
             return ended;
@@ -125,14 +125,14 @@ impl Child {
             // SAFETY: both pointers are valid for the call.
             let got = unsafe { libc::wait4(self.pid, &mut status, 0, &mut usage) };
             if got == self.pid && libc::WIFSTOPPED(status) {
-                // One that is traced.
+                // A stop of a traced child.
                 continue;
             }
             if got == self.pid {
                 break Some((exit(status), used(&usage)));
             }
             if Errno::last() != Errno::EINTR {
-                // Somebody else has waited for it.
+                // Another thread has waited for it.
                 break None;
             }
         };
@@ -151,35 +151,35 @@ impl Child {
         // SAFETY: the pointer is valid for the call; WNOWAIT leaves the child to be reaped.
         let got = unsafe { libc::waitid(libc::P_PID, self.pid as libc::id_t, &mut info, options) };
         // SAFETY: waitid filled it, or left it zero.
-        let told = unsafe { info.si_pid() } == self.pid;
-        // Of a child that is traced, stops are told whether asked for or not.
+        let reported = unsafe { info.si_pid() } == self.pid;
+        // For a traced child, stops are reported even if not asked for.
         let ended = [libc::CLD_EXITED, libc::CLD_KILLED, libc::CLD_DUMPED];
-        got != 0 || (told && ended.contains(&info.si_code))
+        got != 0 || (reported && ended.contains(&info.si_code))
     }
 }
 
 impl Drop for Child {
-    /// A child that was never started is let go; it sees the closed pipe and leaves.
+    /// A child that was never started exits when the pipe is closed.
     fn drop(&mut self) {
         if self.go.take().is_some() {
             self.reap();
         }
         if let Some(old) = &self.sigchld {
-            // SAFETY: puts back what was there.
+            // SAFETY: restores the previous action.
             let _ = unsafe { sigaction(Signal::SIGCHLD, old) };
         }
     }
 }
 
-/// Children of a process that ignores SIGCHLD leave no exit status behind (wait4(2), notes): takes
-/// the default. `Some`: what was there and must be put back.
+/// Sets SIGCHLD to its default action: children of a process that ignores it leave no exit status
+/// (wait4(2), notes). `Some`: the previous action, to be restored.
 fn default_sigchld() -> Option<SigAction> {
     let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-    // SAFETY: the default action runs none of our code.
+    // SAFETY: the default action runs no code of this program.
     let old = unsafe { sigaction(Signal::SIGCHLD, &default) }.ok()?;
     let lost = is_ignored(&old) || old.flags().contains(SaFlags::SA_NOCLDWAIT);
     if !lost {
-        // SAFETY: puts back what was there.
+        // SAFETY: restores the previous action.
         let _ = unsafe { sigaction(Signal::SIGCHLD, &old) };
     }
     lost.then_some(old)
@@ -189,14 +189,14 @@ fn is_ignored(action: &SigAction) -> bool {
     matches!(action.handler(), SigHandler::SigIgn)
 }
 
-/// What the child needs, all of it made before the fork.
+/// What the child needs, prepared before the fork.
 struct Plan<'a> {
     argv: &'a [*const libc::c_char],
     wait: RawFd,
     go: RawFd,
     report: RawFd,
     stdout_to_stderr: bool,
-    /// We were started with SIGCHLD ignored, so the command is, too.
+    /// SIGCHLD was ignored when this process started, so it is for the command.
     ignore_sigchld: bool,
     /// Signals blocked before the fork.
     mask: libc::sigset_t,
@@ -205,8 +205,8 @@ struct Plan<'a> {
 /// The child's side, between fork and exec.
 fn become_command(plan: &Plan<'_>) -> ! {
     // SAFETY: only async-signal-safe calls on memory made before the fork. execvp allocates
-    // nothing in glibc and musl. Signal dispositions that Rust or we changed are put back, as
-    // exec keeps ignored signals ignored and the mask as it is.
+    // nothing in glibc and musl. Signal dispositions changed by Rust or this program are
+    // restored: exec preserves ignored signals and the mask.
     unsafe {
         libc::close(plan.go);
         let mut byte = 0u8;
@@ -223,7 +223,7 @@ fn become_command(plan: &Plan<'_>) -> ! {
         if plan.ignore_sigchld {
             libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         }
-        // As exec would do, but before a signal that has waited for us can reach our handlers.
+        // As exec does, but before a blocked signal can reach the handlers.
         for signal in ENDING {
             let mut now: libc::sigaction = std::mem::zeroed();
             libc::sigaction(signal as libc::c_int, std::ptr::null(), &mut now);
@@ -246,7 +246,7 @@ fn become_command(plan: &Plan<'_>) -> ! {
 pub fn pidfd(pid: i32) -> Option<OwnedFd> {
     // SAFETY: pidfd_open takes numbers only.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+    // SAFETY: the kernel has just created this descriptor; nothing else owns it.
     (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 

@@ -1,6 +1,6 @@
-//! The frequency of the time stamp counter as the kernel has measured it.
+//! The frequency of the time stamp counter as measured by the kernel.
 //!
-//! Any perf event's page says how the kernel turns the counter into nanoseconds (the comments on
+//! The page of any perf event has the kernel's factors from counter to nanoseconds (the comments on
 //! `struct perf_event_mmap_page` in linux/perf_event.h): ns = cycles × time_mult / 2^time_shift,
 //! so a second has 10⁹ × 2^time_shift / time_mult cycles.
 
@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 /// The beginning of the page as 32-bit words, up to `time_mult`.
 type Page = [u32; 14];
-/// Where its fields are.
+/// Indexes of its fields.
 const LOCK: usize = 2;
 const CAPABILITIES: usize = 10;
 const PMC_WIDTH_AND_TIME_SHIFT: usize = 12;
@@ -19,9 +19,8 @@ const TIME_MULT: usize = 13;
 /// not set where the hypervisor's clock is used, or the counter is not constant.
 const CAP_USER_TIME: u32 = 1 << 3;
 
-/// The frequency of the time stamp counter in hertz, from the page of a software event of our
-/// own; `None` where the kernel opens none, keeps time otherwise, or the processor has no such
-/// counter.
+/// The frequency of the time stamp counter in hertz, from the page of a software event;
+/// `None` if the kernel opens none or uses another clock, or the processor has no such counter.
 pub fn tsc_hz() -> Option<f64> {
     if !cfg!(target_arch = "x86_64") {
         return None;
@@ -34,7 +33,7 @@ pub fn tsc_hz() -> Option<f64> {
     frequency(&read(event.as_raw_fd())?)
 }
 
-/// As [`tsc_hz`], and where the kernel does not tell, measured against its clock for 20 ms.
+/// As [`tsc_hz`], otherwise measured against the kernel's clock for 20 ms.
 pub fn tsc_hz_here() -> Option<f64> {
     tsc_hz().or_else(measured)
 }
@@ -42,8 +41,8 @@ pub fn tsc_hz_here() -> Option<f64> {
 #[cfg(target_arch = "x86_64")]
 fn measured() -> Option<f64> {
     use std::time::{Duration, Instant};
-    // SAFETY: every x86-64 processor has the instruction; where the kernel forbids it to programs
-    // (prctl PR_SET_TSC) no clock of std that uses the vdso would work either.
+    // SAFETY: every x86-64 processor has the instruction; if the kernel forbids it (prctl PR_SET_TSC),
+    // the clocks of std, which use the vdso, do not work either.
     let read = || (Instant::now(), unsafe { std::arch::x86_64::_rdtsc() });
     let begin = read();
     std::thread::sleep(Duration::from_millis(20));
@@ -67,7 +66,7 @@ fn frequency(page: &Page) -> Option<f64> {
 fn read(fd: RawFd) -> Option<Page> {
     let size = usize::try_from(nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok()??);
     let size = size.ok()?;
-    // SAFETY: a new mapping, wherever the kernel likes; the page belongs to nobody else.
+    // SAFETY: a new mapping at an address that the kernel chooses; nothing else uses it.
     let page =
         unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ, libc::MAP_SHARED, fd, 0) };
     if page == libc::MAP_FAILED {
@@ -76,7 +75,7 @@ fn read(fd: RawFd) -> Option<Page> {
     // SAFETY: the mapping is page-aligned, longer than `Page`, and any bits are valid; the kernel
     // writes to it, hence volatile.
     let copy = || unsafe { page.cast::<Page>().read_volatile() };
-    // The kernel counts `lock` up before and after a change. It hardly ever changes anything.
+    // The kernel increments `lock` before and after a change; changes are rare.
     let pair = std::iter::repeat_with(|| (copy(), copy())).take(100);
     let found = pair.map(|(a, b)| (a == b && a[LOCK] % 2 == 0).then_some(a)).find_map(|p| p);
     // SAFETY: unmaps what was mapped above; nothing refers to it any more.
@@ -106,7 +105,7 @@ mod tests {
     fn this_machine_names_a_plausible_frequency_or_none() {
         match tsc_hz() {
             Some(hz) => assert!((1e8..1e11).contains(&hz), "{hz}"),
-            None => eprintln!("skipped: the kernel does not tell the frequency of the TSC here"),
+            None => eprintln!("skipped: the kernel does not report the frequency of the TSC here"),
         }
     }
 }

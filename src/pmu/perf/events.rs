@@ -1,8 +1,8 @@
 //! Open events of the real kernel, through perf-event2.
 //!
-//! perf-event2's `Builder` covers every combination of task, CPU and control group. What it
-//! does not: reading a group into a buffer that is kept (its `read_group` allocates), and raw
-//! encodings with all three config words; those go through its `Event` trait and `attrs_mut`.
+//! perf-event2's `Builder` covers every combination of task, CPU and control group. Missing
+//! are reading a group into a reused buffer (its `read_group` allocates) and raw encodings with all
+//! three config words, which go through its `Event` trait and `attrs_mut`.
 
 use crate::kernel::{Event, Handle, Subject};
 use crate::machine::Encoding;
@@ -20,7 +20,7 @@ pub struct Events {
     buffer: Vec<u8>,
 }
 
-/// What perf-event2 says of a failure.
+/// The errno of a failure in perf-event2.
 pub(super) fn errno(error: std::io::Error) -> Errno {
     // perf-event2 turns E2BIG (attributes this kernel does not know) into an error of its own.
     error.raw_os_error().map_or(Errno::E2BIG, Errno::from_raw)
@@ -31,7 +31,7 @@ impl Events {
     /// that a subject may name.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's answer.
     pub fn open(
         &mut self,
         event: &Event,
@@ -65,7 +65,7 @@ impl Events {
     /// Starts a group.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's answer.
     pub fn enable(&mut self, leader: Handle) -> Result<(), Errno> {
         self.get(leader)?.enable_group().map_err(errno)
     }
@@ -73,7 +73,7 @@ impl Events {
     /// Stops a group.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's answer.
     pub fn disable(&mut self, leader: Handle) -> Result<(), Errno> {
         self.get(leader)?.disable_group().map_err(errno)
     }
@@ -81,12 +81,12 @@ impl Events {
     /// Reads what the event's `read_format` gives, as words.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's answer.
     pub fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> Result<(), Errno> {
-        // More events than this in a group do not exist: the kernel's reads stay below 16 KiB.
+        // Large enough for any group: the kernel limits reads to 16 KiB.
         self.buffer.resize(16 * 1024, 0);
         let event = self.open.get(leader.0).and_then(Option::as_ref).ok_or(Errno::EBADF)?;
-        // SAFETY: the counter keeps its descriptor open for as long as it is borrowed here.
+        // SAFETY: the counter holds its descriptor open for as long as it is borrowed here.
         let fd = unsafe { BorrowedFd::borrow_raw(event.as_raw_fd()) };
         let bytes = nix::unistd::read(fd, &mut self.buffer)?;
         words.clear();
@@ -111,7 +111,7 @@ fn builder<'a>(
     (attr.type_, attr.config1, attr.config2) = (kind, config1, config2);
     match event.subject {
         Subject::Task(tid) => builder.observe_pid(tid),
-        Subject::Everyone => builder.any_pid(),
+        Subject::AllTasks => builder.any_pid(),
         Subject::Cgroup(at) => builder.observe_cgroup(cgroups.get(at.0).ok_or(Errno::EBADF)?),
     };
     if let Some(cpu) = event.cpu {
@@ -119,7 +119,7 @@ fn builder<'a>(
     }
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
     let group = if event.group_read { ReadFormat::GROUP } else { ReadFormat::empty() };
-    // `Builder::read_format` would add event ids to group reads; the order is enough for us.
+    // `Builder::read_format` would add event ids to group reads; the order identifies them.
     builder.attrs_mut().read_format = (times | group).bits();
     builder
         .inherit(event.inherit)

@@ -1,4 +1,4 @@
-//! Making groups fit: what the kernel takes as one group, and what then really gets counters.
+//! Splitting groups that do not fit: those the kernel refuses, and those that never get counters.
 
 use super::open::{Coded, Placed, Stop, ids};
 use super::opened::Opened;
@@ -11,19 +11,19 @@ use tma::quantity::Missing;
 use tma::schedule::{self, Budget};
 use tma::tables::EventId;
 
-/// What the kernel takes of a group.
+/// What the kernel accepts of a group.
 enum Accepted {
-    /// All of it that exists here.
+    /// All its events that exist on this PMU.
     Whole(Vec<Coded>),
-    /// The events before this one, together; the rest would not fit.
+    /// The events before this one as one group; the rest does not fit.
     UpTo(usize),
-    /// Nothing: the place has gone.
-    Gone,
+    /// Nothing: the thread has ended or the CPU is offline.
+    Absent,
 }
 
 impl Run<'_, '_> {
-    /// How the kernel takes the events at the first of `spots` that has not gone: parts, each a
-    /// group it accepts.
+    /// Splits `events` into parts that the kernel accepts as groups, tested at the first of `spots` that
+    /// is present.
     pub(super) fn split_by_kernel(
         &mut self,
         core: usize,
@@ -37,13 +37,14 @@ impl Run<'_, '_> {
         let mut pending = vec![events.to_vec()];
         while let Some(group) = pending.pop() {
             let Some(here) = spot else {
-                let nothing = Missing::NotMeasured("nothing was left to count it on".into());
+                let nothing =
+                    Missing::NotMeasured("all threads had ended or all CPUs were offline".into());
                 group.iter().for_each(|e| opened.miss(core, e.id, nothing.clone()));
                 continue;
             };
             match self.accepted(core, &group, here, opened)? {
-                Accepted::Gone => {
-                    opened.leave_out(here);
+                Accepted::Absent => {
+                    opened.omit(here);
                     spot = spots.next();
                     pending.push(group);
                 }
@@ -57,7 +58,7 @@ impl Run<'_, '_> {
         Ok(parts)
     }
 
-    /// Whether the kernel takes `group` as one; events it does not have at all are left out.
+    /// Whether the kernel accepts `group` as one; events that it does not have are omitted.
     fn accepted(
         &mut self,
         core: usize,
@@ -84,8 +85,8 @@ impl Run<'_, '_> {
                     outcome = Err(Stop::Denied);
                     break;
                 }
-                Err(errno) if self.has_gone(errno, spot, opened.user_only) => {
-                    outcome = Ok(Some(Accepted::Gone));
+                Err(errno) if self.is_absent(errno, spot, opened.user_only) => {
+                    outcome = Ok(Some(Accepted::Absent));
                     break;
                 }
                 Err(errno) => match self.reason(core, event.id, errno) {
@@ -102,8 +103,8 @@ impl Run<'_, '_> {
         outcome.map(|split| split.unwrap_or_else(whole))
     }
 
-    /// Two smaller groups for one that does not fit: as the planner would halve it, so that the
-    /// clock is in both; where it would not, those before `at` and the rest.
+    /// Two smaller groups for one that does not fit: halved as the planner does, so that the core clock
+    /// is in both; otherwise the events before `at` and the rest.
     fn halves(&self, core: usize, group: &[Coded], at: usize) -> Vec<Vec<Coded>> {
         let table = self.request.cores[core].table;
         let machine = self.request.machine;
@@ -118,7 +119,7 @@ impl Run<'_, '_> {
         halves.iter().map(|h| h.events.iter().filter_map(coded).collect()).collect()
     }
 
-    /// Splits parts that open but get no counters; whether any did.
+    /// Splits parts that open but get no counters; whether there were any.
     pub(super) fn split_starved(
         &mut self,
         core: usize,
@@ -130,7 +131,7 @@ impl Run<'_, '_> {
         let mut pending: Vec<Vec<Coded>> = std::mem::take(parts);
         pending.reverse();
         while let Some(part) = pending.pop() {
-            // An event that starves alone stays as it is: it is reported as not counted.
+            // A single event without a counter is reported as not counted.
             if part.len() < 2 || self.gets_counters(&part, cpus, user_only) != Some(false) {
                 parts.push(part);
                 continue;
@@ -142,7 +143,7 @@ impl Run<'_, '_> {
         split
     }
 
-    /// Tries a group on ourselves: does it run at all? `None` where that cannot be tried.
+    /// Whether a group ever runs, tested on this process; `None` if that cannot be tested.
     fn gets_counters(
         &mut self,
         part: &[Coded],
@@ -151,8 +152,8 @@ impl Run<'_, '_> {
     ) -> Option<bool> {
         let spot = Spot { subject: Subject::Task(0), cpu: None, scope: 0 };
         let Ok(Placed::Open(handles)) = self.open_at(part, &spot, user_only) else { return None };
-        let patience = Duration::from_millis(10);
-        let ran = handles.first().and_then(|h| self.kernel.runs(*h, cpus, patience));
+        let timeout = Duration::from_millis(10);
+        let ran = handles.first().and_then(|h| self.kernel.runs(*h, cpus, timeout));
         handles.into_iter().for_each(|h| self.kernel.close(h));
         ran
     }

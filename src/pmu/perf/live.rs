@@ -2,10 +2,11 @@
 
 use super::child::{Child, pidfd};
 use super::events::Events;
+use super::proc_stat::{busy, switches};
 use super::signals::Signals;
-use super::software::busy;
+use super::software_event::DUMMY;
 use crate::kernel::{Event, Handle, Kernel, Subject, Usage, Wake};
-use crate::machine::{Encoding, Machine, Probe, encode};
+use crate::machine::{Machine, Probe, encode};
 use crate::{Command, Exit};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -29,7 +30,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Ready to measure; catches SIGINT, SIGTERM and SIGHUP until dropped.
+    /// Catches SIGINT, SIGTERM and SIGHUP until dropped.
     ///
     /// # Errors
     /// Another measurement is running in this process.
@@ -70,7 +71,7 @@ impl Kernel for Live {
         self.events.read(leader, words)
     }
 
-    fn runs(&mut self, leader: Handle, cpus: Option<&[u32]>, patience: Duration) -> Option<bool> {
+    fn runs(&mut self, leader: Handle, cpus: Option<&[u32]>, timeout: Duration) -> Option<bool> {
         let us = nix::unistd::Pid::from_raw(0);
         let home = sched_getaffinity(us).ok()?;
         if let Some(cpus) = cpus {
@@ -81,7 +82,7 @@ impl Kernel for Live {
             }
             sched_setaffinity(us, &set).ok()?;
         }
-        let ran = self.tried(leader, patience);
+        let ran = self.runs_within(leader, timeout);
         if cpus.is_some() {
             let _ = sched_setaffinity(us, &home);
         }
@@ -125,7 +126,7 @@ impl Kernel for Live {
             for thread in Kernel::threads(self, *task).unwrap_or_default() {
                 let path = format!("/proc/{task}/task/{thread}/status");
                 let status = std::fs::read_to_string(path).unwrap_or_default();
-                found.extend(super::software::switches(&status).map(|number| (thread, number)));
+                found.extend(switches(&status).map(|number| (thread, number)));
             }
         }
         found.into_iter().collect()
@@ -165,8 +166,8 @@ impl Kernel for Live {
             if self.child.as_ref().is_some_and(Child::has_ended) {
                 return Wake::Exited;
             }
-            if self.watched.as_ref().is_some_and(|(pid, fd)| has_gone(*pid, fd.as_ref())) {
-                return Wake::Gone;
+            if self.watched.as_ref().is_some_and(|(pid, fd)| has_ended(*pid, fd.as_ref())) {
+                return Wake::TargetEnded;
             }
             let left = until.map(|u| u.saturating_sub(self.origin.elapsed()));
             if left == Some(Duration::ZERO) {
@@ -191,15 +192,15 @@ impl Kernel for Live {
 }
 
 impl Live {
-    /// Enables a group on ourselves and spins until it has run or `patience` is over.
-    fn tried(&mut self, leader: Handle, patience: Duration) -> Option<bool> {
+    /// Enables a group on this process and spins until it has run or `timeout` has passed.
+    fn runs_within(&mut self, leader: Handle, timeout: Duration) -> Option<bool> {
         let mut words = Vec::new();
         self.enable(leader).ok()?;
         let begin = Instant::now();
         let ran = loop {
             self.read(leader, &mut words).ok()?;
             let ran = words.get(2).is_some_and(|running| *running > 0);
-            if ran || begin.elapsed() > patience {
+            if ran || begin.elapsed() > timeout {
                 break ran;
             }
         };
@@ -207,59 +208,60 @@ impl Live {
         Some(ran)
     }
 
-    /// Sleeps until a signal, the end of a process, or `left` has passed. Processes that no
-    /// descriptor tells of (threads; kernels before 5.3) are looked at every 5 ms.
+    /// Sleeps until a signal, the end of a process, or `left` has passed. Processes without a pidfd
+    /// (threads; kernels before 5.3) are polled every 5 ms.
     fn poll(&self, left: Option<Duration>) {
         let child = self.child.as_ref().map(|c| c.pidfd.as_ref());
         let watched = self.watched.as_ref().map(|(_, fd)| fd.as_ref());
-        let blind = matches!(child, Some(None)) || matches!(watched, Some(None));
+        let polled = matches!(child, Some(None)) || matches!(watched, Some(None));
         let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         for fd in [child.flatten(), watched.flatten()].into_iter().flatten() {
             fds.push(PollFd::new(fd.as_fd(), PollFlags::POLLIN));
         }
-        let look = Duration::from_millis(5);
-        let left = match (left, blind) {
-            (Some(left), true) => Some(left.min(look)),
-            (None, true) => Some(look),
+        let period = Duration::from_millis(5);
+        let left = match (left, polled) {
+            (Some(left), true) => Some(left.min(period)),
+            (None, true) => Some(period),
             (left, false) => left,
         };
         let _ = ppoll(&mut fds, left.map(TimeSpec::from), None);
     }
 }
 
-/// Allows more open files; whether that changed anything.
+/// Raises the limit on open files; whether it was raised.
 pub(crate) fn raise_file_limit() -> bool {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return false };
     let most = std::fs::read_to_string("/proc/sys/fs/nr_open").ok();
     let most = most.and_then(|t| t.trim().parse().ok()).unwrap_or(hard);
-    // Root may go beyond the hard limit; for others that fails and the hard limit is next.
+    // Root may exceed the hard limit; for others that fails, and the hard limit is tried next.
     [most.max(hard), hard].into_iter().any(|limit| {
         limit > soft && setrlimit(Resource::RLIMIT_NOFILE, limit, limit.max(hard)).is_ok()
     })
 }
 
-/// Whether a process or thread that is no child of ours has ended, reaped or not.
-fn has_gone(id: i32, pidfd: Option<&OwnedFd>) -> bool {
+/// Whether a process or thread that is no child of this process has ended, reaped or not.
+fn has_ended(id: i32, pidfd: Option<&OwnedFd>) -> bool {
     if let Some(fd) = pidfd {
         let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
         return ppoll(&mut fds, Some(Duration::ZERO.into()), None) == Ok(1);
     }
     let folder = format!("/proc/{id}");
-    // A main thread that has ended stays there, dead, until the last of the others has.
+    // A main thread that has ended stays listed as a zombie until the last of the others has ended.
     is_dead(&folder)
         && !std::fs::read_dir(format!("{folder}/task"))
             .is_ok_and(|all| all.flatten().any(|t| !is_dead(&t.path().to_string_lossy())))
 }
 
-/// Whether the thread with this folder below /proc runs no more. Field 3 of its `stat`, behind the
-/// name in parentheses: Z and X are dead.
+/// Whether the thread with this folder below /proc has ended: field 3 of its `stat`, after the name in
+/// parentheses, is Z or X.
 fn is_dead(folder: &str) -> bool {
     let stat = std::fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     matches!(state, None | Some('Z' | 'X'))
 }
 
-/// `name` below the unified or the perf_event hierarchy, unless it is a path already.
+/// The folder of a control group: `name` if it is a path, otherwise `name` below the unified or the
+/// perf_event hierarchy.
 pub(crate) fn find_cgroup(name: &Path) -> std::path::PathBuf {
     if name.is_absolute() && name.exists() {
         return name.to_owned();
@@ -271,18 +273,7 @@ pub(crate) fn find_cgroup(name: &Path) -> std::path::PathBuf {
     all.next().unwrap_or_else(|| Path::new(mounts[0]).join(name))
 }
 
-/// The dummy software event: counts nothing, but its times tell when it was scheduled.
-pub(super) const DUMMY: Encoding = software(9);
-
-/// A software event of linux/perf_event.h by its number.
-pub const fn software(number: u64) -> Encoding {
-    const PERF_TYPE_SOFTWARE: u32 = 1;
-    let (config1, config2) = (0, 0);
-    let (user_only, kernel_only) = (false, false);
-    Encoding { kind: PERF_TYPE_SOFTWARE, config: number, config1, config2, user_only, kernel_only }
-}
-
-/// Tries what this process may open, for `tdtool doctor`.
+/// Tests what this process may open, for `tdtool doctor`.
 pub fn probe(machine: &Machine) -> Probe {
     let Ok(mut kernel) = Live::new() else {
         return Probe { software: Err(libc::EBUSY), core: None, inherit_groups: false };

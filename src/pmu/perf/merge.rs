@@ -1,4 +1,4 @@
-//! Several runs of a command put together into one measurement.
+//! Merging several runs of a command into one measurement.
 
 use super::run::RunResult;
 use crate::{Exit, Measurement, Request, Software};
@@ -7,7 +7,7 @@ use tma::counts::{Counts, GroupCounts};
 use tma::quantity::{Measured, Missing};
 use tma::tables::Const;
 
-/// Puts `repeats` (each: one result for each part of the plan) together.
+/// Merges `repeats` (each has one result per part of the plan).
 pub fn measurement(request: &Request<'_>, repeats: Vec<Vec<RunResult>>) -> Measurement {
     let runs: Vec<&RunResult> = repeats.iter().flatten().collect();
     let exits = || runs.iter().filter_map(|r| r.exit);
@@ -49,8 +49,7 @@ fn core_time(request: &Request<'_>, runs: &[&RunResult]) -> Vec<(String, Duratio
     all
 }
 
-/// The parts of one repeat side by side: each counted its own groups. A run lasts as long as
-/// they did on average.
+/// Merges the parts of one repeat, which counted different groups. The duration is their mean.
 fn one_repeat(parts: Vec<RunResult>) -> Vec<Counts> {
     let n = parts.len().max(1) as f64;
     let mut all: Vec<Counts> = Vec::new();
@@ -71,7 +70,7 @@ fn one_repeat(parts: Vec<RunResult>) -> Vec<Counts> {
     all
 }
 
-/// Adds another repeat: readings follow one another, times add up.
+/// Adds another repeat: readings are concatenated, times added.
 fn add_repeat(mut sum: Vec<Counts>, next: Vec<Counts>) -> Vec<Counts> {
     for counts in next {
         let Some(known) = same(&mut sum, &counts) else {
@@ -97,7 +96,7 @@ fn add_time(to: &mut Counts, constants: &[Option<f64>; 5]) {
     }
 }
 
-/// Joins `group` with the one of the same events; a missing one gives way to a counted one.
+/// Merges `group` into the one of the same events; a counted group replaces a missing one.
 fn add_group(groups: &mut Vec<GroupCounts>, group: GroupCounts) {
     let Some(known) = groups.iter_mut().find(|g| g.events() == group.events()) else {
         groups.push(group);
@@ -116,10 +115,10 @@ fn add_group(groups: &mut Vec<GroupCounts>, group: GroupCounts) {
     }
 }
 
-/// The mean of all runs; a count missing in one of them is missing.
+/// The mean of all runs; a count that is missing in one of them is missing.
 fn mean(runs: &[Software]) -> Software {
     let Some(first) = runs.first() else {
-        return Software::missing(&Missing::NotMeasured("there was no run".into()));
+        return Software::missing(&Missing::NotMeasured("the command was not run".into()));
     };
     let n = runs.len() as f64;
     let mean = |get: fn(&Software) -> &Measured| -> Measured {
@@ -136,7 +135,7 @@ fn mean(runs: &[Software]) -> Software {
     Software {
         wall: walls.div_f64(n),
         task_clock: mean(|s| &s.task_clock),
-        // Repeated runs have an error of their own.
+        // The error of repeated runs is estimated from their differences.
         task_clock_error: None,
         context_switches: mean(|s| &s.context_switches),
         migrations: mean(|s| &s.migrations),

@@ -1,33 +1,37 @@
-//! The live collector: groups on counters through perf_event_open, and what goes wrong with that.
+//! Counting and sampling through perf_event_open, with every fallback.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `mod.rs` | a measurement: one or many runs, put together |
-//! | `place.rs` | whom and where: tasks, CPUs, scopes |
-//! | `open.rs` | opening groups, with every fallback |
-//! | `opened.rs` | what is open, and what was left out |
-//! | `fit.rs` | splitting groups that do not fit |
-//! | `run.rs` | one run: start, read, interrupt, end |
-//! | `read.rs` | one reading of everything open |
-//! | `bank.rs` | readings kept by merging neighbours |
-//! | `result.rs` | readings → [`tma::counts::Counts`] |
-//! | `software.rs` | software events and wait4 |
-//! | `breakpoint.rs` | execute breakpoints |
-//! | `trace.rs` | traced threads: their stops, and how they go on |
-//! | `sampled.rs`, `ring.rs` | events that write records, and the rings they write them into |
-//! | `events.rs`, `live.rs`, `child.rs`, `signals.rs`, `clock.rs` | the real kernel; with the two above the only `unsafe` |
+//! | `measure` | a measurement: one or several runs, merged |
+//! | `parts` | which groups are counted in which run |
+//! | `place` | tasks, CPUs and scopes to count |
+//! | `open` | opening groups, with every fallback |
+//! | `opened` | open groups, and what could not be opened |
+//! | `fit` | splitting groups that do not fit |
+//! | `run` | one run: start, read, interrupt, end |
+//! | `read` | one reading of all open groups |
+//! | `bank` | a bounded number of readings |
+//! | `result`, `merge` | readings → [`tma::counts::Counts`]; counts of several runs → one |
+//! | `software`, `software_event`, `proc_stat` | software events, wait4 and `/proc` |
+//! | `breakpoint` | execute breakpoints |
+//! | `trace` | traced threads: their stops, and how they are resumed |
+//! | `sampled`, `ring` | events that write records, and their ring buffers |
+//! | `events`, `live`, `child`, `signals`, `clock` | the real kernel; with the four above the only `unsafe` |
 
-mod bank;
 mod breakpoint;
 mod child;
 mod clock;
 mod events;
 mod fit;
+mod frames;
 mod live;
+mod measure;
 mod merge;
 mod open;
 mod opened;
+mod parts;
 mod place;
+mod proc_stat;
 mod read;
 mod result;
 mod ring;
@@ -35,6 +39,7 @@ mod run;
 mod sampled;
 mod signals;
 mod software;
+mod software_event;
 mod trace;
 
 pub use breakpoint::{Breakpoint, MOST as MOST_BREAKPOINTS};
@@ -42,143 +47,12 @@ pub(crate) use child::Child;
 pub use clock::{tsc_hz, tsc_hz_here};
 #[cfg(target_arch = "x86_64")]
 pub use events::Events;
-pub use live::{Live, probe, software};
+pub use live::{Live, probe};
 pub(crate) use live::{find_cgroup, raise_file_limit};
+pub use measure::{blocked, measure, measure_with, measure_with_hooks};
 pub use open::code;
 pub use ring::Ring;
-pub use sampled::{FORMAT_LOST, Opening, Rate, Sampled, Whose};
+pub use sampled::{FORMAT_LOST, Opening, Rate, Sampled, SampledTasks};
 pub use signals::Signals;
-pub use trace::{Go, Stop, go, release, seize, stop};
-
-use super::kernel::Kernel;
-use super::sampling::{Alone, Companion};
-use super::{CorePlan, Measurement, Progress, Request, Target};
-use crate::machine::{Finding, Level, Machine, TableMatch, findings};
-use run::{Run, RunResult};
-use tma::error::{Error, Result};
-use tma::tables::EventId;
-
-/// Measures `request` on this machine; see [`measure_with`].
-///
-/// # Errors
-/// As [`measure_with`].
-pub fn measure(
-    request: &Request<'_>,
-    on_progress: &mut dyn FnMut(Progress),
-) -> Result<Measurement> {
-    measure_beside(request, &mut Alone, on_progress)
-}
-
-/// As [`measure`], with a companion beside every run.
-///
-/// # Errors
-/// As [`measure_with`], and what the companion says.
-pub fn measure_beside(
-    request: &Request<'_>,
-    companion: &mut dyn Companion,
-    on_progress: &mut dyn FnMut(Progress),
-) -> Result<Measurement> {
-    measure_all(&mut Live::new()?, request, companion, on_progress)
-}
-
-/// What keeps every top-down node from being measured here, with the remedy: no table, no core
-/// PMU, or a kernel that refuses it. `None`: nothing does.
-pub fn blocked(machine: &Machine, tables: &[TableMatch]) -> Option<Finding> {
-    let vital = |f: &Finding| matches!(f.id, "table" | "core_pmu") && f.level == Level::Blocked;
-    findings(machine, tables, &probe(machine)).into_iter().find(vital)
-}
-
-/// Measures `request` through `kernel`: every run of the command, put together.
-///
-/// A machine without a PMU, or one that refuses, is no error: the groups then are missing for
-/// that reason, the command runs and the software counts are there.
-///
-/// # Errors
-/// The request contradicts itself; the command cannot be started (not found, not executable);
-/// the process, thread, CPU or control group does not exist; there are too many events for the
-/// limit on open files.
-pub fn measure_with(
-    kernel: &mut dyn Kernel,
-    request: &Request<'_>,
-    on_progress: &mut dyn FnMut(Progress),
-) -> Result<Measurement> {
-    measure_all(kernel, request, &mut Alone, on_progress)
-}
-
-fn measure_all(
-    kernel: &mut dyn Kernel,
-    request: &Request<'_>,
-    companion: &mut dyn Companion,
-    on_progress: &mut dyn FnMut(Progress),
-) -> Result<Measurement> {
-    check(request)?;
-    let parts = parts(request);
-    let mut repeats: Vec<Vec<RunResult>> = Vec::new();
-    let mut number = 0;
-    'all: for _ in 0..request.repeats.max(1) {
-        repeats.push(Vec::new());
-        for part in &parts {
-            let mut run = Run::new(kernel, request, part, number, companion);
-            let result = run.go(on_progress)?;
-            number += 1;
-            let over = result.interrupted.is_some();
-            if let Some(last) = repeats.last_mut() {
-                last.push(result);
-            }
-            if over {
-                break 'all;
-            }
-        }
-    }
-    Ok(merge::measurement(request, repeats))
-}
-
-/// The groups of one run, for each kind of core: index of the plan's group and its events.
-type Part = Vec<Vec<(usize, Vec<EventId>)>>;
-
-/// All groups at once, or each by itself.
-fn parts(request: &Request<'_>) -> Vec<Part> {
-    let all = |core: &CorePlan<'_>| core.groups.iter().cloned().enumerate().collect::<Vec<_>>();
-    let whole: Part = request.cores.iter().map(all).collect();
-    if request.multiplex {
-        return vec![whole];
-    }
-    let mut parts = Vec::new();
-    for (at, groups) in whole.iter().enumerate() {
-        for group in groups {
-            let mut part: Part = vec![Vec::new(); whole.len()];
-            part[at].push(group.clone());
-            parts.push(part);
-        }
-    }
-    if parts.is_empty() { vec![whole] } else { parts }
-}
-
-/// Refuses requests that make no sense.
-fn check(request: &Request<'_>) -> Result<()> {
-    let command = request.command.as_ref();
-    if request.target == Target::Command && command.is_none_or(|c| c.argv.is_empty()) {
-        return Err(Error::usage("no command to measure")
-            .hint("put it behind --: tdtool report -- COMMAND ARGUMENT…"));
-    }
-    let again = request.repeats > 1 || !request.multiplex;
-    if again && command.is_none() {
-        return Err(Error::usage("only a command can be run again")
-            .because("-r and --no-multiplex start it several times")
-            .hint("give a command behind --, or leave the option out"));
-    }
-    if request.target.is_by_cpu() {
-        return Ok(());
-    }
-    if request.target == Target::Command && request.aggregate == super::Aggregate::Thread {
-        return Err(Error::usage("the threads of a command cannot be told apart")
-            .because("they do not exist yet when counting starts")
-            .hint("use -p PID once they run, or -a --per-thread for one result per CPU"));
-    }
-    if matches!(request.aggregate, super::Aggregate::Core | super::Aggregate::Socket) {
-        return Err(Error::usage("cores and sockets can only be told apart with whole CPUs")
-            .because("a process moves between them")
-            .hint("add -a or -C CPUS"));
-    }
-    Ok(())
-}
+pub use software_event::{DUMMY, software};
+pub use trace::{Resume, Stop, release, resume, seize, stop};

@@ -1,19 +1,19 @@
-//! Opening groups, and every way in which the kernel may refuse one.
+//! Opening groups, with a fallback for every refusal.
 //!
-//! | the kernel says | we |
+//! | the kernel answers | then |
 //! |---|---|
-//! | EACCES, EPERM | start again with user mode only; then give up with the reason |
-//! | EINVAL on a member that opens alone | split the group there ("weak group") and say so |
-//! | EINVAL, ENOENT, EOPNOTSUPP on an event alone | leave that event out, missing with the reason |
-//! | EMFILE | raise the limit on open files, else an error that says how many are needed |
-//! | ENODEV, ESRCH, of a dummy event too | that CPU or thread has gone: leave the place out and say so |
+//! | EACCES, EPERM | open everything again in user mode only; if that fails, the reason is reported |
+//! | EINVAL on a member that opens alone | the group is split there ("weak group"), with a note |
+//! | EINVAL, ENOENT, EOPNOTSUPP on an event alone | that event is missing with the reason |
+//! | EMFILE | the limit on open files is raised; if that fails, an error with the number needed |
+//! | ENODEV, ESRCH, also on a dummy event | the CPU is offline or the thread has ended: omitted, with a note |
 //! | anything else at one place | the group is missing in that place's scope, with the reason |
-//! | the group opens but never gets a counter | split it: somebody else holds counters |
+//! | the group opens but never gets a counter | it is split: other programs hold counters |
 
-use super::live::DUMMY;
 use super::opened::{OpenGroup, Opened};
 use super::place::{Places, Spot};
 use super::run::Run;
+use super::software_event::DUMMY;
 use crate::kernel::{Event, Handle, Subject};
 use crate::machine::{Encoding, encode};
 use nix::errno::Errno;
@@ -27,13 +27,13 @@ pub(super) enum Stop {
     Fatal(Error),
 }
 
-/// What became of a group at one place.
+/// Result of opening a group at one place.
 pub(super) enum Placed {
     /// Open, leader first.
     Open(Vec<Handle>),
-    /// The thread has ended, the CPU is offline.
-    Gone,
-    /// The kernel does not take this event there.
+    /// The thread has ended or the CPU is offline.
+    Absent,
+    /// The kernel refuses this event there.
     Refused(EventId, Errno),
 }
 
@@ -42,9 +42,9 @@ pub(super) enum Placed {
 pub struct Coded {
     /// The event.
     pub id: EventId,
-    /// How the kernel is asked for it.
+    /// Its encoding.
     pub encoding: Encoding,
-    /// Whether it counts all threads of its core.
+    /// Whether it counts all threads of the core.
     pub any: bool,
 }
 
@@ -56,7 +56,7 @@ impl Run<'_, '_> {
             let mut opened = Opened { user_only, ..Opened::default() };
             match self.try_open(places, &mut opened) {
                 Ok(()) => {
-                    opened.note_gone();
+                    opened.note_absent();
                     return Ok(opened);
                 }
                 Err(Stop::Fatal(error)) => {
@@ -123,7 +123,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Opens one group everywhere, in as many parts as the kernel and its counters ask for.
+    /// Opens one group everywhere, in as many parts as the kernel and its counters require.
     fn open_group(
         &mut self,
         core: usize,
@@ -144,8 +144,8 @@ impl Run<'_, '_> {
         }
         if self.split_starved(core, &mut parts, cpus, opened.user_only) {
             opened.note(
-                "counters are taken by somebody else (the NMI watchdog or another profiler): \
-                 groups that never got one were split"
+                "other programs hold counters (the NMI watchdog or another profiler): groups that \
+                 never got one were split"
                     .into(),
             );
         }
@@ -172,8 +172,8 @@ impl Run<'_, '_> {
                     group.push(handles, spot.scope, &mut opened.width);
                     Ok(())
                 }
-                Placed::Gone => {
-                    opened.leave_out(spot);
+                Placed::Absent => {
+                    opened.omit(spot);
                     Ok(())
                 }
                 Placed::Refused(id, errno) => {
@@ -206,7 +206,7 @@ impl Run<'_, '_> {
                     return match errno {
                         Errno::EACCES | Errno::EPERM => Err(Stop::Denied),
                         Errno::EMFILE | Errno::ENFILE => Err(Stop::Fatal(self.too_many())),
-                        errno if self.has_gone(errno, spot, user_only) => Ok(Placed::Gone),
+                        errno if self.is_absent(errno, spot, user_only) => Ok(Placed::Absent),
                         errno => Ok(Placed::Refused(event.id, errno)),
                     };
                 }
@@ -215,23 +215,23 @@ impl Run<'_, '_> {
         Ok(Placed::Open(handles))
     }
 
-    /// Whether `errno` came because the place has gone: then nothing can be opened there. Some
-    /// PMUs refuse events of theirs with the same number.
-    pub(super) fn has_gone(&mut self, errno: Errno, spot: &Spot, user_only: bool) -> bool {
-        const GONE: [Errno; 2] = [Errno::ESRCH, Errno::ENODEV];
+    /// Whether `errno` means that the thread has ended or the CPU is offline: then nothing can be opened
+    /// there. Some PMUs refuse events with the same number.
+    pub(super) fn is_absent(&mut self, errno: Errno, spot: &Spot, user_only: bool) -> bool {
+        const ABSENT: [Errno; 2] = [Errno::ESRCH, Errno::ENODEV];
         let dummy = Coded { id: 0, encoding: DUMMY, any: false };
-        GONE.contains(&errno)
+        ABSENT.contains(&errno)
             && match self.open_one(&dummy, spot, None, user_only) {
                 Ok(handle) => {
                     self.kernel.close(handle);
                     false
                 }
-                Err(errno) => GONE.contains(&errno),
+                Err(errno) => ABSENT.contains(&errno),
             }
     }
 
-    /// The time tasks spend on these CPUs: a dummy event bound to each of them. It needs no
-    /// counter, so it is never multiplexed; its running time is what we want.
+    /// The time of tasks on these CPUs: the running time of a dummy event bound to each CPU. It needs no
+    /// counter, so it is never multiplexed.
     fn open_reference(
         &mut self,
         core: usize,
@@ -246,7 +246,7 @@ impl Run<'_, '_> {
                 let spot = Spot { cpu: Some(cpu), ..*spot };
                 match self.open_at(&dummy, &spot, opened.user_only)? {
                     Placed::Open(handles) => group.push(handles, spot.scope, &mut opened.width),
-                    Placed::Gone => {}
+                    Placed::Absent => {}
                     Placed::Refused(_, errno) => group.refused.push((
                         spot.scope,
                         Missing::NotSupported(format!("the time on CPU {cpu} ({})", errno.desc())),
@@ -257,11 +257,11 @@ impl Run<'_, '_> {
         Ok(Some(group))
     }
 
-    /// The settings all events of a run share.
+    /// The settings of all events of a run.
     pub(super) fn template(&self, user_only: bool) -> Event {
         Event {
             encoding: DUMMY,
-            subject: Subject::Everyone,
+            subject: Subject::AllTasks,
             cpu: None,
             inherit: self.request.inherit
                 && !matches!(self.request.target, crate::Target::Thread(_)),
@@ -295,13 +295,13 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Why an event cannot be counted; an error where nothing else can be either.
+    /// Why an event cannot be counted; an error if no other event can be either.
     pub(super) fn reason(&self, core: usize, id: EventId, errno: Errno) -> Result<Missing> {
         let name = self.request.cores[core].table.events[usize::from(id)].name.clone();
         match errno {
             Errno::EMFILE | Errno::ENFILE => Err(self.too_many()),
             Errno::EACCES | Errno::EPERM => Ok(Missing::NotPermitted(format!(
-                "{name} counts the sibling thread too, which takes CAP_PERFMON"
+                "{name} counts the sibling thread too, which requires CAP_PERFMON"
             ))),
             _ => Ok(Missing::NotSupported(format!("{name} ({})", errno.desc()))),
         }
@@ -315,7 +315,7 @@ impl Run<'_, '_> {
             .hint(format!("ulimit -n {needed}, or fewer nodes (--level, --nodes) or CPUs (-C)"))
     }
 
-    /// Closes whatever is open.
+    /// Closes everything.
     pub(super) fn close_all(&mut self, opened: &Opened) {
         let references = opened.references.iter().flatten();
         opened.groups.iter().chain(references).for_each(|group| self.close_group(group));
@@ -332,7 +332,7 @@ pub(super) fn ids(part: &[Coded]) -> Vec<EventId> {
     part.iter().map(|e| e.id).collect()
 }
 
-/// The encoding of event `id`, or why it has none here.
+/// The encoding of event `id`, or the reason why it has none.
 pub fn code(
     table: &Table,
     id: EventId,
@@ -349,10 +349,10 @@ pub fn code(
         PmuKind::Tsc => return Err(outside("follows from the run's duration")),
         PmuKind::Power => return Err(outside("counts a whole socket's energy")),
         PmuKind::Uncore => return Err(outside("counts outside the cores")),
-        PmuKind::Latency => return Err(outside("is known from precise samples alone")),
+        PmuKind::Latency => return Err(outside("is known from precise samples only")),
         PmuKind::Abstract => return Err(outside("exists in no processor")),
     }
-    // One thread sees its own share alone; without SMT that is the whole.
+    // One thread counts its own share only; without SMT that is everything.
     if event.spec.percore && smt {
         return Err(outside("needs the sum over both threads of the core"));
     }

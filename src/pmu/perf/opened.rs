@@ -1,7 +1,9 @@
-//! What is open in a run: groups at places, and what was left out.
+//! The open groups of a run, and what could not be opened.
 
 use super::place::Spot;
 use crate::kernel::{Handle, Subject};
+use nix::errno::Errno;
+use std::collections::BTreeMap;
 use tma::quantity::Missing;
 use tma::tables::EventId;
 
@@ -12,11 +14,14 @@ pub struct OpenGroup {
     pub core: usize,
     /// Its events, leader first; empty for the reference of a kind of core.
     pub events: Vec<EventId>,
-    /// One for each place.
+    /// Its instances, one per place.
     pub instances: Vec<Instance>,
-    /// Scopes with a place that does not take the group, and why.
+    /// Scopes with a place that refused the group, and why.
     pub refused: Vec<(usize, Missing)>,
 }
+
+/// Instances, by offset, whose last reading failed.
+pub type Unread = BTreeMap<usize, Errno>;
 
 /// A group at one place.
 #[derive(Debug)]
@@ -25,7 +30,7 @@ pub struct Instance {
     pub handles: Vec<Handle>,
     /// Scope of the place.
     pub scope: usize,
-    /// Where its counts begin in a frame: enabled, running, values.
+    /// Offset of its counts in a frame: enabled, running, values.
     pub offset: usize,
 }
 
@@ -34,16 +39,16 @@ pub struct Instance {
 pub struct Opened {
     /// Groups in the order of the plan.
     pub groups: Vec<OpenGroup>,
-    /// For each kind of core: the reference that tells the time tasks spent there, if needed.
+    /// For each kind of core: the reference for the time of tasks on it, if needed.
     pub references: Vec<Option<OpenGroup>>,
     /// Events that cannot be counted, and why.
     pub missing: Vec<(usize, Vec<EventId>, Missing)>,
-    /// What the scopes of the instances are called.
+    /// Names of the scopes.
     pub scopes: Vec<Option<String>>,
     /// Whole CPUs are counted, not tasks.
     pub by_cpu: bool,
-    /// Places that had gone before they could be counted.
-    pub gone: Vec<Spot>,
+    /// Threads that had ended and CPUs that were offline.
+    pub absent: Vec<Spot>,
     /// Words of a frame.
     pub width: usize,
     /// Kernel mode is not counted.
@@ -63,7 +68,7 @@ impl OpenGroup {
         open || self.refused.iter().any(|(s, _)| *s == scope)
     }
 
-    /// Takes in what was opened at one place; `width` is that of a frame.
+    /// Adds an instance; `width` is the width of a frame.
     pub(super) fn push(&mut self, handles: Vec<Handle>, scope: usize, width: &mut usize) {
         let offset = *width;
         *width += 2 + handles.len();
@@ -85,15 +90,15 @@ impl Opened {
         }
     }
 
-    /// A place that has gone.
-    pub(super) fn leave_out(&mut self, spot: &Spot) {
-        if !self.gone.contains(spot) {
-            self.gone.push(*spot);
+    /// Omits an absent place.
+    pub(super) fn omit(&mut self, spot: &Spot) {
+        if !self.absent.contains(spot) {
+            self.absent.push(*spot);
         }
     }
 
-    /// Says which places have gone.
-    pub(super) fn note_gone(&mut self) {
+    /// Notes the absent places.
+    pub(super) fn note_absent(&mut self) {
         let list = |numbers: Vec<String>| match numbers.get(8..) {
             Some(rest @ [_, ..]) => format!("{} and {} more", numbers[..8].join(", "), rest.len()),
             _ => numbers.join(", "),
@@ -103,8 +108,8 @@ impl Opened {
             _ => None,
         };
         let cpu = |s: &Spot| s.cpu.map(|c| c.to_string());
-        let threads: Vec<String> = self.gone.iter().filter_map(task).collect();
-        let cpus: Vec<String> = self.gone.iter().filter_map(cpu).collect();
+        let threads: Vec<String> = self.absent.iter().filter_map(task).collect();
+        let cpus: Vec<String> = self.absent.iter().filter_map(cpu).collect();
         if !threads.is_empty() {
             let threads = list(threads);
             self.note(format!("threads that had ended before counting began: {threads}"));

@@ -1,16 +1,16 @@
-//! Whom and where: the tasks or CPUs that every group is opened on, and the scopes they belong to.
+//! The tasks or CPUs on which every group is opened, and their scopes.
 
 use crate::kernel::{Handle, Kernel, Subject};
 use crate::{Aggregate, Request, Target};
 use nix::errno::Errno;
 use tma::error::{Error, Result};
 
-/// One place a group is opened at.
+/// A place at which groups are opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spot {
-    /// Whose events.
+    /// The tasks whose events count.
     pub subject: Subject,
-    /// On which CPU; `None` for tasks.
+    /// The CPU; `None` for tasks.
     pub cpu: Option<u32>,
     /// Index into [`Places::scopes`].
     pub scope: usize,
@@ -19,9 +19,9 @@ pub struct Spot {
 /// All places of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
-    /// Where to open.
+    /// The places.
     pub spots: Vec<Spot>,
-    /// What the counts of each scope are called; `None` for the whole measurement.
+    /// Name of each scope; `None` for the whole measurement.
     pub scopes: Vec<Option<String>>,
     /// Whole CPUs, not tasks.
     pub by_cpu: bool,
@@ -37,22 +37,22 @@ impl Places {
         match &request.target {
             Target::Command => Ok(Self::tasks(request, command.into_iter().collect())),
             Target::Thread(tid) => {
-                let gone = |e| gone(format!("there is no thread {tid}"), e);
-                kernel.threads(*tid).map_err(gone)?;
+                let absent = |e| absent(format!("there is no thread {tid}"), e);
+                kernel.threads(*tid).map_err(absent)?;
                 Ok(Self::tasks(request, vec![*tid]))
             }
             Target::Process(pid) => {
-                let gone = |e| gone(format!("there is no process {pid}"), e);
-                let threads = kernel.threads(*pid).map_err(gone)?;
+                let absent = |e| absent(format!("there is no process {pid}"), e);
+                let threads = kernel.threads(*pid).map_err(absent)?;
                 Ok(Self::tasks(request, threads))
             }
             Target::System => {
                 let cpus = request.machine.topology.cpus.iter().map(|c| c.id).collect();
-                Ok(Self::cpus(request, Subject::Everyone, cpus))
+                Ok(Self::cpus(request, Subject::AllTasks, cpus))
             }
             Target::Cpus(list) => {
                 check_cpus(request, list)?;
-                Ok(Self::cpus(request, Subject::Everyone, list.clone()))
+                Ok(Self::cpus(request, Subject::AllTasks, list.clone()))
             }
             Target::Cgroup(folder) => {
                 let group: Handle = kernel.open_cgroup(folder)?;
@@ -105,7 +105,7 @@ impl Places {
     }
 }
 
-fn gone(what: String, errno: Errno) -> Error {
+fn absent(what: String, errno: Errno) -> Error {
     Error::failed(what).because(errno.desc()).hint("ps -eL lists processes and threads")
 }
 

@@ -1,15 +1,11 @@
-//! One reading of everything open: what came in since the last.
+//! One reading of all open groups: the counts since the last reading.
 
 use super::opened::{Instance, Opened};
 use super::run::Run;
 use nix::errno::Errno;
-use std::collections::BTreeMap;
-
-/// Instances (by offset) whose last reading failed, and how.
-pub type Unread = BTreeMap<usize, Errno>;
 
 impl Run<'_, '_> {
-    /// Reads everything; `delta` is what came in since the last time.
+    /// Reads everything; `delta` has the counts since the last reading.
     pub(super) fn read(&mut self, opened: &Opened) {
         self.delta.fill(0);
         let references = opened.references.iter().flatten();
@@ -50,7 +46,7 @@ impl Run<'_, '_> {
                 let mut outcome = Ok(());
                 for member in &instance.handles[1..] {
                     let read = self.kernel.read(*member, &mut self.words);
-                    // A failed read leaves the old words: count nothing new for it.
+                    // A failed read leaves the old words: no new counts.
                     put(if read.is_ok() { self.words[0] } else { 0 });
                     outcome = outcome.and(read);
                 }

@@ -1,11 +1,10 @@
-//! Readings → [`Counts`]: one set for each kind of core and scope.
+//! Readings → [`Counts`], one for each kind of core and scope.
 //!
-//! Tasks: counts and times of all threads are summed, then scaled as one (the kernel does the
-//! same with inherited children). CPUs: each is scaled by its own running share before summing,
-//! as perf stat does, because a CPU whose counters somebody else holds has a share of its own.
+//! Tasks: counts and times of all threads are summed, then scaled (as the kernel does with inherited
+//! children). CPUs: each is scaled by its own running share before summing, as perf stat does, because
+//! the share differs if another program holds counters of a CPU.
 
-use super::opened::{Instance, OpenGroup, Opened};
-use super::read::Unread;
+use super::opened::{Instance, OpenGroup, Opened, Unread};
 use crate::Request;
 use std::time::Duration;
 use tma::counts::{Counts, GroupCounts, Reading};
@@ -47,7 +46,7 @@ pub fn counts(
             }));
             let mut notes = Vec::new();
             if opened.user_only && !opened.groups.is_empty() {
-                notes.push("user mode only: PMU counts leave the kernel out".into());
+                notes.push("user mode only: PMU counts exclude the kernel".into());
             }
             all.push(Counts {
                 core: hybrid.then(|| plan.table.name.clone()),
@@ -62,8 +61,8 @@ pub fn counts(
     all
 }
 
-/// Why a group has no counts in `scope`: a place refused it, or would not be read at the end, so
-/// that an unknown part is not there.
+/// Why a group has no counts in `scope`: a place refused it, or its last reading failed, so that an
+/// unknown part is missing.
 fn lost(group: &OpenGroup, scope: usize, unread: &Unread) -> Option<Missing> {
     let refused = group.refused.iter().find(|(s, _)| *s == scope).map(|(_, why)| why.clone());
     refused.or_else(|| {
@@ -74,7 +73,7 @@ fn lost(group: &OpenGroup, scope: usize, unread: &Unread) -> Option<Missing> {
     })
 }
 
-/// Nanoseconds that tasks spent on each kind of core, where that is known.
+/// Nanoseconds of tasks on each kind of core, if known.
 pub fn core_time(opened: &Opened, frames: &[Vec<u64>], unread: &Unread) -> Vec<Option<u64>> {
     let scopes = || 0..opened.scopes.len();
     let known = |r: &&OpenGroup| scopes().all(|scope| lost(r, scope, unread).is_none());
@@ -108,9 +107,9 @@ fn group(
     let enabled = reference.unwrap_or_else(|| sum(frames, group, scope, ENABLED));
     if enabled == 0 {
         let why = if reference.is_some() {
-            "nothing ran on this kind of core"
+            "no task ran on this kind of core"
         } else {
-            "nothing ran while it was counted"
+            "no task ran while it was counted"
         };
         return GroupCounts::Missing { events, why: Missing::NotMeasured(why.into()) };
     }
@@ -135,9 +134,9 @@ fn value(frame: &[u64], instances: &[&Instance], event: usize, weights: &Option<
     }
 }
 
-/// What to multiply each CPU's counts with, so that scaling their sum by the common share gives
-/// the sum of each scaled by its own: (Eᵢ/Rᵢ) / (E/R). CPUs on which the group never ran are
-/// taken to be like the others. `None` where all shares agree.
+/// Factors for each CPU's counts, so that scaling their sum by the common share gives the sum of
+/// counts scaled by each CPU's share: (Eᵢ/Rᵢ) / (E/R). CPUs on which the group never ran are assumed
+/// to be like the others. `None` if all shares are equal.
 fn weights(frames: &[Vec<u64>], instances: &[&Instance]) -> Option<Vec<f64>> {
     let total = |i: &&Instance, at| frames.iter().map(|f| word(f, i, at)).sum::<u64>() as f64;
     let times: Vec<(f64, f64)> =

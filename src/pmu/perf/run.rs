@@ -1,12 +1,12 @@
-//! One run: open, start, read now and then, and end — by itself, by time or by a signal.
+//! One run: open, start, read periodically, and end: with the command, by time or by a signal.
 
-use super::bank::Bank;
-use super::opened::Opened;
+use super::frames::Frames;
+use super::opened::{Opened, Unread};
+use super::parts::Part;
 use super::place::{Places, Spot};
-use super::read::Unread;
-use super::{Part, result, software};
+use super::{result, software};
 use crate::kernel::{Event, Kernel, Subject, Usage, Wake};
-use crate::sampling::{Companion, Whom};
+use crate::sampling::{Attachment, RunHooks};
 use crate::{Exit, Interval, Progress, Request, Software, Target};
 use nix::errno::Errno;
 use std::time::Duration;
@@ -18,26 +18,26 @@ const FIRST: Duration = Duration::from_millis(4);
 /// Longest period: the fixed top-down metrics are 8-bit fractions that lose their meaning over
 /// long stretches (Linux, `topdown.txt`: read every few seconds).
 const LONGEST: Duration = Duration::from_secs(2);
-/// Readings of an interval: enough for a jackknife with some lost to rotation.
+/// Readings of an interval: enough for a jackknife even if multiplexing leaves some empty.
 const PER_INTERVAL: u32 = 16;
-/// A reading takes at most 1/this of the period, so it costs below 1 %, …
+/// Minimum ratio of the period to the time of a reading: the cost is below 1 %, …
 const COST: u32 = 100;
-/// … but for the first few of a run.
+/// … except for the first readings of a run.
 const COST_AT_FIRST: u32 = 4;
-/// Time a command has to end by SIGTERM before it is killed.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Longer than anybody measures.
+/// Time between SIGTERM and SIGKILL.
+const TERM_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longer than any measurement.
 const NEVER: Duration = Duration::from_secs(1 << 32);
-/// Frames from which readings are made rarer because of their cost: half of them are left.
+/// Number of frames from which the rate of readings is reduced because of their cost: half remain.
 const ENOUGH: usize = 24;
 
 /// One run of a measurement.
 pub struct Run<'k, 'r> {
     pub(super) kernel: &'k mut dyn Kernel,
-    companion: &'k mut dyn Companion,
+    hooks: &'k mut dyn RunHooks,
     pub(super) request: &'r Request<'r>,
     pub(super) part: &'r Part,
-    /// Places a group is opened at.
+    /// Number of places at which a group is opened.
     pub(super) places: usize,
     /// Whether this kernel reads inherited groups.
     pub(super) group_read: bool,
@@ -48,20 +48,20 @@ pub struct Run<'k, 'r> {
     pub(super) last: Vec<u64>,
     pub(super) delta: Vec<u64>,
     pub(super) unread: Unread,
-    /// Readings failed, but later ones had their counts.
+    /// Readings failed, but later ones included their counts.
     pub(super) late_readings: bool,
     /// The command had to be killed.
     killed: bool,
 }
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Debug)]
 pub struct RunResult {
     /// Counts by kind of core and scope.
     pub counts: Vec<Counts>,
     /// Software counts.
     pub software: Software,
-    /// How the command ended, unless we ended it.
+    /// How the command ended, unless this program ended it.
     pub exit: Option<Exit>,
     /// The signal that ended the run early.
     pub interrupted: Option<i32>,
@@ -78,21 +78,21 @@ struct End {
     /// When.
     at: Duration,
     interrupted: Option<i32>,
-    /// The command was still running; we end it.
-    ours: bool,
+    /// The command is still running and has to be ended.
+    forced: bool,
 }
 
 /// The readings of a whole run or of one interval.
 struct Readings {
-    bank: Bank,
+    frames: Frames,
     software: software::Totals,
     since: Duration,
 }
 
-/// Everything to count on has gone.
+/// The error if all threads have ended or all CPUs are offline.
 fn nothing_left() -> Error {
-    Error::failed("nothing is left to count on")
-        .because("all its threads have ended (or all CPUs are offline)")
+    Error::failed("there is nothing to count on")
+        .because("all its threads have ended, or all CPUs are offline")
         .hint("ps -eL lists processes and threads")
 }
 
@@ -103,11 +103,11 @@ impl<'k, 'r> Run<'k, 'r> {
         request: &'r Request<'r>,
         part: &'r Part,
         number: u32,
-        companion: &'k mut dyn Companion,
+        hooks: &'k mut dyn RunHooks,
     ) -> Self {
         Self {
             kernel,
-            companion,
+            hooks,
             request,
             part,
             places: 0,
@@ -150,20 +150,20 @@ impl<'k, 'r> Run<'k, 'r> {
         {
             software.close(self.kernel);
             self.abandon();
-            let gone = |s| self.has_gone(Errno::ESRCH, s, opened.user_only);
+            let gone = |s| self.is_absent(Errno::ESRCH, s, opened.user_only);
             let ended = places.spots.iter().all(gone);
             return Err(if ended { nothing_left() } else { self.nothing_permitted() });
         }
         let attached = self.attach(&places, opened.user_only);
         let done = attached.and_then(|()| self.count(&opened, &mut software, on_progress));
-        self.companion.finish();
+        self.hooks.finish();
         let result = done.map(|(whole, end)| {
             let totals = software.totals(self.kernel);
             let ended = self.finish_command(&end);
             let usage = ended.map(|(_, usage)| usage);
             let wall = end.at.saturating_sub(self.begin);
             let software = software.between(&whole.software, &totals, wall, usage);
-            self.result(&opened, &whole.bank.finish(), software, &end, ended.map(|(e, _)| e))
+            self.result(&opened, &whole.frames.finish(), software, &end, ended.map(|(e, _)| e))
         });
         if result.is_err() {
             self.abandon();
@@ -173,7 +173,7 @@ impl<'k, 'r> Run<'k, 'r> {
         result
     }
 
-    /// Tells the companion whom to go with.
+    /// Attaches the hooks.
     fn attach(&mut self, places: &Places, user_only: bool) -> Result<()> {
         let request = self.request;
         let task = |s: &Spot| match s.subject {
@@ -184,7 +184,7 @@ impl<'k, 'r> Run<'k, 'r> {
             true => places.spots.iter().filter_map(|s| s.cpu).collect(),
             false => request.machine.topology.cpus.iter().map(|c| c.id).collect(),
         };
-        self.companion.attach(&Whom {
+        self.hooks.attach(&Attachment {
             target: &request.target,
             tasks: places.spots.iter().filter_map(task).collect(),
             cpus,
@@ -196,7 +196,7 @@ impl<'k, 'r> Run<'k, 'r> {
     /// Nothing at all can be counted on this target.
     fn nothing_permitted(&self) -> Error {
         let kernel = &self.request.machine.kernel;
-        let (whom, (cause, remedy)) = match &self.request.target {
+        let (subject, (cause, remedy)) = match &self.request.target {
             Target::System | Target::Cpus(_) => ("whole CPUs".to_owned(), kernel.why_no_cpus()),
             Target::Cgroup(_) => ("a control group".to_owned(), kernel.why_no_cpus()),
             Target::Process(id) | Target::Thread(id) => {
@@ -205,10 +205,10 @@ impl<'k, 'r> Run<'k, 'r> {
             }
             Target::Command => ("this process".to_owned(), kernel.why_denied()),
         };
-        Error::failed(format!("not permitted to count on {whom}")).because(cause).hint(remedy)
+        Error::failed(format!("not permitted to count on {subject}")).because(cause).hint(remedy)
     }
 
-    /// Ends the wait of a command that will not be measured.
+    /// Kills a command that will not be measured.
     fn abandon(&mut self) {
         self.kernel.signal(libc::SIGKILL);
         self.kernel.reap();
@@ -256,7 +256,7 @@ impl<'k, 'r> Run<'k, 'r> {
         if delayed {
             self.kernel.start()?;
             let until = self.kernel.now() + self.request.delay;
-            // A signal that is the command's wakes us early, and ends the run only with it.
+            // A signal for the command ends the sleep early, and the run only if the command ends.
             while end.is_none() && self.kernel.now() < until {
                 end = self.sleep(until, &mut interrupted, on_progress);
             }
@@ -264,10 +264,10 @@ impl<'k, 'r> Run<'k, 'r> {
         if !with_exec && end.is_none() {
             self.enable(opened);
             software.enable(self.kernel);
-            self.companion.enable();
+            self.hooks.enable();
         }
         self.begin = self.kernel.now();
-        let mut whole = Readings { bank: Bank::new(), software: [None; 5], since: self.begin };
+        let mut whole = Readings { frames: Frames::new(), software: [None; 5], since: self.begin };
         if !with_exec {
             whole.software = software.totals(self.kernel);
         }
@@ -281,7 +281,7 @@ impl<'k, 'r> Run<'k, 'r> {
         Ok((whole, end))
     }
 
-    /// The loop: wait, read, tell.
+    /// Waits, reads and emits intervals until the end.
     fn watch(
         &mut self,
         opened: &Opened,
@@ -299,7 +299,7 @@ impl<'k, 'r> Run<'k, 'r> {
             // Nothing to read: do not wake up for it.
             self.period = NEVER;
         }
-        let first = Readings { bank: Bank::new(), software: whole.software, since: self.begin };
+        let first = Readings { frames: Frames::new(), software: whole.software, since: self.begin };
         let mut current = length.map(|_| first);
         let mut tick = self.begin + self.period;
         loop {
@@ -309,57 +309,57 @@ impl<'k, 'r> Run<'k, 'r> {
             let mut end = self.sleep(until, &mut interrupted, on_progress);
             let now = self.kernel.now();
             if end.is_none() && finish.is_some_and(|f| now >= f) {
-                end = Some(End { at: now, interrupted, ours: true });
+                end = Some(End { at: now, interrupted, forced: true });
             }
             if end.is_some() && self.request.target != Target::Command {
                 self.disable(opened);
             }
             self.read(opened);
-            let merged = whole.bank.push(&self.delta);
+            let merged = whole.frames.push(&self.delta);
             if let Some(readings) = &mut current {
-                readings.bank.push(&self.delta);
+                readings.frames.push(&self.delta);
             }
             let complete = boundary.is_some_and(|b| now >= b) || end.is_some();
             if complete && let Some(readings) = current.take() {
-                // Late by however long we did not run: what was counted tells how long it was.
+                // If this process was not scheduled, the interval is longer.
                 let at = end.as_ref().map_or_else(|| self.kernel.now(), |e| e.at);
-                current = Some(self.tell(opened, software, readings, at, on_progress));
+                current = Some(self.emit_interval(opened, software, readings, at, on_progress));
             }
             if let Some(end) = end {
                 return end;
             }
             let spent = self.kernel.now().saturating_sub(now);
-            self.pace(spent, merged, &mut whole.bank);
+            self.pace(spent, merged, &mut whole.frames);
             tick = now + self.period;
         }
     }
 
-    /// When an interval that began at `since` ends: at the next multiple of `length`. Multiples
-    /// that passed unread are gone, the interval they were in is longer.
+    /// The end of an interval that began at `since`: the next multiple of `length`. If multiples have
+    /// passed without a reading, the interval is longer.
     fn boundary(&self, since: Duration, length: Duration) -> Duration {
         let length = length.as_nanos().max(1);
         let next = (since.saturating_sub(self.begin).as_nanos() / length + 1) * length;
         self.begin + Duration::from_nanos(u64::try_from(next).unwrap_or(u64::MAX))
     }
 
-    /// Chooses the next period, from what a reading took and whether the bank has just merged.
-    /// Readings become rarer in steps of two, so that the frames stay of equal length.
-    fn pace(&mut self, spent: Duration, merged: bool, bank: &mut Bank) {
+    /// Chooses the next period, from the time of a reading and whether frames were merged. The rate is
+    /// halved in steps, so that frames stay of equal length.
+    fn pace(&mut self, spent: Duration, merged: bool, frames: &mut Frames) {
         self.period = self.period.max(spent * COST_AT_FIRST);
         if self.request.interval.is_some() {
             return;
         }
-        let costly = spent * COST > self.period && bank.len() >= ENOUGH;
+        let costly = spent * COST > self.period && frames.len() >= ENOUGH;
         if costly && !merged {
-            bank.merge();
+            frames.merge();
         }
         if (merged || costly) && self.period < LONGEST {
             self.period = (self.period * 2).min(LONGEST);
-            bank.reading_slower();
+            frames.halve_rate();
         }
     }
 
-    /// Waits until `until`; `Some` if that is the end of the run.
+    /// Waits until `until`; `Some` if the run ends.
     fn sleep(
         &mut self,
         until: Duration,
@@ -370,23 +370,25 @@ impl<'k, 'r> Run<'k, 'r> {
         let at = self.kernel.now();
         match wake {
             Wake::Time => None,
-            Wake::Exited | Wake::Gone => Some(End { at, interrupted: *interrupted, ours: false }),
+            Wake::Exited | Wake::TargetEnded => {
+                Some(End { at, interrupted: *interrupted, forced: false })
+            }
             Wake::Signal { number, from_terminal } => {
-                // The first one is the command's: it may have something to save. With the second
-                // we do not wait for it any longer.
+                // The first signal is for the command, which may have data to save; the second ends
+                // the run.
                 let again = interrupted.replace(number).is_some();
-                let ours = again || self.request.command.is_none();
+                let forced = again || self.request.command.is_none();
                 if !from_terminal && !again {
                     self.kernel.signal(number);
                 }
                 on_progress(Progress::Interrupted { signal: number });
-                ours.then_some(End { at, interrupted: Some(number), ours: true })
+                forced.then_some(End { at, interrupted: Some(number), forced: true })
             }
         }
     }
 
     /// Emits the interval that ends at `at` and begins the next.
-    fn tell(
+    fn emit_interval(
         &mut self,
         opened: &Opened,
         software: &mut software::Counters,
@@ -397,13 +399,13 @@ impl<'k, 'r> Run<'k, 'r> {
         let totals = software.totals(self.kernel);
         let wall = at.saturating_sub(readings.since);
         let span = (readings.since - self.begin, at - self.begin);
-        let frames = readings.bank.finish();
+        let frames = readings.frames.finish();
         let mut counts = result::counts(self.request, opened, &frames, &self.unread, wall);
         counts.iter_mut().for_each(|c| c.interval = Some(span));
         let software = software.between(&readings.software, &totals, wall, None);
         let run = self.number;
         on_progress(Progress::Interval(Box::new(Interval { run, span, counts, software })));
-        Readings { bank: Bank::new(), software: totals, since: at }
+        Readings { frames: Frames::new(), software: totals, since: at }
     }
 
     fn enable(&mut self, opened: &Opened) {
@@ -418,17 +420,17 @@ impl<'k, 'r> Run<'k, 'r> {
         }
     }
 
-    /// Ends the command if it still runs, and how it ended.
+    /// Ends the command if it is still running; how it ended.
     fn finish_command(&mut self, end: &End) -> Option<(Exit, Usage)> {
         self.request.command.as_ref()?;
-        if end.ours {
+        if end.forced {
             self.kernel.signal(libc::SIGTERM);
-            let mut patience = Some(self.kernel.now() + PATIENCE);
-            // Out of patience, or somebody else is.
-            while let wake @ (Wake::Signal { .. } | Wake::Time) = self.kernel.wait(patience) {
+            let mut deadline = Some(self.kernel.now() + TERM_TIMEOUT);
+            // Kills it after the timeout or another signal.
+            while let wake @ (Wake::Signal { .. } | Wake::Time) = self.kernel.wait(deadline) {
                 self.kernel.signal(libc::SIGKILL);
                 self.killed |= wake == Wake::Time;
-                patience = None;
+                deadline = None;
             }
         }
         self.kernel.reap()
@@ -446,26 +448,24 @@ impl<'k, 'r> Run<'k, 'r> {
         let mut notes = opened.notes.clone();
         if self.late_readings {
             notes.push(
-                "the kernel refused some readings; their counts came in with the next".into(),
+                "the kernel refused some readings; later readings include their counts".into(),
             );
         }
         if self.request.command.is_some() && exit.is_none() {
-            notes.push(
-                "how the command ended is not known: something else waited for it before us".into(),
-            );
+            notes.push("how the command ended is unknown: something else waited for it".into());
         }
-        if end.ours && end.interrupted.is_none() && self.request.command.is_some() {
+        if end.forced && end.interrupted.is_none() && self.request.command.is_some() {
             notes.push("the command was ended when the time was up".into());
         }
         if self.killed {
-            let seconds = PATIENCE.as_secs();
+            let seconds = TERM_TIMEOUT.as_secs();
             notes.push(format!("the command did not end by SIGTERM in {seconds} s and was killed"));
         }
         RunResult {
             counts,
             software,
-            // Ended by us when the time was up: no failure of the command's.
-            exit: exit.filter(|_| !end.ours || end.interrupted.is_some()),
+            // Ended by this program when the time was up: no failure of the command.
+            exit: exit.filter(|_| !end.forced || end.interrupted.is_some()),
             interrupted: end.interrupted,
             user_only: opened.user_only,
             core_time: result::core_time(opened, frames, &self.unread),
@@ -474,7 +474,7 @@ impl<'k, 'r> Run<'k, 'r> {
     }
 }
 
-/// Whom the process or thread `id` belongs to, if that is not us.
+/// The user of the process or thread `id`, if it is another user.
 fn owner(id: i32) -> Option<String> {
     use std::os::unix::fs::MetadataExt as _;
     let folder = std::fs::metadata(format!("/proc/{id}")).ok()?;

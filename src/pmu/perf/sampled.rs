@@ -1,4 +1,4 @@
-//! Open events that write records into a ring: samples, and who maps, names and starts what.
+//! Open events that write records into a ring buffer: samples, mappings, names, starts and ends.
 
 use super::events::errno;
 use super::ring::Ring;
@@ -22,14 +22,14 @@ pub enum Rate {
     Period(u64),
 }
 
-/// Whose records.
+/// The tasks whose records are written.
 #[derive(Debug, Clone, Copy)]
-pub enum Whose<'a> {
-    /// One thread's.
+pub enum SampledTasks<'a> {
+    /// One thread.
     Task(i32),
-    /// Everybody's on the CPU.
-    Everyone,
-    /// Those of the members of a control group.
+    /// All tasks on the CPU.
+    All,
+    /// The members of a control group.
     Cgroup(&'a File),
 }
 
@@ -42,11 +42,11 @@ pub struct Opening<'a> {
     pub precise: u8,
     /// How often it is sampled; `None`: it tracks mappings, names, starts and ends instead.
     pub rate: Option<Rate>,
-    /// How its records are laid out.
+    /// Layout of its records.
     pub format: SampleFormat,
-    /// Whose.
-    pub whose: Whose<'a>,
-    /// On which CPU; `None`: on all, and without a ring.
+    /// The tasks whose records are written.
+    pub tasks: SampledTasks<'a>,
+    /// The CPU; `None`: all, and without a ring buffer.
     pub cpu: Option<u32>,
     /// Children and new threads too.
     pub inherit: bool,
@@ -58,24 +58,24 @@ pub struct Opening<'a> {
     pub enabled: bool,
     /// Whether mappings carry build-ids (Linux 5.12).
     pub build_ids: bool,
-    /// Bytes in the ring that wake whoever waits for them.
+    /// Bytes in the ring buffer that wake the reader.
     pub watermark: u32,
 }
 
 /// An open event.
 pub struct Sampled {
     counter: Counter,
-    tells_lost: bool,
+    counts_lost: bool,
 }
 
 impl Sampled {
     /// Opens it.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's answer.
     pub fn open(opening: &Opening<'_>) -> Result<Self, Errno> {
         let counter = builder(opening).build().map_err(errno)?;
-        Ok(Self { counter, tells_lost: opening.format.read_format == FORMAT_LOST })
+        Ok(Self { counter, counts_lost: opening.format.read_format == FORMAT_LOST })
     }
 
     /// The id in its records; inherited events have that of their parent.
@@ -83,17 +83,17 @@ impl Sampled {
         self.counter.id()
     }
 
-    /// Starts it, and those inherited from it. One that cannot start has gone.
+    /// Starts it and its inherited copies. If that fails, its task has ended.
     pub fn enable(&mut self) {
         let _ = self.counter.enable();
     }
 
-    /// Stops it, and those inherited from it.
+    /// Stops it and its inherited copies.
     pub fn disable(&mut self) {
         let _ = self.counter.disable();
     }
 
-    /// A ring of its own.
+    /// A ring buffer for it.
     ///
     /// # Errors
     /// As [`Ring::new`].
@@ -101,21 +101,21 @@ impl Sampled {
         Ring::new(self.as_fd(), size)
     }
 
-    /// Writes to the ring of `other` from now on; both must be on the same CPU.
+    /// Redirects its records to the ring buffer of `other`; both must be on the same CPU.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's answer.
     pub fn redirect(&self, other: &Self) -> Result<(), Errno> {
         // PERF_EVENT_IOC_SET_OUTPUT of linux/perf_event.h: _IO('$', 5).
         const SET_OUTPUT: libc::c_ulong = 0x2405;
         let (fd, other) = (self.counter.as_raw_fd(), other.counter.as_raw_fd());
-        // SAFETY: takes two open descriptors and changes no memory of ours.
+        // SAFETY: takes two open descriptors and changes no memory of this process.
         Errno::result(unsafe { libc::ioctl(fd, SET_OUTPUT as _, other) }).map(|_| ())
     }
 
-    /// Samples the kernel had no room for, where it tells.
+    /// Samples that the kernel had no room for, if it counts them.
     pub fn lost(&self) -> Option<u64> {
-        if !self.tells_lost {
+        if !self.counts_lost {
             return None;
         }
         let mut words = [0; 16];
@@ -127,7 +127,7 @@ impl Sampled {
 
 impl AsFd for Sampled {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the counter keeps its descriptor open for as long as it is borrowed here.
+        // SAFETY: the counter holds its descriptor open for as long as it is borrowed here.
         unsafe { BorrowedFd::borrow_raw(self.counter.as_raw_fd()) }
     }
 }
@@ -158,10 +158,10 @@ fn builder<'a>(opening: &Opening<'a>) -> Builder<'a> {
             attr.set_build_id(opening.build_ids.into());
         }
     }
-    match opening.whose {
-        Whose::Task(tid) => builder.observe_pid(tid),
-        Whose::Everyone => builder.any_pid(),
-        Whose::Cgroup(group) => builder.observe_cgroup(group),
+    match opening.tasks {
+        SampledTasks::Task(tid) => builder.observe_pid(tid),
+        SampledTasks::All => builder.any_pid(),
+        SampledTasks::Cgroup(group) => builder.observe_cgroup(group),
     };
     if let Some(cpu) = opening.cpu {
         builder.one_cpu(cpu as usize);

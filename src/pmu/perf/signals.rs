@@ -1,4 +1,4 @@
-//! Interrupts that end a measurement: caught while one runs, handed on, and put back.
+//! Signals that end a measurement: caught while one runs, forwarded, and their actions restored.
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -14,12 +14,12 @@ static PIPE: AtomicI32 = AtomicI32::new(-1);
 /// Catches the ending signals until dropped. One at a time in a process.
 pub struct Signals {
     reader: OwnedFd,
-    /// Kept open for the handler.
+    /// Open for the handler.
     _writer: OwnedFd,
     old: Vec<(Signal, SigAction)>,
 }
 
-/// Notes the signal, and whether the kernel (the terminal's driver) sent it, in the pipe.
+/// Writes the signal, and whether the kernel (the terminal driver) sent it, to the pipe.
 extern "C" fn note(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // `SI_KERNEL` of asm-generic/siginfo.h: sent to the foreground group by the terminal.
     const SI_KERNEL: libc::c_int = 0x80;
@@ -27,11 +27,11 @@ extern "C" fn note(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
     let (from_kernel, errno) =
         unsafe { (!info.is_null() && (*info).si_code == SI_KERNEL, libc::__errno_location()) };
     let bytes = [number as u8, u8::from(from_kernel)];
-    // SAFETY: write is async-signal-safe, the pipe does not block, and errno is kept.
+    // SAFETY: write is async-signal-safe, the pipe does not block, and errno is restored.
     unsafe {
-        let kept = *errno;
+        let saved = *errno;
         libc::write(PIPE.load(Ordering::Relaxed), bytes.as_ptr().cast(), bytes.len());
-        *errno = kept;
+        *errno = saved;
     }
 }
 
@@ -55,7 +55,7 @@ impl Signals {
             let old = unsafe { sigaction(signal, &action) }.map_err(failed)?;
             signals.old.push((signal, old));
             if matches!(old.handler(), SigHandler::SigIgn) {
-                // SAFETY: puts back what was there.
+                // SAFETY: restores the previous action.
                 let _ = unsafe { sigaction(signal, &old) };
             }
         }
@@ -75,12 +75,22 @@ impl Signals {
             _ => None,
         }
     }
+
+    /// Forwards the next signal to process `pid`, unless the terminal has sent it to both, and
+    /// returns its number.
+    pub fn forward(&self, pid: i32) -> Option<i32> {
+        let (signal, from_terminal) = self.next()?;
+        if !from_terminal && let Ok(signal) = Signal::try_from(signal) {
+            let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal);
+        }
+        Some(signal)
+    }
 }
 
 impl Drop for Signals {
     fn drop(&mut self) {
         for (signal, old) in &self.old {
-            // SAFETY: puts back the handler that was there before.
+            // SAFETY: restores the previous action.
             let _ = unsafe { sigaction(*signal, old) };
         }
         PIPE.store(-1, Ordering::SeqCst);

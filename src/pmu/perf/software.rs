@@ -1,10 +1,11 @@
-//! What every kernel counts: software events where they may be opened, else what wait4 tells.
+//! Software counts, which need no PMU: software events if they may be opened, otherwise the usage by
+//! wait4 and `/proc`.
 //!
-//! The CPU time of whole CPUs is what /proc/stat says they did not idle (the kernel's ticks, 10 ms
-//! each): the software clocks go on while a CPU is idle.
+//! The CPU time of whole CPUs is their non-idle time in /proc/stat (in ticks of 10 ms): the software
+//! clocks include idle time.
 
-use super::live::software as encoding;
 use super::place::{Places, Spot};
+use super::software_event::software as encoding;
 use crate::Software;
 use crate::kernel::{Event, Handle, Kernel, Subject, Usage};
 use crate::machine::Encoding;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tma::quantity::{Measured, Missing};
 
-/// Our software events, by their numbers in linux/perf_event.h.
+/// The software events, by their numbers in linux/perf_event.h.
 const EVENTS: [Encoding; COUNT] = [
     encoding(1), // task clock, in nanoseconds
     encoding(3), // context switches
@@ -29,13 +30,13 @@ pub struct Counters {
     handles: Vec<[Option<Handle>; COUNT]>,
     words: Vec<u64>,
     by_cpu: bool,
-    /// CPUs counted whole.
+    /// CPUs, if whole CPUs are counted.
     whole: Vec<u32>,
     user_only: bool,
     denied: Option<String>,
-    /// Whose context switches /proc tells instead.
+    /// Tasks whose context switches are read from /proc.
     tasks: Vec<i32>,
-    /// Context switches of each thread when it was last seen, where the event may not count them.
+    /// Last reading of the context switches of each of their threads.
     switched: BTreeMap<i32, u64>,
 }
 
@@ -43,8 +44,8 @@ pub struct Counters {
 pub type Totals = [Option<u64>; COUNT];
 
 impl Counters {
-    /// Opens them at every place, in user mode only where the kernel asks for that. What cannot
-    /// be opened is missing later, never an error.
+    /// Opens them at every place, in user mode only if the kernel requires it. Counts of events that
+    /// cannot be opened are missing; that is no error.
     pub fn open(kernel: &mut dyn Kernel, places: &Places, template: &Event, denied: &str) -> Self {
         let user_only = Event { exclude_kernel: true, ..*template };
         let mut handles = Vec::new();
@@ -59,7 +60,7 @@ impl Counters {
         let any = handles.iter().flatten().any(Option::is_some);
         let denied = (!any).then(|| denied.to_owned());
         let user_only = opened.exclude_kernel;
-        let whole = |s: &Spot| s.cpu.filter(|_| s.subject == Subject::Everyone);
+        let whole = |s: &Spot| s.cpu.filter(|_| s.subject == Subject::AllTasks);
         let whole = places.spots.iter().filter_map(whole).collect();
         let (words, by_cpu, switched) = (Vec::new(), places.by_cpu, BTreeMap::new());
         let mut all =
@@ -74,7 +75,7 @@ impl Counters {
         all
     }
 
-    /// Whether none of them could be opened for lack of permission.
+    /// Whether none could be opened for lack of permission.
     pub fn is_denied(&self) -> bool {
         self.denied.is_some()
     }
@@ -109,7 +110,7 @@ impl Counters {
         totals
     }
 
-    /// Switches so far of every thread seen; those that have ended as they were last seen.
+    /// Context switches so far of all threads; for ended ones the last reading.
     fn switches(&mut self, kernel: &mut dyn Kernel) -> Option<u64> {
         for (thread, switches) in kernel.switches(&self.tasks) {
             self.switched.insert(thread, switches);
@@ -122,8 +123,8 @@ impl Counters {
         self.handles.into_iter().flatten().flatten().for_each(|h| kernel.close(h));
     }
 
-    /// What came in from `before` to `after`, in `wall` time. `usage` is what wait4 told of a
-    /// command that has ended; it stands in for what the kernel would not count for us.
+    /// The counts from `before` to `after`, in `wall` time. `usage` is the usage of a command that has
+    /// ended, by wait4; it replaces counts of events that could not be opened.
     pub fn between(
         &self,
         before: &Totals,
@@ -131,7 +132,7 @@ impl Counters {
         wall: Duration,
         usage: Option<Usage>,
     ) -> Software {
-        // Of CPUs and control groups a command is but a part.
+        // A command is only a part of the counts of CPUs and control groups.
         let usage = usage.filter(|_| !self.by_cpu);
         let why = match &self.denied {
             Some(why) => Missing::NotPermitted(why.clone()),
@@ -157,7 +158,7 @@ impl Counters {
                 delta(at)
             }
         };
-        // wait4 tells all of a command that has ended; /proc what its threads have had so far.
+        // wait4 has the total of a command that has ended; /proc the counts of its threads so far.
         let switches = or(kernel_side(1), |u| u.context_switches as f64);
         let switches = switches.or_else(|why| match (self.tasks.is_empty(), after[1]) {
             (false, Some(_)) => delta(1),
@@ -167,7 +168,7 @@ impl Counters {
             (true, ..) => delta(0),
             (false, Some(b), Some(a)) => Ok(a.saturating_sub(b) as f64),
             _ => Err(Missing::NotMeasured(
-                "the CPU clock of whole CPUs includes idle time, and /proc/stat is not there"
+                "the CPU clock of whole CPUs includes idle time, and /proc/stat cannot be read"
                     .into(),
             )),
         };
@@ -184,21 +185,11 @@ impl Counters {
     }
 }
 
-/// Context switches of one thread, of its own will and not, by /proc/PID/task/TID/status
-/// (proc_pid_status(5)).
-pub fn switches(status: &str) -> Option<u64> {
-    let field = |name: &str| -> Option<u64> {
-        let line = status.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?;
-        line.trim().parse().ok()
-    };
-    field("voluntary_ctxt_switches")?.checked_add(field("nonvoluntary_ctxt_switches")?)
-}
-
 fn open_at(kernel: &mut dyn Kernel, spot: &Spot, template: &Event) -> [Option<Handle>; COUNT] {
     let by_cpu = spot.cpu.is_some();
     EVENTS.map(|encoding| {
         let is_clock = encoding == EVENTS[0];
-        if is_clock && spot.subject == Subject::Everyone {
+        if is_clock && spot.subject == Subject::AllTasks {
             return None;
         }
         let encoding = if by_cpu && is_clock { CPU_CLOCK } else { encoding };
@@ -209,54 +200,17 @@ fn open_at(kernel: &mut dyn Kernel, spot: &Spot, template: &Event) -> [Option<Ha
 }
 
 /// Half width of the 95 % interval of a difference of two readings of /proc/stat, in seconds, for so
-/// many CPUs. Each of the six times that make up "busy" is cut to whole ticks of 10 ms (USER_HZ) at
-/// both ends, and an error cut off evenly has the variance tick²/12.
+/// many CPUs. Each of the six non-idle times is truncated to ticks of 10 ms (USER_HZ) at both ends; the
+/// variance of a uniform error is tick²/12.
 fn tick_error(cpus: usize) -> f64 {
     const TICK: f64 = 0.01;
     const READINGS: f64 = 2.0 * 6.0;
     1.96 * TICK * (READINGS / 12.0 * cpus as f64).sqrt()
 }
 
-/// The time that `cpus` have not idled since boot, by the text of /proc/stat with `ticks` a
-/// second. proc_stat(5): user, nice, system, idle, iowait, irq, softirq and steal; guests' time
-/// is in user and nice already. `None`: a CPU is not listed.
-pub fn busy(stat: &str, cpus: &[u32], ticks: u64) -> Option<Duration> {
-    const BUSY: [usize; 6] = [0, 1, 2, 5, 6, 7];
-    let mut total: u64 = 0;
-    for cpu in cpus {
-        let name = format!("cpu{cpu}");
-        let fields = stat.lines().find_map(|line| {
-            let (first, rest) = line.split_once(' ')?;
-            (first == name).then_some(rest)
-        })?;
-        let fields: Vec<u64> = fields.split_whitespace().map_while(|f| f.parse().ok()).collect();
-        // User, nice and system are everywhere; the others came with Linux 2.6.
-        total +=
-            fields.get(2).and(Some(BUSY.iter().filter_map(|at| fields.get(*at)).sum::<u64>()))?;
-    }
-    (ticks > 0).then(|| Duration::from_secs_f64(total as f64 / ticks as f64))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn idle_time_is_not_busy() {
-        // By hand: CPU 0: 100 + 1 + 20 + 3 + 4 + 5 = 133; CPU 10: 7. Guest time (50) is in user.
-        let stat = "cpu  107 1 20 9000 80 3 4 5 50 0\ncpu0 100 1 20 4000 80 3 4 5 50 0\n\
-                    cpu1 9 0 0 0 0 0 0 0 0 0\ncpu10 7 0 0 5000 0 0 0 0 0 0\nintr 5\n";
-        assert_eq!(busy(stat, &[0, 10], 100), Some(Duration::from_millis(1400)));
-        assert_eq!(busy(stat, &[2], 100), None);
-        assert_eq!(busy("", &[0], 100), None);
-    }
-
-    #[test]
-    fn switches_of_both_kinds_are_told() {
-        let status = "Name:\ta\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
-        assert_eq!(switches(status), Some(695));
-        assert_eq!(switches("Name:\ta\n"), None);
-    }
 
     #[test]
     fn ticks_of_ten_milliseconds_make_an_error_of_two_ticks_on_each_cpu() {

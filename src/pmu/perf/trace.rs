@@ -1,7 +1,7 @@
-//! Tracing threads: their stops, and how they go on (ptrace(2)).
+//! Tracing threads: their stops, and resuming them (ptrace(2)).
 //!
-//! By the kernel's own numbers: a stop at a signal that a library does not know (those that C
-//! libraries keep for themselves) must not be lost, or the thread stands for ever.
+//! Uses the kernel's numbers directly: a stop at a signal that a wrapper library does not know (those
+//! reserved by C libraries) must not be lost, or the thread never continues.
 
 use nix::errno::Errno;
 
@@ -10,30 +10,30 @@ use nix::errno::Errno;
 pub enum Stop {
     /// Before this signal is delivered.
     Signal(i32),
-    /// By a breakpoint's event, at this address.
+    /// At a breakpoint, at this address.
     Breakpoint(u64),
-    /// It has made a task with this id, which is traced, too.
-    Born(i32),
-    /// It runs another program now.
+    /// It has created a task with this id, which is traced, too.
+    Created(i32),
+    /// It has executed another program.
     Exec,
-    /// It was just begun to be traced.
-    Begun,
-    /// It stands still with its process until SIGCONT.
-    Group,
-    /// At a system call.
-    Call,
+    /// Tracing has begun.
+    Attached,
+    /// Its process is stopped until SIGCONT.
+    GroupStop,
+    /// At the entry or exit of a system call.
+    SystemCall,
     /// It has ended.
     Ended,
 }
 
-/// How a stopped thread goes on.
+/// How a stopped thread continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Go {
-    /// Until something happens; with this signal, if not 0.
-    On(i32),
-    /// The same, or until the next system call begins or ends.
-    ToCall(i32),
-    /// Stays as it is until its process is continued.
+pub enum Resume {
+    /// To its next stop; with this signal if not 0.
+    Continue(i32),
+    /// The same, also stopping at the next system call.
+    ToSystemCall(i32),
+    /// Not before its process is continued.
     Listen,
 }
 
@@ -41,13 +41,13 @@ pub enum Go {
 const TRAP_PERF: i32 = 6;
 /// `PTRACE_EVENT_STOP` (linux/ptrace.h).
 const EVENT_STOP: i32 = 128;
-/// Where `struct user` of x86-64 has the instruction pointer: the 17th register (sys/user.h).
+/// Offset of the instruction pointer in `struct user` of x86-64: the 17th register (sys/user.h).
 const POINTER: usize = 16 * 8;
 
-/// Begins to trace a process without stopping it, and whatever it makes.
+/// Begins to trace a process, without stopping it, and all tasks that it creates.
 ///
 /// # Errors
-/// What the kernel answers; `ENOSYS` on processors whose registers are not known here.
+/// The kernel's answer; `ENOSYS` on processors other than x86-64.
 pub fn seize(pid: i32) -> Result<(), Errno> {
     if cfg!(not(target_arch = "x86_64")) {
         return Err(Errno::ENOSYS);
@@ -61,29 +61,29 @@ pub fn seize(pid: i32) -> Result<(), Errno> {
     Errno::result(unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0, options) }).map(drop)
 }
 
-/// Lets a stopped thread go on. One that was killed meanwhile has gone.
-pub fn go(tid: i32, how: Go) {
+/// Resumes a stopped thread; does nothing if it was killed meanwhile.
+pub fn resume(tid: i32, how: Resume) {
     let (request, signal) = match how {
-        Go::On(signal) => (libc::PTRACE_CONT, signal),
-        Go::ToCall(signal) => (libc::PTRACE_SYSCALL, signal),
-        Go::Listen => (libc::PTRACE_LISTEN, 0),
+        Resume::Continue(signal) => (libc::PTRACE_CONT, signal),
+        Resume::ToSystemCall(signal) => (libc::PTRACE_SYSCALL, signal),
+        Resume::Listen => (libc::PTRACE_LISTEN, 0),
     };
     // SAFETY: these requests take numbers only.
     unsafe { libc::ptrace(request, tid, 0, libc::c_long::from(signal)) };
 }
 
-/// The stop or end of traced thread `tid`, if there is one to tell. The end of `keep` is left for
-/// whoever waits for that process.
-pub fn stop(tid: i32, keep: i32) -> Option<Stop> {
+/// The stop or end of traced thread `tid`, if it has not been reported yet. The end of `leader` is
+/// left to the owner of that child process.
+pub fn stop(tid: i32, leader: i32) -> Option<Stop> {
     // SAFETY: an all-zero siginfo is a valid value for the kernel to overwrite.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    let ends = if tid == keep { 0 } else { libc::WEXITED };
+    let ends = if tid == leader { 0 } else { libc::WEXITED };
     let options = libc::WSTOPPED | libc::WNOHANG | libc::__WALL | ends;
     let id = libc::id_t::try_from(tid).ok()?;
     // SAFETY: the pointer is valid for the call.
     let got = unsafe { libc::waitid(libc::P_PID, id, &mut info, options) };
     if got != 0 {
-        // Somebody else has waited for it, or it is no child of ours any more.
+        // It has been waited for elsewhere, or is no child of this process.
         return (Errno::last() == Errno::ECHILD).then_some(Stop::Ended);
     }
     // SAFETY: waitid filled it, or left it zero.
@@ -101,13 +101,13 @@ pub fn stop(tid: i32, keep: i32) -> Option<Stop> {
 fn kind(tid: i32, status: i32) -> Stop {
     let (signal, event) = (status & 0xff, status >> 8);
     match event {
-        EVENT_STOP if signal == libc::SIGTRAP => Stop::Begun,
-        EVENT_STOP => Stop::Group,
+        EVENT_STOP if signal == libc::SIGTRAP => Stop::Attached,
+        EVENT_STOP => Stop::GroupStop,
         libc::PTRACE_EVENT_EXEC => Stop::Exec,
         libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
-            message(tid).map_or(Stop::Begun, Stop::Born)
+            message(tid).map_or(Stop::Attached, Stop::Created)
         }
-        0 if signal == libc::SIGTRAP | 0x80 => Stop::Call,
+        0 if signal == libc::SIGTRAP | 0x80 => Stop::SystemCall,
         0 if signal == libc::SIGTRAP && is_event(tid) => Stop::Breakpoint(pointer(tid)),
         _ => Stop::Signal(signal),
     }
@@ -120,7 +120,7 @@ fn message(tid: i32) -> Option<i32> {
     (got == 0).then(|| i32::try_from(message).ok()).flatten()
 }
 
-/// Whether the SIGTRAP that a thread has stopped at is a perf event's.
+/// Whether the SIGTRAP of a stopped thread is from a perf event.
 fn is_event(tid: i32) -> bool {
     // SAFETY: an all-zero siginfo is a valid value for the kernel to overwrite.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
@@ -129,7 +129,7 @@ fn is_event(tid: i32) -> bool {
     got == 0 && info.si_code == TRAP_PERF
 }
 
-/// Where a stopped thread goes on; 0, which is no code, if that cannot be told.
+/// Instruction pointer of a stopped thread; 0 if it cannot be read.
 fn pointer(tid: i32) -> u64 {
     Errno::clear();
     // SAFETY: reads a word of the tracee's registers; its address is a number here.
@@ -137,16 +137,16 @@ fn pointer(tid: i32) -> u64 {
     if Errno::last_raw() == 0 { word as u64 } else { 0 }
 }
 
-/// Traces a thread no longer; what it would have stopped for must have been taken away before.
+/// Ends tracing a thread; its breakpoints must have been removed before.
 pub fn release(tid: i32) {
-    const MOST_LOOKS: u32 = 200;
-    const LOOK: std::time::Duration = std::time::Duration::from_micros(500);
+    const MOST_POLLS: u32 = 200;
+    const POLL: std::time::Duration = std::time::Duration::from_micros(500);
     // SAFETY: this request takes numbers only.
     unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, tid, 0, 0) };
-    for _ in 0..MOST_LOOKS {
+    for _ in 0..MOST_POLLS {
         let signal = match stop(tid, 0) {
             None => {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL);
                 continue;
             }
             Some(Stop::Ended) => return,

@@ -1,4 +1,4 @@
-//! How the samples of an event are laid out: the fields of `perf_event_attr` that decide it.
+//! The layout of an event's samples: the fields of `perf_event_attr` that determine it.
 //!
 //! Numbers are those of the kernel's `include/uapi/linux/perf_event.h`.
 
@@ -20,7 +20,7 @@ pub struct SampleFormat {
     pub regs_intr: u64,
     /// Whether other records than samples end in the sample's ids.
     pub sample_id_all: bool,
-    /// Leave call chains out: who does not follow them saves most of a sample's room.
+    /// Skip call chains when decoding: they are most of a sample's size.
     #[serde(skip)]
     pub leave_chains: bool,
 }
@@ -93,11 +93,11 @@ pub mod read {
     pub const LOST: u64 = 1 << 4;
 }
 
-/// `PERF_SAMPLE_BRANCH_*` that change how a BRANCH_STACK field is laid out.
+/// `PERF_SAMPLE_BRANCH_*` that change the layout of a BRANCH_STACK field.
 pub mod branch {
-    /// The index of the hardware's newest record stands before the entries.
+    /// The index of the hardware's newest record precedes the entries.
     pub const HW_INDEX: u64 = 1 << 17;
-    /// A word of event counts for each entry stands behind the entries.
+    /// A word of event counts per entry follows the entries.
     pub const COUNTERS: u64 = 1 << 19;
 }
 
@@ -117,6 +117,6 @@ pub mod misc {
     pub const EXACT_IP: u16 = 1 << 14;
     /// See [`EXACT_IP`].
     pub const MMAP_BUILD_ID: u16 = 1 << 14;
-    /// LOST_SAMPLES: dropped by a BPF filter on purpose. Build-id events: its length is told.
+    /// LOST_SAMPLES: dropped by a BPF filter on purpose. Build-id records: the length of the id is given.
     pub const EXTENDED: u16 = 1 << 15;
 }

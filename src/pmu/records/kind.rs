@@ -8,9 +8,9 @@ pub const LOST: u32 = 2;
 pub const COMM: u32 = 3;
 /// The end of a thread.
 pub const EXIT: u32 = 4;
-/// Samples are held back.
+/// The kernel throttles an event.
 pub const THROTTLE: u32 = 5;
-/// They come again.
+/// The end of throttling.
 pub const UNTHROTTLE: u32 = 6;
 /// A new thread.
 pub const FORK: u32 = 7;
@@ -20,5 +20,5 @@ pub const SAMPLE: u32 = 9;
 pub const MMAP2: u32 = 10;
 /// Samples lost.
 pub const LOST_SAMPLES: u32 = 13;
-/// The first of those that perf itself writes into its files.
+/// The first kind of records that perf itself writes into its files.
 pub const USER_TYPE_START: u32 = 64;

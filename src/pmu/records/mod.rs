@@ -1,12 +1,12 @@
-//! How the kernel lays out the records that it writes into rings and perf into files.
+//! The layout of records that the kernel writes into ring buffers and perf into files.
 //!
 //! | file | concern |
 //! |---|---|
 //! | [`kind`] | kinds of records |
-//! | [`raw`] | headers: from one record to the next |
-//! | [`format`](mod@format) | how the samples of an event are laid out |
+//! | [`raw`] | splitting bytes into records |
+//! | [`format`](mod@format) | the layout of an event's samples |
 //!
-//! What writes records and what reads them take the layout from here; decoding is `profile`'s.
+//! Writers and readers of records share these layouts; records are decoded in `profile`.
 
 pub mod format;
 pub mod kind;

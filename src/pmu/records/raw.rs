@@ -1,4 +1,4 @@
-//! Raw records, one after the other, as the kernel writes them into rings and sessions keep them.
+//! A sequence of raw records, as in ring buffers and sessions.
 //!
 //! Layouts are those of `enum perf_event_type` in linux/perf_event.h.
 
@@ -13,7 +13,8 @@ pub struct Header<'a> {
     pub body: &'a [u8],
 }
 
-/// The records in `bytes`, until one that is not whole: then come the bytes left (never none).
+/// The records in `bytes`. If the last one is incomplete, its bytes (at least one) are the error at
+/// the end.
 pub fn headers(mut bytes: &[u8]) -> impl Iterator<Item = Result<Header<'_>, &[u8]>> {
     std::iter::from_fn(move || {
         let (header, rest) = match bytes.split_first_chunk::<8>() {

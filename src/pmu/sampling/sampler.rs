@@ -1,13 +1,14 @@
-//! Opens a plan's events on whom is measured, one ring for each CPU, and runs the thread that
-//! empties the rings.
+//! Opens a plan's events on the measured tasks or CPUs, with one ring buffer per CPU, and runs the
+//! thread that empties them.
 
-use super::drain::{Drain, RingOf};
-use super::settle::DUMMY;
+use super::drain::{CpuRing, Drain};
+use super::output::{Attached, Batch, MappedFile, Output, Sink, Summary};
+use super::plan::Plan;
+use super::record_statistics::RecordStatistics;
+use super::run_hooks::{Attachment, RunHooks};
 use super::synthesis::Synthesis;
-use super::walk::Tally;
-use super::{Attached, Batch, Companion, MappedFile, Output, Plan, Sink, Summary, Whom};
 use crate::machine::Machine;
-use crate::perf::{Opening, Sampled, Whose, find_cgroup, raise_file_limit};
+use crate::perf::{DUMMY, Opening, Sampled, SampledTasks, find_cgroup, raise_file_limit};
 use crate::{Target, build_id};
 use nix::errno::Errno;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -16,17 +17,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tma::error::{Error, Result};
 
-/// Rings are never made smaller than this.
+/// Minimum size of a ring buffer.
 const SMALLEST_RING: usize = 4096;
 
-/// A companion that samples.
+/// Hooks that sample.
 pub struct Sampler<'a> {
     machine: &'a Machine,
     plan: Plan,
     sink: Option<Sink>,
     /// Events that track mappings, names and starts.
     tracking: Vec<Sampled>,
-    /// Sampling events, by the plan's.
+    /// Sampling events, by event of the plan.
     events: Vec<Vec<Sampled>>,
     drain: Option<Drain>,
     begin: Option<(Instant, Duration)>,
@@ -34,7 +35,7 @@ pub struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    /// Samples by `plan` and hands everything to `sink`.
+    /// Samples by `plan` into `sink`.
     pub fn new(machine: &'a Machine, plan: Plan, sink: Sink) -> Self {
         let events = plan.events.iter().map(|_| Vec::new()).collect();
         Self {
@@ -49,61 +50,61 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// What it took and gave, once the run is over.
+    /// The summary, after the run.
     pub fn take_summary(&mut self) -> Summary {
         std::mem::take(&mut self.summary)
     }
 
-    fn open_all(&mut self, whom: &Whom<'_>) -> Result<Vec<RingOf>> {
-        let group = match whom.target {
+    fn open_all(&mut self, to: &Attachment<'_>) -> Result<Vec<CpuRing>> {
+        let group = match to.target {
             Target::Cgroup(folder) => Some(open_cgroup(folder)?),
             _ => None,
         };
-        let subjects: Vec<Whose<'_>> = match &group {
-            Some(group) => vec![Whose::Cgroup(group)],
-            None if whom.target.is_by_cpu() => vec![Whose::Everyone],
-            None => whom.tasks.iter().map(|t| Whose::Task(*t)).collect(),
+        let subjects: Vec<SampledTasks<'_>> = match &group {
+            Some(group) => vec![SampledTasks::Cgroup(group)],
+            None if to.target.is_by_cpu() => vec![SampledTasks::All],
+            None => to.tasks.iter().map(|t| SampledTasks::Task(*t)).collect(),
         };
         let mut rings = Vec::new();
-        for &cpu in &whom.cpus {
+        for &cpu in &to.cpus {
             let mut owner = None;
-            for &whose in &subjects {
-                self.open_at(whom, whose, cpu, &mut owner, &mut rings)?;
+            for &tasks in &subjects {
+                self.open_at(to, tasks, cpu, &mut owner, &mut rings)?;
             }
         }
         Ok(rings)
     }
 
     /// Opens the tracking event and all sampling events of one subject on one CPU. `owner` is the
-    /// tracking event that has the CPU's ring. A task or CPU that has gone is left out.
+    /// tracking event that has the CPU's ring buffer. Ended tasks and offline CPUs are omitted.
     fn open_at(
         &mut self,
-        whom: &Whom<'_>,
-        whose: Whose<'_>,
+        to: &Attachment<'_>,
+        tasks: SampledTasks<'_>,
         cpu: u32,
         owner: &mut Option<usize>,
-        rings: &mut Vec<RingOf>,
+        rings: &mut Vec<CpuRing>,
     ) -> Result<()> {
         let tracking = Opening {
             encoding: DUMMY,
             precise: 0,
             rate: None,
             format: self.plan.format(),
-            whose,
+            tasks,
             cpu: Some(cpu),
-            inherit: whom.inherit && matches!(whose, Whose::Task(_)),
+            inherit: to.inherit && matches!(tasks, SampledTasks::Task(_)),
             user_only: self.plan.user_only,
-            enable_on_exec: whom.enable_on_exec,
-            // Whatever is mapped while we look at what is mapped must not be missed.
-            enabled: !whom.enable_on_exec,
+            enable_on_exec: to.enable_on_exec,
+            // Mappings made while /proc is read must be recorded.
+            enabled: !to.enable_on_exec,
             build_ids: self.plan.ability.build_ids,
             watermark: u32::try_from(self.plan.ring / 2).unwrap_or(u32::MAX),
         };
-        let Some(event) = self.opened(&tracking, whom)? else { return Ok(()) };
+        let Some(event) = self.opened(&tracking, to)? else { return Ok(()) };
         match *owner {
             Some(at) => redirect(&event, &self.tracking[at])?,
             None => {
-                rings.push(RingOf { cpu, ring: self.ring(&event)? });
+                rings.push(CpuRing { cpu, ring: self.ring(&event)? });
                 *owner = Some(self.tracking.len());
             }
         }
@@ -123,7 +124,7 @@ impl<'a> Sampler<'a> {
                 build_ids: false,
                 ..tracking
             };
-            if let Some(event) = self.opened(&opening, whom)? {
+            if let Some(event) = self.opened(&opening, to)? {
                 redirect(&event, &self.tracking[owner])?;
                 self.events[at].push(event);
             }
@@ -131,8 +132,8 @@ impl<'a> Sampler<'a> {
         Ok(())
     }
 
-    /// The event; `None` if the task or CPU has gone.
-    fn opened(&self, opening: &Opening<'_>, whom: &Whom<'_>) -> Result<Option<Sampled>> {
+    /// The event; `None` if the task has ended or the CPU is offline.
+    fn opened(&self, opening: &Opening<'_>, to: &Attachment<'_>) -> Result<Option<Sampled>> {
         let opened = match Sampled::open(opening) {
             Err(Errno::EMFILE) if raise_file_limit() => Sampled::open(opening),
             other => other,
@@ -142,36 +143,36 @@ impl<'a> Sampler<'a> {
             Err(Errno::ESRCH | Errno::ENODEV) => Ok(None),
             Err(errno @ (Errno::EACCES | Errno::EPERM)) => {
                 let (cause, remedy) = self.machine.kernel.why_denied();
-                let whom = match whom.target {
+                let subject = match to.target {
                     Target::System | Target::Cpus(_) => "whole CPUs",
                     Target::Cgroup(_) => "a control group",
                     _ => "this process",
                 };
-                Err(Error::failed(format!("not permitted to sample {whom} ({})", errno.desc()))
+                Err(Error::failed(format!("not permitted to sample {subject} ({})", errno.desc()))
                     .because(cause)
                     .hint(format!("{remedy}\nor count without samples: --no-samples")))
             }
             Err(Errno::EMFILE | Errno::ENFILE) => {
-                let each = (self.plan.events.len() + 1) * whom.cpus.len();
-                let needed = each * whom.tasks.len().max(1) + 64;
+                let each = (self.plan.events.len() + 1) * to.cpus.len();
+                let needed = each * to.tasks.len().max(1) + 64;
                 Err(Error::failed("too many threads to sample for the limit on open files")
-                    .because(format!("{each} events for each of {} threads", whom.tasks.len()))
+                    .because(format!("{each} events for each of {} threads", to.tasks.len()))
                     .hint(format!("ulimit -n {needed}, or sample all CPUs with -a")))
             }
             Err(errno) => Err(refused(errno)),
         }
     }
 
-    /// A ring, smaller than planned if there is no more memory to be locked.
+    /// A ring buffer, smaller than planned if no more memory can be locked.
     fn ring(&mut self, event: &Sampled) -> Result<crate::perf::Ring> {
         let mut size = self.plan.ring.max(SMALLEST_RING);
         loop {
             match event.ring(size) {
                 Ok(ring) => {
                     if size < self.plan.ring {
-                        let note = "rings are smaller than usual because this user may lock no \
-                                    more memory (kernel.perf_event_mlock_kb); more samples may \
-                                    be lost";
+                        let note = "ring buffers are smaller than planned because this user may \
+                                    lock no more memory (kernel.perf_event_mlock_kb); more samples \
+                                    may be lost";
                         self.note(note);
                         self.plan.ring = size;
                     }
@@ -179,7 +180,7 @@ impl<'a> Sampler<'a> {
                 }
                 Err(Errno::EPERM | Errno::ENOMEM) if size > SMALLEST_RING => size /= 2,
                 Err(Errno::EPERM) => {
-                    return Err(Error::failed("no memory can be locked for the rings")
+                    return Err(Error::failed("no memory can be locked for the ring buffers")
                         .because("kernel.perf_event_mlock_kb is used up by other recordings")
                         .hint(
                             "end them, raise ulimit -l, or count without samples: --no-samples",
@@ -187,7 +188,7 @@ impl<'a> Sampler<'a> {
                 }
                 Err(errno) => {
                     return Err(
-                        Error::failed("cannot map a ring for samples").because(errno.desc())
+                        Error::failed("cannot map a ring buffer for samples").because(errno.desc())
                     );
                 }
             }
@@ -200,29 +201,29 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Records of what is there already.
-    fn synthesised(&self, whom: &Whom<'_>, id: u64) -> Vec<u8> {
+    /// Records of the state before the recording.
+    fn synthesized(&self, to: &Attachment<'_>, id: u64) -> Vec<u8> {
         let mut made = Synthesis::new(id);
         if !self.plan.user_only {
             made.kernel();
         }
-        match whom.target {
-            // Its exec will tell.
+        match to.target {
+            // Its exec is recorded.
             Target::Command => {}
             Target::Process(pid) | Target::Thread(pid) => {
                 if let Some(pid) = process_of(*pid) {
                     made.process(pid);
                 }
             }
-            Target::System | Target::Cpus(_) | Target::Cgroup(_) => made.everybody(),
+            Target::System | Target::Cpus(_) | Target::Cgroup(_) => made.all_processes(),
         }
         made.into_bytes()
     }
 
-    /// Files with code, and their build-ids where they can be had.
-    fn files(tally: &mut Tally) -> Vec<MappedFile> {
+    /// Files with code that have a build-id.
+    fn files(statistics: &mut RecordStatistics) -> Vec<MappedFile> {
         let mut files = Vec::new();
-        for (path, build_id) in tally.files.drain() {
+        for (path, build_id) in statistics.files.drain() {
             let build_id = build_id.or_else(|| {
                 let is_file = path.starts_with('/') && !path.starts_with("//");
                 is_file.then(|| build_id::of_file(Path::new(&path))).flatten()
@@ -234,11 +235,11 @@ impl<'a> Sampler<'a> {
     }
 }
 
-impl Companion for Sampler<'_> {
-    fn attach(&mut self, whom: &Whom<'_>) -> Result<()> {
+impl RunHooks for Sampler<'_> {
+    fn attach(&mut self, to: &Attachment<'_>) -> Result<()> {
         let Some(mut sink) = self.sink.take() else { return Ok(()) };
         self.begin = Some((Instant::now(), cpu_time()));
-        let rings = self.open_all(whom)?;
+        let rings = self.open_all(to)?;
         let ids = |events: &[Sampled]| events.iter().map(Sampled::id).collect::<Vec<u64>>();
         let planned = self.plan.events.iter().zip(&self.events);
         let attached: Vec<Attached> =
@@ -246,17 +247,18 @@ impl Companion for Sampler<'_> {
         let tracking = ids(&self.tracking);
         let id = tracking.first().copied().unwrap_or_default();
         sink(Output::Events(attached, tracking));
-        let mut tally = Tally::default();
-        let bytes = self.synthesised(whom, id);
+        let mut statistics = RecordStatistics::default();
+        let bytes = self.synthesized(to, id);
         if !bytes.is_empty() {
-            let (records, samples) = tally.take(&bytes);
+            let (records, samples) = statistics.add(&bytes);
             sink(Output::Records(Batch { cpu: None, records, samples, bytes }));
         }
         if self.tracking.is_empty() {
-            self.note("nothing was sampled: the threads to sample had ended");
+            self.note("nothing was sampled: all its threads had ended");
         }
-        let started = Drain::start(rings, sink, tally);
-        let failed = |e| Error::failed("cannot start the thread that empties the rings").because(e);
+        let started = Drain::start(rings, sink, statistics);
+        let failed =
+            |e| Error::failed("cannot start the thread that empties the ring buffers").because(e);
         self.drain = Some(started.map_err(failed)?);
         Ok(())
     }
@@ -269,17 +271,17 @@ impl Companion for Sampler<'_> {
         self.events.iter_mut().flatten().for_each(Sampled::disable);
         self.tracking.iter_mut().for_each(Sampled::disable);
         let Some(drain) = self.drain.take() else { return };
-        let mut tally = drain.finish();
+        let mut statistics = drain.finish();
         if let Some((begin, before)) = self.begin.take() {
             self.summary.wall = begin.elapsed();
             self.summary.cpu = cpu_time().saturating_sub(before);
         }
-        // A ring that stayed full to the end has no record that tells so; the events know.
+        // A ring buffer that is full at the end has no LOST record; the events count losses.
         let lost: u64 = self.events.iter().flatten().filter_map(Sampled::lost).sum();
-        self.summary.lost = tally.lost.max(lost);
-        self.summary.files = Self::files(&mut tally);
-        (self.summary.samples, self.summary.bytes) = (tally.samples, tally.bytes);
-        self.summary.throttled = tally.throttled;
+        self.summary.lost = statistics.lost.max(lost);
+        self.summary.files = Self::files(&mut statistics);
+        (self.summary.samples, self.summary.bytes) = (statistics.samples, statistics.bytes);
+        self.summary.throttled = statistics.throttled;
     }
 }
 

@@ -1,9 +1,9 @@
-//! Records of what was running and mapped before we came, in the form the kernel would have
-//! written them: names of threads (COMM), executable mappings (MMAP2), the kernel's own text.
+//! Synthesized records of the state before a recording, in the kernel's form: names of threads
+//! (COMM), executable mappings (MMAP2), the kernel's text.
 //!
-//! They bear the time 0, so that they come before all that happened since.
+//! Their time is 0, so that they precede all other records.
 
-use super::walk::{COMM, MISC_BUILD_ID, MMAP2};
+use super::record_statistics::{COMM, MISC_BUILD_ID, MMAP2};
 use crate::build_id;
 use std::collections::HashMap;
 use std::fs;
@@ -20,15 +20,15 @@ const MAP_PRIVATE: u32 = 2;
 /// Longest path that a record takes: its size is 16 bits.
 const LONGEST_PATH: usize = 4096;
 
-/// Makes records.
+/// Synthesizes records.
 pub(super) struct Synthesis {
-    /// An id that the reader knows.
+    /// Id of a known event.
     id: u64,
     bytes: Vec<u8>,
     build_ids: HashMap<String, Option<Vec<u8>>>,
 }
 
-/// A mapping to make a record of.
+/// A mapping.
 struct Map<'a> {
     pid: u32,
     start: u64,
@@ -46,13 +46,13 @@ impl Synthesis {
         Self { id, bytes: Vec::new(), build_ids: HashMap::new() }
     }
 
-    /// The records made.
+    /// The records.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Every process.
-    pub fn everybody(&mut self) {
+    /// All processes.
+    pub fn all_processes(&mut self) {
         let Ok(all) = fs::read_dir("/proc") else { return };
         for entry in all.flatten() {
             if let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) {
@@ -61,7 +61,7 @@ impl Synthesis {
         }
     }
 
-    /// One process: its threads' names and its executable mappings. One that has gone gives none.
+    /// One process: its threads' names and its executable mappings. None if it has ended.
     pub fn process(&mut self, pid: u32) {
         let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         for task in tasks {
@@ -80,7 +80,7 @@ impl Synthesis {
         }
     }
 
-    /// The kernel and its modules, where their addresses may be read.
+    /// The kernel and its modules, if their addresses are readable.
     pub fn kernel(&mut self) {
         let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
         if let Some((start, end)) = kernel_text(&symbols) {
@@ -113,7 +113,7 @@ impl Synthesis {
         });
     }
 
-    /// Of the file that process `pid` sees at `path`.
+    /// Build-id of the file at `path` in the file system of process `pid`.
     fn build_id(&mut self, pid: u32, path: &str) -> Option<Vec<u8>> {
         if !path.starts_with('/') || path.starts_with("//") {
             return None;
@@ -121,7 +121,7 @@ impl Synthesis {
         if let Some(known) = self.build_ids.get(path) {
             return known.clone();
         }
-        // Its root may be another one than ours, and closed to us.
+        // The process may have another root, which may be inaccessible.
         let inside = PathBuf::from(format!("/proc/{pid}/root{path}"));
         let id = build_id::of_file(&inside).or_else(|| build_id::of_file(Path::new(path)));
         self.build_ids.insert(path.to_owned(), id.clone());
@@ -176,7 +176,7 @@ impl Synthesis {
     }
 }
 
-/// A name as records have it: ended by a zero, padded to eight bytes.
+/// Appends a name in the form of records: ended by a zero, padded to eight bytes.
 fn push_name(body: &mut Vec<u8>, name: &[u8]) {
     body.extend(&name[..name.len().min(LONGEST_PATH)]);
     body.push(0);
@@ -211,11 +211,11 @@ fn parse_map(pid: u32, line: &str) -> Option<Map<'_>> {
     })
 }
 
-/// From `_stext` to `_etext`; `None` where addresses are hidden (all zero) or absent.
+/// From `_stext` to `_etext`; `None` if addresses are hidden (all zero) or absent.
 fn kernel_text(symbols: &str) -> Option<(u64, u64)> {
     let is = |line: &&str, name: &str| line.ends_with(name) && line.split(' ').nth(2) == Some(name);
     let address = |line: &str| u64::from_str_radix(line.split(' ').next()?, 16).ok();
-    // One stands at the head of some 100,000 lines, the other near their end.
+    // One is at the start of some 100,000 lines, the other near their end.
     let start = address(symbols.lines().find(|l| is(l, "_stext"))?)?;
     let end = address(symbols.lines().rfind(|l| is(l, "_etext"))?)?;
     (start != 0 && start < end).then_some((start, end))
@@ -231,7 +231,7 @@ fn parse_module(line: &str) -> Option<(&str, u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::walk::Tally;
+    use super::super::record_statistics::RecordStatistics;
     use super::*;
     use crate::records::raw::headers;
 
@@ -254,7 +254,7 @@ mod tests {
     fn hidden_kernel_addresses_give_no_mapping() {
         let text = "ffffffff81000000 T _stext\nffffffff81000000 t x\nffffffff81e00000 T _etext\n";
         assert_eq!(kernel_text(text), Some((0xffff_ffff_8100_0000, 0xffff_ffff_81e0_0000)));
-        // What /proc/kallsyms shows to whom kptr_restrict hides addresses from.
+        // The content of /proc/kallsyms if kptr_restrict hides addresses.
         let hidden = "0000000000000000 T _stext\n0000000000000000 t x\n0000000000000000 T _etext\n";
         assert_eq!(kernel_text(hidden), None);
         assert_eq!(kernel_text(""), None);
@@ -269,9 +269,9 @@ mod tests {
         made.process(std::process::id());
         let bytes = made.into_bytes();
         assert!(headers(&bytes).all(|h| h.is_ok_and(|h| h.body.ends_with(&42u64.to_le_bytes()))));
-        let mut tally = Tally::default();
-        tally.take(&bytes);
+        let mut statistics = RecordStatistics::default();
+        statistics.add(&bytes);
         let us = std::env::current_exe().expect("a path").display().to_string();
-        assert!(tally.files.contains_key(&us), "{us}: {:?}", tally.files);
+        assert!(statistics.files.contains_key(&us), "{us}: {:?}", statistics.files);
     }
 }

@@ -1,12 +1,12 @@
-//! Sums over CPUs and over intervals, for a tree of the whole.
+//! Sums over CPUs and over intervals, for one tree of the whole.
 //!
-//! Only what was counted by the same group is summed: group by group, event by event. Groups of one
-//! part are never added to each other. The running share of a sum is the smallest of its parts.
+//! Group by group, event by event: counts of different groups are never added. The running share of
+//! a sum is the smallest of its parts.
 //!
-//! Over CPUs, an event that is missing in one part is missing in the sum. Over intervals it is
-//! different: an interval in which nothing at all was counted is one in which nothing ran, and adds
-//! nothing; a group that alone got no counter in an interval is scaled from the others by their
-//! time, its running share falls accordingly, and a note says so.
+//! Over CPUs, an event that is missing in one part is missing in the sum. Over intervals, one without
+//! any count adds nothing: nothing ran in it. A group that got no counter in an interval in which
+//! others did is scaled from its other intervals by time; its running share falls accordingly and a
+//! note states it.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -14,12 +14,12 @@ use tma::counts::{Counts, GroupCounts};
 use tma::quantity::Missing;
 use tma::tables::{Const, EventId};
 
-/// What to sum over.
+/// Dimension to sum over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
-    /// CPUs, cores, sockets, threads: one result for each interval.
+    /// CPUs, cores, sockets, threads: one result per interval.
     Scopes,
-    /// Intervals: one result for each scope.
+    /// Intervals: one result per scope.
     Intervals,
     /// Both: one result.
     All,
@@ -27,10 +27,10 @@ pub enum Over {
 
 type Key = (Option<String>, Option<String>, Option<(Duration, Duration)>);
 
-/// Sums `counts`, in order of first appearance; kinds of cores are kept apart.
+/// Sums `counts`, in order of first appearance, separately for each kind of core.
 ///
-/// Over intervals, live readings follow one another and stay live. Over CPUs they cannot be summed
-/// without losing what they were scaled by, so live groups become imported ones: their totals.
+/// Over intervals, live readings are concatenated and stay live. Over CPUs, live groups become
+/// imported ones, their totals: a sum of readings would lose the times they are scaled by.
 pub fn aggregate(counts: &[Counts], over: Over) -> Vec<Counts> {
     let mut sums: Vec<(Key, Vec<&Counts>)> = Vec::new();
     let mut at: HashMap<Key, usize> = HashMap::new();
@@ -80,7 +80,7 @@ fn sum((core, scope, interval): Key, parts: &[&Counts], over: Over) -> Counts {
         total.groups = sums.collect();
         if filled {
             total.notes.push(
-                "some groups got no counter in some intervals; there they are taken as in the others"
+                "some groups got no counter in some intervals and are scaled from their other intervals"
                     .into(),
             );
         }
@@ -113,12 +113,12 @@ fn over_scopes(list: &[EventId], nth: usize, parts: &[&Counts]) -> GroupCounts {
     };
     let events = list.iter().enumerate().map(|(i, e)| (*e, total(i))).collect();
     let found: Vec<GroupCounts> = found.into_iter().flatten().collect();
-    // Sums over CPUs are one reading of many counters, not many readings of one.
+    // A sum over CPUs is one reading of many counters, not many readings of one.
     GroupCounts::Imported { events, running: least_share(&found), intervals: Vec::new() }
 }
 
-/// Sums one group over the intervals in which something ran. `filled` is set where it was not
-/// counted in all of them.
+/// Sums one group over the intervals in which something ran. Sets `filled` if it was not counted in
+/// all of them.
 fn over_intervals(
     list: &[EventId],
     nth: usize,
@@ -149,7 +149,7 @@ fn over_intervals(
     }
     let counted_time: f64 = counted.iter().map(|(length, ..)| length).sum();
     let Some((_, _, first)) = counted.first() else {
-        // In no interval: the reason of the first.
+        // Counted in no interval: the reason of the first.
         let why = |i: usize| match found.iter().flatten().next().map(|g| g.total(i)) {
             Some(Err(why)) => why,
             _ => Missing::NotMeasured("not counted together in any interval".into()),
@@ -169,8 +169,8 @@ fn over_intervals(
     }
 }
 
-/// Where a group was cut through (some of its events counted in an interval, some not), only
-/// events that every interval has are summed: nothing says what the others would have been.
+/// Sums a group that has intervals with counts of only some of its events: only events counted in
+/// every interval, since nothing is known of the others.
 fn event_by_event(list: &[EventId], found: &[Option<GroupCounts>]) -> GroupCounts {
     let total = |i: usize| {
         let counts = found.iter().map(|g| g.as_ref().and_then(|g| g.total(i).ok()));
@@ -188,8 +188,8 @@ fn event_by_event(list: &[EventId], found: &[Option<GroupCounts>]) -> GroupCount
     GroupCounts::Imported { events, running: least_share(&groups), intervals: Vec::new() }
 }
 
-/// Live readings of successive intervals, one behind the other; `None` unless all that were counted
-/// are live. One in which nothing ran adds nothing.
+/// Concatenates the live readings of successive intervals; `None` unless all counted ones are live.
+/// An interval in which nothing ran adds nothing.
 fn joined(list: &[EventId], found: &[Option<GroupCounts>]) -> Option<GroupCounts> {
     let mut whole = (Vec::new(), 0u64);
     for group in found {
@@ -209,7 +209,7 @@ fn joined(list: &[EventId], found: &[Option<GroupCounts>]) -> Option<GroupCounts
     Some(GroupCounts::Live { events: list.to_vec(), readings, enabled })
 }
 
-/// Constants of the first part; durations of intervals add up, those of CPUs are the same.
+/// Constants of the first part; durations of intervals add up, those of CPUs are the longest.
 fn constants(parts: &[&Counts], over: Over) -> [Option<f64>; 5] {
     let mut constants = parts.first().map_or([None; 5], |p| p.constants);
     let at = Const::DurationMs.index();
@@ -220,7 +220,7 @@ fn constants(parts: &[&Counts], over: Over) -> [Option<f64>; 5] {
         let again = !spans.insert(part.interval);
         duration = Some(match duration {
             None => ms,
-            // Parts of the same interval, or of the same whole, ran at the same time.
+            // Parts of the same interval ran at the same time.
             Some(so_far) if again || over == Over::Scopes => so_far.max(ms),
             Some(so_far) => so_far + ms,
         });

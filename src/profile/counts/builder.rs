@@ -1,39 +1,41 @@
 //! Rows into blocks: one block per run, interval, scope and trial, in file order.
 
-use super::{
-    Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Scope, Skipped, names::SoftwareKind,
+use super::names::SoftwareKind;
+use super::recording::{
+    Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Skipped, Source,
 };
+use super::scope::Scope;
 use std::collections::HashMap;
 use std::time::Duration;
 use tma::error::{Error, Result};
 use tma::tables::Const;
 
-/// Most rows a recording may have: 100 MB of perf's lines are some 2 million.
+/// Largest number of rows of a recording; 100 MB of perf's lines are some 2 million.
 const MOST_ROWS: usize = 40_000_000;
 
-/// When and where a line was counted, as a format's parser found it.
+/// Interval, scope and trial of a line, as a parser found them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Place {
+pub struct BlockKey {
     /// Time stamp of `perf stat -I` in nanoseconds: the end of the interval.
     pub time: Option<u64>,
-    /// perf's `summary` lines.
+    /// Whether it is one of perf's `summary` lines.
     pub summary: bool,
-    /// Part of the machine or the workload.
+    /// CPU, core, thread, … it was counted on.
     pub scope: Option<Scope>,
     /// `trial` column.
     pub trial: Option<String>,
 }
 
-/// A count as a format's parser found it.
+/// A count, as a parser found it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found<'a> {
+pub struct ParsedCount<'a> {
     /// The event, as written.
     pub name: &'a str,
     /// Its count.
     pub count: Count,
-    /// Share of the enabled time it ran, 0..=1.
+    /// Running share: running time over enabled time, 0..=1.
     pub running: Option<f64>,
-    /// Nanoseconds it ran.
+    /// Running time in nanoseconds.
     pub run_time: Option<u64>,
     /// Number of its group.
     pub group: Option<u32>,
@@ -47,7 +49,7 @@ pub struct Builder {
     recording: Recording,
     ids: HashMap<String, NameId>,
     open: HashMap<(bool, Option<Scope>, Option<String>), usize>,
-    last: Option<(Place, usize)>,
+    last: Option<(BlockKey, usize)>,
     run: u32,
     rows_in_run: bool,
     time: u64,
@@ -57,7 +59,7 @@ pub struct Builder {
 
 impl Builder {
     /// Starts the next file.
-    pub fn start_file(&mut self, source: super::Source) {
+    pub fn start_file(&mut self, source: Source) {
         self.recording.sources.push(source);
         self.run = 0;
         self.reset_run();
@@ -82,17 +84,17 @@ impl Builder {
         self.begin = 0;
     }
 
-    /// The recording so far, to add notes and sessions.
+    /// The recording so far, to add notes and sessions to.
     pub fn recording(&mut self) -> &mut Recording {
         &mut self.recording
     }
 
-    /// Whether the current file gave any row yet.
+    /// Whether the current file has a row yet.
     pub fn file_has_rows(&self) -> bool {
         self.rows_in_run || self.run > 0
     }
 
-    /// All that was read.
+    /// The whole recording.
     pub fn finish(self) -> Recording {
         self.recording
     }
@@ -111,93 +113,93 @@ impl Builder {
         id
     }
 
-    /// The block a line belongs to, opened where there is none yet.
-    fn block(&mut self, place: &Place) -> &mut Block {
+    /// The block of a line, made if there is none yet.
+    fn block(&mut self, key: &BlockKey) -> &mut Block {
         if let Some((last, at)) = &self.last
-            && last == place
+            && last == key
         {
             return &mut self.recording.blocks[*at];
         }
-        if let Some(time) = place.time
+        if let Some(time) = key.time
             && time != self.time
         {
             if time < self.time {
-                // Time runs backwards: another run was appended without its comment line.
+                // Time goes back: another run was appended without its comment line.
                 self.start_run();
             }
             self.open.clear();
             self.begin = self.time;
             self.time = time;
         }
-        let key = (place.summary, place.scope.clone(), place.trial.clone());
-        let at = match self.open.get(&key) {
+        let place = (key.summary, key.scope.clone(), key.trial.clone());
+        let at = match self.open.get(&place) {
             Some(at) => *at,
             None => {
                 let at = self.recording.blocks.len();
                 let block = Block {
                     source: self.source(),
                     run: self.run,
-                    trial: place.trial.clone(),
-                    interval: place
+                    trial: key.trial.clone(),
+                    interval: key
                         .time
                         .map(|t| (Duration::from_nanos(self.begin), Duration::from_nanos(t))),
-                    summary: place.summary,
-                    scope: place.scope.clone(),
+                    summary: key.summary,
+                    scope: key.scope.clone(),
                     rows: Vec::new(),
                     software: Vec::new(),
                     constants: [None; 5],
                     metrics: Vec::new(),
                 };
                 self.recording.blocks.push(block);
-                self.open.insert(key, at);
+                self.open.insert(place, at);
                 at
             }
         };
         self.rows_in_run = true;
-        self.last = Some((place.clone(), at));
+        self.last = Some((key.clone(), at));
         &mut self.recording.blocks[at]
     }
 
     /// Adds a count.
     ///
     /// # Errors
-    /// The recording has more rows than anything perf writes in practice.
-    pub fn row(&mut self, line: u32, place: &Place, found: &Found) -> Result<()> {
+    /// The recording has more than 40 million rows.
+    pub fn row(&mut self, line: u32, key: &BlockKey, count: &ParsedCount) -> Result<()> {
         self.rows += 1;
         if self.rows > MOST_ROWS {
             let place = self.recording.place(self.source(), line);
             return Err(Error::failed(format!("{place}: more than 40 million counts"))
                 .hint("split the recording, or record with a longer interval"));
         }
-        if let Some(constant) = found.name.strip_prefix('#') {
-            match (Const::from_name(constant), found.count) {
-                (Some(c), Count::Value(v)) => self.block(place).constants[c.index()] = Some(v),
-                _ => self.skip(line, "not a constant this version knows", found.name),
+        if let Some(constant) = count.name.strip_prefix('#') {
+            match (Const::from_name(constant), count.count) {
+                (Some(c), Count::Value(v)) => self.block(key).constants[c.index()] = Some(v),
+                _ => self.skip(line, "not a constant this version knows", count.name),
             }
             return Ok(());
         }
         let row = Row {
-            name: self.id(found.name),
-            count: found.count,
-            running: found.running,
-            run_time: found.run_time,
-            group: found.group,
-            unit: (!found.unit.is_empty()).then(|| self.id(found.unit)),
+            name: self.id(count.name),
+            count: count.count,
+            running: count.running,
+            run_time: count.run_time,
+            group: count.group,
+            unit: (!count.unit.is_empty()).then(|| self.id(count.unit)),
             line,
         };
-        let software = SoftwareKind::from_name(found.name).is_some();
-        let block = self.block(place);
+        let software = SoftwareKind::from_name(count.name).is_some();
+        let block = self.block(key);
         if software { &mut block.software } else { &mut block.rows }.push(row);
         Ok(())
     }
 
-    /// Adds a metric that was printed on the side.
-    pub fn metric(&mut self, line: u32, place: &Place, name: &str, value: f64) {
+    /// Adds a metric that perf printed with a count.
+    pub fn metric(&mut self, line: u32, key: &BlockKey, name: &str, value: f64) {
         let name = self.id(name);
-        self.block(place).metrics.push(Metric { name, value, line });
+        self.block(key).metrics.push(Metric { name, value, line });
     }
 
-    /// Lists a line that was not understood.
+    /// Lists a line that could not be parsed.
     pub fn skip(&mut self, line: u32, why: &str, text: &str) {
         let source = self.source();
         if self.recording.skipped.len() >= SKIPPED_KEPT {
@@ -210,10 +212,10 @@ impl Builder {
     }
 }
 
-/// Reads a count as perf and toplev write it.
+/// Parses a count as perf and toplev write it.
 ///
 /// # Errors
-/// Why it is no count.
+/// The reason, in words, why it is no count.
 pub fn count(text: &str) -> std::result::Result<Count, &'static str> {
     match text {
         "<not counted>" => return Ok(Count::NotCounted),
@@ -227,20 +229,20 @@ pub fn count(text: &str) -> std::result::Result<Count, &'static str> {
     if value < 0.0 {
         return Err("the value is negative");
     }
-    // 64-bit counters, scaled up by at most some thousand.
+    // 64-bit counters, scaled for multiplexing by some thousand at most.
     if value > 1e24 {
         return Err("the value is larger than any counter");
     }
     Ok(Count::Value(value))
 }
 
-/// Reads a share of the enabled time given in percent.
+/// Parses a running share in percent.
 pub fn percent(text: &str) -> Option<f64> {
     let value: f64 = text.trim_end_matches('%').trim().parse().ok()?;
     (0.0..=100.5).contains(&value).then(|| (value / 100.0).min(1.0))
 }
 
-/// Reads seconds with a fraction into nanoseconds, without going through a float.
+/// Parses seconds with a fraction into nanoseconds, exactly.
 pub fn seconds(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 18 || !fraction.bytes().all(|b| b.is_ascii_digit()) {

@@ -1,10 +1,10 @@
-//! Encodings: when two names mean the same count.
+//! Encodings of core events: two names with the same encoding are the same count.
 
 use super::event_name::EventName;
 use tma::tables::schema::EventSpec;
 use tma::tables::{CoreKind, PmuKind, Table};
 
-/// Everything that decides what a core counter counts, the ring apart.
+/// Everything that decides what a core counter counts, except the ring.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Encoding {
     code: u32,
@@ -18,19 +18,19 @@ pub struct Encoding {
     percore: bool,
 }
 
-/// Whose layout of the `config` word holds.
+/// Vendor, which decides the layout of the `config` word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vendor {
     /// Intel: 8-bit code, umask in bits 8–15 and 40–47.
     Intel,
     /// AMD: 12-bit code, its upper bits in 32–35.
     Amd,
-    /// No raw encodings.
+    /// Raw encodings are not known.
     Other,
 }
 
 impl Vendor {
-    /// The vendor a table is for.
+    /// The vendor of a table.
     pub fn of(table: &Table) -> Self {
         match table.vendor.as_str() {
             "GenuineIntel" => Vendor::Intel,
@@ -41,7 +41,7 @@ impl Vendor {
 }
 
 impl Encoding {
-    /// The encoding of a table's event; `None` for what no core counter counts.
+    /// The encoding of a table's event; `None` if no core counter counts it.
     pub fn of_spec(spec: &EventSpec) -> Option<Self> {
         if spec.pmu != PmuKind::Core || spec.code == 0 && spec.umask == 0 {
             return None;
@@ -62,7 +62,7 @@ impl Encoding {
         )
     }
 
-    /// The encoding a name spells out by fields or as perf's generic event.
+    /// The encoding that a name gives by its fields or as a generic event of perf.
     pub fn of_name(name: &EventName, vendor: Vendor, core: Option<CoreKind>) -> Option<Self> {
         let mut encoding = Self::default();
         if !name.base.is_empty() {
@@ -71,7 +71,7 @@ impl Encoding {
         encoding.with_fields(name, vendor)
     }
 
-    /// The encoding with the fields of `name` laid over it.
+    /// The encoding with the fields of `name` in addition.
     pub fn with_fields(mut self, name: &EventName, vendor: Vendor) -> Option<Self> {
         for (field, &value) in &name.fields {
             let small = u32::try_from(value).ok();
@@ -95,7 +95,7 @@ impl Encoding {
         (meant.code != 0 || meant.umask != 0).then_some(meant)
     }
 
-    /// The same count on whatever thread of the core asked for it.
+    /// The encoding without `percore`.
     pub fn without_percore(&self) -> Self {
         Self { percore: false, ..self.clone() }
     }
@@ -118,8 +118,8 @@ impl Encoding {
         }
     }
 
-    /// The kernel's pseudo codes of fixed counters 0 and 1, as the code general counters take
-    /// for the same count (arch/x86/events/intel/core.c).
+    /// Replaces the kernel's pseudo codes of fixed counters 0 and 1 by the codes that general
+    /// counters take for the same count (arch/x86/events/intel/core.c).
     fn with_architectural_code(mut self) -> Self {
         match (self.code, self.umask) {
             (0x00, 0x01) => (self.code, self.umask) = (0xc0, 0),

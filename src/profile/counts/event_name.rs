@@ -1,4 +1,4 @@
-//! An event's name as perf, perfmon and toplev write it, taken apart.
+//! Parses the name of an event as perf, perfmon and toplev write it.
 //!
 //! `cpu/event=0x9c,umask=0x1/u` · `cpu_core/INST_RETIRED.ANY,cmask=1/` · `X:c1:e1:SUP` ·
 //! `cycles:uk` · `r019c` · `X [cpu_atom]` · `cpu@X\,cmask\=0x1@`
@@ -6,26 +6,26 @@
 use std::collections::BTreeMap;
 use tma::tables::Ring;
 
-/// A name taken apart; everything in lower case.
+/// A parsed name; everything in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventName {
-    /// The PMU, where the name says so.
+    /// The PMU, if the name has one.
     pub pmu: Option<String>,
-    /// The event's own name; empty where it is given by its encoding.
+    /// The event's own name; empty if it is given by its encoding.
     pub base: String,
     /// Fields and filters: `event`, `umask`, `cmask`, `inv`, `edge`, `any`, `config`, ….
-    /// `percore` and the like have the value 1.
+    /// Flags such as `percore` have the value 1.
     pub fields: BTreeMap<String, u64>,
-    /// The ring it is restricted to.
+    /// The privilege ring it is restricted to.
     pub ring: Option<Ring>,
 }
 
-/// Fields that do not change what is counted.
+/// Fields that do not change the count.
 const WITHOUT_EFFECT: [&str; 8] =
     ["name", "period", "freq", "time", "call-graph", "stack-size", "retire_latency", "metric-id"];
 
 impl EventName {
-    /// Takes `name` apart; `None` where a field makes no sense.
+    /// Parses `name`; `None` if a field has no valid value.
     pub fn parse(name: &str) -> Option<Self> {
         let mut name = name.trim().to_lowercase();
         let mut parsed = Self::default();
@@ -124,7 +124,7 @@ impl EventName {
         Some(())
     }
 
-    /// perf's modifier letters; only the rings change what is counted.
+    /// perf's modifier letters; only `u` and `k` change the count.
     fn letters(&mut self, letters: &str) {
         match (letters.contains('u'), letters.contains('k')) {
             (true, false) => self.ring = Some(Ring::User),
@@ -133,8 +133,7 @@ impl EventName {
         }
     }
 
-    /// Base and filters as one text, to match names that are spelled alike: fields that are 0
-    /// say nothing.
+    /// Base and filters as one text, to compare names; fields with the value 0 are left out.
     pub fn key(&self) -> String {
         let mut key = self.base.clone();
         for (field, value) in self.fields.iter().filter(|(_, v)| **v != 0) {
@@ -144,7 +143,7 @@ impl EventName {
     }
 }
 
-/// Decimal or `0x`.
+/// A decimal or `0x…` number.
 fn number(text: &str) -> Option<u64> {
     let text = text.trim();
     match text.strip_prefix("0x") {

@@ -1,26 +1,26 @@
-//! Which rows were counted together. perf's output has no group marks, so groups are inferred.
+//! Infers which rows were counted together: perf's output does not mark groups.
 //!
-//! The members of a group run at the same times. Neighbouring rows with different running
-//! shares belong to different groups; where shares agree to perf's two decimals, differing run
-//! times (nanoseconds) tell groups apart, if the recording shows that members agree in them.
-//! What always ran (100 %) ran together.
+//! The events of a group run at the same times. Adjacent rows with different running shares are of
+//! different groups; if the shares agree to perf's two decimals, different running times (in
+//! nanoseconds) separate groups, provided that the recording shows equal ones within a group.
+//! Events that ran 100 % of the time ran together.
 //!
-//! The list of events repeats from interval to interval and from CPU to CPU, and so do its
-//! groups: a boundary seen in one block holds in every block with the same list. Where an event
-//! occurs twice with no boundary between, one is put where most of the table's nodes find all
-//! their events in one group.
+//! The list of events repeats from interval to interval and from CPU to CPU, and so do its groups:
+//! a boundary seen in one block holds in every block with the same list. Between two occurrences of
+//! one event without a boundary, one is put where most of the table's nodes have all their events
+//! in one group.
 
-use super::{Block, Count, NameId, Recording, Row};
+use super::recording::{Block, Count, NameId, Recording, Row};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 use tma::tables::EventId;
 
-/// Longest distance between two occurrences of an event in which the best boundary is searched.
+/// Longest distance between two occurrences of an event within which the best boundary is searched.
 const SEARCHED: usize = 64;
 
-/// perf prints shares with two decimals of a percent.
+/// perf prints running shares in percent with two decimals.
 const SHARE_STEP: f64 = 0.5e-4;
 
 /// Indices of the rows that were counted together, group by group.
@@ -37,7 +37,7 @@ fn list_of(block: &Block) -> Vec<NameId> {
 }
 
 impl Groups {
-    /// Collects the boundaries that the blocks of `recording` show.
+    /// Collects the boundaries visible in the blocks of `recording`.
     pub fn new(recording: &Recording) -> Self {
         let mut boundaries: HashMap<Vec<NameId>, Vec<bool>> = HashMap::new();
         for block in &recording.blocks {
@@ -50,9 +50,9 @@ impl Groups {
         Self { boundaries, found: RefCell::default() }
     }
 
-    /// The groups of `block` as lists of indices into its rows. `event` is the table's event a
-    /// name stands for, the same for every block with the same list of names; `cover` scores a
-    /// set of events held by one group.
+    /// The groups of `block` as lists of indices into its rows. `event` maps a name to the table's
+    /// event, the same for every block with the same list of names; `cover` scores a set of events
+    /// counted in one group.
     pub fn of(
         &self,
         block: &Block,
@@ -82,7 +82,7 @@ impl Groups {
     }
 }
 
-/// Groups by the number the recording gives, in order of first appearance.
+/// Groups by the recording's own group numbers, in order of first appearance.
 fn numbered(rows: &[Row]) -> Vec<Vec<usize>> {
     let mut at: HashMap<Option<u32>, usize> = HashMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -96,23 +96,25 @@ fn numbered(rows: &[Row]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Indices of rows that start a group, as far as shares and run times show it.
+/// Indices of rows that start a group, judging by running shares and times.
 fn shown_boundaries(rows: &[Row]) -> Vec<usize> {
     let counted = |r: &&(usize, &Row)| matches!(r.1.count, Count::Value(_));
     let all: Vec<(usize, &Row)> = rows.iter().enumerate().collect();
     let counted: Vec<&(usize, &Row)> = all.iter().filter(counted).collect();
     let pairs = || counted.windows(2).map(|w| (w[0], w[1]));
     let members_agree = pairs().any(|(a, b)| {
-        partly(a.1)
+        is_multiplexed(a.1)
             && same_share(a.1, b.1)
             && a.1.run_time.is_some()
             && a.1.run_time == b.1.run_time
     });
     let apart = |a: &Row, b: &Row| {
         !same_share(a, b)
-            || partly(a) && members_agree && a.run_time.zip(b.run_time).is_some_and(|(a, b)| a != b)
+            || is_multiplexed(a)
+                && members_agree
+                && a.run_time.zip(b.run_time).is_some_and(|(a, b)| a != b)
     };
-    // A row that was not counted shows nothing: it stays with the rows before it.
+    // A row that was not counted stays in the group of the rows before it.
     pairs().filter(|(a, b)| apart(a.1, b.1)).map(|(_, b)| b.0).collect()
 }
 
@@ -123,8 +125,8 @@ fn same_share(a: &Row, b: &Row) -> bool {
     }
 }
 
-/// Whether the row ran only part of the time.
-fn partly(row: &Row) -> bool {
+/// Whether the row was multiplexed.
+fn is_multiplexed(row: &Row) -> bool {
     row.running.is_some_and(|share| share < 1.0 - SHARE_STEP)
 }
 
@@ -148,7 +150,7 @@ fn without_repeats(
                 let cut = best_cut(events, start, first, at, range.end, cover);
                 parts.push(start..cut);
                 start = cut;
-                // What lies between the cut and here is the new part's beginning.
+                // The rows from the cut to here begin the new part.
                 for (i, event) in events.iter().enumerate().take(at).skip(cut) {
                     if let Some(event) = event {
                         last_seen.insert(*event, i);
@@ -163,7 +165,7 @@ fn without_repeats(
     parts
 }
 
-/// Where to cut between `first` and `again`, two occurrences of one event.
+/// The best cut between `first` and `again`, two occurrences of one event.
 fn best_cut(
     events: &[Option<EventId>],
     start: usize,
@@ -187,6 +189,6 @@ fn best_cut(
     };
     let end = end.min(again + SEARCHED);
     let score = |cut: usize| cover(&held(start..cut)) + cover(&held(cut..end));
-    // The earliest of the best: an event is repeated for the events that follow with it.
+    // The earliest of the best: an event is repeated for the sake of those that follow it.
     (first + 1..=again).rev().max_by_key(|&cut| score(cut)).unwrap_or(again)
 }

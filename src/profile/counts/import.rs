@@ -1,9 +1,11 @@
-//! A recording and a table → counts for the evaluation, and everything the report must say.
+//! A recording and a table → counts of the table's events, with what a report must state.
 
 use super::groups::Groups;
+use super::imported::{Imported, Software, UnknownEvent};
 use super::names::{Match, Names, SoftwareKind};
 use super::rank::{TableMatch, best_tables};
-use super::{Block, Count, NameId, Recording, Row, sessions};
+use super::recording::{Block, Count, NameId, Recording, Row};
+use super::sessions;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use tma::counts::{Counts, GroupCounts};
@@ -14,68 +16,23 @@ use tma::tables::{Const, EventId, Library, PmuKind, Ring, Table};
 /// How strictly the table must fit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Tables to name in errors where the chosen one does not fit.
+    /// Tables to suggest if the chosen one does not fit.
     pub library: Option<&'a Library>,
     /// The user chose the table: only a recording without any of its events is refused.
     pub forced: bool,
 }
 
-/// Software counts of one block.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Software {
-    /// As [`Counts::scope`].
-    pub scope: Option<String>,
-    /// As [`Counts::interval`].
-    pub interval: Option<(Duration, Duration)>,
-    /// Event, as perf names it, and its value; times in the unit perf prints (task-clock in
-    /// milliseconds, duration_time in nanoseconds).
-    pub values: BTreeMap<String, std::result::Result<f64, Missing>>,
-}
-
-/// An event the table does not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnknownEvent {
-    /// As written.
-    pub name: String,
-    /// `FILE:LINE` of its first occurrence.
-    pub place: String,
-    /// How often it occurs.
-    pub occurrences: u64,
-}
-
-/// What an import must tell.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Findings {
-    /// Events the table does not have, in order of appearance.
-    pub unknown: Vec<UnknownEvent>,
-    /// Events of the other kind of core: not this table's business.
-    pub other_core: u64,
-    /// Facts about the whole import, in sentences.
-    pub notes: Vec<String>,
-}
-
-/// Counts and what goes with them.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Imported {
-    /// One for each block with counts, in file order.
-    pub counts: Vec<Counts>,
-    /// Software counts, where a block has some.
-    pub software: Vec<Software>,
-    /// What must be told.
-    pub findings: Findings,
-}
-
-/// Turns `recording` into counts of `table`'s events.
+/// Maps the rows of `recording` to events of `table`.
 ///
-/// Values are taken as they are (recorders scale them). Where one event occurs in several
-/// groups, each group keeps its own; nothing is summed (see [`super::aggregate`]).
+/// Values are not scaled: the recorder did that. An event counted in several groups has a value in
+/// each; nothing is summed (see [`super::aggregate`]).
 ///
 /// # Errors
-/// The recording does not fit the table; the error names those that do.
+/// The recording does not fit the table; the hint names those that do.
 pub fn counts(recording: &Recording, table: &Table, options: Options) -> Result<Imported> {
     let importer = Importer::new(recording, table);
     importer.refuse_wrong_table(options)?;
-    let mut imported = Imported { findings: importer.findings(options), ..Imported::default() };
+    let mut imported = importer.unmatched(options);
     let summary_only = !recording.blocks.iter().any(|b| !b.summary);
     for block in &recording.blocks {
         if block.summary && !summary_only {
@@ -119,7 +76,7 @@ impl<'a> Importer<'a> {
         self.meaning.get(name as usize).copied().unwrap_or(Match::Unknown)
     }
 
-    /// Names of hardware events that occur, each once, with what they mean.
+    /// Names of the hardware events that occur, each once, with their meaning.
     fn hardware_names(&self) -> Vec<(NameId, Match)> {
         let mut seen = HashSet::new();
         let rows = self.recording.blocks.iter().flat_map(|b| &b.rows);
@@ -168,23 +125,24 @@ impl<'a> Importer<'a> {
         )))
     }
 
-    fn findings(&self, options: Options) -> Findings {
-        let mut findings = Findings { notes: self.recording.notes.clone(), ..Findings::default() };
+    /// An import without counts yet: events that the table does not have, and notes.
+    fn unmatched(&self, options: Options) -> Imported {
+        let mut imported = Imported { notes: self.recording.notes.clone(), ..Imported::default() };
         let mut at: HashMap<NameId, usize> = HashMap::new();
         for block in &self.recording.blocks {
             for row in &block.rows {
                 match self.meaning(row.name) {
-                    Match::OtherCore => findings.other_core += 1,
+                    Match::OtherCore => imported.other_core += 1,
                     Match::Unknown => {
                         let i = *at.entry(row.name).or_insert_with(|| {
-                            findings.unknown.push(UnknownEvent {
+                            imported.unknown.push(UnknownEvent {
                                 name: self.recording.name(row.name).to_owned(),
                                 place: self.recording.place(block.source, row.line),
                                 occurrences: 0,
                             });
-                            findings.unknown.len() - 1
+                            imported.unknown.len() - 1
                         });
-                        findings.unknown[i].occurrences += 1;
+                        imported.unknown[i].occurrences += 1;
                     }
                     _ => {}
                 }
@@ -193,31 +151,30 @@ impl<'a> Importer<'a> {
         if self.recording.blocks.iter().any(|b| b.summary)
             && self.recording.blocks.iter().any(|b| !b.summary)
         {
-            findings
+            imported
                 .notes
                 .push("perf's summary lines repeat its intervals and are not used".into());
         }
-        if !findings.unknown.is_empty()
-            && findings.other_core == 0
+        if !imported.unknown.is_empty()
+            && imported.other_core == 0
             && let Some(library) = options.library
         {
-            self.note_better_table(library, &mut findings);
+            imported.notes.extend(self.better_table(library));
         }
-        findings
+        imported
     }
 
-    fn note_better_table(&self, library: &Library, findings: &mut Findings) {
+    /// A note on a table that has more of the recording's events than the chosen one.
+    fn better_table(&self, library: &Library) -> Option<String> {
         let known =
             self.hardware_names().iter().filter(|(_, m)| matches!(m, Match::Event { .. })).count();
-        if let Some(best) = best_tables(self.recording, library).first()
-            && best.matched > known
-        {
-            findings.notes.push(format!(
-                "{} has {known} of the recording's events, {} has {}: if the counts come from \
-                 such a processor, use --uarch {}",
-                self.table.name, best.name, best.matched, best.name
-            ));
-        }
+        let tables = best_tables(self.recording, library);
+        let best = tables.first().filter(|best| best.matched > known)?;
+        Some(format!(
+            "{} has {known} of the recording's events, {} has {}: if the counts come from such a \
+             processor, use --uarch {}",
+            self.table.name, best.name, best.matched, best.name
+        ))
     }
 
     fn block(&self, block: &Block, imported: &mut Imported) {
@@ -259,7 +216,7 @@ impl<'a> Importer<'a> {
         let mut both = BTreeSet::new();
         let event = |name| match self.meaning(name) {
             Match::Event { id, only: None } => Some(id),
-            // A count of one ring beside a count of all rings would only mislead.
+            // A count of one ring is of no use if the event was counted in all rings, too.
             Match::Event { id, only: Some(_) } if !unrestricted.contains(&id) => Some(id),
             _ => None,
         };
@@ -314,7 +271,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// The count in the table's unit.
+    /// The count of a row in the unit of the table's event.
     fn value(&self, id: EventId, row: &Row) -> std::result::Result<f64, Missing> {
         let event = &self.table.events[usize::from(id)];
         let value = match row.count {
@@ -324,7 +281,7 @@ impl<'a> Importer<'a> {
         };
         match row.unit.map(|u| self.recording.name(u)) {
             None => Ok(value),
-            // perf gives energy in joules; the vendor's formulas count units of 61 µJ for the
+            // perf prints energy in joules; the vendor's formulas take units of 61 µJ for the
             // package and 15.6 µJ for DRAM.
             Some("Joules") if event.spec.pmu == PmuKind::Power => {
                 let dram = event.name.to_lowercase().contains("dram");
@@ -356,12 +313,13 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// What shares a wall time: perf prints duration_time for the first CPU or core alone.
+/// Key of the blocks that share a wall time: perf prints duration_time for the first CPU or core
+/// only.
 fn duration_key(block: &Block) -> (usize, u32, Option<String>, Option<Duration>) {
     (block.source, block.run, block.trial.clone(), block.interval.map(|(_, end)| end))
 }
 
-/// Milliseconds of wall time from `duration_time` rows.
+/// Wall times in milliseconds, from `duration_time` rows.
 fn durations(
     recording: &Recording,
 ) -> HashMap<(usize, u32, Option<String>, Option<Duration>), f64> {

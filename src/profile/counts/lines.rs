@@ -1,11 +1,12 @@
-//! Lines of a file of any size: streamed, numbered, with a bound on the length of one.
+//! Lines of a file of any size: streamed, numbered, of bounded length.
 
+use super::format::FORMATS;
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use tma::error::{Error, Result};
 
-/// Longest line read, in bytes. perf's lines have some hundred, toplev's some thousand.
+/// Longest line in bytes. perf's lines have some hundred, toplev's some thousand.
 pub const LONGEST: usize = 1 << 20;
 
 /// Reads numbered lines.
@@ -19,7 +20,7 @@ pub struct Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// Lines of `input`; `path` names it in errors.
+    /// Lines of `input`; `path` names it in messages.
     pub fn new(input: R, path: &Path) -> Self {
         Self {
             input: BufReader::with_capacity(1 << 16, input),
@@ -57,12 +58,12 @@ impl<R: Read> Lines<R> {
         if !self.terminated && n > LONGEST {
             return Err(Error::failed(format!("{path}:{place}: the line is longer than 1 MiB"))
                 .because("no format of recorded counts has such lines")
-                .hint(super::reader::FORMATS));
+                .hint(FORMATS));
         }
         if self.buffer.contains(&0) {
             return Err(Error::failed(format!("{path}:{place}: this is a binary file"))
                 .because("the line holds a NUL byte")
-                .hint(super::reader::FORMATS));
+                .hint(FORMATS));
         }
         while matches!(self.buffer.last(), Some(b'\n' | b'\r')) {
             self.buffer.pop();
@@ -74,7 +75,7 @@ impl<R: Read> Lines<R> {
         Ok(Some((place, text)))
     }
 
-    /// The input, nothing of it lost if no line was read.
+    /// The input; if no line was read, from its first byte.
     pub fn into_input(self) -> impl Read {
         self.input
     }
@@ -89,7 +90,7 @@ impl<R: Read> Lines<R> {
         self.terminated
     }
 
-    /// The first line that was not UTF-8; its bad bytes were replaced.
+    /// The first line that was not UTF-8; its invalid bytes were replaced.
     pub fn first_bad_utf8(&self) -> Option<u32> {
         self.utf8
     }

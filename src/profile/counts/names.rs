@@ -1,6 +1,6 @@
 //! Names of recorded events → a table's events, constants and software events.
 //!
-//! By spelling first (case, PMU prefix and the order of filters aside), by encoding else:
+//! By spelling first (ignoring case, PMU prefix and the order of filters), else by encoding:
 //! `cycles`, `r003c`, `cpu/event=0x3c/` and `CPU_CLK_UNHALTED.THREAD` are one event on Intel.
 
 use super::encoding::{Encoding, Vendor};
@@ -8,14 +8,14 @@ use super::event_name::EventName;
 use std::collections::HashMap;
 use tma::tables::{Const, EventId, PmuKind, Ring, Table};
 
-/// What a recorded name means.
+/// Meaning of a recorded name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
     /// An event of the table.
     Event {
-        /// Which.
+        /// Its id.
         id: EventId,
-        /// The recording restricts it to a ring that the table's event is not restricted to.
+        /// The privilege ring it was counted in, if the table's event has no such restriction.
         only: Option<Ring>,
     },
     /// A constant of the run.
@@ -24,26 +24,26 @@ pub enum Match {
     Software(SoftwareKind),
     /// An event of the other kind of core of a hybrid processor.
     OtherCore,
-    /// Nothing this table knows.
+    /// Unknown to the table.
     Unknown,
 }
 
 /// Events that need no PMU, as perf names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SoftwareKind {
-    /// Milliseconds on a CPU.
+    /// Time on a CPU in milliseconds.
     TaskClock,
-    /// Milliseconds, by the CPU's clock.
+    /// CPU clock in milliseconds.
     CpuClock,
     /// Wall time in nanoseconds.
     DurationTime,
-    /// Nanoseconds in user mode.
+    /// Time in user mode in nanoseconds.
     UserTime,
-    /// Nanoseconds in the kernel.
+    /// Time in kernel mode in nanoseconds.
     SystemTime,
     /// Context switches.
     ContextSwitches,
-    /// Moves to another CPU.
+    /// Migrations to another CPU.
     CpuMigrations,
     /// Page faults.
     PageFaults,
@@ -51,16 +51,16 @@ pub enum SoftwareKind {
     MinorFaults,
     /// Page faults with input or output.
     MajorFaults,
-    /// Unaligned accesses the kernel had to repair.
+    /// Unaligned accesses that the kernel fixed up.
     AlignmentFaults,
-    /// Instructions the kernel had to emulate.
+    /// Instructions that the kernel emulated.
     EmulationFaults,
     /// Switches to another control group.
     CgroupSwitches,
 }
 
 impl SoftwareKind {
-    /// All of them, with the names perf takes; the first is the one it prints.
+    /// All of them, with the names that perf accepts; it prints the first.
     const NAMES: [(SoftwareKind, &'static [&'static str]); 13] = [
         (SoftwareKind::TaskClock, &["task-clock"]),
         (SoftwareKind::CpuClock, &["cpu-clock"]),
@@ -82,7 +82,7 @@ impl SoftwareKind {
         Self::NAMES.iter().find(|(k, _)| *k == self).map_or("", |(_, names)| names[0])
     }
 
-    /// The event called `name`; ring modifiers (`task-clock:u`) change nothing.
+    /// The event called `name`, whatever its modifiers (`task-clock:u`).
     pub fn from_name(name: &str) -> Option<Self> {
         let bare = name.trim().split(':').next().unwrap_or_default();
         Self::NAMES
@@ -126,7 +126,7 @@ impl<'t> Names<'t> {
         names
     }
 
-    /// What `name` means.
+    /// The meaning of `name`.
     pub fn resolve(&self, name: &str) -> Match {
         let name = name.trim();
         if let Some(constant) = name.strip_prefix('#').and_then(Const::from_name) {
@@ -181,7 +181,7 @@ impl<'t> Names<'t> {
         Match::Unknown
     }
 
-    /// Events of other PMUs: by their perf names where those are fixed, by spelling else.
+    /// An event of another PMU: by perf's name where that is fixed, else by spelling.
     fn elsewhere(&self, pmu: &str, name: &EventName) -> Match {
         let of_kind = |kind: PmuKind, part: &str| {
             let at = self
@@ -203,7 +203,7 @@ impl<'t> Names<'t> {
         id.map_or(Match::Unknown, |id| Match::Event { id, only: None })
     }
 
-    /// Other events of the table that are the same count under another name.
+    /// Other events of the table with the same encoding.
     pub fn same_count(&self, id: EventId) -> impl Iterator<Item = EventId> + '_ {
         let spec = &self.table.events[usize::from(id)].spec;
         let ids = Encoding::of_spec(spec).and_then(|e| self.by_encoding.get(&(e, spec.ring)));
@@ -211,12 +211,12 @@ impl<'t> Names<'t> {
     }
 }
 
-/// Names of PMUs that are a core's own.
+/// Whether `pmu` is the PMU of a core.
 fn is_core(pmu: &str) -> bool {
     pmu == "cpu" || matches!(pmu, "cpu_core" | "cpu_atom" | "cpu_lowpower")
 }
 
-/// What `name` means to `table`; for many names make one [`Names`].
+/// The meaning of `name` in `table`; for many names, make a [`Names`] once.
 pub fn resolve(table: &Table, name: &str) -> Match {
     Names::new(table).resolve(name)
 }

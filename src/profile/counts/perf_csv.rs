@@ -1,23 +1,23 @@
-//! Lines of `perf stat -x SEP`, with every prefix perf can put before them.
+//! Lines of `perf stat -x SEP`, with every prefix that perf writes.
 //!
 //! perf-stat(1), "CSV FORMAT": optional time stamp, optional CPU, core or socket and optional
-//! number of CPUs, count, unit, event, optional control group, optional variance (`-r`), run
+//! number of CPUs, count, unit, event, optional control group, optional variance (`-r`), running
 //! time, running share in percent, optional metric value and its unit. Before Linux 3.14 there
-//! is no unit, and the oldest versions stop at the event. Commas inside `pmu/…,…/` stand
-//! unquoted; they are put back together by counting slashes.
+//! is no unit, and the oldest versions end with the event. Commas inside `pmu/…,…/` are not quoted:
+//! the event is joined again by counting slashes.
 
-use super::builder::{self, Builder, Found, Place};
-use super::scope::scope_of;
-use super::{Count, Scope, ScopeKind};
+use super::builder::{self, BlockKey, Builder, ParsedCount};
+use super::recording::Count;
+use super::scope::{Scope, ScopeKind, is_whole, scope_of};
 use tma::error::Result;
 
-/// Characters that cannot be a separator, because values and names hold them.
+/// Characters that cannot be a separator because values and names contain them.
 const NOT_SEPARATORS: &str = "._-/<>=()[]{}+%\"'*";
 
 /// Parser of one file.
 pub struct PerfCsv {
     separator: String,
-    /// Whether this file's lines have a run time and share; lines that differ are cut off.
+    /// Whether this file's lines have running time and share; others are cut off.
     with_share: Option<bool>,
 }
 
@@ -27,7 +27,7 @@ impl PerfCsv {
         &self.separator
     }
 
-    /// Recognises a complete count line and with it the separator.
+    /// Recognises a complete line with a count, and with it the separator.
     pub fn recognise(text: &str) -> Option<Self> {
         candidates(text).into_iter().find_map(|separator| {
             let (_, parsed) = parse_any(text, &separator).ok()?;
@@ -35,7 +35,10 @@ impl PerfCsv {
         })
     }
 
-    /// Reads one line.
+    /// Parses one line.
+    ///
+    /// # Errors
+    /// As [`Builder::row`].
     pub fn line(&mut self, number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         if let Some(comment) = text.trim_start().strip_prefix('#') {
             if comment.trim_start().starts_with("started on") {
@@ -43,7 +46,7 @@ impl PerfCsv {
             }
             return Ok(());
         }
-        let (place, parsed) = match parse_any(text, &self.separator) {
+        let (key, parsed) = match parse_any(text, &self.separator) {
             Ok(parsed) => parsed,
             Err(why) => {
                 builder.skip(number, why, text);
@@ -51,7 +54,7 @@ impl PerfCsv {
             }
         };
         for (name, value) in &parsed.metrics {
-            builder.metric(number, &place, name, *value);
+            builder.metric(number, &key, name, *value);
         }
         if parsed.event.is_empty() {
             return Ok(());
@@ -61,7 +64,7 @@ impl PerfCsv {
             builder.skip(number, "the line is cut off", text);
             return Ok(());
         }
-        let found = Found {
+        let found = ParsedCount {
             name: &parsed.event,
             count: parsed.count,
             running: parsed.share.filter(|_| matches!(parsed.count, Count::Value(_))),
@@ -69,12 +72,12 @@ impl PerfCsv {
             group: None,
             unit: &parsed.unit,
         };
-        builder.row(number, &place, &found)
+        builder.row(number, &key, &found)
     }
 }
 
-/// Strings that may separate the fields of `text`: usual ones first, then whatever runs of
-/// punctuation it holds (perf takes any string).
+/// Strings that may separate the fields of `text`: common ones first, then any run of punctuation in
+/// it (perf accepts any string).
 fn candidates(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for usual in [",", ";", "\t", "|"] {
@@ -91,7 +94,7 @@ fn candidates(text: &str) -> Vec<String> {
         }
         if !run.is_empty() && found.len() < 16 {
             let chars: Vec<char> = run.chars().collect();
-            // A doubled separator stands around an empty unit.
+            // A doubled separator encloses an empty unit.
             let half: String = chars[..chars.len().div_ceil(2)].iter().collect();
             for candidate in [chars[0].to_string(), half, run.clone()] {
                 if !found.contains(&candidate) {
@@ -104,14 +107,14 @@ fn candidates(text: &str) -> Vec<String> {
     found
 }
 
-/// Names and values of metrics printed on the side.
+/// Names and values of metrics printed with a count.
 type Metrics = Vec<(String, f64)>;
 
-/// A line taken apart, from the count on.
+/// A parsed line, from the count on.
 struct Parsed {
     count: Count,
     unit: String,
-    /// Empty on lines that only go on with metrics.
+    /// Empty on lines with further metrics only.
     event: String,
     cgroup: Option<String>,
     run_time: Option<u64>,
@@ -119,8 +122,8 @@ struct Parsed {
     metrics: Metrics,
 }
 
-/// As [`parse`], decimal commas (perf follows the locale) included.
-fn parse_any(text: &str, separator: &str) -> std::result::Result<(Place, Parsed), &'static str> {
+/// As [`parse`], also with decimal commas (perf follows the locale).
+fn parse_any(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed), &'static str> {
     parse(text, separator).or_else(|why| match separator {
         "," => Err(why),
         _ => parse(&with_decimal_points(text), separator).map_err(|_| why),
@@ -140,21 +143,21 @@ fn with_decimal_points(text: &str) -> String {
     out
 }
 
-/// Takes a line apart.
-fn parse(text: &str, separator: &str) -> std::result::Result<(Place, Parsed), &'static str> {
+/// Parses a line.
+fn parse(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed), &'static str> {
     let fields: Vec<&str> = text.split(separator).map(str::trim).collect();
-    let mut place = Place::default();
+    let mut key = BlockKey::default();
     let mut at = 0;
     if let Some(time) = time_stamp(fields[0], text.starts_with(' ')) {
-        place.time = Some(time);
+        key.time = Some(time);
         at = 1;
     } else if fields[0] == "summary" {
-        place.summary = true;
+        key.summary = true;
         at = 1;
     }
     let fields = &fields[at..];
     let mut why = "not a line of perf stat";
-    // The count is the first field after which the rest makes sense; what precedes is the scope.
+    // The count is the first field after which the rest parses; the fields before it are the scope.
     for v in 0..fields.len().min(6) {
         if !could_be_count(fields[v]) {
             continue;
@@ -162,28 +165,28 @@ fn parse(text: &str, separator: &str) -> std::result::Result<(Place, Parsed), &'
         match after_count(fields, v, separator) {
             Ok(mut parsed) => {
                 let Some(scope) = scope(&fields[..v], separator) else { continue };
-                place.scope = scope;
+                key.scope = scope;
                 parsed.count = builder::count(fields[v])?;
                 if let Some(cgroup) = &parsed.cgroup {
                     let empty =
                         || Scope { kind: ScopeKind::Whole, name: String::new(), cgroup: None };
-                    place.scope.get_or_insert_with(empty).cgroup = Some(cgroup.clone());
+                    key.scope.get_or_insert_with(empty).cgroup = Some(cgroup.clone());
                 }
-                return Ok((place, parsed));
+                return Ok((key, parsed));
             }
             Err(wrong) => why = wrong,
         }
     }
     match metric_only(fields, separator) {
         Some((scope, metrics)) => {
-            place.scope = scope;
-            Ok((place, Parsed { metrics, ..nothing() }))
+            key.scope = scope;
+            Ok((key, Parsed { metrics, ..nothing() }))
         }
         None => Err(why),
     }
 }
 
-/// Seconds with nine decimals, or indented: nothing else on a line of perf is.
+/// A time stamp: seconds with nine decimals, or indented, as nothing else on a line of perf.
 fn time_stamp(field: &str, indented: bool) -> Option<u64> {
     let (_, fraction) = field.split_once('.')?;
     if fraction.len() != 9 && !indented {
@@ -219,7 +222,7 @@ fn after_count(
 ) -> std::result::Result<Parsed, &'static str> {
     let next = fields.get(v + 1).copied().ok_or("there is no event after the count")?;
     if is_number(next) {
-        return Err("where the unit belongs there is a number (decimal commas? use `-x;`)");
+        return Err("a number in place of the unit (decimal commas? use `-x;`)");
     }
     let second = fields.get(v + 2).copied();
     // Without a unit column (before Linux 3.14) the event is followed by numbers or nothing.
@@ -256,12 +259,10 @@ fn after_count(
     let whole = run_time.parse::<u64>().ok();
     let run_time = whole.or(nanos.map(|t| t as u64));
     tail.run_time = Some(run_time.ok_or("the run time is not a number of nanoseconds")?);
-    // perf writes two decimals: `10` at the end of a line is a share cut off, and `24,93` one of
-    // a locale with decimal commas.
+    // perf writes two decimals: `10` at the end of a line is a share that is cut off, and `24,93` one
+    // with a decimal comma.
     let halved = !share.contains('.')
-        && metric
-            .first()
-            .is_none_or(|f| separator == "," && f.len() == 2 && super::scope::is_whole(f));
+        && metric.first().is_none_or(|f| separator == "," && f.len() == 2 && is_whole(f));
     tail.share = Some(
         builder::percent(share)
             .filter(|_| !halved)
@@ -281,7 +282,7 @@ fn opens_pmu(field: &str) -> bool {
     field.matches('/').count() % 2 == 1
 }
 
-/// The event that starts at field `at`, its commas put back, and the index after it.
+/// The event that starts at field `at`, joined again, and the index of the field after it.
 fn join_event(
     fields: &[&str],
     at: usize,
@@ -301,19 +302,19 @@ fn join_event(
     Ok((event, after))
 }
 
-/// The scope that the fields before the count name; `None` when they are none.
+/// The scope given by the fields before the count; `None` if they are no scope.
 fn scope(fields: &[&str], separator: &str) -> Option<Option<Scope>> {
     let (name, cpus) = match fields {
         [] => return Some(None),
         [name] => ((*name).to_owned(), false),
-        [name, n] if super::scope::is_whole(n) => ((*name).to_owned(), true),
-        // A thread's name may hold the separator.
+        [name, n] if is_whole(n) => ((*name).to_owned(), true),
+        // A thread's name may contain the separator.
         _ => (fields.join(separator), false),
     };
     scope_of(&name, cpus).map(Some)
 }
 
-/// A line that only goes on with more metrics: the fields of the count are all empty.
+/// A line with further metrics only: all fields of the count are empty.
 fn metric_only(fields: &[&str], separator: &str) -> Option<(Option<Scope>, Metrics)> {
     let first_empty = fields.iter().position(|f| f.is_empty())?;
     let scope = scope(&fields[..first_empty], separator)?;
@@ -323,7 +324,7 @@ fn metric_only(fields: &[&str], separator: &str) -> Option<(Option<Scope>, Metri
         return None;
     }
     match &rest[last..] {
-        // The name of a metric group stands alone as a headline.
+        // The name of a metric group is a headline on a line of its own.
         [headline] if !is_number(headline) => Some((scope, Vec::new())),
         [value, name, ..] if !name.is_empty() && !is_number(name) => {
             let value: f64 = value.parse().ok().filter(|v: &f64| v.is_finite())?;

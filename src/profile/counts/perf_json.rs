@@ -1,11 +1,12 @@
-//! Lines of `perf stat -j`: one JSON object each, counts as strings.
+//! Lines of `perf stat -j`: one JSON object per line, counts as strings.
 //!
 //! Keys as perf 5.19 to 6.x write them: `event`, `counter-value`, `unit`, `event-runtime`,
 //! `pcnt-running`, `variance`, `metric-value`, `metric-unit`, `interval`, `cgroup`, and one of
 //! `cpu`, `core`, `die`, `cluster`, `cache`, `socket`, `node`, `thread`.
 
-use super::builder::{self, Builder, Found, Place};
-use super::{Count, Scope, ScopeKind};
+use super::builder::{self, BlockKey, Builder, ParsedCount};
+use super::recording::Count;
+use super::scope::{Scope, ScopeKind};
 use serde_json::{Map, Value};
 use tma::error::Result;
 
@@ -14,7 +15,10 @@ pub fn recognise(text: &str) -> bool {
     object(text).is_some_and(|o| o.contains_key("counter-value") && o.contains_key("event"))
 }
 
-/// Reads one line.
+/// Parses one line.
+///
+/// # Errors
+/// As [`Builder::row`].
 pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
     let text = text.trim();
     if let Some(comment) = text.strip_prefix('#') {
@@ -24,11 +28,11 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         return Ok(());
     }
     let Some(object) = object(text) else {
-        builder.skip(number, "not one whole JSON object", text);
+        builder.skip(number, "not a whole JSON object", text);
         return Ok(());
     };
-    let place = match place(&object) {
-        Ok(place) => place,
+    let key = match key(&object) {
+        Ok(key) => key,
         Err(why) => {
             builder.skip(number, why, text);
             return Ok(());
@@ -39,7 +43,7 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         && !name.is_empty()
         && value.is_finite()
     {
-        builder.metric(number, &place, name, value);
+        builder.metric(number, &key, name, value);
     }
     let count = object.get("counter-value").map(|value| match value {
         Value::String(text) => text.trim().to_owned(),
@@ -63,7 +67,7 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         }
     };
     let share = float(&object, "pcnt-running").filter(|p| (0.0..=100.5).contains(p));
-    let found = Found {
+    let found = ParsedCount {
         name,
         count,
         running: share.filter(|_| matches!(count, Count::Value(_))).map(|p| (p / 100.0).min(1.0)),
@@ -71,7 +75,7 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         group: None,
         unit: string(&object, "unit").unwrap_or(""),
     };
-    builder.row(number, &place, &found)
+    builder.row(number, &key, &found)
 }
 
 fn object(text: &str) -> Option<Map<String, Value>> {
@@ -91,7 +95,7 @@ fn object(text: &str) -> Option<Map<String, Value>> {
     }
 }
 
-/// Puts `null` where perf printed a bare `nan` or `inf`.
+/// Replaces bare `nan` and `inf`, as some versions of perf print them, by `null`.
 fn without_nan(text: &str) -> String {
     let mut out = text.to_owned();
     for bare in ["-nan", "nan", "-inf", "inf"] {
@@ -105,7 +109,7 @@ fn string<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     object.get(key).and_then(Value::as_str).map(str::trim)
 }
 
-/// A number, or a string that holds one.
+/// A number, or a number in a string.
 fn float(object: &Map<String, Value>, key: &str) -> Option<f64> {
     match object.get(key)? {
         Value::String(text) => text.trim().parse().ok(),
@@ -113,14 +117,14 @@ fn float(object: &Map<String, Value>, key: &str) -> Option<f64> {
     }
 }
 
-fn place(object: &Map<String, Value>) -> std::result::Result<Place, &'static str> {
-    let mut place = Place::default();
+fn key(object: &Map<String, Value>) -> std::result::Result<BlockKey, &'static str> {
+    let mut key = BlockKey::default();
     if let Some(interval) = object.get("interval") {
         let nanos = interval
             .as_f64()
             .filter(|s| (0.0..1e9).contains(s))
             .ok_or("the interval is not a time in seconds")?;
-        place.time = Some((nanos * 1e9).round() as u64);
+        key.time = Some((nanos * 1e9).round() as u64);
     }
     let kinds = [
         ("cpu", ScopeKind::Cpu),
@@ -132,8 +136,8 @@ fn place(object: &Map<String, Value>) -> std::result::Result<Place, &'static str
         ("node", ScopeKind::Node),
         ("thread", ScopeKind::Thread),
     ];
-    for (key, kind) in kinds {
-        let Some(value) = object.get(key) else { continue };
+    for (field, kind) in kinds {
+        let Some(value) = object.get(field) else { continue };
         let name = match value {
             Value::String(name) => name.trim().to_owned(),
             other => other.to_string(),
@@ -142,12 +146,12 @@ fn place(object: &Map<String, Value>) -> std::result::Result<Place, &'static str
             ScopeKind::Cpu => format!("cpu{}", name.trim_start_matches("CPU")),
             _ => name,
         };
-        place.scope = Some(Scope { kind, name, cgroup: None });
+        key.scope = Some(Scope { kind, name, cgroup: None });
         break;
     }
     if let Some(cgroup) = string(object, "cgroup").filter(|c| !c.is_empty()) {
         let whole = || Scope { kind: ScopeKind::Whole, name: String::new(), cgroup: None };
-        place.scope.get_or_insert_with(whole).cgroup = Some(cgroup.to_owned());
+        key.scope.get_or_insert_with(whole).cgroup = Some(cgroup.to_owned());
     }
-    Ok(place)
+    Ok(key)
 }

@@ -1,16 +1,16 @@
-//! A person's own CSV: `event,value`, `event,value,running`, `trial,event,value`.
+//! CSV of one's own: `event,value`, `event,value,running`, `trial,event,value`.
 //!
-//! With a header the columns may stand in any order and under several names (see
-//! [`Columns::from_header`]); without one a line is `event,value` or `event,value,running`.
-//! `running` is a share (0..=1); values above 1, and the column `running_pct`, are percent.
+//! With a header the columns may have any order and several names (see [`Columns::from_header`]);
+//! without one, lines are `event,value` or `event,value,running`. `running` is the running share
+//! (0..=1); values above 1 and the column `running_pct` are percent.
 
-use super::Count;
-use super::builder::{self, Builder, Found, Place};
+use super::builder::{self, BlockKey, Builder, ParsedCount};
+use super::recording::Count;
 use super::scope::scope_of;
 use std::borrow::Cow;
 use tma::error::Result;
 
-/// Where the columns are.
+/// Indices of the columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Columns {
     separator: char,
@@ -34,7 +34,7 @@ impl Columns {
         self.separator
     }
 
-    /// Recognises a header: it names an event and a value column.
+    /// Recognises a header: it has an event column and a value column.
     pub fn from_header(text: &str) -> Option<Self> {
         let text = text.trim_start_matches(['#', '\u{feff}']).trim();
         SEPARATORS.into_iter().find_map(|separator| {
@@ -84,29 +84,32 @@ impl Columns {
         })
     }
 
-    /// Reads one line.
+    /// Parses one line.
+    ///
+    /// # Errors
+    /// As [`Builder::row`].
     pub fn line(&mut self, number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         if text.starts_with('#') && Self::headerless(text).is_none() {
             return Ok(());
         }
         let fields = fields(text, self.separator);
-        let place = Place {
+        let key = BlockKey {
             trial: self.text(&fields, self.trial).map(str::to_owned),
             scope: self.text(&fields, self.scope).and_then(|s| scope_of(s, false)),
             time: self.text(&fields, self.time).and_then(builder::seconds),
-            ..Place::default()
+            ..BlockKey::default()
         };
         let is_metric =
             self.text(&fields, self.kind).is_some_and(|k| k.eq_ignore_ascii_case("metric"));
         match self.parse(&fields) {
             Ok(found) if is_metric => {
                 if let Count::Value(value) = found.count {
-                    builder.metric(number, &place, found.name, value);
+                    builder.metric(number, &key, found.name, value);
                 }
                 Ok(())
             }
-            Ok(found) => builder.row(number, &place, &found),
-            // The header once more, where files were put together.
+            Ok(found) => builder.row(number, &key, &found),
+            // The header once more: files were concatenated.
             Err(_) if Self::from_header(text).as_ref() == Some(self) => Ok(()),
             Err(why) => {
                 builder.skip(number, why, text);
@@ -122,7 +125,7 @@ impl Columns {
     fn parse<'a>(
         &self,
         fields: &'a [Cow<'_, str>],
-    ) -> std::result::Result<Found<'a>, &'static str> {
+    ) -> std::result::Result<ParsedCount<'a>, &'static str> {
         if fields.len() < self.count {
             return Err("columns are missing");
         }
@@ -136,7 +139,14 @@ impl Columns {
             None => None,
             Some(text) => Some(self.share(text)?),
         };
-        Ok(Found { name, count, running, run_time: None, group: self.group(fields)?, unit: "" })
+        Ok(ParsedCount {
+            name,
+            count,
+            running,
+            run_time: None,
+            group: self.group(fields)?,
+            unit: "",
+        })
     }
 
     fn group(&self, fields: &[Cow<'_, str>]) -> std::result::Result<Option<u32>, &'static str> {
@@ -160,7 +170,7 @@ fn is_value(field: &str) -> bool {
     field.starts_with("<not ") || field.trim_end_matches('%').parse::<f64>().is_ok()
 }
 
-/// Fields of a line: quotes hold separators, and so do the slashes of `cpu/…,…/`.
+/// Fields of a line; separators inside quotes and inside `cpu/…,…/` do not separate.
 pub fn fields(text: &str, separator: char) -> Vec<Cow<'_, str>> {
     if !text.contains(['"', '/']) {
         return text.split(separator).map(Cow::Borrowed).collect();

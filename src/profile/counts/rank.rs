@@ -1,7 +1,7 @@
-//! Which tables a recording fits, by how many of its event names each knows.
+//! Ranks tables by how many of a recording's events they have.
 
-use super::Recording;
 use super::names::{Match, Names, SoftwareKind};
+use super::recording::Recording;
 use std::collections::HashSet;
 use tma::tables::{Const, Library, plain_name};
 
@@ -10,17 +10,17 @@ use tma::tables::{Const, Library, plain_name};
 pub struct TableMatch {
     /// The table.
     pub name: String,
-    /// How many of the recording's events it has.
+    /// Number of the recording's events that it has.
     pub matched: usize,
-    /// How many events of this kind of core the recording has.
+    /// Number of the recording's events of this kind of core.
     pub total: usize,
 }
 
-/// Tables that know events of the recording, best first: for errors, and for imports that name no
+/// Tables that have events of the recording, best first: for hints, and for imports without a
 /// microarchitecture.
 ///
-/// Where some tables have all names as they are written, these are the best. Else names are
-/// resolved, by encoding too, in the tables whose plain names agree most with the recording's.
+/// If some tables have all names as written, these are the best. Otherwise names are resolved, also
+/// by encoding, in the tables with most of the recording's plain names.
 pub fn best_tables(recording: &Recording, library: &Library) -> Vec<TableMatch> {
     let mut seen = HashSet::new();
     let rows = recording.blocks.iter().flat_map(|b| &b.rows);
@@ -46,7 +46,7 @@ fn is_constant(name: &str) -> bool {
     name.strip_prefix('#').and_then(Const::from_name).is_some()
 }
 
-/// How well table `name` fits; `None`: not at all.
+/// How well table `name` fits; `None` if it has none of the events.
 fn resolved(used: &[&str], library: &Library, name: &str) -> Option<TableMatch> {
     let table = library.load(name).ok()?;
     let names = Names::new(&table);
@@ -62,8 +62,8 @@ fn resolved(used: &[&str], library: &Library, name: &str) -> Option<TableMatch> 
     (fit.matched > 0).then_some(fit)
 }
 
-/// Tables worth decoding: those that have as many of the recording's plain event names as the best
-/// one. All of them where names hardly decide (raw codes, `cycles`).
+/// Tables worth decoding: those with as many of the recording's plain event names as the best one,
+/// or all of them if few names are plain (raw codes, `cycles`).
 fn candidates<'l>(used: &[&str], library: &'l Library) -> Vec<&'l str> {
     let plain: HashSet<String> = used.iter().filter_map(|n| plain_name(n)).collect();
     let plain: Vec<&str> = plain.iter().map(String::as_str).collect();

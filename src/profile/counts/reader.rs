@@ -1,37 +1,33 @@
-//! From files to a recording: recognises each file's format by content and reads it line by line.
+//! Files → a recording: recognises the format of each by content and parses it line by line.
 
 use super::builder::Builder;
+use super::format::{FORMATS, Format};
 use super::lines::Lines;
-use super::{Format, Recording, Source, perf_csv, perf_json, plain, toplev};
+use super::recording::{Recording, Source};
+use super::{perf_csv, perf_json, plain, toplev};
 use crate::session;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use tma::error::{Error, Result};
 
-/// What the reader takes, as a remedy.
-pub const FORMATS: &str = "to measure a program: `tdtool report -- ./PROGRAM`; a recording is a \
-     session of `tdtool record`, perf.data, or the output of `perf stat -x,`, `perf stat -j`, \
-     `toplev --valcsv`, or CSV lines `event,value`";
-
-/// Endings of source files in languages that are compiled, and of scripts with what runs them.
+/// Suffixes of source files in compiled languages, and of scripts with their interpreters.
 const SOURCES: [&str; 10] = ["c", "cc", "cpp", "cxx", "h", "hpp", "rs", "go", "f90", "s"];
 const SCRIPTS: [(&str, &str); 4] =
     [("py", "python3"), ("sh", "sh"), ("pl", "perl"), ("rb", "ruby")];
 
-/// Lines held back while the format is not known yet: a program's own output often comes first.
-const HELD_LINES: usize = 200_000;
-/// Characters of a held line that are kept; no line of counts is longer.
-const HELD_TEXT: usize = 4096;
-/// Lines of `name,number` that settle on plain CSV where nothing else fits.
+/// Lines kept while the format is unknown: the output of the measured program often comes first.
+const KEPT_LINES: usize = 200_000;
+/// Characters kept of such a line; no line of counts is longer.
+const KEPT_TEXT: usize = 4096;
+/// Lines `name,number` after which an unknown format is taken for plain CSV.
 const PLAIN_ENOUGH: usize = 1000;
 
-/// Reads recorded counts from `paths`, each in any known format; `-` is standard input.
+/// Reads recorded counts from `paths`, each in any supported format; `-` is standard input.
 ///
 /// # Errors
-/// A file cannot be read, is binary, empty or of no known format, or holds no count at all.
-/// Lines that make no sense among others that do are no error: they are listed in
-/// [`Recording::skipped`].
+/// A file cannot be read, is binary, empty or of no known format, or has no count at all. Single
+/// lines that cannot be parsed are listed in [`Recording::skipped`].
 pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Recording> {
     if paths.is_empty() {
         return Err(Error::usage("no file to import").hint(FORMATS));
@@ -51,17 +47,20 @@ fn read_file(path: &Path, builder: &mut Builder) -> Result<()> {
         |e: std::io::Error| Error::failed(format!("cannot read {}", path.display())).because(e);
     let file = File::open(path).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.is_dir() {
-        return Err(is_folder(path));
+        return Err(folder_error(path));
     }
     read_from(file, path, builder)
 }
 
-/// A folder where a recording should be.
-pub fn is_folder(path: &Path) -> Error {
+/// The error for a folder in place of a recording.
+pub fn folder_error(path: &Path) -> Error {
     Error::failed(format!("{} is a folder, not a recording", path.display())).hint(FORMATS)
 }
 
-/// Reads one opened file; `path` names it.
+/// Reads one open file; `path` names it in messages.
+///
+/// # Errors
+/// As [`read`].
 pub fn read_from(input: impl Read, path: &Path, builder: &mut Builder) -> Result<()> {
     let mut lines = Lines::new(input, path);
     if lines.peek()?.starts_with(&session::MAGIC) {
@@ -71,7 +70,7 @@ pub fn read_from(input: impl Read, path: &Path, builder: &mut Builder) -> Result
     builder.start_file(Source { path: path.to_owned(), format: Format::PerfJson, runs: 1 });
     read_text(&mut lines, path, builder)?;
     if let Some(line) = lines.first_bad_utf8() {
-        let note = format!("{}:{line}: not UTF-8; bad bytes were replaced", path.display());
+        let note = format!("{}:{line}: not UTF-8; invalid bytes were replaced", path.display());
         builder.recording().notes.push(note);
     }
     if !lines.terminated() {
@@ -115,7 +114,7 @@ fn refuse_known_binaries(start: &[u8], path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The parser of one format, with what it remembers between lines.
+/// The parser of one format, with its state between lines.
 enum Parser {
     PerfCsv(perf_csv::PerfCsv),
     PerfJson,
@@ -142,7 +141,7 @@ impl Parser {
         }
     }
 
-    /// Recognises a line that can be of one format only; `true` when the line is a header.
+    /// Recognises a line that belongs to one format only; `true` if it is a header.
     fn recognise(text: &str) -> Option<(Parser, bool)> {
         if perf_json::recognise(text) {
             return Some((Parser::PerfJson, false));
@@ -158,7 +157,7 @@ impl Parser {
 }
 
 fn read_text(lines: &mut Lines<impl Read>, path: &Path, builder: &mut Builder) -> Result<()> {
-    let mut held: Vec<(u32, String)> = Vec::new();
+    let mut kept: Vec<(u32, String)> = Vec::new();
     let mut parser = None;
     let mut plain_lines = 0;
     while let Some((number, text)) = lines.next()? {
@@ -166,7 +165,7 @@ fn read_text(lines: &mut Lines<impl Read>, path: &Path, builder: &mut Builder) -
             continue;
         }
         if let Some((found, is_header)) = Parser::recognise(&text) {
-            let mut found = settle(found, &mut held, builder)?;
+            let mut found = parse_kept(found, &mut kept, builder)?;
             if !is_header {
                 found.line(number, &text, builder)?;
             }
@@ -175,18 +174,18 @@ fn read_text(lines: &mut Lines<impl Read>, path: &Path, builder: &mut Builder) -
         }
         refuse_known_texts(&text, path, number)?;
         plain_lines += usize::from(plain::Columns::headerless(&text).is_some());
-        let kept = text.char_indices().nth(HELD_TEXT).map_or(&*text, |(end, _)| &text[..end]);
-        held.push((number, kept.to_owned()));
-        if plain_lines >= PLAIN_ENOUGH || held.len() >= HELD_LINES {
+        let start = text.char_indices().nth(KEPT_TEXT).map_or(&*text, |(end, _)| &text[..end]);
+        kept.push((number, start.to_owned()));
+        if plain_lines >= PLAIN_ENOUGH || kept.len() >= KEPT_LINES {
             break;
         }
     }
     let mut parser = match parser {
         Some(parser) => parser,
         None => {
-            let columns = held.iter().find_map(|(_, t)| plain::Columns::headerless(t));
-            let columns = columns.ok_or_else(|| no_counts(path, held.first()))?;
-            settle(Parser::Plain(columns), &mut held, builder)?
+            let columns = kept.iter().find_map(|(_, t)| plain::Columns::headerless(t));
+            let columns = columns.ok_or_else(|| no_counts(path, kept.first()))?;
+            parse_kept(Parser::Plain(columns), &mut kept, builder)?
         }
     };
     while let Some((number, text)) = lines.next()? {
@@ -202,27 +201,27 @@ fn read_text(lines: &mut Lines<impl Read>, path: &Path, builder: &mut Builder) -
     Ok(())
 }
 
-/// Notes the format and reads the lines that were held back while it was unknown.
-fn settle(
+/// Stores the format and parses the lines kept while it was unknown.
+fn parse_kept(
     mut parser: Parser,
-    held: &mut Vec<(u32, String)>,
+    kept: &mut Vec<(u32, String)>,
     builder: &mut Builder,
 ) -> Result<Parser> {
     if let Some(source) = builder.recording().sources.last_mut() {
         source.format = parser.format();
     }
-    for (number, text) in held.drain(..) {
+    for (number, text) in kept.drain(..) {
         parser.line(number, &text, builder)?;
     }
     Ok(parser)
 }
 
-/// Texts that people import by mistake, each with the way to what they meant.
+/// Refuses outputs that are imported by mistake, each with the command that was meant.
 fn refuse_known_texts(text: &str, path: &Path, number: u32) -> Result<()> {
     let place = format!("{}:{number}", path.display());
     if text.contains("Performance counter stats for") {
-        return Err(Error::failed(format!("{place}: this is perf's output for people"))
-            .because("its numbers are rounded and its groups are lost")
+        return Err(Error::failed(format!("{place}: this is perf's human-readable output"))
+            .because("its numbers are rounded and do not show the groups")
             .hint("record again with `perf stat -x, -o FILE …` or `perf stat -j -o FILE …`"));
     }
     if toplev::is_results_header(text) {

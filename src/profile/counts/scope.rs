@@ -1,22 +1,22 @@
-//! Which part of the machine or of the workload counts belong to.
+//! The part of the machine or the workload that counts belong to.
 
 use std::fmt;
 
-/// Which part of the machine or of the workload a block was counted on.
+/// The part of the machine or the workload that a block was counted on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Scope {
-    /// What kind of part.
+    /// Kind of part.
     pub kind: ScopeKind,
-    /// Its name as the report shows it: `cpu3`, `S0-D0-C1`, `bash-4711`.
+    /// Its name in reports: `cpu3`, `S0-D0-C1`, `bash-4711`.
     pub name: String,
-    /// The control group, with `--for-each-cgroup`.
+    /// The control group (`--for-each-cgroup`).
     pub cgroup: Option<String>,
 }
 
 /// Kind of a [`Scope`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScopeKind {
-    /// All of it: the scope only names a control group.
+    /// All of it: only the control group is given.
     Whole,
     /// A logical CPU (`-A`).
     Cpu,
@@ -43,7 +43,8 @@ impl fmt::Display for Scope {
     }
 }
 
-/// Understands `CPU3`, `S0`, `S0-D0-C1`, `S0-D0-L3-ID0`, `N1`, `comm-4711`.
+/// Parses `CPU3`, `S0`, `S0-D0-C1`, `S0-D0-L3-ID0`, `N1`, `comm-4711`; `counts_cpus` if a number of
+/// CPUs follows, so that it is no CPU or thread. `None` if it is no scope.
 pub fn scope_of(name: &str, counts_cpus: bool) -> Option<Scope> {
     let made = |kind, name: &str| Some(Scope { kind, name: name.to_owned(), cgroup: None });
     if let Some(cpu) = name.strip_prefix("CPU")

@@ -1,7 +1,7 @@
-//! Counts of a session file: their events carry the ids of the table they were recorded with,
-//! whose text is in the file; names lead from there to the table at hand.
+//! Counts of a session: their event ids refer to the table they were recorded with, whose text is in
+//! the session; event names map them to the table at hand.
 
-use super::import::{Imported, Software};
+use super::imported::{Imported, Software};
 use crate::session::Session;
 use tma::counts::{Counts, GroupCounts};
 use tma::error::{Error, Result};
@@ -49,7 +49,7 @@ pub fn add(session: &Session, table: &Table, imported: &mut Imported) -> Result<
     Ok(())
 }
 
-/// The same counts under the ids of the table at hand; events it lacks are left out.
+/// The same counts with the event ids of the table at hand; events it lacks are left out.
 fn translated(counts: &Counts, ids: &[Option<EventId>]) -> Result<Counts> {
     let id = |e: &EventId| {
         let known = ids.get(usize::from(*e));

@@ -1,16 +1,17 @@
-//! toplev's `--valcsv`: the counts behind its tree, with the number of their group.
+//! toplev's `--valcsv`: the counts that its tree is computed from, with group numbers.
 //!
 //! Columns by their header: `Timestamp,CPU,Group,Event,Value,Perf-event,Index,STDDEV,MULTI,Nodes`;
 //! older versions write `STDEV` and no `Nodes`. `MULTI` is the running share in percent, 0 where
-//! perf printed `<not counted>` or `<not supported>` (toplev then writes 0 for the count).
+//! perf printed `<not counted>` or `<not supported>` (toplev then writes 0 as the count).
 //! (pmu-tools, toplev.py, `dump_raw` and `do_execute`.)
 
-use super::builder::{self, Builder, Found, Place};
-use super::scope::scope_of;
-use super::{Count, Scope, ScopeKind, plain};
+use super::builder::{self, BlockKey, Builder, ParsedCount};
+use super::plain;
+use super::recording::Count;
+use super::scope::{Scope, ScopeKind, scope_of};
 use tma::error::Result;
 
-/// Where the columns are.
+/// Indices of the columns.
 pub struct Columns {
     timestamp: usize,
     cpu: usize,
@@ -46,15 +47,18 @@ impl Columns {
         })
     }
 
-    /// Reads one line.
+    /// Parses one line.
+    ///
+    /// # Errors
+    /// As [`Builder::row`].
     pub fn line(&mut self, number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         if let Some(again) = Self::from_header(text) {
-            // Hybrids have a header for each kind of core.
+            // On hybrids there is a header for each kind of core.
             *self = again;
             return Ok(());
         }
         match self.parse(text) {
-            Ok((place, found)) => builder.row(number, &place, &found.borrow()),
+            Ok((key, found)) => builder.row(number, &key, &found.borrow()),
             Err(why) => {
                 builder.skip(number, why, text);
                 Ok(())
@@ -62,7 +66,7 @@ impl Columns {
         }
     }
 
-    fn parse(&self, text: &str) -> std::result::Result<(Place, Owned), &'static str> {
+    fn parse(&self, text: &str) -> std::result::Result<(BlockKey, OwnedCount), &'static str> {
         let fields = plain::fields(text, ',');
         if fields.len() != self.count {
             return Err("the number of columns differs from the header's");
@@ -82,7 +86,7 @@ impl Columns {
         };
         let mut name = field(self.event);
         let perf_name = self.perf_event.map_or("", field);
-        // toplev writes `dummy` for events that are not in its lists; perf's name says what it is.
+        // toplev writes `dummy` for events that are not in its lists; perf's name identifies them.
         if name.is_empty() || name == "dummy" {
             name = perf_name;
         }
@@ -94,30 +98,30 @@ impl Columns {
             Count::Value(_) if share == Some(0.0) => Count::NotCounted,
             count => count,
         };
-        // perf's name carries the modifiers (cmask, edge) that toplev's own name leaves out.
+        // perf's name has the modifiers (cmask, edge) that toplev's own name leaves out.
         let name =
             if perf_name.starts_with("cpu") && perf_name.contains('=') { perf_name } else { name };
-        let found = Owned {
+        let found = OwnedCount {
             name: name.to_owned(),
             count,
             running: share.filter(|_| matches!(count, Count::Value(_))),
             group: self.group.map(field).and_then(|g| g.parse().ok()),
         };
-        Ok((Place { time, scope, ..Place::default() }, found))
+        Ok((BlockKey { time, scope, ..BlockKey::default() }, found))
     }
 }
 
-/// [`Found`] with its name.
-struct Owned {
+/// A [`ParsedCount`] that owns its name.
+struct OwnedCount {
     name: String,
     count: Count,
     running: Option<f64>,
     group: Option<u32>,
 }
 
-impl Owned {
-    fn borrow(&self) -> Found<'_> {
-        Found {
+impl OwnedCount {
+    fn borrow(&self) -> ParsedCount<'_> {
+        ParsedCount {
             name: &self.name,
             count: self.count,
             running: self.running,
@@ -128,7 +132,7 @@ impl Owned {
     }
 }
 
-/// Python prints the time stamp as a float, with as many decimals as it takes.
+/// The time stamp in nanoseconds; Python prints seconds as a float of any number of decimals.
 fn time(text: &str) -> std::result::Result<u64, &'static str> {
     let seconds: f64 = text.parse().map_err(|_| "the time stamp is not a number")?;
     match (0.0..1e9).contains(&seconds) {

@@ -1,18 +1,18 @@
 //! One function: its blocks and instructions with their samples.
 
+use super::code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
+use super::function::HotFunction;
 use super::gather::Tally;
-use super::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Profile};
-use crate::module::Kind;
-use crate::space::Place;
+use super::profile::Profile;
+use crate::address_space::ModuleAddress;
+use crate::module::ModuleKind;
 use isa::flow::{BasicBlock, Edge, Flow, flow};
 
-/// Functions longer than this are not cut into blocks: no compiler makes one, but a damaged symbol
-/// table does.
+/// Functions longer than this are not annotated: only damaged symbol tables contain them.
 const LONGEST: u64 = 4 << 20;
 
 impl Profile {
-    /// The code of the function at `index`, with its samples. Where there is no code, the notes say
-    /// why.
+    /// The code of the function at `index` with its samples. If it is unavailable, the notes say why.
     pub fn annotate(&mut self, index: usize) -> Annotated {
         let Some(function) = self.functions.get(index).cloned() else {
             return Annotated::default();
@@ -20,7 +20,7 @@ impl Profile {
         let flow = match self.flow(index, &function) {
             Ok(flow) => flow,
             Err(why) => {
-                let notes = vec![format!("its code cannot be shown: {why}")];
+                let notes = vec![format!("its code is unavailable: {why}")];
                 return Annotated { function, notes, ..Annotated::default() };
             }
         };
@@ -55,23 +55,23 @@ impl Profile {
     /// The bytes of a block.
     ///
     /// # Errors
-    /// Why its program cannot be read, in words.
+    /// The reason why its program cannot be read.
     pub fn code(&mut self, block: &HotBlock) -> Result<Vec<u8>, String> {
         let module = self.keys.get(block.function).map(|key| key.0);
         let module = module.and_then(|m| self.spaces.modules.all.get(m));
-        let module = module.ok_or_else(|| "no module is known there".to_owned())?;
+        let module = module.ok_or_else(|| "no mapping is known at its address".to_owned())?;
         self.symbols.code(module, block.start, block.end).map_err(|gap| gap.to_string())
     }
 
-    /// The path of the file that a block of user code lies in, and the offset there of `address`.
+    /// The file of a block of user code, and the offset of `address` in it.
     ///
     /// # Errors
-    /// It lies in no file, in words.
+    /// The reason why it has none.
     pub fn offset(&mut self, block: &HotBlock, address: u64) -> Result<(String, u64), String> {
         let number = self.keys.get(block.function).map_or(usize::MAX, |key| key.0);
-        let module = self.spaces.modules.all.get(number).filter(|m| m.kind == Kind::File);
+        let module = self.spaces.modules.all.get(number).filter(|m| m.kind == ModuleKind::File);
         let Some(path) = module.map(|m| m.path.clone()) else {
-            return Err("its code is the kernel's or lies in no file".to_owned());
+            return Err("its code is in the kernel or in anonymous memory".to_owned());
         };
         match self.spaces.offset_of(number, address) {
             Some(offset) => Ok((path, offset)),
@@ -79,8 +79,8 @@ impl Profile {
         }
     }
 
-    /// Where the loops around a block's own begin, the nearest first, and where its function does:
-    /// places that are reached less often than it, and in step with it.
+    /// Enclosing reference points of a block: the heads of the loops around its innermost loop, the
+    /// innermost first, and the start of its function. They are executed less often than the block.
     pub fn around(&mut self, block: &HotBlock) -> Vec<u64> {
         let Some(function) = self.functions.get(block.function).cloned() else { return Vec::new() };
         let Ok(flow) = self.flow(block.function, &function) else { return Vec::new() };
@@ -95,11 +95,6 @@ impl Profile {
         places
     }
 
-    /// What all samples that count weigh: the sum of their periods where they have any.
-    pub fn weight(&self) -> f64 {
-        self.gathered.total.weight
-    }
-
     fn flow(&mut self, index: usize, function: &HotFunction) -> Result<Flow, String> {
         if let Some(gap) = &function.gap {
             return Err(gap.clone());
@@ -108,7 +103,7 @@ impl Profile {
         let module_of = &self.spaces.modules.all[module];
         let (start, end) = (function.start, function.end);
         if end <= start || end - start > LONGEST {
-            return Err(format!("it is {} bytes long", end.saturating_sub(start)));
+            return Err(format!("its symbol is {} bytes long", end.saturating_sub(start)));
         }
         let code = self.symbols.code(module_of, start, end).map_err(|gap| gap.to_string())?;
         let image = self.symbols.image(module_of).map_err(|gap| gap.to_string())?;
@@ -118,9 +113,9 @@ impl Profile {
         Ok(flow(&code, start, &targets, &*image))
     }
 
-    /// Samples of a function from one address to another.
+    /// Samples of a function in an address range.
     fn tally(&self, index: usize, start: u64, end: u64) -> Tally {
-        let places = &self.places[index];
+        let places = &self.addresses[index];
         let from = places.partition_point(|(address, _)| *address < start);
         let mut sum = Tally::default();
         places[from..].iter().take_while(|(address, _)| *address < end).for_each(|p| sum.add(p.1));
@@ -134,17 +129,17 @@ impl Profile {
             function: index,
             start,
             end,
-            share: self.share(tally),
+            share: self.gathered.share(tally),
             samples: tally.samples,
             loop_depth: innermost.and_then(|l| flow.loops.get(l)).map_or(0, |l| l.depth),
             ..HotBlock::default()
         }
     }
 
-    /// The line of a block's hottest instruction.
+    /// Sets the line of a block to that of its hottest instruction.
     fn find_line(&mut self, block: &mut HotBlock) {
         let inside = |p: &&(u64, Tally)| (block.start..block.end).contains(&p.0);
-        let places = self.places[block.function].iter().filter(inside);
+        let places = self.addresses[block.function].iter().filter(inside);
         let hottest = places.max_by(|a, b| a.1.weight.total_cmp(&b.1.weight)).map(|p| p.0);
         let address = hottest.unwrap_or(block.start);
         (block.file, block.line) = self.line(block.function, address).unzip();
@@ -153,7 +148,7 @@ impl Profile {
     fn line(&mut self, index: usize, address: u64) -> Option<(String, u32)> {
         let (module, _) = self.keys[index];
         let module_of = self.spaces.modules.all.get(module)?;
-        let lines = self.symbols.lines(module_of, Place { module, address });
+        let lines = self.symbols.lines(module_of, ModuleAddress { module, address });
         let innermost = lines.into_iter().next()?;
         Some((innermost.file?, innermost.line?))
     }
@@ -175,7 +170,7 @@ impl Profile {
                     bytes: inst.bytes.clone(),
                     text: inst.text.clone(),
                     samples: tally.samples,
-                    share: self.share(tally),
+                    share: self.gathered.share(tally),
                     source: self.line(index, *address),
                 }
             })
@@ -200,19 +195,23 @@ fn nth_share(blocks: &[HotBlock], most: usize) -> f64 {
     most.checked_sub(1).and_then(|last| blocks.get(last)).map_or(0.0, |b| b.share)
 }
 
-/// What must be known to read a function's blocks.
+/// Limits of the block structure that a reader must know.
 fn remarks(flow: &Flow) -> Vec<String> {
     let mut notes = Vec::new();
     let unresolved = flow.blocks.iter().filter(|b| b.unresolved).count();
     if unresolved > 0 {
-        notes.push(format!("{unresolved} indirect jumps have targets that were not found"));
+        notes.push(format!("{unresolved} indirect jumps have unknown targets: edges are missing"));
     }
     if !flow.undecoded.is_empty() {
         let bytes: u64 = flow.undecoded.iter().map(|(from, to)| to - from).sum();
-        notes.push(format!("{bytes} bytes are no instructions: data, or the end is cut off"));
+        notes
+            .push(format!("{bytes} bytes do not decode as instructions: data, or a truncated end"));
     }
     if !flow.irreducible.is_empty() {
-        notes.push("some cycles have several ways in and are no loops".to_owned());
+        notes.push(
+            "some cycles have several entries (irreducible) and are not counted as loops"
+                .to_owned(),
+        );
     }
     notes
 }

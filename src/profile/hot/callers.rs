@@ -1,22 +1,22 @@
-//! Call chains: who calls a function, and folded stacks.
+//! Call chains: callers of a function, folded stacks.
 
+use super::functions::names_at;
 use super::gather::Tally;
-use super::{HashMap, Profile};
-use crate::space::Place;
+use super::profile::Profile;
+use crate::address_space::ModuleAddress;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-/// Who calls a function.
+/// A caller of a function.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Caller {
-    /// Function; `[top]` where the chain ends in the function asked for.
+    /// Name; `[top]` if the function is the outermost of the chain.
     pub name: String,
     /// Its module.
     pub module: String,
-    /// Share of the samples in the function (its own and those of what it calls) that come from here, 0
-    /// to 1.
+    /// Share of the function's samples (inclusive of callees) in calls from this caller, 0 to 1.
     pub share: f64,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
 }
 
@@ -36,8 +36,8 @@ impl Profile {
         2 * samples(true) > samples(false)
     }
 
-    /// The callers of the functions named `name` (with parameters or without), by share; a sample counts once for each caller
-    /// that is in its chain.
+    /// The callers of the functions named `name`, with or without parameters, by share. A sample counts
+    /// once for each caller in its chain.
     pub fn callers(&mut self, name: &str) -> Vec<Caller> {
         let stacks = std::mem::take(&mut self.gathered.stacks);
         let mut names = HashMap::new();
@@ -70,8 +70,8 @@ impl Profile {
         callers
     }
 
-    /// Folded stacks, as flame graph tools read them: `thread;outermost;…;innermost samples`. Without
-    /// call chains every stack is its function alone.
+    /// Folded stacks for flame graph tools: `thread;outermost;…;innermost samples`. Without call chains
+    /// every stack is one function.
     pub fn folded(&mut self) -> Vec<(String, u64)> {
         let mut lines: BTreeMap<String, u64> = BTreeMap::new();
         if !self.has_chains() {
@@ -95,13 +95,17 @@ impl Profile {
     }
 
     /// Function and module at a place.
-    fn named(&mut self, place: Option<Place>, names: &mut HashMap<Place, Named>) -> Named {
+    fn named(
+        &mut self,
+        place: Option<ModuleAddress>,
+        names: &mut HashMap<ModuleAddress, Named>,
+    ) -> Named {
         let Some(place) = place else { return Named::only("[unknown]") };
         if let Some(known) = names.get(&place) {
             return known.clone();
         }
         let module = self.spaces.modules.all[place.module].name().to_owned();
-        let (name, short) = self.names_at(place);
+        let (name, short) = names_at(place, &self.spaces, &mut self.symbols);
         let found = Named { name, short, module };
         names.insert(place, found.clone());
         found
@@ -122,18 +126,18 @@ impl Named {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
-    /// Where a chain ends.
+    /// The caller of the outermost function.
     fn top() -> Self {
         Self::only("[top]")
     }
 
-    /// Whether it is the one asked for, with its parameters or, as reports show it, without.
+    /// Whether it has this name, with or without parameters.
     fn is(&self, asked: &str) -> bool {
         self.name == asked || self.short == asked
     }
 }
 
-/// A name that breaks no folded line.
+/// A name without separators of folded stacks.
 fn clean(name: &str) -> String {
     name.chars().map(|c| if c == ';' || c.is_control() { '_' } else { c }).collect()
 }

@@ -1,18 +1,18 @@
-//! Samples → places, with the address spaces as they were when each was taken.
+//! Samples → counts per address, with the address spaces at the time of each sample.
 
-use super::{Filter, HashMap};
+use super::filter::Filter;
+use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::record::Record;
 use crate::recording::Recording;
 use crate::sample::{Context, Frame, Sample};
-use crate::space::{Place, Spaces};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-/// Samples and what they weigh.
+/// Number and weight of samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {
     /// Their number.
     pub samples: u64,
-    /// The sum of their periods; their number where they have none.
+    /// The sum of their periods, or their number if they have none.
     pub weight: f64,
 }
 
@@ -24,26 +24,26 @@ impl Tally {
     }
 }
 
-/// A call chain: thread's name, then places, the innermost first.
-pub type Stack = (String, Vec<Option<Place>>);
+/// A call chain: the thread's name, and the addresses, the innermost first.
+pub type Stack = (String, Vec<Option<ModuleAddress>>);
 
-/// What all samples add up to.
+/// The sums of all samples.
 #[derive(Debug, Default)]
 pub struct Gathered {
-    /// All that count.
+    /// All samples that pass the filter.
     pub total: Tally,
-    /// By place; `None`: nothing is known to be mapped there.
-    pub places: HashMap<Option<Place>, Tally>,
-    /// By call chain, where there are any.
+    /// By address; `None`: no mapping is known there.
+    pub places: HashMap<Option<ModuleAddress>, Tally>,
+    /// By call chain, if samples have them.
     pub stacks: HashMap<Stack, Tally>,
     /// Targets of sampled branches, by module.
     pub targets: HashMap<usize, BTreeSet<u64>>,
-    /// Of recordings of several events: places of every event's samples.
-    pub by_event: Vec<HashMap<Option<Place>, Tally>>,
+    /// For recordings of several events: by event and address.
+    pub by_event: Vec<HashMap<Option<ModuleAddress>, Tally>>,
 }
 
-/// Goes through a recording once.
-pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut Spaces) -> Gathered {
+/// Reads a recording once.
+pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut AddressSpaces) -> Gathered {
     let mut all = Gathered::default();
     let event = filter.event.unwrap_or(0);
     if recording.events.len() > 1 {
@@ -57,7 +57,7 @@ pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut Spaces) -> Ga
                     first = sample.time;
                 }
                 if passes(sample, filter, first, spaces) {
-                    let place = all.take(sample, filter.chains, spaces);
+                    let place = all.add(sample, filter.chains, spaces);
                     all.count(*of, place, sample);
                 }
             }
@@ -73,7 +73,7 @@ pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut Spaces) -> Ga
     all
 }
 
-fn passes(sample: &Sample, filter: &Filter, first: Option<u64>, spaces: &Spaces) -> bool {
+fn passes(sample: &Sample, filter: &Filter, first: Option<u64>, spaces: &AddressSpaces) -> bool {
     let of = |number: Option<u32>| number.is_some_and(|n| filter.threads.contains(&n));
     let thread = filter.threads.is_empty() || of(sample.tid) || of(sample.pid);
     let named = filter.names.is_empty()
@@ -85,37 +85,47 @@ fn passes(sample: &Sample, filter: &Filter, first: Option<u64>, spaces: &Spaces)
     thread && named && within
 }
 
-/// What one sample adds.
+/// A tally of one sample.
 fn tally(sample: &Sample) -> Tally {
     Tally { samples: 1, weight: sample.period.map_or(1.0, |p| p as f64) }
 }
 
-fn place(sample: &Sample, spaces: &mut Spaces) -> Option<Place> {
+fn place(sample: &Sample, spaces: &mut AddressSpaces) -> Option<ModuleAddress> {
     let pid = sample.pid.unwrap_or(u32::MAX);
-    sample.ip.and_then(|ip| spaces.place(pid, ip, sample.user))
+    sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user))
 }
 
-fn thread_name<'a>(sample: &Sample, spaces: &'a Spaces) -> Option<&'a str> {
+fn thread_name<'a>(sample: &Sample, spaces: &'a AddressSpaces) -> Option<&'a str> {
     spaces.thread_name(sample.pid?, sample.tid?)
 }
 
 impl Gathered {
-    /// Counts a sample of one of several events.
-    fn count(&mut self, event: usize, place: Option<Place>, sample: &Sample) {
+    /// Share of a tally in all samples that pass the filter.
+    pub fn share(&self, tally: Tally) -> f64 {
+        if self.total.weight == 0.0 { 0.0 } else { tally.weight / self.total.weight }
+    }
+
+    /// Adds a sample to its event's counts, if there are several events.
+    fn count(&mut self, event: usize, place: Option<ModuleAddress>, sample: &Sample) {
         if let Some(places) = self.by_event.get_mut(event) {
             places.entry(place).or_default().add(tally(sample));
         }
     }
 
-    /// Takes a sample of the chosen event; its place.
-    fn take(&mut self, sample: &Sample, chains: bool, spaces: &mut Spaces) -> Option<Place> {
+    /// Adds a sample of the selected event and returns its address.
+    fn add(
+        &mut self,
+        sample: &Sample,
+        chains: bool,
+        spaces: &mut AddressSpaces,
+    ) -> Option<ModuleAddress> {
         let tally = tally(sample);
         self.total.add(tally);
         let pid = sample.pid.unwrap_or(u32::MAX);
         let place = place(sample, spaces);
         self.places.entry(place).or_default().add(tally);
         for branch in sample.branches.iter().filter(|b| !b.wrong_path) {
-            if let Some(target) = spaces.place(pid, branch.to, None) {
+            if let Some(target) = spaces.resolve(pid, branch.to, None) {
                 self.targets.entry(target.module).or_default().insert(target.address);
             }
         }
@@ -126,15 +136,15 @@ impl Gathered {
         let mut stack = vec![place];
         for frame in callers(sample) {
             let user = mode(frame.context);
-            // The call, not the instruction it returns to, which may be of another function.
-            stack.push(spaces.place(pid, frame.ip.saturating_sub(1), user));
+            // The call, not the return address, which may be in the next function.
+            stack.push(spaces.resolve(pid, frame.ip.saturating_sub(1), user));
         }
         self.stacks.entry((name, stack)).or_default().add(tally);
         place
     }
 }
 
-/// Whether what has this context ran in user mode, as samples tell it.
+/// Whether a frame of this context ran in user mode; `None` as in samples: not recorded.
 fn mode(context: Context) -> Option<bool> {
     match context {
         Context::User => Some(true),
@@ -143,8 +153,8 @@ fn mode(context: Context) -> Option<bool> {
     }
 }
 
-/// The chain without the sample's own address, which is its first entry; a sample of the kernel
-/// whose chain is of user mode alone (`exclude_callchain_kernel`) has none there.
+/// The chain without the sample's own address, its first entry. In a kernel sample with a user-mode
+/// chain only (`exclude_callchain_kernel`), the first entry is a caller already.
 fn callers(sample: &Sample) -> &[Frame] {
     match sample.chain.split_first() {
         Some((first, callers)) if mode(first.context) == sample.user => callers,

@@ -1,26 +1,26 @@
-//! Which threads have samples: what a filter by thread can choose from.
+//! Which threads have samples: the choices of a filter by thread.
 
+use crate::address_space::AddressSpaces;
+use crate::files::SearchPaths;
 use crate::record::Record;
 use crate::recording::Recording;
-use crate::space::Spaces;
-use crate::symbols::Search;
 use std::collections::HashMap;
 
 /// A thread with samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Its number.
+    /// Thread id.
     pub tid: u32,
-    /// Its name at its last sample; empty where none is known.
+    /// Name at its last sample; empty if unknown.
     pub name: String,
-    /// Samples of all events.
+    /// Number of samples of all events.
     pub samples: u64,
 }
 
 /// The threads of a recording, those with most samples first.
 pub fn threads(recording: &Recording) -> Vec<Thread> {
-    // Names alone are followed: no file is looked for.
-    let mut spaces = Spaces::new(Search::default(), &[]);
+    // Only thread names are needed: no program is searched.
+    let mut spaces = AddressSpaces::new(SearchPaths::default(), &[]);
     let mut all: HashMap<u32, Thread> = HashMap::new();
     for record in &recording.records {
         match record {

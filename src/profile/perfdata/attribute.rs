@@ -1,7 +1,7 @@
-//! `struct perf_event_attr` as it stands in a file, bit by bit: linux-perf-data drops the bits that
-//! it does not know, and with them the layout of samples of a newer perf.
+//! `struct perf_event_attr` as a file has it (include/uapi/linux/perf_event.h), bit by bit: fields of
+//! newer kernels change the layout of samples, so none is dropped.
 
-use crate::recording::Event;
+use crate::event::Event;
 use pmu::records::format::SampleFormat;
 
 /// `PERF_ATTR_SIZE_VER0`: no attribute is shorter.
@@ -13,23 +13,23 @@ const PRECISE_SHIFT: u32 = 15;
 /// `sample_id_all`, bit 18.
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 
-/// A word of the file.
+/// The 64-bit word at offset `at`; `None` if `bytes` end before it does.
 pub fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Half a word.
+/// The 32-bit word at offset `at`; `None` if `bytes` end before it does.
 pub fn half(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// How many bytes the attribute at the start of `bytes` says it has.
+/// Size in bytes of the attribute at the start of `bytes`, as it claims; `None` if that cannot be.
 pub fn length(bytes: &[u8]) -> Option<usize> {
     usize::try_from(half(bytes, 4)?).ok().filter(|n| (SMALLEST..=bytes.len()).contains(n))
 }
 
-/// The attribute at the start of `bytes`; what an older one lacks is 0. Its name is made up of its
-/// numbers: the file has names elsewhere, if at all.
+/// Parses the attribute at the start of `bytes`; fields that an older one lacks are 0. The event is
+/// named after its type and config: names, if any, are elsewhere in the file.
 pub fn parse(bytes: &[u8]) -> Option<Event> {
     let bytes = bytes.get(..length(bytes)?)?;
     let at = |place: usize| word(bytes, place).unwrap_or(0);
@@ -55,21 +55,7 @@ pub fn parse(bytes: &[u8]) -> Option<Event> {
     })
 }
 
-/// An attribute for linux-perf-data: it only has to find ids and times in records, so it gets the
-/// bits that place them and nothing that it could refuse.
-pub fn plain(format: &SampleFormat) -> [u8; SMALLEST] {
-    /// `PERF_TYPE_SOFTWARE`; its config 0 is the CPU clock.
-    const SOFTWARE: u8 = 1;
-    let mut bytes = [0; SMALLEST];
-    bytes[0] = SOFTWARE;
-    bytes[4] = SMALLEST as u8;
-    bytes[24..32].copy_from_slice(&format.sample_type.to_le_bytes());
-    let flags = if format.sample_id_all { SAMPLE_ID_ALL } else { 0 };
-    bytes[40..48].copy_from_slice(&flags.to_le_bytes());
-    bytes
-}
-
-/// perf's names of events (`enum perf_hw_id`, `enum perf_sw_ids`).
+/// perf's name for an event (`enum perf_hw_id`, `enum perf_sw_ids`).
 fn name(kind: u32, config: u64) -> String {
     const HARDWARE: [&str; 10] = [
         "cycles",

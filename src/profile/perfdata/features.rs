@@ -1,40 +1,41 @@
-//! What a file says about itself: its feature sections. Read here and not by linux-perf-data, which
-//! allocates as much as a section claims before looking whether it is there.
+//! Feature sections: the host, kernel, command line, event names and build-ids of a recording.
+//!
+//! Layouts: perf's util/header.c and Documentation/perf.data-file-format.txt.
 
 use super::attribute::{self, half, word};
-use crate::recording::Event;
+use crate::event::Event;
 use pmu::records::format::misc;
 
-/// `HEADER_*` of perf's util/header.h.
+/// Numbers of the features: `HEADER_*` of perf's util/header.h.
 pub mod number {
     /// Build-ids of the files with samples.
     pub const BUILD_ID: u64 = 2;
-    /// Host.
+    /// Host name.
     pub const HOSTNAME: u64 = 3;
     /// Kernel release.
     pub const OSRELEASE: u64 = 4;
     /// `uname -m`.
     pub const ARCH: u64 = 6;
-    /// Processor's name.
+    /// Processor name.
     pub const CPUDESC: u64 = 8;
-    /// perf's own command line.
+    /// Command line of perf.
     pub const CMDLINE: u64 = 11;
-    /// Events with their names.
+    /// Events with names and ids.
     pub const EVENT_DESC: u64 = 12;
 }
 
-/// What was found.
+/// The features of a file that are used.
 #[derive(Debug, Default)]
 pub struct Features {
-    /// See [`number`].
+    /// Host name.
     pub host: Option<String>,
-    /// See [`number`].
+    /// Kernel release (`uname -r`).
     pub kernel: Option<String>,
-    /// See [`number`].
+    /// Architecture (`uname -m`).
     pub architecture: Option<String>,
-    /// See [`number`].
+    /// Processor name.
     pub processor: Option<String>,
-    /// See [`number`].
+    /// Command line of perf.
     pub command: Option<Vec<String>>,
     /// Paths and build-ids.
     pub build_ids: Vec<(String, Vec<u8>)>,
@@ -43,7 +44,7 @@ pub struct Features {
 }
 
 impl Features {
-    /// Takes the section of a feature; one that is not needed or broken adds nothing.
+    /// Reads the section of a feature; one that is not used or malformed adds nothing.
     pub fn take(&mut self, feature: u64, section: &[u8]) {
         let mut rest = section;
         match feature {
@@ -58,7 +59,7 @@ impl Features {
         }
     }
 
-    /// The section is a row of records.
+    /// The section is a sequence of build-id records.
     fn take_build_ids(&mut self, mut rest: &[u8]) {
         while let Some(header) = word(rest, 0) {
             let size = (header >> 48) as usize;
@@ -68,19 +69,19 @@ impl Features {
         }
     }
 
-    /// A record of a build-id: process, 24 bytes with the id, path.
+    /// Reads the body of a build-id record: process, 24 bytes with the id, path.
     pub fn take_build_id(&mut self, flags: u16, body: &[u8]) {
         let Some((id, path)) = body.get(4..).and_then(|b| b.split_at_checked(24)) else { return };
         let length = if flags & misc::EXTENDED != 0 {
             usize::from(id[20]).min(20)
         } else {
-            // Older files do not tell the length: groups of 4 zero bytes at the end are none of it.
+            // Older files lack the length: 4-byte groups of zeros at the end are padding.
             20 - 4 * id[..20].rchunks(4).take_while(|group| **group == [0; 4]).count()
         };
         self.build_ids.push((until_zero(path), id[..length].to_vec()));
     }
 
-    /// Gives events the names (and ids, if they have none) that the file has for them.
+    /// Gives events the names (and ids, if they have none) of EVENT_DESC.
     pub fn name(&self, events: &mut [Event]) {
         let same_order = events.len() == self.events.len();
         for (index, event) in events.iter_mut().enumerate() {
@@ -100,16 +101,16 @@ impl Features {
     }
 }
 
-/// Bytes up to the first zero.
+/// The bytes up to the first zero, as text.
 pub fn until_zero(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or_default()).into_owned()
 }
 
-/// `struct perf_header_string`: a length and so many bytes, padded with zeros.
+/// `struct perf_header_string`: a length, then that many bytes, padded with zeros.
 fn string(rest: &mut &[u8]) -> Option<String> {
     let length = usize::try_from(half(rest, 0)?).ok()?;
-    let (bytes, behind) = rest[4..].split_at_checked(length)?;
-    *rest = behind;
+    let (bytes, after) = rest[4..].split_at_checked(length)?;
+    *rest = after;
     Some(until_zero(bytes))
 }
 
@@ -119,7 +120,8 @@ fn strings(mut rest: &[u8]) -> Option<Vec<String>> {
     (0..count).map(|_| string(&mut rest)).collect()
 }
 
-/// Count, size of an attribute; for each event the attribute, how many ids, its name, its ids.
+/// EVENT_DESC: number of events, size of an attribute; for each event the attribute, the number of
+/// ids, its name, its ids.
 fn events(section: &[u8]) -> Vec<Event> {
     let mut events = Vec::new();
     let (Some(count), Some(size)) = (half(section, 0), half(section, 4)) else { return events };
@@ -134,13 +136,13 @@ fn events(section: &[u8]) -> Vec<Event> {
 }
 
 fn event(rest: &mut &[u8], size: usize) -> Option<Event> {
-    let (attribute, behind) = rest.split_at_checked(size)?;
+    let (attribute, after) = rest.split_at_checked(size)?;
     let mut event = attribute::parse(attribute)?;
-    let ids = usize::try_from(half(behind, 0)?).ok()?;
-    *rest = &behind[4..];
+    let ids = usize::try_from(half(after, 0)?).ok()?;
+    *rest = &after[4..];
     event.name = string(rest)?;
-    let (bytes, behind) = rest.split_at_checked(ids.checked_mul(8)?)?;
+    let (bytes, after) = rest.split_at_checked(ids.checked_mul(8)?)?;
     event.ids = bytes.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)).collect();
-    *rest = behind;
+    *rest = after;
     Some(event)
 }

@@ -1,35 +1,37 @@
-//! The header of a file: where its events, its records and what it says about itself stand.
+//! The header of a file: offsets of its attributes, records and feature sections.
+//!
+//! Layouts: `struct perf_file_header` and `struct perf_pipe_file_header` of perf's util/header.h.
 
 use super::attribute::{self, word};
 use super::features::Features;
-use crate::recording::Event;
+use crate::event::Event;
 use std::ops::Range;
 
-/// Bytes of `struct perf_pipe_file_header`, which a stream begins with: magic and this size.
+/// Bytes of `struct perf_pipe_file_header`, at the start of pipe mode: magic and this size.
 const PIPE_SIZE: usize = 16;
 /// Bytes of `struct perf_file_header`.
 const FILE_SIZE: u64 = 104;
-/// Where its 256 bits for features stand.
+/// Offset of its 256 feature bits.
 const FEATURE_BITS: usize = 72;
 
-/// What stands before the records.
+/// Everything outside of the records.
 #[derive(Debug, Default)]
 pub struct Header {
-    /// Events; of a stream they come among the records.
+    /// Events; in pipe mode they are among the records instead.
     pub events: Vec<Event>,
-    /// What the file says about itself.
+    /// Feature sections.
     pub features: Features,
-    /// Where records stand.
+    /// Offsets of the records.
     pub records: Range<usize>,
-    /// What is wrong with it.
+    /// Defects that a report must state.
     pub notes: Vec<String>,
 }
 
 impl Header {
-    /// Reads the header.
+    /// Reads the header of a whole file.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it is no header that can be read, in words.
     pub fn read(file: &[u8]) -> Result<Self, String> {
         match file.first_chunk() {
             Some(b"PERFILE2") => {}
@@ -53,10 +55,10 @@ impl Header {
         };
         let all = file.len() as u64;
         let end = match data.0.saturating_add(data.1) {
-            // perf writes the size when it ends.
+            // perf writes the size last.
             _ if data.1 == 0 && data.0 < all => {
                 header.notes.push(
-                    "perf did not end this recording properly: what it says about itself is \
+                    "perf did not end this recording properly: host, kernel and event names are \
                      missing, and its last records may be"
                         .into(),
                 );
@@ -78,7 +80,7 @@ impl Header {
         header
     }
 
-    /// Behind the records stands a place for each feature, in the order of their numbers.
+    /// After the records come offset and size of each feature section, in the order of the bits.
     fn read_features(&mut self, file: &[u8], mut table: usize) {
         for number in 0..256_usize {
             let bits = word(file, FEATURE_BITS + number / 64 * 8).unwrap_or(0);
@@ -94,7 +96,7 @@ impl Header {
     }
 }
 
-/// Rows of an attribute and the place of its ids.
+/// Events of the attribute section: rows of an attribute, then offset and size of its ids.
 fn events(section: &[u8], file: &[u8], row: u64) -> Vec<Event> {
     let row = usize::try_from(row).unwrap_or(usize::MAX);
     if row < attribute::SMALLEST + 16 {
@@ -110,7 +112,7 @@ fn events(section: &[u8], file: &[u8], row: u64) -> Vec<Event> {
     section.chunks_exact(row).map_while(read).collect()
 }
 
-/// As much of a section as is there.
+/// The part of a section that is there.
 fn slice(file: &[u8], (offset, size): (u64, u64)) -> &[u8] {
     let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(file.len());
     &file[place(offset)..place(offset.saturating_add(size))]

@@ -1,8 +1,8 @@
-//! A record's body, by its kind; the same for live rings and files.
+//! Decodes the body of a record, by its kind.
 
 use super::ids::Ids;
-use super::{Mapping, Record};
-use crate::recording::Event;
+use super::kinds::{Mapping, Record};
+use crate::event::Event;
 use crate::sample::cursor::Cursor;
 use crate::sample::{self, Malformed};
 use pmu::records::format::{SampleFormat, misc as header};
@@ -18,10 +18,10 @@ pub struct Decoder {
     ids: Ids,
 }
 
-/// Decodes one record; who has many makes a [`Decoder`] once.
+/// Decodes one record; for many, make a [`Decoder`] once.
 ///
 /// # Errors
-/// See [`Decoder::decode`].
+/// As [`Decoder::decode`].
 pub fn decode(kind: u32, misc: u16, body: &[u8], events: &[Event]) -> Result<Record, Malformed> {
     Decoder::new(events).decode(kind, misc, body)
 }
@@ -32,8 +32,8 @@ impl Decoder {
         Self { formats: events.iter().map(|e| e.format).collect(), ids: Ids::new(events) }
     }
 
-    /// Whether samples tell which event they are of. If not, those of alike events are given as of
-    /// the first, and others are refused.
+    /// Whether samples identify their event. If not, those of events with the same layout count as
+    /// the first event's, and others cannot be decoded.
     pub fn tells_apart(&self) -> bool {
         self.ids.tell_apart(self.formats.len())
     }
@@ -42,7 +42,7 @@ impl Decoder {
     /// `type` and `misc`. Little endian.
     ///
     /// # Errors
-    /// The body ends inside a field, or a sample's id is of none of the events.
+    /// The body ends inside a field, or a sample's id belongs to no event.
     pub fn decode(&self, kind: u32, misc: u16, body: &[u8]) -> Result<Record, Malformed> {
         if kind == kind::SAMPLE {
             return self.sample(misc, body);
@@ -72,7 +72,7 @@ impl Decoder {
     }
 
     fn sample(&self, misc: u16, body: &[u8]) -> Result<Record, Malformed> {
-        let unknown = || Malformed { field: "ID", why: "is of none of the events".into() };
+        let unknown = || Malformed { field: "ID", why: "belongs to no event".into() };
         let event = self.ids.event(body).ok_or_else(unknown)?;
         let format = self.formats.get(event).ok_or_else(unknown)?;
         Ok(Record::Sample { event, sample: sample::decode(body, misc, format)? })
@@ -113,7 +113,7 @@ fn mapping(kind: u32, misc: u16, body: &mut Cursor) -> Result<Mapping, Malformed
         }
         let protection = body.u32(name)?;
         body.u32(name)?; // flags
-        // perf leaves the protection out of what it makes up for the kernel.
+        // perf synthesizes the kernel's mappings without a protection.
         if !(kernel && protection == 0) {
             mapping.executable = Some(protection & PROT_EXEC != 0);
         }
@@ -122,7 +122,7 @@ fn mapping(kind: u32, misc: u16, body: &mut Cursor) -> Result<Mapping, Malformed
     Ok(mapping)
 }
 
-/// What is left, up to the first zero byte.
+/// The rest of the body, up to the first zero byte.
 fn text(body: &mut Cursor) -> String {
     let bytes = body.bytes(body.left() as u64, "").unwrap_or_default();
     let text = bytes.split(|b| *b == 0).next().unwrap_or_default();

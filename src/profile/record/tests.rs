@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::recording::Event;
+use crate::event::Event;
 use pmu::records::format::{SampleFormat, field, misc};
 use pmu::records::kind;
 

@@ -1,29 +1,29 @@
 //! The BRANCH_STACK field: the last branches taken, newest first.
 
-use super::cursor::Cursor;
-use super::{Branch, Malformed};
+use super::cursor::{Cursor, Malformed};
+use super::fields::Branch;
 use pmu::records::format::{SampleFormat, branch, field};
 
-/// `PERF_BR_EXTEND_ABI`: the kind stands in `new_type`.
+/// `PERF_BR_EXTEND_ABI`: the kind is in `new_type`.
 const EXTENDED: u8 = 15;
 /// `PERF_BR_SPEC_WRONG_PATH`.
 const WRONG_PATH: u64 = 1;
 
-/// What stands around the entries. The format alone does not tell: the kernel leaves the index out
-/// of a sample without any stack, and the counts out where the hardware gave none. The layout that
-/// uses up the body is the right one.
+/// What comes before and after the entries. The format alone does not decide it: the kernel leaves
+/// the index out of a sample without a stack, and the counts out if the hardware gave none. The
+/// layout that uses up the body is the right one.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
-    /// The index before the entries, if there are entries.
+    /// The index precedes the entries, if there are any.
     index: bool,
-    /// The index although there are no entries.
+    /// The index is there without entries, too.
     index_of_none: bool,
-    /// A word for each entry behind them.
+    /// A word of counts for each entry follows them.
     counters: bool,
 }
 
 impl Layout {
-    /// The layouts a sample of this format may have, the likely one first.
+    /// The layouts that a sample of this format may have, the most likely first.
     pub fn possible(format: &SampleFormat) -> &'static [Self] {
         const fn of(index: bool, index_of_none: bool, counters: bool) -> Layout {
             Layout { index, index_of_none, counters }
@@ -46,7 +46,7 @@ impl Layout {
     }
 }
 
-/// Decodes it.
+/// Decodes a BRANCH_STACK field.
 pub fn decode(body: &mut Cursor, layout: Layout) -> Result<Vec<Branch>, Malformed> {
     let count = body.u64("BRANCH_STACK")?;
     if if count == 0 { layout.index_of_none } else { layout.index } {

@@ -1,7 +1,7 @@
-//! The CALLCHAIN field: addresses with markers of the context between them.
+//! The CALLCHAIN field: addresses, with markers of their context in between.
 
-use super::cursor::Cursor;
-use super::{Context, Frame, Malformed};
+use super::cursor::{Cursor, Malformed};
+use super::fields::{Context, Frame};
 use pmu::records::format::misc;
 
 // `enum perf_callchain_context`, negative numbers there.
@@ -10,13 +10,13 @@ const USER: u64 = 512_u64.wrapping_neg();
 const USER_DEFERRED: u64 = 640_u64.wrapping_neg();
 const MAX: u64 = 4095_u64.wrapping_neg();
 
-/// Goes past it.
+/// Skips a CALLCHAIN field.
 pub fn skip(body: &mut Cursor) -> Result<(), Malformed> {
     let count = body.u64("CALLCHAIN")?;
     body.bytes(count.saturating_mul(8), "CALLCHAIN").map(|_| ())
 }
 
-/// Decodes it. Before the first marker stands what ran in the `mode` of the record's header.
+/// Decodes a CALLCHAIN field. Addresses before the first marker have the `mode` of the header.
 pub fn decode(body: &mut Cursor, mode: u16) -> Result<Box<[Frame]>, Malformed> {
     let count = body.u64("CALLCHAIN")?;
     let mut words = body.words::<1>(count, "CALLCHAIN")?;
@@ -30,7 +30,7 @@ pub fn decode(body: &mut Cursor, mode: u16) -> Result<Box<[Frame]>, Malformed> {
         match ip {
             KERNEL => context = Context::Kernel,
             USER => context = Context::User,
-            // The user's part comes in a record of its own; what follows is that record's number.
+            // The user part comes in a record of its own; the next word is that record's number.
             USER_DEFERRED => {
                 context = Context::User;
                 words.next();

@@ -1,15 +1,30 @@
-//! Reading on through a body, never past its end.
+//! Reads the fields of a record one after the other, never past its end.
 
-use super::Malformed;
+use std::fmt;
 
-/// What is left of a body.
+/// Why a record cannot be decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// Field or record, by its name in linux/perf_event.h.
+    pub field: &'static str,
+    /// The defect, in words.
+    pub why: String,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.field, self.why)
+    }
+}
+
+/// The part of a body that is not read yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Cursor<'a> {
-    /// From its beginning.
+    /// At the start of a body.
     pub fn new(body: &'a [u8]) -> Self {
         Self { rest: body }
     }
@@ -41,8 +56,8 @@ impl<'a> Cursor<'a> {
         Ok(u32::from_le_bytes(*word))
     }
 
-    /// The next `count` items of `N` words each; nothing is allocated before they are known to be
-    /// there.
+    /// The next `count` items of `N` words each; all of them are known to be there when this
+    /// returns, so that the caller may allocate.
     pub fn words<const N: usize>(
         &mut self,
         count: u64,

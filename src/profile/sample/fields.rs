@@ -1,151 +1,178 @@
-//! The fields of a sample, in the order of the kernel's `perf_output_sample()`
-//! (kernel/events/core.c). The comment in the header `perf_event.h` has AUX before the page sizes;
-//! the kernel writes it last, and so do we read it.
+//! What a sample holds: one type for each of the fields that have parts.
 
-use super::branch::Layout;
-use super::cursor::Cursor;
-use super::{Malformed, Sample, Weight, branch, chain, readings, registers};
-use pmu::records::format::{SampleFormat, field, misc as header};
-
-/// Decodes a body whose branch stack is laid out as given.
-pub fn decode(
-    body: &[u8],
-    misc: u16,
-    format: &SampleFormat,
-    layout: Layout,
-) -> Result<Sample, Malformed> {
-    let mut body = Cursor::new(body);
-    let mode = misc & header::CPUMODE_MASK;
-    let mut sample = Sample {
-        exact: misc & header::EXACT_IP != 0,
-        user: match mode {
-            header::KERNEL => Some(false),
-            header::USER => Some(true),
-            _ => None,
-        },
-        ..Sample::default()
-    };
-    place(&mut sample, &mut body, format)?;
-    let known = context(&mut sample, &mut body, format, mode, layout)?;
-    if known {
-        memory(&mut sample, &mut body, format)?;
-    }
-    if body.left() > 0 {
-        sample.details().unread = body.left();
-    }
-    Ok(sample)
+/// Context of a frame in a call chain (`PERF_CONTEXT_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Context {
+    /// Kernel mode.
+    Kernel,
+    /// User mode.
+    User,
+    /// A hypervisor, a guest, or one unknown to this version.
+    Other,
 }
 
-/// IDENTIFIER to PERIOD: when, where and of what.
-fn place(s: &mut Sample, body: &mut Cursor, format: &SampleFormat) -> Result<(), Malformed> {
-    let has = |bit| format.sample_type & bit != 0;
-    if has(field::IDENTIFIER) {
-        s.id = Some(body.u64("IDENTIFIER")?);
-    }
-    if has(field::IP) {
-        s.ip = Some(body.u64("IP")?);
-    }
-    if has(field::TID) {
-        (s.pid, s.tid) = (Some(body.u32("TID")?), Some(body.u32("TID")?));
-    }
-    if has(field::TIME) {
-        s.time = Some(body.u64("TIME")?);
-    }
-    if has(field::ADDR) {
-        s.details().addr = Some(body.u64("ADDR")?);
-    }
-    if has(field::ID) {
-        s.id = Some(body.u64("ID")?);
-    }
-    if has(field::STREAM_ID) {
-        s.details().stream_id = Some(body.u64("STREAM_ID")?);
-    }
-    if has(field::CPU) {
-        s.cpu = Some(body.u32("CPU")?);
-        body.u32("CPU")?; // reserved
-    }
-    if has(field::PERIOD) {
-        s.period = Some(body.u64("PERIOD")?);
-    }
-    Ok(())
+/// One frame of a call chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    /// Context it ran in.
+    pub context: Context,
+    /// Instruction pointer; for callers the return address.
+    pub ip: u64,
 }
 
-/// READ to STACK_USER. False if the rest cannot be found: a READ field of an unknown format.
-fn context(
-    s: &mut Sample,
-    body: &mut Cursor,
-    format: &SampleFormat,
-    mode: u16,
-    layout: Layout,
-) -> Result<bool, Malformed> {
-    let has = |bit| format.sample_type & bit != 0;
-    if has(field::READ) {
-        s.details().readings = readings::decode(body, format.read_format)?;
-        if s.readings.is_none() {
-            return Ok(false);
-        }
-    }
-    if has(field::CALLCHAIN) {
-        if format.leave_chains {
-            chain::skip(body)?;
-        } else {
-            s.chain = chain::decode(body, mode)?;
-        }
-    }
-    if has(field::RAW) {
-        let size = body.u32("RAW")?;
-        s.details().raw = body.bytes(size.into(), "RAW")?.to_vec();
-    }
-    if has(field::BRANCH_STACK) {
-        s.details().branches = branch::decode(body, layout)?;
-    }
-    if has(field::REGS_USER) {
-        s.details().registers = registers::decode(body, format.regs_user, "REGS_USER")?;
-    }
-    if has(field::STACK_USER) {
-        let size = body.u64("STACK_USER")?;
-        body.bytes(size, "STACK_USER")?;
-        if size != 0 {
-            body.u64("STACK_USER")?; // how much of it is filled
-        }
-    }
-    Ok(true)
+/// One taken branch (`struct perf_branch_entry`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Branch {
+    /// Address of the branch.
+    pub from: u64,
+    /// Its target.
+    pub to: u64,
+    /// Whether it was mispredicted; `None` if the hardware does not report it.
+    pub mispredicted: Option<bool>,
+    /// Whether it was in a transaction, and whether it aborted one.
+    pub transaction: (bool, bool),
+    /// Cycles since the branch before; `None` if no entry of the stack has any.
+    pub cycles: Option<u16>,
+    /// Kind of branch: `PERF_BR_*`, 0 unknown; `PERF_BR_NEW_*` + 16 from 16 on.
+    pub kind: u8,
+    /// Whether it was on a wrong path of speculation (`PERF_BR_SPEC_WRONG_PATH`).
+    pub wrong_path: bool,
 }
 
-/// WEIGHT to AUX: the memory access, and what came later to the format.
-fn memory(s: &mut Sample, body: &mut Cursor, format: &SampleFormat) -> Result<(), Malformed> {
-    let has = |bit| format.sample_type & bit != 0;
-    if has(field::WEIGHT) {
-        s.details().weight = Some(Weight { total: body.u64("WEIGHT")?, parts: None });
-    } else if has(field::WEIGHT_STRUCT) {
-        let word = body.u64("WEIGHT_STRUCT")?;
-        let parts = Some(((word >> 32) as u16, (word >> 48) as u16));
-        s.details().weight = Some(Weight { total: word & 0xffff_ffff, parts });
+/// Latency of a memory access or instruction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// Total latency in core cycles.
+    pub total: u64,
+    /// Second and third part of WEIGHT_STRUCT; their meaning depends on the processor.
+    pub parts: Option<(u16, u16)>,
+}
+
+/// One count of a READ field.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The count.
+    pub value: u64,
+    /// Id of the event, if the format has it.
+    pub id: Option<u64>,
+    /// Lost samples, if the format has them.
+    pub lost: Option<u64>,
+}
+
+/// A READ field.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Readings {
+    /// Enabled time in nanoseconds.
+    pub enabled: Option<u64>,
+    /// Running time in nanoseconds.
+    pub running: Option<u64>,
+    /// One for each event of the group.
+    pub values: Vec<Reading>,
+}
+
+/// Registers at the sample.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// Whether the task ran in 64-bit mode (`PERF_SAMPLE_REGS_ABI_64`), else in 32-bit mode.
+    pub wide: bool,
+    /// Number (as in `enum perf_event_x86_regs`) and value.
+    pub values: Vec<(u8, u64)>,
+}
+
+/// One sample; fields that its format lacks are `None` or empty. The fields that most samples lack
+/// are in [`Details`], which it dereferences to: recordings have hundreds of thousands of samples,
+/// and most of the time to read them goes to the memory they take.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sample {
+    /// Instruction pointer.
+    pub ip: Option<u64>,
+    /// Whether `ip` has no skid (`PERF_RECORD_MISC_EXACT_IP`).
+    pub exact: bool,
+    /// Whether it was taken in user mode, by the header; `None` for guests and hypervisors.
+    pub user: Option<bool>,
+    /// Process.
+    pub pid: Option<u32>,
+    /// Thread.
+    pub tid: Option<u32>,
+    /// Nanoseconds of the recording's clock.
+    pub time: Option<u64>,
+    /// Id of the event (IDENTIFIER or ID).
+    pub id: Option<u64>,
+    /// CPU.
+    pub cpu: Option<u32>,
+    /// Sampling period: events since the last sample.
+    pub period: Option<u64>,
+    /// Call chain, innermost first, without context markers.
+    pub chain: Box<[Frame]>,
+    /// The other fields, if it has any of them.
+    pub(super) details: Option<Box<Details>>,
+}
+
+/// The fields that most samples lack.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Details {
+    /// Data address.
+    pub addr: Option<u64>,
+    /// Id of the event itself, not of its group's leader (STREAM_ID).
+    pub stream_id: Option<u64>,
+    /// Counts (READ).
+    pub readings: Option<Readings>,
+    /// Raw data of a tracepoint or of IBS.
+    pub raw: Vec<u8>,
+    /// Last branches, newest first.
+    pub branches: Vec<Branch>,
+    /// User registers.
+    pub registers: Option<Registers>,
+    /// Registers at the interrupt (REGS_INTR).
+    pub interrupt_registers: Option<Registers>,
+    /// Latency (WEIGHT).
+    pub weight: Option<Weight>,
+    /// `union perf_mem_data_src`.
+    pub data_source: Option<u64>,
+    /// Transaction flags.
+    pub transaction: Option<u64>,
+    /// Physical address.
+    pub physical: Option<u64>,
+    /// Id of the control group.
+    pub cgroup: Option<u64>,
+    /// Page size of `addr` in bytes.
+    pub data_page: Option<u64>,
+    /// Page size of `ip` in bytes.
+    pub code_page: Option<u64>,
+    /// Bytes after the last field that this version knows.
+    pub unread: usize,
+}
+
+/// The details of a sample that has none.
+static NONE: Details = Details {
+    addr: None,
+    stream_id: None,
+    readings: None,
+    raw: Vec::new(),
+    branches: Vec::new(),
+    registers: None,
+    interrupt_registers: None,
+    weight: None,
+    data_source: None,
+    transaction: None,
+    physical: None,
+    cgroup: None,
+    data_page: None,
+    code_page: None,
+    unread: 0,
+};
+
+impl Sample {
+    /// The fields that most samples lack, to be filled in.
+    pub(super) fn details(&mut self) -> &mut Details {
+        self.details.get_or_insert_with(|| Box::new(NONE.clone()))
     }
-    if has(field::DATA_SRC) {
-        s.details().data_source = Some(body.u64("DATA_SRC")?);
+}
+
+impl std::ops::Deref for Sample {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        self.details.as_deref().unwrap_or(&NONE)
     }
-    if has(field::TRANSACTION) {
-        s.details().transaction = Some(body.u64("TRANSACTION")?);
-    }
-    if has(field::REGS_INTR) {
-        s.details().interrupt_registers = registers::decode(body, format.regs_intr, "REGS_INTR")?;
-    }
-    if has(field::PHYS_ADDR) {
-        s.details().physical = Some(body.u64("PHYS_ADDR")?);
-    }
-    if has(field::CGROUP) {
-        s.details().cgroup = Some(body.u64("CGROUP")?);
-    }
-    if has(field::DATA_PAGE_SIZE) {
-        s.details().data_page = Some(body.u64("DATA_PAGE_SIZE")?);
-    }
-    if has(field::CODE_PAGE_SIZE) {
-        s.details().code_page = Some(body.u64("CODE_PAGE_SIZE")?);
-    }
-    if has(field::AUX) {
-        let size = body.u64("AUX")?;
-        body.bytes(size, "AUX")?;
-    }
-    Ok(())
 }

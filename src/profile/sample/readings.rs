@@ -1,13 +1,15 @@
 //! The READ field: counts of an event or of its group.
+//!
+//! Layout: `struct read_format` in linux/perf_event.h.
 
-use super::cursor::Cursor;
-use super::{Malformed, Reading, Readings};
+use super::cursor::{Cursor, Malformed};
+use super::fields::{Reading, Readings};
 use pmu::records::format::read;
 
 const KNOWN: u64 =
     read::TOTAL_TIME_ENABLED | read::TOTAL_TIME_RUNNING | read::ID | read::GROUP | read::LOST;
 
-/// Decodes it; `None` (and nothing read) if the format has bits whose place is not known.
+/// Decodes a READ field; `None` (and nothing is read) if the format has unknown bits.
 pub fn decode(body: &mut Cursor, format: u64) -> Result<Option<Readings>, Malformed> {
     if format & !KNOWN != 0 {
         return Ok(None);
@@ -15,7 +17,7 @@ pub fn decode(body: &mut Cursor, format: u64) -> Result<Option<Readings>, Malfor
     let has = |bit| format & bit != 0;
     let mut word = |wanted: bool| wanted.then(|| body.u64("READ")).transpose();
     let group = has(read::GROUP);
-    // Of a group the number stands before the times, of a single event the value.
+    // The first word is the number of values of a group, or the value of a single event.
     let first = word(true)?.unwrap_or_default();
     let enabled = word(has(read::TOTAL_TIME_ENABLED))?;
     let running = word(has(read::TOTAL_TIME_RUNNING))?;

@@ -1,12 +1,12 @@
 //! The REGS_USER and REGS_INTR fields.
 
-use super::cursor::Cursor;
-use super::{Malformed, Registers};
+use super::cursor::{Cursor, Malformed};
+use super::fields::Registers;
 
-/// `PERF_SAMPLE_REGS_ABI_64`; 0 is none: a kernel thread has no user registers.
+/// `PERF_SAMPLE_REGS_ABI_64`; 0 means none: a kernel thread has no user registers.
 const ABI_64: u64 = 2;
 
-/// Decodes it; `mask` has a bit for each register.
+/// Decodes a field of registers; `mask` has a bit for each.
 pub fn decode(
     body: &mut Cursor,
     mask: u64,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use pmu::records::format::{branch, field, misc, read};
+use pmu::records::format::{SampleFormat, branch, field, misc, read};
 
 fn body(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|w| w.to_le_bytes()).collect()

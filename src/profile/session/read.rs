@@ -1,8 +1,9 @@
-//! Reading a session: every whole chunk, an error for a damaged one, a note for a cut-off end.
+//! Reading a session: every complete chunk, an error for a damaged one, a note for a truncated end.
 
-use super::{
-    CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, MAGIC, RecordBatch, Session, VERSION, checksum,
-};
+use super::chunk::Chunk;
+use super::contents::Session;
+use super::layout::{CHUNK_HEADER, FILE_HEADER, LONGEST_CHUNK, MAGIC, VERSION, checksum};
+use super::samples::RecordBatch;
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -46,7 +47,7 @@ impl<R: Read> Reader<R> {
         }
         if n < FILE_HEADER {
             return Err(Error::failed(format!("{name} ends inside its header: nothing recorded"))
-                .because("the recorder was ended, or the disk was full, as it began")
+                .because("the recorder was killed, or the disk was full, at its start")
                 .hint("record again"));
         }
         if checksum(&header[..12]) != u32_at(&header, 12) {
@@ -63,17 +64,17 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// Bytes after the last whole chunk, once the iteration has ended: a write was cut off.
+    /// Bytes after the last complete chunk, after the iteration: a truncated write.
     pub fn ignored_bytes(&self) -> u64 {
         self.ignored
     }
 
-    /// Chunks of kinds this version does not know.
+    /// Number of chunks of unknown kinds.
     pub fn skipped_chunks(&self) -> u64 {
         self.skipped
     }
 
-    /// What is to be said of how the file ends, once the iteration has.
+    /// Notes on the end of the file, after the iteration.
     pub(super) fn end_notes(&self, has_end: bool) -> Vec<String> {
         let mut notes = Vec::new();
         match self.ignored {
@@ -137,7 +138,7 @@ impl<R: Read> Reader<R> {
             return Err(self.damaged(start, "a chunk claims to be longer than 1 GiB"));
         }
         let mut payload = Vec::new();
-        // Grows with what is really there, whatever length the header claims.
+        // Grows with the bytes that exist, not with the length that the header claims.
         (&mut self.input)
             .take(length)
             .read_to_end(&mut payload)
@@ -199,7 +200,7 @@ impl<R: Read> Reader<R> {
 
     fn decode<T: DeserializeOwned>(&self, start: u64, payload: &[u8]) -> Result<T> {
         serde_json::from_slice(payload)
-            .map_err(|e| self.damaged(start, &format!("a chunk cannot be understood: {e}")))
+            .map_err(|e| self.damaged(start, &format!("a chunk cannot be decoded: {e}")))
     }
 }
 

@@ -1,7 +1,9 @@
-//! The samples of a session, as [`Recording`].
+//! The samples of a session, as a [`Recording`].
 
-use super::{Chunk, Reader, RecordBatch};
-use crate::record::{Decoder, Record};
+use super::chunk::Chunk;
+use super::read::Reader;
+use super::samples::{BuildId, RecordBatch};
+use crate::record::Collector;
 use crate::recording::Recording;
 use pmu::records::raw::headers;
 use std::collections::BTreeMap;
@@ -23,15 +25,15 @@ pub fn has_samples(path: &Path) -> Result<bool> {
     Ok(false)
 }
 
-/// Reads the samples of the session `path`, with everything needed to understand them.
+/// Reads the samples of the session `path` with mappings and thread names.
 ///
 /// # Errors
-/// As [`Reader`]; a session without samples.
+/// As [`Reader`]; the session has no samples.
 pub fn load_recording(path: &Path) -> Result<Recording> {
     recording(Reader::open(path)?, &path.display().to_string())
 }
 
-/// As [`load_recording`], from anything that can be read; `name` names it in errors.
+/// As [`load_recording`], from any input; `name` names it in messages.
 ///
 /// # Errors
 /// As [`load_recording`].
@@ -40,9 +42,8 @@ pub fn recording_from(input: impl Read, name: &str) -> Result<Recording> {
 }
 
 fn recording<R: Read>(mut reader: Reader<R>, name: &str) -> Result<Recording> {
-    let mut taken = Taken::default();
+    let mut batches = Batches::new(Collector::new(&[]));
     let mut recording = Recording { source: name.to_owned(), ..Recording::default() };
-    let mut decoder = Decoder::new(&[]);
     let mut has_end = false;
     let mut counted = 0;
     for chunk in reader.by_ref() {
@@ -60,12 +61,12 @@ fn recording<R: Read>(mut reader: Reader<R>, name: &str) -> Result<Recording> {
             }
             Chunk::SampledEvents(events) => {
                 recording.events = events.to_events();
-                decoder = Decoder::new(&recording.events);
+                batches = Batches::new(Collector::new(&recording.events));
                 recording.notes.extend(events.notes);
             }
-            Chunk::Records(batch) => taken.batch(&batch, &decoder),
+            Chunk::Records(batch) => batches.take(&batch),
             Chunk::BuildIds(ids) => {
-                recording.build_ids.extend(ids.iter().filter_map(super::BuildId::bytes));
+                recording.build_ids.extend(ids.iter().filter_map(BuildId::bytes));
             }
             Chunk::End(end) => {
                 has_end = true;
@@ -77,87 +78,47 @@ fn recording<R: Read>(mut reader: Reader<R>, name: &str) -> Result<Recording> {
     if recording.events.is_empty() {
         return Err(Error::failed(format!("{name} has no samples"))
             .because("it was recorded without sampling")
-            .hint("tdtool record samples wherever the kernel opens perf events"));
+            .hint("tdtool record samples if the kernel permits perf events"));
     }
-    // A ring that stayed full to the end has no record that tells so; the events have counted.
-    recording.lost = taken.lost.max(counted);
+    // A ring buffer that is full to the end gets no LOST record; the events count what they lose.
+    recording.lost = batches.collector.lost.max(counted);
     recording.notes.extend(reader.end_notes(has_end));
-    recording.notes.extend(taken.notes());
-    recording.records = taken.in_order();
+    recording.notes.extend(batches.collector.notes());
+    if batches.collector.throttled > 0 {
+        let n = batches.collector.throttled;
+        recording
+            .notes
+            .push(format!("the kernel throttled sampling {n} times: too many samples per second"));
+    }
+    if batches.cut > 0 {
+        recording.notes.push(format!("{} batches end inside a record", batches.cut));
+    }
+    recording.records = batches.collector.into_records();
     Ok(recording)
 }
 
-/// Records as they come in, ring by ring.
-#[derive(Default)]
-struct Taken {
-    /// Time and record. Those without a time have that of the one before in their ring.
-    records: Vec<(u64, Record)>,
+/// The records of a session, batch by batch.
+struct Batches {
+    collector: Collector,
+    /// Time of the last record of each ring buffer, by CPU: records without a time follow it.
     last: BTreeMap<Option<u32>, u64>,
-    lost: u64,
-    throttled: u64,
-    malformed: BTreeMap<String, u64>,
+    /// Batches that end inside a record.
     cut: u64,
 }
 
-impl Taken {
-    fn batch(&mut self, batch: &RecordBatch, decoder: &Decoder) {
-        let mut last = self.last.get(&batch.cpu).copied().unwrap_or(0);
+impl Batches {
+    fn new(collector: Collector) -> Self {
+        Self { collector, last: BTreeMap::new(), cut: 0 }
+    }
+
+    fn take(&mut self, batch: &RecordBatch) {
+        let last = self.last.entry(batch.cpu).or_default();
         for header in headers(&batch.bytes) {
-            let Ok(header) = header else {
-                self.cut += 1;
-                break;
-            };
-            match decoder.decode(header.kind, header.misc, header.body) {
-                Ok(record) => {
-                    last = time(&record).unwrap_or(last);
-                    match &record {
-                        Record::Lost { count } => self.lost = self.lost.saturating_add(*count),
-                        Record::Throttled => self.throttled += 1,
-                        _ => {}
-                    }
-                    self.records.push((last, record));
-                }
-                Err(why) => {
-                    let why = format!("{}: {}", why.field, why.why);
-                    // A damaged file must not fill the memory with reasons.
-                    if self.malformed.len() < 100 || self.malformed.contains_key(&why) {
-                        *self.malformed.entry(why).or_default() += 1;
-                    }
-                }
+            match header {
+                Ok(header) => *last = self.collector.take(&header, *last),
+                Err(_) => self.cut += 1,
             }
         }
-        self.last.insert(batch.cpu, last);
-    }
-
-    /// By time; records of the same time in the order they came.
-    fn in_order(mut self) -> Vec<Record> {
-        self.records.sort_by_key(|(time, _)| *time);
-        self.records.into_iter().map(|(_, record)| record).collect()
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.throttled > 0 {
-            let n = self.throttled;
-            notes.push(format!("the kernel held samples back {n} times: too many a second"));
-        }
-        let malformed = self.malformed.iter();
-        notes.extend(malformed.map(|(why, n)| format!("{n} records not understood: {why}")));
-        if self.cut > 0 {
-            notes.push(format!("{} rings have a record that is not whole", self.cut));
-        }
-        notes
-    }
-}
-
-fn time(record: &Record) -> Option<u64> {
-    match record {
-        Record::Map { time, .. }
-        | Record::Name { time, .. }
-        | Record::Fork { time, .. }
-        | Record::Exit { time, .. } => *time,
-        Record::Sample { sample, .. } => sample.time,
-        Record::Lost { .. } | Record::Throttled | Record::Other(_) => None,
     }
 }
 

@@ -1,32 +1,32 @@
 //! The chunks that samples need.
 
-use crate::recording::Event;
+use crate::event::Event;
 use pmu::records::format::SampleFormat;
 use serde::{Deserialize, Serialize};
 
 /// Bytes before the records in a chunk of them.
 const BATCH_HEADER: usize = 16;
-/// CPU of records that belong to no ring.
+/// CPU of records that belong to no ring buffer.
 const NO_CPU: u32 = u32::MAX;
 
-/// What is sampled.
+/// The sampled events.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SampledEvents {
     /// The events.
     pub events: Vec<SampledEvent>,
-    /// Ids of the events that track mappings, names, starts and ends; their records end as those
-    /// of the first event do.
+    /// Ids of the events that track mappings, names, starts and ends; their records end like
+    /// those of the first event.
     pub tracking_ids: Vec<u64>,
     /// The clock of all times: `monotonic` (CLOCK_MONOTONIC).
     pub clock: String,
     /// Kernel mode is not sampled.
     pub user_only: bool,
-    /// Why these events, and what else a reader must know.
+    /// Why these events were chosen, and limits that a report must state.
     pub notes: Vec<String>,
 }
 
-/// One sampled event, as `perf_event_attr` has it.
+/// One sampled event, by the fields of `perf_event_attr`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SampledEvent {
@@ -42,11 +42,11 @@ pub struct SampledEvent {
     pub config2: u64,
     /// `precise_ip`.
     pub precise: u8,
-    /// Events between samples, or samples a second.
+    /// Events between samples, or samples per second.
     pub period: u64,
-    /// See `period`.
+    /// Whether `period` is a frequency.
     pub by_frequency: bool,
-    /// How samples are laid out.
+    /// Layout of its samples.
     #[serde(flatten)]
     pub format: SampleFormat,
     /// Ids in records.
@@ -69,8 +69,8 @@ impl SampledEvent {
 }
 
 impl SampledEvents {
-    /// As the decoder of records takes them. Ids of tracking events count as the first event's:
-    /// they have no samples, and their other records end alike.
+    /// The events for decoding records. Ids of tracking events are added to the first event: they have
+    /// no samples, and their other records end like those of the first event.
     pub fn to_events(&self) -> Vec<Event> {
         let mut events: Vec<Event> = self.events.iter().map(SampledEvent::to_event).collect();
         if let Some(first) = events.first_mut() {
@@ -80,14 +80,14 @@ impl SampledEvents {
     }
 }
 
-/// Records of one ring, whole and in the order they were written.
+/// Complete records of one ring buffer, in order of writing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordBatch {
-    /// CPU of the ring; `None`: made when recording began, from /proc.
+    /// CPU of the ring buffer; `None`: synthesized from /proc at the start.
     pub cpu: Option<u32>,
-    /// How many records.
+    /// Number of records.
     pub records: u32,
-    /// How many of them are samples.
+    /// Number of samples among them.
     pub samples: u32,
     /// Headers and bodies, as the kernel wrote them.
     pub bytes: Vec<u8>,
@@ -124,7 +124,7 @@ pub struct BuildId {
 }
 
 impl BuildId {
-    /// Of `path`.
+    /// The build-id of `path`.
     pub fn new(path: &str, id: &[u8]) -> Self {
         Self { path: path.to_owned(), id: id.iter().map(|b| format!("{b:02x}")).collect() }
     }

@@ -1,6 +1,7 @@
-//! Writing a session: chunk by chunk, each whole before the next begins.
+//! Writing a session chunk by chunk.
 
-use super::{CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, MAGIC, VERSION, checksum};
+use super::chunk::Chunk;
+use super::layout::{CHUNK_HEADER, FILE_HEADER, LONGEST_CHUNK, MAGIC, VERSION, checksum};
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ pub struct SessionWriter {
 }
 
 impl SessionWriter {
-    /// Creates `path`, replacing what is there.
+    /// Creates `path`, replacing an existing file.
     ///
     /// # Errors
     /// The file cannot be created or written.
@@ -32,11 +33,11 @@ impl SessionWriter {
         Ok(writer)
     }
 
-    /// Appends one chunk; once this returns, no end of this process loses it.
+    /// Appends one chunk. Once this returns, it persists if the process ends in any way.
     ///
     /// # Errors
-    /// The disk is full or fails. The file is cut back to its last whole chunk and stays
-    /// readable; what was appended before is kept.
+    /// The disk is full or fails. The file is truncated to its last complete chunk and
+    /// stays readable.
     pub fn append(&mut self, chunk: &Chunk) -> Result<()> {
         let payload = match chunk {
             Chunk::Header(value) | Chunk::End(value) | Chunk::Machine(value) => {
@@ -68,7 +69,7 @@ impl SessionWriter {
         self.write(&chunk)
     }
 
-    /// Makes the file survive a power cut, too.
+    /// Syncs the file to disk.
     ///
     /// # Errors
     /// The disk fails.
@@ -78,13 +79,13 @@ impl SessionWriter {
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if let Err(e) = self.file.write_all(bytes) {
-            // Pipes cannot be cut back; a file is left with whole chunks only.
+            // Pipes cannot be truncated; a file is left with complete chunks only.
             let _ = self.file.set_len(self.written);
             let _ = self.file.seek(SeekFrom::Start(self.written));
             return Err(self
                 .failed("cannot write to")
                 .because(e)
-                .hint("what was recorded before is kept and readable"));
+                .hint("chunks written before are readable"));
         }
         self.written += bytes.len() as u64;
         Ok(())

@@ -1,16 +1,15 @@
-//! Separate debug files: by build-id, by `.gnu_debuglink`, and what several share (dwz).
+//! Separate debug files: by build-id, by `.gnu_debuglink`, and those shared by several (dwz).
 
-use super::Search;
-use super::files::{hexadecimal, read, same_id};
+use crate::files::{SearchPaths, hexadecimal, read, same_id};
 use object::Object as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Where distributions put debug files.
+/// Where distributions install debug files.
 const USUAL: &str = "/usr/lib/debug";
 
-/// The debug file of `file`, which lies at `path`; `build_id` is its own.
+/// The debug file of `file` at `path` with this build-id.
 pub(super) fn find(
-    search: &Search,
+    search: &SearchPaths,
     file: &object::File<'_>,
     path: &Path,
     build_id: Option<&[u8]>,
@@ -19,20 +18,20 @@ pub(super) fn find(
     found.or_else(|| by_link(search, file, path))
 }
 
-/// The file that a debug file at `path` has in common with others (`.gnu_debugaltlink`).
+/// The file that the debug file at `path` shares with others (`.gnu_debugaltlink`).
 pub(super) fn find_shared(
-    search: &Search,
+    search: &SearchPaths,
     file: &object::File<'_>,
     path: &Path,
 ) -> Option<Vec<u8>> {
     let (name, build_id) = file.gnu_debugaltlink().ok().flatten()?;
     let name = PathBuf::from(String::from_utf8_lossy(name).into_owned());
-    let beside = path.parent().unwrap_or(Path::new("/")).join(name);
-    with_build_id(&beside, build_id).or_else(|| by_build_id(search, build_id))
+    let linked = path.parent().unwrap_or(Path::new("/")).join(name);
+    with_build_id(&linked, build_id).or_else(|| by_build_id(search, build_id))
 }
 
 /// Folders with debug files.
-fn folders(search: &Search) -> Vec<PathBuf> {
+fn folders(search: &SearchPaths) -> Vec<PathBuf> {
     if !search.debug.is_empty() {
         return search.debug.clone();
     }
@@ -41,7 +40,7 @@ fn folders(search: &Search) -> Vec<PathBuf> {
 }
 
 /// `FOLDER/.build-id/xx/yyyy.debug`.
-fn by_build_id(search: &Search, build_id: &[u8]) -> Option<Vec<u8>> {
+fn by_build_id(search: &SearchPaths, build_id: &[u8]) -> Option<Vec<u8>> {
     let (first, rest) = build_id.split_first()?;
     let inside = format!(".build-id/{first:02x}/{}.debug", hexadecimal(rest));
     folders(search).iter().find_map(|folder| with_build_id(&folder.join(&inside), build_id))
@@ -54,9 +53,9 @@ fn with_build_id(path: &Path, build_id: &[u8]) -> Option<Vec<u8>> {
     same_id(found, build_id).then_some(data)
 }
 
-/// By name: beside the file, in `.debug` there, or below the folders with its whole path. The link
-/// has the file's CRC-32.
-fn by_link(search: &Search, file: &object::File<'_>, path: &Path) -> Option<Vec<u8>> {
+/// By name: in the folder of `file`, in `.debug` there, or below the debug folders with its whole
+/// path. The link has the file's CRC-32.
+fn by_link(search: &SearchPaths, file: &object::File<'_>, path: &Path) -> Option<Vec<u8>> {
     let (name, crc) = file.gnu_debuglink().ok().flatten()?;
     let name = String::from_utf8_lossy(name).into_owned();
     let folder = path.parent().unwrap_or(Path::new("/"));

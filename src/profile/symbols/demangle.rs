@@ -1,21 +1,20 @@
-//! Names as people wrote them: Rust (legacy and v0) and C++.
+//! Demangles Rust (legacy and v0) and C++ names.
 //!
-//! A name is only touched if it has the whole form of a mangled one; plain C names stay. Rust's
-//! legacy names are well-formed C++ names too, so they are recognised first, by their hash.
+//! Only complete mangled names are changed; C names stay. Legacy Rust names are well-formed C++ names
+//! too, so they are recognised first, by their hash.
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 use std::fmt::{self, Write as _};
 
-/// Names may grow exponentially when they are demangled; beyond this they stay as they are.
+/// Longest demangled name: demangling can grow a name exponentially; longer ones stay mangled.
 const LONGEST: usize = 1 << 14;
 
-/// The demangled form of `linkage`, with the parameters of C++ functions; itself if it is not
-/// mangled.
+/// The demangled form of `linkage`, with parameters; `linkage` itself if it is not mangled.
 pub fn demangle(linkage: &str) -> String {
     demangle_with(linkage, DemangleOptions::new())
 }
 
-/// As [`demangle`], without parameters and return type of C++ functions: `perf report`'s form.
+/// As [`demangle`], without parameters and return type, as `perf report` prints it.
 pub fn demangle_short(linkage: &str) -> String {
     demangle_with(linkage, DemangleOptions::new().no_params().no_return_type())
 }
@@ -33,22 +32,22 @@ fn demangle_with(linkage: &str, options: DemangleOptions) -> String {
     if done && !out.0.is_empty() { out.0 + stub } else { linkage.to_owned() }
 }
 
-/// How binutils and perf write integers among template arguments.
+/// Casts of integer template arguments, and the suffixes that binutils and perf print instead.
 const LITERALS: [(&str, &str); 4] =
     [("(unsigned int)", "u"), ("(unsigned long)", "ul"), ("(long)", "l"), ("(int)", "")];
 
-/// `name` with template arguments as binutils and perf write them, so that names compare: integers
-/// with a suffix instead of a type before them, empty packs without their comma.
+/// `name` with template arguments as binutils and perf print them, so that names compare: integers
+/// with a suffix instead of a cast, empty packs without a comma.
 fn as_binutils(name: &str) -> String {
     let mut name = name.replace(", >", ">");
-    for (before, behind) in LITERALS {
+    for (cast, suffix) in LITERALS {
         let mut from = 0;
-        while let Some(at) = name[from..].find(before).map(|at| from + at) {
-            let number = at + before.len();
+        while let Some(at) = name[from..].find(cast).map(|at| from + at) {
+            let number = at + cast.len();
             let digits = name[number..].bytes().take_while(u8::is_ascii_digit).count();
             from = number;
             if digits > 0 {
-                name.insert_str(number + digits, behind);
+                name.insert_str(number + digits, suffix);
                 name.replace_range(at..number, "");
                 from = at;
             }
@@ -62,11 +61,12 @@ fn rust(name: &str, out: &mut Bounded) -> bool {
         return false;
     }
     let Ok(demangled) = rustc_demangle::try_demangle(name) else { return false };
-    // The alternate form leaves the hash out.
+    // The alternate form omits the hash.
     write!(out, "{demangled:#}").is_ok()
 }
 
-/// Legacy Rust: `_ZN…17h` + 16 hexadecimal digits + `E`, perhaps a suffix of LLVM's.
+/// Whether it is a legacy Rust name: `_ZN…17h` + 16 hexadecimal digits + `E`, possibly with a suffix
+/// of LLVM.
 fn has_rust_hash(name: &str) -> bool {
     let Some(inner) = name.strip_prefix("_ZN") else { return false };
     inner.match_indices("17h").any(|(at, _)| {
@@ -76,7 +76,7 @@ fn has_rust_hash(name: &str) -> bool {
     })
 }
 
-/// Rust's v0 form: `_R`, then a path, whose tags are capital letters.
+/// Whether it is a v0 Rust name (RFC 2603): `_R`, then a path, whose tags are capital letters.
 fn is_rust_v0(name: &str) -> bool {
     let path = name.strip_prefix("_R").and_then(|rest| rest.bytes().next());
     path.is_some_and(|tag| b"CMXYNI".contains(&tag))
@@ -95,9 +95,9 @@ fn cpp(name: &str, options: DemangleOptions, out: &mut Bounded) -> bool {
     done
 }
 
-/// Templates of constructors and conversions have no return type in their mangled name, unlike all
-/// others; cpp_demangle 0.5 takes their first parameter for one. Rather none than wrong ones. The
-/// letters may as well be part of a name, which costs its parameters.
+/// Whether cpp_demangle 0.5 would print wrong parameters: templates of constructors and conversions
+/// have no return type in their mangled name, and it takes their first parameter for one. The
+/// letters may be part of another name, which then loses its parameters.
 fn loses_a_parameter(name: &str) -> bool {
     let constructs = |three: &[u8]| {
         matches!(*three, [b'C', b'1'..=b'5', b'I'] | [b'C', b'I', b'1' | b'2'] | [b'c', b'v', _])
@@ -105,7 +105,7 @@ fn loses_a_parameter(name: &str) -> bool {
     name.as_bytes().windows(3).any(constructs)
 }
 
-/// A string that refuses to grow too long.
+/// A string of bounded length.
 struct Bounded(String);
 
 impl fmt::Write for Bounded {

@@ -1,7 +1,7 @@
-//! Lines and inlined functions from DWARF, through addr2line and gimli.
+//! Source lines and inlined functions from DWARF, through addr2line and gimli.
 
-use super::Line;
 use super::demangle::demangle;
+use super::function::Line;
 use gimli::{EndianArcSlice, RunTimeEndian};
 use object::{Object as _, ObjectSection as _};
 use std::collections::HashMap;
@@ -10,24 +10,24 @@ use std::sync::Arc;
 
 type Reader = EndianArcSlice<RunTimeEndian>;
 
-/// The lines of a module.
+/// The source lines of a module.
 pub(super) struct Lines {
     /// `None`: the file has no DWARF, or none that can be read.
     context: Option<addr2line::Context<Reader>>,
     known: HashMap<u64, Vec<Line>>,
 }
 
-/// Addresses whose lines are kept; beyond that, all are forgotten.
+/// Largest number of addresses whose lines are cached; then the cache is cleared.
 const MOST_KNOWN: usize = 1 << 20;
-/// Frames at one address; a compiler inlines dozens deep, not thousands.
+/// Largest number of inlined frames at one address; compilers inline dozens deep.
 const DEEPEST: usize = 256;
-/// Compressed sections claim how large they are. zlib shrinks at most by 1032, and debug
-/// information never by more than some dozen times.
+/// Largest ratio by which a compressed section may claim to expand: zlib's maximum is 1032, that of
+/// debug information some dozen.
 const MOST_SHRUNK: u64 = 1100;
 
 impl Lines {
-    /// Of `file`, with what it shares with others (dwz) in `shared`. Nothing is parsed yet but the
-    /// list of units.
+    /// The lines of `file`; `shared` is the file that dwz moved common parts to. Only the list of
+    /// units is parsed now.
     pub fn new(file: &object::File<'_>, shared: Option<&object::File<'_>>) -> Self {
         let dwarf = gimli::Dwarf::load(|id| Ok::<_, gimli::Error>(section(file, id.name())));
         let context = dwarf.and_then(|mut dwarf| {
@@ -39,7 +39,7 @@ impl Lines {
         Self { context: context.ok(), known: HashMap::new() }
     }
 
-    /// The lines at `address`, the innermost inlined function first.
+    /// The lines at `address` (p_vaddr), the innermost inlined function first.
     pub fn at(&mut self, address: u64) -> &[Line] {
         if self.known.len() >= MOST_KNOWN {
             self.known.clear();
@@ -71,9 +71,9 @@ fn section(file: &object::File<'_>, name: &str) -> Reader {
     EndianArcSlice::new(Arc::from(&*data.unwrap_or_default()), endian)
 }
 
-/// Frames as far as they can be read: a damaged unit ends them.
+/// Inlined frames, as far as they can be read.
 fn frames(context: &addr2line::Context<Reader>, address: u64) -> Vec<Line> {
-    // addr2line looks for the end of the byte at `address`, which must exist.
+    // addr2line computes `address + 1`.
     if address == u64::MAX {
         return Vec::new();
     }
@@ -90,14 +90,14 @@ fn frames(context: &addr2line::Context<Reader>, address: u64) -> Vec<Line> {
             break;
         }
     }
-    // The outermost was not inlined: it is the function itself.
+    // The outermost frame is the function itself.
     if let Some(outermost) = lines.last_mut() {
         outermost.inlined = None;
     }
     lines
 }
 
-/// A function's name; names of C are as they were written.
+/// A function's name; C names are not mangled.
 fn name(function: &addr2line::FunctionName<Reader>) -> Option<String> {
     let raw = function.raw_name().ok()?;
     let plain = matches!(

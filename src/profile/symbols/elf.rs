@@ -1,7 +1,7 @@
-//! What an ELF file says of its functions: symbols, stubs of the PLT, unwind entries, sections.
+//! Functions of an ELF file: symbols, PLT stubs, unwind entries, sections.
 
-use super::layout::Layout;
 use super::table::{Binding, CodeRange, Guess, Symbol, Table};
+use crate::files::Layout;
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection as _};
 use object::{
     Object, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, SectionFlags,
@@ -9,9 +9,9 @@ use object::{
 };
 use std::collections::HashMap;
 
-/// The functions of `file`, whose layout is `layout`; `debug`: its separate debug file.
+/// The functions of `file`; `debug` is its separate debug file.
 ///
-/// Symbols are those of `.symtab`, of the debug file's if it has been stripped, else of `.dynsym`.
+/// Symbols are those of `.symtab`, if stripped those of the debug file, else those of `.dynsym`.
 pub(super) fn table(
     file: &object::File<'_>,
     layout: &Layout,
@@ -47,12 +47,12 @@ fn function(symbol: &object::read::Symbol<'_, '_>) -> Option<Symbol> {
     let SymbolFlags::Elf { st_other, .. } = symbol.flags() else { return None };
     let label = match symbol.kind() {
         SymbolKind::Text => false,
-        // Hidden labels are the assembler's own business.
+        // Hidden labels are internal to the assembler.
         SymbolKind::Unknown if st_other.visibility() == elf::STV_DEFAULT => true,
         _ => return None,
     };
     let name = String::from_utf8_lossy(symbol.name_bytes().ok()?);
-    // `$x` and `$d` tell code from data on Arm; no function is called so.
+    // `$x` and `$d` mark code and data on Arm; no function is called so.
     if name.is_empty() || (label && name.starts_with('$')) {
         return None;
     }
@@ -70,7 +70,7 @@ fn is_code(section: &object::Section<'_, '_>) -> bool {
         if sh_flags.contains(elf::SHF_EXECINSTR) && sh_flags.contains(elf::SHF_ALLOC))
 }
 
-/// Sections of code; segments, where there are no sections.
+/// Code sections, or executable segments if there are no sections.
 fn code(file: &object::File<'_>, layout: &Layout) -> Vec<CodeRange> {
     let range = |name: &str, start: u64, size: u64| CodeRange {
         name: name.to_owned(),
@@ -89,7 +89,7 @@ fn code(file: &object::File<'_>, layout: &Layout) -> Vec<CodeRange> {
     segments.map(|s| range("code", s.address, s.file_size)).collect()
 }
 
-/// Stubs of the procedure linkage table, by the word that each jumps through.
+/// Stubs of the procedure linkage table, named after the GOT slot that each jumps through.
 fn stubs(file: &object::File<'_>) -> Vec<Symbol> {
     if file.architecture() != object::Architecture::X86_64 {
         return Vec::new();
@@ -121,7 +121,7 @@ fn relas(table: &[u8]) -> impl Iterator<Item = Rela> {
     })
 }
 
-/// Names of what the dynamic linker puts into words, by their address.
+/// Names of the symbols that the dynamic linker stores in GOT slots, by the slot's address.
 fn slots(file: &object::File<'_>) -> HashMap<u64, String> {
     let is_table = |flags: SectionFlags| {
         matches!(flags, SectionFlags::Elf { sh_type, sh_flags }
@@ -140,20 +140,20 @@ fn slots(file: &object::File<'_>) -> HashMap<u64, String> {
             elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT => {
                 Some((rela.address, name_of(rela.symbol)?))
             }
-            // Of a function chosen at load time only its resolver is known; as objdump has it.
+            // For an indirect function only the resolver is known; named as by objdump.
             elf::R_X86_64_IRELATIVE => Some((rela.address, format!("*ABS*+{:#x}", rela.addend))),
             _ => None,
         })
         .collect()
 }
 
-/// `jmp *displacement(%rip)`, with or without `endbr64` and `bnd` before it.
+/// `jmp *displacement(%rip)`, possibly after `endbr64` and `bnd`.
 const JUMP: [u8; 2] = [0xff, 0x25];
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
 fn stubs_of(section: &object::Section<'_, '_>, slots: &HashMap<u64, String>) -> Vec<Symbol> {
     let Ok(data) = section.data() else { return Vec::new() };
-    // Entries have 16 bytes; those without lazy binding and `endbr64` 8.
+    // Entries have 16 bytes; those of `.plt.got` without `endbr64` 8.
     let short = section.name() == Ok(".plt.got") && !data.starts_with(&ENDBR64);
     let size = if short { 8 } else { 16 };
     let entries = data.chunks_exact(size).zip((section.address()..).step_by(size));
@@ -170,7 +170,7 @@ fn stubs_of(section: &object::Section<'_, '_>, slots: &HashMap<u64, String>) -> 
         .collect()
 }
 
-/// Ranges of the unwind table: one for each function of compiled code, also of stripped files.
+/// Ranges of the unwind table (`.eh_frame`): one per compiled function, also in stripped files.
 fn unwound(file: &object::File<'_>) -> Vec<Guess> {
     let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
     let Ok(data) = section.data() else { return Vec::new() };

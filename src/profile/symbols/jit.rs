@@ -1,11 +1,11 @@
-//! perf map files: functions that a JIT compiled, `START SIZE NAME` a line, hexadecimal
+//! perf map files: functions compiled by a JIT, one `START SIZE NAME` per line, hexadecimal
 //! (tools/perf/Documentation/jit-interface.txt).
 
 use super::table::{Binding, Symbol, Table};
 use crate::ranges::RangeMap;
 
-/// The functions in `text`. JITs reuse memory: what a later line says of an address holds. Lines
-/// that are none are skipped.
+/// The functions in `text`. JITs reuse memory: for an address, the last line holds. Malformed lines
+/// are skipped.
 pub(super) fn parse(text: &[u8]) -> Table {
     let text = String::from_utf8_lossy(text);
     let mut ranges = RangeMap::default();

@@ -1,14 +1,14 @@
-//! The running kernel: its symbols, if it is the one that was recorded, and its page in user space.
+//! The running kernel: its symbols, if it is the recorded one, and its vdso.
 
-use super::files::{hexadecimal, same_id};
+use super::origin::Origin;
 use super::table::{Binding, CodeRange, Symbol, Table};
-use super::{Gap, Origin};
-use crate::module::{Kind, Module};
+use crate::files::{Gap, hexadecimal, same_id};
+use crate::module::{Module, ModuleKind};
 use pmu::machine::Root;
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
-/// Symbols of the kernel and its modules, as they lie in memory now.
+/// Symbols of the kernel and its modules at their current addresses.
 #[derive(Debug)]
 pub(super) struct Kernel {
     symbols: Vec<KernelSymbol>,
@@ -19,28 +19,28 @@ struct KernelSymbol {
     address: u64,
     binding: Binding,
     name: Box<str>,
-    /// Kernel module, or what else the kernel puts in brackets.
+    /// Kernel module, or another name in brackets (`bpf`).
     owner: Option<Box<str>>,
 }
 
-/// The last function before a hole ends with its page.
+/// Page size: the last function before a hole ends with its page.
 const PAGE: u64 = 4096;
-/// A hole: larger than any function.
+/// A distance to the next symbol larger than any function.
 const HOLE: u64 = 1 << 20;
-/// The kernel's page in user space is a few pages long.
+/// Upper bound of the vdso's size, which is a few pages.
 const LARGEST_VDSO: u64 = 1 << 20;
 
 impl Kernel {
     /// Reads `/proc/kallsyms`.
     ///
     /// # Errors
-    /// It is not readable, or shows no addresses.
+    /// It cannot be read, or its addresses are hidden.
     pub fn read(root: &Root) -> Result<Self, Gap> {
         let text = root.text("proc/kallsyms").unwrap_or_default();
         let mut symbols: Vec<KernelSymbol> = text.lines().filter_map(line).collect();
         if symbols.iter().all(|symbol| symbol.address == 0) {
             return Err(Gap::Unreadable(
-                "/proc/kallsyms shows no addresses; kernel.kptr_restrict = 0 or root lets it"
+                "the addresses in /proc/kallsyms are hidden; root, or kernel.kptr_restrict=0, shows them"
                     .into(),
             ));
         }
@@ -48,17 +48,17 @@ impl Kernel {
         Ok(Self { symbols })
     }
 
-    /// The functions of `module` at the addresses they were recorded at.
+    /// The functions of `module` at their addresses when it was recorded.
     ///
     /// # Errors
-    /// It lay elsewhere, and nothing tells where.
+    /// Those addresses are not known.
     pub fn table(&self, module: &Module, root: &Root, this_boot: bool) -> Result<Table, Gap> {
         let shift = self.shift(module, root, this_boot)?;
         let name = module_name(&module.path);
         let belongs = |owner: Option<&str>| match (module.kind, owner) {
-            (Kind::Kernel, None) => true,
-            // Compiled by the kernel itself: BPF programs and trampolines.
-            (Kind::Kernel, Some(owner)) => owner == "bpf" || owner.starts_with("__builtin"),
+            (ModuleKind::Kernel, None) => true,
+            // Compiled by the kernel: BPF programs and trampolines.
+            (ModuleKind::Kernel, Some(owner)) => owner == "bpf" || owner.starts_with("__builtin"),
             (_, owner) => owner == Some(name.as_str()),
         };
         let mut symbols = Vec::new();
@@ -78,7 +78,7 @@ impl Kernel {
         Ok(Table::new(symbols, Vec::new(), Vec::<CodeRange>::new()))
     }
 
-    /// Where a function ends: at the next one, as nothing tells its size.
+    /// The end of a function: the next one, since kallsyms has no sizes.
     fn end(&self, index: usize) -> u64 {
         let start = self.symbols[index].address;
         let after = self.symbols.partition_point(|symbol| symbol.address <= start);
@@ -89,21 +89,21 @@ impl Kernel {
         }
     }
 
-    /// How far the module lies now above where it was recorded.
+    /// The current address of the module minus the recorded one.
     fn shift(&self, module: &Module, root: &Root, this_boot: bool) -> Result<u64, Gap> {
         let moved = |recorded: u64, now: Option<u64>| match now {
             Some(now) => Ok(now.wrapping_sub(recorded)),
-            None => Err(Gap::Unreadable("it does not lie in the running kernel".into())),
+            None => Err(Gap::Unreadable("it is not loaded in the running kernel".into())),
         };
         match &module.reference {
-            Some((symbol, recorded)) if module.kind == Kind::Kernel => {
+            Some((symbol, recorded)) if module.kind == ModuleKind::Kernel => {
                 moved(*recorded, self.address_of(symbol))
             }
             Some((_, recorded)) => moved(*recorded, loaded_at(&module_name(&module.path), root)),
             None if this_boot => Ok(0),
-            None => Err(Gap::Unreadable(
-                "the recording does not tell where the kernel lay in memory".into(),
-            )),
+            None => {
+                Err(Gap::Unreadable("the recording lacks the kernel's address in memory".into()))
+            }
         }
     }
 
@@ -112,7 +112,8 @@ impl Kernel {
     }
 }
 
-/// One line: address, kind (small for local ones), name, and module in brackets. Only code.
+/// Parses a line: address, type (lower case for local symbols), name, module in brackets; `None` for
+/// symbols that are not code.
 fn line(line: &str) -> Option<KernelSymbol> {
     let mut words = line.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok()?;
@@ -127,14 +128,14 @@ fn line(line: &str) -> Option<KernelSymbol> {
     Some(KernelSymbol { address, binding, name, owner })
 }
 
-/// `[name]` or `/lib/modules/…/name.ko.xz` as the kernel calls it: with underscores.
+/// The kernel's name, with underscores, for `[name]` or `/lib/modules/…/name.ko.xz`.
 fn module_name(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path).trim_matches(['[', ']']);
     let name = name.split(".ko").next().unwrap_or(name);
     name.replace('-', "_")
 }
 
-/// Where a kernel module lies: the last word but one of its line in `/proc/modules`.
+/// Address of a kernel module: the first `0x…` word of its line in `/proc/modules`.
 fn loaded_at(name: &str, root: &Root) -> Option<u64> {
     let modules = root.text("proc/modules")?;
     let line = modules.lines().find(|line| line.split(' ').next() == Some(name))?;
@@ -142,11 +143,10 @@ fn loaded_at(name: &str, root: &Root) -> Option<u64> {
     u64::from_str_radix(address, 16).ok().filter(|&address| address != 0)
 }
 
-/// Whether the running kernel is the one that was recorded: by its build-id, else by release and
-/// host.
+/// Checks that the running kernel is the recorded one: by build-id, else by release and host.
 ///
 /// # Errors
-/// It is another, or nothing tells.
+/// It is another, or that is not known.
 pub(super) fn is_recorded(
     build_id: Option<&[u8]>,
     origin: &Origin,
@@ -168,7 +168,7 @@ pub(super) fn is_recorded(
     Err(Gap::OtherKernel(recorded, release))
 }
 
-/// Whether the recording is of this host and kernel release.
+/// Whether the recording is from this host and kernel release.
 pub(super) fn is_this_machine(origin: &Origin, root: &Root) -> bool {
     let same =
         |file: &str, recorded: &Option<String>| recorded.is_some() && root.text(file) == *recorded;
@@ -177,7 +177,7 @@ pub(super) fn is_this_machine(origin: &Origin, root: &Root) -> bool {
             && same("proc/sys/kernel/hostname", &origin.host))
 }
 
-/// The kernel's page in user space as it lies in our own process.
+/// The vdso of this process.
 pub(super) fn vdso() -> Option<Vec<u8>> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
@@ -192,5 +192,4 @@ pub(super) fn vdso() -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[path = "kernel/tests.rs"]
 mod tests;

@@ -1,16 +1,16 @@
-//! One ELF file with what has been read of it so far.
+//! One ELF file with everything read from it so far.
 
 use super::dwarf::Lines;
-use super::layout::Layout;
 use super::table::Table;
-use super::{Search, debug_file, elf};
+use super::{debug_file, elf};
+use crate::files::{Layout, SearchPaths};
 use isa::flow::Image;
 use object::Object as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A program as it lies in memory.
-pub type Loaded = Image<Arc<Vec<u8>>>;
+/// A program as it is mapped in memory.
+pub type ProgramImage = Image<Arc<Vec<u8>>>;
 
 /// An ELF file.
 #[derive(Debug)]
@@ -18,14 +18,14 @@ pub(super) struct Program {
     data: Arc<Vec<u8>>,
     path: PathBuf,
     layout: Arc<Layout>,
-    /// Its separate debug file: `None` not looked for yet, `Some(None)` there is none.
+    /// Its separate debug file: `None` not searched yet, `Some(None)` there is none.
     debug: Option<Option<Arc<Vec<u8>>>>,
     lines: Option<Lines>,
-    image: Option<Result<Arc<Loaded>, String>>,
+    image: Option<Result<Arc<ProgramImage>, String>>,
 }
 
 impl Program {
-    /// A file that was found at `path`.
+    /// The ELF file `data`, found at `path`.
     pub fn new(data: Vec<u8>, path: PathBuf, layout: Layout) -> Self {
         let (data, layout) = (Arc::new(data), Arc::new(layout));
         Self { data, path, layout, debug: None, lines: None, image: None }
@@ -34,8 +34,8 @@ impl Program {
     /// Its functions.
     ///
     /// # Errors
-    /// Its sections cannot be read.
-    pub fn table(&mut self, search: &Search) -> Result<Table, String> {
+    /// The reason, in words, why its sections cannot be read.
+    pub fn table(&mut self, search: &SearchPaths) -> Result<Table, String> {
         let data = Arc::clone(&self.data);
         let file = object::File::parse(&**data).map_err(|error| error.to_string())?;
         let debug = if file.symbol_table().is_none() { self.debug(search, &file) } else { None };
@@ -44,16 +44,16 @@ impl Program {
     }
 
     /// Its lines, from itself or its debug file.
-    pub fn lines(&mut self, search: &Search) -> Option<&mut Lines> {
+    pub fn lines(&mut self, search: &SearchPaths) -> Option<&mut Lines> {
         if self.lines.is_none() {
             self.lines = Some(self.read_lines(search)?);
-            // The sections of the debug file that are needed have been copied.
+            // The needed sections of the debug file have been copied.
             self.debug = Some(None);
         }
         self.lines.as_mut()
     }
 
-    fn read_lines(&mut self, search: &Search) -> Option<Lines> {
+    fn read_lines(&mut self, search: &SearchPaths) -> Option<Lines> {
         let data = Arc::clone(&self.data);
         let file = object::File::parse(&**data).ok()?;
         let debug = match file.section_by_name(".debug_info") {
@@ -67,18 +67,18 @@ impl Program {
         Some(Lines::new(file, shared.as_ref()))
     }
 
-    fn debug(&mut self, search: &Search, file: &object::File<'_>) -> Option<Arc<Vec<u8>>> {
+    fn debug(&mut self, search: &SearchPaths, file: &object::File<'_>) -> Option<Arc<Vec<u8>>> {
         let (path, build_id) = (&self.path, self.layout.build_id.as_deref());
         self.debug
             .get_or_insert_with(|| debug_file::find(search, file, path, build_id).map(Arc::new))
             .clone()
     }
 
-    /// It as it lies in memory.
+    /// The program as it is mapped in memory.
     ///
     /// # Errors
-    /// Why its code cannot be read: it is another processor's.
-    pub fn image(&mut self) -> Result<&Arc<Loaded>, String> {
+    /// The reason, in words, why its code cannot be read: it is for another processor.
+    pub fn image(&mut self) -> Result<&Arc<ProgramImage>, String> {
         let data = &self.data;
         let image = self.image.get_or_insert_with(|| Image::new(Arc::clone(data)).map(Arc::new));
         image.as_ref().map_err(Clone::clone)

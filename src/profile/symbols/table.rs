@@ -1,11 +1,11 @@
-//! Symbols as disjoint ranges: from what a symbol table says to what lies at an address.
+//! Symbols as disjoint ranges: from a symbol table to the function at an address.
 
-use super::Function;
 use super::demangle::{demangle, demangle_short};
+use super::function::Function;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// How a symbol is bound: of several at one address, some say more.
+/// Binding of a symbol; decides between several at one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Binding {
     Local,
@@ -17,22 +17,22 @@ pub(super) enum Binding {
 #[derive(Debug, Clone)]
 pub(super) struct Symbol {
     pub start: u64,
-    /// 0: unknown.
+    /// Size in bytes; 0 if unknown.
     pub size: u64,
     pub binding: Binding,
-    /// A label (`STT_NOTYPE`): assemblers make some that are no functions.
+    /// Whether it is a label (`STT_NOTYPE`), which may be no function.
     pub label: bool,
     pub name: Box<str>,
 }
 
-/// What lies in a range where there is no symbol.
+/// A range of code that is one function according to the unwind table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Guess {
     pub start: u64,
     pub end: u64,
 }
 
-/// A section (or segment, where there are none) of code.
+/// A code section, or segment in files without sections.
 #[derive(Debug, Clone)]
 pub(super) struct CodeRange {
     pub name: String,
@@ -40,7 +40,7 @@ pub(super) struct CodeRange {
     pub end: u64,
 }
 
-/// What a piece belongs to.
+/// Owner of a piece.
 #[derive(Debug, Clone, Copy)]
 enum Owner {
     /// The symbol at this index.
@@ -49,7 +49,7 @@ enum Owner {
     Guess,
 }
 
-/// A part of a function: symbols may lie inside each other.
+/// A part of a function: symbols may be nested.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     start: u64,
@@ -63,15 +63,15 @@ pub(super) struct Table {
     symbols: Vec<Symbol>,
     code: Vec<CodeRange>,
     pieces: Vec<Piece>,
-    /// Names are shown as they are.
+    /// Whether names are printed without demangling.
     verbatim: bool,
-    /// Made when they are asked for first: names are demangled then.
+    /// Functions looked up so far; names are demangled on first use.
     made: HashMap<usize, Function>,
 }
 
 impl Table {
-    /// Functions by symbols; where none is, by `guesses` (unwind tables), and where there is none
-    /// either, the rest of the section. All of them in `code`.
+    /// Functions by symbols, between them by `guesses` (unwind entries), and the remaining ranges of
+    /// `code`.
     pub fn new(symbols: Vec<Symbol>, mut guesses: Vec<Guess>, mut code: Vec<CodeRange>) -> Self {
         code.retain(|range| range.start < range.end);
         code.sort_by_key(|range| range.start);
@@ -90,7 +90,7 @@ impl Table {
         Self { symbols, code, pieces, verbatim: false, made: HashMap::new() }
     }
 
-    /// The same with names as they are: no compiler has mangled them.
+    /// The table with names that are not demangled.
     pub fn verbatim(mut self) -> Self {
         self.verbatim = true;
         self
@@ -103,7 +103,7 @@ impl Table {
         if address >= piece.end {
             return None;
         }
-        // Pieces of one symbol share a function: they are counted behind those without a symbol.
+        // Pieces of one symbol share a function; its key follows those of pieces without a symbol.
         let key = match piece.owner {
             Owner::Symbol(index) => self.pieces.len() + index as usize,
             Owner::Guess => after - 1,
@@ -149,8 +149,8 @@ impl Table {
     }
 }
 
-/// A name as it was written: demangled, without the version that linkers append (`name@VERSION`,
-/// `name@@VERSION`); and the same without parameters.
+/// The demangled name without the linker's version (`name@VERSION`, `name@@VERSION`), and the same
+/// without parameters.
 fn written(linkage: &str) -> (String, String) {
     let linkage = match linkage.find('@') {
         Some(at) if at > 0 && !linkage.ends_with("@plt") => &linkage[..at],
@@ -162,16 +162,16 @@ fn written(linkage: &str) -> (String, String) {
     (name, short)
 }
 
-/// The first range that holds `address`.
+/// The range that contains `address`.
 fn containing(code: &[CodeRange], address: u64) -> Option<&CodeRange> {
     let after = code.partition_point(|range| range.start <= address);
     code[..after].iter().rev().find(|range| address < range.end)
 }
 
-/// One symbol for each address, in order: the one that says most.
+/// One symbol per address, in order of address.
 ///
-/// The order of preference is that of `perf report`, so that names agree: one with a size; one
-/// that is not weak; a global one; the one with fewer underscores in front; the longer name.
+/// Of several, the one that `perf report` prefers (`choose_best_symbol` of util/symbol.c), so that
+/// names agree: with a size; not weak; global; fewer leading underscores; longer name.
 fn one_each(mut symbols: Vec<Symbol>) -> Vec<Symbol> {
     let worth = |s: &Symbol| {
         let underscores = s.name.bytes().take_while(|&byte| byte == b'_').count();
@@ -183,11 +183,11 @@ fn one_each(mut symbols: Vec<Symbol>) -> Vec<Symbol> {
     symbols
 }
 
-/// Gives those without a size one: up to the end of the unwind entry that begins there, else up to
-/// the next symbol or the end of the section. Labels inside a function are dropped.
+/// Gives symbols without a size one: up to the end of the unwind entry that begins there, else up to
+/// the next symbol or the end of the section. Drops labels inside a function.
 fn with_ends(symbols: Vec<Symbol>, guesses: &[Guess], code: &[CodeRange]) -> Vec<Symbol> {
     let mut ended: Vec<Symbol> = Vec::with_capacity(symbols.len());
-    let mut reached = 0; // Behind the furthest symbol with a size so far.
+    let mut reached = 0; // Largest end of a symbol with a size so far.
     let starts: Vec<u64> = symbols.iter().map(|symbol| symbol.start).collect();
     for (index, mut symbol) in symbols.into_iter().enumerate() {
         if symbol.size == 0 && symbol.label && symbol.start < reached {
@@ -210,11 +210,11 @@ fn with_ends(symbols: Vec<Symbol>, guesses: &[Guess], code: &[CodeRange]) -> Vec
     ended
 }
 
-/// Disjoint pieces of ranges that come in order of their starts; inside each other, the one that
-/// starts last has the address.
+/// Cuts ranges, given in order of their starts, into disjoint pieces: of nested ranges, the one that
+/// starts last owns an address.
 fn flatten(ranges: impl Iterator<Item = (u64, u64)>, owner: impl Fn(usize) -> Owner) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    let mut open: Vec<(u64, Owner)> = Vec::new(); // Ends of ranges around `reached`.
+    let mut open: Vec<(u64, Owner)> = Vec::new(); // Ends of the ranges that contain `reached`.
     let mut reached = 0;
     for (index, (start, end)) in ranges.enumerate() {
         close(&mut open, &mut pieces, &mut reached, start);
@@ -225,7 +225,7 @@ fn flatten(ranges: impl Iterator<Item = (u64, u64)>, owner: impl Fn(usize) -> Ow
     pieces
 }
 
-/// Emits what open ranges have between `reached` and `to`.
+/// Emits the pieces of open ranges between `reached` and `to`.
 fn close(open: &mut Vec<(u64, Owner)>, pieces: &mut Vec<Piece>, reached: &mut u64, to: u64) {
     while let Some(&(end, owner)) = open.last() {
         let until = end.min(to);
@@ -240,7 +240,7 @@ fn close(open: &mut Vec<(u64, Owner)>, pieces: &mut Vec<Piece>, reached: &mut u6
     }
 }
 
-/// `upper`, and of `lower` what it leaves free; both in order and disjoint.
+/// `upper`, and the parts of `lower` that it leaves free; both in order and disjoint.
 fn fill(upper: Vec<Piece>, lower: Vec<Piece>) -> Vec<Piece> {
     let mut free = Vec::new();
     let mut next = 0;
@@ -266,5 +266,4 @@ fn fill(upper: Vec<Piece>, lower: Vec<Piece>) -> Vec<Piece> {
 }
 
 #[cfg(test)]
-#[path = "table/tests.rs"]
 mod tests;

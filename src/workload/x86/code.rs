@@ -11,10 +11,10 @@ use tma::{Error, Result};
 const BLOCK: u64 = 64;
 /// Code of the control: half of the smallest first-level instruction cache in use.
 const IN_L1: u64 = 16 << 10;
-/// Blocks between two looks at the clock, at least.
+/// Minimum number of blocks between two readings of the clock.
 const SLICE: u64 = 1 << 14;
 
-/// `size` bytes of code; control: 16 KiB, run as often as it takes to do the same work.
+/// `size` bytes of code; control: 16 KiB, repeated until the same work is done.
 pub(crate) fn large_code(setup: Setup) -> Result<Box<dyn Program>> {
     let whole = setup.size / BLOCK;
     let blocks = if setup.control { whole.min(IN_L1 / BLOCK) } else { whole };
@@ -27,7 +27,7 @@ pub(crate) fn large_code(setup: Setup) -> Result<Box<dyn Program>> {
     write_code(&mut region, &cycle(blocks)?);
     let code = region.executable()?;
     let blocks = u64::from(blocks);
-    // Whole laps, as only those end; at least a slice's worth a repeat.
+    // Whole laps, as the code returns only after a lap; at least one slice per repeat.
     let laps = whole.div_ceil(blocks) * SLICE.div_ceil(whole);
     Ok(Box::new(LargeCode { code, blocks, laps_per_repeat: laps, lap: 0, sum: 0 }))
 }
@@ -62,15 +62,15 @@ impl Program for LargeCode {
 /// `add r8, rsi` to `add r11, rsi`: four independent chains.
 const ADDS: [[u8; 3]; 4] =
     [[0x49, 0x01, 0xF0], [0x49, 0x01, 0xF1], [0x49, 0x01, 0xF2], [0x49, 0x01, 0xF3]];
-/// Additions in a block: as many as leave room for the jump.
+/// Additions in a block: as many as fit before the jump.
 const PER_BLOCK: usize = (BLOCK as usize - 5) / 3;
 /// `jmp rel32`.
 const JUMP: u8 = 0xE9;
 /// `ret`.
 const RETURN: u8 = 0xC3;
 
-/// Writes a block for every place of the cycle `next` into `region`, each jumping to the one after
-/// it; the last one before the first again returns.
+/// Writes a block for every element of the cycle `next` into `region`, each jumping to its successor;
+/// the last one of the cycle returns.
 fn write_code(region: &mut Region, next: &[u32]) {
     let blocks = region.contents().chunks_exact_mut(BLOCK as usize);
     for ((at, &next), block) in (0i64..).zip(next).zip(blocks) {

@@ -1,11 +1,11 @@
-//! Kernels that wait for execution: a chain of additions, and the divider.
+//! Loops bound by execution: a chain of additions, and the divider.
 
 use super::super::{Program, Setup};
 use super::Rounds;
 use std::arch::asm;
 use tma::Result;
 
-/// `dependent-adds`: each addition needs the one before; control: eight chains side by side.
+/// `dependent-adds`: each addition depends on the one before; control: eight independent chains.
 ///
 /// Registers only: recent processors fold additions of constants away before execution.
 pub(crate) fn dependent_adds(setup: Setup) -> Result<Box<dyn Program>> {
@@ -64,8 +64,8 @@ fn independent(rounds: u64) -> u64 {
     sums.iter().sum()
 }
 
-/// One loop over eight registers, each given the dividend anew: the instructions do not depend on
-/// one another, so the unit's throughput is the limit.
+/// A loop over eight registers, each reloaded with the dividend: the instructions are independent, so
+/// the unit's throughput is the limit.
 macro_rules! packed_pairs {
     ($instruction:literal, $rounds:expr) => {{
         let (dividend, divisor) = ([1.3f64; 2], [1.000_000_1f64; 2]);

@@ -1,4 +1,4 @@
-//! Kernels of false and failed dependencies between a store and the load after it.
+//! Failed store forwarding and false dependencies between a store and a later load.
 
 use super::super::memory::{Pages, Region};
 use super::super::{Program, Setup};
@@ -6,18 +6,18 @@ use super::Rounds;
 use std::arch::asm;
 use tma::Result;
 
-/// `store-forward-block`: a load of eight bytes that two four-byte stores wrote, which no store
-/// buffer entry holds alone; control: a load of the second store's four bytes.
+/// `store-forward-block`: a load of eight bytes that two four-byte stores wrote, which no single
+/// store buffer entry holds; control: a load of the second store's four bytes.
 pub(crate) fn store_forward_block(setup: Setup) -> Result<Box<dyn Program>> {
     let region = Region::new(4096, Pages::Default)?;
     Rounds::program(1 << 12, 4, move |rounds| {
         let p = region.start();
-        // SAFETY: `p` points to 4096 bytes that are ours alone, of which 8 are used.
+        // SAFETY: `p` points to 4096 bytes that are not shared, of which 8 are used.
         unsafe { if setup.control { forwarded(p, rounds) } else { blocked(p, rounds) } }
     })
 }
 
-/// The loop both share; they differ only in what they load.
+/// The loop of both; they differ only in the load.
 macro_rules! store_load {
     ($load:literal, $p:expr, $rounds:expr) => {{
         let mut value = 1u64;
@@ -42,25 +42,25 @@ macro_rules! store_load {
 /// # Safety
 /// `p` must be valid for writes of eight bytes; `rounds` not 0.
 unsafe fn blocked(p: *mut u8, rounds: u64) -> u64 {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe { store_load!("mov {value}, qword ptr [{p}]", p, rounds) }
 }
 
 /// # Safety
 /// `p` must be valid for writes of eight bytes; `rounds` not 0.
 unsafe fn forwarded(p: *mut u8, rounds: u64) -> u64 {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe { store_load!("mov {value:e}, dword ptr [{p} + 4]", p, rounds) }
 }
 
-/// `4k-aliasing`: a chain of loads, each after a store exactly 4096 bytes further on; control: the
-/// store is another 64 bytes on.
+/// `4k-aliasing`: a chain of loads, each after a store exactly 4096 bytes higher; control: the store
+/// is another 64 bytes higher.
 pub(crate) fn four_k_aliasing(setup: Setup) -> Result<Box<dyn Program>> {
     let region = Region::new(3 * 4096, Pages::Default)?;
     let distance = if setup.control { 4096 + 64 } else { 4096 };
     Rounds::program(1 << 12, 8, move |rounds| {
         let load = region.start();
-        // SAFETY: both lie in the region's 12288 bytes, which are zero and ours alone.
+        // SAFETY: both lie in the region's 12288 bytes, which are zero and not shared.
         rounds + unsafe { aliasing(load, load.add(distance), rounds) }
     })
 }
@@ -71,7 +71,7 @@ pub(crate) fn four_k_aliasing(setup: Setup) -> Result<Box<dyn Program>> {
 /// Both must be valid for writes of eight bytes, hold zeros and not overlap; `rounds` not 0.
 unsafe fn aliasing(load: *mut u8, store: *mut u8, rounds: u64) -> u64 {
     let mut value = 0u64;
-    // SAFETY: as the caller promises: the loaded values are 0, so every address is `load`.
+    // SAFETY: guaranteed by the caller: the loaded values are 0, so every address is `load`.
     unsafe {
         asm!(
             "2:",

@@ -1,4 +1,4 @@
-//! Kernels of the microcode sequencer: an instruction that runs from it, and an assist.
+//! The microcode sequencer: a microcoded instruction, and an assist.
 
 use super::super::memory::{Pages, Region};
 use super::super::{Program, Setup};
@@ -6,14 +6,14 @@ use super::Rounds;
 use std::arch::asm;
 use tma::Result;
 
-/// `microcoded`: 64 bytes read by `rep lodsb`, which no processor turns into wide moves; control:
+/// `microcoded`: 64 bytes read by `rep lodsb`, which no processor replaces with wide moves; control:
 /// by 64 plain loads.
 pub(crate) fn microcoded(setup: Setup) -> Result<Box<dyn Program>> {
     let mut region = Region::new(4096, Pages::Default)?;
     region.numbers().fill(1.0);
     Rounds::program(1 << 11, 64, move |rounds| {
         let p = region.start();
-        // SAFETY: `p` points to 4096 bytes that are ours alone, of which 64 are read.
+        // SAFETY: `p` points to 4096 bytes that are not shared, of which 64 are read.
         unsafe { if setup.control { plain_loads(p, rounds) } else { rep_lods(p, rounds) } }
     })
 }
@@ -22,8 +22,8 @@ pub(crate) fn microcoded(setup: Setup) -> Result<Box<dyn Program>> {
 /// `p` must be valid for reads of 64 bytes; `rounds` not 0.
 unsafe fn rep_lods(p: *const u8, rounds: u64) -> u64 {
     let mut last = 0u64;
-    // SAFETY: reads 64 bytes from `p` each round, as the caller promises; the direction flag is
-    // clear, as the calling convention has it.
+    // SAFETY: reads 64 bytes from `p` each round, guaranteed by the caller; the direction flag is
+    // clear, as required by the calling convention.
     unsafe {
         asm!(
             "2:",
@@ -47,7 +47,7 @@ unsafe fn rep_lods(p: *const u8, rounds: u64) -> u64 {
 /// `p` must be valid for reads of 64 bytes; `rounds` not 0.
 unsafe fn plain_loads(p: *const u8, rounds: u64) -> u64 {
     let mut last = 0u64;
-    // SAFETY: reads 64 bytes from `p` each round, as the caller promises.
+    // SAFETY: reads 64 bytes from `p` each round, guaranteed by the caller.
     unsafe {
         asm!(
             "2:",
@@ -73,7 +73,7 @@ pub(crate) fn denormals(setup: Setup) -> Result<Box<dyn Program>> {
     Rounds::program(1 << 11, 8, move |rounds| halve(factor, rounds).to_bits())
 }
 
-/// Multiplies `factor` by 0.5, eight times a round, always anew.
+/// Multiplies `factor` by 0.5, eight times per round, independently.
 fn halve(factor: f64, rounds: u64) -> f64 {
     let half = 0.5f64;
     let mut product = 0f64;
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn both_ways_read_the_last_byte() {
         let bytes: Vec<u8> = (1..=64).collect();
-        // SAFETY: 64 bytes are there to be read.
+        // SAFETY: 64 bytes are readable.
         let (microcoded, plain) =
             unsafe { (rep_lods(bytes.as_ptr(), 2), plain_loads(bytes.as_ptr(), 2)) };
         assert_eq!((microcoded, plain), (64, 64));

@@ -1,6 +1,6 @@
-//! Kernels in x86-64 assembly: what they measure depends on the very instructions.
+//! Loops in x86-64 assembly: what they measure depends on the exact instructions.
 //!
-//! Only instructions of the x86-64 baseline; nothing that traps into a hypervisor.
+//! Only instructions of the x86-64 baseline, and none that traps to a hypervisor.
 
 mod branches;
 mod code;
@@ -17,8 +17,7 @@ pub(super) use microcode::{denormals, microcoded};
 use super::Program;
 use tma::Result;
 
-/// A kernel without structure of its own: a slice runs a fixed number of rounds of a loop, and a
-/// repeat is one slice.
+/// A loop: a slice runs a fixed number of rounds, and a repeat is one slice.
 struct Rounds<F> {
     kernel: F,
     rounds: u64,

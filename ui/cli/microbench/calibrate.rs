@@ -4,7 +4,7 @@ use super::arguments::{Format, MicrobenchArgs};
 use crate::cli::output::print;
 use crate::message;
 use crate::settings::Settings;
-use bench::microbench::{self, Calibrated};
+use bench::microbench::{self, CalibrationSummary};
 use engine::render::json;
 use isa::latency::Calibration;
 use pmu::perf::Signals;
@@ -57,8 +57,8 @@ pub fn calibrate(settings: &Settings, args: &MicrobenchArgs) -> Result<ExitCode>
     Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)))
 }
 
-fn text(ended: &Calibrated, path: &Path) -> String {
-    let Calibrated { forms, latencies, forwarding, .. } = ended;
+fn text(ended: &CalibrationSummary, path: &Path) -> String {
+    let CalibrationSummary { forms, latencies, forwarding, .. } = ended;
     let path = path.display();
     let mut text = format!(
         "{forms} forms, {latencies} latencies, {forwarding} kinds of store forwarding in {path}\n"

@@ -4,8 +4,8 @@ use crate::cli::measure::usage;
 use crate::settings::Settings;
 use clap::Args;
 use engine::hot::code::CodeAsk;
+use profile::files::SearchPaths;
 use profile::hot::Filter;
-use profile::symbols::Search;
 use std::path::PathBuf;
 use tma::Result;
 
@@ -78,7 +78,7 @@ impl CodeArgs {
             blocks: self.blocks,
             callers: self.callers.clone(),
             filter,
-            search: Search { roots: self.symfs.clone(), ..Search::default() },
+            search: SearchPaths { roots: self.symfs.clone(), ..SearchPaths::default() },
             measure: self.measure.then(|| settings.core_model()).transpose()?,
             count: None,
             folded: self.folded.clone(),

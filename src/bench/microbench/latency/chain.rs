@@ -1,19 +1,20 @@
-//! The instructions of a chain.
+//! Builds dependency chains.
 
-use super::connect::{Connector, SCRATCH, encoded, from, to, two};
-use super::ends::End;
+use super::connectors::{Connector, SCRATCH, encoded, from, to, two};
+use super::endpoints::Endpoint;
+use super::opcodes::{load, move_if, product};
 use crate::microbench::form::{Address, Form, MASK, is_address};
 use crate::microbench::operand::{Class, Family};
 use crate::microbench::pools::{BASE, HALF};
-use iced_x86::{Code, EncodingKind, Instruction, MemoryOperand, Mnemonic, Register, RflagsBits};
+use iced_x86::{Code, Instruction, MemoryOperand, Mnemonic, Register};
 use isa::code::Block;
 use tma::Result;
 
-/// Holds 0 all the time.
+/// Always holds 0.
 pub const ZERO: Register = Register::R13;
-/// Holds what the operands hold at first.
+/// Holds the operands' initial value.
 const SAME: Register = Register::R12;
-/// Holds 0 at first, and whatever a chain through the index adds: 0.
+/// Index register of a chain through the index; remains 0.
 pub const INDEX: Register = Register::RSI;
 
 /// One link, to be repeated.
@@ -23,66 +24,66 @@ pub struct Chain {
     pub bytes: Vec<u8>,
     /// How many instructions.
     pub instructions: usize,
-    /// How many of them are of the form.
+    /// How many of them are instances of the form.
     pub instances: usize,
-    /// The others that the value passes.
+    /// The other instructions in the dependency.
     pub connectors: Vec<Connector>,
-    /// For people.
+    /// Assembly text, for the document.
     pub text: String,
 }
 
-/// What is put together.
-struct Parts {
+/// A chain being built.
+struct ChainBuilder {
     form: Form,
     bytes: Vec<u8>,
     instances: usize,
     connectors: Vec<Connector>,
     note: &'static str,
     index: Register,
-    /// Before each instance: gives those halves of a dividend anew that the chain does not go through.
+    /// Ahead of each instance: overwrites the halves of the dividend that are not in the chain.
     dividend: Vec<u8>,
 }
 
-impl Parts {
+impl ChainBuilder {
     fn of(form: Form) -> Self {
         let (bytes, connectors) = (Vec::new(), Vec::new());
         let dividend = Vec::new();
         Self { form, bytes, instances: 0, connectors, note: "", index: ZERO, dividend }
     }
 
-    /// A quotient and a remainder both go into the next division: one chain at a time.
-    fn divide_from(&mut self, input: &End) -> Result<()> {
+    /// Quotient and remainder both feed the next division: breaks the dependency not measured.
+    fn divide_from(&mut self, input: &Endpoint) -> Result<()> {
         if !matches!(self.form.code.mnemonic(), Mnemonic::Div | Mnemonic::Idiv) {
             return Ok(());
         }
-        if *input != End::Implicit(Register::RDX) {
+        if *input != Endpoint::Implicit(Register::RDX) {
             self.dividend.extend(two(Code::Xor_rm32_r32, Register::EDX, Register::EDX)?);
         }
-        if *input != End::Implicit(Register::RAX) {
+        if *input != Endpoint::Implicit(Register::RAX) {
             self.dividend.extend(two(Code::Mov_rm64_r64, Register::RAX, SAME)?);
         }
         Ok(())
     }
 }
 
-/// The form behind another instruction, and that by itself: a chain of nothing but the form may be
-/// shorter (renaming adds small constants and moves registers) or longer (slots) than what it
-/// adds to a chain of others. `None` where no other instruction fits its registers.
+/// A chain of the form and a multiplication, and one of the multiplication alone. A chain of the form
+/// alone may be shorter (additions and moves eliminated at renaming) or longer (slots) than what the
+/// form adds to a chain of others. `None` if no multiplication has its registers.
 ///
 /// # Errors
 /// It cannot be encoded.
-pub fn behind(form: Form, input: &End, output: &End) -> Result<Option<(Chain, Chain)>> {
-    let End::Operand(j, to) = *output else { return Ok(None) };
+pub fn after(form: Form, input: &Endpoint, output: &Endpoint) -> Result<Option<(Chain, Chain)>> {
+    let Endpoint::Operand(j, to) = *output else { return Ok(None) };
     let (from, a) = match *input {
-        End::Operand(i, from) => (from, number(form, i)),
-        // What `lea` adds to.
-        End::Address if is_address(form.code) => (Class::Gpr64, Register::R11.number() as u32),
+        Endpoint::Operand(i, from) => (from, number(form, i)),
+        // The base that `lea` adds to.
+        Endpoint::Address if is_address(form.code) => (Class::Gpr64, Register::R11.number() as u32),
         _ => return Ok(None),
     };
     if from.family() != to.family() {
         return Ok(None);
     }
-    let made = |a: u32, b: u32| match to {
+    let built = |a: u32, b: u32| match to {
         Class::Gpr32 | Class::Gpr64 => {
             let (a, b) = (Class::Gpr64.register(a), Class::Gpr64.register(b));
             two(Code::Imul_r64_rm64, a, b).map(Some)
@@ -90,86 +91,60 @@ pub fn behind(form: Form, input: &End, output: &End) -> Result<Option<(Chain, Ch
         Class::Xmm | Class::Ymm | Class::Zmm => product(form, to, a, b).map(Some),
         _ => Ok(None),
     };
-    let (Some(other), Some(alone)) = (made(a, number(form, j))?, made(a, a)?) else {
+    let (Some(other), Some(alone)) = (built(a, number(form, j))?, built(a, a)?) else {
         return Ok(None);
     };
-    let mut parts = Parts::of(form);
-    parts.note = "behind a product, whose latency is taken off";
-    parts.instance(&|n| number(form, n))?;
-    parts.bytes.extend(other);
-    let whole = parts.done()?;
-    let mut parts = Parts::of(form);
-    parts.bytes = alone;
-    Ok(Some((whole, parts.done()?)))
+    let mut builder = ChainBuilder::of(form);
+    builder.note = "after a multiplication, whose latency is subtracted";
+    builder.instance(&|n| number(form, n))?;
+    builder.bytes.extend(other);
+    let whole = builder.build()?;
+    let mut builder = ChainBuilder::of(form);
+    builder.bytes = alone;
+    Ok(Some((whole, builder.build()?)))
 }
 
-/// A product of what vector register `b` holds into `a`, in the type and encoding of `form`.
-fn product(form: Form, class: Class, a: u32, b: u32) -> Result<Vec<u8>> {
-    let spelled = form.spelled();
-    let legacy = form.code.op_code().encoding() == EncodingKind::Legacy;
-    let kinds = [("f64x", 64), ("f32x", 32), ("f16x", 16)];
-    let kind = kinds.into_iter().find(|(part, _)| spelled.contains(part)).map_or(0, |(_, k)| k);
-    let code = match (class, kind, legacy) {
-        (Class::Zmm, 64, _) => Code::EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er,
-        (Class::Zmm, 32, _) => Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er,
-        (Class::Zmm, 16, _) => Code::EVEX_Vmulph_zmm_k1z_zmm_zmmm512b16_er,
-        (Class::Ymm, 16, _) => Code::EVEX_Vmulph_ymm_k1z_ymm_ymmm256b16,
-        (Class::Xmm, 16, _) => Code::EVEX_Vmulph_xmm_k1z_xmm_xmmm128b16,
-        (Class::Zmm, ..) => Code::EVEX_Vpmuludq_zmm_k1z_zmm_zmmm512b64,
-        (Class::Ymm, 64, _) => Code::VEX_Vmulpd_ymm_ymm_ymmm256,
-        (Class::Ymm, 32, _) => Code::VEX_Vmulps_ymm_ymm_ymmm256,
-        (Class::Ymm, ..) => Code::VEX_Vpmuludq_ymm_ymm_ymmm256,
-        (_, 64, false) => Code::VEX_Vmulpd_xmm_xmm_xmmm128,
-        (_, 32, false) => Code::VEX_Vmulps_xmm_xmm_xmmm128,
-        (_, _, false) => Code::VEX_Vpmuludq_xmm_xmm_xmmm128,
-        (_, 64, true) => Code::Mulpd_xmm_xmmm128,
-        (_, 32, true) => Code::Mulps_xmm_xmmm128,
-        (_, _, true) => Code::Pmuludq_xmm_xmmm128,
-    };
-    let (a, b) = (class.register(a), class.register(b));
-    if legacy {
-        return two(code, a, b);
-    }
-    let failed = |e: iced_x86::IcedError| tma::Error::failed("no such product").because(e);
-    encoded(&Instruction::with3(code, a, b, b).map_err(failed)?)
-}
-
-/// The chain from `input` to `output` and back; `None` where there is no such way.
+/// The chain from `input` to `output` and back; `None` if there is none.
 ///
 /// # Errors
 /// It cannot be encoded.
-pub fn chain(form: Form, input: &End, output: &End) -> Result<Option<Chain>> {
-    let mut parts = Parts::of(form);
-    parts.divide_from(input)?;
+pub fn chain(form: Form, input: &Endpoint, output: &Endpoint) -> Result<Option<Chain>> {
+    let mut builder = ChainBuilder::of(form);
+    builder.divide_from(input)?;
     let there = match (*input, *output) {
-        (End::Operand(i, a), End::Operand(j, b)) if a.family() == b.family() => {
-            parts.same_family(i, j)?
+        (Endpoint::Operand(i, a), Endpoint::Operand(j, b)) if a.family() == b.family() => {
+            builder.same_family(i, j)?
         }
-        (End::Operand(..) | End::Implicit(_), End::Operand(..) | End::Implicit(_)) => {
-            parts.registers(*input, *output)?
+        (
+            Endpoint::Operand(..) | Endpoint::Implicit(_),
+            Endpoint::Operand(..) | Endpoint::Implicit(_),
+        ) => builder.registers(*input, *output)?,
+        (Endpoint::Address, Endpoint::Operand(..) | Endpoint::Implicit(_)) => {
+            builder.address(*output)?
         }
-        (End::Address, End::Operand(..) | End::Implicit(_)) => parts.address(*output)?,
-        (End::Index, End::Operand(..) | End::Implicit(_)) => parts.index(*output)?,
-        (End::Address, End::Flags(bits)) => parts.address_to_flags(bits)?,
-        (End::Flags(_), End::Flags(_)) => parts.flags()?,
-        (End::Flags(_), End::Operand(_, class)) if class.family() == Family::Gpr => {
-            parts.read_flags(*output)?
+        (Endpoint::Index, Endpoint::Operand(..) | Endpoint::Implicit(_)) => {
+            builder.index(*output)?
         }
-        (End::Operand(..) | End::Implicit(_), End::Flags(bits)) => {
-            parts.write_flags(*input, bits)?
+        (Endpoint::Address, Endpoint::Flags(bits)) => builder.address_to_flags(bits)?,
+        (Endpoint::Flags(_), Endpoint::Flags(_)) => builder.flags()?,
+        (Endpoint::Flags(_), Endpoint::Operand(_, class)) if class.family() == Family::Gpr => {
+            builder.read_flags(*output)?
         }
-        (End::Operand(i, class), End::Memory) => parts.round_trip(i, class)?,
-        (End::Memory, End::Memory) => {
-            parts.note = "stored and loaded again by the form itself";
-            parts.instance(&|i| number(form, i))?;
+        (Endpoint::Operand(..) | Endpoint::Implicit(_), Endpoint::Flags(bits)) => {
+            builder.write_flags(*input, bits)?
+        }
+        (Endpoint::Operand(i, class), Endpoint::Memory) => builder.round_trip(i, class)?,
+        (Endpoint::Memory, Endpoint::Memory) => {
+            builder.note = "the form itself loads what it stored";
+            builder.instance(&|i| number(form, i))?;
             true
         }
         _ => false,
     };
-    if there { parts.done().map(Some) } else { Ok(None) }
+    if there { builder.build().map(Some) } else { Ok(None) }
 }
 
-/// The register number of an operand unless the chain wants another.
+/// The default register number of an operand.
 fn number(form: Form, i: usize) -> u32 {
     if i == MASK {
         return 7;
@@ -182,15 +157,15 @@ fn number(form: Form, i: usize) -> u32 {
     first + i as u32
 }
 
-impl Parts {
+impl ChainBuilder {
     fn instance(&mut self, number: &dyn Fn(usize) -> u32) -> Result<()> {
         let computed = is_address(self.form.code);
         let base = if computed { Register::R11 } else { BASE };
         let displacement = if computed { 8 } else { HALF };
         let address = Address { base, index: self.index, displacement };
-        let made = self.form.instruction(|i, class| class.register(number(i)), address)?;
+        let built = self.form.instruction(|i, class| class.register(number(i)), address)?;
         self.bytes.extend(&self.dividend);
-        self.bytes.extend(self.form.encode(&made)?);
+        self.bytes.extend(self.form.encode(&built)?);
         self.instances += 1;
         Ok(())
     }
@@ -201,33 +176,33 @@ impl Parts {
         Ok(())
     }
 
-    /// The value at `end` into a general-purpose register, which is returned.
-    fn out(&mut self, end: End) -> Result<Register> {
-        match end {
-            End::Operand(i, class) if class.family() != Family::Gpr => {
+    /// Copies the value at `endpoint` to a general-purpose register, and returns that.
+    fn out(&mut self, endpoint: Endpoint) -> Result<Register> {
+        match endpoint {
+            Endpoint::Operand(i, class) if class.family() != Family::Gpr => {
                 self.bytes.extend(from(class.family(), number(self.form, i), SCRATCH)?);
-                self.connectors.push(Connector::Half(class.family()));
+                self.connectors.push(Connector::Transfer(class.family()));
                 Ok(SCRATCH)
             }
-            End::Operand(i, _) => Ok(Class::Gpr64.register(number(self.form, i))),
-            End::Implicit(register) => Ok(register),
-            End::Flags(bits) => {
+            Endpoint::Operand(i, _) => Ok(Class::Gpr64.register(number(self.form, i))),
+            Endpoint::Implicit(register) => Ok(register),
+            Endpoint::Flags(bits) => {
                 self.alu(move_if(bits), SCRATCH, ZERO)?;
                 Ok(SCRATCH)
             }
-            End::Address | End::Index | End::Memory => Ok(BASE),
+            Endpoint::Address | Endpoint::Index | Endpoint::Memory => Ok(BASE),
         }
     }
 
-    /// Operands of one family: two instances that exchange the operands, or one that feeds itself.
+    /// Operands of one family: two instances that swap operands, or one that depends on itself.
     fn same_family(&mut self, i: usize, j: usize) -> Result<bool> {
         let form = self.form;
         if i == j {
-            self.note = "the form feeds itself";
+            self.note = "each instance reads the previous result";
             self.instance(&|n| number(form, n))?;
             return Ok(true);
         }
-        self.note = "two of the form in turn, each reading what the other wrote";
+        self.note = "two alternating instances, each reading the other's result";
         self.instance(&|n| number(form, n))?;
         let (from, to) = (number(form, i), number(form, j));
         self.instance(&|n| match n {
@@ -238,20 +213,19 @@ impl Parts {
         Ok(true)
     }
 
-    /// From any register to any other, with connectors that keep the operand's value.
-    fn registers(&mut self, input: End, output: End) -> Result<bool> {
+    /// Between registers of different families, with connectors that preserve the operand's value.
+    fn registers(&mut self, input: Endpoint, output: Endpoint) -> Result<bool> {
         let form = self.form;
         self.instance(&|n| number(form, n))?;
         if input == output {
-            self.note =
-                "the form feeds itself, by the longest of the ways through its own registers";
+            self.note = "each instance reads the previous result, by the longest path through implicit registers";
             return Ok(true);
         }
         let value = self.out(output)?;
         match input {
-            End::Operand(i, class) if class.family() != Family::Gpr => {
+            Endpoint::Operand(i, class) if class.family() != Family::Gpr => {
                 self.bytes.extend(to(class.family(), number(form, i), value)?);
-                self.connectors.push(Connector::Half(class.family()));
+                self.connectors.push(Connector::Transfer(class.family()));
             }
             _ => {
                 self.alu(Code::And_rm64_r64, value, ZERO)?;
@@ -263,17 +237,17 @@ impl Parts {
     }
 
     /// From the base register of the address.
-    fn address(&mut self, output: End) -> Result<bool> {
+    fn address(&mut self, output: Endpoint) -> Result<bool> {
         let form = self.form;
         if is_address(form.code) {
-            // The result is the next base: no value that could fault is touched.
-            let End::Operand(j, _) = output else { return Ok(false) };
+            // The result is the next base; nothing is dereferenced.
+            let Endpoint::Operand(j, _) = output else { return Ok(false) };
             let numbers = [number(form, j), 11];
-            self.note = "two of the form in turn, each adding to what the other computed";
+            self.note = "two alternating instances, each adding to the other's result";
             self.instance(&|_| numbers[0])?;
-            let mut made = Address { base: Register::R8, index: ZERO, displacement: 8 };
-            made.base = Class::Gpr64.register(numbers[0]);
-            let second = form.instruction(|_, class| class.register(numbers[1]), made)?;
+            let mut built = Address { base: Register::R8, index: ZERO, displacement: 8 };
+            built.base = Class::Gpr64.register(numbers[0]);
+            let second = form.instruction(|_, class| class.register(numbers[1]), built)?;
             self.bytes.extend(form.encode(&second)?);
             self.instances += 1;
             return Ok(true);
@@ -286,16 +260,16 @@ impl Parts {
     }
 
     /// From the index of the address.
-    fn index(&mut self, output: End) -> Result<bool> {
+    fn index(&mut self, output: Endpoint) -> Result<bool> {
         let form = self.form;
         if is_address(form.code) {
-            let End::Operand(j, _) = output else { return Ok(false) };
+            let Endpoint::Operand(j, _) = output else { return Ok(false) };
             let own = number(form, j);
-            self.note = "the form feeds itself";
+            self.note = "each instance reads the previous result";
             let index = Class::Gpr64.register(own);
             let address = Address { base: ZERO, index, displacement: 8 };
-            let made = form.instruction(|_, class| class.register(own), address)?;
-            self.bytes.extend(form.encode(&made)?);
+            let built = form.instruction(|_, class| class.register(own), address)?;
+            self.bytes.extend(form.encode(&built)?);
             self.instances += 1;
             return Ok(true);
         }
@@ -310,22 +284,22 @@ impl Parts {
     fn address_to_flags(&mut self, bits: u32) -> Result<bool> {
         let form = self.form;
         self.instance(&|n| number(form, n))?;
-        let value = self.out(End::Flags(bits))?;
+        let value = self.out(Endpoint::Flags(bits))?;
         self.alu(Code::And_rm64_r64, value, ZERO)?;
         self.alu(Code::Add_rm64_r64, BASE, value)?;
         Ok(true)
     }
 
-    /// Four with registers of their own: only the flags go from one to the next.
+    /// Four instances with separate destinations, so that only flags carry the dependency.
     fn flags(&mut self) -> Result<bool> {
-        self.note = "four of the form, each with a destination of its own";
+        self.note = "four instances with separate destinations";
         for own in 0..4 {
             self.instance(&|n| if n == 0 { 8 + own } else { 12 })?;
         }
         Ok(true)
     }
 
-    fn read_flags(&mut self, output: End) -> Result<bool> {
+    fn read_flags(&mut self, output: Endpoint) -> Result<bool> {
         let form = self.form;
         self.instance(&|n| number(form, n))?;
         let value = self.out(output)?;
@@ -334,17 +308,17 @@ impl Parts {
         Ok(true)
     }
 
-    fn write_flags(&mut self, input: End, bits: u32) -> Result<bool> {
+    fn write_flags(&mut self, input: Endpoint, bits: u32) -> Result<bool> {
         let form = self.form;
         self.instance(&|n| number(form, n))?;
         match input {
-            End::Operand(i, class) if class.family() != Family::Gpr => {
-                let value = self.out(End::Flags(bits))?;
+            Endpoint::Operand(i, class) if class.family() != Family::Gpr => {
+                let value = self.out(Endpoint::Flags(bits))?;
                 self.bytes.extend(to(class.family(), number(form, i), value)?);
-                self.connectors.push(Connector::Half(class.family()));
+                self.connectors.push(Connector::Transfer(class.family()));
             }
             _ => {
-                // Either way it holds what it held.
+                // Both sources hold the same value.
                 let operand = self.out(input)?;
                 self.alu(move_if(bits), operand, SAME)?;
             }
@@ -355,7 +329,7 @@ impl Parts {
     /// Stored, and loaded into the same register.
     fn round_trip(&mut self, i: usize, class: Class) -> Result<bool> {
         let form = self.form;
-        self.note = "stored and loaded again, both together";
+        self.note = "latency of the store and the reload together";
         self.instance(&|n| number(form, n))?;
         let bytes = form.code.op_code().memory_size().size();
         let Some(code) = load(class, bytes, form.code.op_code().encoding()) else {
@@ -364,12 +338,13 @@ impl Parts {
         let wide = if matches!(class, Class::Gpr8 | Class::Gpr16) { Class::Gpr32 } else { class };
         let place = MemoryOperand::with_base_displ(BASE, HALF);
         let register = wide.register(number(form, i));
-        let failed = |e: iced_x86::IcedError| tma::Error::failed("no such load").because(e);
+        let failed =
+            |e: iced_x86::IcedError| tma::Error::failed("the load cannot be encoded").because(e);
         self.bytes.extend(encoded(&Instruction::with2(code, register, place).map_err(failed)?)?);
         Ok(true)
     }
 
-    fn done(self) -> Result<Chain> {
+    fn build(self) -> Result<Chain> {
         let block = Block::decode(&self.bytes)?;
         let code: Vec<&str> = block.instructions.iter().map(|inst| inst.text.as_str()).collect();
         let mut text = code.join("; ");
@@ -384,39 +359,4 @@ impl Parts {
             text,
         })
     }
-}
-
-/// A conditional move that waits for one of these flags.
-fn move_if(bits: u32) -> Code {
-    [
-        (RflagsBits::CF, Code::Cmovb_r64_rm64),
-        (RflagsBits::ZF, Code::Cmove_r64_rm64),
-        (RflagsBits::SF, Code::Cmovs_r64_rm64),
-        (RflagsBits::OF, Code::Cmovo_r64_rm64),
-    ]
-    .into_iter()
-    .find(|(flag, _)| bits & flag != 0)
-    .map_or(Code::Cmovp_r64_rm64, |(_, code)| code)
-}
-
-/// The load of as many bytes into a register of a class, in the encoding of its neighbours.
-fn load(class: Class, bytes: usize, encoding: EncodingKind) -> Option<Code> {
-    let legacy = encoding == EncodingKind::Legacy;
-    Some(match (class, bytes) {
-        (Class::Gpr8, 1) => Code::Movzx_r32_rm8,
-        (Class::Gpr16, 2) => Code::Movzx_r32_rm16,
-        (Class::Gpr32, 4) => Code::Mov_r32_rm32,
-        (Class::Gpr64, 8) => Code::Mov_r64_rm64,
-        (Class::Mmx, 8) => Code::Movq_mm_mmm64,
-        (Class::Xmm, 4) if legacy => Code::Movss_xmm_xmmm32,
-        (Class::Xmm, 4) => Code::VEX_Vmovd_xmm_rm32,
-        (Class::Xmm, 8) if legacy => Code::Movq_xmm_xmmm64,
-        (Class::Xmm, 8) => Code::VEX_Vmovq_xmm_xmmm64,
-        (Class::Xmm, 16) if legacy => Code::Movups_xmm_xmmm128,
-        (Class::Xmm, 16) => Code::VEX_Vmovups_xmm_xmmm128,
-        (Class::Ymm, 32) => Code::VEX_Vmovups_ymm_ymmm256,
-        (Class::Zmm, 64) => Code::EVEX_Vmovups_zmm_k1z_zmmm512,
-        (Class::Mask, 8) => Code::VEX_Kmovq_kr_km64,
-        _ => return None,
-    })
 }

@@ -1,34 +1,35 @@
-//! How long a value takes from an operand of a form to a result, measured by chains.
+//! Latencies from each operand of a form to each result, measured with dependency chains.
 //!
-//! A chain is straight code in which each instance of the form waits for the one before: its result
-//! is the next one's operand, through connectors of known latency where a result cannot be an
-//! operand directly. Integer ALU connectors take one cycle: that is the clock's own assumption.
+//! A chain is unrolled code in which each instance of the form depends on the one before, through
+//! connectors of known latency where a result cannot be an operand directly. Integer ALU connectors have
+//! a latency of one cycle, which the clock assumes too.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `ends` | where values enter and leave a form |
-//! | `chain` | the instructions of a chain |
-//! | `connect` | connectors and what they cost |
+//! | `endpoints` | inputs and outputs of a form |
+//! | `chain`, `opcodes` | building the chains |
+//! | `connectors` | connectors and their latencies |
 
 mod chain;
-mod connect;
-mod ends;
+mod connectors;
+mod endpoints;
+mod opcodes;
 
 use super::catalog::{Catalog, unavailable};
 use super::document::{Latencies, LatencyResult, SCHEMA};
 use super::form::Form;
-use super::generate::values;
+use super::generator::values;
 use super::measure::Bench;
 use crate::{Measurement, Status, Values};
 use chain::{Chain, chain};
-pub use connect::Connectors;
-use ends::{End, Ends};
+pub use connectors::Connectors;
+use endpoints::{Endpoint, Endpoints};
 use tma::{Error, Result};
 
-/// Instructions of a chain's straight code.
+/// Instructions of the unrolled chain.
 const LENGTH: usize = 48;
 
-/// All latencies of `form` on this processor; `connectors` are measured where a chain needs them.
+/// All latencies of `form` on this processor; measures `connectors` as chains need them.
 ///
 /// # Errors
 /// The form cannot be measured here, or the sandbox cannot be started.
@@ -39,25 +40,25 @@ pub fn latencies(bench: &mut Bench, connectors: &mut Connectors, form: Form) -> 
             Error::not_possible(format!("`{name}` cannot be measured here")).because(reason)
         );
     }
-    let ends = Ends::of(form)?;
+    let endpoints = Endpoints::of(form)?;
     let mut all = Vec::new();
-    for input in &ends.inputs {
-        for output in &ends.outputs {
-            if let Some(made) = chain(form, input, output)? {
-                all.push(pair(bench, connectors, form, (input, output), &made)?);
+    for input in &endpoints.inputs {
+        for output in &endpoints.outputs {
+            if let Some(built) = chain(form, input, output)? {
+                all.push(pair(bench, connectors, form, (input, output), &built)?);
             }
         }
     }
-    let code = form.exact();
+    let code = form.encoding_name();
     Ok(Latencies { schema: SCHEMA, what: "latency", form: name, code, latencies: all })
 }
 
-/// One pair, with every set of values.
+/// One latency, over all sets of operand values.
 fn pair(
     bench: &mut Bench,
     connectors: &mut Connectors,
     form: Form,
-    (input, output): (&End, &End),
+    (input, output): (&Endpoint, &Endpoint),
     chain: &Chain,
 ) -> Result<LatencyResult> {
     let mut result = LatencyResult {
@@ -74,24 +75,25 @@ fn pair(
         status: Status::Failed,
         reason: None,
     };
-    let Some((least, usual, most)) = connectors.cost(bench, &chain.connectors)? else {
+    let Some((least, best, most)) = connectors.cost(bench, &chain.connectors)? else {
         result.status = Status::Unstable;
-        result.reason = Some("the connector of its chain did not come out the same".to_owned());
+        result.reason =
+            Some("the latency of a connector in its chain did not reproduce".to_owned());
         return Ok(result);
     };
     let copies = LENGTH.div_ceil(chain.instructions).max(2);
     let code = chain.bytes.repeat(copies);
     let sets = sets(form);
     for set in &sets {
-        let measured = steady(bench, &code, set)?;
+        let measured = measure_stable(bench, &code, set)?;
         let Some((cycles, low, high)) = number(&measured) else {
             result.reason = result.reason.or(measured.reason);
             continue;
         };
         let each = |total: f64, off: f64| (total / copies as f64 - off) / chain.instances as f64;
         let (low, high) = (each(low, most), each(high, least));
-        let cycles = each(cycles, usual);
-        // The longest of several values is what a bound must reckon with; the range says the rest.
+        let cycles = each(cycles, best);
+        // A bound needs the longest latency over all values; `least` has the shortest.
         result.cycles = Some(result.cycles.map_or(cycles, |known: f64| known.max(cycles)));
         result.least = Some(result.least.map_or(cycles, |known: f64| known.min(cycles)));
         result.low = Some(result.low.map_or(low, |known: f64| known.min(low)));
@@ -104,49 +106,50 @@ fn pair(
     }
     result.least = result.least.filter(|_| sets.len() > 1);
     if let Some(cycles) = result.cycles.filter(|c| *c < RENAMED || adds_floats(form)) {
-        behind_another(bench, form, (input, output), cycles, &sets[0], &mut result)?;
+        after_another(bench, form, (input, output), cycles, &sets[0], &mut result)?;
     }
-    // No value arrives before it is sent.
+    // Latencies are not negative.
     for cycles in [&mut result.cycles, &mut result.low] {
         *cycles = cycles.map(|c| c.max(0.0));
     }
     Ok(result)
 }
 
-/// Nothing that is executed takes less: such a chain waits for slots.
+/// Below this, in cycles, the form is eliminated at renaming, and the chain is bound by issue slots.
 const RENAMED: f64 = 0.9;
-/// Cycles that chains of one instruction and of two have to differ by for both to be told.
+/// Least difference, in cycles, at which a latency after the same form is reported separately.
 const DIFFERS: f64 = 0.1;
 
-/// Additions are quicker behind one another than behind other instructions on Golden Cove.
+/// Golden Cove has a shorter latency between floating-point additions than after other instructions.
 fn adds_floats(form: Form) -> bool {
     let name = format!("{:?}", form.code.mnemonic()).to_lowercase();
     let plain = name.strip_prefix('v').unwrap_or(&name);
-    let kind = ["ps", "pd", "ss", "sd", "ph", "sh"].iter().any(|end| plain.ends_with(end));
+    let kind =
+        ["ps", "pd", "ss", "sd", "ph", "sh"].iter().any(|endpoint| plain.ends_with(endpoint));
     kind && plain.len() == 5 && (plain.starts_with("add") || plain.starts_with("sub"))
 }
 
-/// What it takes behind another instruction; `alone`, what it takes behind itself, is kept where it is
-/// less.
-fn behind_another(
+/// Measures the latency after another instruction; `alone`, the latency after the same form, is reported
+/// separately where it is shorter.
+fn after_another(
     bench: &mut Bench,
     form: Form,
-    (input, output): (&End, &End),
+    (input, output): (&Endpoint, &Endpoint),
     alone: f64,
     values: &Values,
     result: &mut LatencyResult,
 ) -> Result<()> {
-    let Some((whole, other)) = chain::behind(form, input, output)? else { return Ok(()) };
+    let Some((whole, other)) = chain::after(form, input, output)? else { return Ok(()) };
     let mut measured = |chain: &Chain| -> Result<Option<(f64, f64, f64)>> {
         let copies = LENGTH.div_ceil(chain.instructions).max(2);
-        let measurement = steady(bench, &chain.bytes.repeat(copies), values)?;
+        let measurement = measure_stable(bench, &chain.bytes.repeat(copies), values)?;
         let each = |cycles: f64| cycles / copies as f64;
         let ok = measurement.status == Status::Ok;
         Ok(number(&measurement).filter(|_| ok).map(|(c, l, h)| (each(c), each(l), each(h))))
     };
     let (Some(whole_cycles), Some(other)) = (measured(&whole)?, measured(&other)?) else {
         result.status = Status::Unstable;
-        result.reason = Some("behind another instruction it did not come out the same".to_owned());
+        result.reason = Some("the latency after another instruction did not reproduce".to_owned());
         return Ok(());
     };
     let cycles = whole_cycles.0 - other.0;
@@ -154,12 +157,12 @@ fn behind_another(
     result.cycles = Some(cycles);
     result.low = Some(whole_cycles.1 - other.2);
     result.high = Some(whole_cycles.2 - other.1);
-    result.chain = format!("{}; behind itself {alone:.2}: {}", whole.text, result.chain);
+    result.chain = format!("{}; after itself {alone:.2}: {}", whole.text, result.chain);
     Ok(())
 }
 
-/// Measured again where something else used the core, three times at most.
-fn steady(bench: &mut Bench, code: &[u8], values: &Values) -> Result<Measurement> {
+/// Measures up to three times until it is not unstable.
+fn measure_stable(bench: &mut Bench, code: &[u8], values: &Values) -> Result<Measurement> {
     const TRIES: usize = 3;
     let mut measurement = bench.block(code, values)?;
     for _ in 1..TRIES {
@@ -176,16 +179,16 @@ fn number(measurement: &Measurement) -> Option<(f64, f64, f64)> {
     Some((t.cycles, t.low, t.high))
 }
 
-/// Initial values: ones, and for division others that take longer and never raise an exception
-/// (the remainder is always less than the divisor, so the next quotient fits).
+/// Sets of initial values: ones, and for divisions others with longer latencies that never fault (the
+/// remainder is always less than the divisor, so the next quotient fits).
 fn sets(form: Form) -> Vec<Values> {
     use iced_x86::Mnemonic;
-    let mut usual = values(&[form]);
-    usual.registers[chain::ZERO.number()] = 0;
-    usual.registers[chain::INDEX.number()] = 0;
-    let mut all = vec![usual.clone()];
+    let mut ones = values(&[form]);
+    ones.registers[chain::ZERO.number()] = 0;
+    ones.registers[chain::INDEX.number()] = 0;
+    let mut all = vec![ones.clone()];
     let mut with = |dividend: u64, upper: u64, divisor: u64| {
-        let mut more = usual.clone();
+        let mut more = ones.clone();
         (more.registers[0], more.registers[2]) = (dividend, upper);
         for number in [8, 9, 10, 11, 12] {
             more.registers[number] = divisor;

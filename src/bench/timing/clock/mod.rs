@@ -5,7 +5,7 @@
 //! | `tsc` | ticks of the time-stamp counter, in relation to chains of known latency |
 //! | `pmu` | counted by the PMU: those of the block's copies, not converted from anything |
 //!
-//! Both take their samples between sentinels, which tell whether something else used the core.
+//! Both take their samples between sentinels, which detect contention.
 
 mod pmu;
 mod sentinel;

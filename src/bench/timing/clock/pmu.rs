@@ -7,14 +7,14 @@
 
 use super::Clock;
 use crate::Options;
-use crate::counting::{Counting, FormRuns, Runs, Sample, Stop, calm, sample};
+use crate::counting::{Counting, FormRuns, Runs, Sample, Stop, sample, uncontended};
 use crate::runner::Runner;
 use crate::timing::form_timing::{Batch, FormTiming};
 use crate::timing::measure::{Form, Pass};
 use pmu::machine::Encoding;
 use tma::Result;
 
-/// Rounds of the time-stamp counter that one difference stands for: it covers many runs.
+/// Rounds of the time-stamp counter that one difference, which covers many runs, replaces.
 const ROUNDS: usize = 8;
 /// Most and least differences for each placement and pass.
 const SAMPLES: (usize, usize) = (2, 8);
@@ -58,17 +58,17 @@ impl PmuClock {
                 Ok(sample) => samples.push(sample),
                 Err(stop) => return Ok(Err(stop)),
             }
-            good = kept(&samples, sentinel).count();
+            good = accepted(&samples, sentinel).count();
         }
         if samples.iter().all(|s| !s.whole) {
             return Ok(Err(Stop::Starved));
         }
-        let kept: Vec<&Sample> = kept(&samples, sentinel).collect();
+        let accepted: Vec<&Sample> = accepted(&samples, sentinel).collect();
         let of = |command: fn(&Sample) -> &Vec<i64>| {
-            kept.iter().map(|s| command(s)[0] as f64 / runs.runs()).collect()
+            accepted.iter().map(|s| command(s)[0] as f64 / runs.runs()).collect()
         };
         let batch = Batch { long: of(|s| &s.commands.0), short: of(|s| &s.commands.1) };
-        Ok(Ok(Taken { batch, kept: kept.len(), dropped: samples.len() - kept.len() }))
+        Ok(Ok(Taken { batch, accepted: accepted.len(), dropped: samples.len() - accepted.len() }))
     }
 }
 
@@ -76,14 +76,14 @@ impl PmuClock {
 struct Taken {
     /// Cycles of a run and its share of what is around the runs of a command.
     batch: Batch,
-    kept: usize,
+    accepted: usize,
     dropped: usize,
 }
 
-/// Those that count: all counters ran, nothing else used the core.
-fn kept(samples: &[Sample], sentinel: bool) -> impl Iterator<Item = &Sample> {
-    let calm = calm(samples, sentinel).into_iter();
-    samples.iter().zip(calm).filter(|(s, c)| *c && s.whole).map(|(s, _)| s)
+/// Accepted samples: all counters ran, without contention.
+fn accepted(samples: &[Sample], sentinel: bool) -> impl Iterator<Item = &Sample> {
+    let uncontended = uncontended(samples, sentinel).into_iter();
+    samples.iter().zip(uncontended).filter(|(s, c)| *c && s.whole).map(|(s, _)| s)
 }
 
 impl Clock for PmuClock {
@@ -102,7 +102,7 @@ impl Clock for PmuClock {
         let wanted = (rounds / ROUNDS).clamp(SAMPLES.0, SAMPLES.1);
         let process = runner.worker()?.process();
         if let Err(refused) = self.counting.open(process, &[self.cycles]) {
-            timed.is_void(Stop::Refused(refused).to_string());
+            timed.note_void(Stop::Refused(refused).to_string());
             return Ok(Pass::Done);
         }
         (timed.between, timed.tolerance) = (form.between_whole_runs(), options.tolerance);
@@ -114,7 +114,7 @@ impl Clock for PmuClock {
         let mut outcome = Pass::Done;
         for placement in 0..form.placements() {
             match self.placement(&mut runs, placement, wanted, options.sentinel)? {
-                Ok(taken) if 4 * taken.kept >= 3 * wanted => {
+                Ok(taken) if 4 * taken.accepted >= 3 * wanted => {
                     timed.contended += taken.dropped;
                     batches.push(taken.batch);
                 }
@@ -128,7 +128,7 @@ impl Clock for PmuClock {
                     break;
                 }
                 Err(stop) => {
-                    timed.is_void(stop.to_string());
+                    timed.note_void(stop.to_string());
                     batches.clear();
                     break;
                 }
@@ -137,7 +137,7 @@ impl Clock for PmuClock {
         self.counting.close();
         if matches!(outcome, Pass::Done) && batches.len() == form.placements() {
             timed.passes += 1;
-            timed.kept += batches.iter().map(|b| b.long.len()).sum::<usize>();
+            timed.accepted += batches.iter().map(|b| b.long.len()).sum::<usize>();
             timed.batches.extend(batches);
         }
         Ok(outcome)
@@ -170,11 +170,11 @@ mod tests {
 
     #[test]
     fn cycles_are_those_of_the_iterations_between_and_disturbed_ones_are_dropped() {
-        let (mut clock, mut runs) = clock(Script { neighbour: |n| n == 3, ..Script::default() });
+        let (mut clock, mut runs) = clock(Script { contended: |n| n == 3, ..Script::default() });
         let taken = clock.placement(&mut runs, 0, 4, true).expect("ran").expect("counted");
         // 1000 and 400 iterations, and 777 cycles around either.
         assert_eq!(taken.batch, Batch { long: vec![8277.0; 4], short: vec![3777.0; 4] });
-        assert_eq!((taken.kept, taken.dropped), (4, 1));
+        assert_eq!((taken.accepted, taken.dropped), (4, 1));
         let timed =
             FormTiming { between: 600.0, batches: vec![taken.batch], ..FormTiming::default() };
         assert_eq!(timed.cycles(), Some(7.5));

@@ -1,21 +1,19 @@
-//! What the sentinel says: whether something else used the core.
+//! Detects contention with the sentinel.
 
 use super::tsc::{Calibration, TscClock, step, step_seen};
 
-/// How high the sentinel reads is taken for granted up to the first, and believed to be the core's
-/// own up to the second.
+/// Readings up to the first level are always normal; up to the second they may be normal for this core.
 const LEVELS: (f64, f64) = (1.02, 1.08);
-/// How far above its level the sentinel may read on a core to itself.
+/// How far above its level the sentinel may read on an uncontended core.
 const MARGIN: f64 = 1.04;
 
-/// Knows how high the sentinel reads when nothing shares the core.
+/// The sentinel's level on an uncontended core.
 #[derive(Debug, Clone, Copy)]
 pub struct Sentinel {
-    /// What it takes, of what it should.
+    /// Measured over nominal cycles.
     level: f64,
-    /// The least step of the counter seen, in ticks. A neighbour spreads readings, so that steps told
-    /// from few rounds come out several times too large: shared rounds then count as calm, and
-    /// states as one.
+    /// The smallest granularity of the counter seen, in ticks. Contention spreads readings, so that few
+    /// rounds give several times too much; contended rounds would then pass, and states would merge.
     step: f64,
 }
 
@@ -26,12 +24,12 @@ impl Default for Sentinel {
 }
 
 impl Sentinel {
-    /// For another core: it may be of another kind, but its counter steps alike.
+    /// The sentinel for another core: its level may differ, its counter does not.
     pub fn elsewhere(self) -> Self {
         Self { step: self.step, ..Self::default() }
     }
 
-    /// How far the counter advances at once, in ticks, by these rounds and all before.
+    /// Granularity of the counter in ticks, from these rounds and all before.
     pub fn step(&mut self, rounds: &[Calibration]) -> f64 {
         if let Some(seen) = step_seen(rounds) {
             self.step = self.step.min(seen);
@@ -39,17 +37,17 @@ impl Sentinel {
         self.step.min(step(rounds))
     }
 
-    /// For each round, whether nothing else used the core in it.
-    pub fn calm(self, rounds: &[Calibration], cycles_per_tick: f64) -> Vec<bool> {
+    /// For each round, whether it was uncontended.
+    pub fn uncontended(self, rounds: &[Calibration], cycles_per_tick: f64) -> Vec<bool> {
         let overhead = TscClock::overhead(rounds, cycles_per_tick);
         // The counter's own step comes on top.
         let own = TscClock::sentinel_cycles() * self.level * MARGIN;
         let limit = own + self.step.min(step(rounds)) * cycles_per_tick;
-        let calm = |ticks: f64| (ticks - overhead) * cycles_per_tick <= limit;
-        rounds.iter().map(|r| calm(r.sentinel.0) && calm(r.sentinel.1)).collect()
+        let uncontended = |ticks: f64| (ticks - overhead) * cycles_per_tick <= limit;
+        rounds.iter().map(|r| uncontended(r.sentinel.0) && uncontended(r.sentinel.1)).collect()
     }
 
-    /// Learns from rounds how high it reads at best: their lowest tenth.
+    /// Learns its level from the lowest tenth of rounds.
     pub fn learn(&mut self, rounds: &[Calibration], cycles_per_tick: f64) {
         let mut all: Vec<f64> = rounds.iter().flat_map(|r| [r.sentinel.0, r.sentinel.1]).collect();
         all.sort_by(f64::total_cmp);
@@ -72,41 +70,42 @@ mod tests {
         Calibration { add: (2384.0, 336.0), multiply: None, sentinel: (sentinel, sentinel) }
     }
 
-    fn calm(sentinel: Sentinel, high: f64) -> bool {
+    fn uncontended(sentinel: Sentinel, high: f64) -> bool {
         // The other rounds make the counter's step small.
         let rounds = [round(high), round(1.03), round(1.033), round(1.036)];
-        sentinel.calm(&rounds, 1.0)[0]
+        sentinel.uncontended(&rounds, 1.0)[0]
     }
 
     #[test]
-    fn a_core_that_always_reads_a_little_high_is_calm_and_a_shared_one_never_is() {
+    fn a_core_that_always_reads_a_little_high_is_uncontended_and_a_shared_one_never_is() {
         let mut sentinel = Sentinel::default();
-        assert!(calm(sentinel, 1.1) && !calm(sentinel, 1.2));
+        assert!(uncontended(sentinel, 1.1) && !uncontended(sentinel, 1.2));
         sentinel.learn(&[round(1.03), round(1.035), round(1.5)], 1.0);
-        assert!(calm(sentinel, 1.05) && !calm(sentinel, 1.1));
-        // Contention teaches nothing, and nothing makes it stricter than the counter's noise.
+        assert!(uncontended(sentinel, 1.05) && !uncontended(sentinel, 1.1));
+        // It learns nothing from contention, and never becomes stricter than the counter's noise.
         sentinel.learn(&[round(1.9), round(1.8)], 1.0);
-        assert!(calm(sentinel, 1.05));
+        assert!(uncontended(sentinel, 1.05));
         sentinel.learn(&[round(0.8)], 1.0);
-        assert!(calm(sentinel, 1.05));
+        assert!(uncontended(sentinel, 1.05));
         let mut shared = Sentinel::default();
         shared.learn(&[round(1.9), round(1.8)], 1.0);
-        assert!(!calm(shared, 1.2));
+        assert!(!uncontended(shared, 1.2));
     }
 
-    /// Calm rounds a step of 3 ticks apart, and rounds of a neighbour that come and goes, whose
-    /// sentinels lie 45 ticks and more apart though the counter steps as before.
+    /// Uncontended rounds 3 ticks apart, and rounds with intermittent contention 45 ticks and more apart,
+    /// with the same counter.
     #[test]
-    fn a_neighbour_does_not_make_the_counter_coarse() {
-        let calm: Vec<Calibration> = (0..8).map(|i| round(1.03 + 0.005 * f64::from(i))).collect();
+    fn contention_does_not_make_the_counter_coarse() {
+        let uncontended: Vec<Calibration> =
+            (0..8).map(|i| round(1.03 + 0.005 * f64::from(i))).collect();
         let shared: Vec<Calibration> =
             (0..8).map(|i| round(1.1 + 0.07 * f64::from(i) + 0.01 * f64::from(i * i))).collect();
         assert!(step(&shared) > 40.0, "{}", step(&shared));
         let mut sentinel = Sentinel::default();
-        let known = sentinel.step(&calm);
+        let known = sentinel.step(&uncontended);
         assert!(known < 4.0 && sentinel.step(&shared) <= known);
-        // 16 % above what a core to itself reads is a neighbour whatever the other rounds read.
-        assert!(!sentinel.calm(&[&[round(1.2)], &shared[1..]].concat(), 1.0)[0]);
+        // 16 % above the uncontended level is contention whatever the other rounds read.
+        assert!(!sentinel.uncontended(&[&[round(1.2)], &shared[1..]].concat(), 1.0)[0]);
         assert!(sentinel.elsewhere().step(&shared) <= known);
     }
 }

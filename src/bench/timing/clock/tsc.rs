@@ -11,11 +11,11 @@
 //! optimization guides, instruction latency tables). Register-register forms: some processors fold
 //! additions of constants.
 //!
-//! A neighbour on the other hyper-thread leaves chains alone but not a sentinel that needs every issue
-//! slot. One that leaves a slot free misses neighbours that take no more than that: with five of
-//! six slots, blocks of six instructions a cycle were read 22 % high on Golden Cove and called calm.
+//! A busy sibling thread does not slow chains, but it does slow a sentinel that needs every issue slot. A
+//! sentinel that leaves a slot free misses siblings that need no more: with five of six slots, blocks of
+//! six instructions per cycle read 22 % high on Golden Cove and passed.
 //! It needs few ports of each kind: with four chains of additions, ports are assigned so unevenly
-//! there that the sentinel reads 10 to 17 % high on a calm core; two chains, two loads and two `nop`
+//! there that the sentinel reads 10 to 17 % high on an uncontended core; two chains, two loads and two `nop`
 //! read 2 % high. How high it reads on a core to itself is learned, within limits ([`super::Sentinel`]).
 
 use crate::harness::emitter::{Emitter, RCX};
@@ -52,7 +52,7 @@ pub struct Calibration {
     pub add: (f64, f64),
     /// Long and short multiply chain, in the rounds that ran it.
     pub multiply: Option<(f64, f64)>,
-    /// Sentinel before and behind the block.
+    /// Sentinel before and after the block.
     pub sentinel: (f64, f64),
 }
 
@@ -127,7 +127,7 @@ impl TscClock {
 
 /// How far the counter advances at once: the smallest difference between readings, or where they
 /// lie in groups apart (about 25 ticks on some processors, 25 or 26 where they are scaled) the distance
-/// of these. Readings that a neighbour spread far apart make it too large; [`super::Sentinel`] keeps
+/// of these. Contention spreads readings and makes it too large; [`super::Sentinel`] keeps
 /// the least.
 pub fn step(rounds: &[Calibration]) -> f64 {
     let (smallest, groups) = gaps(rounds);

@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::estimate::{Entries, Plan, TOO_HOT, WINDOW, gains, plans, rate, whole};
 use super::plausible::contradiction;
 use crate::documents::{Exit, Report};
-use pmu::breakpoints::{Ask, Limits, Outcome, Site, Spoiled, cost, of_command, of_process};
+use pmu::breakpoints::{Ask, Limits, Outcome, Site, Unusable, cost, of_command, of_process};
 use pmu::perf::{MOST_BREAKPOINTS, Signals};
 use pmu::{Command, Exit as Ended, Target};
 use profile::hot::{HotBlock, Profile};
@@ -149,7 +149,7 @@ fn count(
     let mut planned: Option<Vec<(Site, u64)>> = None;
     let mut too_hot = Vec::new();
     let planned_time = PLANNED.0 * report.duration.unwrap_or(0.0);
-    limits.turns = Duration::from_secs_f64(planned_time.clamp(PLANNED.1, PLANNED.2));
+    limits.planned = Duration::from_secs_f64(planned_time.clamp(PLANNED.1, PLANNED.2));
     for _ in 0..MAX_RUNS {
         if pending.is_empty() || begin.elapsed().as_secs_f64() > enough {
             break;
@@ -163,7 +163,8 @@ fn count(
             strides.iter().find(|(of, _)| of == site).map(|(_, stride)| *stride)
         };
         let strides_now: Vec<Option<u64>> = sites.iter().map(stride).collect();
-        let ask_now = Ask { sites: &sites, around: &around, strides: &strides_now, limits, cost };
+        let ask_now =
+            Ask { sites: &sites, enclosing: &around, strides: &strides_now, limits, cost };
         let outcome = match ask {
             CountAsk::Command(command) => of_command(command, ask_now, signals)?,
             CountAsk::Process(pid) => of_process(*pid, &sites, (limits, cost), WINDOW, signals)?,
@@ -171,7 +172,7 @@ fn count(
         walls.push(outcome.wall);
         interrupted = outcome.interrupted;
         let short = cut_short(report, &outcome);
-        let next = plans(&outcome, limits.turns.as_secs_f64(), cost.as_secs_f64());
+        let next = plans(&outcome, limits.planned.as_secs_f64(), cost.as_secs_f64());
         let mut worth_another = false;
         for &at in &taken {
             let want = &mut wanted[at];
@@ -242,8 +243,10 @@ fn cut_short(report: &Report, outcome: &Outcome) -> Option<String> {
 
 /// Places that were entered too often to be counted, and so are of no use to any block.
 fn lost(outcome: &Outcome, sites: &[Site]) -> Vec<Site> {
-    let spoiled = |at: usize| outcome.sampled.get(at)?.as_ref()?.spoiled;
-    let is_lost = |at: usize| matches!(spoiled(at), Some(Spoiled::Alone | Spoiled::Clock));
+    let spoiled = |at: usize| outcome.sampled.get(at)?.as_ref()?.unusable;
+    let is_lost = |at: usize| {
+        matches!(spoiled(at), Some(Unusable::NoReference | Unusable::ReferenceUnusable))
+    };
     (0..sites.len()).filter(|at| is_lost(*at)).map(|at| sites[at].clone()).collect()
 }
 

@@ -1,7 +1,7 @@
 //! From hits in a run or window to how often a block is entered, and how well that is known.
 
 use crate::hot::entries::ratio::{carried, scaled};
-use pmu::breakpoints::{Counted, Known, Outcome, Sampled, Spoiled, turns_at_once};
+use pmu::breakpoints::{Counted, Coverage, Outcome, Sampled, Unusable, window_length};
 
 use std::time::Duration;
 
@@ -30,20 +30,20 @@ pub(super) fn whole(outcome: &Outcome, places: &[usize]) -> Result<Entries, Stri
     let (&block, around) = places.split_first().ok_or("not counted")?;
     let known = |at: usize| {
         let counted = outcome.counted[at];
-        (counted.known == Known::Whole).then_some((counted.hits as f64, 0.0))
+        (counted.coverage == Coverage::Whole).then_some((counted.hits as f64, 0.0))
     };
     if let Some((count, error)) = known(block) {
         let how = "every entry of a further run".to_owned();
         return Ok(Entries { count, error: Some(error), how });
     }
     let counted = outcome.counted[block];
-    match counted.known {
-        Known::Never => return Err("not counted: its file was not mapped again".to_owned()),
-        Known::Late => {
+    match counted.coverage {
+        Coverage::Never => return Err("not counted: its file was not mapped again".to_owned()),
+        Coverage::Late => {
             let how = "at least: what was counted from when its file was found mapped";
             return Ok(Entries { count: counted.hits as f64, error: None, how: how.to_owned() });
         }
-        Known::Whole | Known::Windows => {}
+        Coverage::Whole | Coverage::Windows => {}
     }
     if let Some(sampled) = of_turns(outcome, block) {
         return by_turns(outcome, block, sampled);
@@ -72,28 +72,28 @@ fn turned(outcome: &Outcome, at: usize) -> Option<(f64, f64)> {
         if way.len() > outcome.counted.len() {
             return None;
         }
-        way.push(sampled.clock);
+        way.push(sampled.reference);
     }
     let coldest = outcome.counted[way.pop()?];
-    let known = (coldest.known == Known::Whole).then_some((coldest.hits as f64, 0.0));
+    let known = (coldest.coverage == Coverage::Whole).then_some((coldest.hits as f64, 0.0));
     let up = |known, at: &usize| carried(of_turns(outcome, *at)?, known?);
     way.iter().rev().fold(known, up)
 }
 
 fn by_turns(outcome: &Outcome, block: usize, sampled: &Sampled) -> Result<Entries, String> {
     let Some((count, error)) = turned(outcome, block) else {
-        return Err(match sampled.spoiled {
-            Some(Spoiled::Long(hits)) => format!(
+        return Err(match sampled.unusable {
+            Some(Unusable::WindowTooLong(hits)) => format!(
                 "not known: between two entries of the colder place around it there were more than \
                  {hits} of its own, too many to count"
             ),
-            Some(Spoiled::Alone) => {
+            Some(Unusable::NoReference) => {
                 "not known: too many entries to count them all, and no colder place around it to \
                  tell the rest by"
                     .to_owned()
             }
-            Some(Spoiled::Clock) => TOO_HOT.to_owned(),
-            None if turned(outcome, sampled.clock).is_none() => {
+            Some(Unusable::ReferenceUnusable) => TOO_HOT.to_owned(),
+            None if turned(outcome, sampled.reference).is_none() => {
                 "not known: too many entries to count them all, and how often the colder place \
                  around it was entered is not known either"
                     .to_owned()
@@ -105,12 +105,12 @@ fn by_turns(outcome: &Outcome, block: usize, sampled: &Sampled) -> Result<Entrie
             ),
         });
     };
-    let turns: u64 = sampled.windows.iter().map(|w| w.turns).sum();
+    let turns: u64 = sampled.windows.iter().map(|w| w.reference_entries).sum();
     let how = format!(
         "{} of them counted in a further run: its start and {turns} of {:.0} turns of a colder \
          place around it, chosen by chance",
         outcome.counted[block].hits,
-        turned(outcome, sampled.clock).map_or(0.0, |(count, _)| count)
+        turned(outcome, sampled.reference).map_or(0.0, |(count, _)| count)
     );
     Ok(Entries { count, error: Some(error), how })
 }
@@ -138,19 +138,19 @@ pub(super) fn gains(outcome: &Outcome, block: usize, plans: &[Option<Plan>]) -> 
     let mut at = block;
     for _ in 0..outcome.counted.len() {
         let Some(sampled) = of_turns(outcome, at) else { break };
-        let Some(plan) = plans.get(sampled.clock).copied().flatten() else { return false };
-        if sampled.spoiled.is_some() {
+        let Some(plan) = plans.get(sampled.reference).copied().flatten() else { return false };
+        if sampled.unusable.is_some() {
             return false;
         }
         let clock = sampled.first.1 as f64 + plan.number * plan.stride as f64;
         let error = carried(sampled, (clock, 0.0)).map_or(UNKNOWN, |(_, error)| error);
-        let looked: u64 = sampled.windows.iter().map(|w| w.turns).sum();
+        let looked: u64 = sampled.windows.iter().map(|w| w.reference_entries).sum();
         let square = error * error;
         now += square;
         then += square * looked.max(1) as f64 / (plan.number * plan.turns as f64).max(1.0);
-        at = sampled.clock;
+        at = sampled.reference;
     }
-    outcome.counted[at].known == Known::Whole && now >= GAIN * GAIN * then
+    outcome.counted[at].coverage == Coverage::Whole && now >= GAIN * GAIN * then
 }
 
 /// What a run is to be whose windows may take `seconds` in all, each hit `cost` seconds; by what an
@@ -163,11 +163,11 @@ pub(super) fn plans(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<Pl
     const AT_LEAST: f64 = 4.0;
     let all = outcome.sampled.len();
     let members = |clock: usize| -> Vec<&Sampled> {
-        (0..all).filter_map(|at| of_turns(outcome, at)).filter(|s| s.clock == clock).collect()
+        (0..all).filter_map(|at| of_turns(outcome, at)).filter(|s| s.reference == clock).collect()
     };
     let each = |s: &Sampled| {
         let hits = s.first.0 + s.windows.iter().map(|w| w.hits).sum::<u64>();
-        let turns = s.first.1 + s.windows.iter().map(|w| w.turns).sum::<u64>();
+        let turns = s.first.1 + s.windows.iter().map(|w| w.reference_entries).sum::<u64>();
         hits as f64 / turns.max(1) as f64
     };
     let clocks = (0..all).filter(|at| !members(*at).is_empty()).count().max(1) as f64;
@@ -180,12 +180,12 @@ pub(super) fn plans(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<Pl
             let left = match of_turns(outcome, at) {
                 None => outcome.counted[at].hits.saturating_sub(one.first.1) as f64,
                 Some(own) => {
-                    let Some::<Plan>(plan) = found[own.clock] else { continue };
+                    let Some::<Plan>(plan) = found[own.reference] else { continue };
                     plan.number * plan.turns as f64 * each(own)
                 }
             };
             let hits: f64 = of.iter().map(|s| each(s)).sum();
-            let turns = turns_at_once(hits);
+            let turns = window_length(hits);
             let window = turns as f64 * hits * cost + 1e-4;
             let number = (seconds / clocks / window).max(LEAST.min(AT_LEAST / window));
             let number = number.clamp(1.0, MOST);
@@ -243,18 +243,21 @@ pub(super) fn rate(outcome: &Outcome, places: &[usize]) -> Result<Entries, Strin
         (on >= WINDOW / 10 && hits > 0 && slowed < on / 2).then(|| (hits as f64 / time, error))
     };
     let counted = outcome.counted[block];
-    if counted.known == Known::Never {
+    if counted.coverage == Coverage::Never {
         return Err("not counted: its file is not mapped there".to_owned());
     }
     let seconds = WINDOW.as_secs();
-    if counted.known != Known::Windows
+    if counted.coverage != Coverage::Windows
         && let Some((count, error)) = known(block)
     {
         let how = format!("a second, from a window of {seconds} s");
         return Ok(Entries { count, error: Some(error), how });
     }
-    let around: Vec<usize> =
-        around.iter().copied().filter(|a| outcome.counted[*a].known != Known::Windows).collect();
+    let around: Vec<usize> = around
+        .iter()
+        .copied()
+        .filter(|a| outcome.counted[*a].coverage != Coverage::Windows)
+        .collect();
     let known = |at: usize| if at == block { None } else { known(at) };
     chain(outcome, block, &around, &known, false)
         .map(|(count, error)| Entries {
@@ -279,8 +282,12 @@ mod tests {
     #[test]
     fn a_rate_covers_what_counting_itself_took() {
         let seconds = Duration::from_secs_f64;
-        let counted =
-            Counted { hits: 3_000, known: Known::Late, on: seconds(2.0), slowed: seconds(0.4) };
+        let counted = Counted {
+            hits: 3_000,
+            coverage: Coverage::Late,
+            on: seconds(2.0),
+            slowed: seconds(0.4),
+        };
         let outcome = Outcome { counted: vec![counted], ..Outcome::default() };
         let rate = rate(&outcome, &[0]).expect("known");
         let error = rate.error.expect("known") * rate.count;
@@ -291,13 +298,13 @@ mod tests {
     /// Three loops, 1,000 times each within the other: the innermost in windows alone.
     #[test]
     fn what_is_too_hot_to_count_follows_from_what_is_around_it() {
-        let counted = |hits, known| Counted { hits, known, ..Counted::default() };
+        let counted = |hits, coverage| Counted { hits, coverage, ..Counted::default() };
         let mut outcome = Outcome {
             counted: vec![
-                counted(60_000, Known::Windows),
-                counted(90_000, Known::Windows),
-                counted(1_000, Known::Whole),
-                counted(1, Known::Whole),
+                counted(60_000, Coverage::Windows),
+                counted(90_000, Coverage::Windows),
+                counted(1_000, Coverage::Whole),
+                counted(1, Coverage::Whole),
             ],
             together: vec![vec![Together::default(); 4]; 4],
             ..Outcome::default()
@@ -313,7 +320,7 @@ mod tests {
         assert!(whole(&outcome, &[0, 3]).unwrap_err().starts_with("not known"));
         assert_eq!(whole(&outcome, &[2]).map(|e| (e.count, e.error)), Ok((1_000.0, Some(0.0))));
         // What a child did before it was found is unknown: no error can be told.
-        outcome.counted[2].known = Known::Late;
+        outcome.counted[2].coverage = Coverage::Late;
         let late = whole(&outcome, &[2]).expect("a lower bound");
         assert!(late.error.is_none() && late.how.starts_with("at least"), "{late:?}");
     }
@@ -322,12 +329,16 @@ mod tests {
     /// turn (5.1 ms each).
     #[test]
     fn a_second_run_has_as_many_windows_as_its_time_allows() {
-        let counted = |hits, known| Counted { hits, known, ..Counted::default() };
-        let window = Window { hits: 500, turns: 1, size: 10_000, weight: 1.0 };
-        let sampled =
-            Sampled { clock: 1, first: (50_000, 100), windows: vec![window; 20], spoiled: None };
+        let counted = |hits, coverage| Counted { hits, coverage, ..Counted::default() };
+        let window = Window { hits: 500, reference_entries: 1, stratum: 10_000, weight: 1.0 };
+        let sampled = Sampled {
+            reference: 1,
+            first: (50_000, 100),
+            windows: vec![window; 20],
+            unusable: None,
+        };
         let outcome = Outcome {
-            counted: vec![counted(60_000, Known::Windows), counted(200_100, Known::Whole)],
+            counted: vec![counted(60_000, Coverage::Windows), counted(200_100, Coverage::Whole)],
             sampled: vec![Some(sampled), None],
             ..Outcome::default()
         };
@@ -345,13 +356,17 @@ mod tests {
     /// (the root of 2 is less than 1.5), nine times is.
     #[test]
     fn a_second_run_is_made_only_where_it_tells_much_more() {
-        let counted = |hits, known| Counted { hits, known, ..Counted::default() };
-        let window =
-            |at: u64| Window { hits: 400 + 200 * (at % 2), turns: 1, size: 500, weight: 1.0 };
+        let counted = |hits, coverage| Counted { hits, coverage, ..Counted::default() };
+        let window = |at: u64| Window {
+            hits: 400 + 200 * (at % 2),
+            reference_entries: 1,
+            stratum: 500,
+            weight: 1.0,
+        };
         let windows = (0..20).map(window).collect();
-        let sampled = Sampled { clock: 1, first: (0, 0), windows, spoiled: None };
+        let sampled = Sampled { reference: 1, first: (0, 0), windows, unusable: None };
         let mut outcome = Outcome {
-            counted: vec![counted(10_000, Known::Windows), counted(10_000, Known::Whole)],
+            counted: vec![counted(10_000, Coverage::Windows), counted(10_000, Coverage::Whole)],
             sampled: vec![Some(sampled), None],
             ..Outcome::default()
         };
@@ -362,7 +377,7 @@ mod tests {
         assert!(!gains(&outcome, 0, &plan(40.0)) && gains(&outcome, 0, &plan(180.0)));
         // One that lost its clock is told no better by any number of windows.
         if let Some(sampled) = &mut outcome.sampled[0] {
-            sampled.spoiled = Some(Spoiled::Clock);
+            sampled.unusable = Some(Unusable::ReferenceUnusable);
         }
         assert!(!gains(&outcome, 0, &plan(180.0)));
     }

@@ -63,7 +63,7 @@ pub fn scaled(together: &Together, (colder, error): (f64, f64), exact: bool) -> 
 pub fn carried(sampled: &Sampled, (colder, error): (f64, f64)) -> Option<(f64, f64)> {
     let (hits, turns) = (sampled.first.0 as f64, sampled.first.1 as f64);
     let rest = colder - turns;
-    if sampled.spoiled.is_some() || rest < 0.0 {
+    if sampled.unusable.is_some() || rest < 0.0 {
         return None;
     }
     if rest == 0.0 {
@@ -72,7 +72,7 @@ pub fn carried(sampled: &Sampled, (colder, error): (f64, f64)) -> Option<(f64, f
     let (ratio, own) = hits_of_a_turn(&sampled.windows)?;
     let total = hits + rest * ratio;
     // Windows that are all alike do not say that no other turn is unlike them: one turn is the least.
-    let looked: u64 = sampled.windows.iter().map(|w| w.turns).sum();
+    let looked: u64 = sampled.windows.iter().map(|w| w.reference_entries).sum();
     let least = if rest > looked as f64 { ratio } else { 0.0 };
     let own = (own * rest * ratio).max(least);
     let error = (error * colder * ratio).hypot(own) / total;
@@ -87,12 +87,12 @@ pub fn carried(sampled: &Sampled, (colder, error): (f64, f64)) -> Option<(f64, f
 /// looked into (finite population correction: Cochran 1977, section 2.6). For normal values that has
 /// two thirds of the degrees of freedom of all windows (von Neumann and others 1941), for Student's t.
 fn hits_of_a_turn(windows: &[Window]) -> Option<(f64, f64)> {
-    let windows: Vec<&Window> = windows.iter().filter(|w| w.turns > 0).collect();
+    let windows: Vec<&Window> = windows.iter().filter(|w| w.reference_entries > 0).collect();
     if windows.len() < LEAST_WINDOWS {
         return None;
     }
-    let each = |w: &Window| w.hits as f64 / w.turns as f64;
-    let stands_for = |w: &Window| w.size.max(w.turns) as f64 * w.weight;
+    let each = |w: &Window| w.hits as f64 / w.reference_entries as f64;
+    let stands_for = |w: &Window| w.stratum.max(w.reference_entries) as f64 * w.weight;
     let of_all: f64 = windows.iter().map(|w| stands_for(w)).sum();
     let hits: f64 = windows.iter().map(|w| stands_for(w) * each(w)).sum();
     let squares = windows.iter().enumerate().map(|(at, window)| {
@@ -104,7 +104,8 @@ fn hits_of_a_turn(windows: &[Window]) -> Option<(f64, f64)> {
             .map(|b| (each(b) - each(window)).powi(2) / 2.0)
             .collect();
         let within = beside.iter().sum::<f64>() / beside.len() as f64;
-        let left = 1.0 - window.turns as f64 / window.size.max(window.turns) as f64;
+        let left = 1.0
+            - window.reference_entries as f64 / window.stratum.max(window.reference_entries) as f64;
         stands_for(window).powi(2) * within * left
     });
     let spread = squares.sum::<f64>().sqrt();
@@ -117,11 +118,11 @@ mod tests {
     use super::*;
 
     fn window(hits: u64, turns: u64, size: u64) -> Window {
-        Window { hits, turns, size, weight: 1.0 }
+        Window { hits, reference_entries: turns, stratum: size, weight: 1.0 }
     }
 
     fn sampled(first: (u64, u64), windows: Vec<Window>) -> Sampled {
-        Sampled { clock: 1, first, windows, spoiled: None }
+        Sampled { reference: 1, first, windows, unusable: None }
     }
 
     #[test]
@@ -130,7 +131,7 @@ mod tests {
         // last, larger stratum; hits 100, 120, 100, 120, 100, 120 of sizes 10 five times and 40.
         let hits = [100, 120, 100, 120, 100, 120];
         let mut windows: Vec<Window> = hits.iter().map(|h| window(*h, 1, 10)).collect();
-        windows[5].size = 40;
+        windows[5].stratum = 40;
         // By hand: 10 × (100+120+100+120+100) + 40 × 120 = 10,200 hits.
         let (total, error) = carried(&sampled((1_000, 10), windows), (100.0, 0.0)).expect("known");
         assert!((total - 11_200.0).abs() < 1e-6, "{total}");
@@ -159,7 +160,7 @@ mod tests {
         let windows = vec![window(100, 1, 10); 20];
         let mut turns = sampled((1_000, 10), windows);
         assert!(carried(&turns, (300.0, 0.0)).is_some());
-        turns.spoiled = Some(pmu::breakpoints::Spoiled::Long(200_000));
+        turns.unusable = Some(pmu::breakpoints::Unusable::WindowTooLong(200_000));
         assert_eq!(carried(&turns, (300.0, 0.0)), None);
         assert_eq!(carried(&sampled((1_000, 10), vec![window(9, 1, 9); 5]), (55.0, 0.0)), None);
     }

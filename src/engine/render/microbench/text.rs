@@ -74,7 +74,7 @@ fn dependencies(out: &mut String, report: &Measurement) {
     }
     let _ = writeln!(out, "\ndependencies that the forms do not allow to avoid:");
     for d in &report.dependencies {
-        let places = match d.in_turn {
+        let places = match d.rotation {
             1 => String::new(),
             n => format!(", over {n} registers or slots"),
         };

@@ -39,7 +39,7 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     for table in chosen.tables {
         let imported = counts::counts(&recording, &table, options)?;
         let sibling = format!("{}-e", table.name);
-        let other = imported.findings.other_core > 0 && library.names().any(|n| n == sibling);
+        let other = imported.other_core > 0 && library.names().any(|n| n == sibling);
         cores.push(ImportedCore { table, texts: library.texts(), imported });
         if other && cores.len() == 1 {
             // A hybrid's recording holds both kinds of core: one tree each.
@@ -71,7 +71,7 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     if recording.sessions.iter().any(|s| s.sampled.is_some() && s.samples == 0) {
         base.notes.push(NO_SAMPLES.to_owned());
     }
-    for note in cores.iter().flat_map(|c| &c.imported.findings.notes) {
+    for note in cores.iter().flat_map(|c| &c.imported.notes) {
         if !base.notes.contains(note) {
             base.notes.push(note.clone());
         }
@@ -120,7 +120,7 @@ fn frame(recording: &Recording, cores: &[ImportedCore], ask: &ImportAsk) -> Repo
         why: s.why.clone(),
     });
     let unknown = cores.first().into_iter().flat_map(|core| {
-        core.imported.findings.unknown.iter().map(|u| {
+        core.imported.unknown.iter().map(|u| {
             let (file, line) = u.place.rsplit_once(':').unwrap_or((&u.place, "0"));
             Unread {
                 file: file.to_owned(),

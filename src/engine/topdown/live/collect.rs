@@ -5,7 +5,7 @@ use super::conclude::interval_report;
 use super::cores::CountedCore;
 use crate::documents::Source;
 use pmu::machine::Machine;
-use pmu::sampling::{Alone, Companion};
+use pmu::sampling::{NoHooks, RunHooks};
 use pmu::{CorePlan, Interval, Measurement, Progress, Request, perf};
 use tma::error::Result;
 use tma::tree::Evaluator;
@@ -35,7 +35,7 @@ pub(super) fn collect(
     update: &mut dyn FnMut(Update),
     observer: &mut dyn Observer,
 ) -> Result<Measurement> {
-    collect_beside(machine, cores, ask, source, update, (observer, &mut Alone))
+    collect_beside(machine, cores, ask, source, update, (observer, &mut NoHooks))
 }
 
 pub(super) fn collect_beside(
@@ -44,7 +44,7 @@ pub(super) fn collect_beside(
     ask: &LiveAsk,
     source: Source,
     update: &mut dyn FnMut(Update),
-    (observer, companion): (&mut dyn Observer, &mut dyn Companion),
+    (observer, companion): (&mut dyn Observer, &mut dyn RunHooks),
 ) -> Result<Measurement> {
     let plans = cores
         .iter()
@@ -57,7 +57,7 @@ pub(super) fn collect_beside(
         update(Update::Runs(request.runs()));
     }
     let mut evaluators: Vec<Evaluator> = cores.iter().map(|c| Evaluator::new(&c.table)).collect();
-    let measured = perf::measure_beside(&request, companion, &mut |progress| match progress {
+    let measured = perf::measure_with_hooks(&request, companion, &mut |progress| match progress {
         Progress::Interval(interval) => {
             observer.interval(&interval);
             let report = interval_report(cores, &mut evaluators, ask, source, &interval);

@@ -7,7 +7,7 @@ use super::cores::{CountedCore, choose_tables, prepare};
 use super::drilldown;
 use crate::documents::Source;
 use pmu::machine::{Finding, Machine};
-use pmu::sampling::{Alone, Companion};
+use pmu::sampling::{NoHooks, RunHooks};
 use tma::error::Result;
 use tma::tables::Library;
 
@@ -41,7 +41,7 @@ fn measure(
     update: &mut dyn FnMut(Update),
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
-    measure_beside(machine, cores, ask, blocked, update, (observer, &mut Alone))
+    measure_beside(machine, cores, ask, blocked, update, (observer, &mut NoHooks))
 }
 
 /// As [`measure`], with a companion beside it.
@@ -51,7 +51,7 @@ pub(crate) fn measure_beside(
     ask: &LiveAsk,
     blocked: Option<Finding>,
     update: &mut dyn FnMut(Update),
-    (observer, companion): (&mut dyn Observer, &mut dyn Companion),
+    (observer, companion): (&mut dyn Observer, &mut dyn RunHooks),
 ) -> Result<Outcome> {
     let source = if blocked.is_some() { Source::NoPmu } else { Source::Pmu };
     let measured = collect_beside(machine, cores, ask, source, update, (observer, companion))?;

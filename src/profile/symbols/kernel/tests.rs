@@ -28,7 +28,7 @@ fn root(kallsyms: &str) -> (tempfile::TempDir, Root) {
     (folder, root)
 }
 
-fn module(path: &str, kind: Kind, reference: Option<(&str, u64)>) -> Module {
+fn module(path: &str, kind: ModuleKind, reference: Option<(&str, u64)>) -> Module {
     let reference = reference.map(|(name, address)| (name.to_owned(), address));
     Module { path: path.into(), kind, reference, ..Module::default() }
 }
@@ -38,18 +38,19 @@ fn name(table: &mut Table, address: u64) -> Option<String> {
 }
 
 #[test]
-fn the_kernel_is_found_where_it_was_recorded() {
+fn kernel_symbols_are_shifted_to_the_recorded_addresses() {
     let (_folder, root) = root(KALLSYMS);
     let kernel = Kernel::read(&root).unwrap();
-    // Booted again since: it lay 0x1000000 above where it lies now.
-    let recorded = module("[kernel.kallsyms]", Kind::Kernel, Some(("_text", 0xffffffff82000000)));
+    // Rebooted since: it was 0x1000000 above its current address.
+    let recorded =
+        module("[kernel.kallsyms]", ModuleKind::Kernel, Some(("_text", 0xffffffff82000000)));
     let mut table = kernel.table(&recorded, &root, false).unwrap();
     assert_eq!(name(&mut table, 0xffffffff82000110).as_deref(), Some("helper"));
     let entry = table.function(0xffffffff82000190).unwrap();
     assert_eq!((entry.start, entry.end), (0xffffffff82000180, 0xffffffff82001000));
-    assert_eq!(name(&mut table, 0xffffffff82001000), None, "behind the last function's page");
+    assert_eq!(name(&mut table, 0xffffffff82001000), None, "after the page of the last function");
     assert_eq!(name(&mut table, 0xffffffffc1200010).as_deref(), Some("bpf_prog_1234_hook"));
-    assert_eq!(name(&mut table, 0xffffffffc1100010), None, "a module's");
+    assert_eq!(name(&mut table, 0xffffffffc1100010), None, "of a module");
 }
 
 #[test]
@@ -57,11 +58,11 @@ fn a_kernel_module_is_found_by_its_name() {
     let (_folder, root) = root(KALLSYMS);
     let kernel = Kernel::read(&root).unwrap();
     for path in ["[fast_fs]", "/lib/modules/6.1.0/kernel/fast-fs.ko.xz"] {
-        let recorded = module(path, Kind::KernelModule, Some(("", 0xffffffffc0300000)));
+        let recorded = module(path, ModuleKind::KernelModule, Some(("", 0xffffffffc0300000)));
         let mut table = kernel.table(&recorded, &root, false).unwrap();
         assert_eq!(name(&mut table, 0xffffffffc0300041).as_deref(), Some("module_end"));
     }
-    let absent = module("[gone]", Kind::KernelModule, Some(("", 0xffffffffc0300000)));
+    let absent = module("[gone]", ModuleKind::KernelModule, Some(("", 0xffffffffc0300000)));
     assert!(kernel.table(&absent, &root, true).is_err());
 }
 
@@ -72,7 +73,7 @@ fn hidden_addresses_and_an_unknown_place_are_gaps() {
     assert!(matches!(Kernel::read(&hidden), Err(Gap::Unreadable(_))));
     let (_folder, root) = root(KALLSYMS);
     let kernel = Kernel::read(&root).unwrap();
-    let nowhere = module("[kernel.kallsyms]", Kind::Kernel, None);
+    let nowhere = module("[kernel.kallsyms]", ModuleKind::Kernel, None);
     assert!(kernel.table(&nowhere, &root, false).is_err());
     let mut live = kernel.table(&nowhere, &root, true).unwrap();
     assert_eq!(name(&mut live, 0xffffffff81000001).as_deref(), Some("_stext"));

@@ -14,8 +14,8 @@ fn name(table: &mut Table, address: u64) -> String {
 }
 
 #[test]
-fn of_aliases_the_one_that_says_most_is_shown() {
-    // The order of perf's choose_best_symbol, seen in perf 6.1's output.
+fn of_aliases_the_one_that_perf_prefers_is_shown() {
+    // The order of perf's choose_best_symbol, checked against the output of perf 6.1.
     let local = |name| Symbol { binding: Binding::Local, ..symbol(0x10, 8, name) };
     let weak = |name| Symbol { binding: Binding::Weak, ..symbol(0x10, 8, name) };
     for (aliases, best) in [
@@ -32,7 +32,7 @@ fn of_aliases_the_one_that_says_most_is_shown() {
 }
 
 #[test]
-fn versions_are_of_the_linkage_name_alone() {
+fn versions_are_no_part_of_a_name() {
     let symbols = vec![symbol(0x10, 8, "cfree@GLIBC_2.2.5"), symbol(0x20, 8, "_Z3addii@@V_1")];
     let mut table = Table::new(symbols, Vec::new(), text(0, 0x100));
     assert_eq!(name(&mut table, 0x10), "cfree");

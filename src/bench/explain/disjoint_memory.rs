@@ -1,0 +1,213 @@
+//! The block with its memory dependencies broken: several copies whose loads and stores access
+//! disjoint addresses, with register dependencies unchanged. If it is faster, the block waits for
+//! values that pass through memory.
+
+use super::variants::Variant;
+use crate::Values;
+use iced_x86::{Encoder, Instruction, OpKind};
+use isa::code::{Block, Inst};
+use isa::effects::{Access, ArchReg, Effects};
+
+/// Most instructions of the variant.
+const MAX_INSTRUCTIONS: usize = 400;
+/// Most copies: a dependency through memory then spans that many iterations.
+const MAX_COPIES: usize = 32;
+/// Bytes that the copies' stores are spread over: half a page, which leaves the other half to loads.
+/// On some processors, loads wait for stores with the same low 12 address bits (4K aliasing).
+const SPREAD: i64 = 2048;
+/// Distance by which loads are moved, plus the offset in a page that aliases least.
+const LOAD_DISTANCE: i64 = 1 << 20;
+/// Steps from copy to copy are multiples of a cache line.
+const LINE: i64 = 64;
+
+/// An explicit memory operand.
+struct Operand {
+    /// Approximate address in the first iteration.
+    address: i64,
+    bytes: i64,
+    stores: bool,
+}
+
+/// Builds the variant, with the instructions `before` ahead of each copy; `values` are the block's
+/// initial values.
+///
+/// # Errors
+/// Why it cannot be built.
+pub fn disjoint_memory(
+    block: &Block,
+    effects: &[Effects],
+    values: &Values,
+    before: &[u8],
+) -> Result<Variant, &'static str> {
+    let body = match block.final_branch() {
+        Some(jump) => &block.instructions[..block.instructions.len().min(index(block, jump))],
+        None => &block.instructions[..],
+    };
+    let operands: Vec<Option<Operand>> = body
+        .iter()
+        .zip(effects)
+        .map(|(inst, effects)| operand(inst, effects, values))
+        .collect::<Result<_, _>>()?;
+    if !operands.iter().flatten().any(|o| o.stores) {
+        return Err("the block does not store");
+    }
+    let most = MAX_COPIES.min(MAX_INSTRUCTIONS / body.len().max(1));
+    let (step, copies) = steps(&operands, most).ok_or("its accesses are too far apart")?;
+    let load_shift = load_shift(&operands, step, copies);
+    let mut bytes = Vec::new();
+    for copy in 0..copies as i64 {
+        bytes.extend(before);
+        for (inst, operand) in body.iter().zip(&operands) {
+            match operand {
+                None => bytes.extend(&inst.bytes),
+                Some(o) => {
+                    let shift = if o.stores { copy * step } else { load_shift };
+                    let encoded = shifted(inst, shift, bytes.len() as u64);
+                    bytes.extend(encoded.ok_or("an address cannot be changed")?);
+                }
+            }
+        }
+    }
+    let block = Block::decode(&bytes).map_err(|_| "the variant cannot be decoded")?;
+    Ok(Variant { block, copies })
+}
+
+fn index(block: &Block, inst: &Inst) -> usize {
+    block.instructions.iter().position(|i| i.offset == inst.offset).unwrap_or(usize::MAX)
+}
+
+fn operand(
+    inst: &Inst,
+    effects: &Effects,
+    values: &Values,
+) -> Result<Option<Operand>, &'static str> {
+    if effects.memory.is_empty() {
+        return Ok(None);
+    }
+    let decoded = &inst.decoded;
+    let explicit = (0..decoded.op_count()).any(|i| decoded.op_kind(i) == OpKind::Memory);
+    if !explicit || effects.memory.iter().any(|a| a.bytes == 0) {
+        return Err("an access has an implicit address (stack, string)");
+    }
+    let stores = effects.memory.iter().any(|a| a.store);
+    let address = effects.memory.iter().map(|a| address(a, values)).min().unwrap_or_default();
+    let end = effects.memory.iter().map(|a| address_end(a, values)).max().unwrap_or_default();
+    Ok(Some(Operand { address, bytes: end.saturating_sub(address).clamp(1, SPREAD), stores }))
+}
+
+fn address(access: &Access, values: &Values) -> i64 {
+    let of = |register| {
+        let number = ArchReg::of(register).and_then(|p: ArchReg| p.as_gpr());
+        number.map_or(0, |n| values.registers[usize::from(n)] as i64)
+    };
+    let scaled = of(access.index).wrapping_mul(i64::from(access.scale));
+    of(access.base).wrapping_add(scaled).wrapping_add(access.displacement)
+}
+
+fn address_end(access: &Access, values: &Values) -> i64 {
+    address(access, values).wrapping_add(i64::from(access.bytes))
+}
+
+/// The step of stores from copy to copy, and the number of copies, so that no two copies store to the
+/// same bytes.
+fn steps(operands: &[Option<Operand>], most: usize) -> Option<(i64, usize)> {
+    let stores: Vec<&Operand> = operands.iter().flatten().filter(|o| o.stores).collect();
+    let apart = |distance: i64| {
+        stores.iter().all(|a| {
+            stores.iter().all(|b| {
+                let from = a.address.wrapping_sub(b.address).wrapping_add(distance);
+                from >= b.bytes || from.saturating_neg() >= a.bytes
+            })
+        })
+    };
+    let works = |step: &i64| (1..most as i64).all(|i| apart(i * step));
+    let step = (1..=16).map(|n| n * LINE).find(works)?;
+    let copies = usize::try_from(SPREAD / step).unwrap_or(1).min(most);
+    (copies >= 2).then_some((step, copies))
+}
+
+/// How far loads are moved: to where the fewest share their page offset with a store.
+fn load_shift(operands: &[Option<Operand>], step: i64, copies: usize) -> i64 {
+    const PAGE: i64 = 4096;
+    let all = || operands.iter().flatten();
+    let stored: Vec<(i64, i64)> = all()
+        .filter(|o| o.stores)
+        .flat_map(|o| (0..copies as i64).map(|i| (o.address.wrapping_add(i * step), o.bytes)))
+        .collect();
+    let conflicts = |shift: &i64| {
+        let loads = all().filter(|o| !o.stores);
+        let aliases = |o: &Operand| {
+            let at = o.address.wrapping_add(*shift);
+            let near = |(start, bytes): &&(i64, i64)| {
+                let from = at.wrapping_sub(*start).rem_euclid(PAGE);
+                from < *bytes || from + o.bytes > PAGE
+            };
+            stored.iter().filter(near).count()
+        };
+        loads.map(aliases).sum::<usize>()
+    };
+    let candidates = (0..PAGE / LINE).map(|n| LOAD_DISTANCE + (PAGE / 2 + n * LINE) % PAGE);
+    candidates.min_by_key(conflicts).unwrap_or(LOAD_DISTANCE)
+}
+
+/// The instruction with `shift` added to its address, encoded at `at`.
+fn shifted(inst: &Inst, shift: i64, at: u64) -> Option<Vec<u8>> {
+    let mut made: Instruction = inst.decoded;
+    let displacement = made.memory_displacement64().wrapping_add(shift as u64);
+    let relative = made.is_ip_rel_memory_operand();
+    if !relative && i32::try_from(displacement as i64).is_err() {
+        return None;
+    }
+    made.set_memory_displacement64(displacement);
+    if !relative {
+        made.set_memory_displ_size(8);
+    }
+    let mut encoder = Encoder::new(64);
+    encoder.encode(&made, at).ok()?;
+    Some(encoder.take_buffer())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isa::deps::memory::{InitialValues, Settings};
+    use isa::deps::{Analyser, Code};
+
+    fn build(hex: &str) -> Result<Variant, &'static str> {
+        let bytes = isa::code::parse_hex(hex).unwrap();
+        let code = Code::of_bytes(&bytes, tma::Core::default().facts()).unwrap();
+        let values = Values { registers: [0x1234_5600; 16], ..Values::default() };
+        disjoint_memory(&Block::decode(&bytes).unwrap(), &code.effects, &values, &[])
+    }
+
+    /// Memory dependencies, as the analyser finds them.
+    fn memory_dependencies(bytes: &[u8]) -> usize {
+        let code = Code::of_bytes(bytes, tma::Core::default().facts()).unwrap();
+        let initial =
+            InitialValues { registers: [Some(0x1234_5600); 16], ..InitialValues::default() };
+        let search = Settings { window: 128, runs: 3, initial_values: vec![initial] };
+        let all = Analyser::default().analyse(&code, &search).memory.dependencies;
+        // Dependencies on an earlier iteration of all copies are too far apart to matter.
+        all.iter().filter(|c| c.delta == 0).count()
+    }
+
+    #[test]
+    fn no_copy_loads_what_another_stored() {
+        for hex in [
+            "480103",                 // add [rbx],rax
+            "8903 894304 488b03",     // two halves stored, the whole loaded
+            "488b03 48ffc0 48894308", // load, add, store beside it
+            "4801442460 4801442468",  // two counters on the stack
+        ] {
+            let variant = build(hex).unwrap();
+            assert!(variant.copies >= 8, "{hex}: {}", variant.copies);
+            assert_eq!(memory_dependencies(&variant.block.bytes), 0, "{hex}");
+        }
+    }
+
+    #[test]
+    fn implicit_addresses_are_refused() {
+        assert!(build("50 58").is_err_and(|why| why.contains("stack")));
+        assert!(build("488b03").is_err_and(|why| why.contains("not store")));
+    }
+}

@@ -1,0 +1,102 @@
+//! Explains a measured block: adds bounds, verdict and nodes to its document.
+
+use super::explainer::{Explainer, Subject};
+use super::model::Cycles;
+use super::verdict::{judge, with_jump};
+use super::{nodes, refuted_bounds, variants};
+use crate::{Measurement, Profiler, Status};
+use isa::code::Block;
+use tma::Result;
+
+/// How often an unstable block is measured again.
+const RETRIES: usize = 2;
+
+impl Explainer {
+    /// Adds bounds, verdict and nodes to `measurement`, which `profiler` made of `block`; with
+    /// `what_if`, also the what-if measurements. A block without a trusted number is left unexplained.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn explain(
+        &mut self,
+        profiler: &mut Profiler,
+        block: &Block,
+        measurement: &mut Measurement,
+        what_if: bool,
+    ) -> Result<()> {
+        let unstable = self.retry_unstable(profiler, block, measurement)?;
+        match (measurement.status, &measurement.throughput) {
+            (Status::Ok, Some(_)) => {}
+            (_, Some(_)) => {
+                nodes::not_explained(measurement, "the throughput is not a single number");
+                return Ok(());
+            }
+            _ => return Ok(()),
+        }
+        // The block is measured with its final jump, its bounds without.
+        let body = variants::body(block);
+        let own = match &body {
+            Some(body) => Some(profiler.measure(body)?),
+            None => None,
+        };
+        let subject = Subject {
+            block: body.as_ref().unwrap_or(block),
+            measurement: own.as_ref().unwrap_or(measurement),
+        };
+        if subject.measurement.status != Status::Ok {
+            let why = subject.measurement.reason.as_deref().unwrap_or("no reason").to_owned();
+            nodes::not_explained(
+                measurement,
+                &format!("without its final jump the block is not `ok`: {why}"),
+            );
+            return Ok(());
+        }
+        self.progress.begin("bounds".to_owned());
+        let mut findings = self.findings(&subject)?;
+        let alias_pairs = self.alias_pairs(&subject, &findings);
+        let mut verdict = judge(&findings.evidence);
+        if let (Some(_), Some(whole), Some(rest)) =
+            (&body, cycles(measurement), cycles(subject.measurement))
+        {
+            verdict = with_jump(verdict, whole, rest);
+        }
+        if what_if {
+            measurement.what_if = self.what_if(&subject, &findings)?;
+        }
+        measurement.alias_pairs = alias_pairs;
+        refuted_bounds::mark(&mut findings.bounds, findings.evidence.time);
+        refuted_bounds::enter(measurement, &findings.bounds, findings.evidence.time);
+        nodes::enter(measurement, &findings, &verdict, body.is_some());
+        if let Some(why) = unstable {
+            measurement.hierarchy.verdict +=
+                &format!("; measured again, because the first measurement was unstable: {why}");
+        }
+        Ok(())
+    }
+
+    /// Measures an unstable block again, since contention may be the cause; if that helps, returns the
+    /// first reason.
+    fn retry_unstable(
+        &mut self,
+        profiler: &mut Profiler,
+        block: &Block,
+        measurement: &mut Measurement,
+    ) -> Result<Option<String>> {
+        for _ in 0..RETRIES {
+            if measurement.status != Status::Unstable || self.progress.is_cancelled() {
+                break;
+            }
+            let next = profiler.measure(block)?;
+            if next.status == Status::Ok {
+                let first = std::mem::replace(measurement, next);
+                return Ok(Some(first.reason.unwrap_or_default()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The headline of a measurement.
+fn cycles(measurement: &Measurement) -> Option<Cycles> {
+    measurement.throughput.as_ref().map(|t| Cycles { best: t.cycles, low: t.low, high: t.high })
+}

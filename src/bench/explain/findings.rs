@@ -1,0 +1,36 @@
+//! What explaining a block found.
+
+use super::model::Evidence;
+use crate::measurement::Bound;
+use isa::deps::{Analysis, Code};
+
+/// What was found, as the verdict and the document need it.
+pub struct Findings {
+    /// Input of the verdict.
+    pub evidence: Evidence,
+    /// Bounds measured or computed by the explanation.
+    pub bounds: Vec<Bound>,
+    /// Dependencies of the block as it was measured.
+    pub analysis: Analysis,
+    /// Its instructions.
+    pub code: Code,
+    /// The form whose time is explained.
+    pub form: &'static str,
+    /// What could not be measured, and why.
+    pub missing: Vec<String>,
+}
+
+#[cfg(test)]
+impl Findings {
+    /// Findings without any measurement.
+    pub fn without_evidence(analysis: Analysis, code: Code) -> Self {
+        Self {
+            evidence: Evidence::default(),
+            bounds: Vec::new(),
+            analysis,
+            code,
+            form: "unrolled",
+            missing: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The verdict: the bound that explains a block's time, from the evidence.
+
+use super::model::{Cycles, Evidence, FASTER, NEAR, OPEN, Reaches};
+
+/// What bounds a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Fetching and decoding: slower than the pipeline is wide.
+    FrontEnd,
+    /// Issue slots: as many operations as the pipeline issues per cycle.
+    IssueWidth,
+    /// Execution ports, or a unit that is not pipelined.
+    Ports,
+    /// A loop-carried dependency through registers and flags.
+    Dependency,
+    /// A loop-carried dependency through memory, or loads that wait for stores.
+    StoreForwarding,
+    /// Several bounds reach the time within the errors.
+    Undecided,
+    /// No bound does.
+    Unexplained,
+}
+
+impl Class {
+    /// As documents have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FrontEnd => "front-end",
+            Self::IssueWidth => "issue-width",
+            Self::Ports => "ports",
+            Self::Dependency => "dependency",
+            Self::StoreForwarding => "store-forwarding",
+            Self::Undecided => "undecided",
+            Self::Unexplained => "unexplained",
+        }
+    }
+}
+
+/// The verdict, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The bound.
+    pub class: Class,
+    /// The evidence, in words.
+    pub why: String,
+}
+
+/// Finds the bound that explains the time.
+pub fn judge(evidence: &Evidence) -> Verdict {
+    if evidence.is_unexplained_by_resources() {
+        return dependency_bound(evidence);
+    }
+    let latencies = [evidence.register_latency, evidence.memory_latency];
+    if latencies.iter().any(|l| evidence.latency_reached(*l) == Reaches::Yes) {
+        return undecided(format!(
+            "both loop-carried latency and the instructions with independent operands reach {:.2} \
+             cycles: {}",
+            evidence.time.best,
+            evidence.latencies()
+        ));
+    }
+    match evidence.front_end_or_slots().map_or(Reaches::No, |s| evidence.reached(s)) {
+        Reaches::Yes => front_end_or_slots_bound(evidence),
+        Reaches::Perhaps => undecided(format!(
+            "ports ({}) and front end or slots ({}) are too close to tell apart",
+            text(evidence.ports()),
+            text(evidence.front_end_or_slots())
+        )),
+        Reaches::No
+            if evidence.front_end_or_slots().is_some_and(|s| s.high > OPEN * evidence.time.low) =>
+        {
+            undecided(format!(
+                "front end and slots ({}) are too close to the measured time to confirm the ports",
+                text(evidence.front_end_or_slots())
+            ))
+        }
+        Reaches::No => ports_bound(evidence),
+    }
+}
+
+/// The verdict on a whole block, from the one on the block without its final jump; unexplained if the
+/// jump adds more than a slot's share of the time.
+pub fn with_jump(verdict: Verdict, whole: Cycles, body: Cycles) -> Verdict {
+    if whole.low <= body.high * (1.0 + FASTER) {
+        return verdict;
+    }
+    unexplained(format!(
+        "the final jump costs more than the rest of the block explains: {:.2} cycles with it, {:.2} \
+         without ({})",
+        whole.best,
+        body.best,
+        verdict.class.name()
+    ))
+}
+
+fn text(cycles: Option<Cycles>) -> String {
+    cycles.map_or("not measured".to_owned(), |c| format!("{:.2} cycles", c.best))
+}
+
+fn unexplained(why: String) -> Verdict {
+    Verdict { class: Class::Unexplained, why }
+}
+
+fn undecided(why: String) -> Verdict {
+    Verdict { class: Class::Undecided, why }
+}
+
+/// Front end or slots reach the time: decides between the two.
+fn front_end_or_slots_bound(evidence: &Evidence) -> Verdict {
+    let time = evidence.time.best;
+    let slots = evidence.slots.map_or(Reaches::No, |s| evidence.reached(s));
+    // Where the slots already explain the time, a slower front end has fast and slow states.
+    let slower = |front: Cycles, slots: Cycles| front.low > slots.high * (1.0 + NEAR);
+    let differs = evidence.front_end.zip(evidence.slots).is_some_and(|(f, s)| slower(f, s));
+    match slots {
+        Reaches::Yes if differs => undecided(format!(
+            "slots ({}) explain the time, but the front end alone ({}) is slower",
+            text(evidence.slots),
+            text(evidence.front_end)
+        )),
+        Reaches::Yes => Verdict {
+            class: Class::IssueWidth,
+            why: format!("its issue slots alone take {} of {time:.2}", text(evidence.slots)),
+        },
+        Reaches::Perhaps => undecided(format!(
+            "front end ({}) and slots ({}) are too close to tell apart",
+            text(evidence.front_end),
+            text(evidence.slots)
+        )),
+        Reaches::No => Verdict {
+            class: Class::FrontEnd,
+            why: format!(
+                "fetching and decoding alone take {} of {time:.2}, its issue slots {}",
+                text(evidence.front_end),
+                text(evidence.slots)
+            ),
+        },
+    }
+}
+
+/// The instructions with independent operands take as long as the block; front end and slots do not.
+fn ports_bound(evidence: &Evidence) -> Verdict {
+    let independent = evidence.independent.unwrap_or_default();
+    Verdict {
+        class: Class::Ports,
+        why: format!(
+            "its instructions with independent operands take {:.2} of {:.2} cycles; front end and \
+             slots {}",
+            independent.best,
+            evidence.time.best,
+            text(evidence.front_end_or_slots())
+        ),
+    }
+}
+
+/// No resource explains the time: decides by the variants with broken dependencies.
+fn dependency_bound(evidence: &Evidence) -> Verdict {
+    let is_faster = |variant: Option<Cycles>| variant.is_some_and(|v| evidence.is_faster(v));
+    let may_be_faster =
+        |variant: Option<Cycles>| variant.is_some_and(|v| evidence.may_be_faster(v));
+    let remaining = evidence.remaining();
+    let registers = evidence.registers_broken.map(|broken| broken.remaining);
+    match (is_faster(evidence.memory_broken), is_faster(registers)) {
+        // A dependency through both, or loads that wait for stores: the stores are needed for either.
+        (true, _) => Verdict {
+            class: Class::StoreForwarding,
+            why: format!("the dependency is through memory: {remaining}"),
+        },
+        (false, _) if may_be_faster(evidence.memory_broken) => undecided(remaining),
+        (false, true) => Verdict {
+            class: Class::Dependency,
+            why: format!("the dependency is through registers: {remaining}"),
+        },
+        (false, false) => by_latency(evidence, &remaining),
+    }
+}
+
+/// Breaking one kind of dependency at a time made no difference, or was not possible: decides by
+/// latencies.
+fn by_latency(evidence: &Evidence, remaining: &str) -> Verdict {
+    let registers = evidence.latency_reached(evidence.register_latency);
+    let memory = evidence.latency_reached(evidence.memory_latency);
+    // Without any dependencies it is no faster: they are not the only cause.
+    let independent = evidence.ports();
+    if independent.is_some_and(|i| !evidence.is_faster(i)) {
+        let may_be_faster = evidence.may_be_faster(independent.unwrap_or_default());
+        let is_limited = evidence.is_latency_limited();
+        let class = if is_limited || may_be_faster || registers != Reaches::No {
+            Class::Undecided
+        } else {
+            Class::Unexplained
+        };
+        let residual = evidence.residual_latency.filter(|_| is_limited);
+        let caveat = residual.map_or(String::new(), |latency| {
+            format!(
+                " at most, including {latency:.2} of loop-carried latency that cannot be broken"
+            )
+        });
+        let why = format!("with independent operands {}{caveat}; {remaining}", text(independent));
+        return Verdict { class, why };
+    }
+    let resources = evidence.front_end_or_slots().map_or(Reaches::No, |s| evidence.reached(s));
+    match (registers, memory) {
+        (Reaches::Yes, Reaches::No)
+            if !evidence.registers_ruled_out() && resources == Reaches::No =>
+        {
+            Verdict { class: Class::Dependency, why: format!("by its latencies: {remaining}") }
+        }
+        (Reaches::No, Reaches::Yes) if evidence.memory_broken.is_none() => {
+            Verdict { class: Class::StoreForwarding, why: format!("by its latencies: {remaining}") }
+        }
+        (Reaches::No, Reaches::No) => {
+            Verdict { class: Class::Unexplained, why: format!("no bound explains it: {remaining}") }
+        }
+        _ => undecided(remaining.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! Verdicts on made-up evidence.
+
+use super::super::model::{Broken, is_refuted};
+use super::*;
+
+fn evidence(time: f64, independent: f64, resources: f64) -> Evidence {
+    Evidence {
+        time: Cycles::exact(time),
+        front_end: Some(Cycles::exact(resources)),
+        slots: Some(Cycles::exact(resources)),
+        independent: Some(Cycles::exact(independent)),
+        ..Evidence::default()
+    }
+}
+
+fn latency(cycles: f64) -> Option<Cycles> {
+    Some(Cycles::exact(cycles))
+}
+
+fn measured(cycles: f64) -> Option<Cycles> {
+    Some(Cycles::exact(cycles))
+}
+
+/// Register dependencies broken at no cost.
+fn broken(cycles: f64) -> Option<Broken> {
+    Some(Broken { remaining: Cycles::exact(cycles), instructions: 1.0, ..Broken::default() })
+}
+
+// The three blocks and their figures (block, dependencies broken, front end) are those that a
+// prototype measured on Zen 3: dependent imuls with adds, three independent imuls, six nops.
+#[test]
+fn blocks_of_known_nature_get_their_bound() {
+    let imul_chain = Evidence {
+        register_latency: latency(3.0),
+        registers_broken: broken(1.0),
+        both_broken: measured(1.0),
+        ..evidence(3.0, 1.0, 0.67)
+    };
+    assert_eq!(judge(&imul_chain).class, Class::Dependency);
+    let imuls = Evidence { register_latency: latency(1.0), ..evidence(3.0, 3.0, 0.5) };
+    assert_eq!(judge(&imuls).class, Class::Ports);
+    assert_eq!(judge(&evidence(1.0, 1.0, 1.0)).class, Class::IssueWidth);
+}
+
+#[test]
+fn a_front_end_slower_than_the_slots_is_the_bound() {
+    let wide = Evidence { slots: measured(0.67), ..evidence(2.0, 2.0, 2.0) };
+    assert_eq!(judge(&wide).class, Class::FrontEnd);
+    // The front end's time holds even if others could not be measured.
+    let alone = Evidence { independent: None, ..wide };
+    assert_eq!(judge(&alone).class, Class::FrontEnd);
+}
+
+// The times: store forwarding in the table of docs/results/dependencies.md, blocked and not.
+#[test]
+fn a_block_faster_without_memory_dependencies_is_bound_by_store_forwarding() {
+    let counter = Evidence {
+        memory_latency: latency(5.9),
+        memory_broken: measured(1.0),
+        ..evidence(6.0, 1.0, 0.5)
+    };
+    assert_eq!(judge(&counter).class, Class::StoreForwarding);
+    let blocked = Evidence {
+        memory_broken: measured(1.0),
+        registers_broken: broken(1.0),
+        ..evidence(18.5, 1.0, 0.5)
+    };
+    assert_eq!(judge(&blocked).class, Class::StoreForwarding);
+    // A register dependency of the same latency is not the cause.
+    let pinned = Evidence { register_latency: latency(6.0), ..counter };
+    assert_eq!(judge(&pinned).class, Class::StoreForwarding);
+}
+
+#[test]
+fn dependencies_broken_without_effect_decide_nothing() {
+    let in_vain = Evidence {
+        register_latency: latency(6.0),
+        memory_latency: latency(6.0),
+        memory_broken: measured(6.0),
+        registers_broken: broken(6.0),
+        ..evidence(6.0, 1.0, 0.5)
+    };
+    assert_eq!(judge(&in_vain).class, Class::Undecided);
+    let memory_alone = Evidence { register_latency: None, memory_latency: latency(6.0), ..in_vain };
+    assert_eq!(judge(&memory_alone).class, Class::Undecided);
+}
+
+#[test]
+fn two_bounds_too_close_to_each_other_are_undecided() {
+    let both = Evidence { register_latency: latency(3.0), ..evidence(3.0, 3.0, 0.5) };
+    assert_eq!(judge(&both).class, Class::Undecided);
+    let between = Evidence { slots: measured(2.8), ..evidence(3.0, 3.0, 2.8) };
+    assert_eq!(judge(&between).class, Class::Undecided);
+    let latency_limited = Evidence { residual_latency: Some(3.0), ..evidence(3.0, 3.0, 0.5) };
+    assert_eq!(judge(&latency_limited).class, Class::Undecided);
+}
+
+#[test]
+fn a_jump_that_costs_more_than_its_block_is_unexplained() {
+    let verdict = judge(&evidence(1.0, 1.0, 1.0));
+    let with = |cycles| with_jump(verdict.clone(), Cycles::exact(cycles), Cycles::exact(1.0));
+    assert_eq!(with(1.05).class, Class::IssueWidth);
+    assert_eq!(with(7.0).class, Class::Unexplained);
+}
+
+#[test]
+fn a_time_that_no_bound_reaches_is_unexplained() {
+    let short = Evidence {
+        register_latency: latency(4.0),
+        registers_broken: broken(9.0),
+        ..evidence(9.0, 1.0, 0.5)
+    };
+    let verdict = judge(&short);
+    assert_eq!(verdict.class, Class::Unexplained);
+    assert!(verdict.why.contains("4.00"), "{}", verdict.why);
+    // Slower without dependencies than with them: something is wrong.
+    assert_eq!(judge(&evidence(2.0, 3.0, 0.5)).class, Class::Unexplained);
+}
+
+#[test]
+fn latencies_decide_where_no_dependency_can_be_broken() {
+    let only =
+        Evidence { independent: None, register_latency: latency(3.0), ..evidence(3.0, 0.0, 0.5) };
+    assert_eq!(judge(&only).class, Class::Dependency);
+}
+
+// Four additions, one of them loop-carried: 1 cycle by its latency, 4 of 6 slots. Breaking four
+// registers takes 4 slots more, 8 of 6 together: at least 1.33 cycles.
+#[test]
+fn breaking_dependencies_is_inconclusive_if_it_costs_what_it_could_gain() {
+    let costly = |cycles| {
+        Some(Broken {
+            remaining: Cycles::exact(cycles),
+            instructions: 4.0,
+            cost: 0.67,
+            residual_latency: 0.0,
+        })
+    };
+    let adds = Evidence {
+        register_latency: latency(1.0),
+        registers_broken: costly(1.4),
+        ..evidence(1.05, 0.67, 0.67)
+    };
+    let verdict = judge(&adds);
+    assert_eq!(verdict.class, Class::Dependency, "{}", verdict.why);
+    let cost = "4 added instructions per iteration, 0.67 cycles of slots; inconclusive";
+    assert!(verdict.why.contains(cost), "{}", verdict.why);
+    // Much slower than that, or as slow at no cost: something else is the bound.
+    let slower = Evidence { registers_broken: costly(2.0), ..adds };
+    assert_eq!(judge(&slower).class, Class::Undecided);
+    let in_vain = Evidence { registers_broken: broken(1.05), ..adds };
+    assert_eq!(judge(&in_vain).class, Class::Undecided);
+    // A counter that addresses depend on is not broken: its latency is left.
+    let counter =
+        Broken { remaining: Cycles::exact(1.05), residual_latency: 1.0, ..Broken::default() };
+    assert_eq!(
+        judge(&Evidence { registers_broken: Some(counter), ..adds }).class,
+        Class::Dependency
+    );
+}
+
+// A block of 0.67 cycles of slots, and a loop-carried latency of 0 or 1 cycle: its middle is below
+// the time, its high end above.
+#[test]
+fn a_latency_that_may_be_0_does_not_compete() {
+    let range = |low, high| Some(Cycles { best: f64::midpoint(low, high), low, high });
+    let copy = Evidence { register_latency: range(0.0, 1.0), ..evidence(0.67, 0.67, 0.67) };
+    assert_eq!(judge(&copy).class, Class::IssueWidth);
+    let near = Evidence { register_latency: range(0.6, 0.7), ..copy };
+    assert_eq!(judge(&near).class, Class::Undecided);
+}
+
+// A division whose registers are implicit: 18 cycles in a microbenchmark of dependent divisions, 15 in
+// the block, where one operand is overwritten.
+#[test]
+fn a_microbenchmark_bound_by_latency_is_no_bound_of_the_ports() {
+    let division = Evidence {
+        residual_latency: Some(18.0),
+        register_latency: latency(15.0),
+        registers_broken: broken(6.0),
+        ..evidence(15.0, 18.0, 1.0)
+    };
+    assert_eq!(judge(&division).class, Class::Dependency);
+    assert_eq!(judge(&Evidence { registers_broken: None, ..division }).class, Class::Undecided);
+}
+
+// A gather whose latency by the tables is 14 to 30, in a block that takes 4.
+#[test]
+fn a_refuted_bound_explains_nothing() {
+    let cycles = Cycles { best: 22.0, low: 14.0, high: 30.0 };
+    let gather = Evidence { register_latency: Some(cycles), ..evidence(4.0, 2.0, 1.0) };
+    let verdict = judge(&gather);
+    assert_eq!(verdict.class, Class::Unexplained);
+    assert!(verdict.why.contains("22.00 (14.00 to 30.00), above the measurement: refuted"));
+    assert!(is_refuted(cycles, gather.time, true));
+    assert!(!is_refuted(Cycles::exact(4.1), gather.time, false));
+    assert!(is_refuted(Cycles::exact(4.3), gather.time, false));
+}

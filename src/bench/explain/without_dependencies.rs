@@ -1,0 +1,216 @@
+//! Measures a block with its loop-carried dependencies broken: through memory, through registers,
+//! and both.
+
+use super::breakers::breakers;
+use super::disjoint_memory::disjoint_memory;
+use super::evidence::search;
+use super::explainer::{Explainer, Subject};
+use super::findings::Findings;
+use super::model::{Broken, Cycles, Evidence};
+use super::variants::{Variant, preceded};
+use crate::Values;
+use isa::code::Block;
+use isa::deps::{Analysis, Code};
+use isa::effects::{ArchReg, Role};
+use tma::Result;
+
+/// Most copies of the block per set of breakers.
+const MAX_COPIES: usize = 8;
+/// Instructions that can wait in the scheduler, roughly: Golden Cove has 97 entries for integer and
+/// vector ports, Zen 3 has 96 for integers (chipsandcheese.com, 2021 and 2022), and some are taken.
+const SCHEDULER: f64 = 80.0;
+/// Several copies per set of breakers are tried only if the result can fall below this share of the
+/// block's time; otherwise it would be inconclusive too.
+const CONCLUSIVE: f64 = 0.85;
+
+/// Dependency-breaking instructions for a block.
+struct Breakers {
+    bytes: Vec<u8>,
+    instructions: usize,
+}
+
+impl Explainer {
+    /// Measures the variants with broken dependencies into the evidence.
+    pub(super) fn break_dependencies(
+        &mut self,
+        subject: &Subject<'_>,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let Some(values) = subject.measurement.values.clone() else { return Ok(()) };
+        let breakers =
+            breakers(&findings.analysis, &values, subject.block, &[]).and_then(Breakers::of);
+        let effects = &findings.code.effects;
+        let disjoint = disjoint_memory(subject.block, effects, &values, &[]);
+        let before = breakers.as_ref().map(|breakers| &breakers.bytes);
+        let both = before.and_then(|b| disjoint_memory(subject.block, effects, &values, b).ok());
+        if let Ok(disjoint) = disjoint {
+            let name = "memory dependencies broken";
+            findings.evidence.memory_broken = self.variant(&disjoint, &values, name, findings)?;
+        }
+        if let Some(breakers) = self.without_new_aliasing(subject, &values, breakers, findings) {
+            self.break_registers(subject, &values, &breakers, findings)?;
+        }
+        if let Some(both) = both {
+            let name = "memory and register dependencies broken";
+            findings.evidence.both_broken = self.variant(&both, &values, name, findings)?;
+        }
+        Ok(())
+    }
+
+    /// The breakers, without those of address registers if they would add memory dependencies: with an
+    /// index reset in every iteration, all iterations access the same address.
+    fn without_new_aliasing(
+        &mut self,
+        subject: &Subject<'_>,
+        values: &Values,
+        breakers: Option<Breakers>,
+        findings: &Findings,
+    ) -> Option<Breakers> {
+        let breakers = breakers?;
+        let variant = preceded(&breakers.bytes, subject.block)?;
+        let own = &findings.analysis.memory.dependencies;
+        let known = |writer: usize, reader: usize| {
+            own.iter().any(|c| c.writer == writer && c.reader == reader)
+        };
+        let in_block = |i: usize| i.checked_sub(breakers.instructions);
+        let all_known =
+            self.analysed(&variant, subject)?.memory.dependencies.iter().all(|c| {
+                in_block(c.writer).zip(in_block(c.reader)).is_some_and(|(w, r)| known(w, r))
+            });
+        if all_known {
+            return Some(breakers);
+        }
+        let reads = findings.code.effects.iter().flat_map(|effects| &effects.reads);
+        let addresses = reads.filter(|read| matches!(read.role, Role::Address(_)));
+        let keep: Vec<ArchReg> = addresses.map(|read| read.reg).collect();
+        super::breakers::breakers(&findings.analysis, values, subject.block, &keep)
+            .and_then(Breakers::of)
+    }
+
+    /// Dependencies of a variant.
+    fn analysed(&mut self, variant: &Block, subject: &Subject<'_>) -> Option<Analysis> {
+        let code = Code::of_bytes(&variant.bytes, self.core.facts()).ok()?;
+        Some(self.analyser.analyse(&code, &search(subject.measurement, self.window())))
+    }
+
+    /// Breaks register dependencies in every iteration and, if that is inconclusive because of the
+    /// added instructions, only in every few.
+    fn break_registers(
+        &mut self,
+        subject: &Subject<'_>,
+        values: &Values,
+        breakers: &Breakers,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        findings.evidence.registers_broken =
+            self.break_every(1, subject, values, breakers, findings)?;
+        let Some(first) = findings.evidence.registers_broken else { return Ok(()) };
+        if findings.evidence.is_conclusive(&first) {
+            return Ok(());
+        }
+        let instructions = subject.block.instructions.len();
+        if let Some(copies) = copies_per_breakers(&findings.evidence, &first, instructions)
+            && let Some(second) = self.break_every(copies, subject, values, breakers, findings)?
+        {
+            findings.evidence.registers_broken = Some(second);
+        }
+        Ok(())
+    }
+
+    /// Measures `copies` of the block after one set of breakers.
+    fn break_every(
+        &mut self,
+        copies: usize,
+        subject: &Subject<'_>,
+        values: &Values,
+        breakers: &Breakers,
+        findings: &mut Findings,
+    ) -> Result<Option<Broken>> {
+        let Some(variant) =
+            repeated(subject.block, copies).and_then(|b| preceded(&breakers.bytes, &b))
+        else {
+            return Ok(None);
+        };
+        let recurrences =
+            self.analysed(&variant, subject).map(|a| a.recurrences).unwrap_or_default();
+        let latencies = recurrences.iter().map(|recurrence| recurrence.low);
+        let residual_latency = latencies.fold(0.0, f64::max) / copies as f64;
+        let variant = Variant { block: variant, copies };
+        let name = "register dependencies broken";
+        let remaining = self.variant(&variant, values, name, findings)?;
+        let instructions = breakers.instructions as f64 / copies as f64;
+        let cost = self.core.width().map_or(0.0, |width| instructions / f64::from(width));
+        Ok(remaining.map(|remaining| Broken { remaining, instructions, cost, residual_latency }))
+    }
+
+    /// Measured cycles per iteration of the block in a variant of several.
+    fn variant(
+        &mut self,
+        variant: &Variant,
+        values: &Values,
+        name: &str,
+        findings: &mut Findings,
+    ) -> Result<Option<Cycles>> {
+        let measured = self.trusted(&variant.block.bytes, values)?;
+        let measured = measured.map_err(|why| findings.missing.push(format!("{name}: {why}")));
+        Ok(measured.ok().map(|t| Cycles::of(&t, variant.copies as f64)))
+    }
+}
+
+impl Breakers {
+    fn of(bytes: Vec<u8>) -> Option<Self> {
+        let instructions = Block::decode(&bytes).ok()?.instructions.len();
+        Some(Self { bytes, instructions })
+    }
+}
+
+/// `copies` of the block.
+fn repeated(block: &Block, copies: usize) -> Option<Block> {
+    Block::decode(&block.bytes.repeat(copies)).ok()
+}
+
+/// How many copies of the block to run per set of breakers so that a wait for loop-carried dependencies
+/// would show; `None` if that cannot be conclusive. The dependency runs through all copies of a group,
+/// and the scheduler must hold as many groups at once as would hide it.
+fn copies_per_breakers(evidence: &Evidence, first: &Broken, instructions: usize) -> Option<usize> {
+    let bound = evidence.lower_bound_broken(&Broken { cost: 0.0, ..*first });
+    let held = SCHEDULER * bound / (evidence.time.best * instructions.max(1) as f64);
+    let copies = if held.is_finite() { held as usize } else { return None };
+    let copies = copies.min(MAX_COPIES);
+    let cost = first.cost / copies.max(1) as f64;
+    let bound = evidence.lower_bound_broken(&Broken { cost, ..*first });
+    (copies > 1 && bound < CONCLUSIVE * evidence.time.low).then_some(copies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(time: f64, slots: f64) -> Evidence {
+        Evidence {
+            time: Cycles::exact(time),
+            slots: Some(Cycles::exact(slots)),
+            independent: Some(Cycles::exact(slots)),
+            ..Evidence::default()
+        }
+    }
+
+    fn broken(remaining: f64, cost: f64) -> Broken {
+        let remaining = Cycles::exact(remaining);
+        Broken { remaining, instructions: 6.0 * cost, cost, residual_latency: 0.0 }
+    }
+
+    #[test]
+    fn several_copies_share_breakers_where_their_cost_hides_the_gain() {
+        // Four additions, four breakers: 80 scheduler entries hold more than 12 blocks.
+        assert_eq!(
+            copies_per_breakers(&evidence(1.05, 0.67), &broken(1.4, 0.67), 4),
+            Some(MAX_COPIES)
+        );
+        // Twenty instructions: three blocks fill the scheduler.
+        assert_eq!(copies_per_breakers(&evidence(4.0, 3.1), &broken(4.1, 0.67), 20), Some(3));
+        // The bound without dependencies is as high; or one block fills the scheduler.
+        assert_eq!(copies_per_breakers(&evidence(1.05, 1.0), &broken(1.4, 0.67), 4), None);
+        assert_eq!(copies_per_breakers(&evidence(20.0, 15.0), &broken(21.0, 2.0), 90), None);
+    }
+}

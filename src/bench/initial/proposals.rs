@@ -1,0 +1,251 @@
+//! Proposals for other initial values: the inputs that a failing instruction depends on (its backward
+//! slice), and values for them.
+
+use super::values::{CONSTANT, Values};
+use iced_x86::{Mnemonic, Register};
+use isa::code::{Block, Inst};
+
+/// Inputs of the block that a failing instruction depends on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Influences {
+    /// Encoding numbers of general-purpose registers, the nearest first.
+    pub registers: Vec<u8>,
+    /// Whether it depends on loaded values.
+    pub memory: bool,
+    /// Whether it depends on vector registers.
+    pub vectors: bool,
+}
+
+/// Follows the operands of `instruction` backwards through the block, including loop-carried
+/// dependencies.
+pub fn influences(block: &Block, instruction: usize) -> Influences {
+    let mut found = Influences::default();
+    let mut reached: Vec<Register> = Vec::new();
+    let failing = &block.instructions[instruction];
+    for memory in &failing.memory {
+        for register in [memory.base(), memory.index()] {
+            reach(&mut reached, register);
+        }
+    }
+    if computes(failing) {
+        operands(failing, &mut reached, &mut found);
+    }
+    let mut next = 0;
+    while let Some(register) = reached.get(next).copied() {
+        next += 1;
+        // Backwards from the failing instruction, then from the end.
+        let (before, after) = block.instructions.split_at(instruction);
+        for inst in before.iter().rev().chain(after.iter().rev()) {
+            let writes = inst.registers.iter().any(|used| {
+                Inst::writes(used.access()) && used.register().full_register() == register
+            });
+            if writes && !is_constant(inst) {
+                operands(inst, &mut reached, &mut found);
+            }
+        }
+        if found.memory && next == reached.len() {
+            for inst in block.instructions.iter().filter(|i| i.writes_memory()) {
+                operands(inst, &mut reached, &mut Influences::default());
+            }
+        }
+    }
+    let inputs = block.inputs();
+    found.vectors |= reached.iter().any(|r| r.is_vector_register());
+    found.registers = reached
+        .iter()
+        .filter(|r| r.is_gpr64() && inputs.contains(r))
+        .map(|r| r.number() as u8)
+        .collect();
+    found
+}
+
+/// Whether it may fault because of operand values rather than addresses.
+fn computes(inst: &Inst) -> bool {
+    use Mnemonic as M;
+    matches!(
+        inst.decoded.mnemonic(),
+        M::Div | M::Idiv | M::Ldmxcsr | M::Vldmxcsr | M::Fldcw | M::Fldenv | M::Frstor
+    )
+}
+
+/// `xor eax,eax` and the like: the result does not depend on the register.
+fn is_constant(inst: &Inst) -> bool {
+    use Mnemonic as M;
+    let same = matches!(inst.decoded.mnemonic(), M::Xor | M::Sub | M::Pxor | M::Xorps | M::Vpxor);
+    let (first, second) = (inst.decoded.op0_register(), inst.decoded.op1_register());
+    same && first != Register::None && first == second
+}
+
+fn reach(reached: &mut Vec<Register>, register: Register) {
+    let full = register.full_register();
+    if (full.is_gpr() || full.is_vector_register()) && !reached.contains(&full) {
+        reached.push(full);
+    }
+}
+
+/// The registers that `inst` reads, and whether it loads.
+fn operands(inst: &Inst, reached: &mut Vec<Register>, found: &mut Influences) {
+    for used in inst.registers.iter().filter(|used| Inst::reads(used.access())) {
+        reach(reached, used.register());
+    }
+    found.memory |= inst.memory.iter().any(|memory| Inst::reads(memory.access()));
+}
+
+/// Values for a register, from address over count to divisor.
+const REGISTER: [u64; 16] = [
+    0,
+    CONSTANT,
+    1,
+    0x40,
+    CONSTANT + 8,
+    CONSTANT + 0x10,
+    0x2234_5600,
+    0x1000,
+    0x1_0000,
+    0x10_0000,
+    0x4000_0000,
+    0x1234_5678_0000,
+    0x3f,
+    0xffff_ffff,
+    0x8000_0000,
+    u64::MAX,
+];
+
+/// Values for memory: two addresses of 32 bits, addresses of 64, counts, control words.
+const MEMORY: [u64; 12] = [
+    0x0000_1240_0000_1240,
+    CONSTANT,
+    0,
+    0x40,
+    1,
+    0x1234_5600_1234_5600,
+    0x0001_0001_0001_0001,
+    0x10_0000,
+    0x0000_1f80_0000_1f80,
+    0x037f_037f_037f_037f,
+    0x1234_5678_0000,
+    u64::MAX,
+];
+
+const VECTOR: [u64; 4] = [CONSTANT, 0, 0x0000_0040_0000_0040, 0x1234_5600_1234_5600];
+
+/// Sets of initial values that differ from `values` in one input of the failing instruction, the
+/// likeliest first. `touched` are the addresses that it accessed, with sizes; `aligned` says whether
+/// to correct their alignment.
+pub fn proposals(
+    values: &Values,
+    influences: &Influences,
+    touched: &[(u64, u64)],
+    aligned: bool,
+) -> Vec<Values> {
+    let mut all = Vec::new();
+    let mut add = |change: &dyn Fn(&mut Values)| {
+        let mut changed = values.clone();
+        change(&mut changed);
+        if changed != *values && !all.contains(&changed) {
+            all.push(changed);
+        }
+    };
+    let registers = || influences.registers.iter().map(|r| usize::from(*r));
+    for (address, size) in touched.iter().filter(|_| aligned) {
+        let excess = address % (*size).max(16).next_power_of_two();
+        for r in registers().filter(|_| excess > 0) {
+            add(&|v| v.registers[r] = v.registers[r].wrapping_sub(excess));
+            add(&|v| v.registers[r] = v.registers[r].wrapping_add(excess));
+        }
+    }
+    for r in registers() {
+        REGISTER.iter().for_each(|value| add(&|v| v.registers[r] = *value));
+    }
+    if influences.memory {
+        MEMORY.iter().for_each(|value| add(&|v| v.memory = *value));
+    }
+    if influences.vectors {
+        VECTOR.iter().for_each(|value| add(&|v| v.vector = *value));
+    }
+    all
+}
+
+/// Sets of initial values with which addresses may move less from copy to copy: smaller strides and
+/// indices.
+pub fn smaller_strides(block: &Block, values: &Values) -> Vec<Values> {
+    let mut found = Influences::default();
+    for (i, inst) in block.instructions.iter().enumerate() {
+        if inst.touches_memory() {
+            let own = influences(block, i);
+            found.memory |= own.memory;
+            for register in own.registers {
+                if !found.registers.contains(&register) {
+                    found.registers.push(register);
+                }
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for register in found.registers {
+        for value in [0, 8, 0x40, CONSTANT] {
+            let mut changed = values.clone();
+            changed.registers[usize::from(register)] = value;
+            all.push(changed);
+        }
+    }
+    let words = [0, 0x40, CONSTANT].into_iter().filter(|_| found.memory);
+    all.extend(words.map(|memory| Values { memory, ..values.clone() }));
+    all.retain(|changed| changed != values);
+    all
+}
+
+/// Change of a register by which the slope of the failing address is measured.
+pub const STEP: u64 = 64;
+
+/// Values for a register with which the address can be mapped, by linear extrapolation: increasing
+/// the register by [`STEP`] moved the address from `before` to `after`.
+pub fn solve_linear(value: u64, before: u64, after: u64) -> Vec<u64> {
+    let slope = after.wrapping_sub(before) as i64 / STEP as i64;
+    if slope == 0 {
+        return Vec::new();
+    }
+    [CONSTANT, 0x2234_5600, 0x1_2345_6000]
+        .iter()
+        .map(|target| {
+            let missing = target.wrapping_sub(before) as i64;
+            value.wrapping_add(missing.wrapping_div(slope) as u64) & !15
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(hex: &str) -> Block {
+        Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_slice_of_an_address_follows_registers_and_loads_round_the_block() {
+        // mov rcx,[rax+rdx*8]; mov rax,rbx; xor edx,edx; add r8,r9
+        let found = influences(&block("488b0cd0 4889d8 31d2 4d01c8"), 0);
+        assert_eq!(found.registers, [0, 2, 3]); // rax, rdx, rbx; not r8, r9
+        assert!(!found.memory);
+        // mov rax,[rax]
+        assert!(influences(&block("488b00"), 0).memory);
+    }
+
+    #[test]
+    fn a_division_depends_on_dividend_and_divisor() {
+        let mut registers = influences(&block("48f7f1"), 0).registers; // div rcx
+        registers.sort_unstable();
+        assert_eq!(registers, [0, 1, 2]);
+    }
+
+    #[test]
+    fn an_address_is_brought_where_it_can_be_mapped_by_its_slope() {
+        // [rbp*8 + 0x17f6144] with rbp far below zero
+        let address = |rbp: u64| rbp.wrapping_mul(8).wrapping_add(0x17f_6144);
+        let start = 0xffff_fffb_9784_0000;
+        for value in solve_linear(start, address(start), address(start + STEP)) {
+            assert!((0x1_0000..0x2_0000_0000).contains(&address(value)), "{value:#x}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Connectors: instructions of known latency between a result and an operand.
+
+use crate::microbench::measure::Bench;
+use crate::microbench::operand::{Class, Family};
+use iced_x86::{Code, Encoder, Instruction, Register};
+use std::collections::HashMap;
+use tma::{Error, Result};
+
+/// A kind of connector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Connector {
+    /// An integer ALU operation: 1 cycle, as the clock assumes.
+    Alu,
+    /// A move between a general-purpose register and another family: half of the round trip.
+    Transfer(Family),
+}
+
+/// Latencies of connectors measured so far.
+#[derive(Debug, Clone, Default)]
+pub struct Connectors {
+    /// Cycles of a round trip.
+    round_trips: HashMap<Family, f64>,
+}
+
+impl Connectors {
+    /// Least, best and most cycles of `connectors` in total; `None` if a round trip does not reproduce.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn cost(
+        &mut self,
+        bench: &mut Bench,
+        connectors: &[Connector],
+    ) -> Result<Option<(f64, f64, f64)>> {
+        let mut sum = (0.0, 0.0, 0.0);
+        for connector in connectors {
+            let one = match connector {
+                Connector::Alu => (1.0, 1.0, 1.0),
+                Connector::Transfer(family) => {
+                    let Some(both) = self.round_trip(bench, *family)? else { return Ok(None) };
+                    // Each direction takes at least one cycle.
+                    (1.0, both / 2.0, (both - 1.0).max(1.0))
+                }
+            };
+            sum = (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2);
+        }
+        Ok(Some(sum))
+    }
+
+    fn round_trip(&mut self, bench: &mut Bench, family: Family) -> Result<Option<f64>> {
+        if let Some(known) = self.round_trips.get(&family) {
+            return Ok(Some(*known));
+        }
+        const COPIES: usize = 24;
+        let number = if family == Family::Vector { 8 } else { 1 };
+        let there = to(family, number, SCRATCH)?;
+        let code = [from(family, number, SCRATCH)?, there].concat().repeat(COPIES);
+        for _ in 0..3 {
+            let measurement = bench.block(&code, &crate::Values::default())?;
+            if let (crate::Status::Ok, Some(t)) = (measurement.status, &measurement.throughput) {
+                let both = t.cycles / COPIES as f64;
+                self.round_trips.insert(family, both);
+                return Ok(Some(both));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Passes values between register families.
+pub const SCRATCH: Register = Register::R14;
+
+/// Bytes of one instruction with two registers.
+pub fn two(code: Code, a: Register, b: Register) -> Result<Vec<u8>> {
+    let failed = |e: iced_x86::IcedError| Error::failed("no such connector").because(e);
+    let built = Instruction::with2(code, a, b).map_err(failed)?;
+    encoded(&built)
+}
+
+/// Bytes of an instruction.
+pub fn encoded(instruction: &Instruction) -> Result<Vec<u8>> {
+    let mut encoder = Encoder::new(64);
+    let failed = |e: iced_x86::IcedError| Error::failed("no such connector").because(e);
+    encoder.encode(instruction, 0).map_err(failed)?;
+    Ok(encoder.take_buffer())
+}
+
+/// A move from a register of `family` to a general-purpose one.
+pub fn from(family: Family, number: u32, to: Register) -> Result<Vec<u8>> {
+    match family {
+        Family::Gpr => Ok(Vec::new()),
+        Family::Vector => two(vector(true), to, Class::Xmm.register(number)),
+        Family::Mask => two(Code::VEX_Kmovq_r64_kr, to, Class::Mask.register(number)),
+        Family::Mmx => two(Code::Movq_rm64_mm, to, Class::Mmx.register(number)),
+    }
+}
+
+/// A move in the other direction.
+pub fn to(family: Family, number: u32, from: Register) -> Result<Vec<u8>> {
+    match family {
+        Family::Gpr => Ok(Vec::new()),
+        Family::Vector => two(vector(false), Class::Xmm.register(number), from),
+        Family::Mask => two(Code::VEX_Kmovq_kr_r64, Class::Mask.register(number), from),
+        Family::Mmx => two(Code::Movq_mm_rm64, Class::Mmx.register(number), from),
+    }
+}
+
+/// `movq`, VEX-encoded where the processor has it: mixing both has penalties.
+fn vector(out: bool) -> Code {
+    let vex = crate::microbench::host::lacks(Code::VEX_Vmovq_xmm_rm64).is_none();
+    match (vex, out) {
+        (true, true) => Code::VEX_Vmovq_rm64_xmm,
+        (true, false) => Code::VEX_Vmovq_xmm_rm64,
+        (false, true) => Code::Movq_rm64_xmm,
+        (false, false) => Code::Movq_xmm_rm64,
+    }
+}

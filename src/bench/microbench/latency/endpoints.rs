@@ -1,0 +1,141 @@
+//! Inputs and outputs of a form, between which latencies are measured.
+
+use crate::microbench::form::{Form, MASK, Mask, Memory, is_address};
+use crate::microbench::operand::{Class, Operand};
+use iced_x86::{OpAccess, Register, RflagsBits};
+use isa::code::Inst;
+use tma::Result;
+
+/// One input or output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endpoint {
+    /// The operand at an index, a register.
+    Operand(usize, Class),
+    /// An implicit or fixed general-purpose register.
+    Implicit(Register),
+    /// Flags, as bits of [`RflagsBits`].
+    Flags(u32),
+    /// The base of its address.
+    Address,
+    /// The index of its address.
+    Index,
+    /// The memory operand's value.
+    Memory,
+}
+
+impl Endpoint {
+    /// `address`, `register`, `flags` or `memory`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Operand(..) | Self::Implicit(_) => "register",
+            Self::Flags(_) => "flags",
+            Self::Address | Self::Index => "address",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// Its name in documents.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Operand(MASK, _) => "mask".to_owned(),
+            Self::Operand(i, _) => format!("operand {i}"),
+            Self::Implicit(register) => format!("{register:?}").to_lowercase(),
+            Self::Flags(bits) => flags(*bits),
+            Self::Address => "base".to_owned(),
+            Self::Index => "index".to_owned(),
+            Self::Memory => "memory".to_owned(),
+        }
+    }
+}
+
+fn flags(bits: u32) -> String {
+    let all = [
+        (RflagsBits::CF, "CF"),
+        (RflagsBits::OF, "OF"),
+        (RflagsBits::ZF, "ZF"),
+        (RflagsBits::SF, "SF"),
+        (RflagsBits::PF, "PF"),
+        (RflagsBits::AF, "AF"),
+    ];
+    let names: Vec<&str> = all.iter().filter(|(b, _)| bits & b != 0).map(|(_, n)| *n).collect();
+    names.join(" ")
+}
+
+/// All inputs and outputs of a form.
+#[derive(Debug, Clone, Default)]
+pub struct Endpoints {
+    /// Inputs.
+    pub inputs: Vec<Endpoint>,
+    /// Outputs.
+    pub outputs: Vec<Endpoint>,
+}
+
+const ARITHMETIC: u32 = RflagsBits::CF
+    | RflagsBits::OF
+    | RflagsBits::ZF
+    | RflagsBits::SF
+    | RflagsBits::PF
+    | RflagsBits::AF;
+
+impl Endpoints {
+    /// Those of `form`.
+    ///
+    /// # Errors
+    /// It cannot be encoded.
+    pub fn of(form: Form) -> Result<Self> {
+        let usage = form.usage()?;
+        let mut endpoints = Self::default();
+        for (i, operand) in form.operands().into_iter().enumerate() {
+            let access = usage.access.get(i).copied().unwrap_or(OpAccess::None);
+            let (reads, writes) = (Inst::reads(access), Inst::writes(access));
+            let endpoint = match operand {
+                Operand::Register(class) => Endpoint::Operand(i, class),
+                Operand::Memory => {
+                    if form.memory != Memory::None && (reads || is_address(form.code)) {
+                        endpoints.inputs.push(Endpoint::Address);
+                        if !matches!(form.memory, Memory::Based) {
+                            endpoints.inputs.push(Endpoint::Index);
+                        }
+                    }
+                    if is_address(form.code) {
+                        continue;
+                    }
+                    Endpoint::Memory
+                }
+                _ => continue,
+            };
+            if reads {
+                endpoints.inputs.push(endpoint);
+            }
+            if writes {
+                endpoints.outputs.push(endpoint);
+            }
+        }
+        if form.mask != Mask::None {
+            endpoints.inputs.push(Endpoint::Operand(MASK, Class::Mask));
+        }
+        // The stack engine updates the stack pointer, so no chain can go through it.
+        let chosen = |r: Register| r.is_gpr() && r.full_register() != Register::RSP;
+        for used in usage.implicit.iter().filter(|used| chosen(used.register())) {
+            let endpoint = Endpoint::Implicit(used.register().full_register());
+            for (list, wanted) in [
+                (&mut endpoints.inputs, Inst::reads(used.access())),
+                (&mut endpoints.outputs, Inst::writes(used.access())),
+            ] {
+                if wanted && !list.contains(&endpoint) {
+                    list.push(endpoint);
+                }
+            }
+        }
+        let sample = form.sample()?;
+        let read = sample.rflags_read() & ARITHMETIC;
+        if read != 0 {
+            endpoints.inputs.push(Endpoint::Flags(read));
+        }
+        let written = sample.rflags_written() & ARITHMETIC;
+        if written != 0 {
+            endpoints.outputs.push(Endpoint::Flags(written));
+        }
+        Ok(endpoints)
+    }
+}

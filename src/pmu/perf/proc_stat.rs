@@ -1,0 +1,55 @@
+//! CPU time and context switches from files in `/proc`.
+
+use std::time::Duration;
+
+/// Context switches of one thread, voluntary and not, by /proc/PID/task/TID/status
+/// (proc_pid_status(5)).
+pub fn switches(status: &str) -> Option<u64> {
+    let field = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?;
+        line.trim().parse().ok()
+    };
+    field("voluntary_ctxt_switches")?.checked_add(field("nonvoluntary_ctxt_switches")?)
+}
+
+/// Non-idle time of `cpus` since boot, by the text of /proc/stat with `ticks` a
+/// second. proc_stat(5): user, nice, system, idle, iowait, irq, softirq and steal; guests' time
+/// is in user and nice already. `None`: a CPU is not listed.
+pub fn busy(stat: &str, cpus: &[u32], ticks: u64) -> Option<Duration> {
+    const BUSY: [usize; 6] = [0, 1, 2, 5, 6, 7];
+    let mut total: u64 = 0;
+    for cpu in cpus {
+        let name = format!("cpu{cpu}");
+        let fields = stat.lines().find_map(|line| {
+            let (first, rest) = line.split_once(' ')?;
+            (first == name).then_some(rest)
+        })?;
+        let fields: Vec<u64> = fields.split_whitespace().map_while(|f| f.parse().ok()).collect();
+        // User, nice and system are everywhere; the others came with Linux 2.6.
+        total +=
+            fields.get(2).and(Some(BUSY.iter().filter_map(|at| fields.get(*at)).sum::<u64>()))?;
+    }
+    (ticks > 0).then(|| Duration::from_secs_f64(total as f64 / ticks as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_is_not_busy() {
+        // By hand: CPU 0: 100 + 1 + 20 + 3 + 4 + 5 = 133; CPU 10: 7. Guest time (50) is in user.
+        let stat = "cpu  107 1 20 9000 80 3 4 5 50 0\ncpu0 100 1 20 4000 80 3 4 5 50 0\n\
+                    cpu1 9 0 0 0 0 0 0 0 0 0\ncpu10 7 0 0 5000 0 0 0 0 0 0\nintr 5\n";
+        assert_eq!(busy(stat, &[0, 10], 100), Some(Duration::from_millis(1400)));
+        assert_eq!(busy(stat, &[2], 100), None);
+        assert_eq!(busy("", &[0], 100), None);
+    }
+
+    #[test]
+    fn switches_of_both_kinds_are_told() {
+        let status = "Name:\ta\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
+        assert_eq!(switches(status), Some(695));
+        assert_eq!(switches("Name:\ta\n"), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! What to sample.
+
+use super::ability::Ability;
+use crate::machine::Encoding;
+use crate::perf::{FORMAT_LOST, Rate};
+use crate::records::format::{SampleFormat, field};
+
+/// Default samples per second: near 1000, but not synchronous with activity of programs and kernels
+/// every millisecond, which would be sampled always or never.
+pub const FREQUENCY: u64 = 999;
+/// Default size of a ring buffer in bytes. With its first page this is what `perf_event_mlock_kb`
+/// (516 by default) permits every user to lock per CPU.
+pub const RING: usize = 512 << 10;
+
+/// An event to sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampledEvent {
+    /// perf's or the table's name, without modifiers.
+    pub name: String,
+    /// Its encoding.
+    pub encoding: Encoding,
+    /// `precise_ip`.
+    pub precise: u8,
+    /// How often.
+    pub rate: Rate,
+    /// CPUs of the PMU that counts it, if not all.
+    pub cpus: Option<Vec<u32>>,
+}
+
+impl SampledEvent {
+    /// The name with modifiers, as perf writes it: `cycles:ppu`.
+    pub fn full_name(&self, user_only: bool) -> String {
+        let mut modifiers = "p".repeat(self.precise.into());
+        if user_only || self.encoding.user_only {
+            modifiers.push('u');
+        } else if self.encoding.kernel_only {
+            modifiers.push('k');
+        }
+        match modifiers.as_str() {
+            "" => self.name.clone(),
+            modifiers => format!("{}:{modifiers}", self.name),
+        }
+    }
+}
+
+/// What to sample; the kernel is known to accept it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The events, at least one.
+    pub events: Vec<SampledEvent>,
+    /// Call chains with every sample.
+    pub call_chains: bool,
+    /// User registers with every sample.
+    pub registers: bool,
+    /// User mode only.
+    pub user_only: bool,
+    /// Bytes of each ring buffer.
+    pub ring: usize,
+    /// What the kernel can do.
+    pub ability: Ability,
+}
+
+/// User registers: instruction and stack pointer and all general ones (`enum perf_event_x86_regs`
+/// of asm/perf_regs.h: AX to IP are 0 to 8, R8 to R15 are 16 to 23; of AArch64 X0 to PC, 0 to 32).
+const REGISTERS: u64 = if cfg!(target_arch = "aarch64") { (1 << 33) - 1 } else { 0xff_01ff };
+
+impl Plan {
+    /// Layout of the samples of every event.
+    pub fn format(&self) -> SampleFormat {
+        let mut sample_type =
+            field::IDENTIFIER | field::IP | field::TID | field::TIME | field::CPU | field::PERIOD;
+        if self.call_chains {
+            sample_type |= field::CALLCHAIN;
+        }
+        if self.registers {
+            sample_type |= field::REGS_USER;
+        }
+        SampleFormat {
+            sample_type,
+            read_format: if self.ability.lost { FORMAT_LOST } else { 0 },
+            regs_user: if self.registers { REGISTERS } else { 0 },
+            sample_id_all: true,
+            ..SampleFormat::default()
+        }
+    }
+}

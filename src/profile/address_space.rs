@@ -1,0 +1,231 @@
+//! Address spaces: the file mapped at an address of a process at the time of a sample.
+//!
+//! Records are applied in order of time; a sample is attributed by the mappings in force. A forked
+//! process shares its parent's mappings until either maps something (copy on write), so ten
+//! thousand forks cost ten thousand pointers.
+
+use crate::files::{Layout, SearchPaths, locate};
+use crate::module::{Module, ModuleKind, Modules};
+use crate::ranges::RangeMap;
+use crate::record::{Mapping, Record};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// An address in a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModuleAddress {
+    /// Number of the module in [`Modules`].
+    pub module: usize,
+    /// Address as in the ELF file (p_vaddr); for modules without a file the address in memory; for a
+    /// file that cannot be read or has changed since, the offset in it.
+    pub address: u64,
+}
+
+/// One mapping; the range map holds the parts of it that later ones did not replace.
+#[derive(Debug, Clone)]
+struct Region {
+    start: u64,
+    offset: u64,
+    module: usize,
+}
+
+/// One process.
+#[derive(Debug, Clone, Default)]
+struct Process {
+    regions: Arc<RangeMap<Region>>,
+    /// Its main thread has ended; samples may still come from the ring buffers of other CPUs.
+    ended: bool,
+}
+
+/// The address spaces of all processes of a recording, updated record by record.
+#[derive(Debug, Default)]
+pub struct AddressSpaces {
+    /// Every module mapped so far.
+    pub modules: Modules,
+    search: SearchPaths,
+    build_ids: HashMap<String, Vec<u8>>,
+    processes: HashMap<u32, Process>,
+    kernel: RangeMap<Region>,
+    /// The kernel's module, once mapped: kernel addresses outside of all mappings belong to it.
+    kernel_module: Option<usize>,
+    names: HashMap<(u32, u32), Arc<str>>,
+    /// By module number: `None` not read yet, `Some(None)` unavailable.
+    layouts: Vec<Option<Option<Layout>>>,
+}
+
+/// First address of the kernel's half on all 64-bit processors.
+const KERNEL_HALF: u64 = 1 << 63;
+/// Process of kernel mappings: -1.
+const KERNEL_PID: u32 = u32::MAX;
+/// perf's name for the kernel; in the path of a mapping the reference symbol follows it.
+const KERNEL_PATH: &str = "[kernel.kallsyms]";
+
+impl AddressSpaces {
+    /// No processes yet. Program headers are read from files found by `search`; `build_ids` is the
+    /// recording's list, for mappings without a build-id.
+    pub fn new(search: SearchPaths, build_ids: &[(String, Vec<u8>)]) -> Self {
+        let build_ids = build_ids.iter().cloned().collect();
+        Self { search, build_ids, ..Self::default() }
+    }
+
+    /// Applies a record; those that change no address space are ignored.
+    pub fn apply(&mut self, record: &Record) {
+        match record {
+            Record::Map { mapping, .. } => self.map(mapping),
+            Record::Name { pid, tid, name, exec, .. } => {
+                if *exec {
+                    self.processes.insert(*pid, Process::default());
+                }
+                self.names.insert((*pid, *tid), name.as_str().into());
+            }
+            Record::Fork { time, child, parent } => self.fork(*time, *child, *parent),
+            Record::Exit { pid, tid, .. } if pid == tid => {
+                if let Some(process) = self.processes.get_mut(pid) {
+                    process.ended = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn map(&mut self, mapping: &Mapping) {
+        let end = mapping.start.saturating_add(mapping.length);
+        if mapping.start >= end || mapping.path.starts_with("[guest.") {
+            return;
+        }
+        let kernel = mapping.pid == KERNEL_PID || mapping.kernel;
+        let module = if kernel { kernel_module(mapping) } else { user_module(mapping) };
+        let module = self.number(module);
+        let region = Region { start: mapping.start, offset: mapping.offset, module };
+        if kernel {
+            if self.modules.all.get(module).is_some_and(|m| m.kind == ModuleKind::Kernel) {
+                self.kernel_module = Some(module);
+            }
+            self.kernel.insert(mapping.start, end, region);
+            return;
+        }
+        let process = self.processes.entry(mapping.pid).or_default();
+        if process.ended && mapping.pid == mapping.tid {
+            // The main thread has ended and maps again: another process with the same pid, whose
+            // fork was lost.
+            *process = Process::default();
+        }
+        Arc::make_mut(&mut process.regions).insert(mapping.start, end, region);
+    }
+
+    /// The number of a module, given the build-id of the recording's list if it has none.
+    fn number(&mut self, mut module: Module) -> usize {
+        if module.build_id.is_none() {
+            module.build_id = self.build_ids.get(&module.path).cloned();
+        }
+        self.modules.number(module)
+    }
+
+    fn fork(&mut self, time: Option<u64>, child: (u32, u32), parent: (u32, u32)) {
+        if let Some(name) = self.names.get(&parent).cloned() {
+            self.names.insert(child, name);
+        }
+        if child.0 == parent.0 {
+            return;
+        }
+        // perf synthesizes forks at time 0 for processes that are running already: they have
+        // executed other programs since, and records of their own mappings follow.
+        let regions = match time {
+            Some(0) => Arc::default(),
+            _ => self.processes.get(&parent.0).map(|p| Arc::clone(&p.regions)).unwrap_or_default(),
+        };
+        self.processes.insert(child.0, Process { regions, ended: false });
+    }
+
+    /// The module and address of `ip` in process `pid` now; `user` is the CPU mode of the sample's
+    /// header. `None` if no mapping is known there.
+    pub fn resolve(&mut self, pid: u32, ip: u64, user: Option<bool>) -> Option<ModuleAddress> {
+        let in_process = || self.processes.get(&pid).and_then(|p| p.regions.get(ip));
+        let region = if user == Some(false) { None } else { in_process() };
+        if let Some(region) = region.cloned() {
+            return Some(self.address_in(&region, ip));
+        }
+        if user == Some(true) || (user.is_none() && ip < KERNEL_HALF) {
+            return None;
+        }
+        let module = match (self.kernel.get(ip), self.kernel_module) {
+            (Some(region), _) => region.module,
+            (None, Some(kernel)) => kernel,
+            // Without privileges perf records no kernel mapping.
+            (None, None) => self.number(Module {
+                path: KERNEL_PATH.into(),
+                kind: ModuleKind::Kernel,
+                ..Module::default()
+            }),
+        };
+        Some(ModuleAddress { module, address: ip })
+    }
+
+    fn address_in(&mut self, region: &Region, ip: u64) -> ModuleAddress {
+        let module = region.module;
+        if !self.modules.all.get(module).is_some_and(|m| m.kind.is_file_like()) {
+            return ModuleAddress { module, address: ip };
+        }
+        let offset = (ip - region.start).wrapping_add(region.offset);
+        let address = self.layout(module).and_then(|l| l.address_of(offset)).unwrap_or(offset);
+        ModuleAddress { module, address }
+    }
+
+    /// The program headers of a module's file, read once.
+    fn layout(&mut self, number: usize) -> Option<&Layout> {
+        if self.layouts.len() <= number {
+            self.layouts.resize_with(number + 1, || None);
+        }
+        let module = self.modules.all.get(number)?;
+        let slot = self.layouts.get_mut(number)?;
+        slot.get_or_insert_with(|| match module.kind {
+            ModuleKind::File => locate(&self.search, module).ok().map(|found| found.layout),
+            _ => None,
+        })
+        .as_ref()
+    }
+
+    /// The offset in a module's file of the code at `address` (p_vaddr).
+    pub fn offset_of(&mut self, module: usize, address: u64) -> Option<u64> {
+        self.layout(module)?.offset_of(address)
+    }
+
+    /// Current name of a thread.
+    pub fn thread_name(&self, pid: u32, tid: u32) -> Option<&str> {
+        self.names.get(&(pid, tid)).map(|name| &**name)
+    }
+}
+
+fn user_module(mapping: &Mapping) -> Module {
+    let kind = ModuleKind::of_path(&mapping.path);
+    Module {
+        path: if mapping.path.is_empty() { "//anon".into() } else { mapping.path.clone() },
+        kind,
+        build_id: mapping.build_id.clone().filter(|_| kind.is_file_like()),
+        pid: (kind == ModuleKind::Anonymous).then_some(mapping.pid),
+        reference: None,
+    }
+}
+
+/// The kernel or a kernel module. perf names the kernel `[kernel.kallsyms]_text`, with a symbol whose
+/// address is the offset of the mapping.
+fn kernel_module(mapping: &Mapping) -> Module {
+    let build_id = mapping.build_id.clone();
+    if ModuleKind::of_path(&mapping.path) == ModuleKind::Kernel {
+        let symbol = mapping.path.strip_prefix(KERNEL_PATH).unwrap_or_default();
+        let known = !symbol.is_empty() && mapping.offset != 0;
+        let reference = known.then(|| (symbol.to_owned(), mapping.offset));
+        let path = KERNEL_PATH.to_owned();
+        return Module { path, kind: ModuleKind::Kernel, build_id, pid: None, reference };
+    }
+    Module {
+        path: mapping.path.clone(),
+        kind: ModuleKind::KernelModule,
+        build_id,
+        pid: None,
+        reference: Some((String::new(), mapping.start)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

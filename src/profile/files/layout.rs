@@ -1,0 +1,165 @@
+//! What the loader reads of an ELF file: program headers, and the build-id in the notes.
+
+use object::read::elf::{FileHeader, ProgramHeader as _};
+use object::{Endianness, FileKind, ReadRef, elf};
+
+/// A segment of the file that is loaded into memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// Offset in the file and bytes there (p_offset, p_filesz).
+    pub offset: u64,
+    pub file_size: u64,
+    /// Address and bytes in memory (p_vaddr, p_memsz); bytes beyond the file's are zero.
+    pub address: u64,
+    pub memory_size: u64,
+    pub writable: bool,
+    pub executable: bool,
+}
+
+/// Layout of a file in memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub segments: Vec<Segment>,
+    /// Ranges (address, size) that are read-only after relocation (PT_GNU_RELRO).
+    pub relro: Vec<(u64, u64)>,
+    /// Offset in the file and size of the dynamic section.
+    pub dynamic: Option<(u64, u64)>,
+    pub build_id: Option<Vec<u8>>,
+    /// `e_machine`, and whether it is a 64-bit little-endian file.
+    pub machine: u16,
+    pub is_64_little: bool,
+}
+
+/// `EM_386`, `EM_ARM`, `EM_X86_64` and `EM_AARCH64` of the ELF specification's processor supplements.
+const I386: u16 = 3;
+const ARM: u16 = 40;
+const X86_64: u16 = 62;
+const AARCH64: u16 = 183;
+
+/// Page size that segments are rounded to; larger pages only widen the slack of a segment.
+const PAGE: u64 = 4096;
+/// Larger note segments are not searched for a build-id; no linker writes them.
+const MOST_NOTES: u64 = 1 << 16;
+
+impl Layout {
+    /// Reads the headers of `data`.
+    ///
+    /// # Errors
+    /// The reason, in words, why it is no ELF file.
+    pub fn read<'data, R: ReadRef<'data>>(data: R) -> Result<Self, String> {
+        let kind = FileKind::parse(data).map_err(|_| "it is not an ELF file".to_owned())?;
+        let layout = match kind {
+            FileKind::Elf32 => read::<elf::FileHeader32<Endianness>, R>(data),
+            FileKind::Elf64 => read::<elf::FileHeader64<Endianness>, R>(data),
+            other => return Err(format!("it is no ELF file but {other:?}")),
+        };
+        layout.map_err(|error| error.to_string())
+    }
+
+    /// Whether this file's programs run where `uname -m` is `architecture`; true for architectures
+    /// unknown here.
+    pub fn runs_on(&self, architecture: &str) -> bool {
+        match architecture {
+            "x86_64" | "i386" | "i486" | "i586" | "i686" => matches!(self.machine, X86_64 | I386),
+            "aarch64" | "arm64" => matches!(self.machine, AARCH64 | ARM),
+            _ if architecture.starts_with("arm") => self.machine == ARM,
+            "riscv64" | "ppc64le" | "s390x" | "loongarch64" | "mips64" => {
+                !matches!(self.machine, I386 | ARM | X86_64 | AARCH64)
+            }
+            _ => true,
+        }
+    }
+
+    /// The address (p_vaddr) of `offset` in the file.
+    ///
+    /// A page of the file can be mapped twice, as the end of one segment and the start of the next:
+    /// offsets in two segments belong to the executable one, offsets in none to the executable
+    /// segment whose page they share.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        let executable = || self.segments.iter().filter(|s| s.executable);
+        let inside = |s: &&Segment| offset >= s.offset && offset - s.offset < s.file_size;
+        let on_page = |s: &&Segment| {
+            let end = s.offset.saturating_add(s.file_size).checked_next_multiple_of(PAGE);
+            offset >= s.offset & !(PAGE - 1) && end.is_none_or(|end| offset < end)
+        };
+        let segment = executable()
+            .find(inside)
+            .or_else(|| self.segments.iter().find(inside))
+            .or_else(|| executable().find(on_page))?;
+        Some(offset.wrapping_sub(segment.offset).wrapping_add(segment.address))
+    }
+
+    /// The offset in the file of code at `address` (p_vaddr).
+    pub fn offset_of(&self, address: u64) -> Option<u64> {
+        let inside = |s: &&Segment| address >= s.address && address - s.address < s.file_size;
+        let segment = self.segments.iter().filter(|s| s.executable).find(inside)?;
+        Some(address - segment.address + segment.offset)
+    }
+}
+
+fn read<'data, E, R>(data: R) -> object::Result<Layout>
+where
+    E: FileHeader<Endian = Endianness>,
+    R: ReadRef<'data>,
+{
+    let header = E::parse(data)?;
+    let endian = header.endian()?;
+    let mut layout = Layout {
+        machine: header.e_machine(endian).0,
+        is_64_little: header.is_class_64() && endian == Endianness::Little,
+        ..Layout::default()
+    };
+    for program in header.program_headers(endian, data)? {
+        let (offset, file_size) = program.file_range(endian);
+        let address = program.p_vaddr(endian).into();
+        let memory_size = program.p_memsz(endian).into();
+        match program.p_type(endian) {
+            elf::PT_LOAD => layout.segments.push(Segment {
+                offset,
+                file_size,
+                address,
+                memory_size,
+                writable: program.p_flags(endian).contains(elf::PF_W),
+                executable: program.p_flags(endian).contains(elf::PF_X),
+            }),
+            elf::PT_GNU_RELRO => layout.relro.push((address, memory_size)),
+            elf::PT_DYNAMIC => layout.dynamic = Some((offset, file_size)),
+            elf::PT_NOTE if layout.build_id.is_none() && file_size <= MOST_NOTES => {
+                let notes = program.notes(endian, data).ok().flatten();
+                layout.build_id = notes
+                    .into_iter()
+                    .flatten()
+                    .map_while(Result::ok)
+                    .find(|n| n.name() == b"GNU" && n.n_type(endian) == elf::NT_GNU_BUILD_ID)
+                    .map(|note| note.desc().to_vec());
+            }
+            _ => {}
+        }
+    }
+    Ok(layout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(offset: u64, file_size: u64, address: u64, executable: bool) -> Segment {
+        let memory_size = file_size;
+        Segment { offset, file_size, address, memory_size, writable: false, executable }
+    }
+
+    #[test]
+    fn offsets_become_addresses_by_the_segment_that_holds_them() {
+        // As lld does: segments are adjacent in the file and mapped a page apart.
+        let layout = Layout {
+            segments: vec![segment(0, 0x740, 0, false), segment(0x740, 0x5f0, 0x1740, true)],
+            ..Layout::default()
+        };
+        assert_eq!(layout.address_of(0x740), Some(0x1740));
+        assert_eq!(layout.address_of(0xa6e), Some(0x1a6e));
+        assert_eq!(layout.address_of(0x10), Some(0x10));
+        // After the segment's end, on its page.
+        assert_eq!(layout.address_of(0xd40), Some(0x1d40));
+        assert_eq!(layout.address_of(0x1000), None);
+    }
+}

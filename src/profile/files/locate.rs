@@ -1,0 +1,96 @@
+//! Finds the file of a module, and checks that it is the recorded one.
+
+use super::build_id::{hexadecimal, same_id};
+use super::gap::Gap;
+use super::layout::Layout;
+use super::search::SearchPaths;
+use crate::module::Module;
+use object::ReadCache;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// A module's file.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub path: PathBuf,
+    pub layout: Layout,
+}
+
+/// Appended by the kernel to the path of a deleted file.
+const DELETED: &str = " (deleted)";
+
+/// Finds the file of `module`: its whole path below the roots, its name alone there, then its path.
+/// Takes the first with the recorded build-id.
+///
+/// # Errors
+/// There is no such file, it is no ELF file, or its build-id differs from the recorded one.
+pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Found, Gap> {
+    let path = module.path.strip_suffix(DELETED).unwrap_or(&module.path);
+    let deleted = path.len() != module.path.len();
+    let mut gap = Gap::NoFile(module.path.clone());
+    for candidate in candidates(search, path) {
+        let Ok(file) = open(&candidate) else { continue };
+        match Layout::read(&ReadCache::new(file)) {
+            Ok(layout) => match differs(module, &layout, deleted) {
+                None => return Ok(Found { path: candidate, layout }),
+                Some(difference) => gap = worse(gap, difference),
+            },
+            Err(reason) => gap = worse(gap, Gap::Unreadable(reason)),
+        }
+    }
+    Err(gap)
+}
+
+/// The defect of an existing file is more informative than that other files do not exist.
+fn worse(known: Gap, new: Gap) -> Gap {
+    if matches!(known, Gap::NoFile(_)) { new } else { known }
+}
+
+fn candidates(search: &SearchPaths, path: &str) -> Vec<PathBuf> {
+    let inside = path.trim_start_matches('/');
+    let name = inside.rsplit('/').next().unwrap_or(inside);
+    let mut all: Vec<PathBuf> = search.roots.iter().map(|root| root.join(inside)).collect();
+    all.extend(search.roots.iter().map(|root| root.join(name)));
+    all.push(PathBuf::from(path));
+    all
+}
+
+/// Whether the file differs from the recorded one. A file that was deleted and exists again can only
+/// be identified by its build-id.
+fn differs(module: &Module, layout: &Layout, deleted: bool) -> Option<Gap> {
+    let found = layout.build_id.as_deref();
+    let same = match &module.build_id {
+        Some(recorded) => found.is_some_and(|found| same_id(recorded, found)),
+        None => !deleted,
+    };
+    let shown = |id: Option<&[u8]>| id.map_or_else(|| "none".to_owned(), hexadecimal);
+    (!same).then(|| Gap::Changed(shown(module.build_id.as_deref()), shown(found)))
+}
+
+/// Opens a regular file; a recording may name pipes and devices, which block or never end.
+fn open(path: &Path) -> io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    File::open(path)
+}
+
+/// The bytes of a regular file, at most the size it has when opened.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    file.take(length).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_not_read() {
+        assert!(read(Path::new("/dev/zero")).is_err());
+    }
+}

@@ -1,0 +1,17 @@
+//! Which samples of a recording count.
+
+/// Which samples count.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Filter {
+    /// Index of the event; the first if `None`.
+    pub event: Option<usize>,
+    /// Threads and processes, by number; all if empty.
+    pub threads: Vec<u32>,
+    /// Threads by name; all if empty.
+    pub names: Vec<String>,
+    /// Nanoseconds since the first sample, from and to.
+    pub time: Option<(u64, u64)>,
+    /// Whether call chains are read: only callers and folded stacks need them, and they take most of
+    /// the time.
+    pub chains: bool,
+}

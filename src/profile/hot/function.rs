@@ -1,0 +1,31 @@
+//! A function with its share of the samples.
+
+use serde::{Deserialize, Serialize};
+
+/// A function with samples.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HotFunction {
+    /// Demangled name.
+    pub name: String,
+    /// The name without parameters and return type.
+    #[serde(default)]
+    pub short: String,
+    /// Name of its module.
+    pub module: String,
+    /// Path of its module.
+    pub path: String,
+    /// Share of all samples, 0 to 1.
+    pub share: f64,
+    /// Number of samples.
+    pub samples: u64,
+    /// Source file, where known.
+    pub file: Option<String>,
+    /// Line of its first instruction.
+    pub line: Option<u32>,
+    /// First address (p_vaddr).
+    pub start: u64,
+    /// End address, exclusive.
+    pub end: u64,
+    /// The reason why its code cannot be shown.
+    pub gap: Option<String>,
+}

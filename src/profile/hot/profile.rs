@@ -1,0 +1,125 @@
+//! What a recording shows about the code, queried lazily.
+
+use super::filter::Filter;
+use super::function::HotFunction;
+use super::functions::{FunctionKey, attribute};
+use super::gather::{Gathered, Tally, gather};
+use super::skid::Skid;
+use crate::address_space::{AddressSpaces, ModuleAddress};
+use crate::files::SearchPaths;
+use crate::recording::Recording;
+use crate::symbols::{Origin, Symbols};
+use std::ops::Deref;
+
+/// What a recording shows about the code: plain data for renderers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Summary {
+    /// Functions with samples, hottest first.
+    pub functions: Vec<HotFunction>,
+    /// Name of the sampled event.
+    pub event: String,
+    /// How exact the addresses of its samples are.
+    pub skid: Skid,
+    /// Samples that pass the filter.
+    pub samples: u64,
+    /// Records lost.
+    pub lost: u64,
+    /// Limits that a reader must know.
+    pub notes: Vec<String>,
+    /// Names of all sampled events.
+    pub events: Vec<String>,
+    /// For recordings of several events, per function: the event with its largest share, and that
+    /// share of the event's samples, 0 to 1.
+    pub dominant: Vec<Option<(usize, f64)>>,
+}
+
+/// What a recording shows about the code; dereferences to its [`Summary`].
+#[derive(Debug)]
+pub struct Profile {
+    pub(super) summary: Summary,
+    pub(super) spaces: AddressSpaces,
+    pub(super) symbols: Symbols,
+    pub(super) gathered: Gathered,
+    /// Key of each function.
+    pub(super) keys: Vec<FunctionKey>,
+    /// Samples of each function per address, sorted by address.
+    pub(super) addresses: Vec<Vec<(u64, Tally)>>,
+}
+
+impl Deref for Profile {
+    type Target = Summary;
+
+    fn deref(&self) -> &Summary {
+        &self.summary
+    }
+}
+
+impl Profile {
+    /// Attributes the samples of a recording to functions. Programs are searched in `search`.
+    pub fn new(recording: &Recording, filter: &Filter, search: SearchPaths) -> Self {
+        let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
+        let mut symbols = Symbols::new(search).with_origin(origin(recording));
+        let mut gathered = gather(recording, filter, &mut spaces);
+        let found = attribute(&mut gathered, &spaces, &mut symbols);
+        let event = recording.events.get(filter.event.unwrap_or(0));
+        let summary = Summary {
+            functions: found.functions,
+            event: event.map(|e| e.name.clone()).unwrap_or_default(),
+            skid: event.map_or(Skid::Some, Skid::of),
+            samples: gathered.total.samples,
+            lost: recording.lost,
+            notes: recording.notes.clone(),
+            events: recording.events.iter().map(|e| e.name.clone()).collect(),
+            dominant: found.dominant,
+        };
+        let (keys, addresses) = (found.keys, found.addresses);
+        Self { summary, spaces, symbols, gathered, keys, addresses }
+    }
+
+    /// Removes the notes that are not `wanted`.
+    pub fn keep_notes(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.summary.notes.retain(|note| wanted(note));
+    }
+
+    /// Looks up the source lines of the `most` hottest functions.
+    pub fn find_lines(&mut self, most: usize) {
+        for index in 0..self.functions.len().min(most) {
+            let (module, start) = self.keys[index];
+            let Some(module_of) = self.spaces.modules.all.get(module) else { continue };
+            if self.functions[index].gap.is_some() {
+                continue;
+            }
+            let lines = self.symbols.lines(module_of, ModuleAddress { module, address: start });
+            if let Some(outermost) = lines.last() {
+                let function = &mut self.summary.functions[index];
+                function.file.clone_from(&outermost.file);
+                function.line = outermost.line;
+            }
+        }
+    }
+
+    /// Weight of all samples that pass the filter: the sum of their periods if they have any.
+    pub fn weight(&self) -> f64 {
+        self.gathered.total.weight
+    }
+}
+
+fn origin(recording: &Recording) -> Origin {
+    Origin {
+        live: is_of_this_system(recording),
+        this_boot: recording.boot.is_some() && recording.boot == pmu::machine::boot_id(),
+        kernel: recording.kernel.clone(),
+        host: recording.host.clone(),
+        architecture: recording.architecture.clone(),
+    }
+}
+
+/// Whether the running kernel and vdso are those of the recording.
+fn is_of_this_system(recording: &Recording) -> bool {
+    let same = |ours: &std::ffi::OsStr, theirs: &Option<String>| {
+        theirs.as_deref().is_some_and(|t| ours.to_str() == Some(t))
+    };
+    nix::sys::utsname::uname().is_ok_and(|here| {
+        same(here.nodename(), &recording.host) && same(here.release(), &recording.kernel)
+    })
+}

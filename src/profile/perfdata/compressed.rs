@@ -1,0 +1,179 @@
+//! COMPRESSED records (`perf record -z`): pieces of one zstd stream (RFC 8878) of records.
+//!
+//! perf flushes the stream after every ring buffer and never ends it (util/zstd.c), so blocks are
+//! decoded as soon as they are complete, and the frame is ended here. A few kilobytes of zstd can
+//! expand to gigabytes: expansion is limited, and records are passed on piece by piece. The decoder
+//! holds back the last window of the stream, so the last records follow only at the end of the file;
+//! that changes the order only of records without a time.
+
+use super::attribute::{half, word};
+use pmu::records::raw::Header;
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use std::io::Read as _;
+
+/// Largest expansion: bytes out per byte in. perf's own ratio was 6 for sort(1) at 20,000 samples a
+/// second and 84 with 4 KiB of stack in every sample (`perf record -z`, version 6.1).
+const MOST_TIMES: u64 = 200;
+/// Bytes that may come out of any input, however small.
+const FREE: u64 = 4 << 20;
+/// Largest window of the stream, as zstd's default (`ZSTD_WINDOWLOG_LIMIT_DEFAULT`).
+const LARGEST_WINDOW: u64 = 1 << 27;
+/// Buffer for expanded bytes: more than a record, whose size has 16 bits.
+const ROOM: usize = 256 << 10;
+/// An empty last block, and a checksum that is not verified.
+const END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
+
+/// Expands the compressed records of one file.
+pub struct Expander {
+    decoder: FrameDecoder,
+    /// Compressed bytes of an incomplete block.
+    input: Vec<u8>,
+    /// Whether a frame has begun and not ended, and whether it ends with a checksum.
+    frame: Option<bool>,
+    /// Buffer for expanded bytes; the first `filled` are an incomplete record.
+    output: Vec<u8>,
+    filled: usize,
+    /// Bytes in and out.
+    taken: u64,
+    given: u64,
+}
+
+impl Expander {
+    /// For the records of a file.
+    pub fn new() -> Self {
+        let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(LARGEST_WINDOW);
+        let (input, output) = (Vec::new(), Vec::new());
+        Self { decoder, input, frame: None, output, filled: 0, taken: 0, given: 0 }
+    }
+
+    /// Adds the body of a COMPRESSED record, or if `sized` of a COMPRESSED2 record, and calls `each`
+    /// with each complete record.
+    ///
+    /// # Errors
+    /// The stream is damaged or expands beyond the limit, in words; nothing can be added after that.
+    pub fn add(
+        &mut self,
+        body: &[u8],
+        sized: bool,
+        each: &mut dyn FnMut(&Header<'_>),
+    ) -> Result<(), String> {
+        let data = match sized {
+            false => Some(body),
+            true => {
+                word(body, 0).and_then(|size| body.get(8..)?.get(..usize::try_from(size).ok()?))
+            }
+        };
+        let data = data.ok_or("a compressed record claims more data than it has")?;
+        self.taken += data.len() as u64;
+        self.input.extend_from_slice(data);
+        let mut used = 0;
+        while let Some(length) = self.decode(used)? {
+            used += length;
+            self.pass_on(each)?;
+        }
+        self.input.drain(..used);
+        Ok(())
+    }
+
+    /// Ends the stream: calls `each` with the records that the decoder has held back.
+    ///
+    /// # Errors
+    /// The records end inside a block or a record, in words.
+    pub fn finish(&mut self, each: &mut dyn FnMut(&Header<'_>)) -> Result<(), String> {
+        if self.frame.take().is_some() {
+            let ended = self.decoder.decode_blocks(&END[..], BlockDecodingStrategy::UptoBlocks(1));
+            ended.map_err(damaged)?;
+            self.pass_on(each)?;
+        }
+        match self.input.is_empty() && self.filled == 0 {
+            true => Ok(()),
+            false => Err("the compressed records end inside a record".to_owned()),
+        }
+    }
+
+    /// Decodes the frame header or block at offset `at` of the input and returns its length; `None`
+    /// if it is incomplete.
+    fn decode(&mut self, at: usize) -> Result<Option<usize>, String> {
+        let rest = &self.input[at..];
+        let Some(checksum) = self.frame else {
+            let Some(length) = frame_header(rest).filter(|n| *n <= rest.len()) else {
+                return Ok(None);
+            };
+            self.decoder.reset(&rest[..length]).map_err(damaged)?;
+            self.frame = Some(rest[4] & 4 != 0);
+            return Ok(Some(length));
+        };
+        let Some(length) = block(rest, checksum).filter(|n| *n <= rest.len()) else {
+            return Ok(None);
+        };
+        let strategy = BlockDecodingStrategy::UptoBlocks(1);
+        if self.decoder.decode_blocks(&rest[..length], strategy).map_err(damaged)? {
+            self.frame = None;
+        }
+        Ok(Some(length))
+    }
+
+    /// Reads the decoder's output and calls `each` with its complete records.
+    fn pass_on(&mut self, each: &mut dyn FnMut(&Header<'_>)) -> Result<(), String> {
+        self.output.resize(ROOM, 0);
+        while self.decoder.can_collect() > 0 {
+            let room = &mut self.output[self.filled..];
+            let given = self.decoder.read(room).map_err(|e| e.to_string())?;
+            self.filled += given;
+            self.given += given as u64;
+            if self.given > FREE + self.taken.saturating_mul(MOST_TIMES) {
+                return Err(format!(
+                    "{} compressed bytes expand to more than {} MiB: more than perf compresses",
+                    self.taken,
+                    self.given >> 20
+                ));
+            }
+            let whole = records(&self.output[..self.filled], each)?;
+            self.output.copy_within(whole..self.filled, 0);
+            self.filled -= whole;
+        }
+        Ok(())
+    }
+}
+
+/// Calls `each` with the complete records in `bytes` and returns their length.
+fn records(bytes: &[u8], each: &mut dyn FnMut(&Header<'_>)) -> Result<usize, String> {
+    let mut at = 0;
+    while let Some(header) = word(bytes, at) {
+        let size = (header >> 48) as usize;
+        if size < 8 {
+            return Err(format!("a compressed record claims a size of {size} bytes"));
+        }
+        let Some(body) = bytes.get(at + 8..at + size) else { break };
+        each(&Header { kind: header as u32, misc: (header >> 32) as u16, body });
+        at += size;
+    }
+    Ok(at)
+}
+
+fn damaged(error: impl std::fmt::Display) -> String {
+    format!("compressed data are damaged: {error}")
+}
+
+/// Length of the frame header (RFC 8878, section 3.1.1.1): magic number, descriptor, window, dictionary
+/// id, content size; `None` before the descriptor.
+fn frame_header(bytes: &[u8]) -> Option<usize> {
+    let descriptor = usize::from(*bytes.get(4)?);
+    let single_segment = descriptor >> 5 & 1;
+    let content_size = match descriptor >> 6 {
+        0 => single_segment,
+        flag => 1 << flag,
+    };
+    Some(5 + (1 - single_segment) + [0, 1, 2, 4][descriptor & 3] + content_size)
+}
+
+/// Length of a block with its header (RFC 8878, section 3.1.1.2), with the checksum that ends the frame
+/// if this is its last; `None` before the header is complete.
+fn block(bytes: &[u8], checksum: bool) -> Option<usize> {
+    const RUN: usize = 1;
+    let header = half(&[bytes.get(..3)?, &[0]].concat(), 0)? as usize;
+    let content = if header >> 1 & 3 == RUN { 1 } else { header >> 3 };
+    let last = header & 1 != 0;
+    Some(3 + content + if last && checksum { 4 } else { 0 })
+}

@@ -1,0 +1,234 @@
+//! Symbols of all modules: read on first use, then cached.
+
+use super::function::{Function, Line};
+use super::jit;
+use super::kernel::{self, Kernel};
+use super::origin::Origin;
+use super::program::{Program, ProgramImage};
+use super::table::Table;
+use crate::address_space::ModuleAddress;
+use crate::files::{Gap, Layout, SearchPaths, hexadecimal, locate, read, same_id};
+use crate::module::{Module, ModuleKind};
+use pmu::machine::Root;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What has been read of a module.
+#[derive(Debug, Default)]
+struct LoadedModule {
+    gap: Option<Gap>,
+    table: Table,
+    program: Option<Program>,
+}
+
+impl LoadedModule {
+    fn without(gap: Gap) -> Self {
+        Self { gap: Some(gap), ..Self::default() }
+    }
+}
+
+/// Symbols of all modules.
+#[derive(Debug)]
+pub struct Symbols {
+    search: SearchPaths,
+    origin: Origin,
+    root: Root,
+    kernel: Option<Result<Kernel, Gap>>,
+    numbers: HashMap<Module, usize>,
+    loaded: Vec<LoadedModule>,
+    /// The modules of `loaded`.
+    modules: Vec<Module>,
+    /// Number of the last one looked up: consecutive samples often share a module.
+    last: usize,
+}
+
+impl Default for Symbols {
+    fn default() -> Self {
+        Self::new(SearchPaths::default())
+    }
+}
+
+impl Symbols {
+    /// Looks for programs and debug files in `search`.
+    pub fn new(search: SearchPaths) -> Self {
+        Self {
+            search,
+            origin: Origin::default(),
+            root: Root::system(),
+            kernel: None,
+            numbers: HashMap::new(),
+            loaded: Vec::new(),
+            modules: Vec::new(),
+            last: 0,
+        }
+    }
+
+    /// For a recording of this origin. Without one, the kernel is identified by its build-id only.
+    #[must_use]
+    pub fn with_origin(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// Reads `/proc` below another folder.
+    #[must_use]
+    pub fn with_root(mut self, root: Root) -> Self {
+        self.root = root;
+        self
+    }
+
+    /// The function at an address of `module`.
+    pub fn function(&mut self, module: &Module, place: ModuleAddress) -> Option<Function> {
+        self.function_at(module, place.address).cloned()
+    }
+
+    /// The function at `address` (p_vaddr) of `module`, without copying it.
+    pub fn function_at(&mut self, module: &Module, address: u64) -> Option<&Function> {
+        self.loaded(module).table.function(address)
+    }
+
+    /// The source lines at an address of `module`, the innermost inlined function first.
+    pub fn lines(&mut self, module: &Module, place: ModuleAddress) -> Vec<Line> {
+        let number = self.number(module);
+        let program = self.loaded[number].program.as_mut();
+        let lines = program.and_then(|program| program.lines(&self.search));
+        lines.map(|lines| lines.at(place.address).to_vec()).unwrap_or_default()
+    }
+
+    /// The code from `start` to `end` (p_vaddr, exclusive).
+    ///
+    /// # Errors
+    /// The reason why it is unavailable.
+    pub fn code(&mut self, module: &Module, start: u64, end: u64) -> Result<Vec<u8>, Gap> {
+        Ok(self.image_of(module)?.code(start, end).ok_or(Gap::NoCode)?.to_vec())
+    }
+
+    /// The module as it is mapped in memory; cheap to clone.
+    ///
+    /// # Errors
+    /// The reason why it is unavailable.
+    pub fn image(&mut self, module: &Module) -> Result<Arc<ProgramImage>, Gap> {
+        self.image_of(module).cloned()
+    }
+
+    fn image_of(&mut self, module: &Module) -> Result<&Arc<ProgramImage>, Gap> {
+        let loaded = self.loaded(module);
+        let gap = loaded.gap.clone();
+        match loaded.program.as_mut() {
+            Some(program) => program.image().map_err(Gap::Unreadable),
+            None => Err(gap.unwrap_or_else(|| Gap::NoFile(module.path.clone()))),
+        }
+    }
+
+    /// The reason why the code or symbols of a module are unavailable, if they are.
+    pub fn gap(&mut self, module: &Module) -> Option<Gap> {
+        self.loaded(module).gap.clone()
+    }
+
+    fn loaded(&mut self, module: &Module) -> &mut LoadedModule {
+        let number = self.number(module);
+        &mut self.loaded[number]
+    }
+
+    fn number(&mut self, module: &Module) -> usize {
+        if self.modules.get(self.last) != Some(module) {
+            self.last = match self.numbers.get(module) {
+                Some(&number) => number,
+                None => self.load(module),
+            };
+        }
+        self.last
+    }
+
+    fn load(&mut self, module: &Module) -> usize {
+        let loaded = match module.kind {
+            ModuleKind::File => self.load_file(module),
+            ModuleKind::Kernel | ModuleKind::KernelModule => self.load_kernel(module),
+            ModuleKind::Vdso => self.load_vdso(module),
+            ModuleKind::Anonymous => self.load_jit(module),
+            ModuleKind::Unknown => LoadedModule::without(Gap::NoCode),
+        };
+        let number = self.loaded.len();
+        self.loaded.push(loaded);
+        self.modules.push(module.clone());
+        self.numbers.insert(module.clone(), number);
+        number
+    }
+
+    fn load_file(&self, module: &Module) -> LoadedModule {
+        let found = match locate(&self.search, module) {
+            Ok(found) => found,
+            Err(gap) => return LoadedModule::without(gap),
+        };
+        if let Some(recorded) = self.origin.architecture.as_deref()
+            && !found.layout.runs_on(recorded)
+        {
+            return LoadedModule::without(Gap::OtherProcessor(recorded.to_owned()));
+        }
+        match read(&found.path) {
+            Ok(data) => self.load_program(Program::new(data, found.path, found.layout)),
+            Err(error) => LoadedModule::without(Gap::Unreadable(error.to_string())),
+        }
+    }
+
+    fn load_program(&self, mut program: Program) -> LoadedModule {
+        match program.table(&self.search) {
+            Ok(table) => LoadedModule { gap: None, table, program: Some(program) },
+            Err(reason) => LoadedModule::without(Gap::Unreadable(reason)),
+        }
+    }
+
+    fn load_kernel(&mut self, module: &Module) -> LoadedModule {
+        let own_id = module.build_id.as_deref().filter(|_| module.kind == ModuleKind::Kernel);
+        if let Err(gap) = kernel::is_recorded(own_id, &self.origin, &self.root) {
+            return LoadedModule::without(gap);
+        }
+        let kernel = self.kernel.get_or_insert_with(|| Kernel::read(&self.root));
+        let kernel = kernel.as_ref().map_err(Clone::clone);
+        match kernel.and_then(|k| k.table(module, &self.root, self.origin.this_boot)) {
+            Ok(table) => LoadedModule { table, ..LoadedModule::default() },
+            Err(gap) => LoadedModule::without(gap),
+        }
+    }
+
+    fn load_vdso(&self, module: &Module) -> LoadedModule {
+        let absent = || LoadedModule::without(Gap::NoFile(module.path.clone()));
+        let Some(data) = kernel::vdso() else { return absent() };
+        let Ok(layout) = Layout::read(&*data) else { return absent() };
+        let found = layout.build_id.clone().unwrap_or_default();
+        let same = match &module.build_id {
+            Some(recorded) => same_id(recorded, &found),
+            None => kernel::is_this_machine(&self.origin, &self.root),
+        };
+        if same {
+            return self.load_program(Program::new(data, module.path.clone().into(), layout));
+        }
+        match &module.build_id {
+            Some(recorded) => {
+                LoadedModule::without(Gap::Changed(hexadecimal(recorded), hexadecimal(&found)))
+            }
+            None => absent(),
+        }
+    }
+
+    /// Functions of a JIT from its perf map file; the one in `/tmp` unless the recording is known to be
+    /// from another host.
+    fn load_jit(&self, module: &Module) -> LoadedModule {
+        let Some(pid) = module.pid else { return LoadedModule::without(Gap::NoCode) };
+        let inside = format!("tmp/perf-{pid}.map");
+        let mut places: Vec<PathBuf> =
+            self.search.roots.iter().map(|root| root.join(&inside)).collect();
+        let here =
+            self.origin.host.as_ref().is_none_or(|host| {
+                self.root.text("proc/sys/kernel/hostname").as_ref() == Some(host)
+            });
+        if here || self.origin.live {
+            places.push(PathBuf::from("/").join(&inside));
+        }
+        match places.iter().find_map(|path| read(path).ok()) {
+            Some(text) => LoadedModule { table: jit::parse(&text), ..LoadedModule::default() },
+            None => LoadedModule::without(Gap::NoFile(format!("/{inside}"))),
+        }
+    }
+}
