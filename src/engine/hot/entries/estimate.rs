@@ -8,20 +8,20 @@ use std::time::Duration;
 /// Window of a live process, for each group of at most four places.
 pub(super) const WINDOW: Duration = Duration::from_secs(2);
 
-/// Of a block without a clock that can be counted.
-pub(super) const TOO_HOT: &str = "not known: too many entries to count them all, and the colder \
-    place around it was entered too often to be counted, too: counting was given up early";
-/// A further run is worth its time if the error is to be so many times smaller.
+/// Of a block without a reference point that can be counted.
+pub(super) const TOO_HOT: &str = "unknown: too many entries to count all of them, and the enclosing \
+    reference point also has too many: counting ended early";
+/// A further run is worth its time if it makes the error this many times smaller.
 const GAIN: f64 = 1.5;
 
 /// How often a block is entered.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entries {
-    /// Of the run, or a second.
+    /// Per run, or per second.
     pub count: f64,
-    /// Half width, as a ratio; `None` where there may have been any number more.
+    /// Half width, as a ratio; `None` if it is a lower bound.
     pub error: Option<f64>,
-    /// For people.
+    /// How it was counted, as shown.
     pub how: String,
 }
 
@@ -33,42 +33,42 @@ pub(super) fn whole(outcome: &Outcome, places: &[usize]) -> Result<Entries, Stri
         (counted.coverage == Coverage::Whole).then_some((counted.hits as f64, 0.0))
     };
     if let Some((count, error)) = known(block) {
-        let how = "every entry of a further run".to_owned();
+        let how = "all counted in a further run".to_owned();
         return Ok(Entries { count, error: Some(error), how });
     }
     let counted = outcome.counted[block];
     match counted.coverage {
         Coverage::Never => return Err("not counted: its file was not mapped again".to_owned()),
         Coverage::Late => {
-            let how = "at least: what was counted from when its file was found mapped";
+            let how = "at least: counted after its file was found mapped";
             return Ok(Entries { count: counted.hits as f64, error: None, how: how.to_owned() });
         }
         Coverage::Whole | Coverage::Windows => {}
     }
-    if let Some(sampled) = of_turns(outcome, block) {
-        return by_turns(outcome, block, sampled);
+    if let Some(sampled) = sampled_at(outcome, block) {
+        return from_windows(outcome, block, sampled);
     }
     chain(outcome, block, around, &known, true)
         .map(|(count, error)| Entries {
             count,
             error: Some(error),
             how: format!(
-                "{} in windows of a further run, scaled by a colder place around it",
+                "{} in windows of a further run, scaled by an enclosing reference point",
                 counted.hits
             ),
         })
         .ok_or_else(|| too_often(counted))
 }
 
-fn of_turns(outcome: &Outcome, at: usize) -> Option<&Sampled> {
+fn sampled_at(outcome: &Outcome, at: usize) -> Option<&Sampled> {
     outcome.sampled.get(at)?.as_ref()
 }
 
-/// Entries of a place by the turns of its clock, and how well they are known; through the clock's
-/// own clock if need be.
-fn turned(outcome: &Outcome, at: usize) -> Option<(f64, f64)> {
+/// Entries of a place scaled by its reference point, and their error; through the reference point's
+/// own one if need be.
+fn scaled_by_reference(outcome: &Outcome, at: usize) -> Option<(f64, f64)> {
     let mut way = vec![at];
-    while let Some(sampled) = of_turns(outcome, *way.last()?) {
+    while let Some(sampled) = sampled_at(outcome, *way.last()?) {
         if way.len() > outcome.counted.len() {
             return None;
         }
@@ -76,68 +76,68 @@ fn turned(outcome: &Outcome, at: usize) -> Option<(f64, f64)> {
     }
     let coldest = outcome.counted[way.pop()?];
     let known = (coldest.coverage == Coverage::Whole).then_some((coldest.hits as f64, 0.0));
-    let up = |known, at: &usize| carried(of_turns(outcome, *at)?, known?);
+    let up = |known, at: &usize| carried(sampled_at(outcome, *at)?, known?);
     way.iter().rev().fold(known, up)
 }
 
-fn by_turns(outcome: &Outcome, block: usize, sampled: &Sampled) -> Result<Entries, String> {
-    let Some((count, error)) = turned(outcome, block) else {
+fn from_windows(outcome: &Outcome, block: usize, sampled: &Sampled) -> Result<Entries, String> {
+    let Some((count, error)) = scaled_by_reference(outcome, block) else {
         return Err(match sampled.unusable {
             Some(Unusable::WindowTooLong(hits)) => format!(
-                "not known: between two entries of the colder place around it there were more than \
-                 {hits} of its own, too many to count"
+                "unknown: more than {hits} entries between two of the enclosing reference point, too \
+                 many to count"
             ),
             Some(Unusable::NoReference) => {
-                "not known: too many entries to count them all, and no colder place around it to \
-                 tell the rest by"
+                "unknown: too many entries to count all of them, and no enclosing reference point to \
+                 scale by"
                     .to_owned()
             }
             Some(Unusable::ReferenceUnusable) => TOO_HOT.to_owned(),
-            None if turned(outcome, sampled.reference).is_none() => {
-                "not known: too many entries to count them all, and how often the colder place \
-                 around it was entered is not known either"
+            None if scaled_by_reference(outcome, sampled.reference).is_none() => {
+                "unknown: too many entries to count all of them, and the entries of the enclosing \
+                 reference point are unknown, too"
                     .to_owned()
             }
             None => format!(
-                "not known: too many entries to count them all, and {} windows of turns of a colder \
-                 place around it were too few or too unlike one another to tell the rest by",
+                "unknown: too many entries to count all of them, and {} windows around an enclosing \
+                 reference point were too few or too different to scale by",
                 sampled.windows.len()
             ),
         });
     };
-    let turns: u64 = sampled.windows.iter().map(|w| w.reference_entries).sum();
+    let windows: u64 = sampled.windows.iter().map(|w| w.reference_entries).sum();
     let how = format!(
-        "{} of them counted in a further run: its start and {turns} of {:.0} turns of a colder \
-         place around it, chosen by chance",
+        "{} of them counted in a further run: its start and random windows around an enclosing \
+         reference point: {windows} of {:.0}",
         outcome.counted[block].hits,
-        turned(outcome, sampled.reference).map_or(0.0, |(count, _)| count)
+        scaled_by_reference(outcome, sampled.reference).map_or(0.0, |(count, _)| count)
     );
     Ok(Entries { count, error: Some(error), how })
 }
 
-/// What a run's windows of one clock are to be.
+/// The windows of one reference point in a further run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Plan {
     /// Entries of the clock for each window.
     pub stride: u64,
     /// Windows.
     pub number: f64,
-    /// Turns of a window.
+    /// Entries of the reference point in a window.
     turns: u64,
 }
 
-/// Whether a run as planned would tell much better how often a block is entered than the one whose
+/// Whether a run as planned would give a much smaller error of a block's entries than the one whose
 /// outcome this is.
 ///
-/// An error falls as the root of the number of turns that were looked into (strata are no wider than
+/// An error falls as the root of the number of sampled reference entries (strata are no wider than
 /// they were), for each clock on the way by itself.
 pub(super) fn gains(outcome: &Outcome, block: usize, plans: &[Option<Plan>]) -> bool {
-    /// Error of a place with too few windows to tell one.
+    /// Error of a place with too few windows to estimate one.
     const UNKNOWN: f64 = 1.0;
     let (mut now, mut then) = (0.0, 0.0);
     let mut at = block;
     for _ in 0..outcome.counted.len() {
-        let Some(sampled) = of_turns(outcome, at) else { break };
+        let Some(sampled) = sampled_at(outcome, at) else { break };
         let Some(plan) = plans.get(sampled.reference).copied().flatten() else { return false };
         if sampled.unusable.is_some() {
             return false;
@@ -154,16 +154,16 @@ pub(super) fn gains(outcome: &Outcome, block: usize, plans: &[Option<Plan>]) -> 
 }
 
 /// What a run is to be whose windows may take `seconds` in all, each hit `cost` seconds; by what an
-/// earlier run told.
+/// earlier run gave.
 pub(super) fn plans(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<Plan>> {
-    /// More windows than these tell little more.
+    /// More windows than these add little.
     const MOST: f64 = 400.0;
-    /// Fewer tell nothing, and may cost some more to have.
+    /// Fewer give no error, and may cost some more to have.
     const LEAST: f64 = 12.0;
     const AT_LEAST: f64 = 4.0;
     let all = outcome.sampled.len();
     let members = |clock: usize| -> Vec<&Sampled> {
-        (0..all).filter_map(|at| of_turns(outcome, at)).filter(|s| s.reference == clock).collect()
+        (0..all).filter_map(|at| sampled_at(outcome, at)).filter(|s| s.reference == clock).collect()
     };
     let each = |s: &Sampled| {
         let hits = s.first.0 + s.windows.iter().map(|w| w.hits).sum::<u64>();
@@ -177,7 +177,7 @@ pub(super) fn plans(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<Pl
         for at in 0..all {
             let of = members(at);
             let Some(one) = of.first() else { continue };
-            let left = match of_turns(outcome, at) {
+            let left = match sampled_at(outcome, at) {
                 None => outcome.counted[at].hits.saturating_sub(one.first.1) as f64,
                 Some(own) => {
                     let Some::<Plan>(plan) = found[own.reference] else { continue };
@@ -198,14 +198,14 @@ pub(super) fn plans(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<Pl
 
 fn too_often(counted: Counted) -> String {
     format!(
-        "not known: {} entries were counted in {:.2} s, too many to count them all, and beside them \
-         no colder place around it was entered often and evenly enough to scale by",
+        "unknown: {} entries were counted in {:.2} s, too many to count them all, and beside them \
+         no enclosing reference point was entered often and evenly enough to scale by",
         counted.hits,
         counted.on.as_secs_f64()
     )
 }
 
-/// What is known of colder places, and how well, carried up to hotter ones: each time the ratio of
+/// What is known of reference points, and how well, carried up to hotter ones: each time the ratio of
 /// two that were counted together. `exact`: from the start of a run, whose entries are known.
 fn chain(
     outcome: &Outcome,
@@ -218,8 +218,8 @@ fn chain(
     // From the coldest inwards, the block last.
     for &at in around.iter().rev().chain([&block]) {
         let direct = known(at);
-        let through = |&(colder, count, error): &(usize, f64, f64)| {
-            let together = outcome.together.get(at)?.get(colder)?;
+        let through = |&(reference, count, error): &(usize, f64, f64)| {
+            let together = outcome.together.get(at)?.get(reference)?;
             scaled(together, (count, error), exact)
         };
         let best = found.iter().filter_map(through).min_by(|a, b| a.1.total_cmp(&b.1));
@@ -264,7 +264,7 @@ pub(super) fn rate(outcome: &Outcome, places: &[usize]) -> Result<Entries, Strin
             count,
             error: Some(error),
             how: format!(
-                "a second, from {} in parts of {seconds} s, scaled by a colder place around it",
+                "a second, from {} in parts of {seconds} s, scaled by an enclosing reference point",
                 counted.hits
             ),
         })
@@ -317,7 +317,7 @@ mod tests {
         let found = entries.error.expect("known");
         assert!((entries.count - 1e9).abs() < 1.0, "{entries:?}");
         assert!(found < 1e-9, "windows that are all alike: {entries:?}");
-        assert!(whole(&outcome, &[0, 3]).unwrap_err().starts_with("not known"));
+        assert!(whole(&outcome, &[0, 3]).unwrap_err().starts_with("unknown"));
         assert_eq!(whole(&outcome, &[2]).map(|e| (e.count, e.error)), Ok((1_000.0, Some(0.0))));
         // What a child did before it was found is unknown: no error can be told.
         outcome.counted[2].coverage = Coverage::Late;

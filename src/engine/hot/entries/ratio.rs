@@ -1,31 +1,38 @@
-//! How much more often a hot place is reached than a colder one around it, from windows in which
-//! both were counted, and how well that is known: windows of whole turns, or of time.
+//! How much more often a hot place is reached than an enclosing reference point, from windows in
+//! which both were counted, and how well that is known: windows between entries of the reference
+//! point, or of time.
 
 use pmu::breakpoints::{Sampled, Together, Window};
 use tma::tree::student_t95;
 
-/// Entries of the colder place in the windows that a ratio needs.
+/// Entries of the reference point in the windows that a ratio needs.
 const LEAST: u64 = 8;
 /// Windows with anything in them that a ratio needs: the error is what they differ by.
 const LEAST_WINDOWS: usize = 6;
-/// Entries of the colder place that a window needs on average. A window ends with a hit of the hot
-/// place: of windows with one or two entries of the colder one, where they end biases the ratio (a
-/// loop of 3,000 turns in windows of 3,000 hits read a third of the truth, within 5 % of itself).
+/// Entries of the reference point that a window needs on average. A window ends with a hit of the
+/// hot place: of windows with one or two entries of the reference point, where they end biases the
+/// ratio (a loop of 3,000 turns in windows of 3,000 hits read a third of the truth, within 5 % of
+/// itself).
 const LEAST_EACH: u64 = 10;
-/// Largest relative error that is one: beyond it the windows are too unlike one another for the
+/// Largest relative error that is one: beyond it the windows are too different for the
 /// quotient of two sums to be nearly normal, and the interval would be made up.
 const MOST: f64 = 0.5;
 
 /// Entries of the hot place, and the half width of a 95 % confidence interval as a ratio.
 ///
 /// The start of the run, where both places were counted throughout, is taken as it is (`exact`); in
-/// the rest the hot place is reached as often for each entry of the colder one (`colder` in all, with
-/// its own error) as in the windows. The error is the delete-one jackknife of the quotient of the
-/// sums over the windows, times Student's t (Efron and Stein 1981; as `topdown::jackknife`): windows
-/// that begin and end between two entries of the colder place, and phases in which it goes around
-/// more often than in others, are in it. `None`: too few windows or entries, or windows so unlike
-/// that they do not stand for the run, as where few entries of the colder place take most of the time.
-pub fn scaled(together: &Together, (colder, error): (f64, f64), exact: bool) -> Option<(f64, f64)> {
+/// the rest the hot place is reached as often for each entry of the reference point (`reference` in
+/// all, with its own error) as in the windows. The error is the delete-one jackknife of the
+/// quotient of the sums over the windows, times Student's t (Efron and Stein 1981; as
+/// `topdown::jackknife`): windows that begin and end between two entries of the reference point,
+/// and phases in which it goes around more often than in others, are in it. `None`: too few windows
+/// or entries, or windows so different that they do not represent the run, as where few entries of
+/// the reference point take most of the time.
+pub fn scaled(
+    together: &Together,
+    (reference, error): (f64, f64),
+    exact: bool,
+) -> Option<(f64, f64)> {
     let windows: Vec<(u64, u64)> =
         together.windows.iter().copied().filter(|(hits, base)| hits + base > 0).collect();
     let number = windows.len();
@@ -44,49 +51,53 @@ pub fn scaled(together: &Together, (colder, error): (f64, f64), exact: bool) -> 
     let spread = (squares * (number as f64 - 1.0) / number as f64).sqrt();
     let own = student_t95(number - 1) * spread / ratio;
     let first = if exact { together.first } else { (0, 0) };
-    let rest = colder - first.1 as f64;
+    let rest = reference - first.1 as f64;
     if rest < 0.0 {
         return None;
     }
     let total = first.0 as f64 + rest * ratio;
-    // `error` is of all of the colder place, `own` of the rest alone.
-    let error = (error * colder * ratio).hypot(own * rest * ratio) / total;
+    // `error` is of all entries of the reference point, `own` only of the rest.
+    let error = (error * reference * ratio).hypot(own * rest * ratio) / total;
     (error <= MOST).then_some((total, error))
 }
 
-/// Of windows of whole turns: entries of the hot place, and the half width of a 95 % confidence
-/// interval as a ratio. `colder`: entries of its clock, with their own error.
+/// From windows between entries of the reference point: entries of the hot place, and the half
+/// width of a 95 % confidence interval as a ratio. `reference`: entries of its reference point,
+/// with their own error.
 ///
 /// The start of the run is taken as it is. The rest is the stratified estimate (Cochran, Sampling
-/// Techniques, 3rd edition, 1977, section 5.3): the turns of each stratum times the hits of a turn
-/// in its window. `None`: too few windows, or such as do not stand for the run.
-pub fn carried(sampled: &Sampled, (colder, error): (f64, f64)) -> Option<(f64, f64)> {
+/// Techniques, 3rd edition, 1977, section 5.3): the reference entries of each stratum times the
+/// hits per reference entry in its window. `None`: too few windows, or such as do not stand for the
+/// run.
+pub fn carried(sampled: &Sampled, (reference, error): (f64, f64)) -> Option<(f64, f64)> {
     let (hits, turns) = (sampled.first.0 as f64, sampled.first.1 as f64);
-    let rest = colder - turns;
+    let rest = reference - turns;
     if sampled.unusable.is_some() || rest < 0.0 {
         return None;
     }
     if rest == 0.0 {
         return (hits > 0.0).then_some((hits, error));
     }
-    let (ratio, own) = hits_of_a_turn(&sampled.windows)?;
+    let (ratio, own) = hits_per_reference_entry(&sampled.windows)?;
     let total = hits + rest * ratio;
-    // Windows that are all alike do not say that no other turn is unlike them: one turn is the least.
+    // Equal windows do not exclude that others differ: the error is one reference entry at least.
     let looked: u64 = sampled.windows.iter().map(|w| w.reference_entries).sum();
     let least = if rest > looked as f64 { ratio } else { 0.0 };
     let own = (own * rest * ratio).max(least);
-    let error = (error * colder * ratio).hypot(own) / total;
+    let error = (error * reference * ratio).hypot(own) / total;
     (total > 0.0 && error <= MOST).then_some((total, error))
 }
 
-/// Hits of a turn on average over all strata, and the half width of its 95 % interval as a ratio.
+/// Average hits per reference entry over all strata, and the half width of its 95 % interval as a
+/// ratio.
 ///
-/// There is one window in a stratum, so what differs within one is told by what differs between
-/// neighbours: half the square of their difference (successive differences: Wolter, Introduction
-/// to Variance Estimation, 2nd edition, 2007, section 8.2), less the part of the stratum that was
-/// looked into (finite population correction: Cochran 1977, section 2.6). For normal values that has
-/// two thirds of the degrees of freedom of all windows (von Neumann and others 1941), for Student's t.
-fn hits_of_a_turn(windows: &[Window]) -> Option<(f64, f64)> {
+/// There is one window in a stratum, so the variance within strata is estimated from the
+/// differences between neighbours: half the square of their difference (successive differences:
+/// Wolter, Introduction to Variance Estimation, 2nd edition, 2007, section 8.2), less the part of
+/// the stratum that was looked into (finite population correction: Cochran 1977, section 2.6). For
+/// normal values that has two thirds of the degrees of freedom of all windows (von Neumann and
+/// others 1941), for Student's t.
+fn hits_per_reference_entry(windows: &[Window]) -> Option<(f64, f64)> {
     let windows: Vec<&Window> = windows.iter().filter(|w| w.reference_entries > 0).collect();
     if windows.len() < LEAST_WINDOWS {
         return None;
@@ -179,7 +190,7 @@ mod tests {
 
     #[test]
     fn even_windows_give_a_small_error_and_the_start_is_exact() {
-        // 50 entries of 1,000 at the start; 12 windows, 30 entries of the colder place
+        // 50 entries of 1,000 at the start; 12 windows, 30 entries of the reference point
         // in all but one; 950 entries of it are left.
         let mut windows = vec![(30_000, 30); 12];
         windows[4] = (30_000, 20);
@@ -187,8 +198,9 @@ mod tests {
         let (total, error) = scaled(&together, (1_000.0, 0.0), true).expect("known");
         let ratio = 360_000.0 / 350.0;
         assert!((total - (50_000.0 + 950.0 * ratio)).abs() < 1e-6, "{total}");
-        // Leaving one out: 330,000/320 eleven times, 330,000/330 once. By hand: mean 1,028.6458, sum of
-        // squares 895.18, times 11/12, root 28.646; t(11) = 2.201; 6.13 % of the ratio, 95.1 % of it.
+        // Leaving one out: 330,000/320 eleven times, 330,000/330 once. By hand: mean 1,028.6458,
+        // sum of squares 895.18, times 11/12, root 28.646; t(11) = 2.201; 6.13 % of the ratio, 95.1
+        // % of it.
         assert!((error - 0.0583).abs() < 3e-4, "{error}");
     }
 
