@@ -79,7 +79,7 @@ fn a_block_that_is_too_hot_to_be_counted_follows_from_its_loops() {
         // Windows are too few where contention leaves the program no time.
         let Some(entries) = block["entries"].as_f64() else {
             let how = block["entries_how"].as_str().unwrap_or_default();
-            assert!(how.starts_with("unknown"), "{block}");
+            assert!(how.starts_with("not known"), "{block}");
             return Trial::Fails(how.to_owned());
         };
         // 40,000 times 3,000.

@@ -11,7 +11,7 @@ use profile::hot::{HotBlock, Profile};
 use std::time::{Duration, Instant};
 use tma::error::{Error, Result};
 
-/// What to count in.
+/// Whom to count.
 #[derive(Debug, Clone)]
 pub enum CountAsk {
     /// Further runs of this command.
@@ -25,13 +25,13 @@ const MAX_RUNS: usize = 10;
 /// No further run is begun after this many times the time of the first one, and a minute.
 const MOST_TIMES: f64 = 10.0;
 const MOST_TIME: f64 = 60.0;
-/// A count with a larger error is worth another run, planned with the results of the first.
+/// A number that is known no better than this is worth another run, planned from the first.
 const GOOD: f64 = 0.03;
 /// What the windows of such a run may take, in times of the first run's time; and at least and at
 /// most, in seconds.
 const PLANNED: (f64, f64, f64) = (1.0, 2.0, 30.0);
-/// What hits of a place without a reference point may take, in times of the first run's time,
-/// and at most, in seconds. Generous, so that blocks entered once a microsecond get a number.
+/// What hits of a place without an enclosing reference point may take, in times of the first run's time,
+/// and at most, in seconds. Generous: others are scaled by it.
 const ALONE: (f64, f64) = (10.0, 60.0);
 /// Windows that a run as long as the first one has of a place that cannot be counted throughout.
 const WINDOWS: f64 = 60.0;
@@ -39,12 +39,12 @@ const WINDOWS: f64 = 60.0;
 /// What is to be counted of one block.
 struct Wanted {
     row: usize,
-    /// The block, then its reference points.
+    /// The block, then what is around it.
     sites: Vec<Site>,
     done: Option<Entries>,
 }
 
-/// The target of a live measurement, if entries can be counted there.
+/// Whom a live measurement was of, if entries can be counted there.
 ///
 /// # Errors
 /// They cannot; with the remedy.
@@ -104,7 +104,7 @@ pub fn enter(
         let error = sampling.hypot(entries.error.unwrap_or(0.0));
         let bytes = profile.code(&blocks[want.row]).unwrap_or_default();
         if let Some(why) = cycles.and_then(|cycles| contradiction(&bytes, cycles, error)) {
-            row.entries_how = Some(format!("unknown: {why}"));
+            row.entries_how = Some(format!("not known: {why}"));
             continue;
         }
         if entries.count > 0.0 {
@@ -155,7 +155,7 @@ fn count(
             break;
         }
         progress(all - pending.len(), all);
-        let (taken, sites) = next_group(wanted, &pending);
+        let (taken, sites) = choose(wanted, &pending);
         let around = around(wanted, &taken, &sites);
         let again = planned.take();
         let stride = |site: &Site| {
@@ -261,7 +261,7 @@ fn leave_out(sites: &mut Vec<Site>, lost: &[Site]) -> bool {
 }
 
 /// The first of the pending blocks with all that is around it, and what else finds room.
-fn next_group(wanted: &[Wanted], pending: &[usize]) -> (Vec<usize>, Vec<Site>) {
+fn choose(wanted: &[Wanted], pending: &[usize]) -> (Vec<usize>, Vec<Site>) {
     let (mut taken, mut sites) = (Vec::new(), Vec::<Site>::new());
     for &at in pending {
         let new: Vec<&Site> = wanted[at].sites.iter().filter(|s| !sites.contains(s)).collect();
@@ -274,7 +274,7 @@ fn next_group(wanted: &[Wanted], pending: &[usize]) -> (Vec<usize>, Vec<Site>) {
     (taken, sites)
 }
 
-/// For each place, its enclosing reference points.
+/// For each place, those that enclose it.
 fn around(wanted: &[Wanted], taken: &[usize], sites: &[Site]) -> Vec<Vec<usize>> {
     let mut around = vec![Vec::new(); sites.len()];
     for &at in taken {

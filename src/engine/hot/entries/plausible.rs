@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cycles_that_no_core_takes_are_told() {
+    fn cycles_that_no_core_can_take_are_reported() {
         // add rax,rbx; imul rcx,rdx
         let code = [0x48, 0x01, 0xd8, 0x48, 0x0f, 0xaf, 0xca];
         assert_eq!(contradiction(&code, 3.0, 0.1), None);
