@@ -9,8 +9,9 @@ use tma::{Core, Result};
 
 /// The settings that commands and the drill-down share.
 pub struct Settings {
-    /// The event tables: built in, and those of `--tables`.
-    pub library: Library,
+    /// The event tables: built in, and those of `--tables`. They live as long as the program, so that
+    /// its end need not free them one by one.
+    pub library: &'static Library,
     /// The microarchitecture of `--uarch`.
     pub uarch: Option<String>,
     /// ASCII characters only.
@@ -39,7 +40,7 @@ impl Settings {
         if let Some(core) = self.core.get() {
             return Ok(core.clone());
         }
-        let core = Arc::new(self.machine().core(&self.library, self.uarch.as_deref())?);
+        let core = Arc::new(self.machine().core(self.library, self.uarch.as_deref())?);
         Ok(self.core.get_or_init(|| core).clone())
     }
 

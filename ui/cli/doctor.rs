@@ -25,7 +25,7 @@ pub fn run(global: &Global, args: DoctorArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
     let document = examine(
         settings.machine(),
-        &settings.library,
+        settings.library,
         settings.uarch.as_deref(),
         &settings.core()?,
     )?;

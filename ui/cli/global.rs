@@ -36,7 +36,7 @@ impl Global {
             None => engine::library(),
         };
         Ok(Settings {
-            library,
+            library: Box::leak(Box::new(library)),
             uarch: self.uarch.clone(),
             ascii: self.ascii,
             config: self.config.clone(),

@@ -90,7 +90,7 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     };
     let recorded = record(
         settings.machine(),
-        &settings.library,
+        settings.library,
         &ask,
         sample.as_ref(),
         &args.output,

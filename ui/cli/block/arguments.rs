@@ -120,7 +120,7 @@ impl BlockArgs {
             return Ok(options);
         }
         let uarch = settings.uarch.as_deref();
-        let pmu = match Pmu::find(settings.machine(), &settings.library, uarch, options.cpu)? {
+        let pmu = match Pmu::find(settings.machine(), settings.library, uarch, options.cpu)? {
             Ok(pmu) => pmu,
             Err(finding) if required => return Err(required_pmu(&finding)),
             Err(finding) => Pmu::Absent(finding.cause.unwrap_or(finding.what)),

@@ -41,7 +41,7 @@ fn of_recordings(
         here: Some(Machine::detect),
         intervals: args.interval.is_some(),
     };
-    for report in of_files(&settings.library, &ask, code.as_ref(), &mut show_progress)? {
+    for report in of_files(settings.library, &ask, code.as_ref(), &mut show_progress)? {
         if !args.stacks_only() {
             destination.document(&report)?;
         }
@@ -72,7 +72,7 @@ fn of_measurement(
             failed = Some(message::error(&error));
         }
     };
-    let (machine, library) = (settings.machine(), &settings.library);
+    let (machine, library) = (settings.machine(), settings.library);
     let outcome = of_live(machine, library, &ask, code, &mut on_update, &mut show_progress)?;
     if !args.stacks_only() {
         note_blocked(&outcome);

@@ -9,7 +9,7 @@ use tma::Result;
 
 pub fn run(global: &Global) -> Result<ExitCode> {
     let settings = global.settings()?;
-    let library = &settings.library;
+    let library = settings.library;
     // A table that cannot be read has its error in its own line.
     let here = choose(settings.machine(), library, None).unwrap_or_default();
     print(&tables::list(library, &here))?;

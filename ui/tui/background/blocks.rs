@@ -59,7 +59,7 @@ fn measurer(options: Option<Options>, settings: &Settings) -> tma::Result<Measur
     let model = settings.core_model()?;
     let options = options.unwrap_or_else(|| {
         let uarch = settings.uarch.as_deref();
-        let pmu = match Pmu::find(settings.machine(), &settings.library, uarch, None) {
+        let pmu = match Pmu::find(settings.machine(), settings.library, uarch, None) {
             Ok(Ok(pmu)) => pmu,
             Ok(Err(finding)) => Pmu::Absent(finding.cause.unwrap_or(finding.what)),
             Err(error) => Pmu::Absent(error.to_string()),

@@ -41,7 +41,7 @@ pub fn read(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<Opti
 
 /// Sends the reports of the recorded intervals, then the whole report.
 fn send_counts(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<()> {
-    let library = &settings.library;
+    let library = settings.library;
     let ask = |intervals| ImportAsk {
         files: vec![path.to_owned()],
         uarch: settings.uarch.clone(),

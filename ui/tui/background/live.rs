@@ -111,7 +111,7 @@ fn measure(
     let mut explained = false;
     let mut explain_first = |report: &Report| {
         if !std::mem::replace(&mut explained, true) {
-            let explanations = explain(&settings.library, report);
+            let explanations = explain(settings.library, report);
             queue.send(BackgroundResult::Explained(Arc::new(explanations)));
         }
     };
@@ -125,7 +125,7 @@ fn measure(
     };
     let measured = match is_command {
         true => sample(machine, settings, &ask, queue, on_update)?,
-        false => (live(machine, &settings.library, &ask, on_update)?, None),
+        false => (live(machine, settings.library, &ask, on_update)?, None),
     };
     explain_first(&measured.0.report);
     Ok(measured)
@@ -142,7 +142,7 @@ fn sample(
     let folder = TemporaryFolder::new()?;
     let path = folder.0.join("session");
     let sample = SampleAsk::default();
-    let recorded = record(machine, &settings.library, ask, Some(&sample), &path, on_update)?;
+    let recorded = record(machine, settings.library, ask, Some(&sample), &path, on_update)?;
     let recording = recording::open(&path)?;
     if recording.is_none() {
         let mut why = "No samples were taken.".to_owned();
