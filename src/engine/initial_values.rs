@@ -250,7 +250,7 @@ mod tests {
         let (_, hint) = told(0x1003..0x1008);
         assert!(hint.contains("FILE:0x1002..END"), "{hint}");
         let (cause, _) = Nearest::of(&BTreeMap::new(), None, &(1..2)).told(5);
-        assert!(cause.contains("nor anywhere else"), "{cause}");
+        assert!(cause.contains("nor elsewhere"), "{cause}");
     }
 
     #[test]

@@ -30,12 +30,12 @@ fn subnormals_are_found_where_they_arise_and_nowhere_else() {
     let found = [
         // addps xmm0,[rsi] with a subnormal in memory
         ("4801d8 0f5806", with(0x1_0000_0001, ONES), Outcome::Violated, "instruction 1"),
-        // half the smallest normal number is exact, so that no flag tells
+        // half the smallest normal number is exact, so no flag is set
         ("0f28c8 0f590e", with(half, smallest), Outcome::Violated, "exact subnormal results"),
         // the same with normal numbers
         ("0f28c8 0f590e", with(half, ONES), Outcome::Held, "none traps"),
         // fld dword [rsi]; fstp st(0)
-        ("d906 ddd8", with(0x1_0000_0001, ONES), Outcome::Violated, "do not switch off"),
+        ("d906 ddd8", with(0x1_0000_0001, ONES), Outcome::Violated, "do not affect"),
         ("d906 ddd8", with(ONES, ONES), Outcome::Held, "x87"),
         // fninit clears the flags
         ("d906 dbe3", with(0x1_0000_0001, ONES), Outcome::Unchecked, "fninit"),
@@ -76,7 +76,7 @@ fn the_trace_tells_which_accesses_straddle_or_alias() {
         // 0x12345600 + 0x9fc = 0x12345ffc
         ("488b83fc090000", &usual, "page-crossing", Outcome::Violated, "0 `mov rax,[rbx+0x9fc]`"),
         // two pages, same offset
-        ("488b03 488b8b00100000", &usual, "page-aliasing", Outcome::Held, "of its own"),
+        ("488b03 488b8b00100000", &usual, "page-aliasing", Outcome::Held, "its own"),
         ("488b03 488b8b00100000", &one_page, "page-aliasing", Outcome::Violated, "0x12345000"),
         // two pages, other offsets
         ("488b03 488b8b40100000", &one_page, "page-aliasing", Outcome::Held, "no line"),
@@ -117,7 +117,7 @@ fn the_processors_own_check_of_alignment_agrees_with_the_trace() {
         // movups xmm0,[rbx+8]: whether this is checked is the processor's own affair
         ("0f104308", Outcome::Violated, "EFLAGS.AC"),
         // no memory, no check
-        ("4801d8", Outcome::Held, "no memory"),
+        ("4801d8", Outcome::Held, "not access memory"),
     ] {
         // The flag is gone afterwards: the same profiler goes on with the next block, also with one
         // that is not aligned.

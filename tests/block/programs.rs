@@ -60,7 +60,7 @@ fn a_programs_block_is_measured_without_what_leaves_it() {
         assert_eq!(refused["status"], "rejected", "{refused}");
     }
     let reason = json(&["48ffc0c3"])["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("leave it out"), "{reason}");
+    assert!(reason.contains("omit it"), "{reason}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn digits_that_name_a_file_are_distinguished_from_it() {
         assert_eq!(output.code(), Some(2));
         let stderr = &output.stderr;
         assert!(
-            stderr.contains("a file of that name") && stderr.contains("b2:FUNCTION"),
+            stderr.contains("a file has that name") && stderr.contains("b2:FUNCTION"),
             "{stderr}"
         );
     }

@@ -112,7 +112,7 @@ fn what_cannot_be_read_is_an_error_with_a_remedy_and_never_a_panic() {
         (&["90", "--registers", &junk], "line 1"),
         (&["90", "--registers", &binary], "UTF-8"),
         (&["90", "--registers", &samples], "registers"),
-        (&["90", "--init", "rax=1z"], "64 bits"),
+        (&["90", "--init", "rax=1z"], "64-bit value"),
         (&["90", "--region", "x"], "no region"),
         (&["90", "--seeds", "0"], "1..=1024"),
     ];

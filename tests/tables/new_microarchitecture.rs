@@ -108,12 +108,12 @@ fn blocks_and_microbenchmarks_name_it_and_use_its_facts() {
     assert_eq!(block["machine"]["table"], "nova");
     assert!(has(&block["notes"], "table nova (Nova (test processors)) does not describe"));
     assert!(has(&block["notes"], "table nova does not state"), "{block}");
-    assert!(has(&block["bounds"], "one slot of 5 a cycle (table nova)"), "{block}");
+    assert!(has(&block["bounds"], "one slot of 5 per cycle (table nova)"), "{block}");
     let forms = ["microbench", "IMUL_GPR64i64_GPR64i64", "--measures", "4", "--format", "json"];
     let bench = on_nova(&folder, &forms).json();
     assert_eq!(bench["uarch"], "nova");
     assert!(has(&bench["notes"], "does not describe this processor"), "{bench}");
-    assert!(has(&bench["assumptions"], "of 12 that the op cache holds (the Nova manual)"));
+    assert!(has(&bench["assumptions"], "the op cache holds 12 (the Nova manual)"));
     assert!(has(&bench["bounded_by"]["sources"], "the Nova manual"), "{bench}");
 }
 

@@ -308,17 +308,17 @@ pub enum Entry {
     Return = 1,
     /// The signal handler.
     Signal = 2,
-    /// Behind the `futex` call that waits.
+    /// After the `futex` call that waits.
     AfterWait = 3,
-    /// Behind the `futex` call that wakes.
+    /// After the `futex` call that wakes.
     AfterWake = 4,
-    /// Behind the `mremap` call.
+    /// After the `mremap` call.
     AfterMap = 5,
-    /// Behind the `munmap` call for one page.
+    /// After the `munmap` call for one page.
     AfterUnmap = 6,
-    /// Behind the `munmap` call for all below the region.
+    /// After the `munmap` call for all below the region.
     AfterBelow = 7,
-    /// Behind the `munmap` call for all above the region.
+    /// After the `munmap` call for all above the region.
     AfterAbove = 8,
 }
 

@@ -185,8 +185,8 @@ impl WindowSampling {
     /// The outermost enclosing reference point with few enough hits between entries, otherwise the
     /// innermost.
     fn reference_of(&self, hot: usize, hits: &[u64]) -> Option<usize> {
-        let colder = |at: &&usize| hits[**at] > 1 && hits[**at] < hits[hot];
-        let enclosing: Vec<usize> = self.enclosing[hot].iter().filter(colder).copied().collect();
+        let is_rarer = |at: &&usize| hits[**at] > 1 && hits[**at] < hits[hot];
+        let enclosing: Vec<usize> = self.enclosing[hot].iter().filter(is_rarer).copied().collect();
         let short = |at: &&usize| hits[hot] as f64 <= MOST_HITS * hits[**at] as f64;
         enclosing.iter().rev().find(short).or(enclosing.first()).copied()
     }

@@ -5,7 +5,8 @@
 
 use super::encoding::{Encoding, Vendor};
 use super::event_name::EventName;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 use tma::tables::{Const, EventId, PmuKind, Ring, Table};
 
 /// Meaning of a recorded name.
@@ -96,34 +97,45 @@ impl SoftwareKind {
 pub struct Names<'t> {
     table: &'t Table,
     vendor: Vendor,
-    by_key: HashMap<(String, Option<Ring>), EventId>,
-    by_encoding: HashMap<(Encoding, Option<Ring>), Vec<EventId>>,
-    base_encodings: HashMap<String, Encoding>,
+    /// Made for the first name that the table does not spell in the same way.
+    index: OnceCell<Index>,
 }
 
-impl<'t> Names<'t> {
-    /// Indexes `table`.
-    pub fn new(table: &'t Table) -> Self {
-        let mut names = Self {
-            table,
-            vendor: Vendor::of(table),
-            by_key: HashMap::new(),
-            by_encoding: HashMap::new(),
-            base_encodings: HashMap::new(),
-        };
+/// The events by parts of their names and by encoding.
+#[derive(Default)]
+struct Index {
+    by_key: FxHashMap<(String, Option<Ring>), EventId>,
+    by_encoding: FxHashMap<(Encoding, Option<Ring>), Vec<EventId>>,
+    base_encodings: FxHashMap<String, Encoding>,
+}
+
+impl Index {
+    fn new(table: &Table) -> Self {
+        let mut index = Self::default();
         for (id, event) in (0u16..).zip(&table.events) {
             let ring = event.spec.ring;
             let parsed = EventName::parse(&event.name);
             let key = parsed.as_ref().map_or_else(|| event.name.to_lowercase(), EventName::key);
-            names.by_key.insert((key, ring), id);
+            index.by_key.insert((key, ring), id);
             if let Some(encoding) = Encoding::of_spec(&event.spec) {
                 if let Some(parsed) = parsed.filter(|p| p.fields.is_empty()) {
-                    names.base_encodings.insert(parsed.base, encoding.clone());
+                    index.base_encodings.insert(parsed.base, encoding.clone());
                 }
-                names.by_encoding.entry((encoding, ring)).or_default().push(id);
+                index.by_encoding.entry((encoding, ring)).or_default().push(id);
             }
         }
-        names
+        index
+    }
+}
+
+impl<'t> Names<'t> {
+    /// The names of `table`.
+    pub fn new(table: &'t Table) -> Self {
+        Self { table, vendor: Vendor::of(table), index: OnceCell::new() }
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::new(self.table))
     }
 
     /// The meaning of `name`.
@@ -153,17 +165,18 @@ impl<'t> Names<'t> {
     }
 
     fn in_core(&self, name: &EventName) -> Match {
-        let found = |ring| self.by_key.get(&(name.key(), ring)).copied();
+        let found = |ring| self.index().by_key.get(&(name.key(), ring)).copied();
         let by_encoding = || {
             let own = Encoding::of_name(name, self.vendor, self.table.core);
             own.or_else(|| {
-                let base = self.base_encodings.get(&name.base)?;
+                let base = self.index().base_encodings.get(&name.base)?;
                 base.clone().with_fields(name, self.vendor)
             })
         };
         let encoded = |encoding: &Encoding, ring| {
-            let exact = self.by_encoding.get(&(encoding.clone(), ring));
-            let exact = exact.or_else(|| self.by_encoding.get(&(encoding.without_percore(), ring)));
+            let exact = self.index().by_encoding.get(&(encoding.clone(), ring));
+            let exact =
+                exact.or_else(|| self.index().by_encoding.get(&(encoding.without_percore(), ring)));
             exact.and_then(|ids| ids.first()).copied()
         };
         let rings: &[Option<Ring>] = match name.ring {
@@ -198,7 +211,7 @@ impl<'t> Names<'t> {
             }
             ("power", "energy-ram") => of_kind(PmuKind::Power, "dram"),
             (_, "") => None,
-            _ => self.by_key.get(&(name.key(), None)).copied(),
+            _ => self.index().by_key.get(&(name.key(), None)).copied(),
         };
         id.map_or(Match::Unknown, |id| Match::Event { id, only: None })
     }
@@ -206,7 +219,8 @@ impl<'t> Names<'t> {
     /// Other events of the table with the same encoding.
     pub fn same_count(&self, id: EventId) -> impl Iterator<Item = EventId> + '_ {
         let spec = &self.table.events[usize::from(id)].spec;
-        let ids = Encoding::of_spec(spec).and_then(|e| self.by_encoding.get(&(e, spec.ring)));
+        let ids =
+            Encoding::of_spec(spec).and_then(|e| self.index().by_encoding.get(&(e, spec.ring)));
         ids.into_iter().flatten().copied().filter(move |other| *other != id)
     }
 }

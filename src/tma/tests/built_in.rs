@@ -62,9 +62,9 @@ fn what_is_unknown_is_refused_with_the_nearest_name() {
     let error = refusal("zen4", "backend_bond");
     assert_eq!(error.kind(), tma::ErrorKind::Usage);
     assert!(error.remedy().is_some_and(|r| r.contains("`backend_bound`")), "{error:?}");
-    assert!(refusal("zen4", "backend_bound*/x").what().contains("no level"));
-    assert!(refusal("zen4", "backend_bound_cpu/1").what().contains("leaves no node"));
-    assert!(refusal("zen4", "-*").what().contains("leaves no node"));
+    assert!(refusal("zen4", "backend_bound*/x").what().contains("is not a level"));
+    assert!(refusal("zen4", "backend_bound_cpu/1").what().contains("selects no node"));
+    assert!(refusal("zen4", "-*").what().contains("selects no node"));
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub struct DepsArgs {
     #[arg(long, value_name = "FILE", requires = "batch", help_heading = BATCH)]
     pub unmodelled: Option<PathBuf>,
 
-    /// Initial values: FILE of lines as `rax=0x1` or `[0x1000]=0x2`, or snapshot:RECORDING
+    /// Initial values: FILE of `rax=0x1` or `[0x1000]=0x2` lines, or snapshot:RECORDING
     #[arg(long, value_name = "FILE", help_heading = ANALYSIS)]
     pub registers: Option<String>,
     /// Initial value; REG is a 64-bit register or mem; repeatable

@@ -45,7 +45,7 @@ impl Clock {
         self.counted.or(self.seconds.zip(self.hertz).map(|(s, h)| s * h))
     }
 
-    /// What must be told of the cycles.
+    /// What a reader must know of the cycles.
     pub fn note(&self) -> Option<String> {
         self.hertz.map(|hertz| {
             format!(

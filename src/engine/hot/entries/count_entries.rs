@@ -25,13 +25,13 @@ const MAX_RUNS: usize = 10;
 /// No further run is begun after this many times the time of the first one, and a minute.
 const MOST_TIMES: f64 = 10.0;
 const MOST_TIME: f64 = 60.0;
-/// A number that is known no better than this is worth another run, planned by what the first told.
+/// A number that is known no better than this is worth another run, planned from the first.
 const GOOD: f64 = 0.03;
 /// What the windows of such a run may take, in times of the first run's time; and at least and at
 /// most, in seconds.
 const PLANNED: (f64, f64, f64) = (1.0, 2.0, 30.0);
-/// What hits of a place without a colder one around it may take, in times of the first run's time,
-/// and at most, in seconds. Generous: what is entered once a microsecond is told by it.
+/// What hits of a place without an enclosing reference point may take, in times of the first run's time,
+/// and at most, in seconds. Generous: others are scaled by it.
 const ALONE: (f64, f64) = (10.0, 60.0);
 /// Windows that a run as long as the first one has of a place that cannot be counted throughout.
 const WINDOWS: f64 = 60.0;
@@ -155,7 +155,7 @@ fn count(
             break;
         }
         progress(all - pending.len(), all);
-        let (taken, sites) = turn(wanted, &pending);
+        let (taken, sites) = choose(wanted, &pending);
         let around = around(wanted, &taken, &sites);
         let again = planned.take();
         let stride = |site: &Site| {
@@ -261,7 +261,7 @@ fn leave_out(sites: &mut Vec<Site>, lost: &[Site]) -> bool {
 }
 
 /// The first of the pending blocks with all that is around it, and what else finds room.
-fn turn(wanted: &[Wanted], pending: &[usize]) -> (Vec<usize>, Vec<Site>) {
+fn choose(wanted: &[Wanted], pending: &[usize]) -> (Vec<usize>, Vec<Site>) {
     let (mut taken, mut sites) = (Vec::new(), Vec::<Site>::new());
     for &at in pending {
         let new: Vec<&Site> = wanted[at].sites.iter().filter(|s| !sites.contains(s)).collect();
@@ -274,7 +274,7 @@ fn turn(wanted: &[Wanted], pending: &[usize]) -> (Vec<usize>, Vec<Site>) {
     (taken, sites)
 }
 
-/// For each place, the colder ones around it.
+/// For each place, those that enclose it.
 fn around(wanted: &[Wanted], taken: &[usize], sites: &[Site]) -> Vec<Vec<usize>> {
     let mut around = vec![Vec::new(); sites.len()];
     for &at in taken {

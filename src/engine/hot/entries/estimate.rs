@@ -8,9 +8,9 @@ use std::time::Duration;
 /// Window of a live process, for each group of at most four places.
 pub(super) const WINDOW: Duration = Duration::from_secs(2);
 
-/// Of a block without a clock that can be counted.
-pub(super) const TOO_HOT: &str = "not known: too many entries to count them all, and the colder \
-    place around it was entered too often to be counted, too: counting was given up early";
+/// Of a block without a reference point that can be counted.
+pub(super) const TOO_HOT: &str = "not known: too many entries to count, also at its enclosing reference point; \
+    counting was given up early";
 /// A further run is worth its time if the error is to be so many times smaller.
 const GAIN: f64 = 1.5;
 
@@ -45,30 +45,30 @@ pub(super) fn whole(outcome: &Outcome, places: &[usize]) -> Result<Entries, Stri
         }
         Coverage::Whole | Coverage::Windows => {}
     }
-    if let Some(sampled) = of_turns(outcome, block) {
-        return by_turns(outcome, block, sampled);
+    if let Some(sampled) = sampled_at(outcome, block) {
+        return by_reference(outcome, block, sampled);
     }
     chain(outcome, block, around, &known, true)
         .map(|(count, error)| Entries {
             count,
             error: Some(error),
             how: format!(
-                "{} in windows of a further run, scaled by a colder place around it",
+                "{} in windows of a further run, scaled by an enclosing reference point",
                 counted.hits
             ),
         })
         .ok_or_else(|| too_often(counted))
 }
 
-fn of_turns(outcome: &Outcome, at: usize) -> Option<&Sampled> {
+fn sampled_at(outcome: &Outcome, at: usize) -> Option<&Sampled> {
     outcome.sampled.get(at)?.as_ref()
 }
 
-/// Entries of a place by the turns of its clock, and how well they are known; through the clock's
-/// own clock if need be.
-fn turned(outcome: &Outcome, at: usize) -> Option<(f64, f64)> {
+/// Entries of a place scaled by its reference point, and their error; through the reference
+/// point's own one if need be.
+fn scaled_up(outcome: &Outcome, at: usize) -> Option<(f64, f64)> {
     let mut way = vec![at];
-    while let Some(sampled) = of_turns(outcome, *way.last()?) {
+    while let Some(sampled) = sampled_at(outcome, *way.last()?) {
         if way.len() > outcome.counted.len() {
             return None;
         }
@@ -76,68 +76,68 @@ fn turned(outcome: &Outcome, at: usize) -> Option<(f64, f64)> {
     }
     let coldest = outcome.counted[way.pop()?];
     let known = (coldest.coverage == Coverage::Whole).then_some((coldest.hits as f64, 0.0));
-    let up = |known, at: &usize| carried(of_turns(outcome, *at)?, known?);
+    let up = |known, at: &usize| carried(sampled_at(outcome, *at)?, known?);
     way.iter().rev().fold(known, up)
 }
 
-fn by_turns(outcome: &Outcome, block: usize, sampled: &Sampled) -> Result<Entries, String> {
-    let Some((count, error)) = turned(outcome, block) else {
+fn by_reference(outcome: &Outcome, block: usize, sampled: &Sampled) -> Result<Entries, String> {
+    let Some((count, error)) = scaled_up(outcome, block) else {
         return Err(match sampled.unusable {
             Some(Unusable::WindowTooLong(hits)) => format!(
-                "not known: between two entries of the colder place around it there were more than \
-                 {hits} of its own, too many to count"
+                "not known: more than {hits} entries between two of its enclosing reference point, too \
+                 many to count"
             ),
             Some(Unusable::NoReference) => {
-                "not known: too many entries to count them all, and no colder place around it to \
-                 tell the rest by"
+                "not known: too many entries to count them all, and no enclosing reference point \
+                 to scale by"
                     .to_owned()
             }
             Some(Unusable::ReferenceUnusable) => TOO_HOT.to_owned(),
-            None if turned(outcome, sampled.reference).is_none() => {
-                "not known: too many entries to count them all, and how often the colder place \
-                 around it was entered is not known either"
+            None if scaled_up(outcome, sampled.reference).is_none() => {
+                "not known: too many entries to count them all, and the entries of its enclosing \
+                 reference point are not known either"
                     .to_owned()
             }
             None => format!(
-                "not known: too many entries to count them all, and {} windows of turns of a colder \
-                 place around it were too few or too unlike one another to tell the rest by",
+                "not known: too many entries to count them all, and {} windows around its \
+                 enclosing reference point are too few or too unlike to scale by",
                 sampled.windows.len()
             ),
         });
     };
-    let turns: u64 = sampled.windows.iter().map(|w| w.reference_entries).sum();
+    let reference_entries: u64 = sampled.windows.iter().map(|w| w.reference_entries).sum();
     let how = format!(
-        "{} of them counted in a further run: its start and {turns} of {:.0} turns of a colder \
-         place around it, chosen by chance",
+        "{} of them counted in a further run: windows around an enclosing reference \
+         point, its first entries and {reference_entries} of {:.0} others chosen at random",
         outcome.counted[block].hits,
-        turned(outcome, sampled.reference).map_or(0.0, |(count, _)| count)
+        scaled_up(outcome, sampled.reference).map_or(0.0, |(count, _)| count)
     );
     Ok(Entries { count, error: Some(error), how })
 }
 
-/// What a run's windows of one clock are to be.
+/// The windows that a run is to have around one reference point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Plan {
-    /// Entries of the clock for each window.
+    /// Entries of the reference point for each window.
     pub stride: u64,
     /// Windows.
     pub number: f64,
-    /// Turns of a window.
-    turns: u64,
+    /// Reference entries in a window.
+    reference_entries: u64,
 }
 
-/// Whether a run as planned would tell much better how often a block is entered than the one whose
-/// outcome this is.
+/// Whether a run as planned would give the entries of a block with a much smaller error than the run
+/// of this outcome.
 ///
-/// An error falls as the root of the number of turns that were looked into (strata are no wider than
-/// they were), for each clock on the way by itself.
+/// An error falls as the root of the number of reference entries sampled (strata are no wider than
+/// they were), for each reference point separately.
 pub(super) fn gains(outcome: &Outcome, block: usize, plans: &[Option<Plan>]) -> bool {
-    /// Error of a place with too few windows to tell one.
+    /// Error of a place with too few windows to estimate one.
     const UNKNOWN: f64 = 1.0;
     let (mut now, mut then) = (0.0, 0.0);
     let mut at = block;
     for _ in 0..outcome.counted.len() {
-        let Some(sampled) = of_turns(outcome, at) else { break };
+        let Some(sampled) = sampled_at(outcome, at) else { break };
         let Some(plan) = plans.get(sampled.reference).copied().flatten() else { return false };
         if sampled.unusable.is_some() {
             return false;
@@ -147,50 +147,52 @@ pub(super) fn gains(outcome: &Outcome, block: usize, plans: &[Option<Plan>]) -> 
         let looked: u64 = sampled.windows.iter().map(|w| w.reference_entries).sum();
         let square = error * error;
         now += square;
-        then += square * looked.max(1) as f64 / (plan.number * plan.turns as f64).max(1.0);
+        then +=
+            square * looked.max(1) as f64 / (plan.number * plan.reference_entries as f64).max(1.0);
         at = sampled.reference;
     }
     outcome.counted[at].coverage == Coverage::Whole && now >= GAIN * GAIN * then
 }
 
-/// What a run is to be whose windows may take `seconds` in all, each hit `cost` seconds; by what an
-/// earlier run told.
+/// What a run is to be whose windows may take `seconds` in all, each hit `cost` seconds; from what an
+/// earlier run measured.
 pub(super) fn plans(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<Plan>> {
-    /// More windows than these tell little more.
+    /// More windows reduce the error little.
     const MOST: f64 = 400.0;
-    /// Fewer tell nothing, and may cost some more to have.
+    /// Fewer give no estimate, and may cost more.
     const LEAST: f64 = 12.0;
     const AT_LEAST: f64 = 4.0;
     let all = outcome.sampled.len();
     let members = |clock: usize| -> Vec<&Sampled> {
-        (0..all).filter_map(|at| of_turns(outcome, at)).filter(|s| s.reference == clock).collect()
+        (0..all).filter_map(|at| sampled_at(outcome, at)).filter(|s| s.reference == clock).collect()
     };
     let each = |s: &Sampled| {
         let hits = s.first.0 + s.windows.iter().map(|w| w.hits).sum::<u64>();
-        let turns = s.first.1 + s.windows.iter().map(|w| w.reference_entries).sum::<u64>();
-        hits as f64 / turns.max(1) as f64
+        let reference_entries =
+            s.first.1 + s.windows.iter().map(|w| w.reference_entries).sum::<u64>();
+        hits as f64 / reference_entries.max(1) as f64
     };
     let clocks = (0..all).filter(|at| !members(*at).is_empty()).count().max(1) as f64;
     let mut found = vec![None; all];
-    // A clock's own clock comes before it.
+    // The reference point of a reference point comes before it.
     for _ in 0..all {
         for at in 0..all {
             let of = members(at);
             let Some(one) = of.first() else { continue };
-            let left = match of_turns(outcome, at) {
+            let left = match sampled_at(outcome, at) {
                 None => outcome.counted[at].hits.saturating_sub(one.first.1) as f64,
                 Some(own) => {
                     let Some::<Plan>(plan) = found[own.reference] else { continue };
-                    plan.number * plan.turns as f64 * each(own)
+                    plan.number * plan.reference_entries as f64 * each(own)
                 }
             };
             let hits: f64 = of.iter().map(|s| each(s)).sum();
-            let turns = window_length(hits);
-            let window = turns as f64 * hits * cost + 1e-4;
+            let reference_entries = window_length(hits);
+            let window = reference_entries as f64 * hits * cost + 1e-4;
             let number = (seconds / clocks / window).max(LEAST.min(AT_LEAST / window));
             let number = number.clamp(1.0, MOST);
-            let stride = ((left / number) as u64).max(turns);
-            found[at] = Some(Plan { stride, number: left / stride as f64, turns });
+            let stride = ((left / number) as u64).max(reference_entries);
+            found[at] = Some(Plan { stride, number: left / stride as f64, reference_entries });
         }
     }
     found
@@ -198,15 +200,15 @@ pub(super) fn plans(outcome: &Outcome, seconds: f64, cost: f64) -> Vec<Option<Pl
 
 fn too_often(counted: Counted) -> String {
     format!(
-        "not known: {} entries were counted in {:.2} s, too many to count them all, and beside them \
-         no colder place around it was entered often and evenly enough to scale by",
+        "not known: {} entries were counted in {:.2} s, too many to count them all, and no \
+         enclosing reference point was entered often and evenly enough to scale by",
         counted.hits,
         counted.on.as_secs_f64()
     )
 }
 
-/// What is known of colder places, and how well, carried up to hotter ones: each time the ratio of
-/// two that were counted together. `exact`: from the start of a run, whose entries are known.
+/// Known entries of enclosing places, with their errors, scaled to the places inside: each time by
+/// the ratio of two that were counted together. `exact`: from the start of a run, whose entries are known.
 fn chain(
     outcome: &Outcome,
     block: usize,
@@ -218,8 +220,8 @@ fn chain(
     // From the coldest inwards, the block last.
     for &at in around.iter().rev().chain([&block]) {
         let direct = known(at);
-        let through = |&(colder, count, error): &(usize, f64, f64)| {
-            let together = outcome.together.get(at)?.get(colder)?;
+        let through = |&(reference, count, error): &(usize, f64, f64)| {
+            let together = outcome.together.get(at)?.get(reference)?;
             scaled(together, (count, error), exact)
         };
         let best = found.iter().filter_map(through).min_by(|a, b| a.1.total_cmp(&b.1));
@@ -264,7 +266,7 @@ pub(super) fn rate(outcome: &Outcome, places: &[usize]) -> Result<Entries, Strin
             count,
             error: Some(error),
             how: format!(
-                "a second, from {} in parts of {seconds} s, scaled by a colder place around it",
+                "a second, from {} in parts of {seconds} s, scaled by an enclosing reference point",
                 counted.hits
             ),
         })
@@ -295,7 +297,7 @@ mod tests {
         assert!(rate.count > 1_500.0 && rate.count < 1_875.0, "{rate:?}");
     }
 
-    /// Three loops, 1,000 times each within the other: the innermost in windows alone.
+    /// Three nested loops of 1,000 iterations each: the innermost in windows alone.
     #[test]
     fn what_is_too_hot_to_count_follows_from_what_is_around_it() {
         let counted = |hits, coverage| Counted { hits, coverage, ..Counted::default() };
@@ -319,14 +321,14 @@ mod tests {
         assert!(found < 1e-9, "windows that are all alike: {entries:?}");
         assert!(whole(&outcome, &[0, 3]).unwrap_err().starts_with("not known"));
         assert_eq!(whole(&outcome, &[2]).map(|e| (e.count, e.error)), Ok((1_000.0, Some(0.0))));
-        // What a child did before it was found is unknown: no error can be told.
+        // What a child did before it was found is unknown: it has no error.
         outcome.counted[2].coverage = Coverage::Late;
         let late = whole(&outcome, &[2]).expect("a lower bound");
         assert!(late.error.is_none() && late.how.starts_with("at least"), "{late:?}");
     }
 
-    /// 200,000 entries of a loop of 500 turns, 10 µs each hit: 2 s are enough for 392 windows of one
-    /// turn (5.1 ms each).
+    /// 200,000 entries of a loop of 500 iterations, 10 µs each hit: 2 s are enough for 392 windows of one
+    /// reference entry (5.1 ms each).
     #[test]
     fn a_second_run_has_as_many_windows_as_its_time_allows() {
         let counted = |hits, coverage| Counted { hits, coverage, ..Counted::default() };
@@ -346,16 +348,16 @@ mod tests {
         let planned = plans(&outcome, 2.0, 1e-5);
         let strides: Vec<_> = planned.iter().map(|p| p.map(|p| p.stride)).collect();
         assert_eq!(strides, vec![None, Some(510)]);
-        // 50,000 + 200,000 × 500, to one turn.
+        // 50,000 + 200,000 × 500, to one reference entry.
         let entries = whole(&outcome, &[0, 1]).expect("known");
         let error = entries.error.expect("known") * entries.count;
         assert!(entries.count == 100_050_000.0 && (error - 500.0).abs() < 1e-6, "{entries:?}");
     }
 
-    /// 20 windows of one turn, 400 and 600 hits in turn. Twice the time is not worth another run
+    /// 20 windows of one reference entry, 400 and 600 hits alternately. Twice the time is not worth another run
     /// (the root of 2 is less than 1.5), nine times is.
     #[test]
-    fn a_second_run_is_made_only_where_it_tells_much_more() {
+    fn a_second_run_is_made_only_where_it_reduces_the_error_much() {
         let counted = |hits, coverage| Counted { hits, coverage, ..Counted::default() };
         let window = |at: u64| Window {
             hits: 400 + 200 * (at % 2),
@@ -372,10 +374,10 @@ mod tests {
         };
         let plan = |number: f64| {
             let stride = (10_000.0 / number) as u64;
-            vec![None, Some(Plan { stride, number, turns: 1 })]
+            vec![None, Some(Plan { stride, number, reference_entries: 1 })]
         };
         assert!(!gains(&outcome, 0, &plan(40.0)) && gains(&outcome, 0, &plan(180.0)));
-        // One that lost its clock is told no better by any number of windows.
+        // No number of windows helps one that lost its reference point.
         if let Some(sampled) = &mut outcome.sampled[0] {
             sampled.unusable = Some(Unusable::ReferenceUnusable);
         }

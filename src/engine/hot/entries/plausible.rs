@@ -29,10 +29,10 @@ pub fn contradiction(bytes: &[u8], cycles: f64, error: f64) -> Option<String> {
     let most = SLOWEST * number + FARTHEST * far;
     let few = high < number / WIDEST;
     (few || low > most).then(|| {
-        let amount = if few { "so few" } else { "so many" };
+        let amount = if few { "too few for any core" } else { "too many for any core" };
         format!(
-            "the samples would be {cycles:.3} cycles for each entry of {number} instructions, and no \
-             core takes {amount}: entries and samples are not of the same"
+            "entry counts and samples disagree: {cycles:.3} cycles per entry of {number} \
+             instructions are {amount}"
         )
     })
 }
@@ -53,13 +53,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cycles_that_no_core_takes_are_told() {
+    fn cycles_that_no_core_can_take_are_reported() {
         // add rax,rbx; imul rcx,rdx
         let code = [0x48, 0x01, 0xd8, 0x48, 0x0f, 0xaf, 0xca];
         assert_eq!(contradiction(&code, 3.0, 0.1), None);
-        assert!(contradiction(&code, 400.0, 0.1).is_some_and(|why| why.contains("so many")));
+        assert!(
+            contradiction(&code, 400.0, 0.1)
+                .is_some_and(|why| why.contains("too many for any core"))
+        );
         assert_eq!(contradiction(&code, 210.0, 0.2), None);
-        assert!(contradiction(&code, 0.01, 0.1).is_some_and(|why| why.contains("so few")));
+        assert!(
+            contradiction(&code, 0.01, 0.1).is_some_and(|why| why.contains("too few for any core"))
+        );
         // mov rax,[rax] may miss every cache; rep movsb takes as long as it likes.
         assert_eq!(contradiction(&[0x48, 0x8b, 0x00], 900.0, 0.1), None);
         assert_eq!(contradiction(&[0xf3, 0xa4], 1e9, 0.1), None);

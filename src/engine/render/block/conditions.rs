@@ -13,7 +13,7 @@ pub fn samples(rows: &mut Rows, report: &Measurement, verbose: bool) {
     rows.blank();
     let mut text = format!("{} rounds used", samples.accepted);
     if samples.contended > 0 {
-        text += &format!(", {} dropped: something else used the core", samples.contended);
+        text += &format!(", {} dropped: contention on the core", samples.contended);
     }
     if samples.clock_changed > 0 {
         text += &format!(", {} dropped: the clock changed", samples.clock_changed);

@@ -264,7 +264,7 @@ fn dropped_samples_and_void_passes_come_with_their_reasons() {
         ..report()
     });
     assert!(
-        text.contains("samples  64 rounds used, 9 dropped: something else used the core\n"),
+        text.contains("samples  64 rounds used, 9 dropped: contention on the core\n"),
         "{text}"
     );
     assert!(text.contains("         2 passes discarded: the clock changed\n"), "{text}");
@@ -355,7 +355,7 @@ fn a_list_cut_short_by_contention_says_what_to_do_about_it() {
         reason: Some(reason.to_owned()),
     };
     let with = |reason| text(&Measurement { what_if: vec![what(reason)], ..report() });
-    let text = with("failed: another process took the core");
+    let text = with("failed: another process occupied the core");
     assert!(text.contains("  try: --budget"), "{text}");
     assert!(!with("no instruction sets its register without reading it").contains("try:"));
 }
