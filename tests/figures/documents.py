@@ -125,7 +125,10 @@ def compare_json(before, after, equal, path, found):
             elif before[key] is not None and equal == "values":
                 found.values.append(f"{path}.{key} is gone")
     elif isinstance(before, list) and isinstance(after, list):
-        if equal == "values" and len(before) != len(after):
+        # Notes are text: more of them take nothing away.
+        notes = path.endswith(".notes") and len(before) <= len(after)
+        found.texts += len(after) - len(before) if notes else 0
+        if equal == "values" and len(before) != len(after) and not notes:
             found.values.append(f"{path}: {len(before)} entries, now {len(after)}")
         for i, (b, a) in enumerate(zip(before, after)):
             compare_json(b, a, equal, f"{path}[{i}]", found)
