@@ -16,6 +16,27 @@ pub static BUNDLE: Bundle = Bundle {
 };
 
 /// The tables that are built in.
+///
+/// ```
+/// // CPUID of a Xeon of Sapphire Rapids and of an EPYC of Genoa: family, model, stepping.
+/// for (name, id, width, general) in [("spr", (6, 143, 8), 6, 8), ("zen4", (25, 17, 1), 6, 6)] {
+///     let library = events::library();
+///     assert!(library.head(name, id)?.rank.is_some(), "{name} describes it");
+///     // Slots a cycle and general counters: Intel's and AMD's optimization guides and manuals.
+///     let table = library.load(name)?;
+///     assert_eq!((table.pipeline.width, table.counters.general), (width, general));
+/// }
+/// # Ok::<(), tma::Error>(())
+/// ```
+///
+/// ```
+/// // Every node has its text: what it means, usual causes, the next step.
+/// let library = events::library();
+/// let table = library.load("spr")?;
+/// let text = library.texts().node(&table, "Memory_Bound").expect("a node of level 2");
+/// assert!(!text.meaning.is_empty() && text.causes.is_some() && text.next.is_some());
+/// # Ok::<(), tma::Error>(())
+/// ```
 pub fn library() -> Library {
     Library::new(&BUNDLE)
 }

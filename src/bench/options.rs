@@ -21,6 +21,17 @@ pub enum ClockSource {
 }
 
 /// Options of a measurement.
+///
+/// ```
+/// use bench::{Init, Options, Values};
+///
+/// // rbx (number 3 in the encoding of instructions) is 7 in every set of initial values.
+/// let options = Options { init: vec![(Init::Register(3), 7)], ..Options::quick() };
+/// assert!(options.candidates().iter().all(|values: &Values| values.registers[3] == 7));
+///
+/// // As the BHive paper measures: all pages of the block are one physical page.
+/// assert_eq!(Options::default().bhive().physical_pages, 1);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Passes over all placements, at different times.

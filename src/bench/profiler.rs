@@ -38,6 +38,27 @@ const LOOP_PASSES: usize = 2;
 const REPEAT: u32 = 64;
 
 /// Measures blocks, one after the other, in one sandbox. Belongs to its thread.
+///
+/// ```
+/// use bench::{Options, Profiler, Status};
+/// use isa::code::{Block, parse_hex};
+///
+/// // imul rax, rax
+/// let block = Block::decode(&parse_hex("48 0f af c0")?)?;
+/// let measurement = Profiler::new(Options::quick()).measure(&block)?;
+/// assert_eq!(measurement.block.instructions[0].text, "imul rax,rax");
+/// match (measurement.status, &measurement.throughput) {
+///     // Each iteration needs the result of the one before: 3 cycles or more (uops.info).
+///     (Status::Ok, Some(throughput)) => assert!(throughput.cycles > 2.0),
+///     // A noisy machine: the reason is in the document.
+///     _ => assert!(measurement.reason.is_some()),
+/// }
+///
+/// // An instruction that would leave the sandbox is never run.
+/// let syscall = Block::decode(&parse_hex("0f 05")?)?;
+/// assert_eq!(Profiler::new(Options::quick()).measure(&syscall)?.status, Status::Rejected);
+/// # Ok::<(), tma::Error>(())
+/// ```
 pub struct Profiler {
     pub(super) runner: Runner,
     pub(super) options: Options,

@@ -7,6 +7,32 @@ use isa::code::Block;
 use tma::Result;
 
 /// Measures and explains blocks one after the other and reuses its sandboxes. Belongs to its thread.
+///
+/// ```
+/// use bench::{Options, Status};
+/// use engine::{block::Measurer, core_model::CoreModel, render};
+/// use isa::code::{Block, parse_hex};
+/// use std::sync::Arc;
+/// use tma::Core;
+///
+/// # if cfg!(not(target_arch = "x86_64")) {
+/// #     return Ok(());
+/// # }
+/// let core = Core::modelled(&engine::library(), "zen4")?;
+/// let model = CoreModel::new(Arc::new(core), None)?;
+/// let mut measurer = Measurer::new(Options::quick(), &model);
+/// // imul rax, rax: a chain of multiplications, each 3 cycles or more (uops.info).
+/// let measurement = measurer.measure(&Block::decode(&parse_hex("48 0f af c0")?)?, false)?;
+/// if let (Status::Ok, Some(throughput)) = (measurement.status, &measurement.throughput) {
+///     assert!(throughput.cycles > 2.0);
+/// }
+///
+/// let text = render::block::render(&measurement, &render::block::Style::default());
+/// assert!(text.contains("imul rax,rax"));
+/// let json = render::json::pretty(&measurement)?;
+/// assert!(json.contains(r#""schema": "tdtool.block/1""#));
+/// # Ok::<(), tma::Error>(())
+/// ```
 pub struct Measurer {
     profiler: Profiler,
     explainer: Option<Explainer>,

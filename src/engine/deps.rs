@@ -24,6 +24,24 @@ pub struct DepsAsk {
 }
 
 /// Analyses blocks one after the other on one core.
+///
+/// ```
+/// use engine::core_model::CoreModel;
+/// use engine::deps::{DepsAnalyser, DepsAsk};
+/// use isa::code::{Located, parse_hex};
+/// use std::sync::Arc;
+/// use tma::Core;
+///
+/// let core = Arc::new(Core::modelled(&engine::library(), "zen3")?);
+/// let mut analyser = DepsAnalyser::new(CoreModel::new(core, None)?, None);
+/// // imul rax, rbx; add rax, rcx
+/// let bytes = parse_hex("48 0f af c3, 48 01 c8")?;
+/// let piece = Located { bytes, ..Located::default() };
+/// let document = analyser.document(&[piece], DepsAsk { seeds: 3, ..DepsAsk::default() })?;
+/// // 3 cycles of imul and 1 of add in every iteration (uops.info, Zen 3).
+/// assert_eq!(document.recurrences[0].cycles, 4.0);
+/// # Ok::<(), tma::Error>(())
+/// ```
 pub struct DepsAnalyser {
     model: CoreModel,
     window: Window,

@@ -1,4 +1,13 @@
 //! Numbers and places as every renderer and every finding writes them.
+//!
+//! ```
+//! use engine::format;
+//!
+//! assert_eq!(format::share(Some(0.234), Some(0.012)), "23.4 % ±1.2");
+//! assert_eq!(format::share(None, None), "not measured");
+//! assert_eq!(format::count(61_729_721_447.0), "61,729,721,447");
+//! assert_eq!(format::ascii("±1.2 µs"), "+-1.2 us");
+//! ```
 
 use crate::documents::report::Place;
 

@@ -25,6 +25,24 @@ impl Cache {
 }
 
 /// A processor core.
+///
+/// ```
+/// use std::{fs, sync::Arc};
+/// use tma::{Core, tables::Table};
+///
+/// let text = fs::read_to_string("../../events/amd/zen4.toml")?;
+/// let core = Core { table: Some(Arc::new(Table::parse(&text, "zen4.toml")?)), ..Core::default() };
+/// // AMD, Software Optimization Guide for family 19h: 6 ops a cycle, a retire queue of 320.
+/// assert_eq!(core.width(), Some(6));
+/// assert_eq!(core.reorder_buffer().map(|buffer| buffer.entries), Some(320));
+///
+/// // Without a table nothing is assumed, and what is not known has a name.
+/// let unknown = Core::default();
+/// assert_eq!(unknown.width(), None);
+/// assert!(unknown.missing().contains(&"issue width"));
+/// assert!(unknown.needs_table().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Core {
     /// The processor that runs this program; empty where the core is only modelled.

@@ -2,6 +2,22 @@
 //!
 //! Live collection and imports both end here; the top-down evaluation starts here. Values keep
 //! the group they were counted in, because a ratio's terms belong to one group.
+//!
+//! ```
+//! use tma::counts::{GroupCounts, Reading};
+//! use tma::quantity::Missing;
+//!
+//! // Multiplexed: 10 events in the 25 of 100 ns that the group had counters; 40 in all.
+//! let group = |running, counted| GroupCounts::Live {
+//!     events: vec![0],
+//!     readings: vec![Reading { enabled: 100, running, values: vec![counted] }],
+//!     enabled: 100,
+//! };
+//! assert_eq!(group(25, 10).total(0), Ok(40.0));
+//! assert_eq!(group(25, 10).running_share(), Some(0.25));
+//! // A group that never ran has no count; that is not a count of 0.
+//! assert!(matches!(group(0, 0).total(0), Err(Missing::NotCounted(_))));
+//! ```
 
 use crate::quantity::Missing;
 use crate::tables::EventId;

@@ -1,6 +1,21 @@
 //! A number as tdtool carries it: with its error and running share, or the reason it is missing.
 //!
 //! Nothing measured is ever a bare `f64`; nothing missing is ever 0.
+//!
+//! ```
+//! use tma::quantity::{Missing, Quantity};
+//!
+//! let ipc = Quantity { value: Ok(1.5), error: Ok(0.1), running: Some(0.25) };
+//! assert_eq!(ipc.get(), Some(1.5));
+//!
+//! // The same without a PMU: no value, and the reason instead of a 0.
+//! let ipc = Quantity::missing(Missing::NoPmu { virtual_machine: true });
+//! assert_eq!(ipc.get(), None);
+//! assert_eq!(
+//!     ipc.value.unwrap_err().to_string(),
+//!     "not measured: no core PMU in this virtual machine"
+//! );
+//! ```
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

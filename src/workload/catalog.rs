@@ -5,6 +5,17 @@ use super::{
 };
 
 /// All programs, in the order they are listed.
+///
+/// ```
+/// use workload::{DefaultSize, list};
+///
+/// let chase = list().iter().find(|program| program.name == "pointer-chase").expect("listed");
+/// // Dependent loads from beyond the caches wait for memory, by both vendors' names.
+/// assert_eq!(chase.expected.intel.first(), Some(&"MEM_Latency"));
+/// assert_eq!(chase.expected.amd.first(), Some(&"backend_bound_memory"));
+/// assert!(chase.size.is_some_and(|s| matches!(s.default, DefaultSize::BeyondCaches(_))));
+/// assert!(list().iter().all(|program| !program.control.is_empty()));
+/// ```
 pub fn list() -> &'static [Workload] {
     &LIST
 }

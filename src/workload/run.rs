@@ -88,6 +88,20 @@ pub fn find(name: &str) -> Result<&'static Workload> {
 /// Usage: unknown name, or invalid options (zero, negative, not a number, more than the available
 /// memory). Not possible: not built for this architecture. Failed: the memory cannot be
 /// allocated.
+///
+/// ```
+/// use workload::{Options, run};
+///
+/// // A product of 8 x 8 matrices: 8 * 8 * 8 multiply-adds, however fast the machine is.
+/// let options = Options { repeats: Some(1), size: Some(8), ..Options::default() };
+/// let [first, again] = [run("matmul-naive", &options)?, run("matmul-naive", &options)?];
+/// assert_eq!((first.iterations, first.iteration), (512, "multiply-add"));
+/// assert_eq!(first.checksum, again.checksum, "programs repeat exactly");
+///
+/// let error = run("matmul-nave", &options).unwrap_err();
+/// assert_eq!(error.remedy(), Some("did you mean `matmul-naive`?"));
+/// # Ok::<(), tma::Error>(())
+/// ```
 pub fn run(name: &str, options: &Options) -> Result<Summary> {
     let workload = find(name)?;
     let limits = Limits::new(options)?;

@@ -7,6 +7,13 @@ use tma::{Error, Result};
 ///
 /// # Errors
 /// Usage: not such a number, or more than 64 bits hold.
+///
+/// ```
+/// assert_eq!(workload::parse_size("64K")?, 65_536);
+/// assert_eq!(workload::parse_size("1GiB")?, 1 << 30);
+/// assert!(workload::parse_size("many").is_err());
+/// # Ok::<(), tma::Error>(())
+/// ```
 pub fn parse_size(text: &str) -> Result<u64> {
     let wrong = || {
         Error::usage(format!("`{text}` is not a size"))

@@ -10,6 +10,22 @@ use tma::error::nearest;
 use tma::{Error, Result};
 
 /// Every form, with its name.
+///
+/// ```
+/// use bench::microbench::Catalog;
+/// use iced_x86::Code;
+///
+/// // Names are those of Pipedream; iced-x86's are known, too.
+/// let catalog = Catalog::all();
+/// let imul = catalog.find("IMUL_GPR64i64_GPR64i64")?;
+/// assert_eq!(imul.code, Code::Imul_r64_rm64);
+/// assert_eq!(catalog.find("Imul_r64_rm64:reg")?, imul);
+/// assert!(catalog.matching("imul_gpr64i64_*").iter().any(|(_, form)| *form == imul));
+///
+/// let error = catalog.find("ADD_GPR64i64_IMM8").err().expect("no such form");
+/// assert!(error.remedy().is_some_and(|hint| hint.contains("ADD_GPR64i64_IMMi8")));
+/// # Ok::<(), tma::Error>(())
+/// ```
 pub struct Catalog {
     /// Forms with names, sorted by name.
     forms: Vec<(String, Form)>,

@@ -50,6 +50,21 @@ pub struct Evaluation {
 ///
 /// # Errors
 /// The file cannot be read, or has no event of the table.
+///
+/// ```
+/// use engine::documents::evaluation::evaluate;
+///
+/// let folder = tempfile::tempdir()?;
+/// let file = folder.path().join("counts.csv");
+/// std::fs::write(&file, "trial,event,value\na,TotalSlots,4000\na,FetchBubbles,800\n")?;
+///
+/// let evaluation = evaluate(&*engine::library().load("paper")?, &file)?;
+/// let row = |id| evaluation.rows.iter().find(|row| row.node == id).expect("a node");
+/// // 800 / 4000, over its threshold of 0.15; the events of bad speculation are not counted.
+/// assert_eq!((row("Frontend_Bound").value, row("Frontend_Bound").over), (Some(0.2), Some(true)));
+/// assert_eq!(row("Bad_Speculation").value, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn evaluate(table: &Table, path: &Path) -> Result<Evaluation> {
     let input = trials::read(table, path)?;
     let counted = |g: &GroupCounts| (0..g.events().len()).any(|i| g.total(i).is_ok());

@@ -74,6 +74,20 @@ impl Inst {
 }
 
 /// A decoded block of at least one instruction, all of them valid.
+///
+/// ```
+/// use isa::code::{Block, parse_hex};
+///
+/// let block = Block::decode(&parse_hex("48 01 d8, 48 83 e9 01, 75 f7")?)?;
+/// let text: Vec<&str> = block.instructions.iter().map(|inst| inst.text.as_str()).collect();
+/// assert_eq!(text, ["add rax,rbx", "sub rcx,1", "jne short 0"]);
+/// assert_eq!(block.final_branch().map(|jump| jump.offset), Some(7));
+/// assert!(block.refusal().is_none(), "nothing in it is unsafe to run");
+///
+/// // The displacement of this `lea rax, [rip+…]` has four bytes, not two.
+/// assert!(Block::decode(&parse_hex("48 8d 05 00 10")?).is_err());
+/// # Ok::<(), tma::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Block {
     /// All bytes.

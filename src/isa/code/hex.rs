@@ -9,7 +9,7 @@ pub const MAX_BLOCK_BYTES: usize = 4096;
 ///
 /// # Errors
 /// The number of digits is odd, a character is not a digit, or there are no bytes or more than
-/// [`MAX_BLOCK_BYTES`].
+/// 4096.
 pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
     let bad = |cause: String| {
         Error::failed("cannot read the block's bytes")

@@ -36,6 +36,33 @@ pub struct Analysis {
 }
 
 /// Analyses regions; reuses its buffers between them.
+///
+/// ```
+/// use isa::code::parse_hex;
+/// use isa::deps::memory::Settings;
+/// use isa::deps::{Analyser, Code, Kind, Window};
+/// use isa::latency::Latencies;
+/// use tma::Core;
+///
+/// let core = Core::modelled(&events::library(), "zen3")?;
+/// let mut analyser = Analyser::new(Latencies::new(&core)?);
+/// let settings =
+///     Settings { window: Window::of(&core).entries, runs: 3, initial_values: Vec::new() };
+///
+/// // imul rax, rbx; add rax, rcx; add rdx, 8
+/// let code = Code::of_bytes(&parse_hex("48 0f af c3, 48 01 c8, 48 83 c2 08")?, core.facts())?;
+/// let analysis = analyser.analyse(&code, &settings);
+/// // rax: 3 cycles of imul and 1 of add in every iteration (uops.info, Zen 3); rdx: 1.
+/// let bounds: Vec<f64> = analysis.recurrences.iter().map(|r| r.cycles).collect();
+/// assert_eq!(bounds, [4.0, 1.0]);
+///
+/// // mov rax, [rsi]; add rax, rcx; mov [rsi], rax: the value passes through memory.
+/// let code = Code::of_bytes(&parse_hex("48 8b 06, 48 01 c8, 48 89 06")?, core.facts())?;
+/// let all = analyser.analyse(&code, &settings).dependencies(&code);
+/// let carried = all.iter().find(|d| d.kind == Kind::Memory).expect("through [rsi]");
+/// assert_eq!((carried.writer, carried.reader, carried.delta), (2, 0, 1));
+/// # Ok::<(), tma::Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Analyser {
     finder: Finder,

@@ -7,6 +7,32 @@ use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 use tma::tables::Facts;
 
 /// Computes effects; reuses its buffers between instructions.
+///
+/// ```
+/// use isa::code::{Block, parse_hex};
+/// use isa::effects::{ArchReg, Finder};
+/// use tma::Core;
+///
+/// // add rax, [rbx+8]; sbb rcx, rcx
+/// let block = Block::decode(&parse_hex("48 03 43 08, 48 19 c9")?)?;
+/// let effects = |core: &Core| -> Vec<_> {
+///     let mut finder = Finder::new(core.facts());
+///     block.instructions.iter().map(|inst| finder.effects(&inst.decoded)).collect()
+/// };
+///
+/// let [add, sbb] = &effects(&Core::modelled(&events::library(), "zen4")?)[..] else { panic!() };
+/// assert!(add.read().has(ArchReg::gpr(0)) && add.read().has(ArchReg::gpr(3)), "rax and rbx");
+/// assert!(add.written().has(ArchReg::CARRY));
+/// let load = &add.memory[0];
+/// assert_eq!((load.displacement, load.bytes, load.load, load.store), (8, 8, true, false));
+///
+/// // On Zen `sbb` of one register depends on the carry flag alone (AMD, optimization guide for
+/// // family 19h); on Intel's cores also on the register.
+/// assert!(sbb.read().has(ArchReg::CARRY) && !sbb.read().has(ArchReg::gpr(1)));
+/// let intel = &effects(&Core::modelled(&events::library(), "spr")?)[1];
+/// assert!(intel.read().has(ArchReg::gpr(1)));
+/// # Ok::<(), tma::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Finder {
     info: InstructionInfoFactory,

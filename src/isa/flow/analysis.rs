@@ -7,6 +7,25 @@ use crate::code::{Inst, InstBuilder};
 
 /// The control flow of the function with the bytes `code` at `start` (p_vaddr). `observed` are branch
 /// targets seen in a recording, which also begin blocks; those outside the function are ignored.
+///
+/// ```
+/// use isa::code::parse_hex;
+/// use isa::flow::{Edge, flow};
+///
+/// // 1000: xor eax, eax
+/// // 1002: add eax, edi; dec edi; jne 1002
+/// // 1008: ret
+/// let code = parse_hex("31 c0, 01 f8, ff cf, 75 fa, c3")?;
+/// let found = flow(&code, 0x1000, &[], &());
+/// let starts: Vec<u64> = found.blocks.iter().map(|block| block.start).collect();
+/// assert_eq!(starts, [0x1000, 0x1002, 0x1008]);
+/// assert_eq!(found.blocks[1].edges, [Edge::Block(1), Edge::Block(2)]);
+///
+/// let [inner] = &found.loops[..] else { panic!("one loop") };
+/// assert_eq!((inner.head, &inner.blocks[..], inner.depth), (1, &[1][..], 1));
+/// assert_eq!(found.block_at(0x1004), Some(1));
+/// # Ok::<(), tma::Error>(())
+/// ```
 pub fn flow(code: &[u8], start: u64, observed: &[u64], memory: &dyn Memory) -> Flow {
     let (disassembly, partition, tables) = resolve(code, start, observed, memory);
     let mut blocks = partition.blocks;

@@ -11,6 +11,31 @@ use std::sync::Arc;
 use tma::{Core, Error, Result};
 
 /// The latencies of one microarchitecture.
+///
+/// ```
+/// use isa::code::parse_hex;
+/// use isa::deps::Code;
+/// use isa::latency::{Input, Latencies, Output, Source};
+/// use tma::Core;
+///
+/// let core = Core::modelled(&events::library(), "zen3")?;
+/// let latencies = Latencies::new(&core)?;
+/// // imul rax, [rbx]
+/// let code = Code::of_bytes(&parse_hex("48 0f af 03")?, core.facts())?;
+/// let (imul, effects) = (&code.instructions[0], &code.effects[0]);
+/// let cycles = |from| latencies.between(imul, effects, from, Output::Register);
+///
+/// // uops.info, Zen 3: 3 cycles of multiplication; a load takes 4 more (AMD, optimization guide).
+/// assert_eq!((cycles(Input::Register).low, cycles(Input::Register).high), (3.0, 3.0));
+/// assert_eq!(cycles(Input::Address).low, 7.0);
+/// assert!(matches!(cycles(Input::Register).source, Source::Table(_)));
+///
+/// // For a core without a table a latency is an assumption, and says so.
+/// let assumed = Latencies::new(&Core::default())?;
+/// let guess = assumed.between(imul, effects, Input::Register, Output::Register);
+/// assert!(matches!(guess.source, Source::Assumed(_)));
+/// # Ok::<(), tma::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
     /// Name of its event table (`zen3`, `emr`).

@@ -10,6 +10,22 @@ use tma::tables::Const;
 use tma::{Cache, Cpu};
 
 /// The machine.
+///
+/// ```
+/// use pmu::machine::{Level, Machine, findings};
+/// use pmu::perf::probe;
+///
+/// // Works everywhere; what this machine cannot count is a finding with a remedy, not an error.
+/// let machine = Machine::detect();
+/// assert!(machine.topology.cpus.len() >= machine.topology.sockets);
+///
+/// let found = findings(&machine, &[], &probe(&machine));
+/// let core_pmu = found.iter().find(|finding| finding.id == "core_pmu").expect("always there");
+/// if machine.core_pmus().next().is_none() {
+///     assert_eq!(core_pmu.level, Level::Blocked);
+/// }
+/// assert!(found.iter().all(|finding| finding.level == Level::Ok || finding.remedy.is_some()));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// The processor as CPUID and the kernel name it.

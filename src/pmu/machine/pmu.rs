@@ -38,6 +38,17 @@ enum Word {
 
 /// The bits of a format field: `config:0-7,32-35` puts the low 8 bits of the value into bits
 /// 0–7 of `config` and the next 4 into bits 32–35 (Documentation/ABI, sysfs-bus-event_source).
+///
+/// ```
+/// use pmu::machine::Format;
+///
+/// // The event field of AMD's core PMU has 12 bits in two places: perf writes 0x1a0 as r1000000a0.
+/// let event = Format::parse("config:0-7,32-35").expect("the form of a format file");
+/// let mut words = [0; 3];
+/// assert!(event.put(0x1a0, &mut words));
+/// assert_eq!(words, [0x1_0000_00a0, 0, 0]);
+/// assert!(!event.put(0x1000, &mut words), "13 bits do not fit");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {
     word: Word,

@@ -14,6 +14,25 @@ use tma::error::{Error, Result};
 ///
 /// # Errors
 /// As [`measure_with`].
+///
+/// ```
+/// use pmu::machine::Machine;
+/// use pmu::{Command, Exit, Request, Target, perf};
+///
+/// // No groups of a PMU: the software counts alone.
+/// let machine = Machine::detect();
+/// let mut request = Request::new(&machine, Vec::new(), Target::Command);
+/// let argv = ["sh", "-c", "exit 3"].map(Into::into).to_vec();
+/// request.command = Some(Command { argv, stdout_to_stderr: false });
+///
+/// let measurement = perf::measure(&request, &mut |_progress| {})?;
+/// assert_eq!(measurement.exit, Some(Exit::Status(3)));
+/// assert!(!measurement.software.wall.is_zero());
+/// if let Ok(seconds) = &measurement.software.task_clock {
+///     assert!(*seconds > 0.0, "a shell was started");
+/// }
+/// # Ok::<(), tma::Error>(())
+/// ```
 pub fn measure(
     request: &Request<'_>,
     on_progress: &mut dyn FnMut(Progress),

@@ -15,6 +15,22 @@ pub struct Header<'a> {
 
 /// The records in `bytes`. If the last one is incomplete, its bytes (at least one) are the error at
 /// the end.
+///
+/// ```
+/// use pmu::records::kind::LOST;
+/// use pmu::records::raw::headers;
+///
+/// // A PERF_RECORD_LOST by hand (linux/perf_event.h): type, misc, size; id 1, 3 records lost.
+/// let mut bytes = [2u32.to_le_bytes(), [0, 0, 24, 0]].concat();
+/// bytes.extend([1u64, 3].map(u64::to_le_bytes).concat());
+/// let mut found = headers(&bytes);
+/// let record = found.next().expect("one record").expect("a whole one");
+/// assert_eq!((record.kind, record.body[8]), (LOST, 3));
+/// assert!(found.next().is_none());
+///
+/// // The end of a truncated file is an error, not a record.
+/// assert!(headers(&bytes[..20]).next().is_some_and(|first| first.is_err()));
+/// ```
 pub fn headers(mut bytes: &[u8]) -> impl Iterator<Item = Result<Header<'_>, &[u8]>> {
     std::iter::from_fn(move || {
         let (header, rest) = match bytes.split_first_chunk::<8>() {

@@ -16,6 +16,29 @@
 //!
 //! Lines that cannot be parsed are listed, never dropped silently. Recorded values are scaled for
 //! multiplexing already and are never scaled again.
+//!
+//! ```
+//! use profile::counts::{self, Options};
+//! use tma::quantity::Missing;
+//! use tma::tables::Table;
+//!
+//! let folder = tempfile::tempdir()?;
+//! let file = folder.path().join("stat.csv");
+//! // perf stat -x, writes value, unit, event, running time, percentage of the time it ran.
+//! let lines = [
+//!     "1000000,,ls_not_halted_cyc,250000000,25.00,,",
+//!     "<not counted>,,ex_ret_instr,0,0.00,,",
+//! ];
+//! std::fs::write(&file, lines.join("\n"))?;
+//!
+//! let table = Table::parse(&std::fs::read_to_string("../../events/amd/zen4.toml")?, "zen4.toml")?;
+//! let imported = counts::counts(&counts::read(&[file])?, &table, Options::default())?;
+//! // One group, events in the order of the file. perf has scaled the value already.
+//! let group = &imported.counts[0].groups[0];
+//! assert_eq!((group.total(0), group.running_share()), (Ok(1e6), Some(0.25)));
+//! assert!(matches!(group.total(1), Err(Missing::NotCounted(_))), "not a count of 0");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod aggregate;
 mod builder;

@@ -14,6 +14,23 @@ use pmu::records::format::{SampleFormat, field, misc as header};
 ///
 /// # Errors
 /// The body ends inside a field, or a field claims more than there is.
+///
+/// ```
+/// use pmu::records::format::{SampleFormat, field, misc};
+/// use profile::sample::decode;
+///
+/// // The order of fields is the kernel's (perf_event_open(2)): ip, pid and tid, time, period.
+/// let sample_type = field::IP | field::TID | field::TIME | field::PERIOD;
+/// let format = SampleFormat { sample_type, ..SampleFormat::default() };
+/// let words: [u64; 4] = [0x40_1000, 12 << 32 | 11, 5_000_000, 100_003];
+/// let body = words.map(u64::to_le_bytes).concat();
+///
+/// let sample = decode(&body, misc::USER, &format)?;
+/// assert_eq!((sample.ip, sample.pid, sample.tid), (Some(0x40_1000), Some(11), Some(12)));
+/// assert_eq!((sample.period, sample.user), (Some(100_003), Some(true)));
+/// assert!(decode(&body[..12], misc::USER, &format).is_err(), "the body ends inside a field");
+/// # Ok::<(), profile::sample::Malformed>(())
+/// ```
 pub fn decode(body: &[u8], misc: u16, format: &SampleFormat) -> Result<Sample, Malformed> {
     let layouts = Layout::possible(format);
     let first = decode_as(body, misc, format, layouts[0]);

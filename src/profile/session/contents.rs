@@ -10,21 +10,22 @@ pub const NO_SAMPLES: &str = "no sample was taken: the run was shorter than the 
 /// The contents of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Session {
-    /// [`Chunk::Header`].
+    /// [`Chunk::Header`](super::Chunk::Header).
     pub header: serde_json::Value,
-    /// [`Chunk::Table`]s.
+    /// [`Chunk::Table`](super::Chunk::Table)s.
     pub tables: Vec<StoredTable>,
-    /// [`Chunk::Counts`], in order of recording.
+    /// [`Chunk::Counts`](super::Chunk::Counts), in order of recording.
     pub counts: Vec<StoredCounts>,
-    /// [`Chunk::Software`], in order of recording.
+    /// [`Chunk::Software`](super::Chunk::Software), in order of recording.
     pub software: Vec<SoftwareCounts>,
-    /// [`Chunk::End`]; `None` if the recording was cut off.
+    /// [`Chunk::End`](super::Chunk::End); `None` if the recording was cut off.
     pub end: Option<serde_json::Value>,
-    /// [`Chunk::SampledEvents`], if samples were recorded; [`load_recording`](super::load_recording) reads them.
+    /// [`Chunk::SampledEvents`](super::Chunk::SampledEvents), if samples were recorded;
+    /// [`load_recording`](super::load_recording) reads them.
     pub sampled: Option<SampledEvents>,
     /// Number of samples.
     pub samples: u64,
-    /// [`Chunk::Machine`].
+    /// [`Chunk::Machine`](super::Chunk::Machine).
     pub machine: Option<serde_json::Value>,
     /// Limits that a report must state: the file ends early, chunks were skipped.
     pub notes: Vec<String>,

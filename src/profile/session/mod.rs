@@ -16,6 +16,29 @@
 //! | `write`, `read` | a sequence of chunks |
 //! | `contents` | [`Session`]: a whole session without its samples |
 //! | `recording` | its samples, as a [`Recording`](crate::recording::Recording) |
+//!
+//! ```
+//! use profile::session::{Chunk, SessionWriter, load, load_from};
+//! use serde_json::json;
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("run.tdtool");
+//! let mut writer = SessionWriter::create(&path)?;
+//! writer.append(&Chunk::Header(json!({ "command": ["gzip", "-9"] })))?;
+//! writer.append(&Chunk::End(json!({ "exit": 0 })))?;
+//! writer.finish()?;
+//!
+//! let session = load(&path)?;
+//! assert_eq!(session.header["command"][0], "gzip");
+//! assert_eq!(session.end, Some(json!({ "exit": 0 })));
+//!
+//! // Cut off inside the last chunk, as by a full disk: what is whole is read, and a note says so.
+//! let bytes = std::fs::read(&path)?;
+//! let session = load_from(&bytes[..bytes.len() - 1], "run.tdtool")?;
+//! assert_eq!(session.header["command"][0], "gzip");
+//! assert!(session.end.is_none() && !session.notes.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod chunk;
 mod contents;

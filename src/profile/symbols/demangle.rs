@@ -10,6 +10,15 @@ use std::fmt::{self, Write as _};
 const LONGEST: usize = 1 << 14;
 
 /// The demangled form of `linkage`, with parameters; `linkage` itself if it is not mangled.
+///
+/// ```
+/// use profile::symbols::demangle::demangle;
+///
+/// // As c++filt and RFC 2603 (Rust's v0 mangling) have them.
+/// assert_eq!(demangle("_ZN5space3fooEibc"), "space::foo(int, bool, char)");
+/// assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar");
+/// assert_eq!(demangle("main"), "main");
+/// ```
 pub fn demangle(linkage: &str) -> String {
     demangle_with(linkage, DemangleOptions::new())
 }

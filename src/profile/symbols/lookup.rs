@@ -29,6 +29,29 @@ impl LoadedModule {
 }
 
 /// Symbols of all modules.
+///
+/// ```
+/// use profile::module::{Module, ModuleKind};
+/// use profile::symbols::Symbols;
+///
+/// // This program: its entry point (e_entry, at offset 24 of a 64-bit ELF file) is `_start` of the
+/// // C library's start-up code.
+/// let path = std::env::current_exe()?;
+/// let entry = u64::from_le_bytes(std::fs::read(&path)?[24..32].try_into()?);
+/// let path = path.to_string_lossy().into_owned();
+/// let program = Module { path, kind: ModuleKind::File, ..Module::default() };
+///
+/// let mut symbols = Symbols::default();
+/// let function = symbols.function_at(&program, entry).expect("the entry point is code").clone();
+/// assert_eq!((function.name.as_str(), function.start), ("_start", entry));
+/// let code = symbols.code(&program, function.start, function.end).map_err(|gap| gap.to_string())?;
+/// assert_eq!(code.len() as u64, function.end - function.start);
+///
+/// // A module without a file has no functions, and a reason.
+/// let gone = Module { path: "/nowhere/a.out".into(), ..program };
+/// assert!(symbols.function_at(&gone, entry).is_none() && symbols.gap(&gone).is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Symbols {
     search: SearchPaths,

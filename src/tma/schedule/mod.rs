@@ -5,6 +5,26 @@
 //! all of level 1 in one group, and a node that fits nowhere split along its formula
 //! (`needs`). What fits is decided by an exact matching of events to counters
 //! (`counters`); what shares a group by a bounded, deterministic search (`pack`).
+//!
+//! ```
+//! use tma::schedule::{Budget, plan, to_level};
+//! use tma::tables::Table;
+//!
+//! let text = std::fs::read_to_string("../../events/amd/zen4.toml")?;
+//! let table = Table::parse(&text, "zen4.toml")?;
+//! let budget = Budget::of(&table, false, false);
+//!
+//! // Cycles, front-end bubbles, dispatched and retired ops, back-end stalls and slots lost to the
+//! // other thread: level 1 fits into the six counters of a Zen 4 (AMD PPR for family 19h).
+//! let level_1 = plan(&table, &to_level(&table, 1), false, &budget);
+//! assert_eq!(level_1.groups.len(), 1);
+//!
+//! // With three counters it is multiplexed, and every group still fits.
+//! let few = plan(&table, &to_level(&table, 1), false, &budget.with_general(3));
+//! assert!(few.groups.len() > 1);
+//! assert!(few.groups.iter().all(|group| group.events.len() <= 3));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod bits;
 mod budget;

@@ -11,6 +11,27 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// All known tables; each is decoded when it is asked for.
+///
+/// ```
+/// use std::path::Path;
+/// use tma::tables::{Bundle, Library};
+///
+/// // Nothing is built in here; the program embeds the tables of the crate `events`.
+/// static NOTHING: Bundle =
+///     Bundle { tables: &[], event_names: &[], plain_names: &[], texts: &[], latencies: &[] };
+/// let library = Library::new(&NOTHING).with_folder(Path::new("../../events/amd"))?;
+/// assert!(library.names().any(|name| name == "zen4"));
+///
+/// // An EPYC 9654 (Genoa) is family 25, model 17, stepping 1: CPUID leaf 1 of the processor.
+/// let genoa = (25, 17, 1);
+/// assert!(library.head("zen4", genoa)?.rank.is_some());
+/// assert!(library.head("zen5", genoa)?.rank.is_none());
+/// assert_eq!(library.load("zen4")?.pipeline.width, 6, "AMD, optimization guide for family 19h");
+///
+/// let error = library.load("zen44").unwrap_err();
+/// assert!(error.remedy().is_some_and(|hint| hint.contains("did you mean `--uarch zen4`?")));
+/// # Ok::<(), tma::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Library {
     bundle: &'static Bundle,

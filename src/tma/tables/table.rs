@@ -104,6 +104,36 @@ pub struct Node {
 }
 
 /// A microarchitecture's table.
+///
+/// ```
+/// use tma::tables::Table;
+///
+/// let table = Table::parse(
+///     r#"
+/// schema = 1
+/// name = "toy"
+/// title = "A processor with two events"
+/// vendor = "any"
+/// pmu = "cpu"
+/// source = ["hand-written"]
+/// clocks = "CYCLES"
+/// pipeline = { width = 4 }
+/// counters = { general = 2, general_smt = 2, fixed = 0 }
+/// events = { CYCLES = { code = 0x3c }, BUBBLES = { code = 0x9c, umask = 1 } }
+///
+/// [[node]]
+/// id = "Frontend_Bound"
+/// level = 1
+/// formula = "BUBBLES / (4 * CYCLES)"
+/// over = "Frontend_Bound > 0.15"
+/// "#,
+///     "toy.toml",
+/// )?;
+/// let node = table.node("Frontend_Bound").expect("defined above");
+/// let names = table.events_of(node, false).iter().map(|e| &table.events[usize::from(*e)].name);
+/// assert!(names.eq(["BUBBLES", "CYCLES"]));
+/// # Ok::<(), tma::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// The name users type.

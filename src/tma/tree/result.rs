@@ -13,9 +13,9 @@ pub struct NodeResult {
     pub over: Option<bool>,
 }
 
-/// Results of all nodes of a table for one [`Counts`].
+/// Results of all nodes of a table for one [`Counts`](crate::counts::Counts).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// By [`NodeId`].
+    /// By [`NodeId`](crate::tables::NodeId).
     pub nodes: Vec<NodeResult>,
 }

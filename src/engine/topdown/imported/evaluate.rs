@@ -22,6 +22,31 @@ use tma::tree::Evaluator;
 ///
 /// # Errors
 /// A file that cannot be read or understood; counts that no table, or not the forced one, fits.
+///
+/// ```
+/// use engine::render::report::text::{Style, render};
+/// use engine::topdown::{ImportAsk, imported};
+///
+/// let folder = tempfile::tempdir()?;
+/// let file = folder.path().join("counts.csv");
+/// // 1000 cycles of 4 slots, in the terms of Yasin's paper (ISPASS 2014).
+/// let counts = "event,value\nTotalSlots,4000\nFetchBubbles,400\nSlotsIssued,1300\n\
+///               SlotsRetired,1200\nRecoveryBubbles,100\n";
+/// std::fs::write(&file, counts)?;
+///
+/// let ask = ImportAsk { files: vec![file], ..ImportAsk::default() };
+/// let report = imported(&engine::library(), &ask)?.remove(0);
+/// assert_eq!(report.uarch, "paper", "the table that has these events");
+/// // Front end 400 / 4000, bad speculation (1300 - 1200 + 100) / 4000, retiring 1200 / 4000; the
+/// // rest is the back end's: 55 %, over its threshold of 20 %.
+/// let bottleneck = report.nodes.iter().find(|node| node.bottleneck).expect("a bottleneck");
+/// assert_eq!(bottleneck.id, "Backend_Bound");
+/// assert!(bottleneck.value.is_some_and(|share| (share - 0.55).abs() < 1e-9));
+///
+/// let text = render(&report, &Style { ascii: true, ..Style::default() });
+/// assert!(text.lines().any(|line| line.contains("Backend Bound") && line.contains("55.0 %")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     let recording = counts::read(&ask.files)?;
     if recording.sessions.len() > 1 || (!recording.sessions.is_empty() && ask.files.len() > 1) {
