@@ -26,7 +26,7 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<ExitCode> {
     } else {
         args.names.iter().map(|n| n.to_lowercase()).collect()
     };
-    let checked = check(&library, &names)?;
+    let checked = check(library, &names)?;
     print(&tables::check(&checked, args.notes))?;
     let bad = checked.iter().any(Checked::has_errors);
     Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
