@@ -3,11 +3,15 @@
 use super::Root;
 use tma::Cpu;
 
+/// The processor that this runs on, as far as `/proc/cpuinfo` has it.
+pub fn this_cpu() -> Cpu {
+    read_cpu(&Root::system())
+}
+
 /// Reads the first processor of `/proc/cpuinfo`.
 pub fn read_cpu(root: &Root) -> Cpu {
     let mut cpu = Cpu::default();
-    let text = root.text("proc/cpuinfo").unwrap_or_default();
-    for line in text.lines().take_while(|l| !l.trim().is_empty()) {
+    for line in root.paragraph("proc/cpuinfo") {
         let Some((key, value)) = line.split_once(':') else { continue };
         let value = value.trim();
         let number = || value.parse().unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use super::description::Machine;
 use super::pmu::Pmu;
+use tma::Cpu;
 use tma::error::Result;
 use tma::tables::{CoreKind, Head, Library};
 
@@ -27,22 +28,14 @@ pub fn choose(
     forced: Option<&str>,
 ) -> Result<Vec<TableMatch>> {
     if let Some(name) = forced {
-        let head = library.head(name, model(machine))?;
+        let head = library.head(name, model(&machine.cpu))?;
         let pmu = pmu_for(machine, &head.pmu);
         return Ok(vec![TableMatch { table: name.to_lowercase(), core: head.core, pmu }]);
     }
-    let mut found: Vec<(u8, String, Head)> = Vec::new();
-    for name in library.names() {
-        let head = library.head(name, model(machine))?;
-        if let Some(rank) = head.rank.filter(|_| head.vendor == machine.cpu.vendor) {
-            found.push((rank, name.to_owned(), head));
-        }
-    }
-    let best = found.iter().map(|(rank, ..)| *rank).max();
-    found.retain(|(rank, ..)| Some(*rank) == best);
+    let found = describing(&machine.cpu, library)?;
     let all: Vec<TableMatch> = found
         .into_iter()
-        .map(|(_, table, head)| {
+        .map(|(table, head)| {
             let pmu = machine.pmu(&head.pmu).map(|p| p.name.clone());
             TableMatch { table, core: head.core, pmu }
         })
@@ -78,7 +71,24 @@ fn pmu_for(machine: &Machine, name: &str) -> Option<String> {
     named.map(|p| p.name.clone())
 }
 
+/// The tables that describe `cpu` best, with their heads: several for a hybrid processor.
+///
+/// # Errors
+/// A table's head cannot be read.
+pub fn describing(cpu: &Cpu, library: &Library) -> Result<Vec<(String, Head)>> {
+    let mut found: Vec<(u8, String, Head)> = Vec::new();
+    for name in library.names() {
+        let head = library.head(name, model(cpu))?;
+        if let Some(rank) = head.rank.filter(|_| head.vendor == cpu.vendor) {
+            found.push((rank, name.to_owned(), head));
+        }
+    }
+    let best = found.iter().map(|(rank, ..)| *rank).max();
+    found.retain(|(rank, ..)| Some(*rank) == best);
+    Ok(found.into_iter().map(|(_, name, head)| (name, head)).collect())
+}
+
 /// Family, model and stepping.
-fn model(machine: &Machine) -> (u32, u32, u32) {
-    (machine.cpu.family, machine.cpu.model, machine.cpu.stepping)
+fn model(cpu: &Cpu) -> (u32, u32, u32) {
+    (cpu.family, cpu.model, cpu.stepping)
 }

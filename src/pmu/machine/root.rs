@@ -1,7 +1,11 @@
 //! The folder that `/proc` and `/sys` are read from.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
+
+/// Most bytes that are read of a paragraph.
+const LONGEST: u64 = 1 << 16;
 
 /// Reads small files below a folder; absent or unreadable ones are `None`.
 #[derive(Debug, Clone)]
@@ -33,6 +37,14 @@ impl Root {
         let blank = text.len() - text.trim_start().len();
         text.drain(..blank);
         Some(text)
+    }
+
+    /// The lines of `path` up to the first empty one. Reads no further: on a machine of many CPUs the
+    /// kernel takes milliseconds to write all of `/proc/cpuinfo`.
+    pub fn paragraph(&self, path: impl AsRef<Path>) -> Vec<String> {
+        let Ok(file) = fs::File::open(self.0.join(path)) else { return Vec::new() };
+        let lines = BufReader::with_capacity(4096, file.take(LONGEST)).lines();
+        lines.map_while(|l| l.ok().filter(|l| !l.trim().is_empty())).collect()
     }
 
     /// A number in `path`.

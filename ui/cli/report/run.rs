@@ -11,7 +11,7 @@ use engine::hot::entries::target as count_target;
 use engine::hot::sampled::{of_files, of_live};
 use engine::record::SampleAsk;
 use engine::topdown::{ImportAsk, Update};
-use pmu::machine::Machine;
+use pmu::machine::this_cpu;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use tma::Result;
@@ -38,7 +38,7 @@ fn of_recordings(
         files: args.files(),
         ask: args.measure.ask(),
         uarch: settings.uarch,
-        here: Some(Machine::detect),
+        here: Some(this_cpu),
         intervals: args.interval.is_some(),
     };
     for report in of_files(settings.library, &ask, code.as_ref(), &mut show_progress)? {

@@ -8,7 +8,7 @@ use engine::documents::explanations::explain;
 use engine::documents::{Report, Source};
 use engine::hot::recording::{self, FileKind};
 use engine::topdown::{ImportAsk, imported};
-use pmu::machine::Machine;
+use pmu::machine::this_cpu;
 use profile::recording::Recording;
 use std::path::Path;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn send_counts(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<(
     let ask = |intervals| ImportAsk {
         files: vec![path.to_owned()],
         uarch: settings.uarch.clone(),
-        here: Some(Machine::detect),
+        here: Some(this_cpu),
         intervals,
         ..ImportAsk::default()
     };

@@ -1,8 +1,8 @@
 //! What to import.
 
 use crate::topdown::choose::Ask;
-use pmu::machine::Machine;
 use std::path::PathBuf;
+use tma::Cpu;
 
 /// What to import and what to show of it.
 #[derive(Debug, Clone, Default)]
@@ -13,8 +13,8 @@ pub struct ImportAsk {
     pub ask: Ask,
     /// The table; `None`: the one that fits the events best.
     pub uarch: Option<String>,
-    /// Detects this machine, which decides between tables that fit equally well.
-    pub here: Option<fn() -> Machine>,
+    /// Reads which processor this is; it decides between tables that fit equally well.
+    pub here: Option<fn() -> Cpu>,
     /// One report per interval instead of one for all of them.
     pub intervals: bool,
 }

@@ -1,7 +1,7 @@
 //! Which table a recording is evaluated with.
 
 use super::ask::ImportAsk;
-use pmu::machine::choose;
+use pmu::machine::describing;
 use profile::counts::{self, Recording};
 use std::sync::Arc;
 use tma::error::{Error, Result};
@@ -66,9 +66,9 @@ pub(super) fn choice(
         matches.iter().take_while(|m| m.matched == best.matched).map(|m| m.name.as_str()).collect();
     let here = match (equal.len(), ask.here) {
         (0 | 1, _) | (_, None) => Vec::new(),
-        (_, Some(here)) => choose(&here(), library, None).unwrap_or_default(),
+        (_, Some(here)) => describing(&here(), library).unwrap_or_default(),
     };
-    let is_here = |n: &&&str| here.iter().any(|t| t.table == **n);
+    let is_here = |n: &&&str| here.iter().any(|(name, _)| name == **n);
     let chosen = equal.iter().find(is_here).copied().unwrap_or(equal[0]);
     let fit = format!("{} of {} events", best.matched, best.total);
     notes.push(match equal.len() {
