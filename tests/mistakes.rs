@@ -33,6 +33,22 @@ fn a_mistyped_command_names_the_right_one() {
 }
 
 #[test]
+fn what_another_tool_would_take_names_what_to_write_here() {
+    for (args, expected) in [
+        (&["stat", "ls"][..], "tdtool report -- stat ls"),
+        (&["-p", "1"], "tdtool report -p 1"),
+        (&["-p1", "--level", "2"], "tdtool report -p1 --level 2"),
+        (&["report", "-e", "cycles", "--", "ls"], "`-e` is an option of `tdtool record`"),
+        (&["record", "ls"], "tdtool record -- ls"),
+        (&["report", "--frmat", "json"], "did you mean `--format`?"),
+    ] {
+        let output = tdtool(args);
+        assert_eq!(output.code(), Some(2), "{args:?}");
+        assert!(output.stderr.contains(expected), "{args:?}: {}", output.stderr);
+    }
+}
+
+#[test]
 fn folded_stacks_go_to_standard_output() {
     let folder = Folder::new();
     let Some(file) = session(&folder) else { return };

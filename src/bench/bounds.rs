@@ -169,6 +169,6 @@ impl Profiler {
             return Ok(None);
         };
         let how = skeleton::how(block);
-        Ok(Some(Bound { name: FRONT_END, cycles, low, high, how, refuted: false }))
+        Ok(Some(Bound { name: FRONT_END, cycles, low, high, how, ..Bound::default() }))
     }
 }

@@ -297,7 +297,7 @@ impl Measurement {
 }
 
 /// A bound on the throughput.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Bound {
     /// Its name.
     pub name: &'static str,
@@ -311,6 +311,12 @@ pub struct Bound {
     pub how: String,
     /// Whether the block is measured to be clearly faster: the bound is wrong and explains nothing.
     pub refuted: bool,
+    /// The instructions of the loop-carried dependency, if it is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
+    /// Whether any latency in it is assumed, because no table or calibration has it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub assumed: bool,
 }
 
 impl Bound {

@@ -49,7 +49,7 @@ pub(super) fn width(block: &Block, core: &Core) -> Option<Bound> {
     if nops > 0 {
         how += &format!("; {nops} nops not counted");
     }
-    Some(Bound { name: WIDTH, cycles, low: cycles, high: cycles, how, refuted: false })
+    Some(Bound { name: WIDTH, cycles, low: cycles, high: cycles, how, ..Bound::default() })
 }
 
 pub(super) fn too_few(cycles: f64, bound: &Bound) -> String {
@@ -171,7 +171,8 @@ mod tests {
                 low: cycles,
                 high: cycles,
                 how,
-                refuted: false,
+
+                ..Bound::default()
             }]
         };
         let judged = |bound_at, cycles| plausible(&bound(bound_at), &throughput(cycles), 192);
@@ -199,7 +200,7 @@ mod tests {
     fn only_arithmetic_rules_a_number_out() {
         let bound = |name, cycles| {
             let how = String::new();
-            Bound { name, cycles, low: cycles, high: cycles, how, refuted: false }
+            Bound { name, cycles, low: cycles, high: cycles, how, ..Bound::default() }
         };
         // The skeleton may have been contended; the width is computed.
         let both = [bound(FRONT_END, 4.9), bound(WIDTH, 4.5)];

@@ -57,6 +57,9 @@ impl Measurer {
         let mut measurement = self.profiler.measure(block)?;
         if let Some(explainer) = &mut self.explainer {
             explainer.explain(&mut self.profiler, block, &mut measurement, what_if)?;
+        } else if measurement.throughput.is_some() && !measurement.hierarchy.is_measured() {
+            measurement.hierarchy.verdict =
+                "not requested (--quick and --no-explain leave it out)".to_owned();
         }
         measurement.notes.extend(self.notes.iter().cloned());
         Ok(measurement)

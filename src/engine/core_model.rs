@@ -39,14 +39,32 @@ impl CoreModel {
 
 /// What every document about `core` notes: a table of another processor, facts that are not known.
 pub fn notes(core: &Core) -> Vec<String> {
-    let missing = core.missing();
-    let about = match core.uarch() {
-        Some(table) => format!("table {table} does not state"),
-        None => "no table describes this processor, so these are unknown".to_owned(),
-    };
-    let missing = (!missing.is_empty()).then(|| format!("{about}: {}", missing.join(", ")));
-    core.warning().into_iter().chain(missing).collect()
+    let (latencies, others): (Vec<_>, Vec<_>) =
+        core.missing().into_iter().partition(|fact| *fact == LATENCIES);
+    let table = core.uarch().map(|name| format!("table {name}"));
+    let mut notes: Vec<String> = core.warning().into_iter().collect();
+    if let (false, Some(table)) = (latencies.is_empty(), &table) {
+        notes.push(format!("{table} {NO_LATENCIES}"));
+    }
+    match &table {
+        _ if others.is_empty() => {}
+        Some(table) => notes.push(format!("{table} does not state: {}", others.join(", "))),
+        None => {
+            let unknown = core.missing().join(", ");
+            notes.push(format!(
+                "no table describes this processor, so these are unknown: {unknown}"
+            ));
+        }
+    }
+    notes
 }
+
+/// How the facts of a table call its latencies.
+const LATENCIES: &str = "latencies";
+
+/// The end of the note where a table has no latencies.
+const NO_LATENCIES: &str =
+    "has no latencies: assumed ranges are used; `tdtool microbench --calibrate` measures them";
 
 /// With what was measured on this machine, if its calibration exists.
 fn calibrated(
@@ -59,7 +77,10 @@ fn calibrated(
         return shipped;
     }
     match Calibration::load(place) {
-        Ok(found) if found.machine == *machine => shipped.with(found),
+        Ok(found) if found.machine == *machine => {
+            notes.retain(|note| !note.ends_with(NO_LATENCIES));
+            shipped.with(found)
+        }
         Ok(_) => {
             notes.push(format!("{} ignored: calibrated on another machine", place.display()));
             shipped
@@ -84,6 +105,7 @@ mod tests {
         core.foreign = true;
         assert!(notes(&core)[0].contains("does not describe this processor"));
         let paper = notes(&Core::modelled(&events::library(), "paper").unwrap());
-        assert!(paper[0].starts_with("table paper does not state: "), "{paper:?}");
+        assert!(paper[0].starts_with("table paper has no latencies: "), "{paper:?}");
+        assert!(paper[1].starts_with("table paper does not state: "), "{paper:?}");
     }
 }

@@ -63,6 +63,7 @@ pub fn ascii(text: &str) -> String {
             '≥' => out.push_str(">="),
             '≤' => out.push_str("<="),
             '·' => out.push('|'),
+            '→' => out.push_str("->"),
             '×' => out.push('x'),
             '√' => out.push_str("sqrt "),
             '–' | '—' | '−' => out.push('-'),

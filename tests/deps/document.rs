@@ -35,7 +35,7 @@ fn the_document_names_instructions_by_address_and_registers_can_be_given() {
 #[test]
 fn text_and_graph_show_the_same_and_errors_say_what_to_do() {
     let text = deps(&["0107", "--ascii", "--uarch", "zen3"]).stdout;
-    assert!(text.is_ascii() && text.starts_with("bound: at least "), "{text}");
+    assert!(text.is_ascii() && text.starts_with("latency bound: at least "), "{text}");
     let dot = deps(&["0107", "--format", "dot"]).stdout;
     assert!(dot.starts_with("digraph") && dot.contains("[rdi]"), "{dot}");
     let wrong = deps(&["--path", "nothing"]);

@@ -114,3 +114,15 @@ fn random_bytes_end_in_rows_not_in_panics() {
         }
     });
 }
+
+#[test]
+fn a_call_that_is_not_followed_ends_what_its_callee_may_change() {
+    // call 5; add rax,1; imul rax,rbx; add r12,1: rax is the callee's to change, r12 is preserved
+    // (System V ABI for x86-64, 3.2.1).
+    let (_, analysis) = analyse("e800000000 4883c001 480fafc3 4983c401");
+    let carried = |name: &str| {
+        analysis.register_deps.iter().filter(|d| d.delta > 0 && d.reg.name() == name).count()
+    };
+    assert_eq!((carried("rax"), carried("r12")), (0, 1), "{:?}", analysis.register_deps);
+    assert!(analysis.recurrences.iter().all(|r| r.cycles <= 1.0), "{:?}", analysis.recurrences);
+}

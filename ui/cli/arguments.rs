@@ -15,9 +15,14 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// Two ways to call it: a command, or the drill-down of a recording or a program.
+const USAGE: &str =
+    "tdtool [OPTIONS] <COMMAND>\n       tdtool [OPTIONS] [FILE | -- CMD...]   (interactive)";
+
 /// Top-down microarchitecture analysis, with or without a PMU
 #[derive(Parser)]
 #[command(version, propagate_version = true)]
+#[command(override_usage = USAGE)]
 pub struct Arguments {
     #[command(flatten)]
     pub global: Global,

@@ -33,7 +33,7 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "PATH", help_heading = TARGET)]
     pub cgroup: Option<PathBuf>,
 
-    /// Deepest level [default: without multiplexing; for imports, the deepest complete]
+    /// Deepest level [default: as far as counters go without multiplexing]
     #[arg(short, long, value_name = "N", value_parser = level, help_heading = NODES)]
     pub level: Option<u32>,
     /// Nodes: ids, wildcards, tags, Memory_Bound*/4 (below), L3_Bound^ (ancestors)

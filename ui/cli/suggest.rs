@@ -15,30 +15,66 @@ pub fn command_like(word: &Path) -> Option<String> {
     tma::error::nearest(word, names).map(str::to_owned)
 }
 
-/// Exits as clap does; for an option of `tdtool report` without a command, with that remedy instead.
+/// Exits as clap does; for arguments that no command or another command has, with a remedy instead.
 pub fn exit(error: &clap::Error) -> ! {
-    if let Some(option) = option_of_report(error) {
-        let what = format!("`{option}` is an option of a command, and no command is given");
-        message::print("error", &what, None, Some(&format!("tdtool report {option}")));
+    if let Some((what, remedy)) = unknown(error) {
+        message::print("error", &what, None, Some(&remedy));
         std::process::exit(2);
     }
     error.exit()
 }
 
-/// The unknown option, if nothing but options came before it and `tdtool report` has it.
-fn option_of_report(error: &clap::Error) -> Option<String> {
-    let first = std::env::args().nth(1)?;
+/// What is wrong with an argument that clap does not know, and what to do.
+fn unknown(error: &clap::Error) -> Option<(String, String)> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
-    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
-    let command = Arguments::command();
-    let report = command.find_subcommand("report")?;
-    let known = report.get_arguments().any(|argument| {
-        argument.get_short().is_some_and(|short| *option == format!("-{short}"))
-            || argument.get_long().is_some_and(|long| *option == format!("--{long}"))
-    });
-    (known && first == *option).then(|| option.clone())
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let program = Arguments::command();
+    let given = words.iter().find_map(|word| program.find_subcommand(word));
+    Some(match (given, unknown.starts_with('-')) {
+        (None, true) => {
+            has(program.find_subcommand("report")?, unknown).then_some(())?;
+            let what = format!("`{unknown}` is an option of a command, and no command is given");
+            (what, format!("tdtool report {}", words.join(" ")))
+        }
+        (None, false) => {
+            let first = words.first().filter(|w| !w.starts_with('-'))?;
+            let remedy = format!("to measure a program: tdtool report -- {}", words.join(" "));
+            (format!("`{first}` is not a tdtool command"), remedy)
+        }
+        (Some(command), true) => {
+            let what = format!("`tdtool {}` has no option `{unknown}`", command.get_name());
+            (what, other_command(&program, command, unknown))
+        }
+        (Some(command), false) => {
+            let at = words.iter().position(|w| w == unknown)?;
+            let (before, after) = (words[..at].join(" "), words[at..].join(" "));
+            let what = format!("`tdtool {}` does not expect `{unknown}`", command.get_name());
+            (what, format!("put `--` before the program to measure: tdtool {before} -- {after}"))
+        }
+    })
+}
+
+/// The commands that have `option`, or where to read on.
+fn other_command(program: &clap::Command, command: &clap::Command, option: &str) -> String {
+    let others = program.get_subcommands().filter(|other| has(other, option));
+    let others: Vec<String> = others.map(|o| format!("`tdtool {}`", o.get_name())).collect();
+    let long = command.get_arguments().filter_map(clap::Arg::get_long);
+    match (others.as_slice(), tma::error::nearest(option.trim_start_matches('-'), long)) {
+        ([], Some(near)) => format!("did you mean `--{near}`?"),
+        ([], None) => format!("`tdtool {} --help` lists its options", command.get_name()),
+        (others, _) => format!("`{option}` is an option of {}", others.join(" and ")),
+    }
+}
+
+/// Whether `command` has `option`.
+fn has(command: &clap::Command, option: &str) -> bool {
+    command.get_arguments().any(|argument| {
+        argument.get_short().is_some_and(|short| option == format!("-{short}"))
+            || argument.get_long().is_some_and(|long| option == format!("--{long}"))
+    })
 }

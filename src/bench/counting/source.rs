@@ -7,8 +7,10 @@ use crate::counters::{CorePmu, Pmu};
 use crate::measurement::{Hierarchy, Measurement, Outcome};
 use crate::options::{ClockSource, Options};
 use crate::runner::Runner;
-use crate::timing::clock::{Clock, PmuClock, TscClock};
+use crate::timing::clock::TscClock;
+use crate::timing::clock_source::Clock;
 use crate::timing::measure::Form;
+use crate::timing::pmu_clock::PmuClock;
 use std::sync::Arc;
 use tma::{Error, Result};
 

@@ -13,6 +13,7 @@ use isa::code::Block;
 use isa::deps::memory::{InitialValues, Settings as Search};
 use isa::deps::recurrence::Recurrence;
 use isa::deps::{Analysis, Code, Kind};
+use isa::latency::Source;
 use std::time::Instant;
 use tma::Result;
 
@@ -227,7 +228,7 @@ fn with_fewer_sets(independent: &Independent, nops: usize) -> Option<Microbenchm
 }
 
 fn bound(name: &'static str, cycles: Cycles, how: String) -> Bound {
-    Bound { name, cycles: cycles.best, low: cycles.low, high: cycles.high, how, refuted: false }
+    Bound { name, cycles: cycles.best, low: cycles.low, high: cycles.high, how, ..Bound::default() }
 }
 
 /// A bound of the block's measurement, unless refuted.
@@ -290,7 +291,9 @@ fn dependency(recurrence: &Recurrence, through_memory: bool, findings: &Findings
     if let Some(remaining) = remaining {
         how += &format!("; measured with {how_broken}: {:.2}", remaining.best);
     }
-    bound(name, latency(recurrence), how)
+    let assumed =
+        recurrence.path.iter().any(|step| matches!(step.latency.source, Source::Assumed(_)));
+    Bound { path: steps, assumed, ..bound(name, latency(recurrence), how) }
 }
 
 /// Loads waiting for stores as a bound, if they do without a known loop-carried dependency.

@@ -178,7 +178,7 @@ mod tests {
     fn findings(bounds: &[(&'static str, f64)]) -> Findings {
         let bound = |(name, cycles): &(&'static str, f64)| {
             let how = "measured".to_owned();
-            Bound { name, cycles: *cycles, low: *cycles, high: *cycles, how, refuted: false }
+            Bound { name, cycles: *cycles, low: *cycles, high: *cycles, how, ..Bound::default() }
         };
         Findings {
             evidence: Evidence { time: Cycles::exact(3.0), ..Evidence::default() },

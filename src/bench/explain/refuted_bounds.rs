@@ -39,7 +39,7 @@ mod tests {
 
     fn bound(name: &'static str, low: f64, high: f64, how: &str) -> Bound {
         let cycles = f64::midpoint(low, high);
-        Bound { name, cycles, low, high, how: how.to_owned(), refuted: false }
+        Bound { name, cycles, low, high, how: how.to_owned(), ..Bound::default() }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `clock` | sources of core cycles, and contention during a sample |
+//! | `clock` | the time-stamp counter calibrated in core cycles; contention during a sample |
+//! | `clock_source` | where core cycles come from: `tsc`, or counted by a PMU (`pmu_clock`) |
 //! | `measure` | rounds of sentinel, long run, short run and calibration chains |
 //! | `round_filter` | accepts rounds with a steady clock and no contention |
 //! | `state`, `form_timing` | the fastest state of the rounds, and whether it reproduces |
@@ -12,9 +13,13 @@
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod clock;
 #[cfg(target_arch = "x86_64")]
+pub(crate) mod clock_source;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod form_timing;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod measure;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod pmu_clock;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod round_filter;
 pub(crate) mod state;

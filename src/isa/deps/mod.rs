@@ -15,6 +15,7 @@
 //! Time and memory are bounded by the lengths of the block and of the reorder buffer.
 
 mod analysis;
+mod calls;
 mod code;
 mod kind;
 pub mod memory;

@@ -1,8 +1,9 @@
 //! Dependencies through registers and flags, which follow from the instructions alone.
 
+use super::calls::{CALLER_SAVED, followed};
 use super::code::Code;
 use crate::effects::{ArchReg, Effects, Role, Write};
-use iced_x86::{Instruction, OpKind};
+use iced_x86::{Instruction, Mnemonic, OpKind};
 
 /// A true dependency through a register or flag group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,6 +74,22 @@ impl LastWriters {
         }
     }
 
+    /// Forgets the writers of what a callee may change: vector, mask and caller-saved general-purpose
+    /// registers and flags; with `all`, of everything but the stack pointer.
+    fn call(&mut self, all: bool) {
+        for (at, (low, high)) in self.low.iter_mut().zip(&mut self.high).enumerate() {
+            let is_preserved = match at {
+                4 => true,
+                0..16 => !all && CALLER_SAVED >> at & 1 == 0,
+                _ => false,
+            };
+            if !is_preserved {
+                low.clear();
+                high.clear();
+            }
+        }
+    }
+
     /// The writers of the part of `reg` that `instruction` reads.
     fn of(&self, reg: ArchReg, instruction: &Instruction) -> impl Iterator<Item = (usize, u32)> {
         let at = reg.index() & 63;
@@ -110,6 +127,7 @@ fn is_wide(instruction: &Instruction) -> bool {
 pub fn register_dependencies(code: &Code) -> Vec<RegisterDependency> {
     let mut last = LastWriters { low: vec![Writers::new(); 64], high: vec![Writers::new(); 64] };
     let mut dependencies = Vec::new();
+    let followed = followed(code);
     for iteration in 0..2u32 {
         for (reader, effects) in code.effects.iter().enumerate() {
             if iteration == 1 {
@@ -129,6 +147,10 @@ pub fn register_dependencies(code: &Code) -> Vec<RegisterDependency> {
             }
             for write in &effects.writes {
                 last.note(write, effects, reader, iteration);
+            }
+            if code.instructions[reader].mnemonic() == Mnemonic::Call && !followed[reader] {
+                // After a call at its end, code outside the region runs before the next iteration.
+                last.call(reader + 1 == code.instructions.len());
             }
         }
     }

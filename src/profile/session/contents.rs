@@ -5,7 +5,7 @@ use super::samples::SampledEvents;
 
 /// The note of a recording with sampling but without samples.
 pub const NO_SAMPLES: &str = "no sample was taken: the run was shorter than the sampling period, or \
-     slept; hot code is unknown (try a higher -F, or a longer run)";
+     slept; hot code is unknown (try a longer run, or `tdtool record -F 4999`)";
 
 /// The contents of a session.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -157,7 +157,7 @@ fn error_of(groups: &[usize], counts: &Counts, variance: f64) -> Result<f64, Str
     }
     if fewest < MIN_READINGS {
         return Err(format!(
-            "{fewest} reading{} of its counters, {MIN_READINGS} are needed",
+            "{fewest} reading{} of its counters; an interval needs {MIN_READINGS}",
             if fewest == 1 { "" } else { "s" }
         ));
     }

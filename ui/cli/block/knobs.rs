@@ -23,7 +23,7 @@ pub struct Knobs {
     /// Passes that may be repeated because of contention for the core
     #[arg(long, value_name = "N", value_parser = number(0, 1000), help_heading = EFFORT)]
     retries: Option<u64>,
-    /// Longest wait of a block for an uncontended core, in milliseconds
+    /// Longest wait for an uncontended core, per measurement, in milliseconds
     #[arg(long, value_name = "MS", value_parser = number(1, 3_600_000), help_heading = EFFORT)]
     budget: Option<u64>,
 

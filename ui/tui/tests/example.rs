@@ -218,7 +218,7 @@ pub fn block_report() -> bench::Measurement {
         low: 1.0,
         high: 1.0,
         how: "measured".into(),
-        refuted: false,
+        ..Bound::default()
     }];
     report.samples.accepted = 192;
     report

@@ -149,7 +149,7 @@ impl Text<'_> {
                 (None, why) => why.clone().unwrap_or_else(|| "missing".into()),
             };
             let enabled = count.running.filter(|s| *s < 0.995);
-            let enabled = enabled.map(|s| format!("  enabled {:.0} % of the time", 100.0 * s));
+            let enabled = enabled.map(|s| format!("  running {:.0} % of the time", 100.0 * s));
             let label = if i == 0 { "counts" } else { "" };
             let enabled = enabled.unwrap_or_default();
             self.labelled_raw(label, &format!("{value:>18}  {}{enabled}", count.event));

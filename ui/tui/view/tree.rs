@@ -127,7 +127,7 @@ fn remarks(node: &NodeRow) -> String {
         all.push("? mismeasured".into());
     }
     if let Some(share) = node.running.filter(|s| *s < 0.995) {
-        all.push(format!("enabled {:.0} %", 100.0 * share));
+        all.push(format!("running {:.0} %", 100.0 * share));
     }
     if node.split {
         all.push("in several groups".into());

@@ -36,7 +36,8 @@ pub fn answer(rows: &mut Rows, report: &Measurement) {
 }
 
 fn number(report: &Measurement, t: &Throughput) -> String {
-    let mut text = format!("{:.3} cycles per iteration ({:.3} to {:.3})", t.cycles, t.low, t.high);
+    let mut text =
+        format!("{:.3} core cycles per iteration ({:.3} to {:.3})", t.cycles, t.low, t.high);
     let count = report.block.instructions.len();
     let plural = if count == 1 { "" } else { "s" };
     text += &format!(", {count} instruction{plural}");
@@ -52,7 +53,10 @@ fn range(t: &Throughput) -> String {
         [] | [_] => ", without separate modes".to_owned(),
         _ => format!(", in modes: {}", modes(t)),
     };
-    format!("between {:.3} and {:.3} cycles per iteration{modes}, clock {}", t.low, t.high, t.clock)
+    format!(
+        "between {:.3} and {:.3} core cycles per iteration{modes}, clock {}",
+        t.low, t.high, t.clock
+    )
 }
 
 /// Groups of batches that agree, as `3.000 (75 %), 4.000 (25 %)`.
@@ -64,7 +68,12 @@ pub fn modes(throughput: &Throughput) -> String {
 fn explanation(rows: &mut Rows, report: &Measurement) {
     let Some(name) = report.hierarchy.bound else { return };
     let (meaning, remedy) = meaning(name);
-    rows.add("  bound by:  ", meaning, Weight::Strong);
+    let path = report.bounds.iter().find(|b| b.name == name).map(|b| b.path.join(" → "));
+    let text = match path.filter(|path| !path.is_empty()) {
+        Some(path) => format!("{meaning}: {path} → next iteration"),
+        None => meaning.to_owned(),
+    };
+    rows.add("  bound by:  ", text, Weight::Strong);
     let measured = largest_gain(report);
     if report.what_if.is_empty() && !remedy.is_empty() {
         rows.plain("  to lower:  ", format!("{remedy}; --what-if measures what helps"));
@@ -82,7 +91,7 @@ fn meaning(bound: &str) -> (&'static str, &'static str) {
     match bound {
         "dependency" => (
             "a loop-carried dependency through registers",
-            "shorten the critical chain, or split it over several accumulators",
+            "shorten this chain; a reduction can be split over several accumulators",
         ),
         "store-forwarding" => (
             "store-to-load forwarding",

@@ -14,24 +14,30 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
         return;
     }
     let time = report.throughput.as_ref().filter(|_| report.status == Status::Ok);
-    let valid = report.bounds.iter().filter(|b| !b.refuted).map(|b| b.cycles);
+    let valid = report.bounds.iter().filter(|b| !b.refuted).map(least);
     let scale = valid.chain(time.map(|t| t.cycles)).fold(0.0, f64::max);
-    rows.heading("cycles per iteration: measured, and the least that each bound allows");
+    rows.heading("cycles per iteration: measured, and lower bounds");
     let columns = if style.narrow { NARROW } else { BAR };
     let bar = |cycles: f64| drawn(cycles / scale, columns, style.ascii);
     if let Some(t) = time {
         rows.plain(format!("  {:<17}{:>8.3}  {}", "measured", t.cycles, bar(t.cycles)), "");
     }
     let mut bounds: Vec<&Bound> = report.bounds.iter().collect();
-    bounds.sort_by(|a, b| a.refuted.cmp(&b.refuted).then(b.cycles.total_cmp(&a.cycles)));
+    bounds.sort_by(|a, b| a.refuted.cmp(&b.refuted).then(least(b).total_cmp(&least(a))));
     for bound in bounds {
         let is_verdict =
             !bound.refuted && report.hierarchy.bound.is_some_and(|v| explains(bound, v));
         let mark = if is_verdict { "<- explains the time; " } else { "" };
         let text = format!("{mark}{}", source(bound, style.verbose));
-        let label = format!("  {:<17}{:>8.3}  {}  ", bound.name, bound.cycles, bar(bound.cycles));
+        let cycles = least(bound);
+        let label = format!("  {:<17}{cycles:>8.3}  {}  ", bound.name, bar(cycles));
         rows.add(label, text, if is_verdict { Weight::Strong } else { Weight::Plain });
     }
+}
+
+/// What a bound allows at least: a sum of latencies that are ranges is as low as their low ends.
+fn least(bound: &Bound) -> f64 {
+    if kind(&bound.how) == "computed" { bound.low } else { bound.cycles }
 }
 
 /// Whether `verdict` is the name of this bound. Slots are the width, measured with other
@@ -42,14 +48,16 @@ fn explains(bound: &Bound, verdict: &str) -> bool {
 
 /// How the bound was found: a word and its range, or everything.
 fn source(bound: &Bound, verbose: bool) -> String {
-    let range = match bound.low < bound.high {
-        true => format!(" ({:.3} to {:.3})", bound.low, bound.high),
-        false => String::new(),
+    let range = match (bound.low < bound.high, kind(&bound.how)) {
+        (false, _) => String::new(),
+        (true, "computed") => format!(" (up to {:.3})", bound.high),
+        (true, _) => format!(" ({:.3} to {:.3})", bound.low, bound.high),
     };
+    let from = if bound.assumed { " from assumed latencies" } else { "" };
     let refuted = if bound.refuted { "refuted: above the measurement; " } else { "" };
     let how = match verbose {
         true => format!("{range}; {}", bound.how).trim_start_matches("; ").trim_start().to_owned(),
-        false => format!("{}{range}", kind(&bound.how)),
+        false => format!("{}{from}{range}", kind(&bound.how)),
     };
     format!("{refuted}{how}")
 }

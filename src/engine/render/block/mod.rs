@@ -12,6 +12,7 @@ mod tree;
 pub use csv::{HEADER, finished, row};
 pub use rows::{Row, Style, Weight};
 
+use crate::format;
 use bench::Measurement;
 use layout::labelled;
 use rows::{Rows, Weight as W};
@@ -45,7 +46,7 @@ pub fn render(report: &Measurement, style: &Style) -> String {
     for row in rows(report, style) {
         labelled(&mut out, &row.label, &row.text);
     }
-    out
+    if style.ascii { format::ascii(&out) } else { out }
 }
 
 #[cfg(test)]

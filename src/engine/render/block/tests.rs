@@ -74,7 +74,7 @@ fn report() -> Measurement {
 #[test]
 fn a_clean_report_in_full() {
     let expected = "\
-4.000 cycles per iteration (3.990 to 4.010), 2 instructions, IPC 0.50, clock tsc
+4.000 core cycles per iteration (3.990 to 4.010), 2 instructions, IPC 0.50, clock tsc
 
 explanation: not measured: no PMU counts here
 
@@ -114,7 +114,14 @@ fn assumptions_that_hold_are_one_line_and_violated_ones_come_with_their_evidence
 }
 
 fn bound(name: &'static str, cycles: f64) -> Bound {
-    Bound { name, cycles, low: cycles, high: cycles, how: "measured: nops".into(), refuted: false }
+    Bound {
+        name,
+        cycles,
+        low: cycles,
+        high: cycles,
+        how: "measured: nops".into(),
+        ..Bound::default()
+    }
 }
 
 /// A block that the dependency of 4 cycles explains.
@@ -122,21 +129,30 @@ fn explained() -> Measurement {
     let mut hierarchy = Hierarchy::not_measured("no PMU counts here", &level_1());
     hierarchy.bound = Some("dependency");
     hierarchy.verdict = "dependency: its longest chain takes 4.00".into();
-    let bounds = vec![bound("front-end", 1.0), bound("dependency", 4.0)];
+    // A sum of latencies that are ranges: as low as their low ends.
+    let chain = Bound {
+        low: 3.0,
+        how: "computed from latencies: imul".into(),
+        path: vec!["imul rax,rbx".into()],
+        assumed: true,
+        ..bound("dependency", 4.0)
+    };
+    let bounds = vec![bound("front-end", 1.0), chain];
     Measurement { bounds, hierarchy, ..report() }
 }
 
 #[test]
 fn the_answer_comes_first_cycles_bound_remedy_and_bars_on_one_scale() {
     let expected = "\
-4.000 cycles per iteration (3.990 to 4.010), 2 instructions, IPC 0.50, clock tsc
-  bound by:  a loop-carried dependency through registers
-  to lower:  shorten the critical chain, or split it over several accumulators; --what-if measures
-             what helps
+4.000 core cycles per iteration (3.990 to 4.010), 2 instructions, IPC 0.50, clock tsc
+  bound by:  a loop-carried dependency through registers: imul rax,rbx -> next iteration
+  to lower:  shorten this chain; a reduction can be split over several accumulators; --what-if
+             measures what helps
 
-cycles per iteration: measured, and the least that each bound allows
+cycles per iteration: measured, and lower bounds
   measured            4.000  ########################
-  dependency          4.000  ########################  <- explains the time; measured
+  dependency          3.000  ##################        <- explains the time; computed from assumed
+                                                       latencies (up to 4.000)
   front-end           1.000  ######                    measured
 
 evidence: its longest chain takes 4.00
@@ -230,7 +246,7 @@ fn an_unstable_block_shows_its_range_and_modes_and_no_single_number() {
         head,
         [
             "unstable: passes lie between 0.670 and 0.800 cycles",
-            "  between 0.670 and 0.800 cycles per iteration, in modes: 0.670 (75 %), 0.800 (25 %), \
+            "  between 0.670 and 0.800 core cycles per iteration, in modes: 0.670 (75 %), 0.800 (25 %), \
              clock tsc"
         ]
     );
@@ -303,7 +319,7 @@ fn no_line_is_wider_than_a_page() {
             low: 1.0,
             high: 1.0,
             how: long.clone(),
-            refuted: false,
+            ..Bound::default()
         }],
         samples: Samples { accepted: 1, contended: 0, clock_changed: 0, void: vec![long.clone()] },
         pages: (0..256).map(|i| format!("{:#x}", 0x7fff_0000_0000_u64 + (i << 12))).collect(),

@@ -18,7 +18,7 @@ pub fn recurrences<'a>(
     };
     let _ = writeln!(
         out,
-        "bound: at least {} per iteration, from a loop-carried dependency",
+        "latency bound: at least {} per iteration, from a loop-carried dependency",
         cycles(critical.low, critical.high)
     );
     let over = match critical.iterations {
@@ -71,9 +71,9 @@ fn none(document: &Document) -> String {
     through.sort_unstable();
     through.dedup();
     match through.as_slice() {
-        [] => "bound: none; no loop-carried dependency".to_owned(),
+        [] => "latency bound: none; no loop-carried dependency".to_owned(),
         places => format!(
-            "bound: none; the loop-carried dependencies ({}) add no latency",
+            "latency bound: none; the loop-carried dependencies ({}) add no latency",
             places.join(", ")
         ),
     }
@@ -86,7 +86,10 @@ pub fn model(out: &mut String, document: &Document, sources: &Sources) {
     let iterations = match document.iterations {
         // No memory is followed where there is none.
         0 => String::new(),
-        number => format!("; memory followed over {number} iterations, {} runs", document.runs),
+        number => format!(
+            "; addresses simulated over {number} iterations in {} runs, nothing executed",
+            document.runs
+        ),
     };
     let (entries, source) = (subject.window, &subject.window_source);
     let text =
@@ -115,9 +118,11 @@ impl<'a> Sources<'a> {
     }
 }
 
+/// A lower bound: its low end, and how far it may go up.
 fn cycles(low: f64, high: f64) -> String {
-    let unit = if low == high && number(low) == "1" { "cycle" } else { "cycles" };
-    format!("{} {unit}", span(low, high))
+    let unit = if number(low) == "1" { "cycle" } else { "cycles" };
+    let more = if low < high { format!(" (up to {})", number(high)) } else { String::new() };
+    format!("{} {unit}{more}", number(low))
 }
 
 fn span(low: f64, high: f64) -> String {

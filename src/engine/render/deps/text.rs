@@ -73,6 +73,9 @@ fn code(out: &mut String, document: &Document, drawing: Drawing) {
         );
         let _ = writeln!(out, "{}", line.trim_end());
     }
+    if shown.iter().any(|(_, d)| d.delta > 0) {
+        out.push_str("(-N): read from N iterations before\n");
+    }
     let left = lanes.iter().filter(|lane| lane.is_none()).count();
     if left > 0 {
         let _ = writeln!(out, "{left} more arrows have no room here; the list below has all");
@@ -84,7 +87,7 @@ fn label(index: usize) -> String {
     format!("d{}", index + 1)
 }
 
-/// How many iterations back the writer is.
+/// The iteration of the writer, unless it is the reader's.
 fn back(dependency: &Dependency) -> String {
     match dependency.delta {
         0 => String::new(),

@@ -3,6 +3,7 @@
 use super::action::Action;
 use super::address::Address;
 use super::select_action::select_action;
+use crate::deps::calls::CALLER_SAVED;
 use crate::effects::Effects;
 use iced_x86::{Instruction, OpKind, Register};
 
@@ -85,8 +86,7 @@ impl Operation {
             }
         }
         if operation.action == Action::CallOver {
-            // rax, rcx, rdx, rsi, rdi, r8 to r11 (System V ABI, 3.2.1); rsp is preserved.
-            operation.general = 0b1111_1100_0111;
+            operation.general = CALLER_SAVED;
             operation.vectors = u32::MAX;
             operation.flags = true;
         }

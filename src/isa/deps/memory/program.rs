@@ -2,6 +2,7 @@
 
 use super::address::Address;
 use super::operation::Operation;
+use crate::deps::calls::followed;
 use crate::deps::code::Code;
 use iced_x86::{ConditionCode, Instruction, Mnemonic};
 
@@ -54,31 +55,4 @@ fn repeat_condition(code: &Code) -> Option<ConditionCode> {
         ConditionCode::b | ConditionCode::ae | ConditionCode::be | ConditionCode::a
     ) && code.instructions.iter().any(leaves_carry);
     (back && !by_carry).then_some(condition)
-}
-
-/// Which calls the region follows into the callee: the next instruction is not the one after the
-/// call, or the region contains the matching return.
-fn followed(code: &Code) -> Vec<bool> {
-    let mut found = vec![false; code.instructions.len()];
-    let mut open = Vec::new();
-    for (number, pair) in code.instructions.windows(2).enumerate() {
-        match pair[0].mnemonic() {
-            Mnemonic::Call => {
-                found[number] = pair[1].ip() != pair[0].next_ip();
-                open.push(number);
-            }
-            Mnemonic::Ret => returned(&mut open, &mut found),
-            _ => {}
-        }
-    }
-    if code.instructions.last().is_some_and(|last| last.mnemonic() == Mnemonic::Ret) {
-        returned(&mut open, &mut found);
-    }
-    found
-}
-
-fn returned(open: &mut Vec<usize>, found: &mut [bool]) {
-    if let Some(call) = open.pop() {
-        found[call] = true;
-    }
 }

@@ -79,7 +79,7 @@ impl Renderer<'_> {
         };
         let names: Vec<String> = rows.iter().map(named).collect();
         let name = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
-        writeln!(self.out, "\n   share  samples  {:<name$}  loops  line", "block")?;
+        writeln!(self.out, "\n   share  samples  {:<name$}  depth  line", "block")?;
         for (row, block) in rows.iter().zip(&names) {
             let place = place(row.file.as_deref(), row.line);
             let line = format!(

@@ -39,7 +39,8 @@ impl Renderer<'_> {
         self.missing_errors(&shown)?;
         let hidden = nodes.len() - shown.len();
         if hidden > 0 {
-            let text = format!("{hidden} nodes below unflagged ones hidden (--verbose shows them)");
+            let text =
+                format!("{hidden} nodes below unflagged ones are hidden (--verbose shows them)");
             let text = self.paint("2", &text);
             writeln!(self.out, "{text}")?;
         }
@@ -115,7 +116,7 @@ impl Renderer<'_> {
             remarks.push(marks.wrong.to_owned());
         }
         if let Some(share) = node.running.filter(|s| *s < 0.995) {
-            remarks.push(format!("enabled {:.0} %", 100.0 * share));
+            remarks.push(format!("running {:.0} %", 100.0 * share));
         }
         if node.split {
             remarks.push("split over groups".to_owned());
@@ -141,7 +142,7 @@ impl Renderer<'_> {
             (None, None) => format!("{:>20}", "missing"),
         };
         let share = count.running.filter(|s| *s < 0.995);
-        let share = share.map(|s| format!("  enabled {:.0} %", 100.0 * s)).unwrap_or_default();
+        let share = share.map(|s| format!("  running {:.0} %", 100.0 * s)).unwrap_or_default();
         let line = format!("{:indent$}{value}  {}{share}", "", count.event);
         let line = self.paint("2", &line);
         writeln!(self.out, "{line}")

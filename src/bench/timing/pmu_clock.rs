@@ -5,7 +5,7 @@
 //! changing clock frequency, interrupts and time that a hypervisor takes away are not in it. Time
 //! stamps are still taken, for the sentinels alone.
 
-use super::Clock;
+use super::clock_source::Clock;
 use crate::Options;
 use crate::counting::{Counting, FormRuns, Runs, Sample, Stop, sample, uncontended};
 use crate::runner::Runner;
