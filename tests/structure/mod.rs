@@ -17,6 +17,35 @@ fn roots() -> Vec<PathBuf> {
     roots
 }
 
+/// What each crate may depend on (docs/architecture.md, "Dependencies"). Tests may use more.
+const DIRECTION: [(&str, &[&str]); 9] = [
+    ("src/tma", &[]),
+    ("events", &["tma"]),
+    ("events/import", &["tma"]),
+    ("src/isa", &["tma"]),
+    ("src/pmu", &["tma"]),
+    ("src/workload", &["tma"]),
+    ("src/profile", &["isa", "pmu", "tma"]),
+    ("src/bench", &["isa", "pmu", "tma"]),
+    ("src/engine", &["bench", "events", "isa", "pmu", "profile", "tma", "workload"]),
+];
+
+#[test]
+fn crates_depend_on_one_another_in_one_direction() {
+    let ours = ["bench", "engine", "events", "isa", "pmu", "profile", "tma", "workload"];
+    for (folder, allowed) in DIRECTION {
+        let text = std::fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
+        let manifest: toml::Table = text.parse().unwrap();
+        for section in ["dependencies", "build-dependencies"] {
+            let names = manifest.get(section).and_then(|d| d.as_table()).map(|d| d.keys());
+            let used = names.into_iter().flatten().filter(|name| ours.contains(&name.as_str()));
+            for name in used {
+                assert!(allowed.contains(&name.as_str()), "{folder} depends on {name}");
+            }
+        }
+    }
+}
+
 #[test]
 fn no_two_files_of_a_crate_import_each_other() {
     let mut circles = Vec::new();
