@@ -42,7 +42,14 @@ fn files(root: &Path, folders: &[&str]) -> Result<BTreeMap<String, PathBuf>> {
             let path = entry?.path();
             if path.extension().is_some_and(|e| e == "toml") {
                 let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                files.insert(name, path);
+                if let Some(other) = files.insert(name, path.clone()) {
+                    return Err(format!(
+                        "{} and {} have one name",
+                        other.display(),
+                        path.display()
+                    )
+                    .into());
+                }
             }
         }
     }
@@ -51,6 +58,7 @@ fn files(root: &Path, folders: &[&str]) -> Result<BTreeMap<String, PathBuf>> {
 
 /// The list of tables, and which of them has an event of a name.
 fn tables(files: &BTreeMap<String, PathBuf>, out: &Path) -> Result<()> {
+    assert!(files.len() <= 64, "an event name has a bit for each table");
     let mut list = String::from("&[\n");
     let (mut names, mut plain) = (BTreeMap::new(), BTreeMap::new());
     for (number, (name, path)) in files.iter().enumerate() {
@@ -75,7 +83,6 @@ fn tables(files: &BTreeMap<String, PathBuf>, out: &Path) -> Result<()> {
             }
         }
     }
-    assert!(files.len() <= 64, "an event name has a bit for each table");
     fs::write(out.join("tables.rs"), list + "]\n")?;
     for (names, file) in [(names, "names.rs"), (plain, "plain_names.rs")] {
         let entry = |(name, of): (&String, &u64)| format!("({name:?}, {of:#x}),\n");

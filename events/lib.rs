@@ -48,9 +48,15 @@ mod tests {
 
     #[test]
     fn every_table_decodes_to_what_its_file_compiles_to() {
+        let folder = |name: &str| concat!(env!("CARGO_MANIFEST_DIR"), "/").to_owned() + name;
+        let file = |vendor: &str, name: &str| {
+            std::fs::read_to_string(folder(&format!("{vendor}/{name}.toml"))).ok()
+        };
         for embedded in BUNDLE.tables {
-            let (text, origin) = library().text(embedded.name).unwrap();
-            assert_eq!(embedded.table(), Ok(Table::parse(&text, &origin).unwrap()));
+            let name = embedded.name;
+            let text = ["intel", "amd", "abstract"].iter().find_map(|vendor| file(vendor, name));
+            let parsed = Table::parse(&text.expect("a file"), name).unwrap();
+            assert_eq!(embedded.table(), Ok(parsed), "{name}");
         }
     }
 

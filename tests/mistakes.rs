@@ -41,10 +41,27 @@ fn what_another_tool_would_take_names_what_to_write_here() {
         (&["report", "-e", "cycles", "--", "ls"], "`-e` is an option of `tdtool record`"),
         (&["record", "ls"], "tdtool record -- ls"),
         (&["report", "--frmat", "json"], "did you mean `--format`?"),
+        (&["record", "ls", "a b"], "tdtool record -- ls 'a b'"),
+        // Commands that measure no program.
+        (&["deps", "zz", "yy"], "unexpected argument 'yy'"),
+        (&["tables", "show", "zen4", "--level", "3"], "unexpected argument '--level'"),
     ] {
         let output = tdtool(args);
         assert_eq!(output.code(), Some(2), "{args:?}");
         assert!(output.stderr.contains(expected), "{args:?}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn arguments_that_are_no_text_are_an_error_like_others() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let bytes = std::ffi::OsStr::from_bytes(b"\xff");
+    for args in
+        [["report".as_ref(), "--bogus".as_ref(), bytes], ["record".as_ref(), "ls".as_ref(), bytes]]
+    {
+        let output = tdtool(args);
+        assert_eq!(output.code(), Some(2), "{}", output.stderr);
+        assert!(!output.stderr.contains("panicked"), "{}", output.stderr);
     }
 }
 

@@ -35,7 +35,7 @@ impl Profiler {
     pub fn set_progress(&mut self, _: super::Progress) {}
 
     /// Of no consequence here.
-    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only kernels call it"))]
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only microbenchmarks call it"))]
     pub fn set_values(&mut self, _: super::Values) {}
 
     /// Of no consequence here.

@@ -125,4 +125,9 @@ fn a_call_that_is_not_followed_ends_what_its_callee_may_change() {
     };
     assert_eq!((carried("rax"), carried("r12")), (0, 1), "{:?}", analysis.register_deps);
     assert!(analysis.recurrences.iter().all(|r| r.cycles <= 1.0), "{:?}", analysis.recurrences);
+    // imul rdx,rdx; call; ret: the return is the region's own.
+    for hex in ["480fafd2 e8fb000000", "480fafd2 e8fb000000 c3"] {
+        let (_, analysis) = analyse(hex);
+        assert!(analysis.recurrences.iter().all(|r| r.cycles == 0.0), "{:?}", analysis.recurrences);
+    }
 }

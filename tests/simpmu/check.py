@@ -77,7 +77,7 @@ GUESTS = {
             "watchdog": (
                 "echo 7 > /sys/module/simpmu/parameters/busy; report --level 2 -- $W 3; "
                 "echo 0 > /sys/module/simpmu/parameters/busy",
-                {"level": 2, "mux": True, "note": "counters are taken"},
+                {"level": 2, "mux": True, "note": "other programs hold counters"},
             ),
         },
     },

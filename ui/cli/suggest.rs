@@ -24,7 +24,8 @@ pub fn exit(error: &clap::Error) -> ! {
     error.exit()
 }
 
-/// What is wrong with an argument that clap does not know, and what to do.
+/// What is wrong with an argument that clap does not know, and what to do; `None` where clap says it
+/// as well.
 fn unknown(error: &clap::Error) -> Option<(String, String)> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
@@ -32,31 +33,46 @@ fn unknown(error: &clap::Error) -> Option<(String, String)> {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned()).collect();
+    let first = words.first()?;
     let program = Arguments::command();
-    let given = words.iter().find_map(|word| program.find_subcommand(word));
-    Some(match (given, unknown.starts_with('-')) {
-        (None, true) => {
-            has(program.find_subcommand("report")?, unknown).then_some(())?;
-            let what = format!("`{unknown}` is an option of a command, and no command is given");
-            (what, format!("tdtool report {}", words.join(" ")))
-        }
-        (None, false) => {
-            let first = words.first().filter(|w| !w.starts_with('-'))?;
-            let remedy = format!("to measure a program: tdtool report -- {}", words.join(" "));
-            (format!("`{first}` is not a tdtool command"), remedy)
-        }
+    let command = program.find_subcommand(first).filter(|c| !c.has_subcommands());
+    match (command, unknown.starts_with('-')) {
         (Some(command), true) => {
             let what = format!("`tdtool {}` has no option `{unknown}`", command.get_name());
-            (what, other_command(&program, command, unknown))
+            Some((what, other_command(&program, command, unknown)))
         }
         (Some(command), false) => {
-            let at = words.iter().position(|w| w == unknown)?;
-            let (before, after) = (words[..at].join(" "), words[at..].join(" "));
+            command.get_arguments().any(clap::Arg::is_last_set).then_some(())?;
+            let at = words.iter().rposition(|w| w == unknown)?;
+            let (before, after) = (quoted(&words[..at]), quoted(&words[at..]));
             let what = format!("`tdtool {}` does not expect `{unknown}`", command.get_name());
-            (what, format!("put `--` before the program to measure: tdtool {before} -- {after}"))
+            let remedy =
+                format!("put `--` before the program to measure: tdtool {before} -- {after}");
+            Some((what, remedy))
         }
-    })
+        (None, true) if first.starts_with('-') && first.starts_with(unknown.as_str()) => {
+            has(program.find_subcommand("report")?, unknown).then_some(())?;
+            let what = format!("`{unknown}` is an option of a command, and no command is given");
+            Some((what, format!("tdtool report {}", quoted(&words))))
+        }
+        (None, false) if !first.starts_with('-') && program.find_subcommand(first).is_none() => {
+            let remedy = format!("to measure a program: tdtool report -- {}", quoted(&words));
+            Some((format!("`{first}` is not a tdtool command"), remedy))
+        }
+        _ => None,
+    }
+}
+
+/// Words as a shell takes them.
+fn quoted(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
+    let quote = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
 /// The commands that have `option`, or where to read on.

@@ -11,11 +11,16 @@ use pmu::records::raw::Header;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::Read as _;
 
-/// Largest expansion: bytes out per byte in. perf's own ratio was 6 for sort(1) at 20,000 samples a
-/// second and 84 with 4 KiB of stack in every sample (`perf record -z`, version 6.1).
-const MOST_TIMES: u64 = 200;
+/// Largest expansion: bytes out per byte in. perf's own ratio, as `perf report --header-only` shows
+/// it, was 6 for sort(1) at 20,000 samples a second and 1775 with 64 KiB of stack in every sample of
+/// a small program (`perf record -z --call-graph dwarf,65528`, version 6.1). It bounds the time.
+const MOST_TIMES: u64 = 8000;
 /// Bytes that may come out of any input, however small.
-const FREE: u64 = 4 << 20;
+const FREE: u64 = 64 << 20;
+/// Most records for each compressed byte, and for any input; a sample of three words took a byte and
+/// more in the same recordings. They bound the memory, as bytes of stack are not held.
+const RECORDS_PER_BYTE: u64 = 2;
+const FREE_RECORDS: u64 = 1 << 18;
 /// Largest window of the stream, as zstd's default (`ZSTD_WINDOWLOG_LIMIT_DEFAULT`).
 const LARGEST_WINDOW: u64 = 1 << 27;
 /// Buffer for expanded bytes: more than a record, whose size has 16 bits.
@@ -33,9 +38,10 @@ pub struct Expander {
     /// Buffer for expanded bytes; the first `filled` are an incomplete record.
     output: Vec<u8>,
     filled: usize,
-    /// Bytes in and out.
+    /// Bytes in and out, and records out.
     taken: u64,
     given: u64,
+    records: u64,
 }
 
 impl Expander {
@@ -44,11 +50,11 @@ impl Expander {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(LARGEST_WINDOW);
         let (input, output) = (Vec::new(), Vec::new());
-        Self { decoder, input, frame: None, output, filled: 0, taken: 0, given: 0 }
+        Self { decoder, input, frame: None, output, filled: 0, taken: 0, given: 0, records: 0 }
     }
 
-    /// Adds the body of a COMPRESSED record, or if `sized` of a COMPRESSED2 record, and calls `each`
-    /// with each complete record.
+    /// Adds the body of a compressed record and calls `each` with each complete record in it. `sized`:
+    /// the body begins with the size of its data, as in COMPRESSED2 records (but not in COMPRESSED).
     ///
     /// # Errors
     /// The stream is damaged or expands beyond the limit, in words; nothing can be added after that.
@@ -123,13 +129,17 @@ impl Expander {
             self.filled += given;
             self.given += given as u64;
             if self.given > FREE + self.taken.saturating_mul(MOST_TIMES) {
+                let (taken, given) = (self.taken, self.given >> 20);
+                return Err(format!("{taken} compressed bytes expand to more than {given} MiB"));
+            }
+            let (whole, count) = records(&self.output[..self.filled], each)?;
+            self.records += count;
+            if self.records > FREE_RECORDS + self.taken.saturating_mul(RECORDS_PER_BYTE) {
+                let (taken, count) = (self.taken, self.records);
                 return Err(format!(
-                    "{} compressed bytes expand to more than {} MiB: more than perf compresses",
-                    self.taken,
-                    self.given >> 20
+                    "{taken} compressed bytes expand to more than {count} records"
                 ));
             }
-            let whole = records(&self.output[..self.filled], each)?;
             self.output.copy_within(whole..self.filled, 0);
             self.filled -= whole;
         }
@@ -137,9 +147,9 @@ impl Expander {
     }
 }
 
-/// Calls `each` with the complete records in `bytes` and returns their length.
-fn records(bytes: &[u8], each: &mut dyn FnMut(&Header<'_>)) -> Result<usize, String> {
-    let mut at = 0;
+/// Calls `each` with the complete records in `bytes` and returns their length and number.
+fn records(bytes: &[u8], each: &mut dyn FnMut(&Header<'_>)) -> Result<(usize, u64), String> {
+    let (mut at, mut count) = (0, 0);
     while let Some(header) = word(bytes, at) {
         let size = (header >> 48) as usize;
         if size < 8 {
@@ -148,8 +158,9 @@ fn records(bytes: &[u8], each: &mut dyn FnMut(&Header<'_>)) -> Result<usize, Str
         let Some(body) = bytes.get(at + 8..at + size) else { break };
         each(&Header { kind: header as u32, misc: (header >> 32) as u16, body });
         at += size;
+        count += 1;
     }
-    Ok(at)
+    Ok((at, count))
 }
 
 fn damaged(error: impl std::fmt::Display) -> String {

@@ -12,7 +12,8 @@
 //! The crate linux-perf-data is not used: it refuses files with unknown event types, allocates what
 //! a damaged file claims, drops unknown bits of `perf_event_attr`, and discards records already read
 //! if a file is truncated. Here every size is checked against the bytes that exist, memory is bounded
-//! by the size of the file (and 128 MiB for expanding compressed records), and errors have offsets.
+//! by a multiple of the file's size (and 128 MiB for expanding compressed records), and errors have
+//! offsets.
 
 mod attribute;
 mod compressed;

@@ -121,7 +121,7 @@ impl Contents {
             last = at;
             self.take(&record, &mut expander).map_err(|why| Damage { at, why })
         });
-        let rest = expander.finish(&mut |header: &RawRecord<'_>| self.take_kernels(header));
+        let rest = expander.finish(&mut |header: &RawRecord<'_>| self.take_kernel_record(header));
         outcome.and(rest.map_err(|why| Damage { at: last, why }))
     }
 
@@ -133,18 +133,18 @@ impl Contents {
         let sized = record.kind == user::COMPRESSED2;
         match record.kind {
             user::COMPRESSED | user::COMPRESSED2 => {
-                let mut take = |header: &RawRecord<'_>| self.take_kernels(header);
+                let mut take = |header: &RawRecord<'_>| self.take_kernel_record(header);
                 return expander.add(record.body, sized, &mut take);
             }
             user::FINISHED_ROUND => self.rounds.finish(),
-            kind if kind < USER_TYPE_START => self.take_kernels(record),
+            kind if kind < USER_TYPE_START => self.take_kernel_record(record),
             _ => {}
         }
         Ok(())
     }
 
     /// A record of the kernel.
-    fn take_kernels(&mut self, record: &RawRecord<'_>) {
+    fn take_kernel_record(&mut self, record: &RawRecord<'_>) {
         let time = self.collector.take(record, self.rounds.before_last);
         self.rounds.now = self.rounds.now.max(time);
     }

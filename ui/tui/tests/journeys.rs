@@ -27,7 +27,7 @@ fn from_the_tree_to_the_measured_block_and_back_to_every_cursor() {
     assert_eq!(asked, [Effect::Measure(1, bytes)]);
     assert!(picture(&state).contains("measuring"), "{}", picture(&state));
     arrives(&mut state, BackgroundResult::Measured(1, Ok(Box::new(block_report()))));
-    assert!(picture(&state).contains("4.000 cycles per iteration"), "{}", picture(&state));
+    assert!(picture(&state).contains("4.000 core cycles per iteration"), "{}", picture(&state));
 
     assert_eq!(types(&mut state, "Esc"), []);
     assert_eq!(state.blocks.line(state.blocks.list.at).expect("a line").text, "add rsi,rdx");
@@ -45,7 +45,7 @@ fn a_measured_block_is_cached() {
     types(&mut state, "Enter Enter Enter");
     arrives(&mut state, BackgroundResult::Measured(1, Ok(Box::new(block_report()))));
     assert_eq!(types(&mut state, "Esc Enter"), []);
-    assert!(picture(&state).contains("4.000 cycles"), "{}", picture(&state));
+    assert!(picture(&state).contains("4.000 core cycles"), "{}", picture(&state));
     assert!(matches!(types(&mut state, "r")[..], [Effect::Measure(2, _)]), "r measures again");
 }
 
