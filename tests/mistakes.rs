@@ -41,6 +41,8 @@ fn what_another_tool_would_take_names_what_to_write_here() {
         (&["report", "-e", "cycles", "--", "ls"], "`-e` is an option of `tdtool record`"),
         (&["record", "ls"], "tdtool record -- ls"),
         (&["report", "--frmat", "json"], "did you mean `--format`?"),
+        (&["report", "./hot", "1"], "tdtool report -- ./hot 1"),
+        (&["blok"], "did you mean `tdtool block`?"),
         (&["record", "ls", "a b"], "tdtool record -- ls 'a b'"),
         // Commands that measure no program.
         (&["deps", "zz", "yy"], "unexpected argument 'yy'"),

@@ -28,20 +28,25 @@ pub fn healthy(profiler: &mut Profiler) -> Measurement {
     measured(profiler, HEALTHY)
 }
 
-/// What must be the same after a hostile block as before it.
+/// What must be the same after a hostile block as before it. A busy machine may stop the search for
+/// initial values early or make a time unstable: each is tried three times.
 pub fn assert_healthy(profiler: &mut Profiler, before: &Measurement, hostile: &str) {
-    let after = healthy(profiler);
-    assert_eq!(after.pages, before.pages, "after {hostile}");
-    assert_eq!(after.values, before.values, "after {hostile}");
+    let mut seen = Vec::new();
+    let is_same = (0..3).any(|_| {
+        let after = healthy(profiler);
+        let same = (&after.pages, &after.values) == (&before.pages, &before.values);
+        seen.push((after.pages, after.values));
+        same
+    });
+    assert!(is_same, "after {hostile}: {seen:?}, before {:?}", (&before.pages, &before.values));
     // imul rax,rbx: 3 cycles on AMD Zen and on Intel since Haswell (uops.info).
-    for _ in 0..3 {
-        let known = measured(profiler, "480fafc3");
-        let Some(time) = known.throughput.filter(|_| known.status == Status::Ok) else { return };
-        if (time.cycles / 3.0 - 1.0).abs() < 0.05 {
-            return;
-        }
-    }
-    panic!("after {hostile}: imul rax,rbx does not take 3 cycles");
+    let times = (0..3).map(|_| measured(profiler, "480fafc3"));
+    let times: Vec<f64> = times
+        .filter(|known| known.status == Status::Ok)
+        .filter_map(|known| known.throughput.map(|t| t.cycles))
+        .collect();
+    let is_right = times.iter().any(|cycles| (cycles / 3.0 - 1.0).abs() < 0.05);
+    assert!(is_right || times.is_empty(), "after {hostile}: imul rax,rbx takes {times:?} cycles");
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn without_command(arguments: Arguments) -> Result<Next> {
         && let Some(command) = suggest::command_like(file)
     {
         return Err(Error::usage(format!("`{}` is not a tdtool command", file.display()))
-            .hint(format!("did you mean `tdtool {command} -- …`?")));
+            .hint(format!("did you mean `tdtool {command}`?")));
     }
     if terminal::is_interactive() {
         return drill::open(arguments);

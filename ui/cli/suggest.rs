@@ -6,13 +6,16 @@ use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::path::Path;
 
-/// The tdtool command that `word` nearly is, if no file has that name.
+/// The tdtool command that `word` nearly is, if no file has that name, as it is to be written.
 pub fn command_like(word: &Path) -> Option<String> {
     let word = word.to_str().filter(|_| !word.exists())?;
     let command = Arguments::command();
     let visible = command.get_subcommands().filter(|c| !c.is_hide_set());
     let names: Vec<&str> = visible.map(clap::Command::get_name).collect();
-    tma::error::nearest(word, names).map(str::to_owned)
+    let near = tma::error::nearest(word, names)?;
+    let measures = |c: &clap::Command| c.get_arguments().any(clap::Arg::is_last_set);
+    let program = if command.find_subcommand(near).is_some_and(measures) { " -- …" } else { "" };
+    Some(format!("{near}{program}"))
 }
 
 /// Exits as clap does; for arguments that no command or another command has, with a remedy instead.
@@ -45,7 +48,10 @@ fn unknown(error: &clap::Error) -> Option<(String, String)> {
         }
         (Some(command), false) => {
             command.get_arguments().any(clap::Arg::is_last_set).then_some(())?;
-            let at = words.iter().rposition(|w| w == unknown)?;
+            let mut at = words.iter().rposition(|w| w == unknown)?;
+            // `tdtool report ./program 1`: the word before is the program, not a recording.
+            let takes_file = command.get_positionals().any(|p| !p.is_last_set());
+            at -= usize::from(takes_file && at > 1 && !words[at - 1].starts_with('-'));
             let (before, after) = (quoted(&words[..at]), quoted(&words[at..]));
             let what = format!("`tdtool {}` does not expect `{unknown}`", command.get_name());
             let remedy =

@@ -138,7 +138,12 @@ fn in_tree_order(nodes: &mut Vec<Node>) {
 
 /// Notes why there is no verdict.
 pub fn not_explained(measurement: &mut Measurement, why: &str) {
-    measurement.hierarchy.verdict += &format!("; no verdict: {why}");
+    let hierarchy = &mut measurement.hierarchy;
+    hierarchy.verdict = match hierarchy.is_measured() {
+        true => format!("{}; no verdict: {why}", hierarchy.verdict),
+        // The nodes say why they were not counted; a verdict needs no counters.
+        false => format!("no verdict: {why}"),
+    };
 }
 
 fn id_of(hierarchy: &Hierarchy, label: &str) -> String {

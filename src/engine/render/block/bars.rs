@@ -15,7 +15,9 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
     }
     let time = report.throughput.as_ref().filter(|_| report.status == Status::Ok);
     let valid = report.bounds.iter().filter(|b| !b.refuted).map(least);
-    let scale = valid.chain(time.map(|t| t.cycles)).fold(0.0, f64::max);
+    // An unstable time has no bar, but the others are drawn beside it.
+    let longest = report.throughput.as_ref().map(|t| time.map_or(t.high, |t| t.cycles));
+    let scale = valid.chain(longest).fold(0.0, f64::max);
     rows.heading("cycles per iteration: measured, and lower bounds");
     let columns = if style.narrow { NARROW } else { BAR };
     let bar = |cycles: f64| drawn(cycles / scale, columns, style.ascii);

@@ -128,14 +128,16 @@ fn isolated(clean: &Clean) -> String {
             let clock = clean.clock.as_deref().unwrap_or("?");
             format!("{cycles:.2} cycles ({low:.2} to {high:.2}, {clock})")
         }
-        _ => String::new(),
+        _ => "no number".to_owned(),
     };
+    if let Some(bound) = &clean.bound {
+        text += &format!(", bound by {bound}");
+    }
     if let Some(looped) = clean.looped {
         text += &format!(", as a loop {looped:.2}");
     }
     if clean.status != "ok" {
-        let colon = if text.is_empty() { "" } else { "; " };
-        text += &format!("{colon}{}", clean.status);
+        text += &format!("; {}", clean.status);
         text += &clean.reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default();
     }
     if let Some(without) = &clean.without {
