@@ -2,30 +2,13 @@
 
 use tma::{Error, Result};
 
-/// Marsaglia's xorshift64 (shifts 13, 7, 17): period 2^64 − 1.
-pub(super) struct Random(u64);
-
-impl Random {
-    /// The sequence every program starts from.
-    pub fn new() -> Self {
-        Self(0x9E37_79B9_7F4A_7C15)
-    }
-
-    /// A number below `bound` (not 0), with a negligible bias.
-    pub fn below(&mut self, bound: u32) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (((self.0 >> 32) * u64::from(bound)) >> 32) as u32
-    }
-}
-
 /// A random cycle through all of `0..n`: `next[i]` follows `i` (Sattolo's algorithm).
 ///
 /// # Errors
 /// The memory cannot be allocated.
 pub(super) fn cycle(n: u32) -> Result<Vec<u32>> {
-    let mut random = Random::new();
+    // The same order in every run.
+    let mut random = fastrand::Rng::with_seed(0x9E37_79B9_7F4A_7C15);
     let mut next: Vec<u32> = Vec::new();
     next.try_reserve_exact(n as usize).map_err(|e| {
         Error::failed(format!("cannot allocate a random order of {n} elements"))
@@ -34,7 +17,7 @@ pub(super) fn cycle(n: u32) -> Result<Vec<u32>> {
     })?;
     next.extend(0..n);
     for i in (1..n).rev() {
-        next.swap(i as usize, random.below(i) as usize);
+        next.swap(i as usize, random.usize(..i as usize));
     }
     Ok(next)
 }

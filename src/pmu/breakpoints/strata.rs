@@ -22,7 +22,7 @@ pub struct Strata {
     length: u64,
     target: u64,
     open: bool,
-    random: u64,
+    random: fastrand::Rng,
 }
 
 /// What to do at an entry of the reference point.
@@ -40,7 +40,8 @@ impl Strata {
     /// Begins at entry `begin`; `seed` makes the random numbers of threads differ.
     pub fn new(begin: u64, (size, length): (u64, u64), seed: u64) -> Self {
         let (open, target) = (false, 0);
-        let mut strata = Self { begin, size, length, target, open, random: seed };
+        let mut strata =
+            Self { begin, size, length, target, open, random: fastrand::Rng::with_seed(seed) };
         strata.draw(begin, (size, length));
         strata
     }
@@ -51,7 +52,7 @@ impl Strata {
         self.length = length.max(1);
         self.size = size.max(self.length);
         self.begin = begin;
-        self.target = begin.saturating_add(below(&mut self.random, self.size - self.length + 1));
+        self.target = begin.saturating_add(self.random.u64(..=self.size - self.length));
     }
 
     /// What to do at entry `now`; call it until it returns [`Step::Wait`]. `next` is the size and
@@ -89,16 +90,6 @@ impl Strata {
     pub fn weight(&self) -> f64 {
         self.size as f64 / self.length as f64
     }
-}
-
-/// A random number below `end` (SplitMix64: Steele, Lea and Flood 2014).
-fn below(state: &mut u64, end: u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^= z >> 31;
-    ((u128::from(z) * u128::from(end)) >> 64) as u64
 }
 
 #[cfg(test)]

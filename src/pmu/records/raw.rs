@@ -51,18 +51,19 @@ pub fn headers(mut bytes: &[u8]) -> impl Iterator<Item = Result<Header<'_>, &[u8
     })
 }
 
+/// A record by hand, from linux/perf_event.h.
+#[cfg(test)]
+pub(crate) fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+    let mut bytes = kind.to_le_bytes().to_vec();
+    bytes.extend(misc.to_le_bytes());
+    bytes.extend((body.len() as u16 + 8).to_le_bytes());
+    bytes.extend(body);
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A record by hand, from linux/perf_event.h.
-    fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
-        let mut bytes = kind.to_le_bytes().to_vec();
-        bytes.extend(misc.to_le_bytes());
-        bytes.extend((body.len() as u16 + 8).to_le_bytes());
-        bytes.extend(body);
-        bytes
-    }
 
     #[test]
     fn a_record_that_is_not_whole_ends_the_walk() {

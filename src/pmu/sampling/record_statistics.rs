@@ -77,15 +77,7 @@ fn word(body: &[u8], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A record by hand, from linux/perf_event.h.
-    fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
-        let mut bytes = kind.to_le_bytes().to_vec();
-        bytes.extend(misc.to_le_bytes());
-        bytes.extend((body.len() as u16 + 8).to_le_bytes());
-        bytes.extend(body);
-        bytes
-    }
+    use crate::records::raw::record;
 
     #[test]
     fn samples_losses_and_executable_files_are_found() {

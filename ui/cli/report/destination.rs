@@ -76,6 +76,10 @@ impl Destination {
             Format::Json if self.stream => json::line(report)?,
             Format::Json => json::pretty(report)?,
         };
+        let is_measured = report.blocks.iter().any(|b| b.measured.is_some() || b.entries.is_some());
+        if self.format == Format::Csv && is_measured {
+            note("CSV has nodes and software counts only; --format json has functions and blocks");
+        }
         self.documents += 1;
         self.write(&text)
     }
