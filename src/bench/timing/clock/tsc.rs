@@ -190,11 +190,13 @@ impl TscClock {
             let other = Self::multiply_cycles() / (trimmed_mean(&long) - trimmed_mean(&short));
             let apart = (other / ratio - 1.0).abs();
             if !apart.is_finite() {
-                return Err("the multiply chain took no time: the clock changed".to_owned());
+                return Err(
+                    "the multiply chain took no time: the clock may have changed".to_owned()
+                );
             }
             if apart > 0.05 {
                 return Err(format!(
-                    "the two calibration chains disagree by {:.1} %: the clock changed",
+                    "the two calibration chains disagree by {:.1} %: the clock may have changed",
                     apart * 100.0
                 ));
             }

@@ -19,13 +19,21 @@ pub fn samples(rows: &mut Rows, report: &Measurement, verbose: bool) {
         text += &format!(", {} dropped: the clock changed", samples.clock_changed);
     }
     rows.plain("samples  ", text);
-    // The same reason comes once for each pass.
-    let mut left: &[String] = &samples.void;
-    while let Some(reason) = left.first() {
-        let same = left.iter().take_while(|r| *r == reason).count();
-        let passes = if same > 1 { format!("{same} passes") } else { "1 pass".to_owned() };
-        rows.add("         ", format!("{passes} discarded: {reason}"), Weight::Faint);
-        left = &left[same..];
+    // A reason comes once for each pass, often with another number in it.
+    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
+    for reason in &samples.void {
+        let words: String = reason.chars().filter(|c| !c.is_ascii_digit()).collect();
+        match kinds.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, reasons)) => reasons.push(reason),
+            None => kinds.push((words, vec![reason])),
+        }
+    }
+    for (_, reasons) in kinds {
+        let passes = if reasons.len() > 1 { "passes" } else { "pass" };
+        let differ = reasons.iter().any(|r| r != &reasons[0]);
+        let example = if differ { " for example" } else { "" };
+        let text = format!("{} {passes} discarded:{example} {}", reasons.len(), reasons[0]);
+        rows.add("         ", text, Weight::Faint);
     }
 }
 

@@ -96,7 +96,17 @@ impl Renderer<'_> {
                 self.paragraph("                   isolated: ", &isolated(clean))?;
             }
         }
-        Ok(())
+        match rows.iter().find(|r| r.path.starts_with('/')) {
+            Some(row) if rows.iter().all(|r| r.measured.is_none()) => {
+                let text = format!(
+                    "`tdtool block {}:{}` shows what bounds the hottest block; `tdtool report --measure` \
+                     measures all of these",
+                    row.path, row.start
+                );
+                self.paragraph("next:  ", &text)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
