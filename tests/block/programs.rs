@@ -54,7 +54,7 @@ fn a_programs_block_is_measured_without_what_leaves_it() {
     let tail = json(&[&of("tail")]);
     assert_eq!(hex(&tail), "48ffc0");
     assert!(tail["notes"][0].as_str().unwrap().contains("without the final `ret`"), "{tail}");
-    // Nothing else is in it; and bytes by themselves are what they are.
+    // Nothing else is in it; and bytes without a program stay as given.
     for place in [of("count+2"), "48ffc0c3".to_owned()] {
         let refused = json(&[&place]);
         assert_eq!(refused["status"], "rejected", "{refused}");

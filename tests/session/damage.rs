@@ -138,14 +138,17 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..10),
     ) {
         let mut chunks = sampled_chunks();
+        let mut bytes = 0;
         for chunk in &mut chunks {
             let Chunk::Records(batch) = chunk else { continue };
+            bytes += batch.bytes.len();
             for (at, byte) in &changes {
                 let at = at.index(batch.bytes.len());
                 batch.bytes[at] = *byte;
             }
         }
         let recording = recording_from(&bytes_of(&chunks)[..], "s").unwrap();
-        prop_assert!(recording.records.len() <= 6);
+        // A damaged size divides a record into others; none is shorter than its header of 8 bytes.
+        prop_assert!(recording.records.len() <= bytes / 8);
     }
 }

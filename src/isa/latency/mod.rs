@@ -26,7 +26,7 @@
 //!
 //! In order of precedence: a measurement on this machine ([`Latencies::with`] a [`Calibration`]); the
 //! shipped table of the microarchitecture, which names its source; an assumption by the kind of
-//! instruction. This module reads no files by itself: the caller passes the calibration.
+//! instruction. This module reads no files: the caller passes the calibration.
 
 mod assumed;
 mod calibration;

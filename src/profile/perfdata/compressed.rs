@@ -88,8 +88,8 @@ impl Expander {
     /// The records end inside a block or a record, in words.
     pub fn finish(&mut self, each: &mut dyn FnMut(&Header<'_>)) -> Result<(), String> {
         if self.frame.take().is_some() {
-            let ended = self.decoder.decode_blocks(&END[..], BlockDecodingStrategy::UptoBlocks(1));
-            ended.map_err(damaged)?;
+            let strategy = BlockDecodingStrategy::UptoBlocks(1);
+            guarded(|| self.decoder.decode_blocks(&END[..], strategy).map_err(damaged))?;
             self.pass_on(each)?;
         }
         match self.input.is_empty() && self.filled == 0 {
@@ -106,7 +106,7 @@ impl Expander {
             let Some(length) = frame_header(rest).filter(|n| *n <= rest.len()) else {
                 return Ok(None);
             };
-            self.decoder.reset(&rest[..length]).map_err(damaged)?;
+            guarded(|| self.decoder.reset(&rest[..length]).map_err(damaged))?;
             self.frame = Some(rest[4] & 4 != 0);
             return Ok(Some(length));
         };
@@ -114,7 +114,7 @@ impl Expander {
             return Ok(None);
         };
         let strategy = BlockDecodingStrategy::UptoBlocks(1);
-        if self.decoder.decode_blocks(&rest[..length], strategy).map_err(damaged)? {
+        if guarded(|| self.decoder.decode_blocks(&rest[..length], strategy).map_err(damaged))? {
             self.frame = None;
         }
         Ok(Some(length))
@@ -125,7 +125,7 @@ impl Expander {
         self.output.resize(ROOM, 0);
         while self.decoder.can_collect() > 0 {
             let room = &mut self.output[self.filled..];
-            let given = self.decoder.read(room).map_err(|e| e.to_string())?;
+            let given = guarded(|| self.decoder.read(room).map_err(|e| e.to_string()))?;
             self.filled += given;
             self.given += given as u64;
             if self.given > FREE + self.taken.saturating_mul(MOST_TIMES) {
@@ -161,6 +161,13 @@ fn records(bytes: &[u8], each: &mut dyn FnMut(&Header<'_>)) -> Result<(usize, u6
         count += 1;
     }
     Ok((at, count))
+}
+
+/// Runs the decoder: an assertion in it that fails on damaged data is an error like others. What
+/// the decoder still gives after that ends at the next error.
+fn guarded<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err("compressed data are damaged: the decoder stopped".to_owned()))
 }
 
 fn damaged(error: impl std::fmt::Display) -> String {

@@ -287,7 +287,7 @@ impl Matching<'_> {
     }
 }
 
-/// The counters that can count `event` by itself, or why none can. 0 for a metric event.
+/// The counters that can count `event` in isolation, or why none can. 0 for a metric event.
 fn counters_of(table: &Table, budget: &Budget, event: EventId) -> Result<u64, String> {
     let spec = &table.events[usize::from(event)].spec;
     if spec.pmu != PmuKind::Core {
