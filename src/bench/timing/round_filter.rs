@@ -109,7 +109,7 @@ mod tests {
         let t = |cycles: f64| cycles / cycles_per_tick;
         let calibration = Calibration {
             add: (t(2304.0) + 80.0, t(256.0) + 80.0),
-            multiply: Some((t(1152.0) + 80.0, t(384.0) + 80.0)),
+            multiply: Some((t(3456.0) + 80.0, t(384.0) + 80.0)),
             sentinel: (t(612.0) + 80.0, t(612.0) + 80.0),
         };
         let mut all = Vec::new();

@@ -21,7 +21,7 @@
 use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
-use crate::timing::stats::trimmed_mean;
+use crate::timing::stats::{median, trimmed_mean};
 
 /// Instructions in the body of a chain.
 const ADDS: u32 = 128;
@@ -42,8 +42,9 @@ pub struct Chains {
     pub sentinel: u32,
 }
 
-/// 2,048 and 768 cycles between long and short; a sentinel of 600.
-pub const CHAINS: Chains = Chains { add: (18, 2), multiply: (6, 2), sentinel: 5 };
+/// 2,048 and 3,072 cycles between long and short; a sentinel of 600. The counter of some virtual machines
+/// advances 26 ticks at once, 40 cycles: a chain that is run only a few times has to be long.
+pub const CHAINS: Chains = Chains { add: (18, 2), multiply: (18, 2), sentinel: 5 };
 
 /// Ticks of one round's calibration segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -185,9 +186,9 @@ impl TscClock {
         let ratio = Self::add_cycles() / ticks;
         let pairs: Vec<(f64, f64)> = rounds.iter().filter_map(|r| r.multiply).collect();
         if pairs.len() >= 2 {
-            let long: Vec<f64> = pairs.iter().map(|p| p.0).collect();
-            let short: Vec<f64> = pairs.iter().map(|p| p.1).collect();
-            let other = Self::multiply_cycles() / (trimmed_mean(&long) - trimmed_mean(&short));
+            // Pairs are few: one that was interrupted must not count.
+            let ticks: Vec<f64> = pairs.iter().map(|p| p.0 - p.1).collect();
+            let other = Self::multiply_cycles() / median(&ticks);
             let apart = (other / ratio - 1.0).abs();
             if !apart.is_finite() {
                 return Err(
