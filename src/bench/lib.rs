@@ -6,6 +6,7 @@
 //! | `runner` | the worker's life cycle and runs |
 //! | `harness` | the code around the block |
 //! | `initial` | initial values, pages, the address trace |
+//! | `closed_loop` | a loop body run as a loop: its own back edge, its own arrays |
 //! | `timing` | core cycles: clocks, rounds, reproducible states |
 //! | `checks` | the assumptions of a measurement, each with its evidence |
 //! | `counting` | what a PMU adds: cycles, misses, the top-down tree |
@@ -25,6 +26,8 @@ pub mod batch;
 mod bounds;
 #[cfg(target_arch = "x86_64")]
 mod checks;
+#[cfg(target_arch = "x86_64")]
+mod closed_loop;
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is counted there"))]
 mod counters;
 #[cfg(target_arch = "x86_64")]

@@ -175,6 +175,10 @@ impl Profiler {
         measurement: &mut Measurement,
     ) -> Result<std::result::Result<(), Failure>> {
         let required_state = RequiredState::of(block);
+        let closed = match block.is_loop_body() && !self.options.straight {
+            true => Some(self.closed_loop(block, &required_state)?),
+            false => None,
+        };
         let (setup, (copies, how, rough)) = match self.find_setup(block, &required_state)? {
             Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),
@@ -213,8 +217,20 @@ impl Profiler {
         measurement.values = Some(setup.values.clone());
         measurement.pages = setup.pages.iter().map(|p| format!("{p:#x}")).collect();
         let unrolled = form_result(&timed, copies, None);
-        let looped = self.looped(block, &required_state, &setup, rough)?;
+        let looped = match &closed {
+            Some(Ok(closed)) => form_result(&closed.timed, closed.copies, None),
+            _ => self.looped(block, &required_state, &setup, rough)?,
+        };
         measurement.forms = Some(Forms { unrolled, looped });
+        match closed {
+            Some(Ok(closed)) => {
+                let clock = self.source.clock().name();
+                conclude(measurement, &closed.timed, self.options.passes, block, clock);
+                measurement.notes.push(format!("measured as a loop: {}", closed.how));
+            }
+            Some(Err(why)) => measurement.notes.push(format!("not measured as a loop: {why}")),
+            None => {}
+        }
         self.check_alignment(block, &required_state, &setup, &mut measurement.assumptions)?;
         self.explain(block, &required_state, &setup, (&form, shape), measurement)?;
         if !setup.complete {

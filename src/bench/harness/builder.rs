@@ -1,6 +1,6 @@
 //! Builds the parts of a form: set-up, restoring of state, copies, trace stores.
 
-use super::emitter::{Emitter, R8, RCX, RDX, condition};
+use super::emitter::{Emitter, R8, RCX, condition};
 use super::required_state::Width;
 use super::unlocked_exchange::unlocked_exchange;
 use crate::harness::program::{Program, Shape};
@@ -105,6 +105,37 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// The block once, its back edge to its own start.
+    pub(super) fn closed(&mut self) {
+        for (i, inst) in self.shape.block.instructions.iter().enumerate() {
+            self.origins.push((self.code.here(), 0, i));
+            self.code.instruction(inst, false, self.shape.rip_area);
+        }
+    }
+
+    /// All copies, each one's final jump to the next, at the same place within a cache line.
+    pub(super) fn chain(&mut self, align: usize, inverted: bool) {
+        let instructions = &self.shape.block.instructions;
+        for copy in 0..self.shape.copies {
+            for (i, inst) in instructions.iter().enumerate() {
+                self.origins.push((self.code.here(), copy, i));
+                match i + 1 < instructions.len() {
+                    true => self.code.instruction(inst, false, self.shape.rip_area),
+                    false if copy + 1 < self.shape.copies => {
+                        self.code.back_edge(inst, inverted, align);
+                    }
+                    // Taken, too, to the counter.
+                    false => self.code.final_jump(inst, inverted),
+                }
+            }
+        }
+    }
+
+    /// Sets general-purpose registers.
+    pub(super) fn registers(&mut self, values: &[u64; 16]) {
+        (0..16).for_each(|r| self.code.constant(r, values[usize::from(r)]));
+    }
+
     pub(super) fn one(&mut self, copy: usize, inst: &Inst, traced: bool) {
         let decoded = &inst.decoded;
         let conditional = decoded.is_jcc_short_or_near();
@@ -187,18 +218,19 @@ fn load_initial(code: &mut Emitter, register: u8) {
     code.load(register, at::CONTEXT + context::REGISTERS + 8 * usize::from(register));
 }
 
-/// Refills the lines that the block writes with the pattern, through the block's addresses, and drains
-/// the store buffer.
+/// Gives the lines that the block writes their initial content, through the block's addresses, and
+/// drains the store buffer.
 fn restore_lines(code: &mut Emitter) {
     code.load32(RCX, at::CONTEXT + context::LINE_COUNT);
     code.address(R8, at::LINES);
-    code.load(RDX, at::CONTEXT + context::PATTERN);
     let head = code.here();
     code.raw(&[0x49, 0x8b, 0x00]); // mov rax, [r8]
+    code.raw(&[0x4d, 0x8b, 0x48, 0x08]); // mov r9, [r8 + 8]
     for word in 0..8u8 {
+        code.raw(&[0x49, 0x8b, 0x51, 8 * word]); // mov rdx, [r9 + 8·word]
         code.raw(&[0x48, 0x89, 0x50, 8 * word]); // mov [rax + 8·word], rdx
     }
-    code.raw(&[0x49, 0x83, 0xc0, 0x08]); // add r8, 8
+    code.raw(&[0x49, 0x83, 0xc0, 0x10]); // add r8, 16
     code.decrement_register(RCX);
     code.jump_if_not_zero(head);
     code.raw(&[0x0f, 0xae, 0xf0]); // mfence

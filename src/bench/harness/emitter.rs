@@ -9,12 +9,13 @@ pub struct Emitter {
     bytes: Vec<u8>,
 }
 
+/// `int3`.
+const TRAP: u8 = 0xcc;
+
 /// Encoding number of `rax`.
 pub const RAX: u8 = 0;
 /// Encoding number of `rcx`.
 pub const RCX: u8 = 1;
-/// Encoding number of `rdx`.
-pub const RDX: u8 = 2;
 /// Encoding number of `r8`.
 pub const R8: u8 = 8;
 
@@ -229,6 +230,34 @@ impl Emitter {
         self.raw(&[0x0f, 0xae, 0xe8]);
     }
 
+    /// `mov r64, value`.
+    pub fn constant(&mut self, register: u8, value: u64) {
+        self.raw(&[0x48 | register >> 3, 0xb8 | register & 7]);
+        self.raw(&value.to_le_bytes());
+    }
+
+    /// A fence, then a jump to the next place `align` bytes after a multiple of 64: straight code
+    /// directly behind a fence is kept out of the op cache on Zen 4.
+    pub fn fence_and_align(&mut self, align: usize) {
+        self.fence();
+        let behind = self.here() + 5;
+        let pad = (align + 64 - behind % 64) % 64;
+        self.jump(behind + pad);
+        self.raw(&[TRAP].repeat(pad));
+    }
+
+    /// The final conditional jump of a block, taken to the next place `align` bytes after a multiple of 64,
+    /// over instructions that trap. Same length as in the block.
+    pub fn back_edge(&mut self, inst: &Inst, inverted: bool, align: usize) {
+        let behind = self.here() + inst.bytes.len();
+        // One byte at least, so that leaving traps.
+        let pad = (align + 63 - behind % 64) % 64 + 1;
+        self.final_jump(inst, inverted);
+        let field = self.bytes.len() - if inst.decoded.is_jcc_short() { 1 } else { 4 };
+        self.bytes[field] = pad as u8;
+        self.raw(&[TRAP].repeat(pad));
+    }
+
     /// An instruction of the block, its `rip`-relative operand pointed at `rip_area` and its
     /// `lock` prefix replaced by one that means nothing, if `unlocked`.
     pub fn instruction(&mut self, inst: &Inst, unlocked: bool, rip_area: usize) {
@@ -315,6 +344,7 @@ mod tests {
         assert_eq!(text(|e| e.store_zmm(25, 0x2000)), "vmovups [2000h],zmm25");
         assert_eq!(text(|e| e.store_mask(5, 0x2000)), "kmovw [2000h],k5");
         assert_eq!(text(|e| e.load_mm(5, 0x2000)), "movq mm5,[2000h]");
+        assert_eq!(text(|e| e.constant(9, 0x1234)), "mov r9,1234h");
         assert_eq!(text(|e| e.step_down(1)), "lea rcx,[rcx-1]");
         assert_eq!(text(|e| e.step_down(12)), "lea r12,[r12-1]");
         assert_eq!(text(|e| e.copy(13, 1)), "mov r13,rcx");

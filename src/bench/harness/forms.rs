@@ -5,6 +5,7 @@
 //! | trace | copies with the registers of every address stored before each access |
 //! | unrolled | repeat { restore memory and registers; fence; copies; fence } |
 //! | loop | restore; repeat { copies } |
+//! | closed loop | repeat { restore; the block with its own back edge, until it leaves } |
 //! | checked | the copies once, with the processor's alignment check |
 //! | replay | the unrolled form without a clock, to compare with the trace |
 
@@ -59,6 +60,9 @@ pub fn checked(shape: &Shape<'_>) -> Program {
 /// Repetitions of the unrolled form before the timed ones.
 pub const WARM: u32 = 1;
 
+/// Runs of the whole loop before the timed ones: predictors and caches have to learn it.
+const CLOSED_WARM: u32 = 6;
+
 /// The unrolled form. Long and short runs have separate code: an indirect jump into shared copies would
 /// be predicted better for one of them.
 pub fn unrolled(shape: &Shape<'_>) -> Program {
@@ -91,6 +95,51 @@ pub fn looped(shape: &Shape<'_>, counter: LoopCounter, warm: u32) -> Program {
     builder.code.fence();
     let head = builder.code.here();
     builder.copies(0..shape.copies, false);
+    counter.end(&mut builder.code, head);
+    builder.code.timed_again(again);
+    builder.finish()
+}
+
+/// The loop as it is: registers from `start`, then the block with its own back edge until it leaves by
+/// itself, at `align` bytes after a multiple of 64. Returns the offset of its first instruction, too.
+pub fn closed(shape: &Shape<'_>, start: &[u64; 16], align: usize, timed: bool) -> Program {
+    let mut builder = Builder::new(shape);
+    builder.prologue();
+    builder.code.warm_up(CLOSED_WARM);
+    let again = builder.code.here();
+    builder.restore();
+    builder.registers(start);
+    builder.code.fence_and_align(align);
+    builder.closed();
+    builder.code.fence();
+    builder.code.decrement(at::CONTEXT + context::LEFT);
+    builder.code.jump_if_not_zero(again);
+    if timed {
+        builder.code.timed_again(again);
+    } else {
+        builder.store_registers();
+    }
+    builder.finish()
+}
+
+/// Copies of a loop body chained by their own back edges, each of which goes to the next copy; after
+/// the last one `counter` decides. `inverted` back edges have the opposite condition. A copy that would
+/// leave traps.
+pub fn chained(
+    shape: &Shape<'_>,
+    counter: LoopCounter,
+    warm: u32,
+    (align, inverted): (usize, bool),
+) -> Program {
+    let mut builder = Builder::new(shape);
+    builder.prologue();
+    builder.code.warm_up(warm);
+    let again = builder.code.here();
+    builder.restore();
+    counter.start(&mut builder.code);
+    builder.code.fence_and_align(align);
+    let head = builder.code.here();
+    builder.chain(align, inverted);
     counter.end(&mut builder.code, head);
     builder.code.timed_again(again);
     builder.finish()

@@ -2,7 +2,8 @@
 //! checks that the measured code does the same as the traced code.
 
 pub use super::failure::{Failure, explain};
-use super::value_search::ValueSearch;
+use super::value_search::{Candidate, ValueSearch};
+use super::values::Values;
 use crate::Options;
 use crate::harness::forms;
 use crate::harness::required_state::RequiredState;
@@ -52,6 +53,22 @@ pub fn discover_staged(
         search.pages_per_copy = before.pages.len() as f64 / before.copies as f64;
     }
     search.run()
+}
+
+/// Runs `copies` copies once from these values, without any search.
+///
+/// # Errors
+/// As [`discover`].
+pub fn run_once(
+    runner: &mut Runner,
+    block: &Block,
+    required_state: &RequiredState,
+    (copies, values): (usize, &Values),
+    options: &Options,
+) -> Result<std::result::Result<RunSetup, Failure>> {
+    let start = Candidate { values: values.clone(), reseeded: Vec::new() };
+    let mut search = ValueSearch::new(runner, block, required_state, copies, options);
+    Ok(search.traced_run(&start)?.map_err(|run| run.failure))
 }
 
 /// Runs the copies as they are measured and compares pages, registers and memory at the end with

@@ -3,6 +3,7 @@
 use super::Runner;
 use crate::initial::values::Values;
 use crate::sandbox::layout::{self as at, PAGE, context, mail};
+use std::collections::BTreeMap;
 use tma::Result;
 
 impl Runner {
@@ -41,6 +42,7 @@ impl Runner {
         }
         for word in 0..8 {
             worker.put64(at::CONTEXT + context::VECTOR + 8 * word, values.vector);
+            worker.put64(at::PATTERN_LINE + 8 * word, values.memory);
         }
         Ok(())
     }
@@ -50,13 +52,47 @@ impl Runner {
     /// # Errors
     /// The sandbox cannot be started.
     pub fn lines(&mut self, lines: &[u64]) -> Result<()> {
+        self.worker()?;
+        let images = self.images.clone();
         let worker = self.worker()?;
         let lines = &lines[..lines.len().min(at::LINES_MAX)];
         worker.put32(at::CONTEXT + context::LINE_COUNT, lines.len() as u32);
+        let base = worker.base();
         for (i, line) in lines.iter().enumerate() {
-            worker.put64(at::LINES + 8 * i, *line);
+            let page = line & !(PAGE as u64 - 1);
+            let content = match images.iter().position(|image| *image == page) {
+                Some(number) => at::IMAGE + PAGE * number + (line - page) as usize,
+                None => at::PATTERN_LINE,
+            };
+            worker.put64(at::LINES + 16 * i, *line);
+            worker.put64(at::LINES + 16 * i + 8, base + content as u64);
         }
         Ok(())
+    }
+
+    /// Has these pages start with this content from now on, instead of the pattern. Those that do
+    /// not fit are left out.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn images(&mut self, images: &BTreeMap<u64, Vec<u8>>) -> Result<()> {
+        let worker = self.worker()?;
+        let count = images.len().min(at::PHYSICAL_MAX);
+        worker.put32(at::IMAGE_COUNT, count as u32);
+        for (i, (page, content)) in images.iter().take(count).enumerate() {
+            worker.put64(at::IMAGE_PAGES + 8 * i, *page);
+            worker.write(at::IMAGE + PAGE * i, &content[..content.len().min(PAGE)]);
+        }
+        self.images = images.keys().take(count).copied().collect();
+        Ok(())
+    }
+
+    /// The initial content of a page: its image, or the pattern.
+    fn initial(&self, page: u64, pattern: u64) -> Vec<u8> {
+        match (self.images.iter().position(|image| *image == page), &self.worker) {
+            (Some(number), Some(worker)) => worker.read(at::IMAGE + PAGE * number, PAGE),
+            _ => pattern.to_le_bytes().repeat(PAGE / 8),
+        }
     }
 
     /// How the next runs treat floating-point numbers: the MXCSR that they start with.
@@ -134,7 +170,7 @@ impl Runner {
             })
     }
 
-    /// Lines (64 bytes) of the physical pages that differ from the pattern, by the address of the
+    /// Lines (64 bytes) of the physical pages that differ from their initial content, by the address of the
     /// first page mapped to each.
     pub fn changed_lines(&self, pages: &[u64], pattern: u64, physical: usize) -> Vec<u64> {
         let Some(worker) = &self.worker else { return Vec::new() };
@@ -142,8 +178,11 @@ impl Runner {
         let mut bytes = [0; PAGE];
         for (i, page) in pages.iter().take(physical.min(at::PHYSICAL_MAX)).enumerate() {
             worker.copy(at::PHYSICAL + PAGE * i, &mut bytes);
-            for (line, content) in bytes.chunks_exact(64).enumerate() {
-                if content.chunks_exact(8).any(|c| word(c) != pattern) {
+            let initial = self.initial(*page, pattern);
+            for (line, (content, before)) in
+                bytes.chunks_exact(64).zip(initial.chunks_exact(64)).enumerate()
+            {
+                if content != before {
                     lines.push(page + 64 * line as u64);
                 }
             }

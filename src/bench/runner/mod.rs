@@ -64,6 +64,8 @@ pub struct Runner {
     pinned: bool,
     /// Workers started so far.
     pub started: u32,
+    /// Pages that start with content of their own, in the worker's order.
+    images: Vec<u64>,
 }
 
 impl Runner {
@@ -90,6 +92,7 @@ impl Runner {
             fresh: false,
             pinned: false,
             started: 0,
+            images: Vec::new(),
         }
     }
 
@@ -124,6 +127,7 @@ impl Runner {
             self.clock = places;
             self.started += 1;
             (self.ran, self.fresh) = (false, false);
+            self.images.clear();
             self.worker = Some(worker);
         }
         self.worker.as_mut().ok_or_else(|| tma::Error::failed("no sandbox worker"))

@@ -14,14 +14,14 @@ pub const CONTEXT_PAGE: usize = 0x40000;
 /// What the generated code needs at hand. Away from the offset 0x600 in a page, where the
 /// initial constant points, so that the two share no L1 set.
 pub const CONTEXT: usize = CONTEXT_PAGE + 0xc00;
-/// Addresses of the lines to restore between runs.
+/// The lines to restore between runs: the address of each, and where in the region its content is.
 pub const LINES: usize = 0x41000;
 /// How many of them fit.
 pub const LINES_MAX: usize = 1024;
 /// Base and index registers of an address trace.
-pub const TRACE: usize = 0x44000;
+pub const TRACE: usize = 0x45000;
 /// Bytes of room for it.
-pub const TRACE_SIZE: usize = 0x20000;
+pub const TRACE_SIZE: usize = 0x1f000;
 /// The worker's stack, growing down from here.
 pub const STACK_TOP: usize = 0x66000;
 /// The stack that signals are delivered on.
@@ -40,12 +40,20 @@ pub const TICKS: usize = 0x79000;
 pub const PAGES: usize = 0x7b000;
 /// How many pages a block may touch.
 pub const PAGES_MAX: usize = 256;
+/// Addresses of the pages that start with content of their own; the others are filled with the pattern.
+pub const IMAGE_PAGES: usize = 0x7b800;
+/// How many of them there are.
+pub const IMAGE_COUNT: usize = 0x7ba00;
+/// A line of the pattern.
+pub const PATTERN_LINE: usize = 0x7ba40;
 /// Their physical pages.
 pub const PHYSICAL: usize = 0x80000;
 /// How many there are.
-pub const PHYSICAL_MAX: usize = 16;
+pub const PHYSICAL_MAX: usize = 64;
+/// The content of [`IMAGE_PAGES`], in their order.
+pub const IMAGE: usize = PHYSICAL + PHYSICAL_MAX * PAGE;
 /// Size of the whole region.
-pub const SIZE: usize = PHYSICAL + PHYSICAL_MAX * PAGE;
+pub const SIZE: usize = IMAGE + PHYSICAL_MAX * PAGE;
 /// Bytes in a page.
 pub const PAGE: usize = 4096;
 

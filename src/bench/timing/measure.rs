@@ -7,7 +7,7 @@ use super::round_filter::{Round, filter_rounds};
 use crate::Options;
 use crate::harness::forms;
 use crate::harness::loop_counter::LoopCounter;
-use crate::harness::program::Program;
+use crate::harness::program::{Program, Shape};
 use crate::harness::required_state::RequiredState;
 use crate::initial::failure::{Failure, explain};
 use crate::initial::run_setup::RunSetup;
@@ -147,6 +147,62 @@ pub fn looped(
         form.pairs.push((segment(long), segment(long / 2)));
         form.programs.push(program);
     }
+    form
+}
+
+/// The ways in which a loop body runs as a loop.
+#[derive(Debug, Clone)]
+pub enum Closed {
+    /// Until it leaves by itself: registers with which it runs long and short.
+    Exits([u64; 16], [u64; 16]),
+    /// Copies chained by their back edges, inverted or not, with a counter after the last.
+    Counted(LoopCounter, bool),
+}
+
+/// A loop body run as a loop, `iterations` long and short, each `repeat` times.
+pub fn closed(
+    shape: &Shape<'_>,
+    how: &Closed,
+    (long, short): (u32, u32),
+    repeat: u32,
+    aligns: &[usize],
+) -> Form {
+    let mut form = Form {
+        programs: Vec::new(),
+        pairs: Vec::new(),
+        between: 0.0,
+        untimed_too: 0.0,
+        single: false,
+    };
+    let mut start = BLOCK_CODE;
+    let mut add = |form: &mut Form, build: &dyn Fn(&Shape<'_>) -> Program| {
+        let program = build(&Shape { start, ..shape.clone() });
+        start = program.end().next_multiple_of(64) + 64;
+        let entry = program.start;
+        form.programs.push(program);
+        entry
+    };
+    for align in aligns {
+        let (entries, repeats) = match how {
+            Closed::Exits(from_start, later) => {
+                let long = add(&mut form, &|s| forms::closed(s, from_start, *align, true));
+                let short = add(&mut form, &|s| forms::closed(s, later, *align, true));
+                ((long, short), (repeat, repeat))
+            }
+            Closed::Counted(counter, inverted) => {
+                let build = |s: &Shape<'_>| forms::chained(s, *counter, long, (*align, *inverted));
+                let entry = add(&mut form, &build);
+                ((entry, entry), (long, short))
+            }
+        };
+        let segment = |entry, repeat| Segment { entry, repeat };
+        form.pairs.push((segment(entries.0, repeats.0), segment(entries.1, repeats.1)));
+    }
+    form.between = match how {
+        Closed::Exits(..) => f64::from(repeat) * f64::from(long - short),
+        Closed::Counted(..) => f64::from(long - short) * shape.copies as f64,
+    };
+    form.untimed_too = form.between;
     form
 }
 

@@ -139,6 +139,13 @@ impl Block {
             .filter(|i| i.decoded.is_jcc_short_or_near() || i.decoded.is_jmp_short_or_near())
     }
 
+    /// Whether it is the body of a loop: its final conditional jump goes to its first instruction.
+    pub fn is_loop_body(&self) -> bool {
+        self.final_branch().is_some_and(|inst| {
+            inst.decoded.is_jcc_short_or_near() && inst.decoded.near_branch_target() == 0
+        })
+    }
+
     /// The live-in general-purpose registers (64-bit names): those read before they are written, so
     /// that their initial value matters. A partial write reads the rest of the register.
     pub fn inputs(&self) -> Vec<Register> {

@@ -10,6 +10,7 @@
 //! | `jump_tables` | targets of indirect jumps, read from memory and checked |
 //! | `slice`, `slice_state` | backward slice from an indirect jump to the origin of its target |
 //! | `transfer`, `value` | symbolic values, and how instructions transform them |
+//! | `iteration` | one iteration of a loop body in terms of the registers at its start |
 //! | `dominators`, `loops` | dominators and natural loops |
 //! | `image` | a program's memory, from its ELF file |
 //! | `no_return` | functions known not to return |
@@ -22,6 +23,7 @@ mod disassembly;
 mod dominators;
 mod graph;
 mod image;
+mod iteration;
 mod jump_tables;
 mod loops;
 mod memory;
@@ -37,4 +39,5 @@ mod value;
 pub use analysis::{blocks, flow};
 pub use graph::{BasicBlock, Edge, Flow, Loop};
 pub use image::Image;
+pub use iteration::{Exit, Iteration, Linear, LinearAccess, Loaded, Term};
 pub use memory::Memory;

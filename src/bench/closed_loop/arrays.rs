@@ -1,0 +1,92 @@
+//! Extent and place of the array behind each pointer.
+
+use super::known::Known;
+use super::pointers::Pointer;
+use isa::flow::{Iteration, Linear, LinearAccess, Term};
+
+/// The address space of arrays: each has its own part of this size.
+const FIRST: u64 = 0x2000_0000;
+const APART: u64 = 0x0100_0000;
+/// Distance of the offsets of arrays within a page: no two of nine lie a multiple of 1 KiB apart, so
+/// that no load looks as if it overlapped an older store of another array.
+const STAGGER: u64 = 448;
+/// Bytes of an array that is accessed at an offset which is not known.
+const UNKNOWN: i64 = 1024;
+/// Most bytes of a table that is indexed by loaded or computed values.
+pub(super) const TABLE: i64 = 2048;
+
+/// The bytes accessed through a pointer, relative to its first value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub low: i64,
+    pub high: i64,
+}
+
+/// The change of an address in one iteration; 0 where it is not fixed.
+pub(super) fn stride(iteration: &Iteration, address: &Linear) -> i64 {
+    let step = |(register, factor): (u8, i64)| factor * iteration.step(register).unwrap_or(0);
+    address.registers().map(step).sum()
+}
+
+/// The greatest value of a term times its factor; `None` where it has none.
+fn most(iteration: &Iteration, term: &Term, factor: i64) -> Option<i64> {
+    let limited = |most: Option<u64>| {
+        let most = i64::try_from(most?).ok()?.checked_mul(factor.abs())?;
+        Some(most.min(TABLE.max(256 * factor.abs())))
+    };
+    match term {
+        Term::Register(register) => match &iteration.after[usize::from(*register)].terms[..] {
+            // What the iteration before has left there.
+            [(Term::Unknown { most }, 1)] => limited(*most),
+            [(Term::Loaded(loaded), 1)] => limited(Some((1 << (8 * loaded.bytes.min(4))) - 1)),
+            _ => Some(0),
+        },
+        Term::Loaded(loaded) => limited(Some((1u64 << (8 * loaded.bytes.min(4))) - 1)),
+        Term::Unknown { most } => limited(*most),
+    }
+}
+
+/// What an access touches in `iterations`, with all registers but the pointer as `known`.
+pub(super) fn extent(
+    iteration: &Iteration,
+    access: &LinearAccess,
+    pointer: u8,
+    known: &Known,
+    iterations: usize,
+) -> Extent {
+    let address = &access.address;
+    let mut start = address.constant;
+    let mut room = 0;
+    for (term, factor) in &address.terms {
+        match term {
+            Term::Register(r) if *r == pointer => {}
+            Term::Register(r) if iteration.step(*r).is_some() => {
+                start = start.wrapping_add(known.register(*r).wrapping_mul(*factor));
+            }
+            other => room += most(iteration, other, *factor).unwrap_or(UNKNOWN),
+        }
+    }
+    let moved = stride(iteration, address) * (iterations as i64 - 1);
+    let (low, high) = (start + moved.min(0), start + moved.max(0));
+    Extent { low, high: high + room + access.bytes as i64 }
+}
+
+/// Bytes accessed through a pointer.
+pub(super) fn whole(
+    iteration: &Iteration,
+    pointer: &Pointer,
+    known: &Known,
+    iterations: usize,
+) -> Extent {
+    let own = pointer
+        .accesses
+        .iter()
+        .map(|n| extent(iteration, &iteration.accesses[*n], pointer.register, known, iterations));
+    own.reduce(|a, b| Extent { low: a.low.min(b.low), high: a.high.max(b.high) })
+        .unwrap_or(Extent { low: 0, high: 0 })
+}
+
+/// Where array `number` starts.
+pub(super) fn place(number: usize) -> u64 {
+    FIRST + APART * number as u64 + STAGGER * number as u64 % 4096
+}

@@ -1,0 +1,25 @@
+//! A loop body run as the program runs it: its own back edge taken, addresses advancing, every
+//! array apart from the others, nothing restored between iterations.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `pointers` | which register of an address is the pointer, which are offsets |
+//! | `arrays` | extent and place of the array behind each pointer |
+//! | `exit` | values with which the loop runs a chosen number of iterations |
+//! | `content` | what arrays hold where it decides addresses or the exit |
+//! | `known` | register values planned so far |
+//! | `plan` | initial registers and memory, from the above |
+//! | `traced` | the plan run once: how many iterations it really takes, and which lines it touches |
+//! | `timing` | long against short runs of the loop |
+//!
+//! A plan is a guess from the code of one iteration. What is measured follows from the traced run,
+//! never from the plan.
+
+mod arrays;
+mod content;
+mod exit;
+mod known;
+mod plan;
+mod pointers;
+mod timing;
+mod traced;

@@ -1,0 +1,144 @@
+//! Initial registers and memory with which a loop body runs as a loop.
+
+use super::arrays::{Extent, place, stride, whole};
+use super::content::Content;
+use super::exit::{Control, control};
+use super::known::Known;
+use super::pointers::{Pointer, pointers};
+use crate::initial::values::Values;
+use isa::code::Block;
+use isa::flow::{Iteration, LinearAccess};
+use std::collections::BTreeMap;
+
+/// Most iterations of a run: more of them change the result no more.
+pub(super) const MOST: usize = 1024;
+/// Fewest worth measuring as a loop.
+pub(super) const FEWEST: usize = 16;
+/// Share of the L1 data cache that arrays may take: the rest is for what runs around the loop.
+const L1_SHARE: f64 = 0.6;
+/// The size of an L1 data cache that is not known: that of the smallest since 2008.
+const L1_BYTES: usize = 32 * 1024;
+/// The initial value of registers that decide neither an address nor the exit.
+const DATA: u64 = 3;
+/// The same for those that are compared with loaded values.
+const COMPARED: i64 = 64;
+
+/// Initial values, memory content, and for how many iterations they are made.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    /// Registers, and what pages without content of their own are filled with.
+    pub values: Values,
+    /// Pages with content of their own.
+    pub images: BTreeMap<u64, Vec<u8>>,
+    /// Iterations that it is made for.
+    pub iterations: usize,
+    /// Whether the loop's own exit should end it.
+    pub exits: bool,
+}
+
+/// A plan for at most `most` iterations of a loop body; `None` where arrays would not fit the L1 data
+/// cache for even a few.
+pub(crate) fn plan(block: &Block, l1_bytes: Option<usize>, most: usize) -> Option<Plan> {
+    let decoded: Vec<_> = block.instructions.iter().map(|i| i.decoded).collect();
+    let iteration = Iteration::of(&decoded);
+    let pointers = pointers(&iteration);
+    let budget = L1_SHARE * l1_bytes.unwrap_or(L1_BYTES) as f64;
+    let iterations = fitting(&iteration, &pointers, budget as i64).min(most) & !1;
+    if iterations < FEWEST {
+        return None;
+    }
+    let numbers: Vec<u8> = pointers.iter().map(|p| p.register).collect();
+    let control = iteration.exit.as_ref().and_then(|exit| control(&iteration, exit, &numbers));
+    let mut known = Known::default();
+    let decided = |register: &u8| numbers.contains(register) || is_offset(&iteration, *register);
+    (0..16u8).filter(|r| !decided(r)).for_each(|r| known.set(r, DATA as i64));
+    if let (Some(Control::Element(..)), Some(exit)) = (&control, &iteration.exit) {
+        let compared = exit.difference.registers().filter(|(r, _)| !decided(r));
+        compared.for_each(|(r, _)| known.set(r, COMPARED));
+    }
+    // A counter or index that is compared has its first value before arrays are placed, a bound after.
+    let early = matches!(&control, Some(Control::Register(r, _)) if iteration.step(*r) != Some(0));
+    let solved = |known: &Known| {
+        let (control, exit) = (control.as_ref()?, iteration.exit.as_ref()?);
+        control.value(&iteration, exit, known, iterations)
+    };
+    let mut ends = None;
+    if early && let (Some(Control::Register(r, _)), Some(value)) = (&control, solved(&known)) {
+        known.set(*r, value);
+        ends = Some(*r);
+    }
+    let mut content = Content::default();
+    for (number, pointer) in in_order(&iteration, pointers).into_iter().enumerate() {
+        if ends == Some(pointer.register) {
+            continue;
+        }
+        let extent = whole(&iteration, &pointer, &known, iterations);
+        known.set(pointer.register, first_value(place(number), extent));
+        if let Some(link) = pointer.next_node {
+            content.list(known.register(pointer.register) as u64, extent, link, iterations);
+        }
+    }
+    let mut exits = ends.is_some();
+    match (&control, solved(&known)) {
+        (Some(Control::Register(r, _)), Some(value)) if !early => {
+            known.set(*r, value);
+            exits = true;
+        }
+        (Some(Control::Cell(loaded, _)), Some(value)) => {
+            exits = content.cell(&iteration, &known, loaded, value);
+        }
+        _ => {}
+    }
+    exits |= content.fill(&iteration, &known, iterations, control.as_ref());
+    let mut values = Values { memory: Values::default().vector, ..Values::default() };
+    values.registers = std::array::from_fn(|r| known.register(r as u8) as u64);
+    Some(Plan { images: content.pages(values.memory), values, iterations, exits })
+}
+
+/// The first value of a pointer with which its lowest access is in the array's part of the address
+/// space, and what it points to is aligned.
+fn first_value(place: u64, extent: Extent) -> i64 {
+    let below = (-extent.low).max(0) + 63 & !63;
+    let above = extent.low.max(0) & !63;
+    place as i64 + below - above
+}
+
+/// Whether a register that is no pointer is part of an address.
+fn is_offset(iteration: &Iteration, register: u8) -> bool {
+    iteration.accesses.iter().any(|access| access.address.factor(register) != 0)
+}
+
+/// How many iterations fit the budget in bytes.
+fn fitting(iteration: &Iteration, pointers: &[Pointer], budget: i64) -> usize {
+    let (mut per_iteration, mut fixed) = (0, 0);
+    for pointer in pointers {
+        let own = |n: &usize| stride(iteration, &iteration.accesses[*n].address).abs();
+        per_iteration += pointer.accesses.iter().map(own).max().unwrap_or(0);
+        let once = whole(iteration, pointer, &Known::default(), 1);
+        let size = once.high - once.low;
+        fixed += size;
+        if pointer.next_node.is_some() {
+            per_iteration += size.max(1).unsigned_abs().next_multiple_of(64) as i64;
+        }
+    }
+    let left = (budget - fixed).max(0);
+    (left / per_iteration.max(1)).min(MOST as i64) as usize
+}
+
+/// Pointers in the order of their places: alone before relative, of those that are written through
+/// first, so that loads run ahead of older stores at no equal offset within a page.
+fn in_order(iteration: &Iteration, pointers: Vec<Pointer>) -> Vec<Pointer> {
+    let access = |n: &usize| -> &LinearAccess { &iteration.accesses[*n] };
+    let relative = |p: &Pointer| {
+        let others = |n: &usize| {
+            access(n).address.registers().any(|(r, factor)| {
+                r != p.register && factor == 1 && pointers.iter().any(|q| q.register == r)
+            })
+        };
+        p.accesses.iter().any(others)
+    };
+    let written = |p: &Pointer| p.accesses.iter().any(|n| access(n).writes);
+    let mut sorted = pointers.clone();
+    sorted.sort_by_key(|p| (relative(p), !written(p)));
+    sorted
+}

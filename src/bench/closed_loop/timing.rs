@@ -1,0 +1,91 @@
+//! Times a loop body as a loop: long against short runs.
+
+use super::traced::{Ready, ready};
+use crate::harness::required_state::RequiredState;
+use crate::initial::run_setup::RunSetup;
+use crate::profiler::Profiler;
+use crate::timing::form_timing::FormTiming;
+use crate::timing::measure;
+use isa::code::Block;
+use std::collections::BTreeMap;
+use tma::Result;
+
+/// Offsets of the loop within a cache line, where its own is not known: compilers align loops to 16 or 32.
+const ALIGNS: [usize; 4] = [0, 32, 16, 48];
+/// Most repetitions of a whole loop.
+const REPEAT: f64 = 64.0;
+
+/// The timing of a loop run as a loop.
+pub(crate) struct ClosedLoop {
+    /// The samples.
+    pub timed: FormTiming,
+    /// What its traced run did.
+    pub setup: RunSetup,
+    /// Iterations of a long run.
+    pub iterations: usize,
+    /// Copies in the code.
+    pub copies: usize,
+    /// How it was run, for the reader.
+    pub how: String,
+}
+
+impl Profiler {
+    /// Times the block as a loop; `Err` says why that is not possible.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub(crate) fn closed_loop(
+        &mut self,
+        block: &Block,
+        required_state: &RequiredState,
+    ) -> Result<std::result::Result<ClosedLoop, String>> {
+        let outcome = self.time_closed_loop(block, required_state);
+        self.runner.images(&BTreeMap::new())?;
+        outcome
+    }
+
+    fn time_closed_loop(
+        &mut self,
+        block: &Block,
+        required_state: &RequiredState,
+    ) -> Result<std::result::Result<ClosedLoop, String>> {
+        let ready = match ready(&mut self.runner, block, required_state, &self.options)? {
+            Ok(ready) => ready,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let Ready { setup, how, iterations, copies } = ready;
+        let mut shape = setup.shape(block, required_state, copies, 0);
+        shape.lines = false;
+        let aligns: Vec<usize> = match self.options.align {
+            Some(align) => vec![align % 64; self.options.placements.clamp(1, 2)],
+            None => ALIGNS.into_iter().take(self.options.placements.max(1)).collect(),
+        };
+        let look = measure::closed(&shape, &how, iterations, 1, &aligns[..1]);
+        let rough = match look.rough(&mut self.runner, &self.options, None)? {
+            Ok(cycles) => cycles,
+            Err(failure) => return Ok(Err(failure.reason)),
+        };
+        let (long, words) = match &how {
+            measure::Closed::Exits(..) => (iterations.0 as usize, "until it leaves by itself"),
+            measure::Closed::Counted(_, false) => {
+                (iterations.0 as usize * copies, "its copies chained by their back edges")
+            }
+            measure::Closed::Counted(_, true) => (
+                iterations.0 as usize * copies,
+                "its copies chained by their back edges, whose condition is inverted",
+            ),
+        };
+        let repeat = (self.options.cycles / (rough * long as f64)).ceil().clamp(1.0, REPEAT) as u32;
+        let form = measure::closed(&shape, &how, iterations, repeat, &aligns);
+        let mut timed = FormTiming::default();
+        let ends = (long, self.options.passes);
+        if let Some(failure) = self.timed_plausibly(block, &form, ends, &mut timed)? {
+            return Ok(Err(failure.reason));
+        }
+        if self.runner.pages().as_ref() != Some(&setup.pages) {
+            return Ok(Err("a page was mapped during timing".to_owned()));
+        }
+        let how = format!("{long} iterations, {words}");
+        Ok(Ok(ClosedLoop { timed, setup, iterations: long, copies, how }))
+    }
+}
