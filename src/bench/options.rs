@@ -58,6 +58,8 @@ pub struct Options {
     pub min_instructions: usize,
     /// Offset of the code within a 64-byte cache line; by default one per placement.
     pub align: Option<usize>,
+    /// Address of the block in its program: a loop is measured at the same offset within a cache line.
+    pub address: Option<u64>,
     /// Whether the throughput is the difference of two unroll factors instead of `cycles(u)/u`.
     pub two_factors: bool,
     /// Whether subnormals are computed exactly instead of flushed to 0 (FTZ and DAZ).
@@ -116,6 +118,7 @@ impl Default for Options {
             copies: None,
             min_instructions: 0,
             align: None,
+            address: None,
             two_factors: true,
             gradual_underflow: false,
             straight: false,

@@ -46,29 +46,41 @@ fn most(iteration: &Iteration, term: &Term, factor: i64) -> Option<i64> {
     }
 }
 
-/// What an access touches in `iterations`, with all registers but the pointer as `known`.
-pub(super) fn extent(
-    iteration: &Iteration,
-    access: &LinearAccess,
-    pointer: u8,
-    known: &Known,
-    iterations: usize,
-) -> Extent {
-    let address = &access.address;
-    let mut start = address.constant;
-    let mut room = 0;
-    for (term, factor) in &address.terms {
-        match term {
-            Term::Register(r) if *r == pointer => {}
-            Term::Register(r) if iteration.step(*r).is_some() => {
-                start = start.wrapping_add(known.register(*r).wrapping_mul(*factor));
-            }
-            other => room += most(iteration, other, *factor).unwrap_or(UNKNOWN),
-        }
+impl Extent {
+    /// Where an access is in the first iteration, relative to its pointer, with all other registers as
+    /// `known`.
+    pub(super) fn first(
+        iteration: &Iteration,
+        access: &LinearAccess,
+        pointer: u8,
+        known: &Known,
+    ) -> i64 {
+        let address = &access.address;
+        let others = address.registers().filter(|(r, _)| *r != pointer);
+        let fixed = others.filter(|(r, _)| iteration.step(*r).is_some());
+        fixed.fold(address.constant, |sum, (r, factor)| {
+            sum.wrapping_add(known.register(r).wrapping_mul(factor))
+        })
     }
-    let moved = stride(iteration, address) * (iterations as i64 - 1);
-    let (low, high) = (start + moved.min(0), start + moved.max(0));
-    Extent { low, high: high + room + access.bytes as i64 }
+
+    /// What an access touches in `iterations`, with all registers but the pointer as `known`.
+    fn of(
+        iteration: &Iteration,
+        access: &LinearAccess,
+        pointer: u8,
+        known: &Known,
+        iterations: usize,
+    ) -> Self {
+        let start = Self::first(iteration, access, pointer, known);
+        let moved = stride(iteration, &access.address) * (iterations as i64 - 1);
+        let varying = access.address.terms.iter().filter(|(term, _)| match term {
+            Term::Register(r) => *r != pointer && iteration.step(*r).is_none(),
+            _ => true,
+        });
+        let room: i64 = varying.map(|(term, f)| most(iteration, term, *f).unwrap_or(UNKNOWN)).sum();
+        let (low, high) = (start + moved.min(0), start + moved.max(0));
+        Self { low, high: high + room + access.bytes as i64 }
+    }
 }
 
 /// Bytes accessed through a pointer.
@@ -81,7 +93,8 @@ pub(super) fn whole(
     let own = pointer
         .accesses
         .iter()
-        .map(|n| extent(iteration, &iteration.accesses[*n], pointer.register, known, iterations));
+        .map(|n| &iteration.accesses[*n])
+        .map(|access| Extent::of(iteration, access, pointer.register, known, iterations));
     own.reduce(|a, b| Extent { low: a.low.min(b.low), high: a.high.max(b.high) })
         .unwrap_or(Extent { low: 0, high: 0 })
 }

@@ -37,29 +37,27 @@ impl Content {
         }
     }
 
-    /// A value that no iteration changes. Whether its address is known.
+    /// A value that no iteration changes, where its address is known.
     pub(super) fn cell(
         &mut self,
         iteration: &Iteration,
         known: &Known,
         loaded: &Loaded,
         value: i64,
-    ) -> bool {
-        let address = at(iteration, &loaded.address, known, 0);
-        address.is_some_and(|address| {
+    ) {
+        if let Some(address) = at(iteration, &loaded.address, known, 0) {
             self.put(address as u64, loaded.bytes, value);
-            true
-        })
+        }
     }
 
-    /// Indices, and the element that ends a scan. Whether an element ends the loop.
+    /// Indices, and the element that ends a scan.
     pub(super) fn fill(
         &mut self,
         iteration: &Iteration,
         known: &Known,
         iterations: usize,
         control: Option<&Control>,
-    ) -> bool {
+    ) {
         for access in &iteration.accesses {
             for (term, factor) in &access.address.terms {
                 if let Term::Loaded(loaded) = term {
@@ -67,14 +65,13 @@ impl Content {
                 }
             }
         }
-        let Some(Control::Element(loaded, factor)) = control else { return false };
-        let Some((usual, last)) = element_values(iteration, known, *factor) else { return false };
+        let Some(Control::Element(loaded, factor)) = control else { return };
+        let Some((usual, last)) = element_values(iteration, known, *factor) else { return };
         for number in 0..iterations {
             let value = if number + 1 == iterations { last } else { usual };
-            let Some(address) = at(iteration, &loaded.address, known, number) else { return false };
+            let Some(address) = at(iteration, &loaded.address, known, number) else { return };
             self.put(address as u64, loaded.bytes, value);
         }
-        true
     }
 
     /// Random indices within a table, where `loaded` is part of an address with this factor.

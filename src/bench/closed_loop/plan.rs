@@ -32,8 +32,6 @@ pub(crate) struct Plan {
     pub images: BTreeMap<u64, Vec<u8>>,
     /// Iterations that it is made for.
     pub iterations: usize,
-    /// Whether the loop's own exit should end it.
-    pub exits: bool,
 }
 
 /// A plan for at most `most` iterations of a loop body; `None` where arrays would not fit the L1 data
@@ -73,26 +71,25 @@ pub(crate) fn plan(block: &Block, l1_bytes: Option<usize>, most: usize) -> Optio
             continue;
         }
         let extent = whole(&iteration, &pointer, &known, iterations);
-        known.set(pointer.register, first_value(place(number), extent));
+        let first = first_value(place(number), extent);
+        known.set(pointer.register, first + misalignment(&iteration, &pointer, &known));
         if let Some(link) = pointer.next_node {
             content.list(known.register(pointer.register) as u64, extent, link, iterations);
         }
     }
-    let mut exits = ends.is_some();
     match (&control, solved(&known)) {
         (Some(Control::Register(r, _)), Some(value)) if !early => {
             known.set(*r, value);
-            exits = true;
         }
         (Some(Control::Cell(loaded, _)), Some(value)) => {
-            exits = content.cell(&iteration, &known, loaded, value);
+            content.cell(&iteration, &known, loaded, value);
         }
         _ => {}
     }
-    exits |= content.fill(&iteration, &known, iterations, control.as_ref());
+    content.fill(&iteration, &known, iterations, control.as_ref());
     let mut values = Values { memory: Values::default().vector, ..Values::default() };
     values.registers = std::array::from_fn(|r| known.register(r as u8) as u64);
-    Some(Plan { images: content.pages(values.memory), values, iterations, exits })
+    Some(Plan { images: content.pages(values.memory), values, iterations })
 }
 
 /// The first value of a pointer with which its lowest access is in the array's part of the address
@@ -101,6 +98,16 @@ fn first_value(place: u64, extent: Extent) -> i64 {
     let below = (-extent.low).max(0) + 63 & !63;
     let above = extent.low.max(0) & !63;
     place as i64 + below - above
+}
+
+/// How much to add to an aligned pointer so that the accesses that must be aligned are.
+fn misalignment(iteration: &Iteration, pointer: &Pointer, known: &Known) -> i64 {
+    let accesses = pointer.accesses.iter().map(|n| &iteration.accesses[*n]);
+    let strictest = accesses.filter(|access| access.aligned).max_by_key(|access| access.bytes);
+    strictest.map_or(0, |access| {
+        let own = Extent::first(iteration, access, pointer.register, known);
+        (-own).rem_euclid(access.bytes as i64)
+    })
 }
 
 /// Whether a register that is no pointer is part of an address.

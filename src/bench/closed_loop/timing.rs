@@ -56,7 +56,8 @@ impl Profiler {
         let Ready { setup, how, iterations, copies } = ready;
         let mut shape = setup.shape(block, required_state, copies, 0);
         shape.lines = false;
-        let aligns: Vec<usize> = match self.options.align {
+        let own = self.options.address.map(|address| address as usize);
+        let aligns: Vec<usize> = match self.options.align.or(own) {
             Some(align) => vec![align % 64; self.options.placements.clamp(1, 2)],
             None => ALIGNS.into_iter().take(self.options.placements.max(1)).collect(),
         };

@@ -7,7 +7,7 @@
 use super::transfer::{WriteSummary, address, definitions, operand};
 use super::value::Value;
 use iced_x86::{
-    ConditionCode, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+    ConditionCode, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
 };
 
 /// A sum of multiples of terms, and a constant.
@@ -53,8 +53,8 @@ pub struct LinearAccess {
     pub bytes: u64,
     /// Whether it writes.
     pub writes: bool,
-    /// Whether the value goes to or comes from vector registers.
-    pub vector: bool,
+    /// Whether the instruction faults unless the address is a multiple of `bytes`.
+    pub aligned: bool,
 }
 
 /// What the back edge depends on: it is taken while `difference` compared with 0 satisfies `again`.
@@ -232,19 +232,32 @@ fn access(
         use OpAccess::{CondWrite, ReadCondWrite, ReadWrite, Write};
         matches!(memory.access(), Write | CondWrite | ReadWrite | ReadCondWrite)
     });
-    let vector = (0..instruction.op_count()).any(|i| {
-        instruction.op_kind(i) == OpKind::Register
-            && (instruction.op_register(i).is_vector_register()
-                || instruction.op_register(i).is_st()
-                || Register::is_mm(instruction.op_register(i)))
-    });
     Some(LinearAccess {
         instruction: number,
         address: Linear::of(&address),
         bytes: instruction.memory_size().size() as u64,
         writes,
-        vector,
+        aligned: needs_alignment(instruction),
     })
+}
+
+/// Whether the processor refuses an address that is not aligned (Intel SDM 1, 14.9: explicitly aligned
+/// moves, and legacy SSE operands of 16 bytes but for unaligned moves).
+fn needs_alignment(instruction: &Instruction) -> bool {
+    use Mnemonic as M;
+    let legacy = instruction.op_code().encoding() == EncodingKind::Legacy;
+    match instruction.mnemonic() {
+        M::Movups | M::Movupd | M::Movdqu | M::Lddqu => false,
+        M::Vmovaps | M::Vmovapd | M::Vmovdqa | M::Vmovdqa32 | M::Vmovdqa64 => true,
+        M::Vmovntps | M::Vmovntpd | M::Vmovntdq | M::Vmovntdqa => true,
+        _ => {
+            let vector = (0..instruction.op_count()).any(|i| {
+                instruction.op_kind(i) == OpKind::Register
+                    && instruction.op_register(i).is_vector_register()
+            });
+            legacy && vector && instruction.memory_size().size() == 16
+        }
+    }
 }
 
 #[cfg(test)]

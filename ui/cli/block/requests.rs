@@ -58,7 +58,7 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
     init.extend(options.init.iter().copied());
     Ok(Request {
         region: Region { name: located.name, bytes: located.bytes },
-        options: Options { init, ..options.clone() },
+        options: Options { init, address: file.map(|_| located.start), ..options.clone() },
         notes: located.notes.into_iter().chain(source).collect(),
     })
 }
