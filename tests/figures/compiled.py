@@ -157,16 +157,23 @@ def trace(timer_path, file, code, kernel, length):
 
 
 def native(timer_path, loop, cpu):
-    """One process: cycles of an iteration, and the same from the upper half of the lengths only (a check)."""
-    n = int(loop.kernel["n"])
+    """One process: cycles of an iteration, and how much more an iteration takes in the upper half of the lengths than in
+    the lower one (a check: 0)."""
+    n, fill = int(loop.kernel["n"]), loop.kernel["fill"]
+    # Elements that the most unrolled vector loop takes at once.
+    unit = 128 if n >= 2048 and re.search("u8|text|runs", fill) else 32 if n >= 1024 else 16
     done = subprocess.run(["taskset", "-c", cpu, timer_path, "time", loop.file, loop.kernel["name"], str(n),
-                           loop.kernel["fill"].replace(" ", ",")], capture_output=True, text=True, check=True)
-    batches = [[float(x) for x in line.split()] for line in done.stdout.splitlines()]
-    if not batches:
-        return None
-    longest, middle, shortest = (n, n // 4 * 3 // 32 * 32, n // 2 // 32 * 32)
-    slopes = [((one[1] - one[3]) / (longest - shortest) / loop.per_element,
-               (one[1] - one[2]) / (longest - middle) / loop.per_element) for one in batches]
-    least = sorted(whole for whole, _ in slopes)[0]
-    fast = [(whole, upper) for whole, upper in slopes if whole <= 1.03 * least]
-    return median([whole for whole, _ in fast]), median([upper for _, upper in fast])
+                           fill.replace(" ", ","), str(unit)], capture_output=True, text=True, check=True)
+    lengths, *batches = [[float(x) for x in line.split()] for line in done.stdout.splitlines()]
+    turns, half = [one * loop.per_element for one in lengths], len(lengths) // 2
+    found = sorted((slope(turns, one), slope(turns[:half], one[:half]) / slope(turns[half:], one[half:]) - 1)
+                   for one in batches)
+    fast = [one for one in found if one[0] <= 1.03 * found[0][0]]
+    return (median([one for one, _ in fast]), median([bend for _, bend in fast])) if fast else None
+
+
+def slope(x, y):
+    """Slope of a line through points: the median over pairs near each other. Where the exit of a loop ceases to be
+    predicted there is a step, which only the few pairs on both sides of it see."""
+    apart = max(1, len(x) // 6)
+    return median([(y[i] - y[i + apart]) / (x[i] - x[i + apart]) for i in range(len(x) - apart)])

@@ -1,7 +1,7 @@
 /* Times one kernel natively, or steps through one call of it.
 
-   timer time LIBRARY FUNCTION N FILL,FILL…   cycles of one call with about N, 3N/4 and N/2 elements (`length`, less half
-                                              of `step`): midmeans of the accepted rounds of each batch, a line each
+   timer time LIBRARY FUNCTION N FILL,FILL… UNIT   a line with lengths; then for each batch of rounds the cycles of one call
+                                              with each length: midmeans over the accepted rounds
    timer trace LIBRARY FUNCTION N FILL,FILL…  the addresses (in the file) of the instructions executed, one per line
 
    Clock: the time-stamp counter against dependent additions `add rax,rbx` (1 cycle each on every processor in question),
@@ -21,7 +21,7 @@
 #include <x86intrin.h>
 
 typedef long (*kernel)(long, void *, void *, void *, void *);
-enum { ROOM = 16384, BATCHES = 8, ROUNDS = 300, SAMPLE = 5000, ADDS = 4000 };
+enum { ROOM = 16384, BATCHES = 6, ROUNDS = 150, ADDS = 4000, MOST_LENGTHS = 32 };
 
 /* Offsets in the page that are no power of two apart; nothing is written where another array is read modulo 4096. */
 static const long offset[] = {0x040, 0x5c0, 0xb00, 0xe40};
@@ -60,7 +60,6 @@ static void fill(char *at, const char *kind) {
     if (!strcmp(kind, "list")) for (int i = 0; i < 512; i++) *(char **)(at + 16 * order[i]) = at + 16 * order[(i + 1) & 511];
 }
 
-static double least_of(double a, double b) { return a < b ? a : b; }
 static uint64_t ticks(void) {
     unsigned a;
     _mm_lfence();
@@ -80,18 +79,26 @@ static double sentinel(void) {
                      : "+r"(n) :: "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10");
     return (double)(ticks() - start);
 }
-/* Lengths come in pairs, in random order, so that the loop's exit is mispredicted as often at every length. */
-static long step(long n) { return n / 8 / 32 * 32; }
-static long length(long n, int which) { return which == 0 ? n : (which == 1 ? n / 4 * 3 : n / 2) / 32 * 32; }
-static double calls(kernel f, long n, long less, int pairs) {
-    long left = pairs, right = pairs;
-    uint64_t start = ticks();
-    while (left + right > 0) {
-        int first = (long)(random64() % (uint64_t)(left + right)) < left;
-        first ? left-- : right--;
-        f(n - (first ? 0 : less), array[0], array[1], array[2], array[3]);
+/* One call, from an idle core until its last store is in the cache. The same length some times before, so that the loop's
+   exit is predicted, where the processor can at all. */
+static double call(kernel f, long n) {
+    enum { WARM = 3, TIMED = 4 };
+    uint64_t start = 0;
+    for (int i = 0; i < WARM + TIMED; i++) {
+        if (i == WARM) start = ticks();
+        f(n, array[0], array[1], array[2], array[3]);
+        _mm_mfence();
+        _mm_lfence();
     }
-    return (double)(ticks() - start) / 2 / pairs;
+    return (double)(ticks() - start) / TIMED;
+}
+
+/* Lengths up to n, in steps that are multiples of what an unrolled vector loop takes at once. */
+static int lengths(long n, long unit, long *length) {
+    long step = (n / MOST_LENGTHS + unit - 1) / unit * unit;
+    int count = 0;
+    while (n - count * step >= 2 * step) length[count] = n - count * step, count++;
+    return count;
 }
 
 static int order(const void *a, const void *b) { double d = *(double *)a - *(double *)b; return d < 0 ? -1 : d > 0; }
@@ -103,30 +110,39 @@ static double midmean(double *x, int n) {
     return sum / (n - 2 * (n / 4));
 }
 
-typedef struct { double sample[3], before, after, crowd; } round_;
-static void time_it(kernel f, long n) {
+typedef struct { double sample[MOST_LENGTHS], before, after, crowd; } round_;
+
+/* All lengths, in random order. */
+static void one_round(kernel f, const long *length, int count, round_ *r) {
+    int order_[MOST_LENGTHS];
+    for (int i = 0; i < count; i++) {
+        int other = (int)(random64() % (uint64_t)(i + 1));
+        order_[i] = order_[other], order_[other] = i;
+    }
+    for (int i = 0; i < count; i++) {
+        volatile int wait = (int)(random64() & 15);
+        while (wait > 0) wait--;
+        r->sample[order_[i]] = call(f, length[order_[i]]);
+    }
+}
+
+static void time_it(kernel f, long n, long unit) {
     static round_ rounds[BATCHES * ROUNDS];
     static double all[BATCHES * ROUNDS];
-    int repeat[3];
+    long length[MOST_LENGTHS];
+    int count = lengths(n, unit, length);
+    for (int k = 0; k < count; k++) printf("%ld ", length[k]);
+    printf("\n");
     /* What reading the counter and leaving the loop of additions add. */
     for (int i = 0; i < BATCHES * ROUNDS; i++) all[i] = 2 * chain(ADDS / 2) - chain(ADDS);
     double overhead = midmean(all, BATCHES * ROUNDS);
-    for (int k = 0; k < 3; k++) {
-        double least = 1e9;
-        for (int i = 0; i < 200; i++) least = least_of(least, calls(f, length(n, k), step(n), 1));
-        repeat[k] = 2 + (int)(SAMPLE / 2 / least);
-    }
     for (int i = 0; i < BATCHES * ROUNDS; i++) {
-        if (i % ROUNDS == 0) usleep(2000);
         round_ *r = &rounds[i];
-        volatile int wait = (int)(random64() & 63);
-        while (wait > 0) wait--;
+        if (i % ROUNDS == 0) usleep(2000);
+        if (i % ROUNDS == 0) for (int warm = 0; warm < 5; warm++) one_round(f, length, count, r);
         r->before = chain(ADDS) - overhead;
         double crowd = sentinel();
-        for (int k = 0; k < 3; k++) {
-            calls(f, length(n, k), step(n), 1);
-            r->sample[k] = calls(f, length(n, k), step(n), repeat[k]);
-        }
+        one_round(f, length, count, r);
         double after = sentinel();
         r->after = chain(ADDS) - overhead;
         all[i] = r->crowd = (crowd > after ? crowd : after) / r->before;
@@ -134,14 +150,16 @@ static void time_it(kernel f, long n) {
     qsort(all, BATCHES * ROUNDS, sizeof *all, order);
     double most = all[BATCHES * ROUNDS / 20] * 1.06;
     for (int batch = 0; batch < BATCHES; batch++) {
-        static double found[3][ROUNDS];
+        static double found[MOST_LENGTHS][ROUNDS];
         int kept = 0;
         for (round_ *r = rounds + batch * ROUNDS; r < rounds + (batch + 1) * ROUNDS; r++) {
             if (r->before > 1.03 * r->after || r->after > 1.03 * r->before || r->crowd > most) continue;
-            for (int k = 0; k < 3; k++) found[k][kept] = r->sample[k] * 2 * ADDS / (r->before + r->after);
+            for (int k = 0; k < count; k++) found[k][kept] = r->sample[k] * 2 * ADDS / (r->before + r->after);
             kept++;
         }
-        if (kept >= ROUNDS / 10) printf("%d %f %f %f\n", kept, midmean(found[0], kept), midmean(found[1], kept), midmean(found[2], kept));
+        if (kept < ROUNDS / 10) continue;
+        for (int k = 0; k < count; k++) printf("%f ", midmean(found[k], kept));
+        printf("\n");
     }
 }
 
@@ -175,6 +193,6 @@ int main(int argc, char **argv) {
     for (char *kind = strtok(argv[5], ","); kind && next < 4; kind = strtok(NULL, ",")) fill(array[next++], kind);
     long n = atol(argv[4]);
     if (!strcmp(argv[1], "trace")) trace(f, n);
-    else time_it(f, n);
+    else time_it(f, n, argc > 6 ? atol(argv[6]) : 32);
     return 0;
 }
