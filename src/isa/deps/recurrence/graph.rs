@@ -96,6 +96,7 @@ impl Graph {
         let edge = |to, latency| Edge {
             from: self.first[dep.writer] + written,
             to,
+            writer: dep.writer,
             reader: dep.reader,
             delta: dep.delta,
             kind: if dep.reg.is_flag() { Kind::Flag } else { Kind::Register },
@@ -139,6 +140,7 @@ impl Graph {
             self.edges.push(Edge {
                 from,
                 to,
+                writer: dependency.writer,
                 reader,
                 delta: dependency.delta,
                 kind: Kind::Memory,
