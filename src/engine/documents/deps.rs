@@ -190,8 +190,7 @@ pub fn document(
     let instructions = (0..code.instructions.len())
         .map(|i| Instruction { address: writer.address(i), text: code.text(i) })
         .collect();
-    let incomplete = (code.effects.iter().enumerate())
-        .filter_map(|(i, effects)| effects.unmodelled.map(|why| writer.unmodelled(i, why)));
+    let incomplete = analysis.unmodelled(code).map(|(i, why)| writer.unmodelled(i, why));
     let unknown =
         "its result is not computed: what depends on it counts as another value each time";
     let unknown_results =
@@ -303,9 +302,12 @@ impl Writer<'_> {
         let addresses = |all: &[usize]| all.iter().map(|i| self.address(*i)).collect();
         let pairs = isa::deps::memory::may_alias_pairs(classes).take(MOST_PAIRS);
         pairs
-            .map(|(a, b)| {
+            .map(|pair| {
+                let (a, b) = (pair.stores, pair.others);
                 let mut others: Vec<usize> = b.loads.clone();
-                others.extend(&b.stores);
+                if pair.with_stores {
+                    others.extend(&b.stores);
+                }
                 others.sort_unstable();
                 others.dedup();
                 MayAlias {

@@ -112,6 +112,17 @@ impl Analysis {
         all
     }
 
+    /// The instructions whose effects are incomplete, with the reason. A repeated string instruction is
+    /// not one of them if its count is known.
+    pub fn unmodelled<'a>(
+        &'a self,
+        code: &'a Code,
+    ) -> impl Iterator<Item = (usize, &'static str)> + 'a {
+        let all = code.effects.iter().enumerate();
+        let reasons = all.filter_map(|(i, effects)| effects.unmodelled.map(|why| (i, why)));
+        reasons.filter(|(i, _)| !self.memory.repeated.contains(i))
+    }
+
     /// The latency of a dependency, from the writer's result to those of the reader, forwarding
     /// included: a range if it has several results. `None` if the value reaches none (the address of
     /// a store).

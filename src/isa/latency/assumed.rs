@@ -66,6 +66,7 @@ fn special(name: &str) -> Option<Latency> {
             assumed(1.0, 4.0, "shifts and bit counts take 1 to 4 cycles")
         }
         () if begins(&["lzcnt", "tzcnt"]) => assumed(1.0, 4.0, "bit counts take 1 to 4 cycles"),
+        () if begins(&["loop"]) => assumed(1.0, 8.0, "counting down and branching takes 1 to 8 cycles"),
         () if begins(&["kmov"]) => assumed(0.5, 5.0, "moves between register files take up to 5"),
         () if begins(&["kand", "kor", "kxor", "kxnor", "knot", "kunpck", "kshift", "kadd"]) => {
             assumed(1.0, 7.0, "instructions on masks take 1 to 7 cycles")

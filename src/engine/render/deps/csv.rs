@@ -20,7 +20,7 @@ pub fn row(hex: &str, code: &Code, analysis: &Analysis) -> String {
         analysis.memory.dependencies.iter().map(|c| (c.writer, c.reader, c.delta)).collect();
     memory.sort_unstable();
     memory.dedup();
-    let incomplete = code.effects.iter().filter(|e| e.unmodelled.is_some()).count();
+    let incomplete = analysis.unmodelled(code).count();
     let bound = analysis.recurrences.first();
     let high = analysis.recurrences.iter().map(|r| r.high).reduce(f64::max);
     csv::row([
