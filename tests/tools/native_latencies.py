@@ -48,7 +48,8 @@ ret"""
 # Legacy instructions that write their destination without reading all of it.
 WRITE_ONLY = set("""bsf bsr popcnt lzcnt tzcnt blsi blsr blsmsk sqrtps sqrtpd sqrtss sqrtsd rcpps rsqrtps cvtdq2ps cvtps2dq
 cvttps2dq cvtps2pd cvtpd2ps cvtdq2pd cvttpd2dq cvtsd2ss cvtss2sd movddup movshdup pabsd pshufd pshuflw pshufhw roundps
-roundpd roundss roundsd rorx imul3 movzx movsx xchg""".split())
+roundpd roundss roundsd rorx imul3 movzx movsx xchg aesimc
+pmovzxbw pmovsxbw pmovzxdq pmovsxdq pmovzxbd pmovzxwd pmovsxwd""".split())
 NAMES = {"rax": 0, "eax": 0, "al": 0, "ax": 0, "rbx": 1, "ebx": 1, "bl": 1, "bx": 1, "rcx": 2, "ecx": 2}
 WIDTHS = {"r": ("rax", "rbx", "rcx"), "e": ("eax", "ebx", "ecx"), "l": ("al", "bl", "cl")}
 
@@ -284,16 +285,20 @@ def main():
     entries = collections.defaultdict(list)
     for (kind, mnemonic), all_chains in limits.items():
         half = 2 if any("movq" in c or "kmov" in c for *_, c in all_chains) else 1
-        ends = [round(middle * half) / half for _, middle, _, _ in all_chains]
-        sure = all(abs(middle - end) < 0.07 + 0.004 * middle for (_, middle, _, _), end in zip(all_chains, ends))
+        free = [middle for _, middle, _, chain in all_chains if chain.startswith("lfence")]
+        full = [middle for _, middle, _, chain in all_chains if not chain.startswith("lfence")]
+        ends = [round(middle * half) / half for middle in full]
+        sure = all(abs(middle - end) < 0.07 + 0.004 * middle for middle, end in zip(full, ends))
+        alone = max(1, int(min(free) + 0.07)) if free else None
         if not sure or min(ends) < 1:
             print(f"# {kind} {mnemonic}: " + ", ".join(f"{c[3]}: {c[0]:.2f} {c[1]:.2f} {c[2]:.2f}" for c in all_chains))
         else:
-            entries[kind, min(ends), max(ends)].append(mnemonic)
-    for (kind, low, high), names in sorted(entries.items()):
+            entries[kind, min(ends), max(ends), alone or 0].append(mnemonic)
+    for (kind, low, high, alone), names in sorted(entries.items()):
         cycles = f"{low:g}" if low == high else f"[{low:g}, {high:g}]"
         names = ", ".join(f'"{name}"' for name in dict.fromkeys(names))
-        print(f'\n[[latency]]\nclass = "{kind}"\nregister = {cycles}\nmnemonics = [{names}]\nsource = "measured"')
+        alone = f"\nalone = {alone}" if alone else ""
+        print(f'\n[[latency]]\nclass = "{kind}"\nregister = {cycles}{alone}\nmnemonics = [{names}]\nsource = "measured"')
 
 
 if __name__ == "__main__":

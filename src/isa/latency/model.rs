@@ -116,6 +116,11 @@ impl Latency {
         Self { low: value.cycles, high: value.cycles, source: Source::Measured }
     }
 
+    /// The same, but as little as `low`.
+    pub(super) fn at_least(self, low: f64) -> Self {
+        Self { low: self.low.min(low), ..self }
+    }
+
     /// The range of both, with the less reliable of the two sources.
     pub(crate) fn or(self, other: Self) -> Self {
         let source = self.plus(other).source;
