@@ -83,4 +83,5 @@ mod x87;
 
 pub use arch_reg::{ArchReg, ArchRegSet};
 pub use finder::Finder;
+pub use idioms::tied_operands;
 pub use model::{Access, Effects, Paths, Read, Role, Write};
