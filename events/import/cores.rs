@@ -139,6 +139,7 @@ pub fn zen3() -> Facts {
 /// Zen 4.
 pub fn zen4() -> Facts {
     Facts {
+        latencies: Some("zen4".into()),
         op_cache: op_cache(6912, None, AMD),
         data_tlb: data_tlb(72, None, AMD),
         nop_fusion: Some(NopFusion { with: FusedWith::Previous, source: ON_ZEN4.into() }),
@@ -152,5 +153,10 @@ pub fn zen4() -> Facts {
 
 /// Zen 5.
 pub fn zen5() -> Facts {
-    Facts { op_cache: op_cache(6144, None, AMD), data_tlb: data_tlb(96, None, AMD), ..zen() }
+    Facts {
+        latencies: Some("zen5".into()),
+        op_cache: op_cache(6144, None, AMD),
+        data_tlb: data_tlb(96, None, AMD),
+        ..zen()
+    }
 }

@@ -2,15 +2,18 @@
 """Latencies of instructions on registers, as llvm-mca's scheduling model has them: entries for events/latency/*.toml.
 
 Instructions of one latency and one class share an entry. `llvm-mca -instruction-info` gives the latency from any
-register to the result; what it does not tell apart (flags, addresses), the tables have from other sources.
+register to the result; what it does not tell apart (flags, addresses), the tables have from other sources. With a
+machine file of OSACA beside it, entries in which both agree have the source `both`, and where they differ, the range
+and `differ`.
 
     tests/tools/latency_tables.py znver3
+    tests/tools/latency_tables.py znver4 --mca llvm-mca-22 --osaca osaca/data/zen4.yml
 """
 
+import argparse
 import collections
 import re
 import subprocess
-import sys
 
 # class → (operands in Intel syntax, mnemonics); {m} stands for the mnemonic.
 GROUPS = [
@@ -81,38 +84,69 @@ def candidates():
         yield from (("k", f"{name}{width} k1, k2, k3") for width in "bwdq")
 
 
-def model(processor, lines):
+def model(processor, lines, tool="llvm-mca"):
     """llvm-mca's latency of each line that it accepts."""
     text = ".intel_syntax noprefix\n" + "\n".join(lines) + "\n"
-    command = ["llvm-mca", "-march=x86-64", f"-mcpu={processor}", "-instruction-info", "-iterations=1",
+    command = [tool, "-march=x86-64", f"-mcpu={processor}", "-instruction-info", "-iterations=1",
                "-resource-pressure=false", "-summary-view=false", "-output-asm-variant=1"]
     done = subprocess.run(command, input=text, capture_output=True, text=True)
     refused = {int(line) - 2 for line in re.findall(r"<stdin>:(\d+):\d+: error", done.stderr)}
     if refused:
         kept = [line for at, line in enumerate(lines) if at not in refused]
-        return model(processor, kept)
+        return model(processor, kept, tool)
     # Decoded, but not in the model: one at a time.
     unknown = re.search(r"unsupported instruction.*?instruction: *\t(\S+)", done.stderr, re.S)
     if unknown:
         wide = [line for line in lines if re.search(r"zmm|\bk[1-7]", line)]
         return model(processor, [line for line in lines if line not in wide] if wide else
-                     [line for line in lines if line.split()[0] != unknown[1]])
+                     [line for line in lines if line.split()[0] != unknown[1]], tool)
     found = re.findall(r"^ \d+ +(\d+) +[\d.]+ .*$", done.stdout, re.M)
     assert len(found) == len(lines), done.stderr
     return dict(zip(lines, map(int, found)))
 
 
+def osaca(path):
+    """OSACA's latency by mnemonic and operand kinds, those in the order of Intel's syntax."""
+    import yaml
+    with open(path) as file:
+        forms = yaml.safe_load(file)["instruction_forms"]
+    found = {}
+    for form in forms:
+        kinds = [operand.get("name", "imm") for operand in form.get("operands", []) if operand["class"] != "memory"]
+        names = form["name"] if isinstance(form["name"], list) else [form["name"]]
+        if isinstance(form.get("latency"), (int, float)) and len(kinds) == len(form.get("operands", [])):
+            found.update({(name.lower(), tuple(reversed(kinds))): form["latency"] for name in names})
+    return found
+
+
+def kinds_of(line):
+    """The key of a line in what `osaca` returns."""
+    mnemonic, _, operands = line.partition(" ")
+    kinds = ("imm" if one.isdigit() else one[:3] if "mm" in one else "gpr" for one in operands.split(", "))
+    return mnemonic, tuple(kinds)
+
+
 def main():
     """Prints the entries."""
-    processor = sys.argv[1]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("processor", help="as llvm-mca names it")
+    parser.add_argument("--mca", default="llvm-mca", help="the program (default llvm-mca)")
+    parser.add_argument("--osaca", help="a machine file of OSACA (needs PyYAML)")
+    args = parser.parse_args()
+    other = osaca(args.osaca) if args.osaca else {}
     asked = dict((line, kind) for kind, line in candidates())
     entries = collections.defaultdict(list)
-    for line, latency in model(processor, list(asked)).items():
-        if latency < 100 and latency > 0:
-            entries[asked[line], latency].append(line.split()[0])
-    for (kind, latency), names in sorted(entries.items()):
+    for line, latency in model(args.processor, list(asked), args.mca).items():
+        mnemonic, kinds = kinds_of(line)
+        second = other.get((mnemonic, kinds), other.get((mnemonic + "q", kinds)))
+        if 0 < latency < 100:
+            source = "llvm" if second is None else "both" if second == latency else "differ"
+            ends = sorted((latency, second if second is not None else latency))
+            cycles = f"{ends[0]:g}" if ends[0] == ends[1] else f"[{ends[0]:g}, {ends[1]:g}]"
+            entries[asked[line], ends[1], cycles, source].append(mnemonic)
+    for (kind, _, cycles, source), names in sorted(entries.items()):
         names = ", ".join(f'"{name}"' for name in dict.fromkeys(names))
-        print(f'[[latency]]\nclass = "{kind}"\nregister = {latency}\nmnemonics = [{names}]\nsource = "llvm"\n')
+        print(f'[[latency]]\nclass = "{kind}"\nregister = {cycles}\nmnemonics = [{names}]\nsource = "{source}"\n')
 
 
 if __name__ == "__main__":

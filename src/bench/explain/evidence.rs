@@ -254,8 +254,8 @@ fn slowest(analysis: &Analysis, through_memory: bool) -> Option<&Recurrence> {
 }
 
 fn latency(recurrence: &Recurrence) -> Cycles {
-    let Recurrence { cycles, low, high, .. } = *recurrence;
-    Cycles { best: cycles, low, high }
+    let Recurrence { low, middle, high, .. } = *recurrence;
+    Cycles { best: middle, low, high }
 }
 
 /// The time to explain. Store forwarding is slower with many pairs of store and load, as in unrolled

@@ -79,7 +79,7 @@ impl Explainer {
         let steps: Vec<String> =
             recurrence.path.iter().map(|step| code.text(step.reader)).collect();
         let change =
-            format!("dependency of {:.2} cycles ({}) broken", recurrence.cycles, steps.join(" → "));
+            format!("dependency of {:.2} cycles ({}) broken", recurrence.low, steps.join(" → "));
         if recurrence.path.iter().any(|step| step.kind == Kind::Memory) {
             let change = format!("{change}, with all memory dependencies");
             return match disjoint_memory(block, &code.effects, values, &[]) {

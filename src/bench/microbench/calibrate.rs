@@ -129,13 +129,15 @@ fn store_latencies(
             input = Input::Register;
         }
         let (Some(cycles), Some(low), Some(high), Status::Ok) =
-            (pair.cycles, pair.low, pair.high, pair.status)
+            (pair.cycles.or(pair.share), pair.low, pair.high, pair.status)
         else {
             return Ok(Some(pair.reason.unwrap_or_else(|| "not measured".to_owned())));
         };
         let spread = match pair.least {
             // The range is over operand values, not over repetitions.
             Some(_) => 0.0,
+            // It is over how the round trip may divide.
+            None if pair.share.is_some() => 0.0,
             None => (high - low).max(0.0) / 2.0,
         };
         let key = (form.key(), input, output);

@@ -112,7 +112,7 @@ pub struct LatencyResult {
     pub output: &'static str,
     /// Which.
     pub to: String,
-    /// Core cycles, if they could be measured.
+    /// Core cycles, if they could be measured: a whole number within the error.
     pub cycles: Option<f64>,
     /// Lowest, over all operand values, including measurement error and the uncertainty of connectors.
     pub low: Option<f64>,
@@ -122,6 +122,11 @@ pub struct LatencyResult {
     pub least: Option<f64>,
     /// The latency after another instruction of the same form, where that is shorter.
     pub chained: Option<f64>,
+    /// Where only a round trip between register files can be measured: its cycles, moves included.
+    pub round_trip: Option<f64>,
+    /// What of it counts for this form if each move takes half of `movq` (`kmovq`) there and back: in
+    /// a cycle of dependencies, which comes back, the sum of such shares is exact.
+    pub share: Option<f64>,
     /// The dependency chain, and what was subtracted.
     pub chain: String,
     /// How the measurement went.

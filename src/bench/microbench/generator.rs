@@ -74,7 +74,8 @@ impl Microbenchmark {
         let mut instances: HashMap<Form, usize> = HashMap::new();
         for form in one.iter().cycle().take(sets * one.len()) {
             let instance = instances.entry(*form).or_default();
-            let instruction = instantiate(form, multiset.immediates(*form, *instance), &mut pools)?;
+            let kept = (multiset.immediates(*form, *instance), multiset.tied(*form, *instance));
+            let instruction = instantiate(form, kept, &mut pools)?;
             *instance += 1;
             stack += i64::from(instruction.stack_pointer_increment());
             built.bytes.extend(form.encode(&instruction)?);
@@ -115,8 +116,12 @@ fn sets(instructions: usize, pools: &Pools, wanted: usize) -> usize {
     (least..=most).min_by_key(uneven).unwrap_or(least)
 }
 
-/// The next instruction of a form, with these immediates.
-fn instantiate(form: &Form, immediates: &[i64], pools: &mut Pools) -> Result<Instruction> {
+/// The next instruction of a form, with these immediates and these two operands in one register.
+fn instantiate(
+    form: &Form,
+    (immediates, tied): (&[i64], Option<(usize, usize)>),
+    pools: &mut Pools,
+) -> Result<Instruction> {
     let usage = form.usage()?;
     let access = |i: usize| usage.access.get(i).copied().unwrap_or(iced_x86::OpAccess::None);
     let operands = form.operands();
@@ -136,14 +141,24 @@ fn instantiate(form: &Form, immediates: &[i64], pools: &mut Pools) -> Result<Ins
         None => Address { base: Register::None, index: Register::None, displacement: 0 },
     };
     let mut sources = HashMap::new();
+    let mut chosen = HashMap::new();
     form.instruction_with(
-        |i, class| match is_written(access(i)) {
-            true => pools.written(class),
-            false => {
-                let index: &mut usize = sources.entry(class.family()).or_default();
-                *index += 1;
-                pools.read(class, *index - 1)
-            }
+        |i, class| {
+            let same = tied.filter(|(_, second)| *second == i).and_then(|(first, _)| {
+                let register: &Register = chosen.get(&first)?;
+                Some(class.register(u32::try_from(register.full_register().number()).ok()?))
+            });
+            let register = match (same, is_written(access(i))) {
+                (Some(register), _) => register,
+                (None, true) => pools.written(class),
+                (None, false) => {
+                    let index: &mut usize = sources.entry(class.family()).or_default();
+                    *index += 1;
+                    pools.read(class, *index - 1)
+                }
+            };
+            chosen.insert(i, register);
+            register
         },
         address,
         immediates,
@@ -226,6 +241,26 @@ mod tests {
             };
             assert_eq!(super::super::form::immediates(&inst.decoded), [expected], "{}", inst.text);
         }
+    }
+
+    /// As a real `xor` it would need a port and wait for its operands.
+    #[test]
+    fn zeroing_idioms_and_moves_stay_what_they_are() {
+        // xor eax,eax; xor eax,ebx; vpxor xmm0,xmm1,xmm1; mov ecx,ecx; mov ecx,edx
+        let bytes = isa::code::parse_hex("31c0 31d8 c5f1efc1 89c9 89d1").unwrap();
+        let set = Multiset::of(&Block::decode(&bytes).unwrap()).unwrap();
+        let benchmark = Microbenchmark::of(&set, &Settings::default()).unwrap();
+        let block = Block::decode(&benchmark.bytes).unwrap();
+        let (mut idioms, mut others) = (0, 0);
+        for inst in &block.instructions {
+            let decoded = &inst.decoded;
+            let (a, b) = match decoded.mnemonic() {
+                Mnemonic::Vpxor => (decoded.op1_register(), decoded.op2_register()),
+                _ => (decoded.op0_register(), decoded.op1_register()),
+            };
+            if a == b { idioms += 1 } else { others += 1 }
+        }
+        assert_eq!((idioms, others), (3 * benchmark.sets, 2 * benchmark.sets));
     }
 
     #[test]

@@ -18,10 +18,8 @@ impl Census {
     /// Adds a block.
     pub fn add(&mut self, code: &Code, analysis: &Analysis) {
         self.instructions += code.instructions.len();
-        for (number, effects) in code.effects.iter().enumerate() {
-            if let Some(reason) = effects.unmodelled {
-                self.count(code, number, reason);
-            }
+        for (number, reason) in analysis.unmodelled(code) {
+            self.count(code, number, reason);
         }
         for number in &analysis.memory.opaque {
             if code.effects[*number].unmodelled.is_none() {

@@ -52,6 +52,19 @@ pub struct Dependency {
     pub order: Order,
     /// Positions in `instructions`: on a path an address may come twice.
     pub indices: [usize; 2],
+    /// From the writer's result to the reader's; none where the value reaches no result.
+    pub latency: Option<Cycles>,
+}
+
+/// A latency in core cycles.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cycles {
+    /// Least.
+    pub low: f64,
+    /// Most: of several results, or where it depends on circumstances.
+    pub high: f64,
+    /// Where it comes from.
+    pub source: String,
 }
 
 /// A step of a recurrence.
@@ -63,6 +76,8 @@ pub struct Step {
     pub text: String,
     /// Its position in `instructions`.
     pub index: usize,
+    /// That of the writer.
+    pub writer: usize,
     /// Where the value is read from.
     pub through: String,
     /// What carries it.
@@ -79,13 +94,24 @@ pub struct Step {
     pub source: String,
 }
 
+impl Step {
+    /// Whether it goes through this dependency.
+    pub fn carries(&self, dependency: &Dependency) -> bool {
+        [self.writer, self.index] == dependency.indices
+            && self.delta == dependency.delta
+            && self.through == dependency.through
+    }
+}
+
 /// A loop-carried dependency cycle.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cycle {
-    /// Cycles an iteration takes at least.
+    /// Cycles an iteration takes at least; the same as `low`.
     pub cycles: f64,
     /// With the least latencies.
     pub low: f64,
+    /// With the middles of the latencies' ranges: no bound.
+    pub middle: f64,
     /// With the greatest.
     pub high: f64,
     /// Iterations that once around takes.
@@ -164,8 +190,7 @@ pub fn document(
     let instructions = (0..code.instructions.len())
         .map(|i| Instruction { address: writer.address(i), text: code.text(i) })
         .collect();
-    let incomplete = (code.effects.iter().enumerate())
-        .filter_map(|(i, effects)| effects.unmodelled.map(|why| writer.unmodelled(i, why)));
+    let incomplete = analysis.unmodelled(code).map(|(i, why)| writer.unmodelled(i, why));
     let unknown =
         "its result is not computed: what depends on it counts as another value each time";
     let unknown_results =
@@ -187,6 +212,14 @@ pub fn document(
     }
 }
 
+fn source(of: Source) -> String {
+    match of {
+        Source::Measured => "measured on this machine".to_owned(),
+        Source::Table(name) => name.to_owned(),
+        Source::Assumed(why) => format!("assumed: {why}"),
+    }
+}
+
 struct Writer<'a> {
     code: &'a Code,
 }
@@ -203,6 +236,11 @@ impl Writer<'_> {
 
     fn dependencies(&self, analysis: &Analysis, all: bool) -> Vec<Dependency> {
         let found = analysis.dependencies(self.code).into_iter().map(|d| Dependency {
+            latency: analysis.latency(&d).map(|latency| Cycles {
+                low: latency.low,
+                high: latency.high,
+                source: source(latency.source),
+            }),
             writer: self.address(d.writer),
             reader: self.address(d.reader),
             delta: d.delta,
@@ -223,14 +261,16 @@ impl Writer<'_> {
             overlap: None,
             order: d.order,
             indices: [d.first, d.second],
+            latency: None,
         });
         found.chain(others).collect()
     }
 
     fn recurrence(&self, found: &Recurrence) -> Cycle {
         Cycle {
-            cycles: found.cycles,
+            cycles: found.low,
             low: found.low,
+            middle: found.middle,
             high: found.high,
             iterations: found.iterations,
             path: found.path.iter().map(|way| self.step(way)).collect(),
@@ -247,17 +287,14 @@ impl Writer<'_> {
             address: self.address(way.reader),
             text: self.code.text(way.reader),
             index: way.reader,
+            writer: way.writer,
             through,
             kind: way.kind,
             delta: way.delta,
             forwarding: way.forward.map(|(_, forward)| format!("{forward:?}").to_lowercase()),
             low: way.latency.low,
             high: way.latency.high,
-            source: match way.latency.source {
-                Source::Measured => "measured on this machine".to_owned(),
-                Source::Table(name) => name.to_owned(),
-                Source::Assumed(why) => format!("assumed: {why}"),
-            },
+            source: source(way.latency.source),
         }
     }
 
@@ -265,9 +302,12 @@ impl Writer<'_> {
         let addresses = |all: &[usize]| all.iter().map(|i| self.address(*i)).collect();
         let pairs = isa::deps::memory::may_alias_pairs(classes).take(MOST_PAIRS);
         pairs
-            .map(|(a, b)| {
+            .map(|pair| {
+                let (a, b) = (pair.stores, pair.others);
                 let mut others: Vec<usize> = b.loads.clone();
-                others.extend(&b.stores);
+                if pair.with_stores {
+                    others.extend(&b.stores);
+                }
                 others.sort_unstable();
                 others.dedup();
                 MayAlias {

@@ -3,9 +3,9 @@
 use super::code::Code;
 use super::kind::{Kind, Overlap};
 use super::memory::{Finder, MemoryDependencies, Settings};
-use super::recurrence::{self, Recurrence};
+use super::recurrence::{self, Edge, Recurrence};
 use super::register_deps::{self, FalseDependency, RegisterDependency};
-use crate::latency::Latencies;
+use crate::latency::{Latencies, Latency};
 
 /// A true dependency (read after write) between two instructions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,8 +31,10 @@ pub struct Analysis {
     pub register_deps: Vec<RegisterDependency>,
     /// Dependencies through memory, and accesses that may alias.
     pub memory: MemoryDependencies,
-    /// Loop-carried dependencies, the slowest first.
+    /// Loop-carried dependencies, the one with the greatest lower bound first.
     pub recurrences: Vec<Recurrence>,
+    /// The paths of values through dependencies, with their latencies.
+    pub edges: Vec<Edge>,
 }
 
 /// Analyses regions; reuses its buffers between them.
@@ -53,7 +55,7 @@ pub struct Analysis {
 /// let code = Code::of_bytes(&parse_hex("48 0f af c3, 48 01 c8, 48 83 c2 08")?, core.facts())?;
 /// let analysis = analyser.analyse(&code, &settings);
 /// // rax: 3 cycles of imul and 1 of add in every iteration (uops.info, Zen 3); rdx: 1.
-/// let bounds: Vec<f64> = analysis.recurrences.iter().map(|r| r.cycles).collect();
+/// let bounds: Vec<f64> = analysis.recurrences.iter().map(|r| r.low).collect();
 /// assert_eq!(bounds, [4.0, 1.0]);
 ///
 /// // mov rax, [rsi]; add rax, rcx; mov [rsi], rax: the value passes through memory.
@@ -79,9 +81,9 @@ impl Analyser {
     pub fn analyse(&mut self, code: &Code, settings: &Settings) -> Analysis {
         let register_deps = register_deps::register_dependencies(code);
         let memory = self.finder.find(code, settings);
-        let recurrences =
+        let (recurrences, edges) =
             recurrence::recurrences(code, &register_deps, &memory.dependencies, &self.latencies);
-        Analysis { register_deps, memory, recurrences }
+        Analysis { register_deps, memory, recurrences, edges }
     }
 }
 
@@ -108,6 +110,29 @@ impl Analysis {
         all.sort_by(|a, b| (a.reader, a.delta, a.writer, a).cmp(&(b.reader, b.delta, b.writer, b)));
         all.dedup();
         all
+    }
+
+    /// The instructions whose effects are incomplete, with the reason. A repeated string instruction is
+    /// not one of them if its count is known.
+    pub fn unmodelled<'a>(
+        &'a self,
+        code: &'a Code,
+    ) -> impl Iterator<Item = (usize, &'static str)> + 'a {
+        let all = code.effects.iter().enumerate();
+        let reasons = all.filter_map(|(i, effects)| effects.unmodelled.map(|why| (i, why)));
+        reasons.filter(|(i, _)| !self.memory.repeated.contains(i))
+    }
+
+    /// The latency of a dependency, from the writer's result to those of the reader, forwarding
+    /// included: a range if it has several results. `None` if the value reaches none (the address of
+    /// a store).
+    pub fn latency(&self, of: &Dependency) -> Option<Latency> {
+        let same = |edge: &&Edge| {
+            (edge.writer, edge.reader, edge.delta, edge.kind)
+                == (of.writer, of.reader, of.delta, of.kind)
+                && edge.reg.is_none_or(|reg| reg.name() == of.through)
+        };
+        self.edges.iter().filter(same).map(|edge| edge.latency).reduce(Latency::or)
     }
 
     /// Write-after-read and write-after-write dependencies.

@@ -1,7 +1,7 @@
 //! The analysed code: a block, or a path of several blocks, executed as a loop.
 
 use crate::code::Located;
-use crate::effects::{Effects, Finder};
+use crate::effects::{Effects, Finder, stack};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use tma::tables::Facts;
 use tma::{Error, Result};
@@ -29,6 +29,7 @@ impl Code {
         for piece in pieces {
             code.add(&piece.bytes, piece.start, core)?;
         }
+        stack::resolve(&code.instructions, &mut code.effects);
         match code.instructions.len() {
             0 => Err(Error::failed("the block is empty")),
             n if n > MAX_INSTRUCTIONS => Err(Error::failed("the path is too long")
@@ -44,6 +45,7 @@ impl Code {
     pub fn of_bytes(bytes: &[u8], core: &Facts) -> Result<Self> {
         let mut code = Self::default();
         code.add(bytes, 0, core)?;
+        stack::resolve(&code.instructions, &mut code.effects);
         if code.instructions.is_empty() {
             return Err(Error::failed("the block is empty"));
         }

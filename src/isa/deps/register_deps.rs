@@ -62,7 +62,7 @@ struct LastWriters {
 
 impl LastWriters {
     fn note(&mut self, write: &Write, effects: &Effects, writer: usize, iteration: u32) {
-        let at = write.reg.index() & 63;
+        let at = write.reg.index();
         let merged = effects.reads.iter().any(|r| r.reg == write.reg && r.role == Role::Merged);
         let vector = write.reg.is_vector();
         add(&mut self.low[at], (writer, iteration), write.whole || merged || vector);
@@ -92,7 +92,7 @@ impl LastWriters {
 
     /// The writers of the part of `reg` that `instruction` reads.
     fn of(&self, reg: ArchReg, instruction: &Instruction) -> impl Iterator<Item = (usize, u32)> {
-        let at = reg.index() & 63;
+        let at = reg.index();
         let low = &self.low[at];
         let high: &[(usize, u32)] = match reg.is_vector() && is_wide(instruction) {
             true => &self.high[at],
@@ -125,7 +125,7 @@ fn is_wide(instruction: &Instruction) -> bool {
 
 /// The register dependencies of `code`, in order of reader.
 pub fn register_dependencies(code: &Code) -> Vec<RegisterDependency> {
-    let mut last = LastWriters { low: vec![Writers::new(); 64], high: vec![Writers::new(); 64] };
+    let mut last = LastWriters { low: vec![Writers::new(); ArchReg::COUNT], high: vec![Writers::new(); ArchReg::COUNT] };
     let mut dependencies = Vec::new();
     let followed = followed(code);
     for iteration in 0..2u32 {
@@ -160,15 +160,15 @@ pub fn register_dependencies(code: &Code) -> Vec<RegisterDependency> {
 /// The false dependencies of `code`: for each write, the nearest earlier reads (WAR) and write (WAW).
 pub fn false_dependencies(code: &Code) -> Vec<FalseDependency> {
     let mut found = Vec::new();
-    let mut readers: Vec<Writers> = vec![Writers::new(); 64];
-    let mut writer: Vec<Option<(usize, u32)>> = vec![None; 64];
+    let mut readers: Vec<Writers> = vec![Writers::new(); ArchReg::COUNT];
+    let mut writer: Vec<Option<(usize, u32)>> = vec![None; ArchReg::COUNT];
     for iteration in 0..2u32 {
         for (second, effects) in code.effects.iter().enumerate() {
             for read in &effects.reads {
-                readers[read.reg.index() & 63].push((second, iteration));
+                readers[read.reg.index()].push((second, iteration));
             }
             for write in &effects.writes {
-                let (reg, at) = (write.reg, write.reg.index() & 63);
+                let (reg, at) = (write.reg, write.reg.index());
                 let mut push = |first, when, order| {
                     if iteration == 1 {
                         found.push(FalseDependency { first, second, delta: 1 - when, reg, order });

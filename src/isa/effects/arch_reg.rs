@@ -3,7 +3,7 @@
 
 use iced_x86::{Register, RflagsBits};
 
-/// A register or a flag group, numbered below 64 so that a set fits into one word.
+/// A register or a flag group, numbered below [`ArchReg::COUNT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ArchReg(u8);
 
@@ -16,14 +16,38 @@ impl ArchReg {
     pub const SIGN_ZERO: Self = Self(58);
     /// The direction flag.
     pub const DIRECTION: Self = Self(59);
-    /// The whole x87 register stack with its tags, including the MMX registers.
+    /// The whole x87 register stack, where its registers cannot be told apart.
     pub const X87: Self = Self(60);
     /// MXCSR.
     pub const MXCSR: Self = Self(61);
-    /// x87 control and status words.
+    /// x87 status and control words.
     pub const X87_CONTROL: Self = Self(62);
     /// All others: segment bases, system registers.
     pub const OTHER: Self = Self(63);
+
+    /// How many there are.
+    pub const COUNT: usize = 80;
+
+    /// x87 register, counted from the top of the stack before the instruction or, in a region, from that
+    /// before its first instruction.
+    pub const fn stack(number: u8) -> Self {
+        Self(64 + (number & 7))
+    }
+
+    /// MMX register, 0 to 7.
+    pub const fn mmx(number: u8) -> Self {
+        Self(72 + (number & 7))
+    }
+
+    /// Whether it is an x87 register or the whole stack.
+    pub fn is_stack(self) -> bool {
+        self == Self::X87 || self.as_stack().is_some()
+    }
+
+    /// Its number, if it is an x87 register.
+    pub fn as_stack(self) -> Option<u8> {
+        (64..72).contains(&self.0).then(|| self.0 - 64)
+    }
 
     /// General-purpose register by its encoding number (rax 0, rcx 1, … r15 15).
     pub const fn gpr(number: u8) -> Self {
@@ -49,7 +73,8 @@ impl ArchReg {
             r if r.is_gpr64() => Some(Self::gpr(number)),
             r if r.is_vector_register() => Some(Self::vector(number)),
             r if r.is_k() => Some(Self::mask(number)),
-            r if r.is_st() || r.is_mm() => Some(Self::X87),
+            r if r.is_st() => Some(Self::stack(number)),
+            r if r.is_mm() => Some(Self::mmx(number)),
             _ => Some(Self::OTHER),
         }
     }
@@ -68,7 +93,7 @@ impl ArchReg {
         .map(|(_, reg)| reg)
     }
 
-    /// Its number, below 64.
+    /// Its number, below [`ArchReg::COUNT`].
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
@@ -104,7 +129,9 @@ impl ArchReg {
             59 => "DF".to_owned(),
             60 => "x87".to_owned(),
             61 => "mxcsr".to_owned(),
-            62 => "x87 control".to_owned(),
+            62 => "x87 status".to_owned(),
+            n @ 64..72 => format!("st{}", n - 64),
+            n @ 72..80 => format!("mm{}", n - 72),
             _ => "other".to_owned(),
         }
     }
@@ -112,9 +139,12 @@ impl ArchReg {
 
 /// A set of [`ArchReg`]s.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ArchRegSet(u64);
+pub struct ArchRegSet(u128);
 
 impl ArchRegSet {
+    /// [`ArchReg::COUNT`] as a register's number.
+    const COUNT: u8 = ArchReg::COUNT as u8;
+
     /// Whether it contains `reg`.
     pub fn has(self, reg: ArchReg) -> bool {
         self.0 & 1 << reg.index() != 0
@@ -137,7 +167,7 @@ impl ArchRegSet {
 
     /// Its members, ascending.
     pub fn iter(self) -> impl Iterator<Item = ArchReg> {
-        (0..64).filter(move |bit| self.0 & 1 << bit != 0).map(ArchReg)
+        (0..Self::COUNT).filter(move |bit| self.0 & 1 << bit != 0).map(ArchReg)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::arch_reg::ArchReg;
 use super::model::{Effects, Paths, Read, Role, Write};
-use super::{flags, idioms, memory, registers};
+use super::{flags, idioms, memory, registers, x87};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 use tma::tables::Facts;
 
@@ -56,7 +56,7 @@ impl Finder {
         registers::add(&mut effects, instruction, info, &self.core);
         flags::add(&mut effects, instruction, &self.core);
         control_words(&mut effects, instruction);
-        x87(&mut effects, instruction);
+        x87::apply(&mut effects, instruction);
         idioms::apply(&mut effects, instruction, &self.core);
         effects.unmodelled = effects.unmodelled.or_else(|| unmodelled(instruction));
         effects
@@ -99,26 +99,6 @@ fn control_words(effects: &mut Effects, instruction: &Instruction) {
         }
         _ => {}
     }
-}
-
-/// Models the x87 stack as one register: an instruction that moves its top, or reads or writes its
-/// status flags, reads and writes it.
-fn x87(effects: &mut Effects, instruction: &Instruction) {
-    const STATUS: u32 = iced_x86::RflagsBits::C0
-        | iced_x86::RflagsBits::C1
-        | iced_x86::RflagsBits::C2
-        | iced_x86::RflagsBits::C3;
-    let moves = instruction.fpu_stack_increment_info().writes_top();
-    let status = (instruction.rflags_read() | instruction.rflags_modified()) & STATUS != 0;
-    let touches = effects.read().or(effects.written()).has(ArchReg::X87);
-    if !(moves || status || touches) {
-        return;
-    }
-    effects.reads.retain(|r| r.reg != ArchReg::X87);
-    effects.writes.retain(|w| w.reg != ArchReg::X87);
-    effects.reads.push(Read { reg: ArchReg::X87, role: Role::Data });
-    effects.writes.push(Write { reg: ArchReg::X87, whole: false });
-    effects.unmodelled = Some("x87 and MMX registers are modelled as one register");
 }
 
 /// Why the effects of an instruction are incomplete, if they are.

@@ -46,6 +46,32 @@ fn same_sources(instruction: &Instruction) -> Option<Register> {
     (first == second).then_some(first).filter(|_| is_idiom(instruction.mnemonic()))
 }
 
+/// Two operands that name one register, where processors may treat the instruction differently for that:
+/// zeroing idioms (`xor eax,eax`, `vpxor xmm0,xmm1,xmm1`), and moves, which are eliminated only between
+/// different registers (`mov eax,eax`). Who gives an instruction other registers keeps those two alike.
+///
+/// ```
+/// use isa::code::{Block, parse_hex};
+/// use isa::effects::tied_operands;
+///
+/// // xor eax, ebx; xor eax, eax; vpxor xmm0, xmm1, xmm1; mov eax, eax
+/// let block = Block::decode(&parse_hex("31d8, 31c0, c5f1efc1, 89c0")?)?;
+/// let tied: Vec<_> = block.instructions.iter().map(|i| tied_operands(&i.decoded)).collect();
+/// assert_eq!(tied, [None, Some((0, 1)), Some((1, 2)), Some((0, 1))]);
+/// # Ok::<(), tma::Error>(())
+/// ```
+pub fn tied_operands(instruction: &Instruction) -> Option<(usize, usize)> {
+    if same_sources(instruction).is_some() {
+        return Some(if instruction.op_count() == 2 { (0, 1) } else { (1, 2) });
+    }
+    let register = |at| {
+        (instruction.op_kind(at) == OpKind::Register)
+            .then(|| instruction.op_register(at).full_register())
+    };
+    let moves = instruction.op_count() == 2 && is_move(instruction.mnemonic());
+    (moves && register(0)? == register(1)?).then_some((0, 1))
+}
+
 /// Whether the result does not depend on the sources if they are the same register.
 fn is_idiom(mnemonic: Mnemonic) -> bool {
     kind(mnemonic).is_some()
@@ -194,28 +220,41 @@ fn is_eliminated(instruction: &Instruction, core: &Facts) -> bool {
                 && core.renames(Renamed::Movzx)
                 && !same_full(to, from)
         }
-        M::Movaps
-        | M::Movapd
-        | M::Movdqa
-        | M::Movups
-        | M::Movupd
-        | M::Movdqu
-        | M::Vmovaps
-        | M::Vmovapd
-        | M::Vmovdqa
-        | M::Vmovups
-        | M::Vmovupd
-        | M::Vmovdqu
-        | M::Vmovdqa32
-        | M::Vmovdqa64
-        | M::Vmovdqu8
-        | M::Vmovdqu16
-        | M::Vmovdqu32
-        | M::Vmovdqu64 => {
+        mnemonic if is_vector_move(mnemonic) => {
             to.is_vector_register() && from.is_vector_register() && core.renames(Renamed::VectorMov)
         }
         _ => false,
     }
+}
+
+/// Moves of whole registers.
+fn is_move(mnemonic: Mnemonic) -> bool {
+    matches!(mnemonic, Mnemonic::Mov | Mnemonic::Movzx) || is_vector_move(mnemonic)
+}
+
+fn is_vector_move(mnemonic: Mnemonic) -> bool {
+    use Mnemonic as M;
+    matches!(
+        mnemonic,
+        M::Movaps
+            | M::Movapd
+            | M::Movdqa
+            | M::Movups
+            | M::Movupd
+            | M::Movdqu
+            | M::Vmovaps
+            | M::Vmovapd
+            | M::Vmovdqa
+            | M::Vmovups
+            | M::Vmovupd
+            | M::Vmovdqu
+            | M::Vmovdqa32
+            | M::Vmovdqa64
+            | M::Vmovdqu8
+            | M::Vmovdqu16
+            | M::Vmovdqu32
+            | M::Vmovdqu64
+    )
 }
 
 /// `kandn*`, which Golden Cove does not recognise as an idiom, unlike `kxor*` and `kxnor*`.

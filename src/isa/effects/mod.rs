@@ -9,6 +9,7 @@
 //! | `registers` | registers read and written, and the role of each read |
 //! | `flags` | flag groups read and written |
 //! | `memory` | memory operands; gathers and scatters lane by lane |
+//! | `x87`, [`stack`] | x87 registers, by instruction and over a region |
 //! | `idioms` | zeroing idioms and move elimination |
 //!
 //! # Corrections of iced-x86
@@ -75,9 +76,12 @@ mod idioms;
 mod memory;
 mod model;
 mod registers;
+pub(crate) mod stack;
 #[cfg(test)]
 mod tests;
+mod x87;
 
 pub use arch_reg::{ArchReg, ArchRegSet};
 pub use finder::Finder;
+pub use idioms::tied_operands;
 pub use model::{Access, Effects, Paths, Read, Role, Write};

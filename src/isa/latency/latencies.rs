@@ -1,12 +1,13 @@
 //! Latency lookup: measured on this machine, else from the shipped table, else assumed.
 
 use super::calibration::Calibration;
-use super::form::Form;
+use super::form::{Address, Form, Mask};
 use super::model::{Forward, Input, Latency, Output, Source};
 use super::table::Table;
+use super::twins::twins;
 use super::{assumed, deferred_add};
 use crate::effects::{Effects, Read};
-use iced_x86::Instruction;
+use iced_x86::{Code, Instruction};
 use std::sync::Arc;
 use tma::{Core, Error, Result};
 
@@ -158,7 +159,8 @@ impl Latencies {
         }
     }
 
-    /// The latency measured on this machine.
+    /// The latency measured on this machine: of this form or, if it has a memory operand, that of the
+    /// form on registers, to which the latency of a load is added from the address.
     fn measured(
         &self,
         instruction: &Instruction,
@@ -166,12 +168,49 @@ impl Latencies {
         input: Input,
         output: Output,
     ) -> Option<Latency> {
-        let measured = self.measured.as_ref()?;
         let form = Form::of(instruction);
-        let (low, high) = measured.range(form, input, output)?;
+        // The chains of a calibration keep the scheduler full.
+        let alone = self.shipped.as_ref().and_then(|table| table.alone(instruction));
+        let of_form = |form, input| {
+            let found = self.measured_form(form, effects, input, output)?;
+            let computes = !matches!(input, Input::Flags | Input::Address) && output != Output::Flags;
+            Some(alone.filter(|_| computes).map_or(found, |alone| found.at_least(alone)))
+        };
+        if let Some(own) = of_form(form, input) {
+            return Some(own);
+        }
+        if !form.memory || assumed::is_plain_access(instruction, effects) {
+            return None;
+        }
+        let on_registers = Form { memory: false, address: Address::Based, ..form };
+        let through = |from| of_form(on_registers, from);
+        match input {
+            Input::Memory => through(Input::Register),
+            Input::Address if effects.memory.iter().any(|m| m.load) => {
+                let load = self.measured_load(instruction, form.address)?;
+                through(Input::Register).map(|execution| load.plus(execution))
+            }
+            Input::Address => None,
+            other => through(other),
+        }
+    }
+
+    /// The latency measured for a form, or for another encoding of the same operation.
+    fn measured_form(
+        &self,
+        form: Form,
+        effects: &Effects,
+        input: Input,
+        output: Output,
+    ) -> Option<Latency> {
         if effects.breaks_dependency && matches!(input, Input::Register | Input::Memory) {
             return None;
         }
+        let measured = self.measured.as_ref()?;
+        let find = |form| Some((form, measured.range(form, input, output)?));
+        let of_twin = |code: &Code| find(Form { code: *code, ..form });
+        let (form, (low, high)) =
+            find(form).or_else(|| twins(form.code).iter().find_map(of_twin))?;
         // The measurement used small constants, whose addition renaming may do; with other constants
         // the same form is executed.
         let renamed =
@@ -179,6 +218,22 @@ impl Latencies {
         let register = input == Input::Register && output == Output::Register;
         let applies = !register || !renamed || effects.may_be_eliminated;
         applies.then_some(Latency { low, high, source: Source::Measured })
+    }
+
+    /// The measured latency of a plain load of the same kind of register.
+    fn measured_load(&self, instruction: &Instruction, address: Address) -> Option<Latency> {
+        let measured = self.measured.as_ref()?;
+        let loads: &[Code] = match vector_bytes(instruction) {
+            None => &[Code::Mov_r64_rm64, Code::Mov_r32_rm32],
+            Some(16) => &[Code::Movups_xmm_xmmm128, Code::Movdqu_xmm_xmmm128],
+            Some(32) => &[Code::VEX_Vmovups_ymm_ymmm256, Code::VEX_Vmovdqu_ymm_ymmm256],
+            Some(_) => &[Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512],
+        };
+        loads.iter().find_map(|code| {
+            let form = Form { code: *code, memory: true, address, mask: Mask::None };
+            let (low, high) = measured.range(form, Input::Address, Output::Register)?;
+            Some(Latency { low, high, source: Source::Measured })
+        })
     }
 
     /// The latency measured after `producer`, if both have a shorter one after each other.
@@ -190,16 +245,22 @@ impl Latencies {
     ) -> Option<Latency> {
         self.measured(instruction, effects, Input::Register, Output::Register)?;
         let back_to_back = &self.measured.as_ref()?.back_to_back;
-        let cycles = *back_to_back.get(&Form::of(instruction))?;
-        back_to_back.contains_key(&Form::of(producer)).then_some(Latency {
-            low: cycles,
-            high: cycles,
-            source: Source::Measured,
-        })
+        let of = |instruction: &Instruction| {
+            let form = Form::of(instruction);
+            let on_registers = Form { memory: false, address: Address::Based, ..form };
+            let twin = |code: &Code| back_to_back.get(&Form { code: *code, ..on_registers });
+            let own = back_to_back.get(&form);
+            own.or_else(|| twins(form.code).iter().find_map(twin)).copied()
+        };
+        let cycles = of(instruction)?;
+        of(producer).map(|_| Latency { low: cycles, high: cycles, source: Source::Measured })
     }
 
     /// Load-to-use latency for an L1 hit.
     fn load(&self, instruction: &Instruction, effects: &Effects) -> Latency {
+        if let Some(measured) = self.measured_load(instruction, Form::of(instruction).address) {
+            return measured;
+        }
         match &self.shipped {
             Some(table) => table.load(instruction, effects),
             None => assumed::load(instruction),
@@ -228,3 +289,9 @@ impl Latencies {
 
 /// Below this many cycles an instruction was eliminated: executed ones take at least 1 cycle.
 const RENAMED: f64 = 0.9;
+
+/// Bytes of the widest vector register among the operands.
+fn vector_bytes(instruction: &Instruction) -> Option<usize> {
+    let registers = (0..instruction.op_count()).map(|at| instruction.op_register(at));
+    registers.filter(|register| register.is_vector_register()).map(|register| register.size()).max()
+}

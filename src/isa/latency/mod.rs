@@ -2,7 +2,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `form` | instruction forms: the keys of latencies |
+//! | `form`, `twins` | instruction forms: the keys of latencies; encodings that share one |
 //! | `model` | inputs, outputs, latencies and sources as data |
 //! | `latencies` | latency lookup |
 //! | `table`, `table_file` | the shipped tables in `events/latency/` and their format |
@@ -22,6 +22,10 @@
 //! they count only the addition. From [`Input::Address`] the load is included: `add rax,[rbx]` counts
 //! load and addition.
 //!
+//! Between register files (`movq`, `kmovq`) only round trips can be measured. Each way counts half of
+//! `movq` there and back, in tables and calibrations alike: a cycle of dependencies that leaves a
+//! register file comes back to it, so its sum is that of the measurements however they divide.
+//!
 //! # Sources
 //!
 //! In order of precedence: a measurement on this machine ([`Latencies::with`] a [`Calibration`]); the
@@ -39,6 +43,7 @@ mod table;
 mod table_file;
 #[cfg(test)]
 mod tests;
+mod twins;
 
 pub use calibration::{Calibration, Identity};
 pub use form::{Address, Form, Mask};

@@ -116,6 +116,17 @@ impl Latency {
         Self { low: value.cycles, high: value.cycles, source: Source::Measured }
     }
 
+    /// The same, but as little as `low`.
+    pub(super) fn at_least(self, low: f64) -> Self {
+        Self { low: self.low.min(low), ..self }
+    }
+
+    /// The range of both, with the less reliable of the two sources.
+    pub(crate) fn or(self, other: Self) -> Self {
+        let source = self.plus(other).source;
+        Self { low: self.low.min(other.low), high: self.high.max(other.high), source }
+    }
+
     /// The sum of two latencies, with the less reliable of the two sources.
     pub(super) fn plus(self, other: Self) -> Self {
         let source = match (self.source, other.source) {

@@ -71,7 +71,16 @@ impl Table {
             (Input::Merged, _) => values.merged.unwrap_or(values.register),
             _ => values.register,
         };
-        Some(range.latency(entry.source))
+        let found = range.latency(entry.source);
+        Some(match values.alone.filter(|_| from != Input::Flags && to != Output::Flags) {
+            Some(alone) => found.at_least(alone),
+            None => found,
+        })
+    }
+
+    /// The latency where few instructions wait in the scheduler, if that is less than in chains.
+    pub fn alone(&self, instruction: &Instruction) -> Option<f64> {
+        self.entry(instruction)?.values.alone
     }
 
     fn entry(&self, instruction: &Instruction) -> Option<&Entry> {

@@ -42,6 +42,7 @@
 //! to_flags = 1                        # to flags; absent: as `register`
 //! flags = 1                           # from flags to flags; absent: as `to_flags`
 //! chained = 2                         # `register` if the producer's entry also has this key
+//! alone = 1                           # at least, where few instructions wait in the scheduler
 //! source = "llvm"
 //! ```
 //!
@@ -130,6 +131,7 @@ pub(super) struct Values {
     pub flags: Option<Range>,
     #[serde(rename = "chained")]
     pub back_to_back: Option<Range>,
+    pub alone: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]

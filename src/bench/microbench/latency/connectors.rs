@@ -15,6 +15,13 @@ pub enum Connector {
     Transfer(Family),
 }
 
+impl Connector {
+    /// Whether it moves between register files.
+    pub fn is_transfer(&self) -> bool {
+        matches!(self, Self::Transfer(_))
+    }
+}
+
 /// Latencies of connectors measured so far.
 #[derive(Debug, Clone, Default)]
 pub struct Connectors {

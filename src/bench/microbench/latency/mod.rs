@@ -22,6 +22,7 @@ use super::generator::values;
 use super::measure::Bench;
 use crate::{Measurement, Status, Values};
 use chain::{Chain, chain};
+use connectors::Connector;
 pub use connectors::Connectors;
 use endpoints::{Endpoint, Endpoints};
 use tma::{Error, Result};
@@ -71,6 +72,8 @@ fn pair(
         high: None,
         least: None,
         chained: None,
+        round_trip: None,
+        share: None,
         chain: chain.text.clone(),
         status: Status::Failed,
         reason: None,
@@ -112,7 +115,44 @@ fn pair(
     for cycles in [&mut result.cycles, &mut result.low] {
         *cycles = cycles.map(|c| c.max(0.0));
     }
+    match chain.connectors.iter().any(Connector::is_transfer) {
+        true => leave_round_trip(&mut result, best),
+        false if sets.len() == 1 => refuse_fractions(&mut result),
+        false => {}
+    }
     Ok(result)
+}
+
+/// Latencies are whole numbers of cycles. The clock and what disturbs it account for this many cycles,
+/// and this share.
+const WHOLE: (f64, f64) = (0.1, 0.03);
+
+/// Withdraws a latency that is no whole number of cycles: what bounds such a chain is something else, or
+/// its links differ.
+fn refuse_fractions(result: &mut LatencyResult) {
+    let Some(cycles) = result.cycles.filter(|cycles| *cycles >= RENAMED) else { return };
+    let off = (cycles - cycles.round()).abs();
+    if result.status == Status::Ok && off > WHOLE.0 + WHOLE.1 * cycles {
+        result.cycles = None;
+        result.chained = None;
+        result.status = Status::Unstable;
+        result.reason = Some(format!(
+            "{cycles:.2} cycles a link are no whole number, so this is no latency: the links of the \
+             chain differ, or something else bounds it"
+        ));
+    }
+}
+
+/// Withdraws a latency that is known only together with the way back; `connectors` are the cycles
+/// subtracted.
+fn leave_round_trip(result: &mut LatencyResult, connectors: f64) {
+    let Some(cycles) = result.cycles.take() else { return };
+    let all = cycles + connectors;
+    result.share = Some(cycles);
+    result.round_trip = Some(all);
+    result.reason.get_or_insert(format!(
+        "only the round trip is known: {all:.2} cycles with the moves back"
+    ));
 }
 
 /// Below this, in cycles, the form is eliminated at renaming, and the chain is bound by issue slots.
@@ -205,4 +245,52 @@ fn sets(form: Form) -> Vec<Values> {
         _ => {}
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(cycles: f64) -> LatencyResult {
+        LatencyResult {
+            input: "register",
+            from: "operand 1".to_owned(),
+            output: "flags",
+            to: "CF".to_owned(),
+            cycles: Some(cycles),
+            low: Some(cycles - 0.02),
+            high: Some(cycles + 0.02),
+            least: None,
+            chained: None,
+            round_trip: None,
+            share: None,
+            chain: String::new(),
+            status: Status::Ok,
+            reason: None,
+        }
+    }
+
+    /// 1.31 to 1.35 cycles from the operands of `shld` to flags were measured on a Zen 4.
+    #[test]
+    fn a_fraction_of_a_cycle_is_no_latency() {
+        for (cycles, whole) in [(1.0, true), (3.08, true), (20.5, true), (1.33, false)] {
+            let mut result = measured(cycles);
+            refuse_fractions(&mut result);
+            assert_eq!(result.cycles.is_some(), whole, "{cycles}");
+            assert_eq!(result.status == Status::Ok, whole, "{cycles}");
+        }
+        // Below a cycle renaming did it.
+        let mut renamed = measured(0.2);
+        refuse_fractions(&mut renamed);
+        assert_eq!(renamed.cycles, Some(0.2));
+    }
+
+    /// `movq` and back took 8 cycles on a Zen 4, which left 2 to 6 for each way.
+    #[test]
+    fn a_way_of_a_round_trip_is_not_known() {
+        let mut result = measured(4.0);
+        leave_round_trip(&mut result, 4.0);
+        assert_eq!((result.cycles, result.round_trip, result.share), (None, Some(8.0), Some(4.0)));
+        assert!(result.reason.unwrap().contains("8.00"));
+    }
 }

@@ -16,11 +16,9 @@ pub fn recurrences<'a>(
         wrapped(out, 2, &none(document));
         return;
     };
-    let _ = writeln!(
-        out,
-        "latency bound: at least {} per iteration, from a loop-carried dependency",
-        cycles(critical.low, critical.high)
-    );
+    let bound = cycles(critical.low, critical.high);
+    let line = format!("latency bound: at least {bound} per iteration, from a loop-carried dependency");
+    wrapped(out, 2, &line);
     let over = match critical.iterations {
         1 => String::new(),
         n => format!(", once around in {n} iterations"),

@@ -8,7 +8,8 @@ use isa::effects::ArchReg;
 /// The columns.
 pub const HEADER: &str = "hex,status,reason,instructions,register,flag,memory,may_alias,unmodelled,unknown_results,recurrence,low,high";
 
-/// The row of a block, without a line break. Without a recurrence its columns are empty.
+/// The row of a block, without a line break. `recurrence` is the lower bound, which `low` repeats;
+/// `high` is the greatest with the maxima of all latencies. Without a recurrence they are empty.
 pub fn row(hex: &str, code: &Code, analysis: &Analysis) -> String {
     let mut links: Vec<(usize, usize, u32, ArchReg)> =
         analysis.register_deps.iter().map(|l| (l.writer, l.reader, l.delta, l.reg)).collect();
@@ -19,8 +20,9 @@ pub fn row(hex: &str, code: &Code, analysis: &Analysis) -> String {
         analysis.memory.dependencies.iter().map(|c| (c.writer, c.reader, c.delta)).collect();
     memory.sort_unstable();
     memory.dedup();
-    let incomplete = code.effects.iter().filter(|e| e.unmodelled.is_some()).count();
+    let incomplete = analysis.unmodelled(code).count();
     let bound = analysis.recurrences.first();
+    let high = analysis.recurrences.iter().map(|r| r.high).reduce(f64::max);
     csv::row([
         hex.to_owned(),
         "ok".to_owned(),
@@ -32,9 +34,9 @@ pub fn row(hex: &str, code: &Code, analysis: &Analysis) -> String {
         may_alias_pairs(&analysis.memory.classes).count().to_string(),
         incomplete.to_string(),
         analysis.memory.opaque.len().to_string(),
-        number(bound.map(|r| r.cycles)),
         number(bound.map(|r| r.low)),
-        number(bound.map(|r| r.high)),
+        number(bound.map(|r| r.low)),
+        number(high),
     ])
 }
 

@@ -38,11 +38,7 @@ pub fn text(document: &Document, drawing: Drawing) -> String {
 /// rest if wanted.
 fn shown(document: &Document, every: bool) -> Vec<(usize, &Dependency)> {
     let steps = document.recurrences.first().map(|c| c.path.as_slice()).unwrap_or_default();
-    let on_cycle = |d: &Dependency| {
-        steps
-            .iter()
-            .any(|s| s.index == d.indices[1] && s.delta == d.delta && s.through == d.through)
-    };
+    let on_cycle = |d: &Dependency| steps.iter().any(|s| s.carries(d));
     let raw = document.dependencies.iter().enumerate().filter(|(_, d)| d.order == Order::Raw);
     let (first, rest): (Vec<_>, Vec<_>) = raw.partition(|(_, d)| on_cycle(d));
     let (memory, others): (Vec<_>, Vec<_>) =

@@ -113,6 +113,9 @@ pub fn render_latencies(document: &Document<Latencies>) -> String {
         let way = format!("{} ({}) → {} ({})", l.input, l.from, l.output, l.to);
         let number = match (l.cycles, l.low, l.high) {
             (Some(c), Some(low), Some(high)) => format!("{c:.2} cycles ({low:.2} to {high:.2})"),
+            (None, Some(low), Some(high)) if l.share.is_some() => {
+                format!("between {low:.2} and {high:.2} cycles: not known")
+            }
             _ => "not measured".to_owned(),
         };
         let _ = writeln!(out, "  {way:<44} {number}  {}", l.status.word());

@@ -83,6 +83,11 @@ pub enum Action {
     BitSet,
     BitReset,
     BitComplement,
+    /// loop, loope, loopne: rcx decreases by one.
+    CountDown,
+    /// rep movs and rep stos, evaluated where the count is known.
+    RepeatMovs,
+    RepeatStos,
     Movs,
     Lods,
     Stos,

@@ -93,6 +93,11 @@ impl Address {
         Some(Self::of(&access, instruction))
     }
 
+    /// Whether it has 64 bits.
+    pub fn is_wide(&self) -> bool {
+        self.wide
+    }
+
     /// The address and its origins.
     pub fn compute(&self, registers: &Registers<'_>) -> (u64, u64) {
         let (mut address, mut origins) = (self.displacement, 0);

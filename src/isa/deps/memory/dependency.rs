@@ -26,6 +26,8 @@ pub struct MemoryDependencies {
     pub classes: Vec<AliasClass>,
     /// Indices of instructions whose results are unknown.
     pub opaque: Vec<usize>,
+    /// Indices of repeated string instructions whose count was known in every execution.
+    pub repeated: Vec<usize>,
     /// Iterations per run.
     pub iterations: u32,
 }

@@ -7,6 +7,7 @@ use super::operation::{Operation, Slot};
 use super::shadow::low_bytes;
 
 const RAX: usize = 0;
+const RCX: usize = 1;
 const RDX: usize = 2;
 const RSP: usize = 4;
 const RBP: usize = 5;
@@ -120,6 +121,9 @@ pub fn evaluate(m: &mut Machine, o: &Operation) {
             };
             m.write(first, o.size, Value { bits, origins: a.origins | b.origins });
         }
+        Action::CountDown => m.values[RCX] = m.values[RCX].wrapping_sub(1),
+        // Their elements are evaluated in the step.
+        Action::RepeatMovs | Action::RepeatStos => {}
         Action::Unknown => {
             m.make_unknown(o);
             m.values[RSP] = m.values[RSP].wrapping_add(o.stack as u64);

@@ -7,7 +7,7 @@ use super::hash::splitmix64;
 use super::machine::Machine;
 use super::program::Program;
 use super::settings::{InitialValues, MAX_RUNS, MAX_WINDOW, Settings};
-use super::tally::{Candidate, Tally};
+use super::tally::{Candidate, PROBED, Probe, Tally};
 use crate::deps::code::Code;
 
 /// Finds memory dependencies; reuses its buffers between regions.
@@ -22,7 +22,7 @@ impl Finder {
     pub fn find(&mut self, code: &Code, settings: &Settings) -> MemoryDependencies {
         let program = Program::of(code);
         let length = program.operations.len();
-        let opaque = (0..length).filter(|i| program.operations[*i].is_opaque()).collect();
+        let mut opaque: Vec<usize> = (0..length).filter(|i| program.operations[*i].is_opaque()).collect();
         if length == 0 || program.addresses.is_empty() {
             return MemoryDependencies { opaque, ..MemoryDependencies::default() };
         }
@@ -33,7 +33,9 @@ impl Finder {
         let nothing = InitialValues::default();
         let mut votes: Vec<(Candidate, u32)> = Vec::new();
         let mut classes = Vec::new();
+        let mut unknown: Vec<usize> = Vec::new();
         let mut completed = Vec::with_capacity(runs as usize);
+        let probes = self.probes(&program, window, settings.initial_values.first());
         for run in 0..runs {
             let given = match settings.initial_values.len() {
                 0 => &nothing,
@@ -42,8 +44,10 @@ impl Finder {
             let iterations = self.run(&program, window, iterations, splitmix64(run.into()), given);
             completed.push(iterations);
             if run == 0 {
-                classes = alias::classes(&program, &self.machine, &self.tally.origins);
+                let both = (self.tally.probes.as_slice(), probes.as_slice());
+                classes = alias::classes(&program, &self.machine, &self.tally.origins, both);
             }
+            unknown.extend(&self.machine.unknown_counts);
             for candidate in self.tally.majority(iterations) {
                 let same = |(k, _): &&mut (Candidate, u32)| {
                     (k.access, k.writer, k.delta)
@@ -72,7 +76,27 @@ impl Finder {
             })
             .collect();
         dependencies.sort_unstable_by_key(|c| (c.reader, c.access, c.delta, c.writer));
-        MemoryDependencies { dependencies, classes, opaque, iterations }
+        let repeated = (0..length)
+            .filter(|i| program.operations[*i].is_repeated() && !unknown.contains(i))
+            .collect();
+        opaque.extend(unknown);
+        opaque.sort_unstable();
+        opaque.dedup();
+        MemoryDependencies { dependencies, classes, opaque, repeated, iterations }
+    }
+
+    /// Where the accesses are in a run of a few iterations with other unknown values, but the same
+    /// initial values, as the first run.
+    fn probes(
+        &mut self,
+        program: &Program,
+        window: u32,
+        given: Option<&InitialValues>,
+    ) -> Vec<Probe> {
+        const SEED: u64 = 0x5eed;
+        let nothing = InitialValues::default();
+        self.run(program, window, PROBED + 1, SEED, given.unwrap_or(&nothing));
+        self.tally.probes.clone()
     }
 
     /// Simulates up to `iterations` iterations and returns their number: fewer if the initial values
@@ -92,7 +116,7 @@ impl Finder {
             for number in 0..length {
                 self.machine.step(program, number, &mut self.tally);
             }
-            if program.repeat_condition.is_some_and(|condition| self.machine.rules_out(condition)) {
+            if program.back.is_some_and(|back| self.machine.rules_out(back)) {
                 return iteration;
             }
         }

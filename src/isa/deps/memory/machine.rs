@@ -7,6 +7,7 @@
 use super::address::{Address, Registers};
 use super::arithmetic::Flags;
 use super::operation::{Operation, Slot};
+use super::program::Back;
 use super::settings::InitialValues;
 use super::shadow::{Shadow, low_bytes};
 
@@ -36,8 +37,8 @@ pub trait Observer {
     /// The access at `index` of the program loaded `bytes`; `writers` are the steps that stored them,
     /// with the number of bytes of each.
     fn loaded(&mut self, index: usize, step: u16, bytes: u32, writers: &[(u16, u32)]);
-    /// The access at `index` has an address with these origins.
-    fn located(&mut self, index: usize, origins: u64);
+    /// The access at `index` has this address, with these origins.
+    fn located(&mut self, index: usize, step: u16, address: u64, origins: u64);
 }
 
 /// Registers, flags and memory of the simulated processor.
@@ -61,6 +62,8 @@ pub struct Machine {
     /// Addresses and origins of the current instruction's accesses.
     pub(super) located: Vec<(u64, u64)>,
     pub(super) writers: Vec<(u16, u32)>,
+    /// Repeated string instructions that ran with an unknown or large count, by index.
+    pub unknown_counts: Vec<usize>,
     /// The value of its first load, and then the value to store.
     pub lanes: [u64; 8],
     pub lane_origins: u64,
@@ -94,14 +97,18 @@ impl Machine {
         self.unknown_flags();
         self.loads.clear();
         self.fresh.clear();
+        self.unknown_counts.clear();
         self.loads.resize(accesses, 0);
         self.fresh.resize(accesses, 0);
         (self.next_load, self.step) = (FIRST_LOAD, 0);
     }
 
-    /// Whether `condition` is false independently of the unknown values.
-    pub fn rules_out(&self, condition: iced_x86::ConditionCode) -> bool {
-        self.flag_origins == 0 && !self.flags.hold(condition)
+    /// Whether the branch back is not taken, independently of the unknown values.
+    pub fn rules_out(&self, back: Back) -> bool {
+        match back {
+            Back::If(condition) => self.flag_origins == 0 && !self.flags.hold(condition),
+            Back::Counter => self.origins[1] == 0 && self.values[1] == 0,
+        }
     }
 
     pub(super) fn registers(&self) -> Registers<'_> {

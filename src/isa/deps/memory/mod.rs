@@ -7,7 +7,7 @@
 //! | `settings`, `dependency` | parameters and results |
 //! | `finder` | the runs, and the dependencies on which they agree |
 //! | `action`, `select_action`, `operation`, `address`, `program` | the region, decoded for fast evaluation |
-//! | `machine`, `step`, `evaluate`, `vector`, `arithmetic` | the simulator |
+//! | `machine`, `step`, `repeat`, `evaluate`, `vector`, `arithmetic` | the simulator |
 //! | `shadow` | simulated memory: the value and last writer of each byte |
 //! | `tally` | counts of the stores that each load reads |
 //! | `alias` | accesses that may alias |
@@ -24,6 +24,7 @@ mod hash;
 mod machine;
 mod operation;
 mod program;
+mod repeat;
 mod select_action;
 mod settings;
 mod shadow;
@@ -31,7 +32,7 @@ mod step;
 mod tally;
 mod vector;
 
-pub use alias::{AliasClass, Origin, may_alias_pairs};
+pub use alias::{AliasClass, MayAlias, Origin, may_alias_pairs};
 pub use dependency::{MemoryDependencies, MemoryDependency};
 pub use finder::Finder;
 pub use settings::{InitialValues, MAX_RUNS, MAX_WINDOW, Settings};

@@ -108,6 +108,11 @@ impl Operation {
         }
     }
 
+    /// Whether it is a repeated string instruction that is evaluated if its count is known.
+    pub fn is_repeated(&self) -> bool {
+        matches!(self.action, Action::RepeatMovs | Action::RepeatStos)
+    }
+
     /// Whether it writes unknown values to general-purpose registers.
     pub fn is_opaque(&self) -> bool {
         matches!(self.action, Action::Unknown | Action::CallOver) && self.general & !(1 << 4) != 0

@@ -2,6 +2,7 @@
 
 use super::address::Address;
 use super::operation::Operation;
+use super::select_action::counts_in_rcx;
 use crate::deps::calls::followed;
 use crate::deps::code::Code;
 use iced_x86::{ConditionCode, Instruction, Mnemonic};
@@ -15,14 +16,23 @@ pub struct Program {
     pub addresses: Vec<Address>,
     /// For each access, the index of its instruction and its index among that instruction's accesses.
     pub owners: Vec<(usize, usize)>,
-    /// The condition of a loop branch that ends the region.
-    pub repeat_condition: Option<ConditionCode>,
+    /// The branch that ends the region, if it goes back to its start.
+    pub back: Option<Back>,
+}
+
+/// When the branch at the end of a region is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Back {
+    /// While a condition on the flags holds.
+    If(ConditionCode),
+    /// While rcx is not 0.
+    Counter,
 }
 
 impl Program {
     /// Decodes `code`.
     pub fn of(code: &Code) -> Self {
-        let mut program = Self { repeat_condition: repeat_condition(code), ..Self::default() };
+        let mut program = Self { back: back(code), ..Self::default() };
         let followed = followed(code);
         for (number, (instruction, effects)) in
             code.instructions.iter().zip(&code.effects).enumerate()
@@ -43,9 +53,12 @@ impl Program {
     }
 }
 
-/// The condition of the last instruction if it jumps back to the first one.
-fn repeat_condition(code: &Code) -> Option<ConditionCode> {
+/// When the last instruction jumps back to the first one, if it does.
+fn back(code: &Code) -> Option<Back> {
     let (first, last) = (code.instructions.first()?, code.instructions.last()?);
+    if last.mnemonic() == Mnemonic::Loop && last.near_branch_target() == first.ip() {
+        return counts_in_rcx(last).then_some(Back::Counter);
+    }
     let back = last.is_jcc_short_or_near() && last.near_branch_target() == first.ip();
     let condition = last.condition_code();
     // `inc` and `dec` preserve the carry flag, but the flags' origins do not include the carry's.
@@ -54,5 +67,5 @@ fn repeat_condition(code: &Code) -> Option<ConditionCode> {
         condition,
         ConditionCode::b | ConditionCode::ae | ConditionCode::be | ConditionCode::a
     ) && code.instructions.iter().any(leaves_carry);
-    (back && !by_carry).then_some(condition)
+    (back && !by_carry).then_some(Back::If(condition))
 }

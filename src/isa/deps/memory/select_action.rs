@@ -7,8 +7,15 @@ use iced_x86::{Instruction, Mnemonic as M, OpKind, Register};
 /// callee.
 pub fn select_action(instruction: &Instruction, followed: bool) -> Action {
     let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
-    if repeated && instruction.is_string_instruction() || instruction.has_op_mask() {
+    if instruction.has_op_mask() {
         return Action::Unknown;
+    }
+    if repeated && instruction.is_string_instruction() {
+        return match string(instruction) {
+            Some(Action::Movs) => Action::RepeatMovs,
+            Some(Action::Stos) => Action::RepeatStos,
+            _ => Action::Unknown,
+        };
     }
     integer(instruction)
         .or_else(|| bits(instruction))
@@ -133,9 +140,20 @@ fn flow(instruction: &Instruction, followed: bool) -> Option<Action> {
         M::Call => Action::CallOver,
         M::Ret => Action::Return,
         M::Nop | M::Jmp | M::Endbr64 => Action::Nothing,
+        M::Loop | M::Loope | M::Loopne if counts_in_rcx(instruction) => Action::CountDown,
+        M::Jrcxz => Action::Nothing,
         _ if instruction.is_jcc_short_or_near() => Action::Nothing,
         _ => return None,
     })
+}
+
+/// Whether a loop instruction counts in all of rcx, not in ecx or cx.
+pub fn counts_in_rcx(instruction: &Instruction) -> bool {
+    use iced_x86::Code as C;
+    matches!(
+        instruction.code(),
+        C::Loop_rel8_64_RCX | C::Loope_rel8_64_RCX | C::Loopne_rel8_64_RCX
+    )
 }
 
 fn string(instruction: &Instruction) -> Option<Action> {

@@ -1,5 +1,6 @@
 //! Simulation of one instruction: loads, evaluation, stores.
 
+use super::action::Action;
 use super::address::Address;
 use super::evaluate::evaluate;
 use super::machine::{LAST_LOAD, Machine, OPAQUE, Observer};
@@ -15,6 +16,9 @@ impl Machine {
             self.load_all(&program.addresses, accesses.clone(), observer);
         }
         evaluate(self, operation);
+        if matches!(operation.action, Action::RepeatMovs | Action::RepeatStos) {
+            self.repeat(program, number, observer);
+        }
         if operation.stores {
             self.store_all(&program.addresses, accesses);
         }
@@ -34,26 +38,37 @@ impl Machine {
             let access = &addresses[index];
             let (address, origins) = access.compute(&self.registers());
             self.located.push((address, origins));
-            observer.located(index, origins);
+            observer.located(index, self.step, address, origins);
             if !access.load || access.bytes == 0 {
                 continue;
             }
             let mut lanes = [0; 8];
-            let origin = match self.loads[index] {
-                0 => 1 << self.next_load,
-                known => known,
-            };
-            let memory = &mut self.memory;
-            let Loaded { origins, fresh } =
-                memory.load(address, access.bytes, origin, &mut lanes, &mut self.writers);
-            if fresh {
-                self.count_fresh(index, origin);
-            }
+            let origins = self.load_element(index, address, access.bytes, &mut lanes);
             observer.loaded(index, self.step, access.bytes, &self.writers);
             if first {
                 (self.lanes, self.lane_origins, first) = (lanes, origins, false);
             }
         }
+    }
+
+    /// Loads an element of a repeated instruction's access; returns its origins.
+    pub(super) fn load_element(
+        &mut self,
+        index: usize,
+        address: u64,
+        bytes: u32,
+        lanes: &mut [u64; 8],
+    ) -> u64 {
+        let origin = match self.loads[index] {
+            0 => 1 << self.next_load,
+            known => known,
+        };
+        let Loaded { origins, fresh } =
+            self.memory.load(address, bytes, origin, lanes, &mut self.writers);
+        if fresh {
+            self.count_fresh(index, origin);
+        }
+        origins
     }
 
     fn count_fresh(&mut self, index: usize, origin: u64) {

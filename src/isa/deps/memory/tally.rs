@@ -35,7 +35,21 @@ pub struct Tally {
     seen: Vec<Vec<Seen>>,
     /// Origins of each access's address, from the last iteration.
     pub origins: Vec<u64>,
+    /// Each access's address in the [`PROBED`] iteration, and its change since the one before.
+    pub probes: Vec<Probe>,
 }
+
+/// Where an access was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Probe {
+    /// Its address.
+    pub address: u64,
+    /// Minus its address in the iteration before.
+    pub stride: u64,
+}
+
+/// The iteration, from 0, whose addresses two runs compare.
+pub const PROBED: u32 = 2;
 
 impl Tally {
     /// Clears the counts, for a program with `accesses` accesses.
@@ -45,6 +59,8 @@ impl Tally {
         self.seen.resize_with(accesses.max(self.seen.len()), Vec::new);
         self.origins.clear();
         self.origins.resize(accesses, 0);
+        self.probes.clear();
+        self.probes.resize(accesses, Probe::default());
     }
 
     /// The dependencies seen in at least half of the iterations in which they are possible.
@@ -109,7 +125,11 @@ impl Observer for Tally {
         }
     }
 
-    fn located(&mut self, index: usize, origins: u64) {
+    fn located(&mut self, index: usize, step: u16, address: u64, origins: u64) {
         self.origins[index] = origins;
+        if self.length > 0 && u32::from(step) / self.length <= PROBED {
+            let before = self.probes[index].address;
+            self.probes[index] = Probe { address, stride: address.wrapping_sub(before) };
+        }
     }
 }

@@ -10,6 +10,8 @@ pub struct Edge {
     pub from: usize,
     /// Node of the value computed from it.
     pub to: usize,
+    /// Index of the instruction that wrote it.
+    pub writer: usize,
     /// Index of the reading instruction.
     pub reader: usize,
     /// Iterations between writer and reader.

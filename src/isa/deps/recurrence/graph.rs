@@ -9,7 +9,7 @@ use crate::deps::Kind;
 use crate::deps::code::Code;
 use crate::deps::memory::MemoryDependency;
 use crate::deps::register_deps::RegisterDependency;
-use crate::effects::Paths;
+use crate::effects::{ArchReg, Paths};
 use crate::latency::{Input, Latencies, Latency, Output};
 
 /// Nodes and edges.
@@ -93,15 +93,21 @@ impl Graph {
         let (instruction, effects) = (&code.instructions[dep.reader], &code.effects[dep.reader]);
         let written = code.effects[dep.writer].writes.iter().position(|w| w.reg == dep.reg);
         let (Some(written), Some(read)) = (written, effects.reads.get(dep.read)) else { return };
+        // Whether there is such a dependency is not known.
+        let sure = |latency: Latency| match dep.reg == ArchReg::X87 {
+            true => Latency { low: 0.0, ..latency },
+            false => latency,
+        };
         let edge = |to, latency| Edge {
+            latency: sure(latency),
             from: self.first[dep.writer] + written,
             to,
+            writer: dep.writer,
             reader: dep.reader,
             delta: dep.delta,
             kind: if dep.reg.is_flag() { Kind::Flag } else { Kind::Register },
             reg: Some(dep.reg),
             forward: None,
-            latency,
         };
         let mut edges = Vec::new();
         let producer = (&code.instructions[dep.writer], &code.effects[dep.writer]);
@@ -139,6 +145,7 @@ impl Graph {
             self.edges.push(Edge {
                 from,
                 to,
+                writer: dependency.writer,
                 reader,
                 delta: dependency.delta,
                 kind: Kind::Memory,

@@ -35,25 +35,27 @@ const MAX_CYCLES: f64 = 1e6;
 /// A loop-carried dependency cycle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recurrence {
-    /// Lower bound on the cycles per iteration, from the midpoints of its latency ranges.
-    pub cycles: f64,
-    /// The same with minimum latencies.
+    /// Lower bound on the cycles per iteration, from the minima of its latency ranges.
     pub low: f64,
-    /// The same with maximum latencies.
+    /// The same from their midpoints: likely, but no bound.
+    pub middle: f64,
+    /// The same from their maxima.
     pub high: f64,
     /// Iterations that the cycle spans.
     pub iterations: u64,
-    /// Its edges in order, beginning at the earliest instruction.
+    /// Its edges in order, beginning at the earliest instruction: the slowest cycle by the midpoints.
     pub path: Vec<Edge>,
 }
 
-/// The slowest cycle of each strongly connected component, the slowest first.
+/// The slowest cycle of each strongly connected component, the one with the greatest lower bound first.
+///
+/// Also returns the edges of the graph, in no particular order.
 pub fn recurrences(
     code: &Code,
     register_deps: &[RegisterDependency],
     memory_deps: &[MemoryDependency],
     latencies: &Latencies,
-) -> Vec<Recurrence> {
+) -> (Vec<Recurrence>, Vec<Edge>) {
     let graph = Graph::of(code, register_deps, memory_deps, latencies);
     let mut targets = vec![Vec::new(); graph.nodes.len()];
     for edge in &graph.edges {
@@ -72,8 +74,8 @@ pub fn recurrences(
             slowest(&edges)
         })
         .collect();
-    found.sort_by(|a, b| b.cycles.total_cmp(&a.cycles));
-    found
+    found.sort_by(|a, b| b.low.total_cmp(&a.low).then(b.middle.total_cmp(&a.middle)));
+    (found, graph.edges)
 }
 
 /// The slowest cycle of one component.
@@ -97,17 +99,17 @@ fn slowest(edges: &[Edge]) -> Option<Recurrence> {
     let ratio = |c: &Cycle| c.weight as f64 / c.distance as f64 / UNITS_PER_CYCLE;
     let middle = |edge: &Edge| f64::midpoint(edge.latency.low, edge.latency.high);
     let cycle = solve(middle)?;
-    let cycles = ratio(&cycle);
+    let likely = ratio(&cycle);
     let ranges = edges.iter().any(|e| e.latency.low != e.latency.high);
     let (low, high) = match ranges {
         true => (
             solve(|e| e.latency.low).as_ref().map_or(0.0, ratio),
-            solve(|e| e.latency.high).as_ref().map_or(cycles, ratio),
+            solve(|e| e.latency.high).as_ref().map_or(likely, ratio),
         ),
-        false => (cycles, cycles),
+        false => (likely, likely),
     };
     let mut path: Vec<Edge> = cycle.edges.iter().map(|number| edges[*number]).collect();
     let earliest = (0..path.len()).min_by_key(|i| path[*i].reader).unwrap_or(0);
     path.rotate_left(earliest);
-    Some(Recurrence { cycles, low, high, iterations: cycle.distance, path })
+    Some(Recurrence { low, middle: likely, high, iterations: cycle.distance, path })
 }

@@ -67,5 +67,39 @@ fn other_processors_do_not_defer_additions() {
     let settings = Settings { window: 256, runs: 3, initial_values: Vec::new() };
     let latencies = Latencies::new(&crate::test_core(Some("zen3"))).unwrap();
     // Both take a cycle on Zen 3 (uops.info).
-    assert_eq!(Analyser::new(latencies).analyse(&code, &settings).recurrences[0].cycles, 2.0);
+    assert_eq!(Analyser::new(latencies).analyse(&code, &settings).recurrences[0].low, 2.0);
+}
+
+/// Lower bounds of every recurrence on `uarch`.
+fn lower_bounds(text: &str, uarch: &str) -> Vec<f64> {
+    let bytes = assemble(text, Syntax::Intel).unwrap();
+    let core = crate::test_core(Some(uarch));
+    let code = Code::of_bytes(&bytes, core.facts()).unwrap();
+    let settings = Settings { window: 256, runs: 3, initial_values: Vec::new() };
+    let latencies = Latencies::new(&core).unwrap();
+    Analyser::new(latencies).analyse(&code, &settings).recurrences.iter().map(|r| r.low).collect()
+}
+
+/// Native timings on a Zen 5 (tests/tools/native_latencies.py): `fadd` 5.98; two sums that `fxch` swaps
+/// 2.99 an iteration, as each is added to in every other one; a sum behind a load and a pop 5.98; a
+/// square 7.97. A product and a sum of their own in two registers do not wait for each other.
+#[test]
+fn x87_registers_are_told_apart() {
+    assert_eq!(lower_bounds("fadd st, st(1)", "zen5"), [6.0]);
+    assert_eq!(lower_bounds("fadd st, st(1); fxch st(2)", "zen5"), [3.0]);
+    assert_eq!(lower_bounds("fld st(1); faddp st(1), st", "zen5"), [6.0]);
+    assert_eq!(lower_bounds("fld st(0); fmulp st(1), st", "zen5"), [8.0]);
+    let apart = lower_bounds("fadd st, st(3); fxch st(1); fmul st, st(3); fxch st(1)", "zen5");
+    assert_eq!(apart, [6.0, 6.0]);
+    // Each iteration pushes: what it reads another pushed, and the bound leaves it out.
+    assert!(lower_bounds("fld1; fadd st, st(1)", "zen5").iter().all(|low| *low == 0.0));
+}
+
+/// Native timings on a Zen 5: `paddd mm0,mm1` 1.99 among others that wait (1 where none does),
+/// `pmullw mm0,mm1` 2.99, `pxor mm0,mm0; paddd mm0,mm1` no chain.
+#[test]
+fn mmx_registers_are_told_apart() {
+    assert_eq!(lower_bounds("pmullw mm0, mm1", "zen5"), [3.0]);
+    assert_eq!(lower_bounds("pmullw mm0, mm2; pmullw mm1, mm2", "zen5"), [3.0, 3.0]);
+    assert_eq!(lower_bounds("movq mm0, [rdi]; pmullw mm0, mm1", "zen5"), []);
 }

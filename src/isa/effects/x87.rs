@@ -1,0 +1,94 @@
+//! The x87 register stack: the registers that an instruction reads and writes, counted from the top of
+//! the stack before it. What a region's instructions call `st(i)` is resolved in [`super::stack`].
+
+use super::arch_reg::ArchReg;
+use super::model::{Effects, Paths, Read, Role, Write};
+use iced_x86::{Instruction, Mnemonic, Register};
+
+/// What a push writes: the register above the top.
+const PUSHED: u8 = 7;
+
+/// Replaces the stack registers that iced-x86 reports by those of the table below. Instructions that are
+/// not in it read and write the whole stack as [`ArchReg::X87`].
+pub(super) fn apply(effects: &mut Effects, instruction: &Instruction) {
+    const STATUS: u32 = iced_x86::RflagsBits::C0
+        | iced_x86::RflagsBits::C1
+        | iced_x86::RflagsBits::C2
+        | iced_x86::RflagsBits::C3;
+    let moves = instruction.fpu_stack_increment_info().writes_top();
+    let status = (instruction.rflags_read() | instruction.rflags_modified()) & STATUS != 0;
+    let touches = effects.read().or(effects.written()).iter().any(ArchReg::is_stack);
+    if !(moves || status || touches) {
+        return;
+    }
+    effects.reads.retain(|r| !r.reg.is_stack());
+    effects.writes.retain(|w| !w.reg.is_stack());
+    let Some((reads, writes)) = table(instruction) else {
+        effects.reads.push(Read { reg: ArchReg::X87, role: Role::Data });
+        effects.writes.push(Write { reg: ArchReg::X87, whole: false });
+        effects.unmodelled = Some("reads or writes the whole x87 stack");
+        return;
+    };
+    let of = |number: &u8| ArchReg::stack(*number);
+    effects.reads.extend(reads.iter().map(|r| Read { reg: of(r), role: Role::Data }));
+    effects.writes.extend(writes.iter().map(|w| Write { reg: of(w), whole: true }));
+    if instruction.mnemonic() == Mnemonic::Fxch {
+        effects.paths = Paths::Exchange;
+    }
+    status_word(effects, instruction);
+}
+
+/// Comparisons that leave their result in the status word, and its readers.
+fn status_word(effects: &mut Effects, instruction: &Instruction) {
+    use Mnemonic as M;
+    let reg = ArchReg::X87_CONTROL;
+    match instruction.mnemonic() {
+        M::Fcom | M::Fcomp | M::Fcompp | M::Fucom | M::Fucomp | M::Fucompp | M::Ficom
+        | M::Ficomp | M::Ftst | M::Fxam => effects.writes.push(Write { reg, whole: true }),
+        M::Fnstsw | M::Fstsw => effects.reads.push(Read { reg, role: Role::Data }),
+        _ => {}
+    }
+}
+
+/// Stack registers read and written (Intel SDM vol. 2); `None` for what is not listed.
+fn table(instruction: &Instruction) -> Option<(Vec<u8>, Vec<u8>)> {
+    use Mnemonic as M;
+    let named: Vec<u8> = (0..instruction.op_count())
+        .map(|at| instruction.op_register(at))
+        .filter(|register| register.is_st())
+        .map(|register| (register as u32 - Register::ST0 as u32) as u8)
+        .collect();
+    let first = named.first().copied();
+    Some(match instruction.mnemonic() {
+        M::Fld | M::Fild | M::Fbld | M::Fld1 | M::Fldl2t | M::Fldl2e | M::Fldpi | M::Fldlg2
+        | M::Fldln2 | M::Fldz => (last(&named), vec![PUSHED]),
+        M::Fst | M::Fstp | M::Fist | M::Fistp | M::Fisttp | M::Fbstp => (vec![0], last(&named)),
+        M::Fxch => (named.clone(), named),
+        M::Fadd | M::Faddp | M::Fsub | M::Fsubp | M::Fsubr | M::Fsubrp | M::Fmul | M::Fmulp
+        | M::Fdiv | M::Fdivp | M::Fdivr | M::Fdivrp => match first {
+            Some(to) => (named, vec![to]),
+            None => (vec![0], vec![0]),
+        },
+        M::Fiadd | M::Fisub | M::Fisubr | M::Fimul | M::Fidiv | M::Fidivr | M::Fchs | M::Fabs
+        | M::Fsqrt | M::Frndint | M::F2xm1 | M::Fsin | M::Fcos => (vec![0], vec![0]),
+        M::Fsincos | M::Fptan => (vec![0], vec![0, PUSHED]),
+        M::Fcmovb | M::Fcmove | M::Fcmovbe | M::Fcmovu | M::Fcmovnb | M::Fcmovne
+        | M::Fcmovnbe | M::Fcmovnu => (named, vec![0]),
+        M::Fyl2x | M::Fyl2xp1 | M::Fpatan => (vec![0, 1], vec![1]),
+        M::Fprem | M::Fprem1 | M::Fscale => (vec![0, 1], vec![0]),
+        M::Fcomi | M::Fcomip | M::Fucomi | M::Fucomip => (named, Vec::new()),
+        M::Fcompp | M::Fucompp => (vec![0, 1], Vec::new()),
+        M::Fcom | M::Fcomp | M::Fucom | M::Fucomp | M::Ficom | M::Ficomp | M::Ftst | M::Fxam => {
+            (if named.is_empty() { vec![0] } else { named }, Vec::new())
+        }
+        M::Fdecstp | M::Fincstp | M::Ffree | M::Fnop | M::Fnstsw | M::Fstsw => {
+            (Vec::new(), Vec::new())
+        }
+        _ => return None,
+    })
+}
+
+/// The last of the named registers, if there is one.
+fn last(named: &[u8]) -> Vec<u8> {
+    named.last().copied().into_iter().collect()
+}
