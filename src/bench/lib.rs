@@ -5,6 +5,7 @@
 //! | `sandbox` | the worker process and what protects the host from it |
 //! | `runner` | the worker's life cycle and runs |
 //! | `harness` | the code around the block |
+//! | `selftest` | what the harness would otherwise assume of the processor |
 //! | `initial` | initial values, pages, the address trace |
 //! | `timing` | core cycles: clocks, rounds, reproducible states |
 //! | `checks` | the assumptions of a measurement, each with its evidence |
@@ -54,6 +55,8 @@ mod results;
 mod runner;
 #[cfg(target_arch = "x86_64")]
 mod sandbox;
+#[cfg(target_arch = "x86_64")]
+mod selftest;
 mod settings;
 mod timing;
 

@@ -110,7 +110,7 @@ mod tests {
         let calibration = Calibration {
             add: (t(2304.0) + 80.0, t(256.0) + 80.0),
             multiply: Some((t(3456.0) + 80.0, t(384.0) + 80.0)),
-            sentinel: (t(612.0) + 80.0, t(612.0) + 80.0),
+            sentinel: (t(979.0) + 80.0, t(979.0) + 80.0),
         };
         let mut all = Vec::new();
         for i in 0..8 {
