@@ -10,6 +10,7 @@
 //! | `timing` | core cycles: clocks, rounds, reproducible states |
 //! | `checks` | the assumptions of a measurement, each with its evidence |
 //! | `counting` | what a PMU adds: cycles, misses, the top-down tree |
+//! | `filler` | instructions that only take slots |
 //! | `bounds`, `plausibility` | bounds on the throughput that need no PMU, and results they rule out |
 //! | `profiler`, `results` | measures a block and fills its document |
 //! | `measurement`, `settings` | the document of a block, `tdtool.block/1` |
@@ -31,6 +32,11 @@ mod counters;
 #[cfg(target_arch = "x86_64")]
 mod counting;
 pub mod explain;
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, reason = "skeletons are only built on x86-64")
+)]
+mod filler;
 #[cfg(target_arch = "x86_64")]
 mod harness;
 #[cfg(all(test, target_arch = "x86_64"))]

@@ -74,7 +74,9 @@ impl Microbenchmark {
         let mut instances: HashMap<Form, usize> = HashMap::new();
         for form in one.iter().cycle().take(sets * one.len()) {
             let instance = instances.entry(*form).or_default();
-            let instruction = instantiate(form, multiset.immediates(*form, *instance), &mut pools)?;
+            let own = multiset.immediates(*form, *instance);
+            let one_source = multiset.has_one_source(*form, *instance);
+            let instruction = instantiate(form, own, one_source, &mut pools)?;
             *instance += 1;
             stack += i64::from(instruction.stack_pointer_increment());
             built.bytes.extend(form.encode(&instruction)?);
@@ -115,8 +117,14 @@ fn sets(instructions: usize, pools: &Pools, wanted: usize) -> usize {
     (least..=most).min_by_key(uneven).unwrap_or(least)
 }
 
-/// The next instruction of a form, with these immediates.
-fn instantiate(form: &Form, immediates: &[i64], pools: &mut Pools) -> Result<Instruction> {
+/// The next instruction of a form, with these immediates and, with `one_source`, the last two registers
+/// the same.
+fn instantiate(
+    form: &Form,
+    immediates: &[i64],
+    one_source: bool,
+    pools: &mut Pools,
+) -> Result<Instruction> {
     let usage = form.usage()?;
     let access = |i: usize| usage.access.get(i).copied().unwrap_or(iced_x86::OpAccess::None);
     let operands = form.operands();
@@ -136,14 +144,21 @@ fn instantiate(form: &Form, immediates: &[i64], pools: &mut Pools) -> Result<Ins
         None => Address { base: Register::None, index: Register::None, displacement: 0 },
     };
     let mut sources = HashMap::new();
+    let (last, mut before) = (operands.len().saturating_sub(1), Register::None);
     form.instruction_with(
-        |i, class| match is_written(access(i)) {
-            true => pools.written(class),
-            false => {
-                let index: &mut usize = sources.entry(class.family()).or_default();
-                *index += 1;
-                pools.read(class, *index - 1)
+        |i, class| {
+            if one_source && i == last && before != Register::None {
+                return before;
             }
+            before = match is_written(access(i)) {
+                true => pools.written(class),
+                false => {
+                    let index: &mut usize = sources.entry(class.family()).or_default();
+                    *index += 1;
+                    pools.read(class, *index - 1)
+                }
+            };
+            before
         },
         address,
         immediates,
@@ -225,6 +240,18 @@ mod tests {
                 _ => 0x1234_5678,
             };
             assert_eq!(super::super::form::immediates(&inst.decoded), [expected], "{}", inst.text);
+        }
+    }
+
+    #[test]
+    fn zero_idioms_stay_zero_idioms() {
+        // xor eax,eax; xor rcx,rdx; vpxor xmm1,xmm2,xmm2
+        let bytes = isa::code::parse_hex("31c0 4831d1 c5e9efca").unwrap();
+        let set = Multiset::of(&Block::decode(&bytes).unwrap()).unwrap();
+        let benchmark = Microbenchmark::of(&set, &Settings::default()).unwrap();
+        for inst in &Block::decode(&benchmark.bytes).unwrap().instructions {
+            let expected = inst.decoded.op0_register().is_gpr64();
+            assert_eq!(!isa::effects::has_one_source(&inst.decoded), expected, "{}", inst.text);
         }
     }
 

@@ -16,12 +16,15 @@ pub struct Multiset {
     /// Immediates of a block's instructions, for each form and each of its instances. Empty where forms
     /// were given by name.
     pub immediates: Vec<Vec<Vec<i64>>>,
+    /// Which of a block's instances have one register as both sources and do not depend on it, such as
+    /// `xor eax,eax`; as `immediates`.
+    one_source: Vec<Vec<bool>>,
 }
 
 impl Multiset {
     /// One form, once.
     pub fn one(form: Form) -> Self {
-        Self { forms: vec![(form, 1)], immediates: Vec::new() }
+        Self { forms: vec![(form, 1)], ..Self::default() }
     }
 
     /// Reads `ADD_GPR64i64_IMMi8*2, IMUL_GPR64i64_GPR64i64`.
@@ -29,7 +32,7 @@ impl Multiset {
     /// # Errors
     /// An unknown form, one that cannot be measured here, no count, or too many instructions.
     pub fn parse(text: &str) -> Result<Self> {
-        let mut built = Self { forms: Vec::new(), immediates: Vec::new() };
+        let mut built = Self::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, count) = match part.split_once('*') {
                 Some((name, count)) => (name.trim(), self::count(count.trim(), part)?),
@@ -51,7 +54,7 @@ impl Multiset {
     /// # Errors
     /// Nothing is left, or one of its instructions has no form.
     pub fn of(block: &Block) -> Result<Self> {
-        let mut built = Self { forms: Vec::new(), immediates: Vec::new() };
+        let mut built = Self::default();
         let jump = block.final_branch().map(|inst| inst.offset);
         for inst in block.instructions.iter().filter(|inst| Some(inst.offset) != jump) {
             let failed = |error: Error| {
@@ -63,18 +66,29 @@ impl Multiset {
                 return Err(failed(Error::failed(reason)));
             }
             built.add(form, 1);
-            built.add_immediates(form, immediates(&inst.decoded));
+            let idiom = isa::effects::has_one_source(&inst.decoded);
+            built.add_instance(form, immediates(&inst.decoded), idiom);
         }
         built.checked()
     }
 
-    /// Adds the immediates of one more instance of `form`, which is already in the multiset.
-    fn add_immediates(&mut self, form: Form, own: Vec<i64>) {
+    /// Adds what is known of one more instance of `form`, which is already in the multiset.
+    fn add_instance(&mut self, form: Form, immediates: Vec<i64>, one_source: bool) {
         self.immediates.resize(self.forms.len(), Vec::new());
+        self.one_source.resize(self.forms.len(), Vec::new());
         let at = self.forms.iter().position(|(known, _)| *known == form);
-        if let Some(all) = at.and_then(|at| self.immediates.get_mut(at)) {
-            all.push(own);
+        if let Some(at) = at {
+            self.immediates[at].push(immediates);
+            self.one_source[at].push(one_source);
         }
+    }
+
+    /// Whether instance number `instance` of `form` is one whose sources are one register that it does
+    /// not depend on, cycling through the block's.
+    pub fn has_one_source(&self, form: Form, instance: usize) -> bool {
+        let at = self.forms.iter().position(|(known, _)| *known == form);
+        let all = at.and_then(|at| self.one_source.get(at)).filter(|all| !all.is_empty());
+        all.is_some_and(|all| all[instance % all.len()])
     }
 
     /// Immediates for instance number `instance` of `form`, cycling through the block's; none where
@@ -153,7 +167,7 @@ mod tests {
         assert_eq!(all.iter().filter(imul).count(), 1);
         // Six of one and three of the other: never two of the rarer one side by side.
         let forms = vec![(set.forms[0].0, 6), (set.forms[1].0, 3)];
-        let set = Multiset { forms, immediates: Vec::new() };
+        let set = Multiset { forms, ..Multiset::default() };
         let all = set.interleaved();
         assert!(all.windows(2).all(|w| !(imul(&&w[0]) && imul(&&w[1]))), "{all:?}");
     }

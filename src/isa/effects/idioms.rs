@@ -32,6 +32,12 @@ fn restore(effects: &mut Effects, source: Register) {
     }
 }
 
+/// Whether both sources are one register and the result does not depend on it: a zero idiom, where
+/// the core knows it.
+pub fn has_one_source(instruction: &Instruction) -> bool {
+    same_sources(instruction).is_some()
+}
+
 /// The register that is both sources of a potential idiom.
 fn same_sources(instruction: &Instruction) -> Option<Register> {
     let operand = |at: u32| {

@@ -80,4 +80,5 @@ mod tests;
 
 pub use arch_reg::{ArchReg, ArchRegSet};
 pub use finder::Finder;
+pub use idioms::has_one_source;
 pub use model::{Access, Effects, Paths, Read, Role, Write};
