@@ -23,7 +23,7 @@ use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
 use crate::selftest::mixes::{self, Mix};
-use crate::timing::stats::{median, trimmed_mean};
+use crate::timing::stats::{mean, median, trimmed_mean};
 use tma::self_test::Answers;
 
 /// Instructions in the body of a chain.
@@ -33,6 +33,10 @@ const MULTIPLIES: u32 = 64;
 const GROUPS: u32 = 120;
 /// How long a sentinel runs, in cycles. The counter of some virtual machines advances 40 at once.
 const SENTINEL: f64 = 960.0;
+
+/// How far the ratios by the two chains may lie apart: noise alone takes those of a batch of eight
+/// rounds half a percent apart.
+const AGREE: f64 = 0.025;
 
 /// How long each chain runs, long and short, in repetitions of its body.
 #[derive(Debug, Clone, Copy)]
@@ -194,6 +198,16 @@ fn segment(code: &mut Emitter, count: u32, body: impl Fn(u32) -> Vec<u8>) {
 }
 
 impl TscClock {
+    /// The standard error of [`TscClock::cycles_per_tick`] as a share, by how far the chains of the
+    /// rounds differ.
+    pub fn error(rounds: &[Calibration]) -> f64 {
+        let ticks: Vec<f64> = rounds.iter().map(|r| r.add.0 - r.add.1).collect();
+        let (middle, many) = (mean(&ticks), ticks.len() as f64);
+        let spread = ticks.iter().map(|t| (t - middle).powi(2)).sum::<f64>();
+        let error = (spread / (many - 1.0).max(1.0) / many).sqrt() / middle;
+        if error.is_finite() { error.abs() } else { 0.0 }
+    }
+
     /// Core cycles per tick while the rounds ran, or why that is not known.
     ///
     /// # Errors
@@ -202,10 +216,10 @@ impl TscClock {
         if rounds.is_empty() {
             return Err("the clock changed all the time".to_owned());
         }
-        let mean = |get: &dyn Fn(&Calibration) -> f64| {
+        let usual = |get: &dyn Fn(&Calibration) -> f64| {
             trimmed_mean(&rounds.iter().map(get).collect::<Vec<_>>())
         };
-        let ticks = mean(&|r| r.add.0) - mean(&|r| r.add.1);
+        let ticks = usual(&|r| r.add.0) - usual(&|r| r.add.1);
         if !(ticks.is_finite() && ticks > 0.0) {
             return Err("the time-stamp counter did not advance".to_owned());
         }
@@ -221,7 +235,7 @@ impl TscClock {
                     "the multiply chain took no time: the clock may have changed".to_owned()
                 );
             }
-            if apart > 0.05 {
+            if apart > AGREE {
                 return Err(format!(
                     "the two calibration chains disagree by {:.1} %: the clock may have changed",
                     apart * 100.0
