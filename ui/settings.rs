@@ -41,6 +41,9 @@ impl Settings {
             return Ok(core.clone());
         }
         let core = Arc::new(self.machine().core(self.library, self.uarch.as_deref())?);
+        if let Some(cache) = &self.cache {
+            core.self_test.keep_in(cache);
+        }
         Ok(self.core.get_or_init(|| core).clone())
     }
 

@@ -1,6 +1,7 @@
 //! Bounds on the throughput that need no PMU: the front end in isolation, and the pipeline's width.
 
 use super::Options;
+use crate::filler::Filler;
 use crate::harness::required_state::RequiredState;
 use crate::harness::skeleton::{self, skeleton};
 use crate::initial::discover::discover;
@@ -143,7 +144,8 @@ impl Profiler {
         setup: &RunSetup,
         (copies, how, _): Copies,
     ) -> Result<Option<Bound>> {
-        let Some(skeleton) = skeleton(block) else { return Ok(None) };
+        let filler = Filler::instead_of(block, &self.options.core);
+        let Some(skeleton) = skeleton(block, filler) else { return Ok(None) };
         if matches!(how, Repeat::Counted(counter) if counter.disturbs(&skeleton)) {
             return Ok(None);
         }
@@ -156,7 +158,7 @@ impl Profiler {
         self.runner.again(&setup.values, &setup.lines, physical, pages)?;
         let wide = f64::from(self.options.core.width().unwrap_or(4));
         let run = (copies * skeleton.instructions.len()) as f64 / wide;
-        let repeat = (CYCLES / run).ceil().clamp(1.0, 64.0) as u32;
+        let repeat = (CYCLES / run).ceil().clamp(1.0, 400.0) as u32;
         let run = (copies, how, repeat);
         let offsets = crate::harness::copies::offsets(&options);
         let form = measure::unrolled(&skeleton, required_state, &alike, run, &offsets);
@@ -168,7 +170,7 @@ impl Profiler {
         let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
             return Ok(None);
         };
-        let how = skeleton::how(block);
+        let how = skeleton::how(block, filler);
         Ok(Some(Bound { name: FRONT_END, cycles, low, high, how, ..Bound::default() }))
     }
 }

@@ -5,11 +5,13 @@
 //! | `sandbox` | the worker process and what protects the host from it |
 //! | `runner` | the worker's life cycle and runs |
 //! | `harness` | the code around the block |
+//! | `selftest` | what the harness would otherwise assume of the processor |
 //! | `initial` | initial values, pages, the address trace |
 //! | `closed_loop` | a loop body run as a loop: its own back edge, its own arrays |
 //! | `timing` | core cycles: clocks, rounds, reproducible states |
 //! | `checks` | the assumptions of a measurement, each with its evidence |
 //! | `counting` | what a PMU adds: cycles, misses, the top-down tree |
+//! | `filler` | instructions that only take slots |
 //! | `bounds`, `plausibility` | bounds on the throughput that need no PMU, and results they rule out |
 //! | `profiler`, `results` | measures a block and fills its document |
 //! | `measurement`, `settings` | the document of a block, `tdtool.block/1` |
@@ -33,6 +35,11 @@ mod counters;
 #[cfg(target_arch = "x86_64")]
 mod counting;
 pub mod explain;
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, reason = "skeletons are only built on x86-64")
+)]
+mod filler;
 #[cfg(target_arch = "x86_64")]
 mod harness;
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -57,6 +64,8 @@ mod results;
 mod runner;
 #[cfg(target_arch = "x86_64")]
 mod sandbox;
+#[cfg(target_arch = "x86_64")]
+mod selftest;
 mod settings;
 mod timing;
 

@@ -36,6 +36,9 @@ const LOOP_PASSES: usize = 2;
 
 /// Most repetitions of the copies: longer runs are disturbed more often and agree less.
 const REPEAT: u32 = 64;
+/// Cycles that a long run of few or fast copies takes nevertheless, and its most repetitions.
+const SHORTEST: f64 = 3000.0;
+const MOST_REPEAT: f64 = 400.0;
 
 /// Measures blocks, one after the other, in one sandbox. Belongs to its thread.
 ///
@@ -185,7 +188,9 @@ impl Profiler {
         };
         let wanted = self.options.min_instructions.div_ceil(copies * block.instructions.len());
         let repeat = (self.options.cycles / (rough * copies as f64)).ceil().max(wanted as f64);
-        let repeat = repeat.clamp(1.0, f64::from(REPEAT)) as u32;
+        // Short copies more often: the counter of some virtual machines advances 40 cycles at once.
+        let most = (SHORTEST / (rough * copies as f64)).clamp(f64::from(REPEAT), MOST_REPEAT);
+        let repeat = repeat.clamp(1.0, most) as u32;
         let shape = (copies, how, repeat);
         let offsets = copies::offsets(&self.options);
         let mut form = measure::unrolled(block, &required_state, &setup, shape, &offsets);

@@ -4,6 +4,8 @@
 //! passed down. What is not known is `None` and named by [`Core::missing`].
 
 use crate::Cpu;
+use crate::self_test::{Answers, SelfTest};
+use crate::tables::facts::FusedWith;
 use crate::tables::{Facts, Library, Table};
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -57,7 +59,12 @@ pub struct Core {
     pub l1_code: Option<Cache>,
     /// The file of latencies: its text and where it comes from.
     pub latencies: Option<(String, String)>,
+    /// What the processor answered about itself; shared by all copies of this description.
+    pub self_test: Arc<SelfTest>,
 }
+
+/// How far a measured width may differ from the table's.
+const WIDTH_ERROR: f64 = 0.1;
 
 static UNKNOWN: Facts = Facts {
     latencies: None,
@@ -107,6 +114,49 @@ impl Core {
     /// Slots a cycle.
     pub fn width(&self) -> Option<u32> {
         self.table.as_ref().map(|t| t.pipeline.width)
+    }
+
+    /// The answers of the processor's self-test, once it ran.
+    pub fn answers(&self) -> Option<&Answers> {
+        self.self_test.answers()
+    }
+
+    /// Whether nops share the slot of another instruction: as measured, else as the table states.
+    pub fn fuses_nops(&self) -> Option<bool> {
+        let stated = || self.facts().nop_fusion.as_ref().map(|f| f.with != FusedWith::Nothing);
+        self.answers().and_then(|a| a.nops_fused).or_else(stated)
+    }
+
+    /// Distances from a load to a store of the same base register, in bytes, at which the load
+    /// waits falsely: as measured, else as the table states.
+    pub fn false_distances(&self) -> Option<Vec<u32>> {
+        let stated = || self.facts().store_aliasing.as_ref().map(|f| f.distances.clone());
+        self.answers().and_then(|a| a.false_distances.clone()).or_else(stated)
+    }
+
+    /// Where the self-test contradicts the table, in words.
+    pub fn contradictions(&self) -> Vec<String> {
+        let (Some(answers), facts) = (self.answers(), self.facts()) else { return Vec::new() };
+        let mut found = Vec::new();
+        if let (Some(stated), Some(measured)) = (self.width(), answers.width)
+            && (measured / f64::from(stated) - 1.0).abs() > WIDTH_ERROR
+        {
+            found.push(format!("{measured:.1} instructions a cycle, the table states {stated}"));
+        }
+        let words = |fused| if fused { "fused" } else { "not fused" };
+        if let (Some(stated), Some(measured)) = (&facts.nop_fusion, answers.nops_fused)
+            && (stated.with != FusedWith::Nothing) != measured
+        {
+            let stated = stated.with != FusedWith::Nothing;
+            found.push(format!("nops are {}, the table states {}", words(measured), words(stated)));
+        }
+        if let (Some(stated), Some(measured)) = (&facts.store_aliasing, &answers.false_distances)
+            && stated.distances.iter().any(|d| !measured.contains(d))
+        {
+            let stated = &stated.distances;
+            found.push(format!("loads wait falsely at {measured:?}, the table states {stated:?}"));
+        }
+        found
     }
 
     /// The reorder buffer.

@@ -8,6 +8,7 @@
 //! | [`tables`] | typed event tables, selection, validation, texts |
 //! | [`schedule`] | counter constraints; events → groups |
 //! | `core` | one description of a processor core ([`Core`]) |
+//! | [`self_test`] | what a processor answered about itself |
 //! | [`counts`] | counted events: group × interval × scope |
 //! | [`tree`] | evaluated nodes, errors, thresholds, bottleneck |
 //!
@@ -20,6 +21,7 @@ pub mod error;
 pub mod formula;
 pub mod quantity;
 pub mod schedule;
+pub mod self_test;
 pub mod tables;
 pub mod tree;
 

@@ -156,12 +156,12 @@ impl Runs for Scripted {
             }
         }
         // A tick is a cycle, and reading the clock takes 30: a chain of 18 × 128 and of 2 × 128
-        // additions, a sentinel of 600 cycles.
-        let sentinel = if busy { 930.0 } else { 630.0 };
+        // additions, a sentinel of 960 cycles.
+        let sentinel = if busy { 1450.0 } else { 990.0 };
         let round = Calibration {
             add: (2304.0 + 30.0, 256.0 + 30.0),
             multiply: None,
-            sentinel: (630.0, sentinel),
+            sentinel: (990.0, sentinel),
         };
         Ok(Ok(vec![round; 4]))
     }

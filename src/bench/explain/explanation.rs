@@ -1,13 +1,19 @@
 //! Explains a measured block: adds bounds, verdict and nodes to its document.
 
 use super::explainer::{Explainer, Subject};
+use super::findings::Findings;
 use super::model::Cycles;
 use super::verdict::{judge, with_jump};
+use super::what_if::not_measured;
 use super::{nodes, refuted_bounds, variants};
 use crate::{Measurement, Profiler, Status};
 use isa::code::Block;
+use isa::deps::Kind;
+use isa::latency::Source;
 use tma::Result;
 
+/// How far a time may be below a sum of measured latencies, each with its error.
+const CERTAIN: f64 = 0.05;
 /// How often an unstable block is measured again.
 const RETRIES: usize = 2;
 
@@ -27,8 +33,10 @@ impl Explainer {
         let unstable = self.retry_unstable(profiler, block, measurement)?;
         match (measurement.status, &measurement.throughput) {
             (Status::Ok, Some(_)) => {}
-            (_, Some(_)) => {
-                nodes::not_explained(measurement, "the throughput is not a single number");
+            (status, Some(_)) => {
+                let why = measurement.reason.as_deref().unwrap_or("no reason is known");
+                let why = format!("the block is {}: {why}", status.word());
+                leave_unexplained(measurement, &why, what_if);
                 return Ok(());
             }
             _ => return Ok(()),
@@ -45,14 +53,18 @@ impl Explainer {
         };
         if subject.measurement.status != Status::Ok {
             let why = subject.measurement.reason.as_deref().unwrap_or("no reason").to_owned();
-            nodes::not_explained(
-                measurement,
-                &format!("without its final jump the block is not `ok`: {why}"),
-            );
+            let why = format!("without its final jump the block is not `ok`: {why}");
+            leave_unexplained(measurement, &why, what_if);
             return Ok(());
         }
         self.progress.begin("bounds".to_owned());
         let mut findings = self.findings(&subject)?;
+        if let Some(why) = certainly_too_fast(&findings) {
+            measurement.status = Status::Unstable;
+            leave_unexplained(measurement, &why, what_if);
+            measurement.reason = Some(why);
+            return Ok(());
+        }
         let alias_pairs = self.alias_pairs(&subject, &findings);
         let mut verdict = judge(&findings.evidence);
         if let (Some(_), Some(whole), Some(rest)) =
@@ -93,6 +105,30 @@ impl Explainer {
             }
         }
         Ok(None)
+    }
+}
+
+/// Why the time cannot be: it is below a loop-carried latency through registers all parts of which
+/// were measured on this core.
+fn certainly_too_fast(findings: &Findings) -> Option<String> {
+    let time = findings.evidence.time;
+    let certain = findings.analysis.recurrences.iter().find(|recurrence| {
+        let known = recurrence.path.iter().all(|step| {
+            step.kind != Kind::Memory && matches!(step.latency.source, Source::Measured)
+        });
+        known && recurrence.low > time.high * (1.0 + CERTAIN)
+    })?;
+    Some(format!(
+        "{:.3} cycles are fewer than the measured latencies of its chain take, {:.3}",
+        time.best, certain.low
+    ))
+}
+
+/// Says why there is no verdict, and no what-if measurement if they were requested.
+fn leave_unexplained(measurement: &mut Measurement, why: &str, what_if: bool) {
+    nodes::not_explained(measurement, why);
+    if what_if {
+        measurement.what_if = vec![not_measured("every change".to_owned(), why.to_owned())];
     }
 }
 

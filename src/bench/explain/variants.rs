@@ -1,5 +1,6 @@
 //! Variants of a block that differ from it in one respect.
 
+use crate::filler::Filler;
 use isa::code::Block;
 
 /// A variant and how many iterations of the original block it holds.
@@ -8,21 +9,21 @@ pub struct Variant {
     pub copies: usize,
 }
 
-/// The 5-byte nop that both vendors recommend: long enough that 64 bytes of code hold no more
-/// operations than an op cache accepts for them.
-const NOP: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
+/// Bytes of a filler: long enough that 64 bytes of code hold no more operations than an op cache
+/// accepts for them.
+const FILLER: usize = 5;
 
-/// The block with `count` nops spread evenly among its instructions, but not between the last two,
+/// The block with `count` fillers spread evenly among its instructions, but not between the last two,
 /// which may be macro-fused.
-pub fn padded(block: &Block, count: usize) -> Option<Block> {
+pub fn padded(block: &Block, count: usize, filler: Filler) -> Option<Block> {
     let instructions = &block.instructions;
     let tail = if block.final_branch().is_some() { 2 } else { 0 };
     let places = instructions.len().saturating_sub(tail).max(1);
-    let mut bytes = Vec::with_capacity(block.bytes.len() + NOP.len() * count);
+    let mut bytes = Vec::with_capacity(block.bytes.len() + FILLER * count);
     for (i, inst) in instructions.iter().enumerate() {
         if i < places {
-            let nops = (i + 1) * count / places - i * count / places;
-            bytes.extend(std::iter::repeat_n(NOP, nops).flatten());
+            let fillers = (i + 1) * count / places - i * count / places;
+            bytes.extend(std::iter::repeat_n(filler.bytes(FILLER), fillers).flatten());
         }
         bytes.extend(&inst.bytes);
     }
@@ -64,7 +65,7 @@ mod tests {
     #[test]
     fn nops_are_spread_and_leave_a_fused_pair_alone() {
         let block = Block::decode(&isa::code::parse_hex("4801d8 4801d9 4839cf 72f5").unwrap());
-        let padded = padded(&block.unwrap(), 4).unwrap();
+        let padded = padded(&block.unwrap(), 4, Filler::Nop).unwrap();
         let texts: Vec<_> = padded
             .instructions
             .iter()

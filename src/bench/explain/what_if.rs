@@ -127,7 +127,8 @@ impl Explainer {
     }
 }
 
-fn not_measured(change: String, why: String) -> WhatIf {
+/// A change that was not measured, and why.
+pub(super) fn not_measured(change: String, why: String) -> WhatIf {
     WhatIf { change, cycles: None, low: None, high: None, reason: Some(why) }
 }
 

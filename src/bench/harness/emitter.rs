@@ -11,6 +11,8 @@ pub struct Emitter {
 
 /// `int3`.
 const TRAP: u8 = 0xcc;
+/// Bytes of a line of code.
+const LINE: usize = 64;
 
 /// Encoding number of `rax`.
 pub const RAX: u8 = 0;
@@ -129,6 +131,28 @@ impl Emitter {
         self.distance(target);
     }
 
+    /// A jump to the next address that is a multiple of 64: what follows starts a line and, unlike
+    /// code directly after a fence, comes from the op cache.
+    pub fn jump_to_line(&mut self) {
+        self.jump_into_line(0);
+    }
+
+    /// A jump to the next address so many bytes after a multiple of 64.
+    pub fn jump_into_line(&mut self, offset: usize) {
+        const SHORT_JUMP: usize = 2;
+        let free = (self.here() + SHORT_JUMP).wrapping_sub(offset).wrapping_neg() % LINE;
+        self.raw(&[0xeb, free as u8]); // jmp
+        self.raw(&[TRAP; LINE][..free]);
+    }
+
+    /// A fence before code that is measured, and a jump, so that the fence does not keep that code
+    /// out of the op cache: on Zen 4, code that follows `mfence` or `lfence` directly runs at 16
+    /// bytes a cycle. It starts as far into a line as `self` does.
+    pub fn fence_and_align(&mut self) {
+        self.fence();
+        self.jump_into_line(self.start % LINE);
+    }
+
     /// `jnz target`.
     pub fn jump_if_not_zero(&mut self, target: usize) {
         self.raw(&[0x0f, 0x85]);
@@ -236,16 +260,6 @@ impl Emitter {
         self.raw(&value.to_le_bytes());
     }
 
-    /// A fence, then a jump to the next place `align` bytes after a multiple of 64: straight code
-    /// directly behind a fence is kept out of the op cache on Zen 4.
-    pub fn fence_and_align(&mut self, align: usize) {
-        self.fence();
-        let behind = self.here() + 5;
-        let pad = (align + 64 - behind % 64) % 64;
-        self.jump(behind + pad);
-        self.raw(&[TRAP].repeat(pad));
-    }
-
     /// The final conditional jump of a block, taken to the next place `align` bytes after a multiple of 64,
     /// over instructions that trap. Same length as in the block.
     pub fn back_edge(&mut self, inst: &Inst, inverted: bool, align: usize) {
@@ -339,6 +353,11 @@ mod tests {
         assert_eq!(text(|e| e.load_zmm(25, 0x2000)), "vmovups zmm25,[2000h]");
         assert_eq!(text(|e| e.load_zmm(6, 0x2000)), "vmovups zmm6,[2000h]");
         assert_eq!(text(|e| e.set_mask(3)), "kxnorw k3,k3,k3");
+        // From 0x1000, a multiple of 64: two bytes of jump, 62 that are skipped.
+        assert!(text(Emitter::jump_to_line).starts_with("jmp short 0000000000001040hint3"));
+        assert!(text(|e| e.jump_into_line(2)).starts_with("jmp short 0000000000001002h"));
+        assert!(text(|e| e.jump_into_line(1)).starts_with("jmp short 0000000000001041h"));
+        assert!(text(Emitter::fence_and_align).starts_with("lfencejmp short 0000000000001040h"));
         assert_eq!(text(|e| e.load_mxcsr(0x2000)), "ldmxcsr [2000h]");
         assert_eq!(text(|e| e.store_ymm(12, 0x2000)), "vmovups [2000h],ymm12");
         assert_eq!(text(|e| e.store_zmm(25, 0x2000)), "vmovups [2000h],zmm25");

@@ -34,7 +34,7 @@ pub fn replay(shape: &Shape<'_>) -> Program {
     builder.code.warm_up(2);
     let head = builder.code.here();
     builder.restore();
-    builder.code.fence();
+    builder.code.fence_and_align();
     builder.copies(0..shape.copies, false);
     builder.code.fence();
     builder.code.decrement(at::CONTEXT + context::LEFT);
@@ -51,7 +51,7 @@ pub fn checked(shape: &Shape<'_>) -> Program {
     builder.code.raw(&[0x68, 0x02, 0x02, 0x04, 0x00]); // push 0x40202: RFLAGS.AC, interrupts
     builder.code.raw(&[0x9d]); // popfq
     builder.restore();
-    builder.code.fence();
+    builder.code.fence_and_align();
     builder.copies(0..shape.copies, false);
     builder.code.fence();
     builder.finish()
@@ -71,7 +71,7 @@ pub fn unrolled(shape: &Shape<'_>) -> Program {
     builder.code.warm_up(WARM);
     let head = builder.code.here();
     builder.restore();
-    builder.code.fence();
+    builder.code.fence_and_align();
     builder.copies(0..shape.copies, false);
     builder.code.fence();
     builder.code.decrement(at::CONTEXT + context::LEFT);
@@ -92,7 +92,7 @@ pub fn looped(shape: &Shape<'_>, counter: LoopCounter, warm: u32) -> Program {
     let again = builder.code.here();
     builder.restore();
     counter.start(&mut builder.code);
-    builder.code.fence();
+    builder.code.fence_and_align();
     let head = builder.code.here();
     builder.copies(0..shape.copies, false);
     counter.end(&mut builder.code, head);
@@ -109,7 +109,8 @@ pub fn closed(shape: &Shape<'_>, start: &[u64; 16], align: usize, timed: bool) -
     let again = builder.code.here();
     builder.restore();
     builder.registers(start);
-    builder.code.fence_and_align(align);
+    builder.code.fence();
+    builder.code.jump_into_line(align);
     builder.closed();
     builder.code.fence();
     builder.code.decrement(at::CONTEXT + context::LEFT);
@@ -137,7 +138,8 @@ pub fn chained(
     let again = builder.code.here();
     builder.restore();
     counter.start(&mut builder.code);
-    builder.code.fence_and_align(align);
+    builder.code.fence();
+    builder.code.jump_into_line(align);
     let head = builder.code.here();
     builder.chain(align, inverted);
     counter.end(&mut builder.code, head);

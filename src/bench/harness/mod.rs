@@ -7,7 +7,7 @@
 //! | `unlocked_exchange` | `xchg` without its lock, for traces |
 //! | `copies` | how many copies, how they repeat, where they start |
 //! | `builder`, `forms`, `program` | parts of the code, the forms built from them, the result |
-//! | `skeleton` | the front-end skeleton: nops of the same lengths |
+//! | `skeleton` | the front-end skeleton: instructions of the same lengths that only take slots |
 
 pub(crate) mod builder;
 pub(crate) mod copies;

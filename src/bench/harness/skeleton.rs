@@ -1,18 +1,20 @@
-//! The front-end skeleton of a block: nops of the same lengths, which only need fetching, decoding and
+//! The front-end skeleton of a block: nops (or moves) of the same lengths, which only need fetching, decoding and
 //! issuing. A `mov` of a 64-bit immediate stays: it takes two op-cache slots, unlike a nop, and has no
 //! input.
 
+use crate::filler::{Filler, LONGEST};
 use iced_x86::Mnemonic;
 use isa::code::{Block, Inst};
 
 /// Prefixes beyond this many decode slowly on some cores.
 const PREFIXES: usize = 3;
-/// Bytes of the longest nop without a prefix.
-const LONGEST: usize = 8;
-
 /// Evidence of the front-end bound, with known biases for this block.
-pub fn how(block: &Block) -> String {
-    let mut how = "measured: each instruction replaced by a nop of the same length".to_owned();
+pub fn how(block: &Block, filler: Filler) -> String {
+    let filler = filler.name();
+    let mut how = format!("measured: each instruction replaced by a {filler} of the same length");
+    if filler == Filler::Move(0).name() {
+        how += ", because nops share slots here";
+    }
     if block.final_branch().is_some() {
         how += ", the final jump kept";
     }
@@ -25,13 +27,13 @@ pub fn how(block: &Block) -> String {
     let long = block.instructions.iter().filter(|i| i.bytes.len() > LONGEST + PREFIXES).count();
     if long > 0 {
         how += &format!(
-            "; {long} nops need more than {PREFIXES} prefixes, which some cores decode slowly"
+            "; {long} {filler}s need more than {PREFIXES} prefixes, which some cores decode slowly"
         );
     }
     let wide = block.instructions.iter().filter(|i| has_wide_immediate(i)).count();
     if wide > 0 {
         how += &format!(
-            "; {wide} `mov` of a 64-bit immediate kept, which takes more op-cache slots than a nop and \
+            "; {wide} `mov` of a 64-bit immediate kept, which takes more op-cache slots than a {filler} and \
              has no input"
         );
     }
@@ -56,9 +58,9 @@ fn may_fuse(inst: &Inst) -> bool {
     matches!(inst.decoded.mnemonic(), Cmp | Test | Add | Sub | And | Or | Xor | Inc | Dec)
 }
 
-/// The block with its instructions replaced by nops of the same lengths. The final jump stays, and a
+/// The block with its instructions replaced by fillers of the same lengths. The final jump stays, and a
 /// pair that may fuse still may: otherwise the skeleton could be slower than the block.
-pub fn skeleton(block: &Block) -> Option<Block> {
+pub fn skeleton(block: &Block, filler: Filler) -> Option<Block> {
     let last = block.instructions.len() - 1;
     let flags = flags(block);
     let mut bytes = Vec::with_capacity(block.bytes.len());
@@ -67,7 +69,7 @@ pub fn skeleton(block: &Block) -> Option<Block> {
             _ if i == last && block.final_branch().is_some() => bytes.extend(&inst.bytes),
             _ if has_wide_immediate(inst) => bytes.extend(&inst.bytes),
             _ if flags == Some(i) => bytes.extend(test(inst.bytes.len())),
-            _ => bytes.extend(nop(inst.bytes.len())),
+            _ => bytes.extend(filler.bytes(inst.bytes.len())),
         }
     }
     Block::decode(&bytes).ok().filter(|s| s.instructions.len() == block.instructions.len())
@@ -88,24 +90,6 @@ fn flags(block: &Block) -> Option<usize> {
         inst.bytes.len() > 1 && !has_wide_immediate(inst)
     };
     (0..last.saturating_sub(1)).rev().find(could)
-}
-
-/// A nop of 1 to 15 bytes: the forms both vendors recommend, then more prefixes.
-fn nop(length: usize) -> Vec<u8> {
-    const FORMS: [&[u8]; LONGEST] = [
-        &[0x90],
-        &[0x66, 0x90],
-        &[0x0f, 0x1f, 0x00],
-        &[0x0f, 0x1f, 0x40, 0],
-        &[0x0f, 0x1f, 0x44, 0, 0],
-        &[0x66, 0x0f, 0x1f, 0x44, 0, 0],
-        &[0x0f, 0x1f, 0x80, 0, 0, 0, 0],
-        &[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0],
-    ];
-    let form = FORMS[length.clamp(1, FORMS.len()) - 1];
-    let mut bytes = vec![0x66; length.saturating_sub(form.len())];
-    bytes.extend(form);
-    bytes
 }
 
 /// A `test` of 2 to 15 bytes on the stack pointer, which no loop counter uses.
@@ -131,12 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn every_length_has_a_nop_and_a_test_that_decode_as_one() {
-        for length in 1..=15 {
-            let one = Block::decode(&nop(length)).unwrap();
-            assert_eq!(one.instructions.len(), 1, "{length}");
-            assert_eq!(one.instructions[0].decoded.mnemonic(), Mnemonic::Nop, "{length}");
-        }
+    fn every_length_has_a_test_that_decodes_as_one() {
         for length in 2..=15 {
             let one = Block::decode(&test(length)).unwrap();
             assert_eq!(one.instructions.len(), 1, "{length}");
@@ -149,26 +128,26 @@ mod tests {
     fn a_skeleton_keeps_lengths_and_the_fused_pair_at_the_end() {
         // gzip's updcrc, which ends in cmp rdi,rcx; jb
         let updcrc = block("4883c701 89d0 48c1ea08 3247ff 0fb6c0 483314c50a110400 4839cf 72f8");
-        let bones = skeleton(&updcrc).unwrap();
+        let bones = skeleton(&updcrc, Filler::Nop).unwrap();
         let lengths = |b: &Block| b.instructions.iter().map(|i| i.bytes.len()).collect::<Vec<_>>();
         assert_eq!(lengths(&bones), lengths(&updcrc));
         let names: Vec<_> = bones.instructions.iter().map(|i| i.decoded.mnemonic()).collect();
         assert_eq!(names[..6], [Mnemonic::Nop; 6]);
         assert_eq!(names[6..], [Mnemonic::Test, Mnemonic::Jb]);
         // add rax,rbx; mov rcx,rdx; jb: the flags come from where nothing fuses
-        let apart = skeleton(&block("4801d8 4889d1 7200")).unwrap();
+        let apart = skeleton(&block("4801d8 4889d1 7200"), Filler::Nop).unwrap();
         let names: Vec<_> = apart.instructions.iter().map(|i| i.decoded.mnemonic()).collect();
         assert_eq!(names, [Mnemonic::Test, Mnemonic::Nop, Mnemonic::Jb]);
-        assert!(how(&updcrc).contains("`test`"), "{}", how(&updcrc));
+        assert!(how(&updcrc, Filler::Nop).contains("`test`"), "{}", how(&updcrc, Filler::Nop));
     }
 
     #[test]
     fn a_wide_immediate_is_kept() {
         // mov rax, imm64; add rbx,[rax]
         let wide = block("48b80102030405060708 480318");
-        let bones = skeleton(&wide).unwrap();
+        let bones = skeleton(&wide, Filler::Nop).unwrap();
         assert_eq!(bones.instructions[0].bytes, wide.instructions[0].bytes);
         assert_eq!(bones.instructions[1].decoded.mnemonic(), Mnemonic::Nop);
-        assert!(how(&wide).contains("64-bit"), "{}", how(&wide));
+        assert!(how(&wide, Filler::Nop).contains("64-bit"), "{}", how(&wide, Filler::Nop));
     }
 }

@@ -1,8 +1,9 @@
 //! Runs the clock's segments alone: cycles per tick, and contention on the core.
 
 use super::{Runner, Segment};
-use crate::sandbox::Ended;
-use crate::timing::clock::{CHAINS, Calibration, TscClock};
+use crate::sandbox::{Ended, layout as at};
+use crate::selftest;
+use crate::timing::clock::{CHAINS, Calibration, SentinelRun, TscClock};
 use tma::Result;
 
 impl Runner {
@@ -16,7 +17,7 @@ impl Runner {
             segment(places.add, CHAINS.add.1),
             segment(places.multiply, CHAINS.multiply.0),
             segment(places.multiply, CHAINS.multiply.1),
-            segment(sentinel, CHAINS.sentinel),
+            segment(sentinel, self.sentinel.run().repeat),
         ]
     }
 
@@ -66,26 +67,35 @@ impl Runner {
         Ok(uncontended as f64 / rounds.len() as f64)
     }
 
-    /// Uses the wide sentinel if the processor is known to sustain it, on unknown ones once it has.
-    /// Contention at the start must not leave a wide core with the narrow sentinel, which misses siblings
-    /// that only load: memory blocks then read 16 % high.
+    /// Makes the self-test of the core, if this is its first use, and uses the sentinel that it found:
+    /// a narrow one misses siblings that only load; memory blocks then read 16 % high.
     ///
     /// # Errors
     /// The sandbox cannot be started.
     pub fn select_sentinel(&mut self) -> Result<()> {
-        if self.wide || self.tries >= 200 {
+        if self.wide || self.selected {
             return Ok(());
         }
-        self.tries += 1;
-        self.wide = true;
-        if self.core.facts().sustained_width.is_some() {
-            return Ok(());
-        }
-        let narrow = std::mem::take(&mut self.sentinel);
-        self.wide = self.uncontended_share(24)? >= 0.5;
-        if !self.wide {
-            self.sentinel = narrow;
+        self.worker()?;
+        let core = self.core.clone();
+        selftest::ensure(self, &core);
+        self.selected = true;
+        if let Some((_, run)) = SentinelRun::wide(core.answers()) {
+            self.sentinel = self.sentinel.run_as(run);
+            self.wide = true;
+            self.worker()?;
+            self.write_clock();
         }
         Ok(())
+    }
+
+    /// Writes the clock's segments into the worker.
+    pub(super) fn write_clock(&mut self) {
+        let mix = SentinelRun::wide(self.core.answers()).map(|(mix, _)| mix);
+        let (code, places) = TscClock::code(at::CODE, mix);
+        self.clock = places;
+        if let Some(worker) = &mut self.worker {
+            worker.write(at::CODE, &code);
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::sandbox::{
     Ended, Layers, Worker, pin_to, random, use_batch_scheduling, use_normal_scheduling,
 };
 use crate::initial::values::Values;
-use crate::timing::clock::{Places, Sentinel, TscClock};
+use crate::timing::clock::{Places, Sentinel};
 use pmu::machine::{Root, same_kind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +20,6 @@ use tma::Result;
 pub const BLOCK_CODE: usize = at::CODE + 0x3000;
 /// The watchdog: no command takes longer.
 const WATCHDOG: Duration = Duration::from_millis(100);
-/// Instructions a cycle that the sentinel is made for where the width is not known.
-const WIDE: usize = 6;
 /// Masked exceptions, flush to zero, subnormals are zero.
 pub const MXCSR_FAST: u32 = 0x9fc0;
 /// Masked exceptions, gradual underflow.
@@ -53,9 +51,9 @@ pub struct Runner {
     clock: Places,
     /// Detects contention.
     pub sentinel: Sentinel,
-    /// Whether this core was seen to sustain the wide sentinel; how often that was tried.
+    /// Whether the sentinel is the self-test's; whether it was asked for one.
     wide: bool,
-    tries: u32,
+    selected: bool,
     /// Whether anything ran since the last pages were unmapped.
     ran: bool,
     /// Whether the next run begins with unmapping them.
@@ -87,7 +85,7 @@ impl Runner {
             clock: Places::default(),
             sentinel: Sentinel::default(),
             wide: false,
-            tries: 0,
+            selected: false,
             ran: false,
             fresh: false,
             pinned: false,
@@ -120,15 +118,11 @@ impl Runner {
             let started = Worker::start(cpu, self.inspect, random());
             use_batch_scheduling();
             self.follow();
-            let mut worker = started?;
-            let (code, places) =
-                TscClock::code(at::CODE, self.core.width().map_or(WIDE, |width| width as usize));
-            worker.write(at::CODE, &code);
-            self.clock = places;
+            self.worker = Some(started?);
+            self.write_clock();
             self.started += 1;
             (self.ran, self.fresh) = (false, false);
             self.images.clear();
-            self.worker = Some(worker);
         }
         self.worker.as_mut().ok_or_else(|| tma::Error::failed("no sandbox worker"))
     }

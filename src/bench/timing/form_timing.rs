@@ -51,6 +51,8 @@ pub struct FormTiming {
     pub between: f64,
     /// Granularity of the clock, in cycles.
     pub step: f64,
+    /// Standard errors of the calibrations, as shares.
+    pub clock_errors: Vec<f64>,
     /// One for each pass and placement.
     pub batches: Vec<Batch>,
     /// Rounds of placements for which the current pass has too few.
@@ -100,11 +102,19 @@ impl FormTiming {
     /// the range of all batches if they share no state.
     pub fn range(&self) -> Option<(f64, f64)> {
         if let Some((long, short)) = self.states() {
-            let error = 2.0 * long.error.hypot(short.error) / self.between;
             let (low, high) = self.doubt(&long, &short);
+            let clock = (long.mean - short.mean) * self.clock_error();
+            let error = 2.0 * long.error.hypot(short.error).hypot(clock) / self.between;
             return Some((low - error, high + error));
         }
         self.batch_range()
+    }
+
+    /// The standard error of all calibrations together: batches of a pass share theirs, so that it
+    /// does not show between them.
+    fn clock_error(&self) -> f64 {
+        let squares = self.clock_errors.iter().map(|error| error * error).sum::<f64>();
+        squares.sqrt() / (self.clock_errors.len() as f64).max(1.0)
     }
 
     /// Cycles per iteration, lowest and highest, by these states and by the rounds in which one of
@@ -304,6 +314,15 @@ mod tests {
         assert!(low < 1.0 && 1.0 < high && high - low < 0.01);
         // As cycles of a round: 1, 1.21 and 1.4.
         assert_eq!(t.modes().len(), 3);
+    }
+
+    /// Three calibrations with an error of 0.3 % each: 0.3 / √3 of the result, twice that to each side.
+    #[test]
+    fn the_error_of_the_clock_widens_the_range() {
+        let t = FormTiming { clock_errors: vec![0.003; 3], ..timed(&[(2000.0, 1000.0); 4]) };
+        let (low, high) = t.range().unwrap();
+        let error = 2.0 * 0.003 / 3.0f64.sqrt();
+        assert!((low - (1.0 - error)).abs() < 1e-9 && (high - (1.0 + error)).abs() < 1e-9);
     }
 
     #[test]

@@ -33,6 +33,9 @@ pub fn filter_rounds(
         tried.iter().map(|(_, rounds)| steady_clock(rounds, step)).collect();
     let ratios: Vec<Option<f64>> =
         (0..tried.len()).map(|i| ratio(i, &steady_clock, timed)).collect();
+    // Placements share their calibration.
+    let all: Vec<Calibration> = steady_clock.iter().flatten().copied().collect();
+    timed.clock_errors.push(TscClock::error(&all));
     let mut waiting = Vec::new();
     for (((placement, rounds), steady_clock), ratio) in
         tried.into_iter().zip(steady_clock).zip(ratios)
@@ -110,7 +113,7 @@ mod tests {
         let calibration = Calibration {
             add: (t(2304.0) + 80.0, t(256.0) + 80.0),
             multiply: Some((t(3456.0) + 80.0, t(384.0) + 80.0)),
-            sentinel: (t(612.0) + 80.0, t(612.0) + 80.0),
+            sentinel: (t(979.0) + 80.0, t(979.0) + 80.0),
         };
         let mut all = Vec::new();
         for i in 0..8 {

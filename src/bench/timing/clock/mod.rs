@@ -4,4 +4,4 @@ mod sentinel;
 mod tsc;
 
 pub use sentinel::Sentinel;
-pub use tsc::{CHAINS, Calibration, Places, TscClock, step};
+pub use tsc::{CHAINS, Calibration, Places, SentinelRun, TscClock, step};

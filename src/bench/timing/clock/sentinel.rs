@@ -1,6 +1,6 @@
 //! Detects contention with the sentinel.
 
-use super::tsc::{Calibration, TscClock, step, step_seen};
+use super::tsc::{Calibration, SentinelRun, TscClock, step, step_seen};
 
 /// Readings up to the first level are always normal; up to the second they may be normal for this core.
 const LEVELS: (f64, f64) = (1.02, 1.08);
@@ -10,6 +10,8 @@ const MARGIN: f64 = 1.04;
 /// The sentinel's level on an uncontended core.
 #[derive(Debug, Clone, Copy)]
 pub struct Sentinel {
+    /// How it is run.
+    run: SentinelRun,
     /// Measured over nominal cycles.
     level: f64,
     /// The smallest granularity of the counter seen, in ticks. Contention spreads readings, so that few
@@ -19,14 +21,24 @@ pub struct Sentinel {
 
 impl Default for Sentinel {
     fn default() -> Self {
-        Self { level: LEVELS.1, step: f64::INFINITY }
+        Self { run: SentinelRun::narrow(), level: LEVELS.1, step: f64::INFINITY }
     }
 }
 
 impl Sentinel {
     /// The sentinel for another core: its level may differ, its counter does not.
     pub fn elsewhere(self) -> Self {
-        Self { step: self.step, ..Self::default() }
+        Self { level: LEVELS.1, ..self }
+    }
+
+    /// Another sentinel on the same core, run like this.
+    pub fn run_as(self, run: SentinelRun) -> Self {
+        Self { run, level: LEVELS.1, ..self }
+    }
+
+    /// How it is run.
+    pub fn run(self) -> SentinelRun {
+        self.run
     }
 
     /// Granularity of the counter in ticks, from these rounds and all before.
@@ -41,7 +53,7 @@ impl Sentinel {
     pub fn uncontended(self, rounds: &[Calibration], cycles_per_tick: f64) -> Vec<bool> {
         let overhead = TscClock::overhead(rounds, cycles_per_tick);
         // The counter's own step comes on top.
-        let own = TscClock::sentinel_cycles() * self.level * MARGIN;
+        let own = self.run.cycles * self.level * MARGIN;
         let limit = own + self.step.min(step(rounds)) * cycles_per_tick;
         let uncontended = |ticks: f64| (ticks - overhead) * cycles_per_tick <= limit;
         rounds.iter().map(|r| uncontended(r.sentinel.0) && uncontended(r.sentinel.1)).collect()
@@ -53,7 +65,7 @@ impl Sentinel {
         all.sort_by(f64::total_cmp);
         let Some(low) = all.get(all.len() / 10) else { return };
         let cycles = (low - TscClock::overhead(rounds, cycles_per_tick)) * cycles_per_tick;
-        let level = cycles / TscClock::sentinel_cycles();
+        let level = cycles / self.run.cycles;
         if level.is_finite() {
             self.level = self.level.min(level).max(LEVELS.0);
         }
@@ -66,7 +78,7 @@ mod tests {
 
     /// A tick a cycle, 80 for reading the clock; the sentinel reads this much too high.
     fn round(high: f64) -> Calibration {
-        let sentinel = 80.0 + TscClock::sentinel_cycles() * high;
+        let sentinel = 80.0 + SentinelRun::narrow().cycles * high;
         Calibration { add: (2384.0, 336.0), multiply: None, sentinel: (sentinel, sentinel) }
     }
 
@@ -97,7 +109,7 @@ mod tests {
     #[test]
     fn contention_does_not_make_the_counter_coarse() {
         let uncontended: Vec<Calibration> =
-            (0..8).map(|i| round(1.03 + 0.005 * f64::from(i))).collect();
+            (0..8).map(|i| round(1.03 + 0.003 * f64::from(i))).collect();
         let shared: Vec<Calibration> =
             (0..8).map(|i| round(1.1 + 0.07 * f64::from(i) + 0.01 * f64::from(i * i))).collect();
         assert!(step(&shared) > 40.0, "{}", step(&shared));

@@ -4,8 +4,8 @@
 //! |---|---|---|
 //! | add chain | dependent `add rax, rbx` | 1 each |
 //! | multiply chain | dependent `imul rax, rbx` | 3 each |
-//! | sentinel | independent instructions, four a cycle | a cycle a group |
-//! | wide sentinel | as many as the core issues, two of them loads | a cycle a group |
+//! | sentinel | four independent instructions a cycle | a cycle a group |
+//! | wide sentinel | the mix that fills every issue slot | as the self-test measured |
 //!
 //! Latencies: 1 and 3 on every AMD Zen and every Intel core since Nehalem (uops.info; AMD software
 //! optimization guides, instruction latency tables). Register-register forms: some processors fold
@@ -14,22 +14,29 @@
 //! A busy sibling thread does not slow chains, but it does slow a sentinel that needs every issue slot. A
 //! sentinel that leaves a slot free misses siblings that need no more: with five of six slots, blocks of
 //! six instructions per cycle read 22 % high on Golden Cove and passed.
-//! It needs few ports of each kind: with four chains of additions, ports are assigned so unevenly
-//! there that the sentinel reads 10 to 17 % high on an uncontended core; two chains, two loads and two `nop`
-//! read 2 % high. How high it reads on a core to itself is learned, within limits ([`super::Sentinel`]).
+//! Its instructions are none that share slots, as nops do on some cores, and need few ports of each
+//! kind: the self-test finds the mix that this core sustains best (`crate::selftest`). Where that is
+//! not known yet, four instructions a cycle have to do. How high the sentinel reads on a core to itself
+//! is learned, within limits ([`super::Sentinel`]).
 
 use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
-use crate::timing::stats::{median, trimmed_mean};
+use crate::selftest::mixes::{self, Mix};
+use crate::timing::stats::{mean, median, trimmed_mean};
+use tma::self_test::Answers;
 
 /// Instructions in the body of a chain.
 const ADDS: u32 = 128;
 const MULTIPLIES: u32 = 64;
-/// Groups in the sentinel's body, each of which takes a cycle.
+/// Groups in the sentinel of four instructions a cycle.
 const GROUPS: u32 = 120;
-/// Most instructions of a group.
-const WIDEST: usize = 8;
+/// How long a sentinel runs, in cycles. The counter of some virtual machines advances 40 at once.
+const SENTINEL: f64 = 960.0;
+
+/// How far the ratios by the two chains may lie apart: noise alone takes those of a batch of eight
+/// rounds half a percent apart.
+const AGREE: f64 = 0.025;
 
 /// How long each chain runs, long and short, in repetitions of its body.
 #[derive(Debug, Clone, Copy)]
@@ -38,13 +45,40 @@ pub struct Chains {
     pub add: (u32, u32),
     /// Multiply chain.
     pub multiply: (u32, u32),
-    /// Sentinel.
-    pub sentinel: u32,
 }
 
-/// 2,048 and 3,072 cycles between long and short; a sentinel of 600. The counter of some virtual machines
-/// advances 26 ticks at once, 40 cycles: a chain that is run only a few times has to be long.
-pub const CHAINS: Chains = Chains { add: (18, 2), multiply: (18, 2), sentinel: 5 };
+/// 2,048 and 3,072 cycles between long and short. The counter of some virtual machines advances 26
+/// ticks at once, 40 cycles: a chain that is run only a few times has to be long.
+pub const CHAINS: Chains = Chains { add: (18, 2), multiply: (18, 2) };
+
+/// How a sentinel is run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SentinelRun {
+    /// Repetitions of its body.
+    pub repeat: u32,
+    /// Cycles of all of them on an uncontended core.
+    pub cycles: f64,
+}
+
+impl SentinelRun {
+    /// A sentinel whose body takes so many cycles.
+    fn of(body: f64) -> Self {
+        let repeat = (SENTINEL / body).round().clamp(1.0, 64.0);
+        Self { repeat: repeat as u32, cycles: repeat * body }
+    }
+
+    /// The one of four instructions a cycle.
+    pub fn narrow() -> Self {
+        Self::of(f64::from(GROUPS))
+    }
+
+    /// The one that the self-test found, if it found one.
+    pub fn wide(answers: Option<&Answers>) -> Option<(Mix, Self)> {
+        let answers = answers?;
+        let mix = mixes::named(answers.mix.as_deref()?)?;
+        Some((mix, Self::of(mixes::LENGTH as f64 / answers.width?)))
+    }
+}
 
 /// Ticks of one round's calibration segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -66,7 +100,7 @@ pub struct Places {
     pub multiply: usize,
     /// Sentinel of four instructions a cycle.
     pub sentinel: usize,
-    /// Sentinel of as many as the core issues.
+    /// Sentinel of the self-test's mix; the same where there is none.
     pub wide: usize,
 }
 
@@ -75,22 +109,22 @@ pub struct Places {
 pub struct TscClock;
 
 impl TscClock {
-    /// The code of all segments, for `start` in the region and a core that issues `width`
-    /// instructions a cycle, and where each segment starts.
-    pub fn code(start: usize, width: usize) -> (Vec<u8>, Places) {
+    /// The code of all segments, for `start` in the region and the self-test's mix, and where each
+    /// segment starts.
+    pub fn code(start: usize, mix: Option<Mix>) -> (Vec<u8>, Places) {
         let mut code = Emitter::at(start);
         let chain = code.here();
         segment(&mut code, ADDS, |_| vec![0x48, 0x01, 0xd8]); // add rax, rbx
         let multiply = code.here();
         segment(&mut code, MULTIPLIES, |_| vec![0x48, 0x0f, 0xaf, 0xc3]); // imul rax, rbx
-        // add r8..r10, rbx in turn, and nops between them
-        let add = |i: u32| vec![0x49, 0x01, 0xd8 | i as u8];
-        let (nop, load) = (|| vec![0x90], || vec![0x48, 0x8b, 0x04, 0x24]); // mov rax, [rsp]
+        // add r8, rbx; add r9, rbx; add r10, rbx; mov rax, [rsp]
+        let group = [0x49, 0x01, 0xd8, 0x49, 0x01, 0xd9, 0x49, 0x01, 0xda, 0x48, 0x8b, 0x04, 0x24];
         let sentinel = code.here();
-        segment(&mut code, GROUPS, |_| [add(0), add(1), add(2), nop()].concat());
+        segment(&mut code, GROUPS, |_| group.to_vec());
         let wide = code.here();
-        let fill = nop().repeat(width.clamp(4, WIDEST) - 4);
-        segment(&mut code, GROUPS, |_| [add(0), load(), add(1), load(), fill.clone()].concat());
+        if let Some(mix) = mix {
+            segment(&mut code, mixes::LENGTH as u32, |i| mix.instruction(i as usize));
+        }
         (code.into_bytes(), Places { add: chain, multiply, sentinel, wide })
     }
 
@@ -101,11 +135,6 @@ impl TscClock {
 
     fn multiply_cycles() -> f64 {
         f64::from((CHAINS.multiply.0 - CHAINS.multiply.1) * MULTIPLIES * 3)
-    }
-
-    /// What the sentinel takes when nothing shares the core.
-    pub(super) fn sentinel_cycles() -> f64 {
-        f64::from(CHAINS.sentinel * GROUPS)
     }
 
     /// Ticks that reading the clock twice takes, from the short chain of the same rounds.
@@ -159,6 +188,7 @@ fn segment(code: &mut Emitter, count: u32, body: impl Fn(u32) -> Vec<u8>) {
     code.warm_up(1);
     let again = code.here();
     code.load32(RCX, at::CONTEXT + context::LEFT);
+    code.jump_to_line();
     let head = code.here();
     (0..count).for_each(|i| code.raw(&body(i)));
     code.decrement_register(RCX);
@@ -168,6 +198,16 @@ fn segment(code: &mut Emitter, count: u32, body: impl Fn(u32) -> Vec<u8>) {
 }
 
 impl TscClock {
+    /// The standard error of [`TscClock::cycles_per_tick`] as a share, by how far the chains of the
+    /// rounds differ.
+    pub fn error(rounds: &[Calibration]) -> f64 {
+        let ticks: Vec<f64> = rounds.iter().map(|r| r.add.0 - r.add.1).collect();
+        let (middle, many) = (mean(&ticks), ticks.len() as f64);
+        let spread = ticks.iter().map(|t| (t - middle).powi(2)).sum::<f64>();
+        let error = (spread / (many - 1.0).max(1.0) / many).sqrt() / middle;
+        if error.is_finite() { error.abs() } else { 0.0 }
+    }
+
     /// Core cycles per tick while the rounds ran, or why that is not known.
     ///
     /// # Errors
@@ -176,10 +216,10 @@ impl TscClock {
         if rounds.is_empty() {
             return Err("the clock changed all the time".to_owned());
         }
-        let mean = |get: &dyn Fn(&Calibration) -> f64| {
+        let usual = |get: &dyn Fn(&Calibration) -> f64| {
             trimmed_mean(&rounds.iter().map(get).collect::<Vec<_>>())
         };
-        let ticks = mean(&|r| r.add.0) - mean(&|r| r.add.1);
+        let ticks = usual(&|r| r.add.0) - usual(&|r| r.add.1);
         if !(ticks.is_finite() && ticks > 0.0) {
             return Err("the time-stamp counter did not advance".to_owned());
         }
@@ -195,7 +235,7 @@ impl TscClock {
                     "the multiply chain took no time: the clock may have changed".to_owned()
                 );
             }
-            if apart > 0.05 {
+            if apart > AGREE {
                 return Err(format!(
                     "the two calibration chains disagree by {:.1} %: the clock may have changed",
                     apart * 100.0

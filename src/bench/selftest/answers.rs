@@ -1,0 +1,198 @@
+//! What follows from the times of the tests.
+
+use super::mixes::MIXES;
+use super::questions::Question::{Distance, Fence, Loop, Mix, Nops, NopsBetween, Target};
+use super::questions::{DISTANCES, LOOPS, NEAR};
+use super::times::Times;
+use tma::self_test::Answers;
+
+/// How far a core may fall short of its table's width and still be believed uncontended: a
+/// neighbour takes more.
+const SHORT: f64 = 0.93;
+/// How far the errors of the clock take a rate above what the pipeline can.
+const ABOVE: f64 = 1.04;
+/// Nops that share slots are issued this much faster than other instructions, or more. On Zen 4 it
+/// is 2.
+const FUSED: f64 = 1.25;
+/// Straight code that does not come from the op cache takes this much longer, or more. On Zen 4
+/// after a fence it is 3, and a fence itself varies by a few cycles.
+const SLOWER: f64 = 1.25;
+/// How much two forms of the same code may differ by the errors alone.
+const SAME: f64 = 0.06;
+/// How much they may differ where one has a taken jump for every 48 instructions, which costs a cycle
+/// on some cores.
+const LOOP: f64 = 0.2;
+/// A load that waits for a store takes this many times longer, or more. On Zen 5 it is 7.
+const WAITS: f64 = 1.8;
+/// Mixes this close to the fastest are as good; the first of them is taken.
+const AS_GOOD: f64 = 0.99;
+
+/// The answers; `stated` is the width by the core's table.
+pub fn of(times: &Times, stated: Option<u32>) -> Answers {
+    let (mix, width) = match sustained(times) {
+        Some((mix, rate)) if !falls_short(rate, stated) => (Some(MIXES[mix].name), Some(rate)),
+        _ => (None, None),
+    };
+    Answers {
+        width,
+        mix: mix.map(str::to_owned),
+        nops_fused: nops_fused(times, width),
+        fence_slows: fence_slows(times, width),
+        loop_differs: loop_differs(times),
+        needs_alignment: needs_alignment(times),
+        false_distances: false_distances(times),
+    }
+}
+
+/// Whether nothing is gained by another attempt: the core showed its full width, so that it was not
+/// shared, and every question has an answer.
+pub fn are_settled(times: &Times, stated: Option<u32>) -> bool {
+    // Without a table there is nothing to compare with: two attempts.
+    let seen = if stated.is_none() { times.attempts >= 2 } else { times.attempts >= 1 };
+    let answers = of(times, stated);
+    seen && answers.width.is_some()
+        && answers.nops_fused.is_some()
+        && answers.fence_slows.is_some()
+        && answers.loop_differs.is_some()
+        && answers.needs_alignment.is_some()
+        && answers.false_distances.is_some()
+}
+
+/// Whether more is issued than the pipeline can.
+pub fn exceeds(times: &Times, stated: Option<u32>) -> bool {
+    let rate = sustained(times).map(|(_, rate)| rate);
+    stated.zip(rate).is_some_and(|(stated, rate)| rate > ABOVE * f64::from(stated))
+}
+
+fn falls_short(rate: f64, stated: Option<u32>) -> bool {
+    stated.is_some_and(|stated| rate < SHORT * f64::from(stated))
+}
+
+/// The best mix and its instructions a cycle.
+fn sustained(times: &Times) -> Option<(usize, f64)> {
+    let rates = || (0..MIXES.len()).filter_map(|i| Some((i, times.rate(Mix(i))?)));
+    let most = rates().fold(0.0, |most, (_, rate)| rate.max(most));
+    rates().find(|(_, rate)| *rate >= AS_GOOD * most)
+}
+
+fn nops_fused(times: &Times, width: Option<f64>) -> Option<bool> {
+    let width = width?;
+    let fastest = times.rate(Nops)?.max(times.rate(NopsBetween)?);
+    Some(fastest > FUSED * width)
+}
+
+/// Both fences are asked: one that slows is enough.
+fn fence_slows(times: &Times, width: Option<f64>) -> Option<bool> {
+    let mut slows = false;
+    for memory in [true, false] {
+        let direct = times.get(Fence { memory, jump: false })?;
+        let jump = Fence { memory, jump: true };
+        let needed = jump.instructions() as f64 / width?;
+        slows |= direct - times.get(jump)? > (SLOWER - 1.0) * needed;
+    }
+    Some(slows)
+}
+
+/// A loop that fits a loop buffer, and one that does not.
+fn loop_differs(times: &Times) -> Option<bool> {
+    let (short, long) = (times.rate(Loop(LOOPS.0))?, times.rate(Loop(LOOPS.1))?);
+    Some((short / long - 1.0).abs() > LOOP)
+}
+
+/// Compares with a jump to an aligned address after the same fence.
+fn needs_alignment(times: &Times) -> Option<bool> {
+    let aligned = times.get(Fence { memory: false, jump: true })?;
+    let others = [times.get(Target(32))?, times.get(Target(60))?];
+    Some(others.iter().any(|other| other / aligned > 1.0 + SAME))
+}
+
+fn false_distances(times: &Times) -> Option<Vec<u32>> {
+    let near = times.get(Distance(NEAR))?;
+    let mut found = Vec::new();
+    for bytes in DISTANCES {
+        if times.get(Distance(bytes))? > WAITS * near {
+            found.push(bytes);
+        }
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::selftest::questions::{QUESTIONS, Question};
+
+    /// Times of a core of this width on which nothing is special, and then what is.
+    fn core(width: f64, special: &[(Question, f64)]) -> Times {
+        let mut times = Times { attempts: 1, ..Times::default() };
+        for question in QUESTIONS {
+            let fence = match question {
+                Fence { .. } | Target(_) => 40.0,
+                _ => 0.0,
+            };
+            let own = question.instructions() as f64 / width + fence;
+            let cycles = special.iter().find(|(q, _)| q == question).map_or(own, |(_, c)| *c);
+            times.cycles.insert(question.name(), cycles);
+        }
+        times
+    }
+
+    #[test]
+    fn a_plain_core_needs_no_care() {
+        let answers = of(&core(4.0, &[]), Some(4));
+        assert_eq!(answers.width, Some(4.0));
+        assert_eq!(answers.mix.as_deref(), Some(MIXES[0].name));
+        assert_eq!(answers.nops_fused, Some(false));
+        assert_eq!(answers.fence_slows, Some(false));
+        assert_eq!(answers.needs_alignment, Some(false));
+        assert_eq!(answers.loop_differs, Some(false));
+        assert_eq!(answers.false_distances, Some(vec![]));
+    }
+
+    /// Measured natively on a Zen 4 (6 slots): 12 nops a cycle; after `mfence` code at 16 bytes a
+    /// cycle, 192 nops of 7 bytes in 84 cycles instead of 32; loads that wait at 0x400, 0x800,
+    /// 0x1000: 17 cycles instead of 1.
+    #[test]
+    fn zen_4_needs_all() {
+        let fence = Fence { memory: true, jump: false };
+        let pairs = Distance(NEAR).instructions() as f64;
+        let times = core(
+            6.0,
+            &[
+                (Nops, Nops.instructions() as f64 / 12.0),
+                (fence, 40.0 + 84.0),
+                (Fence { memory: true, jump: true }, 40.0 + 32.0),
+                (Distance(NEAR), pairs),
+                (Distance(0x400), 17.0 * pairs),
+                (Distance(0x800), 17.0 * pairs),
+                (Distance(0x1000), 17.0 * pairs),
+                (Distance(0x2000), pairs),
+            ],
+        );
+        let answers = of(&times, Some(6));
+        assert_eq!((answers.nops_fused, answers.fence_slows), (Some(true), Some(true)));
+        assert_eq!(answers.false_distances, Some(vec![0x400, 0x800, 0x1000]));
+        assert!(are_settled(&times, Some(6)) && !are_settled(&times, None));
+    }
+
+    /// A core that was shared all the time shows half its width: nothing that depends on the width
+    /// is answered, and the test is made again.
+    #[test]
+    fn a_shared_core_answers_nothing_about_its_slots() {
+        let shared = core(4.0, &[]);
+        let answers = of(&shared, Some(8));
+        assert_eq!((answers.width, answers.nops_fused, answers.fence_slows), (None, None, None));
+        assert!(!are_settled(&shared, Some(8)));
+        assert_eq!(of(&Times::default(), Some(8)), Answers::default());
+    }
+
+    /// On Golden Cove chains of additions are assigned to ports unevenly: another mix is better.
+    #[test]
+    fn the_best_mix_is_taken() {
+        let slow = LENGTH as f64 / 5.2;
+        let times = core(6.0, &[(Mix(0), slow), (Mix(1), slow)]);
+        assert_eq!(of(&times, Some(6)).mix.as_deref(), Some(MIXES[2].name));
+    }
+
+    use crate::selftest::mixes::LENGTH;
+}

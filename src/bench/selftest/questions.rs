@@ -1,0 +1,163 @@
+//! The code of each test: a loop whose body is what is asked about.
+
+use super::mixes::{LENGTH, MIXES};
+use crate::harness::emitter::{Emitter, RCX};
+use crate::sandbox::layout::{self as at, context};
+use crate::sandbox::return_offset;
+
+/// A nop of five bytes: as long as the instructions of a mix.
+const NOP5: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
+/// One of seven: the legacy decoders read 16 bytes or less in a cycle, op caches deliver more.
+const NOP7: [u8; 7] = [0x0f, 0x1f, 0x80, 0, 0, 0, 0];
+/// Instructions of nops and of straight code after a fence.
+const STRAIGHT: usize = 192;
+/// Instructions of a short and of a long loop.
+pub const LOOPS: (usize, usize) = (48, 576);
+/// Pairs of a store and a load: with 8 no false dependence shows on Zen 5, with 48 it does.
+const PAIRS: usize = 48;
+
+/// Distances from load to store that are tried, after one that never matters.
+pub const DISTANCES: [u32; 4] = [0x400, 0x800, 0x1000, 0x2000];
+/// The one that never matters.
+pub const NEAR: u32 = 0x40;
+
+/// What a test runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Question {
+    /// A mix, by its number.
+    Mix(usize),
+    /// Nops of five bytes.
+    Nops,
+    /// Constants, each followed by a nop.
+    NopsBetween,
+    /// A fence, nops of seven bytes: `mfence` or `lfence`, with a jump between or not.
+    Fence {
+        /// `mfence`; else `lfence`.
+        memory: bool,
+        /// Whether a jump to an aligned address follows.
+        jump: bool,
+    },
+    /// A loop of so many instructions of the first mix.
+    Loop(usize),
+    /// A jump to this offset in a line, and straight code, after an `lfence`.
+    Target(usize),
+    /// Stores so far above the loads.
+    Distance(u32),
+}
+
+use Question::{Distance, Fence, Loop, Mix, Nops, NopsBetween, Target};
+
+/// All of them.
+pub const QUESTIONS: &[Question] = &[
+    Mix(0),
+    Mix(1),
+    Mix(2),
+    Mix(3),
+    Mix(4),
+    Nops,
+    NopsBetween,
+    Fence { memory: true, jump: false },
+    Fence { memory: true, jump: true },
+    Fence { memory: false, jump: false },
+    Fence { memory: false, jump: true },
+    Loop(LOOPS.0),
+    Loop(LOOPS.1),
+    Target(32),
+    Target(60),
+    Distance(NEAR),
+    Distance(DISTANCES[0]),
+    Distance(DISTANCES[1]),
+    Distance(DISTANCES[2]),
+    Distance(DISTANCES[3]),
+];
+
+impl Question {
+    /// As the file of results has it.
+    pub fn name(self) -> String {
+        match self {
+            Mix(i) => format!("mix {}", MIXES[i].name),
+            Nops => "nops".to_owned(),
+            NopsBetween => "constants and nops".to_owned(),
+            Fence { memory, jump } => {
+                let fence = if memory { "mfence" } else { "lfence" };
+                format!("{fence}{}", if jump { " and jump" } else { "" })
+            }
+            Loop(instructions) => format!("loop of {instructions}"),
+            Target(offset) => format!("target at {offset}"),
+            Distance(bytes) => format!("store {bytes:#x} above load"),
+        }
+    }
+
+    /// Instructions of one iteration, without fences, jumps and the loop's own.
+    pub fn instructions(self) -> usize {
+        match self {
+            Mix(_) => LENGTH,
+            Nops | Fence { .. } | Target(_) => STRAIGHT,
+            NopsBetween => 2 * STRAIGHT,
+            Loop(instructions) => instructions,
+            Distance(_) => PAIRS,
+        }
+    }
+
+    /// Cycles of one iteration, roughly, to choose how many to run.
+    pub fn about(self) -> usize {
+        match self {
+            Fence { .. } | Target(_) => 64 + STRAIGHT / 6,
+            Distance(_) => PAIRS,
+            _ => self.instructions() / 6,
+        }
+    }
+
+    fn body(self, code: &mut Emitter) {
+        let repeat = |code: &mut Emitter, bytes: &[u8], count: usize| {
+            (0..count).for_each(|_| code.raw(bytes));
+        };
+        match self {
+            Mix(i) => code.raw(&MIXES[i].bytes()),
+            Nops => repeat(code, &NOP5, STRAIGHT),
+            NopsBetween => (0..STRAIGHT).for_each(|i| {
+                // mov eax, 1; mov edx, 1; mov ebp, 1; mov esi, 1, each in turn
+                code.raw(&[[0xb8, 0xba, 0xbd, 0xbe][i % 4], 1, 0, 0, 0]);
+                code.raw(&NOP5);
+            }),
+            Fence { memory, jump } => {
+                match memory {
+                    true => code.raw(&[0x0f, 0xae, 0xf0]),
+                    false => code.fence(),
+                }
+                if jump {
+                    code.jump_to_line();
+                }
+                repeat(code, &NOP7, STRAIGHT);
+            }
+            Target(offset) => {
+                code.fence();
+                code.jump_into_line(offset);
+                repeat(code, &NOP7, STRAIGHT);
+            }
+            Loop(count) => (0..count).for_each(|i| code.raw(&MIXES[0].instruction(i))),
+            Distance(bytes) => (0..PAIRS).for_each(|_| {
+                code.raw(&[0x48, 0x89, 0xaf]); // mov [rdi + bytes], rbp
+                code.raw(&bytes.to_le_bytes());
+                code.raw(&[0x48, 0x8b, 0x17]); // mov rdx, [rdi]
+                code.raw(&[0x48, 0x01, 0xd6]); // add rsi, rdx
+            }),
+        }
+    }
+
+    /// The segment: dither, and the body in a loop, timed.
+    pub fn segment(self, code: &mut Emitter) {
+        code.dither();
+        code.warm_up(1);
+        let again = code.here();
+        code.load32(RCX, at::CONTEXT + context::LEFT);
+        code.address(7, at::TRACE); // rdi
+        code.jump_to_line();
+        let head = code.here();
+        self.body(code);
+        code.decrement_register(RCX);
+        code.jump_if_not_zero(head);
+        code.timed_again(again);
+        code.jump(return_offset());
+    }
+}
