@@ -16,7 +16,7 @@
 //! | `operands` | addresses of memory operands |
 //! | `elf` | addresses of a file, and offsets in it |
 
-#[cfg(target_arch = "x86_64")]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is captured there"))]
 mod elf;
 #[cfg(target_arch = "x86_64")]
 mod entries;
@@ -30,6 +30,7 @@ mod stopped;
 #[cfg(target_arch = "x86_64")]
 mod walk;
 
+pub use elf::is_program;
 pub use request::{Afterwards, Breakpoints, Entry, Limits, Place, Request};
 pub use snapshot::{
     Branch, End, Page, Pages, REGISTERS, Registers, SCHEMA, Snapshot, VectorRegisters, Walk,
