@@ -4,7 +4,7 @@ use super::programs::{CALLER, LOOP, MAIN, program};
 use super::{BOTH, captured, line, name, region, register, request, symbol, word};
 use crate::support::files::Folder;
 use crate::support::tools::gcc;
-use probe::capture::{Afterwards, End, Entry, Place, Request, Snapshot};
+use probe::capture::{Afterwards, Breakpoints, End, Entry, Limits, Place, Request, Snapshot};
 
 /// Trips of call `c`, and entries of the loop's block before it.
 fn trips(call: u64) -> (u64, u64) {
@@ -170,4 +170,21 @@ fn a_place_may_be_an_offset_in_the_file() {
     let Some(snapshot) = at(Request { place: Place::Offset(offset), ..request }, 1) else { return };
     assert_eq!(snapshot.address, code.start);
     check(&snapshot, &line(&account, 0), 0, 0);
+}
+
+#[test]
+fn more_trips_than_are_stepped_are_counted() {
+    let folder = Folder::new();
+    let Some(program) = program(folder.path(), &[]) else { return };
+    let account = folder.file("account");
+    let request = request(&program, &[name(&program), &account, "9"]);
+    let limits = Limits { iterations: 3, ..request.limits };
+    let entry = trips(5).1 + 2;
+    let Some(snapshot) = at(Request { limits, ..request.clone() }, entry) else { return };
+    let walk = &snapshot.walk;
+    assert_eq!((walk.trips, walk.end, walk.sequence.len()), (14, End::Left, 3));
+    // With int3 every entry costs a step and two stops of all threads: they are not counted.
+    let breakpoints = Breakpoints::Int3;
+    let Some(snapshot) = at(Request { limits, breakpoints, ..request }, entry) else { return };
+    assert_eq!((snapshot.walk.trips, snapshot.walk.end), (4, End::Limit));
 }

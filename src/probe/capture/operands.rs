@@ -42,6 +42,18 @@ impl Decoded {
         matches!(kind, F::ConditionalBranch | F::IndirectBranch | F::UnconditionalBranch)
     }
 
+    /// Where control goes after it, if that does not depend on values: a call comes back.
+    pub fn continues_at(&self) -> Option<Vec<u64>> {
+        use FlowControl as F;
+        let (next, target) = (self.instruction.next_ip(), self.instruction.near_branch_target());
+        match self.instruction.flow_control() {
+            F::Next | F::Call | F::IndirectCall => Some(vec![next]),
+            F::UnconditionalBranch => Some(vec![target]),
+            F::ConditionalBranch => Some(vec![next, target]),
+            _ => None,
+        }
+    }
+
     /// Whether it is a string instruction that repeats.
     pub fn repeats(&self) -> bool {
         let i = &self.instruction;

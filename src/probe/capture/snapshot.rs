@@ -113,7 +113,8 @@ pub struct VectorRegisters {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Walk {
     /// Times that the first instruction was executed, the entry included: trips of the loop from here
-    /// on if it ended by [`End::Left`], otherwise at least so many.
+    /// on if it ended by [`End::Left`], otherwise at least so many. Beyond the limit of iterations they
+    /// are counted by breakpoints, where the loop has at most three exits.
     pub trips: u64,
     /// Why the walk ended.
     pub end: End,

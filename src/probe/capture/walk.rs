@@ -61,9 +61,13 @@ impl<'a> Walker<'a> {
     /// Walks from where the thread is until it leaves the region, or a limit is reached.
     pub fn walk(mut self) -> (Walk, Pages) {
         self.traced.disarm(self.tid);
+        let begin = registers(self.tid);
         self.walk.end = self.iterations().unwrap_or(End::Interrupted);
         if !self.path.is_empty() || self.walk.end == End::Left {
             self.end_iteration();
+        }
+        if let (End::Limit, Ok(begin)) = (self.walk.end, begin) {
+            self.count(&begin);
         }
         self.walk.missing = self.missing.into_iter().collect();
         (self.walk, self.pages)
@@ -133,7 +137,7 @@ impl<'a> Walker<'a> {
         self.walk.steps += 1;
         let after = decoded.instruction.next_ip();
         if decoded.repeats() {
-            if !self.traced.run_to(self.tid, after, ONE_STEP) {
+            if !self.run_to([Some(after), None, None, None]) {
                 self.finish(|r| r.pointer == after)?;
             }
             return registers(self.tid).ok();
@@ -144,7 +148,7 @@ impl<'a> Walker<'a> {
             // Where the caller's stack is again, not a recursive call's.
             let returned = |r: &Registers| r.pointer == after && r.general[4] >= now.general[4];
             while !returned(&next) {
-                if !self.traced.run_to(self.tid, after, ONE_STEP) {
+                if !self.run_to([Some(after), None, None, None]) {
                     self.finish(returned)?;
                 }
                 next = registers(self.tid).ok()?;
@@ -154,6 +158,53 @@ impl<'a> Walker<'a> {
             }
         }
         Some(next)
+    }
+
+    fn run_to(&mut self, addresses: [Option<u64>; 4]) -> bool {
+        let there = self.traced.run_to(self.tid, addresses, ONE_STEP);
+        self.traced.disarm(self.tid);
+        there
+    }
+
+    /// Counts the remaining trips without stepping, if the loop's exits fit the debug registers.
+    fn count(&mut self, begin: &Registers) {
+        let (head, stack) = (begin.pointer, begin.general[4]);
+        let Ok(now) = registers(self.tid) else { return };
+        let Some(exits) = self.exits().filter(|_| now.pointer == head) else { return };
+        let start = Instant::now();
+        while start.elapsed() < self.limits.stepping {
+            if !self.traced.run_to(self.tid, [Some(head), exits[0], exits[1], exits[2]], ONE_STEP) {
+                break;
+            }
+            match registers(self.tid) {
+                // A recursive call has another stack pointer.
+                Ok(now) if now.general[4] != stack => {}
+                Ok(now) if now.pointer == head => self.walk.trips += 1,
+                Ok(_) => {
+                    self.walk.end = End::Left;
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        self.traced.disarm(self.tid);
+    }
+
+    /// Where control can leave the region to, if that is at most three addresses.
+    fn exits(&mut self) -> Option<[Option<u64>; 3]> {
+        let mut found = BTreeSet::new();
+        for Range { start, end } in self.region.clone() {
+            let mut at = start;
+            while at < end {
+                let decoded = self.decoded(at)?;
+                at = decoded.instruction.next_ip();
+                found.extend(decoded.continues_at()?);
+            }
+        }
+        found.retain(|at| !self.region.iter().any(|range| range.contains(at)));
+        let mut found = found.into_iter();
+        let exits = [found.next(), found.next(), found.next()];
+        found.next().is_none().then_some(exits)
     }
 
     fn one(&mut self) -> Option<Registers> {

@@ -94,12 +94,16 @@ impl Traced {
         false
     }
 
-    /// Continues a thread that has no breakpoints to `address`; whether it stopped there within
-    /// `most`.
-    pub fn run_to(&mut self, tid: i32, address: u64, most: Duration) -> bool {
+    /// Continues a thread that has no breakpoints to one of these addresses; whether it stopped there
+    /// within `most`. Not possible without debug registers.
+    pub fn run_to(&mut self, tid: i32, addresses: [Option<u64>; 4], most: Duration) -> bool {
         let Some(task) = self.tasks.get_mut(&tid) else { return false };
-        let slots = [Some(address), None, None, None];
-        if self.kind == Kind::Int3 || breakpoints::set(tid, task, slots).is_err() {
+        if self.kind == Kind::Int3 || breakpoints::set(tid, task, addresses).is_err() {
+            return false;
+        }
+        let is_there =
+            || thread::registers(tid).is_ok_and(|r| addresses.contains(&Some(r.pointer)));
+        if is_there() && thread::skip_breakpoint(tid).is_err() {
             return false;
         }
         let mut done = Stepped::Retry;
@@ -110,8 +114,7 @@ impl Traced {
             resume(tid, Resume::Continue(0));
             done = self.stepped(tid, most);
         }
-        self.disarm(tid);
-        done == Stepped::Done && thread::registers(tid).is_ok_and(|r| r.pointer == address)
+        done == Stepped::Done && is_there()
     }
 
     /// Waits until a thread that was stepped or continued stops.
