@@ -118,7 +118,7 @@ fn a_command_that_does_not_come_to_the_block_is_given_up() {
     let account = folder.file("account");
     let waiting = format!("echo $$ > {account}; {0} {account} 0; sleep 100", name(&program));
     let request = request(&program, &["sh", "-c", &waiting]);
-    let limits = Limits { time: Duration::from_millis(500), ..request.limits };
+    let limits = Limits { first_entry: Duration::from_millis(500), ..request.limits };
     let begin = Instant::now();
     let Some(result) = captured(&Request { limits, ..request }) else { return };
     assert!(result.unwrap_err().cause().unwrap().contains("in 0.5 s"));

@@ -3,7 +3,7 @@
 
 mod captured;
 mod ends;
-mod programs;
+pub mod programs;
 
 use crate::support::files::text;
 use object::{Object as _, ObjectSymbol as _};

@@ -73,6 +73,8 @@ struct Entries<'a, T, F> {
     /// The thread that has left the loop in its last walk: its next entry is the start of the loop.
     left: Option<i32>,
     deadline: Instant,
+    /// Time after the first entry.
+    time: Duration,
     is_late: bool,
 }
 
@@ -82,10 +84,11 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
             Entry::Auto => 0,
             Entry::Number(number) => number.max(1),
         };
-        let deadline = Instant::now() + request.limits.time;
+        let deadline = Instant::now() + request.limits.first_entry;
+        let time = request.limits.time;
         let (taken, seen, wanted) = (None, 0, &AUTO[..]);
         let (threads, left, is_late) = (HashSet::new(), None, false);
-        Self { address, take, taken, seen, wanted, number, threads, left, deadline, is_late }
+        Self { address, take, taken, seen, wanted, number, threads, left, deadline, time, is_late }
     }
 
     fn run(&mut self, traced: &mut Traced) -> Result<How> {
@@ -101,6 +104,9 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
                 Event::TimedOut => return Ok(How::TimedOut),
             };
             self.seen += 1;
+            if self.seen == 1 {
+                self.deadline = Instant::now() + self.time;
+            }
             let from_outside = self.threads.insert(tid) || self.left == Some(tid);
             if self.is_due(tid) {
                 let last = self.capture(traced, tid, from_outside)?;
@@ -123,7 +129,8 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
 
     /// Captures this entry; whether it is the last to be captured.
     fn capture(&mut self, traced: &mut Traced, tid: i32, from_outside: bool) -> Result<bool> {
-        let mut stopped = Stopped::new(traced, tid, self.address, (self.seen, from_outside))?;
+        let first = self.seen;
+        let mut stopped = Stopped::new(traced, tid, self.address, (first, from_outside))?;
         let taken = (self.take)(&mut stopped)?;
         let walk = taken.as_ref();
         self.seen += walk.trips.saturating_sub(1);
@@ -135,8 +142,10 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         let seen = self.seen;
         self.wanted = &self.wanted[self.wanted.partition_point(|n| *n <= seen)..];
         let is_last = self.wanted.is_empty() || self.is_late;
-        // In the middle of a loop: once more where it starts next.
-        self.left = (is_last && has_left && !from_outside).then_some(tid);
+        // In the middle of a loop: once more where it starts next. The first of its executions may be
+        // unlike the others.
+        let is_typical = from_outside && first > 1;
+        self.left = (is_last && has_left && !is_typical).then_some(tid);
         if self.left.is_some() {
             self.deadline = self.deadline.min(Instant::now() + NEXT_START);
         }
@@ -152,7 +161,8 @@ fn never(
     exit: Option<Exit>,
 ) -> Error {
     let image = request.image.display();
-    let time = request.limits.time.as_secs_f64();
+    let limit = if seen == 0 { request.limits.first_entry } else { request.limits.time };
+    let time = limit.as_secs_f64();
     let until = match (how, exit) {
         (How::TimedOut, _) => format!("in {time} s"),
         (_, Some(Exit::Signal(signal))) => format!("before signal {signal} ended the command"),

@@ -38,8 +38,8 @@ pub enum Place {
 /// Which entry of the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Entry {
-    /// The 1000th, or the last of the 1st, 10th and 100th if there are fewer. In the middle of a
-    /// loop, the next time that the loop starts, if it ends within the limits.
+    /// The 1000th, or the last of the 1st, 10th and 100th if there are fewer. If that is in the middle
+    /// of a loop, or its first execution: where the loop starts next, if it does within the limits.
     #[default]
     Auto,
     /// This one, from 1.
@@ -69,7 +69,9 @@ pub enum Afterwards {
 /// Limits of a capture.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Time until the entry is reached. When it is over, the next entry is captured.
+    /// Time until the first entry of the block.
+    pub first_entry: Duration,
+    /// Time from there to the wanted entry. When it is over, the next entry is captured.
     pub time: Duration,
     /// Time for stepping, for each capture.
     pub stepping: Duration,
@@ -85,6 +87,7 @@ impl Default for Limits {
     /// A step takes 10 to 30 µs, so stepping ends by its time or by the iterations.
     fn default() -> Self {
         Self {
+            first_entry: Duration::from_secs(60),
             time: Duration::from_secs(10),
             stepping: Duration::from_millis(500),
             steps: 50_000,

@@ -81,7 +81,7 @@ pub struct BlockArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = NOT_CAPTURED, help_heading = VALUES)]
     pub entry: Option<u64>,
     /// Keep the captured values in FILE, for --registers
-    #[arg(long, value_name = "FILE", requires = "arguments", help_heading = VALUES)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_CAPTURED, help_heading = VALUES)]
     pub save_values: Option<PathBuf>,
     /// Run FILE's program with these arguments and start with its values; for a
     /// library, the command that loads it

@@ -71,7 +71,7 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
 /// Has the block start with the values of its running program, where the arguments ask for that;
 /// notes for its report.
 fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Result<Vec<String>> {
-    if args.arguments.is_empty() && args.entry.is_none() {
+    if args.arguments.is_empty() && args.entry.is_none() && args.save_values.is_none() {
         let Some(saved) = saved(args.registers.as_deref())? else { return Ok(Vec::new()) };
         captured::apply(&saved, options);
         return Ok(captured::notes(&saved));
