@@ -20,6 +20,8 @@ mod machine;
 #[cfg(target_arch = "x86_64")]
 mod microbench;
 mod mistakes;
+#[cfg(target_arch = "x86_64")]
+mod probe;
 mod profile;
 mod record;
 mod report;

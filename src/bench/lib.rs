@@ -70,7 +70,7 @@ mod settings;
 mod timing;
 
 pub use counters::Pmu;
-pub use initial::{Init, Values};
+pub use initial::{Init, Snapshot, Values};
 pub use measurement::{
     Assumption, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, Line, Measurement, Miss,
     Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput, WhatIf,

@@ -3,6 +3,7 @@
 use super::progress::Progress;
 use crate::counters::Pmu;
 use crate::initial::init::Init;
+use crate::initial::snapshot::Snapshot;
 use crate::initial::values::{Values, sets};
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,6 +96,8 @@ pub struct Options {
     pub values: Option<Values>,
     /// Values set by the user, which override those of every set tried.
     pub init: Vec<(Init, u64)>,
+    /// Registers and memory of the program that the block is from.
+    pub snapshot: Option<Arc<Snapshot>>,
     /// Fixed pages: a block that touches others fails.
     pub pages: Option<Vec<u64>>,
     /// Processor to measure on; by default the current one, and under contention any allowed one.
@@ -136,6 +139,7 @@ impl Default for Options {
             reseed: true,
             values: None,
             init: Vec::new(),
+            snapshot: None,
             pages: None,
             cpu: None,
             progress: Progress::default(),

@@ -7,6 +7,7 @@
 //! | [`hot`] | samples → hot functions and blocks |
 //! | [`trials`] | counts from rows `trial,event,value` |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
+//! | [`captured`] | a block with the values of its running program |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`block`] | a block measured and explained |
 //! | [`deps`] | dependencies of blocks, singly or in batch |
@@ -18,6 +19,7 @@
 //! Nothing here prints, touches a terminal or exits.
 
 pub mod block;
+pub mod captured;
 pub mod core_model;
 pub mod deps;
 pub mod doctor;

@@ -6,6 +6,7 @@ mod batch;
 mod batch_files;
 mod batch_limits;
 mod bounds;
+mod captured;
 mod document;
 mod explained;
 mod hostile;

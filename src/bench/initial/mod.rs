@@ -3,6 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `values`, `init` | initial contents of registers and memory, and `--init` |
+//! | `snapshot` | registers and memory of a running program |
 //! | `discover`, `run_setup` | entry points of the search, and its result |
 //! | `value_search` | the order in which values are tried |
 //! | `hill_climbing`, `proposals` | one change at a time, by what the failing instruction depends on |
@@ -22,6 +23,7 @@ pub(crate) mod init;
 pub(crate) mod proposals;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod run_setup;
+pub(crate) mod snapshot;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod trace;
 #[cfg(target_arch = "x86_64")]
@@ -31,4 +33,5 @@ pub(crate) mod value_search;
 pub(crate) mod values;
 
 pub use init::Init;
+pub use snapshot::Snapshot;
 pub use values::Values;

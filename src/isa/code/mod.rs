@@ -7,6 +7,7 @@
 //! | `assemble` | Intel and AT&T syntax, through the system's assembler |
 //! | `listing`, `directives` | assembly files: their marked regions and the directives accepted in them |
 //! | `elf`, `function_blocks` | address ranges and functions of an ELF file; the blocks of a function |
+//! | `loop_region` | the loop around a block of a program |
 //! | `binary` | raw machine code and files with IACA markers |
 //! | `markers`, `region` | region markers; extracting a region from an object file |
 //! | `decode` | bytes → [`Block`] |
@@ -24,6 +25,7 @@ mod exit;
 mod function_blocks;
 mod hex;
 mod listing;
+mod loop_region;
 mod markers;
 mod refusal;
 mod region;
@@ -37,6 +39,7 @@ pub use elf::{Located, Location, function_around, read_location, read_path};
 pub use function_blocks::{BlockLine, FunctionBlocks, list_blocks};
 pub use hex::parse_hex;
 pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};
+pub use loop_region::loop_region;
 pub use markers::{Marked, marked};
 pub use refusal::Refusal;
 pub use region::Region;

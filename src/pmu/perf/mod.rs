@@ -43,7 +43,7 @@ mod software_event;
 mod trace;
 
 pub use breakpoint::{Breakpoint, MOST as MOST_BREAKPOINTS};
-pub(crate) use child::Child;
+pub use child::Child;
 pub use clock::{tsc_hz, tsc_hz_here};
 #[cfg(target_arch = "x86_64")]
 pub use events::Events;

@@ -7,6 +7,7 @@ use bench::{ClockSource, Options, Pmu};
 use clap::{Args, ValueEnum};
 use engine::core_model::CoreModel;
 use engine::topdown::required as required_pmu;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use tma::{Error, Result};
 
@@ -15,6 +16,9 @@ const BATCH: &str = "Batch";
 const EFFORT: &str = "Effort";
 const VALUES: &str = "Initial values and pages";
 const OUTPUT: &str = "Output";
+
+/// What names no block of a program, or other values for it.
+const NOT_CAPTURED: [&str; 6] = ["asm", "asm_file", "repeat", "batch", "list", "registers"];
 
 #[derive(Args)]
 #[group(skip)]
@@ -70,9 +74,19 @@ pub struct BlockArgs {
     pub no_explain: bool,
     #[command(flatten)]
     pub knobs: Knobs,
-    /// Initial registers: FILE with lines rax=0x1, or snapshot:RECORDING
+    /// Initial registers: FILE with lines rax=0x1 or saved values, or snapshot:RECORDING
     #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "repeat"], help_heading = VALUES)]
     pub registers: Option<String>,
+    /// Run the program and start with its values at the N-th entry of the block
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = NOT_CAPTURED, help_heading = VALUES)]
+    pub entry: Option<u64>,
+    /// Keep the captured values in FILE, for --registers
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_CAPTURED, help_heading = VALUES)]
+    pub save_values: Option<PathBuf>,
+    /// Run FILE's program with these arguments and start with its values; for a
+    /// library, the command that loads it
+    #[arg(last = true, value_name = "ARGS", conflicts_with_all = NOT_CAPTURED)]
+    pub arguments: Vec<OsString>,
 
     /// Show the report interactively (on a terminal)
     #[arg(long, conflicts_with_all = ["batch", "format"], help_heading = OUTPUT)]

@@ -1,14 +1,16 @@
 //! The blocks to measure, each with its own options.
 
 use super::arguments::BlockArgs;
-use crate::cli::code::initial_values::{Place, for_sandbox};
+use crate::cli::code::initial_values::{Place, for_sandbox, saved};
 use crate::cli::code::named::{chosen, located};
 use crate::cli::code::program::without_exit;
 use crate::cli::code::read::text;
 use bench::{Options, Repeat};
+use engine::captured;
+use engine::render::json;
 use isa::code::{Located, Location, MAX_LISTING_BYTES, Region};
 use std::path::Path;
-use tma::Result;
+use tma::{Error, Result};
 
 /// A block to measure.
 pub struct Request {
@@ -47,10 +49,13 @@ fn repeated(path: &Path, region: Option<&str>, options: &Options) -> Result<Vec<
 }
 
 fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<Request> {
+    let mut options = options.clone();
+    let captured = captured(&located, args, &mut options)?;
     let file = args.block.as_deref().and_then(Location::parse).map(|(file, _)| Path::new(file));
     let end = located.start.saturating_add(located.bytes.len() as u64);
     let place = Place { file, range: located.start..end };
-    let (mut init, source) = for_sandbox(args.registers.as_deref(), &place)?;
+    let registers = args.registers.as_deref().filter(|_| options.snapshot.is_none());
+    let (mut init, source) = for_sandbox(registers, &place)?;
     if file.is_some() {
         without_exit(&mut located);
     }
@@ -58,7 +63,35 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
     init.extend(options.init.iter().copied());
     Ok(Request {
         region: Region { name: located.name, bytes: located.bytes },
-        options: Options { init, address: file.map(|_| located.start), ..options.clone() },
-        notes: located.notes.into_iter().chain(source).collect(),
+        options: Options { init, address: file.map(|_| located.start), ..options },
+        notes: located.notes.into_iter().chain(source).chain(captured).collect(),
     })
+}
+
+/// Has the block start with the values of its running program, where the arguments ask for that;
+/// notes for its report.
+fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Result<Vec<String>> {
+    if args.arguments.is_empty() && args.entry.is_none() && args.save_values.is_none() {
+        let Some(saved) = saved(args.registers.as_deref())? else { return Ok(Vec::new()) };
+        captured::apply(&saved, options);
+        return Ok(captured::notes(&saved));
+    }
+    let place = args.block.as_deref().and_then(Location::parse);
+    let (file, _) = place.ok_or_else(|| {
+        Error::usage("only a program's block has values to start with")
+            .hint("tdtool block PROGRAM:FUNCTION -- ARGS, or PROGRAM:START..END -- ARGS")
+    })?;
+    let end = located.start.saturating_add(located.bytes.len() as u64);
+    let snapshot = captured::run(&captured::Block {
+        file: Path::new(file),
+        range: located.start..end,
+        arguments: &args.arguments,
+        entry: args.entry,
+    })?;
+    if let Some(path) = &args.save_values {
+        let failed = |e| Error::failed(format!("cannot write {}", path.display())).because(e);
+        std::fs::write(path, json::line(&snapshot)?).map_err(failed)?;
+    }
+    captured::apply(&snapshot, options);
+    Ok(captured::notes(&snapshot))
 }

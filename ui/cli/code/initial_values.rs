@@ -2,6 +2,7 @@
 
 use super::read;
 use bench::Init;
+use engine::captured::{self, Snapshot};
 use engine::initial_values::{self, LONGEST};
 use isa::deps::memory::InitialValues;
 use std::ops::Range;
@@ -37,12 +38,36 @@ pub fn registers(named: Option<&str>, place: &Place) -> Result<(Vec<InitialValue
             format!("{} sample{plural} of {recording} at {:#x}", all.len(), place.range.start);
         return Ok((all, vec![source]));
     }
-    let text = read::text(Path::new(named), LONGEST)?;
+    let text = text(named)?;
+    if is_captured(&text) {
+        return Ok((
+            vec![captured::initial_values(&captured::read(&text)?)],
+            vec![named.to_owned()],
+        ));
+    }
     let one = initial_values::parse(&text).map_err(|e| {
         let hint = e.remedy().unwrap_or_default().to_owned();
         Error::usage(format!("cannot read {named}")).because(e).hint(hint)
     })?;
     Ok((vec![one], vec![named.to_owned()]))
+}
+
+/// The values captured in a program that `--registers` names.
+pub fn saved(named: Option<&str>) -> Result<Option<Snapshot>> {
+    let Some(named) = named.filter(|named| !named.starts_with("snapshot:")) else {
+        return Ok(None);
+    };
+    let text = text(named)?;
+    if is_captured(&text) { captured::read(&text).map(Some) } else { Ok(None) }
+}
+
+fn text(named: &str) -> Result<String> {
+    read::text(Path::new(named), captured::LONGEST.max(LONGEST))
+}
+
+/// Whether it is a JSON document, not lines of values.
+fn is_captured(text: &str) -> bool {
+    text.trim_start().starts_with('{')
 }
 
 /// The same for a block in the sandbox, whose memory holds one value, and a note on their source. Of

@@ -1,0 +1,27 @@
+//! Registers and memory of a running program, as initial values.
+
+use std::collections::BTreeMap;
+
+/// What a program had in registers and memory when it entered a block.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// General-purpose registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
+    pub registers: [u64; 16],
+    /// rflags.
+    pub flags: u64,
+    /// MXCSR.
+    pub mxcsr: u32,
+    /// zmm0 to zmm31, or as many as there are; bytes that the processor has not are 0.
+    pub vectors: Vec<[u8; 64]>,
+    /// Mask registers k0 to k7; empty without AVX-512.
+    pub masks: Vec<u64>,
+    /// Pages that the block accesses, by address: their contents at the entry.
+    pub pages: BTreeMap<u64, Box<[u8; 4096]>>,
+    /// Base of the fs segment.
+    pub fs_base: u64,
+    /// Base of the gs segment.
+    pub gs_base: u64,
+    /// Times that the block was entered again before its loop ended, the entry included, if the loop
+    /// was followed to its end.
+    pub trips: Option<u64>,
+}

@@ -1,0 +1,157 @@
+//! A block with the values of its running program: what to capture, and what a measurement takes
+//! of it.
+
+use bench::{Init, Options, Snapshot as Values};
+use isa::code::loop_region;
+use isa::deps::memory::InitialValues;
+pub use probe::capture::Snapshot;
+use probe::capture::{
+    Afterwards, Breakpoints, End, Entry, Limits, Place, Request, SCHEMA, capture, is_program,
+};
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tma::{Error, Result};
+
+/// Longest document of a capture, in bytes: its pages as digits, and room for paths.
+pub const LONGEST: usize = 256 << 20;
+
+/// A block to capture, as the user names it.
+#[derive(Debug, Clone)]
+pub struct Block<'a> {
+    /// The program or shared library.
+    pub file: &'a Path,
+    /// Its addresses there (p_vaddr).
+    pub range: Range<u64>,
+    /// Arguments of the program; for a library the command that loads it.
+    pub arguments: &'a [OsString],
+    /// The entry, from 1; by default one of the first thousand.
+    pub entry: Option<u64>,
+}
+
+/// Runs the block's program and captures the block, with the loop around it.
+///
+/// # Errors
+/// The program cannot be run or traced, or does not enter the block.
+pub fn run(block: &Block<'_>) -> Result<Snapshot> {
+    let failed = || Error::failed(format!("cannot read {}", block.file.display()));
+    let data = std::fs::read(block.file).map_err(|e| failed().because(e))?;
+    let around = loop_region(&data, block.range.start);
+    capture(&Request {
+        command: pmu::Command { argv: command(block, &data)?, stdout_to_stderr: true },
+        image: block.file.to_owned(),
+        place: Place::Address(block.range.start),
+        region: around.unwrap_or_else(|| [block.range.clone()].to_vec()),
+        entry: block.entry.map_or(Entry::Auto, Entry::Number),
+        limits: Limits::default(),
+        breakpoints: Breakpoints::Auto,
+        afterwards: Afterwards::Kill,
+    })
+}
+
+/// The program with its arguments; for a library the arguments are the command.
+fn command(block: &Block<'_>, data: &[u8]) -> Result<Vec<OsString>> {
+    if is_program(data) {
+        // A name without a slash would be searched for in PATH.
+        let path = block.file.parent().filter(|folder| folder.as_os_str().is_empty());
+        let file = path.map_or_else(|| block.file.to_owned(), |_| Path::new(".").join(block.file));
+        let program = PathBuf::into_os_string(file);
+        return Ok([&[program], block.arguments].concat());
+    }
+    if block.arguments.is_empty() {
+        return Err(Error::usage(format!("{} is not a program", block.file.display()))
+            .because("a shared library is captured in a command that loads it")
+            .hint("give the command: tdtool block LIBRARY:FUNCTION -- COMMAND"));
+    }
+    Ok(block.arguments.to_vec())
+}
+
+/// Reads the document of a capture.
+///
+/// # Errors
+/// It is not such a document.
+pub fn read(text: &str) -> Result<Snapshot> {
+    let failed = || Error::failed("cannot read the captured values");
+    let snapshot: Snapshot = serde_json::from_str(text).map_err(|e| failed().because(e))?;
+    if snapshot.schema != SCHEMA {
+        return Err(failed()
+            .because(format!("the schema is `{}`, not `{SCHEMA}`", snapshot.schema))
+            .hint("give a file that --save-values wrote"));
+    }
+    Ok(snapshot)
+}
+
+/// The general-purpose registers as initial values.
+pub fn registers(snapshot: &Snapshot) -> Vec<(Init, u64)> {
+    (0..).map(Init::Register).zip(snapshot.registers.0).collect()
+}
+
+/// Registers and memory as initial values of a dependency analysis.
+pub fn initial_values(snapshot: &Snapshot) -> InitialValues {
+    let words = |(address, page): (&u64, &Box<[u8; 4096]>)| {
+        let words = page.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        (*address..).step_by(8).zip(words).collect::<Vec<_>>()
+    };
+    InitialValues {
+        registers: snapshot.registers.0.map(Some),
+        memory: snapshot.pages.0.iter().flat_map(words).collect(),
+        ..InitialValues::default()
+    }
+}
+
+/// Has a measurement start with the values of a capture; its own `--init` comes last and takes
+/// precedence.
+pub fn apply(snapshot: &Snapshot, options: &mut Options) {
+    let given = std::mem::take(&mut options.init);
+    options.init = registers(snapshot).into_iter().chain(given).collect();
+    options.snapshot = Some(Arc::new(values(snapshot)));
+}
+
+/// The capture as the sandbox takes it.
+fn values(snapshot: &Snapshot) -> Values {
+    let walk = &snapshot.walk;
+    let is_whole = snapshot.from_outside && walk.end == End::Left;
+    Values {
+        registers: snapshot.registers.0,
+        flags: snapshot.flags,
+        mxcsr: snapshot.vectors.mxcsr,
+        vectors: snapshot.vectors.zmm.clone(),
+        masks: snapshot.vectors.masks.clone(),
+        pages: snapshot.pages.0.clone(),
+        fs_base: snapshot.fs_base,
+        gs_base: snapshot.gs_base,
+        trips: is_whole.then_some(walk.trips),
+    }
+}
+
+/// Which values of a measurement are the program's own, and what the program did with them.
+pub fn notes(snapshot: &Snapshot) -> Vec<String> {
+    let walk = &snapshot.walk;
+    let from = format!(
+        "initial registers: captured at entry {} of the block in `{}`; memory and vector registers \
+         are not the program's",
+        snapshot.entry,
+        snapshot.command.join(" ")
+    );
+    let trips = match (walk.end, snapshot.from_outside) {
+        (End::Left, true) => format!("{} trips", walk.trips),
+        (End::Left, false) => format!("{} more trips, from the middle of the loop", walk.trips),
+        (..) => format!("at least {} trips", walk.trips),
+    };
+    let plural =
+        |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let did = format!(
+        "in the program, from there: {trips} on {}, {} accessed",
+        plural(walk.paths.len(), "distinct path"),
+        plural(snapshot.pages.0.len(), "page")
+    );
+    let mut all = vec![from, did];
+    if walk.calls > 0 {
+        all.push(format!("{} calls were not followed", walk.calls));
+    }
+    if !snapshot.others_stopped {
+        all.push("a thread of the program could not be stopped meanwhile".to_owned());
+    }
+    all
+}

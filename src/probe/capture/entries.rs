@@ -1,0 +1,186 @@
+//! Which entries of the block are captured.
+
+use super::elf;
+use super::request::{Afterwards, Breakpoints, Entry, Request};
+use super::snapshot::{End, Walk};
+use super::stopped::Stopped;
+use crate::process::{Event, Image, Kind, Traced};
+use pmu::Exit;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+use tma::{Error, Result};
+
+/// The entries captured by default: a program may end before the last of them.
+const AUTO: [u64; 4] = [1, 10, 100, 1000];
+/// So long the next start of the loop is waited for.
+const NEXT_START: Duration = Duration::from_secs(1);
+
+/// Runs the command and calls `take` at the entries to capture; the result of the last.
+pub fn visit<T: AsRef<Walk>>(
+    request: &Request,
+    take: impl FnMut(&mut Stopped<'_>) -> Result<T>,
+) -> Result<T> {
+    let (address, offset) = elf::place(&request.image, request.place)?;
+    let image = Image::new(&request.image).map_err(|e| {
+        Error::failed(format!("cannot read {}", request.image.display())).because(e)
+    })?;
+    let kind = match request.breakpoints {
+        Breakpoints::Auto => Kind::Debug,
+        Breakpoints::Int3 => Kind::Int3,
+    };
+    let mut traced = Traced::start(&request.command, image, offset, kind)?;
+    let mut entries = Entries::new(request, address, take);
+    let how = entries.run(&mut traced);
+    let was_mapped = traced.was_mapped();
+    let exit = match (&how, request.afterwards) {
+        (Ok(How::Ended), _) => traced.exit(),
+        (Ok(_), Afterwards::Continue) => traced.release(),
+        _ => {
+            traced.kill();
+            None
+        }
+    };
+    match (how?, entries.taken) {
+        (_, Some(taken)) => Ok(taken),
+        (how, None) => Err(never(request, how, (entries.seen, was_mapped), exit)),
+    }
+}
+
+/// How the search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// The entry was captured.
+    Taken,
+    /// The command has ended.
+    Ended,
+    /// The time was over.
+    TimedOut,
+}
+
+/// The entries so far.
+struct Entries<'a, T, F> {
+    /// The block in its file.
+    address: u64,
+    take: F,
+    taken: Option<T>,
+    /// Entries of all threads.
+    seen: u64,
+    /// Entries still to be captured.
+    wanted: &'a [u64],
+    number: u64,
+    /// Threads that have entered the block before.
+    threads: HashSet<i32>,
+    /// The thread that has left the loop in its last walk: its next entry is the start of the loop.
+    left: Option<i32>,
+    deadline: Instant,
+    /// Time after the first entry.
+    time: Duration,
+    is_late: bool,
+}
+
+impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T, F> {
+    fn new(request: &'a Request, address: u64, take: F) -> Self {
+        let number = match request.entry {
+            Entry::Auto => 0,
+            Entry::Number(number) => number.max(1),
+        };
+        let deadline = Instant::now() + request.limits.first_entry;
+        let time = request.limits.time;
+        let (taken, seen, wanted) = (None, 0, &AUTO[..]);
+        let (threads, left, is_late) = (HashSet::new(), None, false);
+        Self { address, take, taken, seen, wanted, number, threads, left, deadline, time, is_late }
+    }
+
+    fn run(&mut self, traced: &mut Traced) -> Result<How> {
+        loop {
+            let tid = match traced.next(self.deadline) {
+                Event::Hit(tid) => tid,
+                Event::Ended => return Ok(How::Ended),
+                Event::TimedOut if self.taken.is_some() => return Ok(How::Taken),
+                Event::TimedOut if self.seen > 0 && !self.is_late => {
+                    (self.is_late, self.deadline) = (true, Instant::now() + NEXT_START);
+                    continue;
+                }
+                Event::TimedOut => return Ok(How::TimedOut),
+            };
+            self.seen += 1;
+            if self.seen == 1 {
+                self.deadline = Instant::now() + self.time;
+            }
+            let from_outside = self.threads.insert(tid) || self.left == Some(tid);
+            if self.is_due(tid) {
+                let last = self.capture(traced, tid, from_outside)?;
+                if last {
+                    return Ok(How::Taken);
+                }
+                traced.unhalt(tid);
+            }
+            traced.pass(tid);
+        }
+    }
+
+    fn is_due(&self, tid: i32) -> bool {
+        match (self.left, self.number) {
+            (Some(left), _) => left == tid,
+            (None, 0) => self.is_late || self.wanted.first().is_some_and(|n| self.seen >= *n),
+            (None, number) => self.is_late || self.seen >= number,
+        }
+    }
+
+    /// Captures this entry; whether it is the last to be captured.
+    fn capture(&mut self, traced: &mut Traced, tid: i32, from_outside: bool) -> Result<bool> {
+        let first = self.seen;
+        let mut stopped = Stopped::new(traced, tid, self.address, (first, from_outside))?;
+        let taken = (self.take)(&mut stopped)?;
+        let walk = taken.as_ref();
+        self.seen += walk.trips.saturating_sub(1);
+        let has_left = walk.end == End::Left;
+        self.taken = Some(taken);
+        if self.number > 0 {
+            return Ok(true);
+        }
+        let seen = self.seen;
+        self.wanted = &self.wanted[self.wanted.partition_point(|n| *n <= seen)..];
+        let is_last = self.wanted.is_empty() || self.is_late;
+        // In the middle of a loop: once more where it starts next. The first of its executions may be
+        // unlike the others.
+        let is_typical = from_outside && first > 1;
+        self.left = (is_last && has_left && !is_typical).then_some(tid);
+        if self.left.is_some() {
+            self.deadline = self.deadline.min(Instant::now() + NEXT_START);
+        }
+        Ok(is_last && self.left.is_none())
+    }
+}
+
+/// The error of a command that was not captured.
+fn never(
+    request: &Request,
+    how: How,
+    (seen, was_mapped): (u64, bool),
+    exit: Option<Exit>,
+) -> Error {
+    let image = request.image.display();
+    let limit = if seen == 0 { request.limits.first_entry } else { request.limits.time };
+    let time = limit.as_secs_f64();
+    let until = match (how, exit) {
+        (How::TimedOut, _) => format!("in {time} s"),
+        (_, Some(Exit::Signal(signal))) => format!("before signal {signal} ended the command"),
+        (_, Some(Exit::Status(status))) if status != 0 => {
+            format!("before the command ended with status {status}")
+        }
+        _ => "before the command ended".to_owned(),
+    };
+    let error = Error::failed("the block was not captured");
+    match (was_mapped, seen, request.entry) {
+        (false, ..) => error
+            .because(format!("{image} was not mapped {until}"))
+            .hint("give the command that runs this very file"),
+        (true, 1.., Entry::Number(wanted)) => error
+            .because(format!("it was entered {seen} times {until}, not {wanted} times"))
+            .hint(format!("ask for an entry up to {seen}")),
+        _ => error
+            .because(format!("it was never entered {until}"))
+            .hint("choose arguments with which the program runs the block"),
+    }
+}

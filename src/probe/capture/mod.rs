@@ -1,0 +1,73 @@
+//! A block as it is in its program: registers, memory, trip count and path at one of its entries.
+//!
+//! The command runs under ptrace(2) until it enters the block for the n-th time. There its registers
+//! are read, and it is stepped through some iterations. Every page that an instruction accesses is
+//! read before the instruction executes, so pages, addresses and branch outcomes come from one pass
+//! and belong together.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `request` | what to capture, and the limits |
+//! | `snapshot` | the document, `tdtool.snapshot/1` |
+//! | `hexadecimal` | numbers and bytes in it |
+//! | `entries` | which entries are captured |
+//! | `stopped` | a thread stopped at the block |
+//! | `walk` | stepping through iterations |
+//! | `operands` | addresses of memory operands |
+//! | `elf` | addresses of a file, and offsets in it |
+
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is captured there"))]
+mod elf;
+#[cfg(target_arch = "x86_64")]
+mod entries;
+mod hexadecimal;
+#[cfg(target_arch = "x86_64")]
+mod operands;
+mod request;
+mod snapshot;
+#[cfg(target_arch = "x86_64")]
+mod stopped;
+#[cfg(target_arch = "x86_64")]
+mod walk;
+
+pub use elf::is_program;
+pub use request::{Afterwards, Breakpoints, Entry, Limits, Place, Request};
+pub use snapshot::{
+    Branch, End, Page, Pages, REGISTERS, Registers, SCHEMA, Snapshot, VectorRegisters, Walk,
+};
+#[cfg(target_arch = "x86_64")]
+pub use stopped::Stopped;
+use tma::Result;
+
+/// Runs a command and captures a block at one of its entries.
+///
+/// # Errors
+/// The command cannot be started or traced, or does not enter the block: then how often it did.
+#[cfg(target_arch = "x86_64")]
+pub fn capture(request: &Request) -> Result<Snapshot> {
+    visit(request, |stopped| stopped.snapshot(request))
+}
+
+/// The same, with what `take` does of the stopped thread; the last of several is returned.
+///
+/// # Errors
+/// As [`capture`], and those of `take`.
+#[cfg(target_arch = "x86_64")]
+pub fn visit<T: Send + AsRef<Walk>>(
+    request: &Request,
+    take: impl FnMut(&mut Stopped<'_>) -> Result<T> + Send,
+) -> Result<T> {
+    // The kernel kills what a thread still traces when that thread ends (PTRACE_O_EXITKILL), so that
+    // nothing stays stopped, whatever happens.
+    let run = std::thread::scope(|scope| scope.spawn(|| entries::visit(request, take)).join());
+    run.unwrap_or_else(|_| Err(tma::Error::failed("the tracer has ended unexpectedly")))
+}
+
+/// Not possible on this architecture.
+///
+/// # Errors
+/// Always.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn capture(_: &Request) -> Result<Snapshot> {
+    Err(tma::Error::not_possible("blocks are captured on x86-64 only"))
+}

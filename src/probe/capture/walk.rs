@@ -1,0 +1,253 @@
+//! Stepping a stopped thread through iterations of a loop: the pages that it accesses, as they were
+//! before, and the branches that it takes.
+
+use super::operands::{Decoded, LONGEST};
+use super::request::Limits;
+use super::snapshot::{Branch, End, Pages, Walk};
+use crate::process::{Memory, PAGE, Registers, Traced, Vectors, registers, vectors};
+use iced_x86::{FlowControl, InstructionInfoFactory};
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// So long one instruction or a function that is called may take.
+const ONE_STEP: Duration = Duration::from_secs(1);
+
+/// A walk in progress.
+pub struct Walker<'a> {
+    traced: &'a mut Traced,
+    tid: i32,
+    memory: &'a Memory,
+    /// The region in the process.
+    region: Vec<Range<u64>>,
+    /// Difference of addresses in the process and in the file.
+    bias: u64,
+    limits: Limits,
+    factory: InstructionInfoFactory,
+    code: HashMap<u64, Option<Decoded>>,
+    walk: Walk,
+    pages: Pages,
+    missing: BTreeSet<u64>,
+    known: HashMap<Vec<Branch>, u32>,
+    path: Vec<Branch>,
+}
+
+impl<'a> Walker<'a> {
+    /// A walk of thread `tid` in `region` (p_vaddr).
+    pub fn new(
+        traced: &'a mut Traced,
+        (tid, memory): (i32, &'a Memory),
+        (region, bias): (&[Range<u64>], u64),
+        limits: Limits,
+    ) -> Self {
+        let moved = |r: &Range<u64>| r.start.wrapping_add(bias)..r.end.wrapping_add(bias);
+        Self {
+            traced,
+            tid,
+            memory,
+            region: region.iter().map(moved).collect(),
+            bias,
+            limits,
+            factory: InstructionInfoFactory::new(),
+            code: HashMap::new(),
+            walk: Walk::default(),
+            pages: Pages::default(),
+            missing: BTreeSet::new(),
+            known: HashMap::new(),
+            path: Vec::new(),
+        }
+    }
+
+    /// Walks from where the thread is until it leaves the region, or a limit is reached.
+    pub fn walk(mut self) -> (Walk, Pages) {
+        self.traced.disarm(self.tid);
+        let begin = registers(self.tid);
+        self.walk.end = self.iterations().unwrap_or(End::Interrupted);
+        if !self.path.is_empty() || self.walk.end == End::Left {
+            self.end_iteration();
+        }
+        if let (End::Limit, Ok(begin)) = (self.walk.end, begin) {
+            self.count(&begin);
+        }
+        self.walk.missing = self.missing.into_iter().collect();
+        (self.walk, self.pages)
+    }
+
+    /// `None`: the thread did not come back from a step.
+    fn iterations(&mut self) -> Option<End> {
+        let begin = Instant::now();
+        let mut now = registers(self.tid).ok()?;
+        let head = now.pointer;
+        self.walk.trips = 1;
+        loop {
+            if self.walk.steps >= self.limits.steps || begin.elapsed() > self.limits.stepping {
+                return Some(End::Limit);
+            }
+            let decoded = self.decoded(now.pointer)?;
+            self.touch(&decoded, &now);
+            let next = self.step(&decoded, &now)?;
+            self.branch(&decoded, next.pointer);
+            now = next;
+            if !self.region.iter().any(|range| range.contains(&now.pointer)) {
+                return Some(End::Left);
+            }
+            if now.pointer == head {
+                self.walk.trips += 1;
+                self.end_iteration();
+                if self.walk.trips > self.limits.iterations {
+                    return Some(End::Limit);
+                }
+            }
+        }
+    }
+
+    fn decoded(&mut self, address: u64) -> Option<Decoded> {
+        let (memory, factory) = (self.memory, &mut self.factory);
+        let decode = || Decoded::new(&memory.read(address, LONGEST), address, factory);
+        self.code.entry(address).or_insert_with(decode).clone()
+    }
+
+    /// Reads the pages that an instruction accesses, the first time.
+    fn touch(&mut self, decoded: &Decoded, now: &Registers) {
+        let gathered: Option<Vectors> =
+            decoded.is_gather().then(|| vectors(self.tid).ok()).flatten();
+        for range in decoded.accesses(now, gathered.as_ref()) {
+            let first = range.start & !(PAGE as u64 - 1);
+            let all = (first..range.end).step_by(PAGE).take(self.limits.pages);
+            for page in all {
+                if self.pages.0.contains_key(&page) || self.missing.contains(&page) {
+                    continue;
+                }
+                let room = self.pages.0.len() < self.limits.pages;
+                match self.memory.page(page).filter(|_| room) {
+                    Some(content) => drop(self.pages.0.insert(page, content)),
+                    // Lanes that a mask leaves out may have any address.
+                    None if decoded.is_gather() => {}
+                    None if self.missing.len() < self.limits.pages => {
+                        self.missing.insert(page);
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// Executes one instruction: a repeated one to its end, a call with what it calls.
+    fn step(&mut self, decoded: &Decoded, now: &Registers) -> Option<Registers> {
+        self.walk.steps += 1;
+        let after = decoded.instruction.next_ip();
+        if decoded.repeats() {
+            if !self.run_to([Some(after), None, None, None]) {
+                self.finish(|r| r.pointer == after)?;
+            }
+            return registers(self.tid).ok();
+        }
+        let mut next = self.one()?;
+        if decoded.is_call() {
+            self.walk.calls += 1;
+            // Where the caller's stack is again, not a recursive call's.
+            let returned = |r: &Registers| r.pointer == after && r.general[4] >= now.general[4];
+            while !returned(&next) {
+                if !self.run_to([Some(after), None, None, None]) {
+                    self.finish(returned)?;
+                }
+                next = registers(self.tid).ok()?;
+                if !returned(&next) {
+                    next = self.one()?;
+                }
+            }
+        }
+        Some(next)
+    }
+
+    fn run_to(&mut self, addresses: [Option<u64>; 4]) -> bool {
+        let there = self.traced.run_to(self.tid, addresses, ONE_STEP);
+        self.traced.disarm(self.tid);
+        there
+    }
+
+    /// Counts the remaining trips without stepping, if the loop's exits fit the debug registers.
+    fn count(&mut self, begin: &Registers) {
+        let (head, stack) = (begin.pointer, begin.general[4]);
+        let Ok(now) = registers(self.tid) else { return };
+        let Some(exits) = self.exits().filter(|_| now.pointer == head) else { return };
+        let start = Instant::now();
+        while start.elapsed() < self.limits.stepping {
+            if !self.traced.run_to(self.tid, [Some(head), exits[0], exits[1], exits[2]], ONE_STEP) {
+                break;
+            }
+            match registers(self.tid) {
+                // A recursive call has another stack pointer.
+                Ok(now) if now.general[4] != stack => {}
+                Ok(now) if now.pointer == head => self.walk.trips += 1,
+                Ok(_) => {
+                    self.walk.end = End::Left;
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        self.traced.disarm(self.tid);
+    }
+
+    /// Where control can leave the region to, if that is at most three addresses.
+    fn exits(&mut self) -> Option<[Option<u64>; 3]> {
+        let mut found = BTreeSet::new();
+        for Range { start, end } in self.region.clone() {
+            let mut at = start;
+            while at < end {
+                let decoded = self.decoded(at)?;
+                at = decoded.instruction.next_ip();
+                found.extend(decoded.continues_at()?);
+            }
+        }
+        found.retain(|at| !self.region.iter().any(|range| range.contains(at)));
+        let mut found = found.into_iter();
+        let exits = [found.next(), found.next(), found.next()];
+        found.next().is_none().then_some(exits)
+    }
+
+    fn one(&mut self) -> Option<Registers> {
+        if !self.traced.step(self.tid, ONE_STEP) {
+            return None;
+        }
+        registers(self.tid).ok()
+    }
+
+    /// Steps until something holds.
+    fn finish(&mut self, done: impl Fn(&Registers) -> bool) -> Option<()> {
+        let begin = Instant::now();
+        while begin.elapsed() < self.limits.stepping {
+            if done(&registers(self.tid).ok()?) {
+                return Some(());
+            }
+            self.one()?;
+        }
+        None
+    }
+
+    fn branch(&mut self, decoded: &Decoded, to: u64) {
+        if !decoded.is_branch() {
+            return;
+        }
+        let instruction = &decoded.instruction;
+        let conditional = instruction.flow_control() == FlowControl::ConditionalBranch;
+        let taken = !conditional || to != instruction.next_ip();
+        let at = instruction.ip().wrapping_sub(self.bias);
+        self.path.push(Branch { at, to: to.wrapping_sub(self.bias), taken });
+    }
+
+    fn end_iteration(&mut self) {
+        let path = std::mem::take(&mut self.path);
+        let number = match self.known.get(&path) {
+            Some(number) => *number,
+            None => {
+                let number = self.walk.paths.len() as u32;
+                self.walk.paths.push(path.clone());
+                self.known.insert(path, number);
+                number
+            }
+        };
+        self.walk.sequence.push(number);
+    }
+}

@@ -1,0 +1,60 @@
+//! Breakpoints: in the debug registers of each thread, or as `int3` in the memory of each process
+//! where the kernel or a virtual machine refuses debug registers.
+//!
+//! A debug register stops one thread before the instruction and leaves the code as it is; passing it
+//! costs one stop. An `int3` must be taken out while the thread that hit it executes the instruction,
+//! during which the other threads of its process are stopped.
+
+use super::memory::Memory;
+use super::task::{Process, Task};
+use super::thread;
+use nix::Result;
+use nix::errno::Errno;
+
+/// How the block is found to be entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// Debug registers.
+    #[default]
+    Debug,
+    /// `int3`.
+    Int3,
+}
+
+/// The instruction.
+const INT3: u8 = 0xcc;
+
+/// Sets the debug registers of a stopped thread, if they differ.
+pub fn set(tid: i32, task: &mut Task, slots: [Option<u64>; 4]) -> Result<()> {
+    if task.slots != slots {
+        thread::set_debug_registers(tid, slots)?;
+        task.slots = slots;
+    }
+    Ok(())
+}
+
+/// Puts `int3` where a process is to stop, and removes it elsewhere.
+pub fn patch(pid: i32, process: &mut Process, stops: [Option<u64>; 4]) -> Result<()> {
+    let wanted: Vec<u64> = stops.into_iter().flatten().collect();
+    let is_wanted = |(address, _): &(u64, u8)| wanted.contains(address);
+    if process.patched.len() == wanted.len() && process.patched.iter().all(is_wanted) {
+        return Ok(());
+    }
+    let memory = Memory::open(pid).map_err(|_| Errno::EIO)?;
+    let write = |address, byte| memory.write(address, byte).map_err(|_| Errno::EIO);
+    for (address, byte) in std::mem::take(&mut process.patched) {
+        if wanted.contains(&address) {
+            process.patched.push((address, byte));
+        } else {
+            write(address, byte)?;
+        }
+    }
+    for address in wanted {
+        if process.patched.iter().all(|(patched, _)| *patched != address) {
+            let byte = *memory.read(address, 1).first().ok_or(Errno::EIO)?;
+            write(address, INT3)?;
+            process.patched.push((address, byte));
+        }
+    }
+    Ok(())
+}

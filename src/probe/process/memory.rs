@@ -1,0 +1,40 @@
+//! The memory of a traced process, through `/proc/PID/mem`.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
+
+/// The memory of one process until it executes another program.
+#[derive(Debug)]
+pub struct Memory(File);
+
+impl Memory {
+    /// Opens the memory of a process.
+    pub fn open(pid: i32) -> io::Result<Self> {
+        OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem")).map(Self)
+    }
+
+    /// The page that contains `address`; `None` if it is not mapped or cannot be read.
+    pub fn page(&self, address: u64) -> Option<Box<[u8; PAGE]>> {
+        let mut page = Box::new([0; PAGE]);
+        let start = address & !(PAGE as u64 - 1);
+        self.0.read_exact_at(&mut page[..], start).ok()?;
+        Some(page)
+    }
+
+    /// As many bytes from `address` on as can be read, at most `most`.
+    pub fn read(&self, address: u64, most: usize) -> Vec<u8> {
+        let mut bytes = vec![0; most];
+        let got = self.0.read_at(&mut bytes, address).unwrap_or(0);
+        bytes.truncate(got);
+        bytes
+    }
+
+    /// Writes one byte, also to code that is mapped read-only (a private copy of the page).
+    pub fn write(&self, address: u64, byte: u8) -> io::Result<()> {
+        self.0.write_all_at(&[byte], address)
+    }
+}

@@ -1,0 +1,31 @@
+//! The process side: a command under ptrace(2).
+//!
+//! | file | concern |
+//! |---|---|
+//! | `traced` | a traced command: its processes and threads, their stops, hits of the breakpoint |
+//! | `stepping` | stopping all threads, moving one of them on |
+//! | `ending` | killing the command, or letting it continue |
+//! | `task` | traced processes and threads as data |
+//! | `breakpoints` | breakpoints in debug registers, or as `int3` where those are refused |
+//! | `thread` | one stopped thread: registers, steps, debug registers |
+//! | `xstate` | vector, mask and x87 registers (the only `unsafe`) |
+//! | `memory`, `maps` | memory and mappings of a process |
+//! | `loader` | where the dynamic loader announces that it has mapped a file |
+
+mod breakpoints;
+mod ending;
+mod loader;
+mod maps;
+mod memory;
+mod stepping;
+mod task;
+mod thread;
+mod traced;
+mod xstate;
+
+pub use breakpoints::Kind;
+pub use maps::{Image, Mapping, mappings};
+pub use memory::{Memory, PAGE};
+pub use thread::{Registers, registers};
+pub use traced::{Event, Traced};
+pub use xstate::{Vectors, vectors};

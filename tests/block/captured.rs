@@ -1,0 +1,82 @@
+//! `tdtool block PROGRAM:FUNCTION -- ARGS`: the values of the running program.
+
+use super::{block, json, sandbox};
+use crate::probe::line;
+use crate::probe::programs::{LOOP, program};
+use crate::support::files::{Folder, text};
+use crate::support::run::tdtool;
+use crate::support::tools::gcc;
+use serde_json::Value;
+
+/// Number 1, 2, 6, 7, 8 in encodings: rcx, rdx, rsi, rdi, r8.
+fn registers(document: &Value) -> Vec<u64> {
+    let all = &document["values"]["registers"];
+    [1, 2, 6, 7, 8].iter().map(|number| all[number].as_u64().unwrap()).collect()
+}
+
+fn notes(document: &Value) -> String {
+    document["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect()
+}
+
+#[test]
+fn a_block_starts_with_the_registers_of_its_running_program() {
+    let folder = Folder::new();
+    let Some(program) = program(folder.path(), &[]) else { return };
+    let Some(_busy) = sandbox() else { return };
+    let (account, saved) = (folder.file("account"), folder.file("values.json"));
+    // The first block of the loop: the load and the branch that follows the lowest bit.
+    let place = format!("{}:sums+1", text(&program));
+    // Call 3 begins after 10 + 11 + 12 entries, and has 13 trips.
+    let values = ["--entry", "34", "--save-values", &saved, "--", &account, "9", "noise"];
+    let (options, arguments) = values.split_at(4);
+    let quick = ["--quick", "--budget", "50", "--format", "json"];
+    let captured = block([&[&*place][..], &quick, options, arguments].concat());
+    if captured.stderr.contains("cannot trace") {
+        eprintln!("skipped: {}", captured.stderr);
+        return;
+    }
+    // The program's own output does not mix with the document.
+    assert!(captured.stderr.contains("noise"), "{}", captured.stderr);
+    let captured = captured.json();
+    let [a, trips, b] = line(&account, 3)[..] else { panic!("three numbers") };
+    let expected = registers(&captured);
+    assert_eq!((expected[0], &expected[2..]), (0, &[trips, a, b][..]), "{captured}");
+    let notes = notes(&captured);
+    assert!(notes.contains("captured at entry 34 of the block"), "{notes}");
+    assert!(notes.contains("13 more trips") && notes.contains("2 pages"), "{notes}");
+    // Without the program: the same from the file, also for the dependency analysis.
+    let again = json(&[&place, "--registers", &saved]);
+    assert_eq!(registers(&again), expected);
+    let deps = tdtool(["deps", &place, "--registers", &saved]);
+    assert!(deps.status.success(), "{}", deps.stderr);
+    folder.write("values.json", r#"{"schema":"tdtool.block/1"}"#);
+    let wrong = block([&*place, "--registers", &saved]);
+    assert!(wrong.stderr.contains("cannot read the captured values"), "{}", wrong.stderr);
+}
+
+#[test]
+fn what_cannot_be_captured_is_an_error_with_its_remedy() {
+    let folder = Folder::new();
+    let Some(program) = program(folder.path(), &[]) else { return };
+    let options = ["-shared", "-fPIC"];
+    let Some(library) = gcc(folder.path(), LOOP, &options, "libsums.so") else { return };
+    let (own, loaded) = (format!("{}:sums", text(&program)), format!("{}:sums", text(&library)));
+    let account = folder.file("account");
+    for (arguments, code, word) in [
+        (&["90", "--", "x"][..], 2, "PROGRAM:FUNCTION -- ARGS"),
+        (&[&*loaded, "--entry", "1"], 2, "-- COMMAND"),
+        (&["--asm", "nop", "--", "x"], 2, "cannot be used with"),
+        (&[&*own, "--entry", "0"], 2, "--entry"),
+        (&[&*own, "--", &*account, "0"], 1, "never entered"),
+        (&[&*loaded, "--", "true"], 1, "not mapped"),
+        (&[&*loaded, "--", "/nowhere/x"], 127, "cannot start"),
+    ] {
+        let output = block(arguments);
+        if output.stderr.contains("cannot trace") {
+            eprintln!("skipped: {}", output.stderr);
+            return;
+        }
+        assert_eq!(output.code(), Some(code), "{arguments:?}: {}", output.stderr);
+        assert!(output.stderr.contains(word), "{arguments:?}: {}", output.stderr);
+    }
+}
