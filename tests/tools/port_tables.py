@@ -33,7 +33,7 @@ INTEL_FUSED = ["cmp", "test", "add", "sub", "and", "inc", "dec"]
 AMD_FUSED = ["cmp", "test", "add", "sub", "and", "inc", "dec", "or", "xor"]
 MEMORY = {
     "icl": dict(load="p2|p3", store="p4|p9 p7|p8", update=1, fused=INTEL_FUSED, source="llvm"),
-    "golden_cove": dict(load="p2|p3|p11", load512="p2|p3", store="p4|p9 p7|p8", update=1, fused=INTEL_FUSED, source="llvm"),
+    "golden_cove": dict(load="p2|p3|p10", load512="p2|p3", store="p4|p9 p7|p8", update=1, fused=INTEL_FUSED, source="llvm"),
     "zen3": dict(load="agu0|agu1|agu2", vector="agu0|agu1|agu2 ld0|ld1", store="agu0|agu1|agu2 st0|st1",
                  vector_store="agu0|agu1|agu2 st0*1", update=0, fused=AMD_FUSED, source="osaca"),
     "zen4": dict(load="agu0|agu1|agu2", vector="agu0|agu1|agu2 ld0|ld1", load512="agu0|agu1|agu2*2 ld0|ld1*2",
@@ -44,11 +44,20 @@ MEMORY["icx"] = MEMORY["icl"] | dict(store512="p4*1 p9*1 p7|p8")
 MEMORY["golden_cove"]["store512"] = "p4*1 p9*1 p7|p8"
 # No µop of these waits for a port.
 NO_PORT = {"nop", "endbr64", "vzeroupper"}
+# What renaming does on AMD: LLVM gives no port.
+AMD_RENAMED = re.compile(r"mov|v?mov([au]p[sd]|dq[au]\d*)|xchg")
+# uops.info: pushes and pops are a store or load, the stack engine does the rest; a jump that is always taken needs port 6.
+STACK = {"push": "", "pop": ""}
+INTEL_HAND = STACK | {"jmp": "p6", "call": "p6", "ret": "p6"}
+# LLVM's model of Golden Cove is of a client, without the server's 512-bit unit of port 5.
+CLIENT = re.compile(r"v(add|sub|mul|f\w*(add|sub)\w*|min|max|cvt\w*|round\w*|rndscale|scalef|range|reduce|getexp|getmant|fixupimm)[sp]?[sd]")
 # LLVM's model of Golden Cove leaves out that its divider is not pipelined.
 NO_DIVIDER = re.compile(r"v?(div|sqrt)[sp][sdh]")
 
-LEFT_OUT = re.compile(r"^(MVEX|XOP|KNC|D3NOW|VIA|DeclareByte|INVALID|Reservednop|Rep|.*_(mm|mmm64|tmm|tmmt|bnd|cr|dr|tr|sti|st0)(_|$))"
-                      r"|^F[a-z]|p[h]_|sh_|^(In|Out|Ins|Outs|Sys|Vm|Enclv?s?|Xsave|Xrstor|Fx|Int|Iret|Lgdt|Lidt|Sgdt|Sidt|Str|Ltr|Lar|Lsl|Ver)")
+LEFT_OUT = re.compile(
+    r"^(MVEX|XOP|KNC|D3NOW|VIA|DeclareByte|INVALID|Reservednop|Rep|F[a-z0-9]+|In|Ins[bwd]|Outs?[bwd]?|Sys\w+|Vm\w+|Enclv?s?|Int[13o]?|"
+    r"Iret\w?|[LS][gi]dt\w*|Str|Ltr|Lar|Lsl|Ver[rw]|Xsave\w*|Xrstor\w*|Movs[bwdq]|Stos\w|Lods\w|Scas\w|Cmps[bwq])(_|$)"
+    r"|_(mm|mmm64|tmm|tmmt|bnd|cr|dr|tr|sti|st0)(_|$)|(ph|sh)_")
 REGISTERS = {"8": ["cl", "bl", "sil"], "16": ["cx", "bx", "si"], "32": ["ecx", "ebx", "esi"], "64": ["rcx", "rbx", "rsi"]}
 VECTOR = {"xmm": 128, "ymm": 256, "zmm": 512}
 SIZES = {8: "byte", 16: "word", 32: "dword", 64: "qword", 128: "xmmword", 256: "ymmword", 512: "zmmword"}
@@ -100,7 +109,7 @@ def forms(codes):
             continue
         parts = re.sub(r"^(VEX|EVEX)_", "", code).split("_")
         name, tokens = parts[0].lower(), [t for t in parts[1:] if t not in ("k1", "k1z", "er", "sae")]
-        name = {"retnq": "ret", "pushq": "push", "popq": "pop"}.get(name, name)
+        name = {"retnq": "ret", "pushq": "push", "popq": "pop", "leaveq": "leave", "nopw": "nop", "nopd": "nop", "nopq": "nop"}.get(name, name)
         if name.startswith("j") or name == "call":
             tokens = [t for t in tokens if t != "64"]
             if any(t in ("16", "32") for t in tokens):
@@ -155,7 +164,9 @@ class Llvm:
             return
         if not self.units:
             for name, count, parts in re.findall(r"^\[\d+\] +- (\w+):(\d+)([^\n]*)", out, re.M):
-                self.units[name] = tuple(sorted(set(p.strip() for p in parts.split(",") if p.strip()))) or (name,)
+                parts = tuple(sorted(set(p.strip() for p in parts.split(",") if p.strip())))
+                alone = (name,) if count == "1" else tuple(f"{name}.{at}" for at in range(int(count)))
+                self.units[name] = parts or alone
         for line, row in zip(lines, rows):
             resources = row[1].split()[-3]
             known = re.match(r"\w+", resources)[0] in self.units
@@ -182,8 +193,8 @@ def intel_name(unit):
 
 
 def amd_name(unit):
-    name = re.fullmatch(r"Zn\d(ALU\d|AGU\d|BRU1|FP\d|FP45)", unit)
-    return {"bru1": "br1"}.get(name[1].lower(), name[1].lower()) if name else None
+    name = re.fullmatch(r"Zn\d(ALU\d|AGU\d|BRU1|FP\d|FP45\.\d)", unit)
+    return {"bru1": "br1", "fp45.0": "fp4", "fp45.1": "fp5"}.get(name[1].lower(), name[1].lower()) if name else None
 
 
 def named(used, name, amd, in_memory):
@@ -191,19 +202,19 @@ def named(used, name, amd, in_memory):
     out = collections.Counter()
     for units, cycles in used.items():
         ports = frozenset(name(unit) for unit in units if name(unit))
-        if not ports or (amd and ports <= {"agu0", "agu1", "agu2"}) or (amd and in_memory and ports == {"fp45"}):
+        if not ports or (amd and ports <= {"agu0", "agu1", "agu2"}) or (amd and in_memory and ports == {"fp4", "fp5"}):
             continue
         out[ports] += cycles
     return out
 
 
-LOADS = {frozenset(s) for s in (("p2", "p3"), ("p2", "p3", "p11"))}
+LOADS = {frozenset(s) for s in (("p2", "p3"), ("p2", "p3", "p10"))}
 STORES = {frozenset(s) for s in (("p4", "p9"), ("p7", "p8"), ("p4",), ("p9",))}
 
 
 def execution(used):
     """Without µops of loads and stores."""
-    memory = LOADS | STORES | {frozenset({"p2", "p3", "p7", "p8", "p11"})}
+    memory = LOADS | STORES | {frozenset({"p2", "p3", "p7", "p8", "p10"})}
     return collections.Counter({ports: n for ports, n in used.items() if ports not in memory})
 
 
@@ -219,15 +230,18 @@ class Osaca:
         swap = {"10": "11", "11": "10"} if name == "spr" else {}
         self.rename = {f"p{a}": f"p{b}" for a, b in swap.items()}
         for form in data["instruction_forms"]:
-            # Entries of several names are assumptions made by hand.
-            if isinstance(form["name"], list) or not form.get("port_pressure"):
+            names = form["name"] if isinstance(form["name"], list) else [form["name"]]
+            # In the files that were imported from uops.info, entries of several names are assumptions made by hand.
+            by_hand = len(names) > 1 and (name != "spr" or "cmp" in names)
+            if by_hand or not form.get("port_pressure"):
                 continue
             classes = tuple(self.kind(o) for o in reversed(form["operands"]))
             if only_wide and "zmm" not in classes:
                 continue
             ports = self.ports(form["port_pressure"])
             if None not in classes and ports is not None:
-                self.found.setdefault((form["name"].lower(), classes), ports)
+                for each in names:
+                    self.found.setdefault((each.lower(), classes), ports)
 
     @staticmethod
     def kind(operand):
@@ -258,7 +272,9 @@ class Osaca:
 def osaca_entry(models, text, classes):
     name = text.split()[0]
     for key, model in models:
-        found = model.found.get((name, tuple(classes)))
+        # A VEX form has the ports of the legacy one.
+        vex = (f"v{name}", (classes[0], *classes)) if classes else None
+        found = model.found.get((name, tuple(classes)), model.found.get(vex))
         if found is not None:
             return key, found
     return None
@@ -283,11 +299,21 @@ def table(core, all_forms, osaca):
         if name in NO_PORT:
             chosen[form] = ("", 1, "llvm", lanes)
             continue
-        entry, found = None, llvm.found.get(text)
+        if amd and form in ("Lea_r64_m", "Lea_r64_m+bi", "Lea_r32_m", "Lea_r32_m+bi"):
+            chosen[form] = ("alu0|alu1|alu2|alu3", 1, "amd", False)
+            continue
+        by_hand = (STACK if amd else INTEL_HAND).get(name)
+        if by_hand is not None:
+            chosen[form] = (by_hand, 1, "uops", False)
+            continue
+        # LLVM's Golden Cove counts additions that renaming does as none: others are as `add`.
+        same = re.sub(r"^(inc|dec) (.*)", r"add \2, 3", text) if core == "golden_cove" else text
+        entry, found = None, llvm.found.get(same)
         if found:
             uops, used = found
             used = named(used, amd_name if amd else intel_name, amd, in_memory)
-            if not (core == "golden_cove" and NO_DIVIDER.match(name)) and (used or in_memory):
+            unsound = core == "golden_cove" and (NO_DIVIDER.match(name) or "zmm" in text and CLIENT.match(name))
+            if not unsound and (used or in_memory or amd and AMD_RENAMED.fullmatch(name)):
                 entry = ("llvm", used, uops)
         measured = osaca_entry(models, text, classes)
         if measured:
@@ -297,7 +323,7 @@ def table(core, all_forms, osaca):
         if entry is None or (lanes and amd):
             continue
         source, used, uops = entry
-        if in_memory and not lanes:
+        if (in_memory or name in ("call", "ret", "leave")) and not lanes:
             used = execution(used)
         count = sum(n for units, n in used.items() if not units <= {"div", "idiv"})
         uops = max(1, uops if amd and uops else round(count))
@@ -324,6 +350,8 @@ def text_of(core, title, chosen, machines, processor):
     access = MEMORY[core]
     keys = {"llvm"} | {source for _, _, source, _ in chosen.values()} | {access["source"]}
     sources = {"llvm": f"LLVM 22.1.8, scheduling model of {processor}", "osaca": f"OSACA 0.7.1, machine file {core}"}
+    sources["amd"] = "AMD Software Optimization Guide for family 19h: lea of two parts"
+    sources["uops"] = "uops.info; the optimization guides on the stack engine"
     sources |= {name: f"OSACA 0.7.1, machine file {name} (figures of uops.info)" for name in ("icl", "icx", "spr")}
     lines = [f"# {title}: µops and ports; the keys are explained in src/isa/ports/file.rs.",
              "# Written by tests/tools/port_tables.py.", "", "schema = 1",
