@@ -9,6 +9,7 @@
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`block`] | a block measured and explained |
+//! | [`predict`] | a block predicted from tables, on this core or another |
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
 //! | [`format`](mod@format) | numbers as people write them |
@@ -25,6 +26,7 @@ pub mod documents;
 pub mod format;
 pub mod hot;
 pub mod initial_values;
+pub mod predict;
 pub mod record;
 pub mod render;
 pub mod topdown;

@@ -57,10 +57,13 @@ pub struct Core {
     pub l1_code: Option<Cache>,
     /// The file of latencies: its text and where it comes from.
     pub latencies: Option<(String, String)>,
+    /// The file of ports: its text and where it comes from.
+    pub ports: Option<(String, String)>,
 }
 
 static UNKNOWN: Facts = Facts {
     latencies: None,
+    ports: None,
     op_cache: None,
     data_tlb: None,
     zero_idioms: None,
@@ -84,14 +87,18 @@ impl Core {
     /// The core that table `name` of `library` describes, without a processor that runs it.
     ///
     /// # Errors
-    /// No such table; a table or file of latencies that cannot be read.
+    /// No such table; a table or file of latencies or ports that cannot be read.
     pub fn modelled(library: &Library, name: &str) -> Result<Self> {
         let table = library.load(name)?;
         let latencies = match &table.facts.latencies {
             Some(name) => Some(library.latencies(name)?),
             None => None,
         };
-        Ok(Self { table: Some(table), latencies, ..Self::default() })
+        let ports = match &table.facts.ports {
+            Some(name) => Some(library.ports(name)?),
+            None => None,
+        };
+        Ok(Self { table: Some(table), latencies, ports, ..Self::default() })
     }
 
     /// Name of the event table.

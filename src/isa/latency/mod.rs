@@ -41,6 +41,7 @@ mod table_file;
 mod tests;
 
 pub use calibration::{Calibration, Identity};
+pub(crate) use form::code_named;
 pub use form::{Address, Form, Mask};
 pub use latencies::Latencies;
 pub use model::{Forward, Input, Latency, Output, Source, Value};

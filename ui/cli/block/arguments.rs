@@ -68,6 +68,12 @@ pub struct BlockArgs {
     /// Measure the time without explaining it
     #[arg(long, conflicts_with = "what_if", help_heading = EFFORT)]
     pub no_explain: bool,
+    /// Show the port pressure of each instruction, predicted from tables
+    #[arg(long, conflicts_with_all = ["batch", "list", "tui"], help_heading = OUTPUT)]
+    pub ports: bool,
+    /// Also predict the block on another core, from tables; `tdtool tables list` has the names
+    #[arg(long, value_name = "UARCH", value_delimiter = ',', conflicts_with_all = ["batch", "list", "tui"], help_heading = OUTPUT)]
+    pub predict: Vec<String>,
     #[command(flatten)]
     pub knobs: Knobs,
     /// Initial registers: FILE with lines rax=0x1, or snapshot:RECORDING

@@ -5,6 +5,7 @@ mod bar;
 mod batch;
 mod current_step;
 mod knobs;
+mod predicted;
 mod requests;
 mod rows_file;
 mod run;
