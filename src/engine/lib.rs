@@ -9,6 +9,8 @@
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`block`] | a block measured and explained |
+//! | [`block_pair`] | two blocks measured in turn |
+//! | [`judge`] | a cost model's predictions against measured blocks |
 //! | [`predict`] | a block predicted from tables, on this core or another |
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
@@ -19,6 +21,7 @@
 //! Nothing here prints, touches a terminal or exits.
 
 pub mod block;
+pub mod block_pair;
 pub mod core_model;
 pub mod deps;
 pub mod doctor;
@@ -26,6 +29,7 @@ pub mod documents;
 pub mod format;
 pub mod hot;
 pub mod initial_values;
+pub mod judge;
 pub mod predict;
 pub mod record;
 pub mod render;

@@ -8,7 +8,7 @@ use engine::documents::block::BlockReport;
 use engine::predict::Predictor;
 use isa::code::parse_hex;
 use std::sync::Arc;
-use tma::{Core, Error, Result};
+use tma::{Core, Result};
 
 /// The measurements with their predictions.
 pub fn predicted(
@@ -35,12 +35,7 @@ fn predictors(args: &BlockArgs, settings: &Settings, model: &CoreModel) -> Resul
     let mut all = Vec::new();
     if args.ports || matches!(args.format, Format::Json) {
         let own = Predictor::new(model.clone(), true)?;
-        if args.ports && !own.has_ports() {
-            let table = model.core.uarch().unwrap_or("of this processor");
-            return Err(Error::failed(format!("no ports are known for table {table}"))
-                .hint("--predict NAME shows those of another core, such as zen4 or icx"));
-        }
-        all.extend(own.has_ports().then_some(own));
+        all.extend((args.ports || own.has_ports()).then_some(own));
     }
     for name in &args.predict {
         let core = Arc::new(Core::modelled(settings.library, name)?);

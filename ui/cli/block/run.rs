@@ -3,7 +3,7 @@
 use super::arguments::{BlockArgs, Format};
 use super::predicted::predicted;
 use super::requests::{Request, requests};
-use super::{batch, current_step};
+use super::{against, current_step, judge};
 use crate::cli::code::program;
 use crate::cli::global::Global;
 use crate::cli::next::Next;
@@ -31,10 +31,13 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
         model.notes.iter().for_each(|text| note(text));
         // Rows have no columns for counts.
         let options = Options { counts: false, ..options };
-        return batch::run(input, output, &args, &options, settings.ascii).map(Next::Exit);
+        return judge::batch(input, output, &args, &options, settings.ascii).map(Next::Exit);
     }
     if args.list {
         return list(&args, settings.ascii).map(Next::Exit);
+    }
+    if let Some(other) = &args.against {
+        return against::run(other, &args, &options, &settings, &model).map(Next::Exit);
     }
     let ascii = settings.ascii;
     let requests = requests(&args, &options)?;
