@@ -11,6 +11,9 @@ use tma::Result;
 /// of 1 - 2/2⁶, whatever that distribution is (sign test).
 const PAIRS: usize = 6;
 
+/// Measurements of each block until one is stable.
+const TRIES: usize = 3;
+
 /// Both measurements with their explanations, and the difference or why there is none.
 pub type Compared = (Measurement, Measurement, std::result::Result<Difference, String>);
 
@@ -21,8 +24,8 @@ pub type Compared = (Measurement, Measurement, std::result::Result<Difference, S
 /// The sandbox cannot be started.
 pub fn compare(options: &Options, model: &CoreModel, a: &Block, b: &Block) -> Result<Compared> {
     let mut measurer = Measurer::new(options.clone(), model);
-    let first = measurer.measure(a, false)?;
-    let second = measurer.measure(b, false)?;
+    let first = settled(&mut measurer, a)?;
+    let second = settled(&mut measurer, b)?;
     let why = not_ok("A", &first).or_else(|| not_ok("B", &second));
     if let Some(why) = why {
         return Ok((first, second, Err(why)));
@@ -53,6 +56,18 @@ pub fn compare(options: &Options, model: &CoreModel, a: &Block, b: &Block) -> Re
         n => Err(format!("only {n} of {} pairs were uncontended", 2 * PAIRS)),
     };
     Ok((first, second, difference))
+}
+
+/// A measurement that is not unstable, if one of a few is.
+fn settled(measurer: &mut Measurer, block: &Block) -> Result<Measurement> {
+    let mut measurement = measurer.measure(block, false)?;
+    for _ in 1..TRIES {
+        if measurement.status != Status::Unstable {
+            break;
+        }
+        measurement = measurer.measure(block, false)?;
+    }
+    Ok(measurement)
 }
 
 /// Why the measurement of `name` is not to be trusted, if it is not.

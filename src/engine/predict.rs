@@ -133,11 +133,17 @@ fn pressure(code: &Code, ports: &Ports, uops: &[Option<Uops>]) -> Pressure {
         source: uops.as_ref().map(|u| u.source.clone()),
         cycles: if uops.is_some() { cycles } else { Vec::new() },
     };
+    let mut sources: Vec<String> = Vec::new();
+    for uops in uops.iter().flatten().filter(|u| u.without.is_none()) {
+        if !sources.contains(&uops.source) {
+            sources.push(uops.source.clone());
+        }
+    }
     Pressure {
         cycles: spread.bound,
         names: ports.names().to_vec(),
         instructions: rows.map(row).collect(),
         total: spread.total,
-        sources: ports.sources().to_vec(),
+        sources,
     }
 }

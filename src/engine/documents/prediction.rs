@@ -64,7 +64,7 @@ pub struct Pressure {
     pub instructions: Vec<PortRow>,
     /// Sum of each column.
     pub total: Vec<f64>,
-    /// Sources of the table.
+    /// Sources of its µops.
     pub sources: Vec<String>,
 }
 

@@ -109,11 +109,6 @@ impl Ports {
         &self.names
     }
 
-    /// Sources of the figures.
-    pub fn sources(&self) -> &[String] {
-        &self.sources
-    }
-
     /// The µops of each instruction of a block; `None` where the table lacks its form.
     pub fn uops(&self, block: &[Instruction], effects: &[Effects]) -> Vec<Option<Uops>> {
         let one = |(at, (instruction, effects)): (usize, (&Instruction, &Effects))| {

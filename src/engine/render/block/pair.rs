@@ -1,6 +1,6 @@
 //! Two blocks side by side.
 
-use super::layout::labelled;
+use super::layout::{REMEDY, labelled};
 use crate::documents::block_pair::BlockPair;
 use crate::format;
 use bench::{Measurement, Status};
@@ -34,6 +34,7 @@ pub fn pair(pair: &BlockPair, ascii: bool) -> String {
         (None, why) => {
             let why = why.as_deref().unwrap_or("no reason");
             labelled(&mut out, "not compared: ", why);
+            labelled(&mut out, "  try: ", REMEDY);
         }
     }
     out.push('\n');
