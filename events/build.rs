@@ -29,7 +29,8 @@ fn main() -> Result<()> {
     println!("cargo::rerun-if-changed={}", root.join("build.rs").display());
     tables(&files(&root, &["intel", "amd", "abstract"])?, &out)?;
     texts(&root.join("nodes.toml"), &out)?;
-    latencies(&files(&root, &["latency"])?, &out)
+    named_texts(&files(&root, &["latency"])?, &out.join("latencies.rs"))?;
+    named_texts(&files(&root, &["ports"])?, &out.join("ports.rs"))
 }
 
 /// The TOML files of `folders`, by name. Each folder must exist: cargo would take a missing one for
@@ -117,11 +118,11 @@ fn texts(file: &Path, out: &Path) -> Result<()> {
     Ok(fs::write(out.join("texts.rs"), format!("&[{entries}]"))?)
 }
 
-/// The files of latencies: their names and texts.
-fn latencies(files: &BTreeMap<String, PathBuf>, out: &Path) -> Result<()> {
+/// Files of latencies or ports: their names and texts.
+fn named_texts(files: &BTreeMap<String, PathBuf>, out: &Path) -> Result<()> {
     let entry = |(name, path): (&String, &PathBuf)| {
         format!("({name:?}, include_str!({:?})),\n", path.display().to_string())
     };
     let entries: String = files.iter().map(entry).collect();
-    Ok(fs::write(out.join("latencies.rs"), format!("&[{entries}]"))?)
+    Ok(fs::write(out, format!("&[{entries}]"))?)
 }

@@ -1,4 +1,4 @@
-//! The data that tdtool ships: event tables, node texts and latencies, as files of this folder.
+//! The data that tdtool ships: event tables, node texts, latencies and ports, as files of this folder.
 //!
 //! A new TOML here is a new microarchitecture on the next build; no Rust changes.
 
@@ -13,6 +13,7 @@ pub static BUNDLE: Bundle = Bundle {
     plain_names: include!(concat!(env!("OUT_DIR"), "/plain_names.rs")),
     texts: include!(concat!(env!("OUT_DIR"), "/texts.rs")),
     latencies: include!(concat!(env!("OUT_DIR"), "/latencies.rs")),
+    ports: include!(concat!(env!("OUT_DIR"), "/ports.rs")),
 };
 
 /// The tables that are built in.

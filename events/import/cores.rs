@@ -64,10 +64,16 @@ pub fn sunny_cove() -> Facts {
     Facts {
         op_cache: op_cache(2304, None, INTEL),
         data_tlb: data_tlb(64, Some(16), INTEL),
+        ports: Some("icl".into()),
         renamed: renamed(&[Renamed::VectorMov], UOPS),
         false_dependences: waits(&[FalseDependence::ShiftFlags], UOPS),
         ..haswell()
     }
+}
+
+/// Sunny Cove of servers, with a second 512-bit FMA unit.
+pub fn sunny_cove_server() -> Facts {
+    Facts { ports: Some("icx".into()), ..sunny_cove() }
 }
 
 /// Golden Cove, Raptor Cove, Redwood Cove.
@@ -75,6 +81,7 @@ pub fn golden_cove() -> Facts {
     use Renamed as R;
     Facts {
         latencies: Some("golden_cove".into()),
+        ports: Some("golden_cove".into()),
         op_cache: op_cache(4096, None, INTEL),
         data_tlb: data_tlb(96, Some(16), INTEL),
         zero_idioms: idioms(&[ZeroIdiom::SaturatingSubtract, ZeroIdiom::MaskXor], EMERALD_RAPIDS),
@@ -130,6 +137,7 @@ pub fn zen2() -> Facts {
 pub fn zen3() -> Facts {
     Facts {
         latencies: Some("zen3".into()),
+        ports: Some("zen3".into()),
         op_cache: op_cache(4096, None, AMD),
         false_dependences: waits(&[], ON_ZEN3),
         ..zen()
@@ -140,6 +148,7 @@ pub fn zen3() -> Facts {
 pub fn zen4() -> Facts {
     Facts {
         latencies: Some("zen4".into()),
+        ports: Some("zen4".into()),
         op_cache: op_cache(6912, None, AMD),
         data_tlb: data_tlb(72, None, AMD),
         nop_fusion: Some(NopFusion { with: FusedWith::Previous, source: ON_ZEN4.into() }),

@@ -227,7 +227,7 @@ pub const MACHINES: &[Machine] = &[
         "Ice Lake server (3rd generation Xeon Scalable)",
         "ICX",
         ("icelakex_core.json", "icelakex_metrics.json"),
-        SUNNY_COVE,
+        Shape { facts: cores::sunny_cove_server, ..SUNNY_COVE },
     ),
     server(
         "tgl",

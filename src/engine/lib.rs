@@ -10,6 +10,9 @@
 //! | [`captured`] | a block with the values of its running program |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`block`] | a block measured and explained |
+//! | [`block_pair`] | two blocks measured in turn |
+//! | [`judge`] | a cost model's predictions against measured blocks |
+//! | [`predict`] | a block predicted from tables, on this core or another |
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
 //! | [`format`](mod@format) | numbers as people write them |
@@ -19,6 +22,7 @@
 //! Nothing here prints, touches a terminal or exits.
 
 pub mod block;
+pub mod block_pair;
 pub mod captured;
 pub mod core_model;
 pub mod deps;
@@ -27,6 +31,8 @@ pub mod documents;
 pub mod format;
 pub mod hot;
 pub mod initial_values;
+pub mod judge;
+pub mod predict;
 pub mod record;
 pub mod render;
 pub mod topdown;

@@ -6,6 +6,7 @@
 //! | [`effects`] | registers, flags and memory that an instruction reads and writes |
 //! | [`flow`] | functions → basic blocks and loops |
 //! | [`latency`] | latencies in core cycles from an operand to a result, each with its source |
+//! | [`ports`] | µops and the ports that they can use; the throughput bound of the ports |
 //! | [`deps`] | dependencies through registers, flags and memory; loop-carried latency |
 
 pub mod code;
@@ -13,6 +14,7 @@ pub mod deps;
 pub mod effects;
 pub mod flow;
 pub mod latency;
+pub mod ports;
 
 /// The core with the shipped event table `uarch`, for tests; an unknown core for `None`.
 #[cfg(test)]

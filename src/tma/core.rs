@@ -61,6 +61,8 @@ pub struct Core {
     pub latencies: Option<(String, String)>,
     /// What the processor answered about itself; shared by all copies of this description.
     pub self_test: Arc<SelfTest>,
+    /// The file of ports: its text and where it comes from.
+    pub ports: Option<(String, String)>,
 }
 
 /// How far a measured width may differ from the table's.
@@ -68,6 +70,7 @@ const WIDTH_ERROR: f64 = 0.1;
 
 static UNKNOWN: Facts = Facts {
     latencies: None,
+    ports: None,
     op_cache: None,
     data_tlb: None,
     zero_idioms: None,
@@ -91,14 +94,18 @@ impl Core {
     /// The core that table `name` of `library` describes, without a processor that runs it.
     ///
     /// # Errors
-    /// No such table; a table or file of latencies that cannot be read.
+    /// No such table; a table or file of latencies or ports that cannot be read.
     pub fn modelled(library: &Library, name: &str) -> Result<Self> {
         let table = library.load(name)?;
         let latencies = match &table.facts.latencies {
             Some(name) => Some(library.latencies(name)?),
             None => None,
         };
-        Ok(Self { table: Some(table), latencies, ..Self::default() })
+        let ports = match &table.facts.ports {
+            Some(name) => Some(library.ports(name)?),
+            None => None,
+        };
+        Ok(Self { table: Some(table), latencies, ports, ..Self::default() })
     }
 
     /// Name of the event table.

@@ -11,6 +11,10 @@
 //! | [`report_file`] | a report read back from JSON |
 //! | [`shown`] | a report with what an interactive screen shows |
 //! | [`explanations`] | texts, formulas and thresholds of a report's nodes |
+//! | [`block`] | a measured block with what tables predict for it |
+//! | [`block_pair`] | two blocks compared, `tdtool.block-pair/1` |
+//! | [`model_errors`] | a cost model against measured blocks, `tdtool.model-errors/1` |
+//! | [`prediction`] | what tables predict for a block on a core |
 //! | [`evaluation`] | node values for counts from a file |
 //! | [`table_plan`] | groups of events for a table's nodes |
 //! | [`table_check`] | tables validated |
@@ -18,6 +22,8 @@
 //! | [`doctor`] | what this machine can measure, `tdtool.doctor/1` |
 //! | [`census`] | unmodelled instructions of a batch of blocks |
 
+pub mod block;
+pub mod block_pair;
 pub mod build;
 pub mod census;
 pub mod deps;
@@ -26,6 +32,8 @@ pub mod doctor;
 pub mod evaluation;
 pub mod explanations;
 pub mod microbench;
+pub mod model_errors;
+pub mod prediction;
 pub mod report;
 pub mod report_code;
 pub mod report_file;

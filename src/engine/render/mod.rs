@@ -10,6 +10,7 @@ pub mod evaluation;
 pub mod function_blocks;
 pub mod json;
 pub mod microbench;
+pub mod model_errors;
 pub mod report;
 pub mod tables;
 pub mod workload;

@@ -164,7 +164,7 @@ impl fmt::Display for Form {
 }
 
 /// The code with that name in iced-x86.
-pub(super) fn code_named(name: &str) -> Option<Code> {
+pub(crate) fn code_named(name: &str) -> Option<Code> {
     static NAMES: OnceLock<HashMap<String, Code>> = OnceLock::new();
     NAMES
         .get_or_init(|| Code::values().map(|code| (format!("{code:?}"), code)).collect())

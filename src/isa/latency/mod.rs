@@ -46,6 +46,7 @@ mod tests;
 mod twins;
 
 pub use calibration::{Calibration, Identity};
+pub(crate) use form::code_named;
 pub use form::{Address, Form, Mask};
 pub use latencies::Latencies;
 pub use model::{Forward, Input, Latency, Output, Source, Value};

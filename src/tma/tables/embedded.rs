@@ -18,6 +18,8 @@ pub struct Bundle {
     pub texts: &'static [(&'static str, Text)],
     /// Files of latencies: name and TOML text.
     pub latencies: &'static [(&'static str, &'static str)],
+    /// Files of ports: name and TOML text.
+    pub ports: &'static [(&'static str, &'static str)],
 }
 
 /// An event table as it is embedded.

@@ -12,6 +12,9 @@ pub struct Facts {
     /// Name of the file of latencies: `latency/NAME.toml`.
     #[serde(default)]
     pub latencies: Option<String>,
+    /// Name of the file of ports: `ports/NAME.toml`.
+    #[serde(default)]
+    pub ports: Option<String>,
     /// The cache of decoded instructions.
     #[serde(default)]
     pub op_cache: Option<OpCache>,

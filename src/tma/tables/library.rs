@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 ///
 /// // Nothing is built in here; the program embeds the tables of the crate `events`.
 /// static NOTHING: Bundle =
-///     Bundle { tables: &[], event_names: &[], plain_names: &[], texts: &[], latencies: &[] };
+///     Bundle { tables: &[], event_names: &[], plain_names: &[], texts: &[], latencies: &[], ports: &[] };
 /// let library = Library::new(&NOTHING).with_folder(Path::new("../../events/amd"))?;
 /// assert!(library.names().any(|name| name == "zen4"));
 ///
@@ -37,6 +37,7 @@ pub struct Library {
     bundle: &'static Bundle,
     tables: BTreeMap<String, Known>,
     latencies: BTreeMap<String, PathBuf>,
+    ports: BTreeMap<String, PathBuf>,
 }
 
 /// A table: where it comes from, and itself once it was asked for.
@@ -77,7 +78,7 @@ impl Library {
     pub fn new(bundle: &'static Bundle) -> Self {
         let source = |t: &'static Embedded| (t.name.to_owned(), Source::Embedded(t).into());
         let tables = bundle.tables.iter().map(source).collect();
-        Self { bundle, tables, latencies: BTreeMap::new() }
+        Self { bundle, tables, latencies: BTreeMap::new(), ports: BTreeMap::new() }
     }
 
     /// What nodes and metrics mean.
@@ -85,8 +86,8 @@ impl Library {
         Texts::new(self.bundle.texts)
     }
 
-    /// Adds the `*.toml` files of `folder`, and those of `folder/latency`; a file named as an
-    /// embedded one replaces it.
+    /// Adds the `*.toml` files of `folder`, and those of `folder/latency` and `folder/ports`; a file
+    /// named as an embedded one replaces it.
     ///
     /// # Errors
     /// The folder cannot be read, or holds no table.
@@ -101,6 +102,10 @@ impl Library {
         let latencies = folder.join("latency");
         if latencies.is_dir() {
             self.latencies.extend(toml_files(&latencies)?);
+        }
+        let ports = folder.join("ports");
+        if ports.is_dir() {
+            self.ports.extend(toml_files(&ports)?);
         }
         Ok(self)
     }
@@ -226,6 +231,22 @@ impl Library {
             None => Err(Error::failed(format!("no file of latencies is called `{name}`")).hint(
                 "`latencies` under [facts] names a file of events/latency or of DIR/latency of \
                  --tables DIR",
+            )),
+        }
+    }
+
+    /// The text of the file of ports called `name`, and where it comes from.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn ports(&self, name: &str) -> Result<(String, String)> {
+        if let Some(path) = self.ports.get(name) {
+            return Ok((read(path)?, path.display().to_string()));
+        }
+        match self.bundle.ports.iter().find(|(own, _)| *own == name) {
+            Some((_, text)) => Ok(((*text).to_owned(), format!("ports/{name} (built in)"))),
+            None => Err(Error::failed(format!("no file of ports is called `{name}`")).hint(
+                "`ports` under [facts] names a file of events/ports or of DIR/ports of --tables DIR",
             )),
         }
     }

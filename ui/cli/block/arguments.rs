@@ -47,6 +47,9 @@ pub struct BlockArgs {
     #[arg(long, conflicts_with_all = ["asm", "asm_file", "repeat", "batch", "region", "tui", "what_if"], help_heading = INPUT)]
     pub list: bool,
 
+    /// Compare with another block; with --batch, judge the predictions hex,cycles of a CSV file
+    #[arg(long, value_name = "BLOCK|CSV", conflicts_with_all = ["list", "tui", "repeat", "what_if", "region"], help_heading = INPUT)]
+    pub against: Option<String>,
     /// Measure all blocks in FILE: one per line, or a CSV's first column (-: stdin)
     #[arg(long, group = "input", value_name = "FILE", requires = "output", help_heading = BATCH)]
     pub batch: Option<PathBuf>,
@@ -72,6 +75,12 @@ pub struct BlockArgs {
     /// Measure the time without explaining it
     #[arg(long, conflicts_with = "what_if", help_heading = EFFORT)]
     pub no_explain: bool,
+    /// Show the port pressure of each instruction, predicted from tables
+    #[arg(long, conflicts_with_all = ["batch", "list", "tui"], help_heading = OUTPUT)]
+    pub ports: bool,
+    /// Also predict the block on another core, from tables; `tdtool tables list` has the names
+    #[arg(long, value_name = "UARCH", value_delimiter = ',', conflicts_with_all = ["batch", "list", "tui"], help_heading = OUTPUT)]
+    pub predict: Vec<String>,
     #[command(flatten)]
     pub knobs: Knobs,
     /// Initial registers: FILE with lines rax=0x1 or saved values, or snapshot:RECORDING
@@ -95,7 +104,7 @@ pub struct BlockArgs {
     #[arg(long, value_name = "N", help_heading = EFFORT)]
     pub cpu: Option<usize>,
     /// Output format
-    #[arg(long, value_enum, default_value = "text", conflicts_with = "batch", help_heading = OUTPUT)]
+    #[arg(long, value_enum, default_value = "text", help_heading = OUTPUT)]
     pub format: Format,
     /// Show the evidence for each assumption
     #[arg(short, long, conflicts_with = "batch", help_heading = OUTPUT)]

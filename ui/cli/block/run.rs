@@ -1,8 +1,9 @@
 //! Measures, lists or opens the blocks that the command line names.
 
 use super::arguments::{BlockArgs, Format};
+use super::predicted::predicted;
 use super::requests::{Request, requests};
-use super::{batch, current_step};
+use super::{against, current_step, judge};
 use crate::cli::code::program;
 use crate::cli::global::Global;
 use crate::cli::next::Next;
@@ -14,6 +15,7 @@ use crate::terminal;
 use bench::{Measurement, Options, Status, processors};
 use engine::block::Measurer;
 use engine::core_model::CoreModel;
+use engine::documents::block::BlockReport;
 use engine::render::block::Style;
 use engine::render::{block as render, function_blocks, json};
 use isa::code::{Block, Region};
@@ -29,10 +31,13 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
         model.notes.iter().for_each(|text| note(text));
         // Rows have no columns for counts.
         let options = Options { counts: false, ..options };
-        return batch::run(input, output, &args, &options, settings.ascii).map(Next::Exit);
+        return judge::batch(input, output, &args, &options, settings.ascii).map(Next::Exit);
     }
     if args.list {
         return list(&args, settings.ascii).map(Next::Exit);
+    }
+    if let Some(other) = &args.against {
+        return against::run(other, &args, &options, &settings, &model).map(Next::Exit);
     }
     let ascii = settings.ascii;
     let requests = requests(&args, &options)?;
@@ -42,9 +47,9 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
     let shown = current_step::show(&options.progress);
     let reports = measure_all(&args, requests, &model);
     drop(shown);
-    let reports = reports?;
+    let reports = predicted(&args, &settings, &model, reports?)?;
     print(&text(&args, &reports, ascii)?)?;
-    let ran = |r: &Measurement| matches!(r.status, Status::Ok | Status::Unstable);
+    let ran = |r: &BlockReport| matches!(r.measurement.status, Status::Ok | Status::Unstable);
     let code = if reports.iter().all(ran) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     Ok(Next::Exit(code))
 }
@@ -89,30 +94,33 @@ fn measure(
     Ok(report)
 }
 
-fn text(args: &BlockArgs, reports: &[Measurement], ascii: bool) -> Result<String> {
+fn text(args: &BlockArgs, reports: &[BlockReport], ascii: bool) -> Result<String> {
     let style = Style { verbose: args.verbose, ascii, ..Style::default() };
     Ok(match args.format {
-        Format::Text => paragraphs(reports, &style),
+        Format::Text => paragraphs(args, reports, &style),
         Format::Json if reports.len() > 1 => json::pretty(&reports)?,
         Format::Json => reports.iter().map(json::pretty).collect::<Result<_>>()?,
         Format::Csv => {
-            let rows: Vec<_> = reports.iter().map(|r| render::row(r) + "\n").collect();
+            let rows: Vec<_> = reports.iter().map(|r| render::row(&r.measurement) + "\n").collect();
             format!("{}\n{}", render::HEADER, rows.concat())
         }
     })
 }
 
 /// Reports one below the other; with headings if there are several, or names.
-fn paragraphs(reports: &[Measurement], style: &Style) -> String {
+fn paragraphs(args: &BlockArgs, reports: &[BlockReport], style: &Style) -> String {
     let mut all = Vec::new();
-    for (number, report) in reports.iter().enumerate() {
+    for (number, BlockReport { measurement: report, predictions }) in reports.iter().enumerate() {
         let heading = match &report.block.name {
             Some(name) if reports.len() == 1 => format!("{name}\n"),
             Some(name) => format!("region {number} `{name}`\n"),
             None if reports.len() > 1 => format!("region {number}\n"),
             None => String::new(),
         };
-        all.push(heading + &render::render(report, style));
+        let shown: Vec<_> =
+            predictions.iter().filter(|p| args.ports || !p.measured_core).cloned().collect();
+        let predicted = render::predictions(&shown, style.ascii);
+        all.push(heading + &render::render(report, style) + &predicted);
     }
     all.join("\n")
 }

@@ -5,11 +5,15 @@ mod bars;
 mod conditions;
 pub mod csv;
 mod layout;
+mod pair;
+mod prediction;
 mod rows;
 mod sections;
 mod tree;
 
 pub use csv::{HEADER, finished, row};
+pub use pair::pair;
+pub use prediction::predictions;
 pub use rows::{Row, Style, Weight};
 
 use crate::format;

@@ -1,0 +1,128 @@
+//! Two blocks measured in turn, and the difference of their times.
+
+use crate::block::Measurer;
+use crate::core_model::CoreModel;
+use crate::documents::block_pair::Difference;
+use bench::{Measurement, Options, Status};
+use isa::code::Block;
+use tma::Result;
+
+/// Pairs of measurements. The range of six covers the median of their distribution with a probability
+/// of 1 - 2/2⁶, whatever that distribution is (sign test).
+const PAIRS: usize = 6;
+
+/// Measurements of each block until one is stable.
+const TRIES: usize = 3;
+
+/// Both measurements with their explanations, and the difference or why there is none.
+pub type Compared = (Measurement, Measurement, std::result::Result<Difference, String>);
+
+/// Measures both blocks with `options` and explains them, then measures them in pairs, of which every
+/// second one is in reverse order so that drift cancels.
+///
+/// # Errors
+/// The sandbox cannot be started.
+pub fn compare(options: &Options, model: &CoreModel, a: &Block, b: &Block) -> Result<Compared> {
+    let mut measurer = Measurer::new(options.clone(), model);
+    let first = settled(&mut measurer, a)?;
+    let second = settled(&mut measurer, b)?;
+    let why = not_ok("A", &first).or_else(|| not_ok("B", &second));
+    if let Some(why) = why {
+        return Ok((first, second, Err(why)));
+    }
+    let plain = Options { explain: false, counts: false, ..options.clone() };
+    let mut measurer = Measurer::new(plain, model);
+    let mut time = |block: &Block| -> Result<Option<f64>> {
+        let measurement = measurer.measure(block, false)?;
+        let ok = measurement.status == Status::Ok;
+        Ok(measurement.throughput.filter(|_| ok).map(|t| t.cycles))
+    };
+    let mut pairs = Vec::new();
+    for pair in 0..2 * PAIRS {
+        let (one, other) = match pair % 2 {
+            0 => (time(a)?, time(b)?),
+            _ => {
+                let other = time(b)?;
+                (time(a)?, other)
+            }
+        };
+        pairs.extend(one.zip(other));
+        if pairs.len() == PAIRS {
+            break;
+        }
+    }
+    let difference = match pairs.len() {
+        PAIRS => Ok(difference(&pairs)),
+        n => Err(format!("only {n} of {} pairs were uncontended", 2 * PAIRS)),
+    };
+    Ok((first, second, difference))
+}
+
+/// A measurement that is not unstable, if one of a few is.
+fn settled(measurer: &mut Measurer, block: &Block) -> Result<Measurement> {
+    let mut measurement = measurer.measure(block, false)?;
+    for _ in 1..TRIES {
+        if measurement.status != Status::Unstable {
+            break;
+        }
+        measurement = measurer.measure(block, false)?;
+    }
+    Ok(measurement)
+}
+
+/// Why the measurement of `name` is not to be trusted, if it is not.
+fn not_ok(name: &str, measurement: &Measurement) -> Option<String> {
+    let reason = measurement.reason.as_deref().unwrap_or("no reason");
+    let why = format!("{name} is {}: {reason}", measurement.status.word());
+    (measurement.status != Status::Ok).then_some(why)
+}
+
+/// The difference of the pairs of times of A and B.
+fn difference(pairs: &[(f64, f64)]) -> Difference {
+    let differences: Vec<f64> = pairs.iter().map(|(a, b)| b - a).collect();
+    let (low, high) = differences
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), d| (low.min(*d), high.max(*d)));
+    let of = |times: Vec<f64>| median(times);
+    let (a, b) = pairs.iter().copied().unzip();
+    Difference {
+        cycles: of(differences),
+        low,
+        high,
+        ratio: of(b) / of(a),
+        pairs: pairs.len(),
+        confidence: 1.0 - 2.0 * 0.5_f64.powi(i32::try_from(pairs.len()).unwrap_or(i32::MAX)),
+        faster: match () {
+            () if low > 0.0 => "a",
+            () if high < 0.0 => "b",
+            () => "none",
+        },
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() % 2 {
+        0 if middle > 0 => f64::midpoint(values[middle - 1], values[middle]),
+        0 => f64::NAN,
+        _ => values[middle],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Worked by hand: differences 1.0, 1.1, 0.9, 1.0, 1.2, 0.8; 6 pairs: 1 - 2/64.
+    #[test]
+    fn the_interval_is_the_range_of_the_pairs() {
+        let pairs = [(2.0, 3.0), (2.0, 3.1), (2.1, 3.0), (2.0, 3.0), (1.9, 3.1), (2.2, 3.0)];
+        let found = difference(&pairs);
+        assert!((found.cycles - 1.0).abs() < 1e-9 && (found.ratio - 1.5).abs() < 1e-9);
+        assert!((found.low - 0.8).abs() < 1e-9 && (found.high - 1.2).abs() < 1e-9);
+        assert_eq!((found.faster, found.confidence), ("a", 0.96875));
+        let even = difference(&[(2.0, 2.1), (2.0, 1.9), (2.0, 2.0)]);
+        assert_eq!(even.faster, "none");
+    }
+}

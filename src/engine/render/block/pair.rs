@@ -1,0 +1,101 @@
+//! Two blocks side by side.
+
+use super::layout::{REMEDY, labelled};
+use crate::documents::block_pair::BlockPair;
+use crate::format;
+use bench::{Measurement, Status};
+use std::collections::BTreeSet;
+
+/// Columns of a block.
+const COLUMN: usize = 22;
+
+/// The pair as text.
+pub fn pair(pair: &BlockPair, ascii: bool) -> String {
+    let mut out = String::new();
+    let (a, b) = (&pair.a.measurement, &pair.b.measurement);
+    match (&pair.difference, &pair.reason) {
+        (Some(d), _) => {
+            let answer = match d.faster {
+                "a" => format!("A is faster: B takes {:.3} times as long", d.ratio),
+                "b" => format!("B is faster: it takes {:.3} of A's time", d.ratio),
+                _ => "no difference is shown".to_owned(),
+            };
+            let text = format!(
+                "{answer}; B - A = {:+.3} core cycles per iteration ({:+.3} to {:+.3}, confidence \
+                 {:.1} %, {} pairs)",
+                d.cycles,
+                d.low,
+                d.high,
+                100.0 * d.confidence,
+                d.pairs
+            );
+            labelled(&mut out, "", &text);
+        }
+        (None, why) => {
+            let why = why.as_deref().unwrap_or("no reason");
+            labelled(&mut out, "not compared: ", why);
+            labelled(&mut out, "  try: ", REMEDY);
+        }
+    }
+    out.push('\n');
+    row(&mut out, "", "A", "B");
+    row(&mut out, "status", a.status.word(), b.status.word());
+    row(&mut out, "cycles", &cycles(a), &cycles(b));
+    row(&mut out, "  range", &range(a), &range(b));
+    row(&mut out, "instructions", &count(a), &count(b));
+    row(&mut out, "IPC", &ipc(a), &ipc(b));
+    row(&mut out, "explained by", explained(a), explained(b));
+    let names: BTreeSet<&str> =
+        [a, b].iter().flat_map(|m| m.bounds.iter().map(|b| b.name)).collect();
+    for name in names {
+        row(&mut out, &format!("  {name}"), &bound(a, name), &bound(b, name));
+    }
+    for (name, measurement) in [("A", a), ("B", b)] {
+        out.push_str(&format!("\n{name}\n"));
+        for line in &measurement.block.instructions {
+            out.push_str(&format!("  {}\n", line.text));
+        }
+        for note in &measurement.notes {
+            labelled(&mut out, "  note: ", note);
+        }
+    }
+    if ascii { format::ascii(&out) } else { out }
+}
+
+fn row(out: &mut String, label: &str, a: &str, b: &str) {
+    let line = format!("{label:<18}{a:<COLUMN$}{b}");
+    out.push_str(line.trim_end());
+    out.push('\n');
+}
+
+fn cycles(m: &Measurement) -> String {
+    let trusted = m.throughput.as_ref().filter(|_| m.status == Status::Ok);
+    trusted.map_or("-".to_owned(), |t| format!("{:.3}", t.cycles))
+}
+
+fn range(m: &Measurement) -> String {
+    let range = |t: &bench::Throughput| format!("{:.3} to {:.3}", t.low, t.high);
+    m.throughput.as_ref().map_or("-".to_owned(), range)
+}
+
+fn count(m: &Measurement) -> String {
+    m.block.instructions.len().to_string()
+}
+
+fn ipc(m: &Measurement) -> String {
+    m.ipc.map_or("-".to_owned(), |ipc| format!("{ipc:.2}"))
+}
+
+fn explained(m: &Measurement) -> &str {
+    m.hierarchy.bound.unwrap_or("not known")
+}
+
+/// The bound's low end, as the bars show it; refuted ones say so.
+fn bound(m: &Measurement, name: &str) -> String {
+    match m.bounds.iter().find(|b| b.name == name) {
+        Some(b) if b.refuted => format!("{:.3} refuted", b.low),
+        Some(b) if b.low < b.high => format!("{:.3} to {:.3}", b.low, b.high),
+        Some(b) => format!("{:.3}", b.cycles),
+        None => "-".to_owned(),
+    }
+}

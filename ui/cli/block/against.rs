@@ -1,0 +1,87 @@
+//! `tdtool block A --against B`: two blocks measured in one run.
+
+use super::arguments::{BlockArgs, Format};
+use super::predicted::predicted;
+use super::requests::requests;
+use crate::cli::code::named::{Named, located};
+use crate::cli::code::program::without_exit;
+use crate::cli::output::print;
+use crate::settings::Settings;
+use bench::Options;
+use engine::block_pair::compare;
+use engine::core_model::CoreModel;
+use engine::documents::block_pair::{BlockPair, SCHEMA};
+use engine::render::{block as render, json};
+use isa::code::{Block, Location};
+use std::process::ExitCode;
+use tma::{Error, Result};
+
+/// Measures the block of `args` and `other`, which is written in the same way.
+pub fn run(
+    other: &str,
+    args: &BlockArgs,
+    options: &Options,
+    settings: &Settings,
+    model: &CoreModel,
+) -> Result<ExitCode> {
+    let mut first = requests(args, options)?;
+    let (Some(request), true) = (first.pop(), first.is_empty()) else {
+        return Err(several("the first input"));
+    };
+    let (a, b) = (Block::decode(&request.region.bytes)?, second(other, args)?);
+    let (mut one, two, difference) = compare(&request.options, model, &a, &b)?;
+    one.block.name = request.region.name;
+    one.notes.splice(0..0, request.notes);
+    let mut reports = predicted(args, settings, model, vec![one, two])?.into_iter();
+    let (Some(a), Some(b)) = (reports.next(), reports.next()) else {
+        return Err(Error::failed("a measurement is missing"));
+    };
+    let (difference, reason) = match difference {
+        Ok(difference) => (Some(difference), None),
+        Err(why) => (None, Some(why)),
+    };
+    let compared = difference.is_some();
+    let pair = BlockPair { schema: SCHEMA, a, b, difference, reason };
+    print(&match args.format {
+        Format::Json => json::pretty(&pair)?,
+        Format::Csv => {
+            let rows = [&pair.a, &pair.b].map(|r| render::row(&r.measurement) + "\n");
+            format!("{}\n{}", render::HEADER, rows.concat())
+        }
+        Format::Text => text(&pair, args, settings.ascii),
+    })?;
+    Ok(if compared { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn text(pair: &BlockPair, args: &BlockArgs, ascii: bool) -> String {
+    let mut text = render::pair(pair, ascii);
+    for (name, report) in [("A", &pair.a), ("B", &pair.b)] {
+        let shown = report.predictions.iter().filter(|p| args.ports || !p.measured_core);
+        let shown: Vec<_> = shown.cloned().collect();
+        if !shown.is_empty() {
+            text += &format!("\n{name}{}", render::predictions(&shown, ascii));
+        }
+    }
+    text
+}
+
+/// The block of `--against`: assembly if the first one is.
+fn second(other: &str, args: &BlockArgs) -> Result<Block> {
+    let named = match args.asm {
+        Some(_) => Named { asm: Some(other), att: args.att, ..Named::default() },
+        None => Named { block: Some(other), ..Named::default() },
+    };
+    let mut all = located(&named)?;
+    let (Some(mut block), true) = (all.pop(), all.is_empty()) else {
+        return Err(several("--against"));
+    };
+    if named.asm.is_none() && Location::parse(other).is_some() {
+        without_exit(&mut block);
+    }
+    Block::decode(&block.bytes)
+}
+
+fn several(input: &str) -> Error {
+    Error::usage(format!("{input} has several blocks, and one is needed"))
+        .hint("choose one with --region NAME or FILE:START..END")
+}

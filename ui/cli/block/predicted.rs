@@ -1,0 +1,47 @@
+//! Predictions beside the measurements: of the measured core, and of those that `--predict` names.
+
+use super::arguments::{BlockArgs, Format};
+use crate::settings::Settings;
+use bench::Measurement;
+use engine::core_model::CoreModel;
+use engine::documents::block::BlockReport;
+use engine::predict::Predictor;
+use isa::code::parse_hex;
+use std::sync::Arc;
+use tma::{Core, Result};
+
+/// The measurements with their predictions.
+pub fn predicted(
+    args: &BlockArgs,
+    settings: &Settings,
+    model: &CoreModel,
+    measured: Vec<Measurement>,
+) -> Result<Vec<BlockReport>> {
+    let mut predictors = predictors(args, settings, model)?;
+    let mut reports = Vec::new();
+    for measurement in measured {
+        let bytes =
+            parse_hex(&measurement.block.hex).ok().filter(|_| measurement.settings.is_some());
+        let mut predictions = Vec::new();
+        for predictor in predictors.iter_mut().filter(|_| bytes.is_some()) {
+            predictions.extend(predictor.predict(bytes.as_deref().unwrap_or_default()));
+        }
+        reports.push(BlockReport { measurement, predictions });
+    }
+    Ok(reports)
+}
+
+/// One for this core if its ports are shown, and one for each core that is named.
+fn predictors(args: &BlockArgs, settings: &Settings, model: &CoreModel) -> Result<Vec<Predictor>> {
+    let mut all = Vec::new();
+    if args.ports || matches!(args.format, Format::Json) {
+        let own = Predictor::new(model.clone(), true)?;
+        all.extend((args.ports || own.has_ports()).then_some(own));
+    }
+    for name in &args.predict {
+        let core = Arc::new(Core::modelled(settings.library, name)?);
+        let same = model.core.uarch() == core.uarch() && !model.core.foreign;
+        all.push(Predictor::new(CoreModel::new(core, None)?, same)?);
+    }
+    Ok(all)
+}
