@@ -178,10 +178,7 @@ impl Profiler {
         measurement: &mut Measurement,
     ) -> Result<std::result::Result<(), Failure>> {
         let required_state = RequiredState::of(block);
-        let closed = match block.is_loop_body() && !self.options.straight {
-            true => Some(self.closed_loop(block, &required_state)?),
-            false => None,
-        };
+        let closed = self.closed_loop(block, &required_state)?;
         let (setup, (copies, how, rough)) = match self.find_setup(block, &required_state)? {
             Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),

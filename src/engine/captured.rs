@@ -100,12 +100,23 @@ pub fn initial_values(snapshot: &Snapshot) -> InitialValues {
     }
 }
 
-/// Has a measurement start with the values of a capture; its own `--init` comes last and takes
+/// Has a measurement of the block of `length` bytes, whose loop has this `code` (p_vaddr and bytes), start
+/// with the values of a capture; its own `--init` comes last and takes
 /// precedence.
-pub fn apply(snapshot: &Snapshot, options: &mut Options) {
+pub fn apply(snapshot: &Snapshot, length: usize, code: Vec<(u64, Vec<u8>)>, options: &mut Options) {
     let given = std::mem::take(&mut options.init);
     options.init = registers(snapshot).into_iter().chain(given).collect();
-    options.snapshot = Some(Arc::new(values(snapshot)));
+    options.snapshot = Some(Arc::new(Values { length, code, ..values(snapshot) }));
+}
+
+/// The code of the loop around the block of `range` in an ELF file, or of the block: p_vaddr and bytes.
+pub fn code(data: &[u8], range: &Range<u64>) -> Vec<(u64, Vec<u8>)> {
+    let around = loop_region(data, range.start).unwrap_or_else(|| [range.clone()].to_vec());
+    let located = |r: &Range<u64>| {
+        let location = isa::code::Location::Range(r.start, r.end);
+        Some((r.start, isa::code::read_location(data, &location).ok()?.bytes))
+    };
+    around.iter().filter_map(located).collect()
 }
 
 /// The capture as the sandbox takes it.
@@ -113,6 +124,9 @@ fn values(snapshot: &Snapshot) -> Values {
     let walk = &snapshot.walk;
     let is_whole = snapshot.from_outside && walk.end == End::Left;
     Values {
+        address: snapshot.address,
+        running_at: snapshot.running_at,
+        paths: walk.paths.len(),
         registers: snapshot.registers.0,
         flags: snapshot.flags,
         mxcsr: snapshot.vectors.mxcsr,
@@ -122,6 +136,7 @@ fn values(snapshot: &Snapshot) -> Values {
         fs_base: snapshot.fs_base,
         gs_base: snapshot.gs_base,
         trips: is_whole.then_some(walk.trips),
+        ..Values::default()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::super::sandbox::layout::{self as at, PAGE, context};
 use super::common::{GAPS, NO_MEMORY, assumption, is_complete, listed, outcome};
+use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
 use crate::measurement::{Assumption, Outcome};
@@ -84,13 +85,13 @@ pub fn physical_line(setup: &RunSetup, physical: usize, line: u64) -> u64 {
 /// Lines of the harness in each set while copies run: initial values of registers and vectors, counters,
 /// and the list of lines to restore.
 fn harness(block: &Block, setup: &RunSetup, cache: Cache) -> BTreeMap<usize, usize> {
-    let mut fields = vec![context::START, context::REGISTERS, context::REGISTERS + 64];
-    if block.uses(iced_x86::Register::is_vector_register) {
-        fields.push(context::VECTOR);
-    }
+    let fields = [context::START, context::REGISTERS, context::REGISTERS + 64];
     let context = fields.into_iter().map(|field| (at::CONTEXT + field) / 64);
-    let list = (0..setup.lines.len().div_ceil(8)).map(|i| at::LINES / 64 + i);
-    let mut lines: Vec<usize> = context.chain(list).collect();
+    let inputs = RequiredState::of(block).vector_inputs;
+    let vectors = inputs.iter().map(|register| at::VECTORS / 64 + usize::from(*register));
+    // Two addresses for each line.
+    let list = (0..setup.lines.len().div_ceil(4)).map(|i| at::LINES / 64 + i);
+    let mut lines: Vec<usize> = context.chain(vectors).chain(list).collect();
     lines.sort_unstable();
     lines.dedup();
     let mut sets = BTreeMap::new();

@@ -10,12 +10,14 @@
 //! | `known` | register values planned so far |
 //! | `plan` | initial registers and memory, from the above |
 //! | `traced` | the plan run once: how many iterations it really takes, and which lines it touches |
+//! | `captured` | the same with the code, registers and memory of a running program |
 //! | `timing` | long against short runs of the loop |
 //!
 //! A plan is a guess from the code of one iteration. What is measured follows from the traced run,
 //! never from the plan.
 
 mod arrays;
+mod captured;
 mod content;
 mod exit;
 mod known;

@@ -1,8 +1,11 @@
 //! Times a loop body as a loop: long against short runs.
 
+use super::captured::Captured;
 use super::traced::{Ready, ready};
+use crate::Snapshot;
 use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
+use crate::initial::values::Values;
 use crate::profiler::Profiler;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure;
@@ -19,10 +22,12 @@ const REPEAT: f64 = 64.0;
 pub(crate) struct ClosedLoop {
     /// The samples.
     pub timed: FormTiming,
-    /// What its traced run did.
-    pub setup: RunSetup,
-    /// Iterations of a long run.
-    pub iterations: usize,
+    /// What its traced run did; none with a program's values.
+    pub setup: Option<RunSetup>,
+    /// Initial values.
+    pub values: Values,
+    /// Pages it accesses.
+    pub pages: Vec<u64>,
     /// Copies in the code.
     pub copies: usize,
     /// How it was run, for the reader.
@@ -30,7 +35,8 @@ pub(crate) struct ClosedLoop {
 }
 
 impl Profiler {
-    /// Times the block as a loop; `Err` says why that is not possible.
+    /// Times the block as a loop, with the program's values where they were captured; `None` if it is no
+    /// loop, `Err` says why it cannot be run as one.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -38,13 +44,55 @@ impl Profiler {
         &mut self,
         block: &Block,
         required_state: &RequiredState,
-    ) -> Result<std::result::Result<ClosedLoop, String>> {
-        let outcome = self.time_closed_loop(block, required_state);
+    ) -> Result<Option<std::result::Result<ClosedLoop, String>>> {
+        let own = self.options.snapshot.clone();
+        let snapshot = own.filter(|snapshot| snapshot.length == block.bytes.len());
+        let outcome = match snapshot {
+            Some(snapshot) => self.time_captured(block, &snapshot)?,
+            None if block.is_loop_body() && !self.options.straight => {
+                self.time_planned(block, required_state)?
+            }
+            None => return Ok(None),
+        };
         self.runner.images(&BTreeMap::new())?;
-        outcome
+        Ok(Some(outcome))
     }
 
-    fn time_closed_loop(
+    fn time_captured(
+        &mut self,
+        block: &Block,
+        snapshot: &Snapshot,
+    ) -> Result<std::result::Result<ClosedLoop, String>> {
+        let captured = match Captured::new(&mut self.runner, snapshot)? {
+            Ok(captured) => captured,
+            Err(why) => return Ok(Err(format!("not with the program's values: {why}"))),
+        };
+        let look = captured.form(1, 1);
+        let rough = match look.rough(&mut self.runner, &self.options, None)? {
+            Ok(cycles) => cycles * captured.trips as f64,
+            Err(failure) => return Ok(Err(failure.reason)),
+        };
+        let repeat = (self.options.cycles / rough).ceil().clamp(1.0, REPEAT) as u32;
+        let form = captured.form(self.options.placements.clamp(1, 4), repeat);
+        let mut timed = FormTiming::default();
+        let ends = (captured.trips.min(1 << 20) as usize, self.options.passes);
+        if let Some(failure) = self.timed_plausibly(block, &form, ends, &mut timed)? {
+            return Ok(Err(failure.reason));
+        }
+        if self.runner.pages().as_ref() != Some(&captured.pages) {
+            return Ok(Err("a page was mapped during timing".to_owned()));
+        }
+        let how = format!(
+            "{} iterations with the program's registers, memory and branches, from entering the loop to \
+             leaving it; {} cache lines restored before each",
+            captured.trips,
+            captured.lines.len()
+        );
+        let (values, pages) = (captured.values, captured.pages);
+        Ok(Ok(ClosedLoop { timed, setup: None, values, pages, copies: 1, how }))
+    }
+
+    fn time_planned(
         &mut self,
         block: &Block,
         required_state: &RequiredState,
@@ -87,6 +135,7 @@ impl Profiler {
             return Ok(Err("a page was mapped during timing".to_owned()));
         }
         let how = format!("{long} iterations, {words}");
-        Ok(Ok(ClosedLoop { timed, setup, iterations: long, copies, how }))
+        let (values, pages) = (setup.values.clone(), setup.pages.clone());
+        Ok(Ok(ClosedLoop { timed, setup: Some(setup), values, pages, copies, how }))
     }
 }

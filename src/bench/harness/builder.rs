@@ -4,11 +4,15 @@ use super::emitter::{Emitter, R8, RCX, condition};
 use super::required_state::Width;
 use super::unlocked_exchange::unlocked_exchange;
 use crate::harness::program::{Program, Shape};
+use crate::harness::region::Region;
 use crate::initial::trace::{self, Slot};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
 use iced_x86::Register;
 use isa::code::Inst;
+
+/// Bytes of a jump.
+const JUMP: usize = 5;
 
 /// Code under construction.
 pub(super) struct Builder<'a> {
@@ -41,14 +45,10 @@ impl<'a> Builder<'a> {
                 if std::arch::is_x86_feature_detected!("avx") {
                     code.raw(&[0xc5, 0xf8, 0x77]); // vzeroupper
                 }
-                (0..16).for_each(|r| code.load_xmm(r, at::CONTEXT + context::VECTOR));
+                (0..16).for_each(|r| code.load_xmm(r, vector(r)));
             }
-            Some(Width::Ymm) => {
-                (0..16).for_each(|r| code.load_ymm(r, at::CONTEXT + context::VECTOR))
-            }
-            Some(Width::Zmm) => {
-                (0..32).for_each(|r| code.load_zmm(r, at::CONTEXT + context::VECTOR))
-            }
+            Some(Width::Ymm) => (0..16).for_each(|r| code.load_ymm(r, vector(r))),
+            Some(Width::Zmm) => (0..32).for_each(|r| code.load_zmm(r, vector(r))),
         }
     }
 
@@ -60,9 +60,9 @@ impl<'a> Builder<'a> {
         }
         for register in &required_state.vector_inputs {
             match required_state.vectors {
-                Some(Width::Zmm) => code.load_zmm(*register, at::CONTEXT + context::VECTOR),
-                Some(Width::Ymm) => code.load_ymm(*register, at::CONTEXT + context::VECTOR),
-                _ => code.load_xmm(*register, at::CONTEXT + context::VECTOR),
+                Some(Width::Zmm) => code.load_zmm(*register, vector(*register)),
+                Some(Width::Ymm) => code.load_ymm(*register, vector(*register)),
+                _ => code.load_xmm(*register, vector(*register)),
             }
         }
         if required_state.x87 {
@@ -111,6 +111,16 @@ impl<'a> Builder<'a> {
             self.origins.push((self.code.here(), 0, i));
             self.code.instruction(inst, false, self.shape.rip_area);
         }
+    }
+
+    /// Whole code that leaves to `out` when it is done.
+    pub(super) fn region(&mut self, region: &Region, rip: &dyn Fn(u64) -> usize, enter: bool) {
+        let jump = self.code.here();
+        let start = region.place_after(jump + JUMP);
+        let (bytes, out) = region.placed(start, rip);
+        self.code.jump(if enter { start + region.entry } else { out });
+        self.code.trap_until(start);
+        self.code.raw(&bytes);
     }
 
     /// All copies, each one's final jump to the next, at the same place within a cache line.
@@ -211,6 +221,11 @@ impl<'a> Builder<'a> {
             traced: self.traced,
         }
     }
+}
+
+/// Where the initial value of a vector register is.
+fn vector(register: u8) -> usize {
+    at::VECTORS + 64 * usize::from(register)
 }
 
 /// Sets a register to its initial value.

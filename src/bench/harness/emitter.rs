@@ -254,6 +254,11 @@ impl Emitter {
         self.raw(&[0x0f, 0xae, 0xe8]);
     }
 
+    /// Instructions that trap, up to an offset.
+    pub fn trap_until(&mut self, offset: usize) {
+        self.raw(&[TRAP].repeat(offset.saturating_sub(self.here())));
+    }
+
     /// `mov r64, value`.
     pub fn constant(&mut self, register: u8, value: u64) {
         self.raw(&[0x48 | register >> 3, 0xb8 | register & 7]);

@@ -6,6 +6,7 @@
 //! | unrolled | repeat { restore memory and registers; fence; copies; fence } |
 //! | loop | restore; repeat { copies } |
 //! | closed loop | repeat { restore; the block with its own back edge, until it leaves } |
+//! | region | repeat { restore; code with its own jumps, until it leaves } |
 //! | checked | the copies once, with the processor's alignment check |
 //! | replay | the unrolled form without a clock, to compare with the trace |
 
@@ -13,6 +14,7 @@ use super::builder::Builder;
 use super::loop_counter::LoopCounter;
 use crate::harness::program::Program;
 use crate::harness::program::Shape;
+use crate::harness::region::Region;
 use crate::sandbox::layout::{self as at, context};
 
 /// The trace: copies, each access preceded by stores of its address registers; locks without
@@ -112,6 +114,33 @@ pub fn closed(shape: &Shape<'_>, start: &[u64; 16], align: usize, timed: bool) -
     builder.code.fence();
     builder.code.jump_into_line(align);
     builder.closed();
+    builder.code.fence();
+    builder.code.decrement(at::CONTEXT + context::LEFT);
+    builder.code.jump_if_not_zero(again);
+    if timed {
+        builder.code.timed_again(again);
+    } else {
+        builder.store_registers();
+    }
+    builder.finish()
+}
+
+/// A region of code with its own jumps, entered at its entry, until it leaves; not entered at all
+/// unless `enter`, so that the difference of both is the code's own time. `rip` says where `[rip+x]` of an
+/// address points.
+pub fn region(
+    shape: &Shape<'_>,
+    region: &Region,
+    rip: &dyn Fn(u64) -> usize,
+    (enter, timed): (bool, bool),
+) -> Program {
+    let mut builder = Builder::new(shape);
+    builder.prologue();
+    builder.code.warm_up(CLOSED_WARM);
+    let again = builder.code.here();
+    builder.restore();
+    builder.code.fence();
+    builder.region(region, rip, enter);
     builder.code.fence();
     builder.code.decrement(at::CONTEXT + context::LEFT);
     builder.code.jump_if_not_zero(again);

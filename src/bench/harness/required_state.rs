@@ -7,7 +7,7 @@ use isa::code::{Block, Inst};
 #[derive(Debug, Clone, Default)]
 pub struct RequiredState {
     pub(super) vectors: Option<Width>,
-    pub(super) vector_inputs: Vec<u8>,
+    pub(crate) vector_inputs: Vec<u8>,
     pub(super) mmx_inputs: Vec<u8>,
     pub(super) masks: bool,
     pub(super) x87: bool,
@@ -50,6 +50,20 @@ impl RequiredState {
             direction: texts("std"),
             mxcsr: texts("ldmxcsr") || texts("vldmxcsr"),
         }
+    }
+
+    /// The state of code whose instructions run in any order: every register that they use.
+    pub fn of_region(block: &Block) -> Self {
+        let numbers = |kind: fn(Register) -> bool| {
+            let used = block.instructions.iter().flat_map(|i| &i.registers).map(|r| r.register());
+            let mut all: Vec<u8> = used.filter(|r| kind(*r)).map(|r| r.number() as u8).collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        let own = Self::of(block);
+        let mmx_inputs = if own.x87 { Vec::new() } else { numbers(Register::is_mm) };
+        Self { vector_inputs: numbers(Register::is_vector_register), mmx_inputs, ..own }
     }
 }
 

@@ -5,6 +5,16 @@ use std::collections::BTreeMap;
 /// What a program had in registers and memory when it entered a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
+    /// Address of the block's first instruction in its file (p_vaddr).
+    pub address: u64,
+    /// The same in the process.
+    pub running_at: u64,
+    /// Length of the block in bytes.
+    pub length: usize,
+    /// The code of the loop around it, or of the block: p_vaddr and bytes.
+    pub code: Vec<(u64, Vec<u8>)>,
+    /// Distinct paths through the loop that were seen.
+    pub paths: usize,
     /// General-purpose registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
     pub registers: [u64; 16],
     /// rflags.

@@ -6,6 +6,9 @@ use crate::sandbox::layout::{self as at, PAGE, context, mail};
 use std::collections::BTreeMap;
 use tma::Result;
 
+/// How many vector registers there are at most.
+const VECTOR_REGISTERS: usize = 32;
+
 impl Runner {
     /// Has the next run begin without the last block's pages, and sets initial values.
     ///
@@ -44,6 +47,17 @@ impl Runner {
             worker.put64(at::CONTEXT + context::VECTOR + 8 * word, values.vector);
             worker.put64(at::PATTERN_LINE + 8 * word, values.memory);
         }
+        worker.write(at::VECTORS, &values.vector.to_le_bytes().repeat(8 * VECTOR_REGISTERS));
+        Ok(())
+    }
+
+    /// Sets each vector register's initial value, until values are set again.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn vectors(&mut self, values: &[[u8; 64]]) -> Result<()> {
+        let bytes = values[..values.len().min(VECTOR_REGISTERS)].concat();
+        self.worker()?.write(at::VECTORS, &bytes);
         Ok(())
     }
 

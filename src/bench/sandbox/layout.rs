@@ -46,6 +46,8 @@ pub const IMAGE_PAGES: usize = 0x7b800;
 pub const IMAGE_COUNT: usize = 0x7ba00;
 /// A line of the pattern.
 pub const PATTERN_LINE: usize = 0x7ba40;
+/// Initial values of the vector registers, 64 bytes each.
+pub const VECTORS: usize = 0x7c000;
 /// Their physical pages.
 pub const PHYSICAL: usize = 0x80000;
 /// How many there are.
@@ -101,7 +103,7 @@ pub mod context {
     pub const REGISTERS: usize = 0x40;
     /// x87 status word at the end of the last run.
     pub const X87_END: usize = 0xc0;
-    /// Initial value of every vector register.
+    /// Initial value of every MMX register.
     pub const VECTOR: usize = 0x100;
     /// General-purpose registers at the end of a run, in encoding order.
     pub const END_REGISTERS: usize = 0x180;

@@ -206,6 +206,40 @@ pub fn closed(
     form
 }
 
+/// Code that `build` emits with and without its work, which is `units` iterations of a block, each
+/// `repeat` times.
+pub fn whole(
+    shape: &Shape<'_>,
+    build: &dyn Fn(&Shape<'_>, bool) -> Program,
+    placements: usize,
+    (units, repeat): (f64, u32),
+) -> Form {
+    let between = units * f64::from(repeat);
+    let mut form = Form {
+        programs: Vec::new(),
+        pairs: Vec::new(),
+        between,
+        untimed_too: between,
+        single: false,
+    };
+    let mut start = BLOCK_CODE;
+    for _ in 0..placements {
+        let mut add = |work: bool| {
+            let program = build(&Shape { start, ..shape.clone() }, work);
+            start = program.end().next_multiple_of(64) + 64;
+            program
+        };
+        let (with, without) = (add(true), add(false));
+        if without.end() > at::CODE + at::CODE_SIZE {
+            break;
+        }
+        let segment = |program: &Program| Segment { entry: program.start, repeat };
+        form.pairs.push((segment(&with), segment(&without)));
+        form.programs.extend([with, without]);
+    }
+    form
+}
+
 impl Form {
     /// The long and the short run of a placement.
     pub fn pair(&self, placement: usize) -> (Segment, Segment) {

@@ -73,7 +73,12 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
 fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Result<Vec<String>> {
     if args.arguments.is_empty() && args.entry.is_none() && args.save_values.is_none() {
         let Some(saved) = saved(args.registers.as_deref())? else { return Ok(Vec::new()) };
-        captured::apply(&saved, options);
+        let length = located.bytes.len();
+        let code = match args.block.as_deref().and_then(Location::parse) {
+            Some((file, _)) => loop_code(Path::new(file), located)?,
+            None => vec![(saved.address, located.bytes.clone())],
+        };
+        captured::apply(&saved, length, code, options);
         return Ok(captured::notes(&saved));
     }
     let place = args.block.as_deref().and_then(Location::parse);
@@ -92,6 +97,13 @@ fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Resul
         let failed = |e| Error::failed(format!("cannot write {}", path.display())).because(e);
         std::fs::write(path, json::line(&snapshot)?).map_err(failed)?;
     }
-    captured::apply(&snapshot, options);
+    let code = loop_code(Path::new(file), located)?;
+    captured::apply(&snapshot, located.bytes.len(), code, options);
     Ok(captured::notes(&snapshot))
+}
+
+/// The code of the loop around a block.
+fn loop_code(file: &Path, located: &Located) -> Result<Vec<(u64, Vec<u8>)>> {
+    let end = located.start.saturating_add(located.bytes.len() as u64);
+    Ok(captured::code(&crate::cli::code::read::file(file)?, &(located.start..end)))
 }
