@@ -89,13 +89,13 @@ pub fn registers(snapshot: &Snapshot) -> Vec<(Init, u64)> {
 
 /// Registers and memory as initial values of a dependency analysis.
 pub fn initial_values(snapshot: &Snapshot) -> InitialValues {
-    let words = |(address, page): (&u64, &Box<[u8; 4096]>)| {
+    let words = |address: u64, page: &[u8; 4096]| {
         let words = page.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
-        (*address..).step_by(8).zip(words).collect::<Vec<_>>()
+        (address..).step_by(8).zip(words).collect::<Vec<_>>()
     };
     InitialValues {
         registers: snapshot.registers.0.map(Some),
-        memory: snapshot.pages.0.iter().flat_map(words).collect(),
+        memory: snapshot.pages.0.iter().flat_map(|(at, page)| words(*at, page)).collect(),
         ..InitialValues::default()
     }
 }

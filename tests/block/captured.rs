@@ -1,12 +1,15 @@
 //! `tdtool block PROGRAM:FUNCTION -- ARGS`: the values of the running program.
 
-use super::{block, json, sandbox};
+use super::{block, command, json, sandbox};
 use crate::probe::line;
 use crate::probe::programs::{LOOP, program};
 use crate::support::files::{Folder, text};
-use crate::support::run::tdtool;
+use crate::support::run::{ended, send, start, tdtool};
 use crate::support::tools::gcc;
+use crate::support::wait::until;
+use nix::sys::signal::Signal;
 use serde_json::Value;
+use std::path::Path;
 
 /// Number 1, 2, 6, 7, 8 in encodings: rcx, rdx, rsi, rdi, r8.
 fn registers(document: &Value) -> Vec<u64> {
@@ -78,5 +81,48 @@ fn what_cannot_be_captured_is_an_error_with_its_remedy() {
         }
         assert_eq!(output.code(), Some(code), "{arguments:?}: {}", output.stderr);
         assert!(output.stderr.contains(word), "{arguments:?}: {}", output.stderr);
+    }
+}
+
+/// A program that says its process id and waits, stopped or not.
+const WAITING: &str = r#"
+#include <stdio.h>
+#include <unistd.h>
+int main(int count, char **arguments) {
+    FILE *out = fopen(arguments[1], "w");
+    fprintf(out, "%d\n", getpid());
+    fclose(out);
+    for (;;) pause();
+}
+void sums(void) {}
+"#;
+
+#[test]
+fn nothing_is_left_of_the_program_when_tdtool_is_ended() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), WAITING, &["-O1"], "waiting") else { return };
+    for signal in [Signal::SIGINT, Signal::SIGKILL] {
+        let account = folder.write("account", "");
+        let child = start(&mut command([&*format!("{}:sums", text(&program)), "--", &account]));
+        let mut pid = String::new();
+        until(
+            || {
+                pid = folder.read("account").trim().to_owned();
+                !pid.is_empty() || std::fs::metadata(format!("/proc/{}/exe", child.id())).is_err()
+            },
+            || "the program did not start".to_owned(),
+        );
+        send(&child, signal);
+        let ended = ended(child);
+        assert_ne!(ended.code(), Some(0));
+        if pid.is_empty() {
+            eprintln!("skipped: {}", ended.stderr);
+            return;
+        }
+        // A zombie has no command line, and is gone once it is waited for.
+        let line = format!("/proc/{pid}/cmdline");
+        let gone =
+            || !Path::new(&line).exists() || std::fs::read(&line).is_ok_and(|l| l.is_empty());
+        until(gone, || format!("{pid} is still there"));
     }
 }

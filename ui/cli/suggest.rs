@@ -13,9 +13,15 @@ pub fn command_like(word: &Path) -> Option<String> {
     let visible = command.get_subcommands().filter(|c| !c.is_hide_set());
     let names: Vec<&str> = visible.map(clap::Command::get_name).collect();
     let near = tma::error::nearest(word, names)?;
-    let measures = |c: &clap::Command| c.get_arguments().any(clap::Arg::is_last_set);
+    let measures = |c: &clap::Command| c.get_arguments().any(is_command);
     let program = if command.find_subcommand(near).is_some_and(measures) { " -- …" } else { "" };
     Some(format!("{near}{program}"))
+}
+
+/// Whether an argument is a command to measure, not the arguments of a block's program.
+fn is_command(argument: &clap::Arg) -> bool {
+    let names = argument.get_value_names().unwrap_or_default();
+    argument.is_last_set() && names.iter().any(|name| name == "CMD")
 }
 
 /// Exits as clap does; for arguments that no command or another command has, with a remedy instead.
@@ -47,7 +53,7 @@ fn unknown(error: &clap::Error) -> Option<(String, String)> {
             Some((what, other_command(&program, command, unknown)))
         }
         (Some(command), false) => {
-            command.get_arguments().any(clap::Arg::is_last_set).then_some(())?;
+            command.get_arguments().any(is_command).then_some(())?;
             let mut at = words.iter().rposition(|w| w == unknown)?;
             // `tdtool report ./program 1`: the word before is the program, not a recording.
             let takes_file = command.get_positionals().any(|p| !p.is_last_set());

@@ -47,7 +47,7 @@ pub fn is_program(data: &[u8]) -> bool {
     let has_interpreter = headers.iter().any(|h| h.p_type(endian) == PT_INTERP);
     let is_named = dynamic.clone().any(|entry| entry.tag(endian) == DT_SONAME);
     let is_position_independent = |entry: &Dyn64<Endianness>| {
-        entry.tag(endian) == DT_FLAGS_1 && entry.val(endian) & u64::from(DF_1_PIE.0) != 0
+        entry.tag(endian) == DT_FLAGS_1 && entry.val(endian) & DF_1_PIE.0 != 0
     };
     dynamic.any(is_position_independent) || (has_interpreter && !is_named)
 }

@@ -11,4 +11,5 @@ Blocks:
   -                     machine code, or a program with markers, from standard input
 
 Assembly files choose regions with LLVM-MCA, OSACA or IACA markers.
+PROGRAM:FUNCTION -- ARGS runs the program and takes its registers (block only).
 snapshot:RECORDING takes the registers sampled at the block's first instruction.";
