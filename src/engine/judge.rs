@@ -69,7 +69,15 @@ pub fn judge(results: &str, predictions: &str) -> Result<ModelErrors> {
     let measured = judged.len() + not_predicted;
     judged.sort_by(|a, b| b.error.total_cmp(&a.error));
     judged.truncate(WORST);
-    Ok(ModelErrors { schema: SCHEMA, measured, not_ok, not_predicted, overall, classes, worst: judged })
+    Ok(ModelErrors {
+        schema: SCHEMA,
+        measured,
+        not_ok,
+        not_predicted,
+        overall,
+        classes,
+        worst: judged,
+    })
 }
 
 /// Bytes in one spelling, and `count` cells from column `name`, or from column 1 without a header.
@@ -142,7 +150,8 @@ fn accuracy(blocks: &[&Judged]) -> Accuracy {
         _ => errors[middle],
     };
     let [measured, predicted]: [Vec<f64>; 2] =
-        [|b: &&Judged| b.measured, |b: &&Judged| b.predicted].map(|of| blocks.iter().map(of).collect());
+        [|b: &&Judged| b.measured, |b: &&Judged| b.predicted]
+            .map(|of| blocks.iter().map(of).collect());
     Accuracy {
         blocks: count,
         mean_error: Some(errors.iter().sum::<f64>() / count as f64),
@@ -198,8 +207,8 @@ mod tests {
     #[test]
     fn classes_follow_accesses_then_registers() {
         for (hex, expected) in [
-            ("4801d8 4801d8", "scalar"),           // add rax,rbx
-            ("c5f558c2 c5f558c2", "vector"),       // vaddpd ymm0,ymm1,ymm2
+            ("4801d8 4801d8", "scalar"),     // add rax,rbx
+            ("c5f558c2 c5f558c2", "vector"), // vaddpd ymm0,ymm1,ymm2
             ("4801d8 c5f558c2", "scalar and vector"),
             ("488b03 4801d8", "loads"),            // mov rax,[rbx]
             ("488903 4801d8", "stores"),           // mov [rbx],rax

@@ -1,9 +1,7 @@
 //! A block predicted from tables: the largest of issue width, ports and loop-carried latency.
 
 use crate::core_model::CoreModel;
-use crate::documents::prediction::{
-    CarriedLatency, IssueWidth, PortRow, Prediction, Pressure,
-};
+use crate::documents::prediction::{CarriedLatency, IssueWidth, PortRow, Prediction, Pressure};
 use isa::deps::memory::Settings;
 use isa::deps::recurrence::Recurrence;
 use isa::deps::{Analyser, Code, Window};
@@ -113,7 +111,8 @@ impl Predictor {
         let name = core.uarch().map_or("no table".to_owned(), |name| format!("table {name}"));
         let mut missing = Vec::new();
         if self.ports.is_none() {
-            missing.push(format!("{name} has no ports: issue slots and port pressure are not known"));
+            missing
+                .push(format!("{name} has no ports: issue slots and port pressure are not known"));
         }
         if core.latencies.is_none() {
             missing.push(format!("{name} has no latencies: assumed ranges are used"));

@@ -12,7 +12,8 @@ pub fn text(found: &ModelErrors) -> String {
         "{} blocks with a measurement and a prediction; {} not ok, {} without a prediction\n\n",
         found.overall.blocks, found.not_ok, found.not_predicted
     );
-    out += "class              blocks  mean error  median   <=5 %  <=10 %  <=25 %  <=50 %     tau\n";
+    out +=
+        "class              blocks  mean error  median   <=5 %  <=10 %  <=25 %  <=50 %     tau\n";
     for class in &found.classes {
         line(&mut out, class.class, &class.accuracy);
     }

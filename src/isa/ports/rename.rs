@@ -13,8 +13,7 @@ pub(super) fn without_port(instruction: &Instruction, effects: &Effects) -> Opti
 }
 
 fn gives_zero(mnemonic: Mnemonic) -> bool {
-    const ZERO: [&str; 8] =
-        ["xor", "sub", "pxor", "xorp", "psub", "pcmpgt", "pandn", "andnp"];
+    const ZERO: [&str; 8] = ["xor", "sub", "pxor", "xorp", "psub", "pcmpgt", "pandn", "andnp"];
     let name = format!("{mnemonic:?}").to_ascii_lowercase();
     let plain = name.strip_prefix('v').unwrap_or(&name);
     ZERO.iter().any(|zero| plain.starts_with(zero))
@@ -33,8 +32,8 @@ pub(super) fn fuses(instruction: &Instruction, next: &Instruction) -> bool {
     let kind = |at| instruction.op_kind(at);
     let compares = matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
     let memory = (0..instruction.op_count()).any(|at| kind(at) == OpKind::Memory);
-    let immediate =
-        (0..instruction.op_count()).any(|at| !matches!(kind(at), OpKind::Memory | OpKind::Register));
+    let immediate = (0..instruction.op_count())
+        .any(|at| !matches!(kind(at), OpKind::Memory | OpKind::Register));
     if memory && (immediate || !compares && kind(0) == OpKind::Memory) {
         return false;
     }

@@ -71,7 +71,8 @@ fn shares(amounts: &BTreeMap<PortSet, f64>, ports: usize) -> BTreeMap<PortSet, V
             shares.insert(*key, row);
         }
         taken.0 |= group.0;
-        left = outside.into_iter().map(|(key, set, a)| (key, PortSet(set.0 & !taken.0), a)).collect();
+        left =
+            outside.into_iter().map(|(key, set, a)| (key, PortSet(set.0 & !taken.0), a)).collect();
     }
     shares
 }

@@ -72,7 +72,8 @@ impl Ports {
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
         let file = File::parse(text)?;
         let (load, store) = (&file.load, &file.store);
-        let accesses = [&load.gpr, &load.vector, &load.wide, &store.gpr, &store.vector, &store.wide];
+        let accesses =
+            [&load.gpr, &load.vector, &load.wide, &store.gpr, &store.vector, &store.wide];
         let names = port_names(file.uops.iter().map(|r| &r.ports).chain(accesses))?;
         let uses = |text: &String| uses(text, &names);
         let mut sources = Vec::new();

@@ -20,7 +20,8 @@ pub fn predicted(
     let mut predictors = predictors(args, settings, model)?;
     let mut reports = Vec::new();
     for measurement in measured {
-        let bytes = parse_hex(&measurement.block.hex).ok().filter(|_| measurement.settings.is_some());
+        let bytes =
+            parse_hex(&measurement.block.hex).ok().filter(|_| measurement.settings.is_some());
         let mut predictions = Vec::new();
         for predictor in predictors.iter_mut().filter(|_| bytes.is_some()) {
             predictions.extend(predictor.predict(bytes.as_deref().unwrap_or_default()));

@@ -45,7 +45,8 @@ pub fn pair(pair: &BlockPair, ascii: bool) -> String {
     row(&mut out, "instructions", &count(a), &count(b));
     row(&mut out, "IPC", &ipc(a), &ipc(b));
     row(&mut out, "explained by", explained(a), explained(b));
-    let names: BTreeSet<&str> = [a, b].iter().flat_map(|m| m.bounds.iter().map(|b| b.name)).collect();
+    let names: BTreeSet<&str> =
+        [a, b].iter().flat_map(|m| m.bounds.iter().map(|b| b.name)).collect();
     for name in names {
         row(&mut out, &format!("  {name}"), &bound(a, name), &bound(b, name));
     }

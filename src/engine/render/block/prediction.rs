@@ -39,7 +39,8 @@ fn one(out: &mut String, p: &Prediction) {
         labelled(out, "  ports        ", &text);
     }
     if let Some(r) = &p.recurrence {
-        let range = if r.high > r.cycles { format!(" (up to {:.3})", r.high) } else { String::new() };
+        let range =
+            if r.high > r.cycles { format!(" (up to {:.3})", r.high) } else { String::new() };
         let assumed = if r.assumed { ", from assumed latencies" } else { "" };
         let path = r.path.join(" → ");
         let text = format!("{:.3}{range}{assumed}  {path} → next iteration", r.cycles);
