@@ -12,7 +12,7 @@ use tma::Result;
 const PAIRS: usize = 6;
 
 /// Measurements of each block until one is stable.
-const TRIES: usize = 3;
+const TRIES: usize = 2;
 
 /// Both measurements with their explanations, and the difference or why there is none.
 pub type Compared = (Measurement, Measurement, std::result::Result<Difference, String>);
@@ -30,7 +30,8 @@ pub fn compare(options: &Options, model: &CoreModel, a: &Block, b: &Block) -> Re
     if let Some(why) = why {
         return Ok((first, second, Err(why)));
     }
-    let plain = Options { explain: false, counts: false, ..options.clone() };
+    let budget = options.budget / PAIRS as u32;
+    let plain = Options { explain: false, counts: false, budget, ..options.clone() };
     let mut measurer = Measurer::new(plain, model);
     let mut time = |block: &Block| -> Result<Option<f64>> {
         let measurement = measurer.measure(block, false)?;

@@ -103,7 +103,7 @@ fn written(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-fn positive(cell: &String) -> Option<f64> {
+fn positive(cell: &str) -> Option<f64> {
     cell.parse().ok().filter(|cycles: &f64| cycles.is_finite() && *cycles > 0.0)
 }
 

@@ -15,6 +15,7 @@ mod known_list;
 mod options;
 mod parsers;
 mod pmu;
+mod predicted;
 mod programs;
 mod refused;
 mod sources;

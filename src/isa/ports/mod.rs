@@ -14,6 +14,8 @@ mod file;
 mod rename;
 mod spread;
 mod table;
+#[cfg(test)]
+mod tests;
 mod uops;
 
 pub use spread::{Spread, spread};
