@@ -136,7 +136,7 @@ def one(name, command, folder, clock, args):
         count = executions(command, folder, path, environment).get(start)
         if count:
             row["iterations"] = count
-            row["native"] = f"{share * report['duration'] * 1e9 * clock / count:.2f}"
+            row["native"] = f"{share * report['software']['task_clock_ms'] * 1e6 * clock / count:.2f}"
     row["target"] = f"{path}:{start:#x}..{end:#x}"
     what = args.target.format(file=path, start=hex(start), end=hex(end), command=command)
     return row | measured(what, args)
