@@ -74,6 +74,16 @@ class Batch:
         return sum(row["status"] in statuses for row in self.rows) / len(self.rows)
 
 
+def append(path, row, columns):
+    """One row at the end of a CSV; the header where there is no file yet."""
+    new = not os.path.exists(path)
+    with open(path, "a", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
 def number(text):
     """A field as a number; nothing is None."""
     return float(text) if text else None

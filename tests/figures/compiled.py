@@ -21,8 +21,8 @@ BUILDS = [("C", "gcc", "-O2"), ("C", "clang", VECTORS), ("C", "gcc", VECTORS), (
           ("Rust", "rustc", "-C opt-level=2"), ("Rust", "rustc", RUST_VECTORS)]
 INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\t([0-9a-f ]+?)\s*\t(.*)$")
 # Instructions whose last operand in AT&T syntax is read, not written.
-READERS = ("cmp", "test", "ucomis", "vucomis", "comis", "vcomis", "bt", "nop", "lea", "push", "mul", "div", "idiv", "imul", "j",
-           "vptest", "prefetch")
+READERS = ("cmp", "test", "ucomis", "vucomis", "comis", "vcomis", "bt", "nop", "lea", "push", "mul", "div", "idiv", "imul",
+           "j", "vptest", "prefetch")
 JUMP = re.compile(r"^(bnd )?j[a-z]+\b")
 
 
@@ -56,7 +56,7 @@ class Loop:
 
     @property
     def name(self):
-        return f"{self.kernel['name']} {self.build[1]} {self.build[2].split(' -m')[0].split(' -C t')[0].replace('-C opt-level=', '-O')}"
+        return " ".join([self.kernel["name"], *self.build[1:]])
 
     @property
     def hex(self):

@@ -12,7 +12,6 @@ an iteration: loops/timer.c in three processes that agree, some before the tool 
 """
 
 import argparse
-import csv
 import json
 import os
 import re
@@ -21,7 +20,7 @@ import sys
 import tempfile
 
 import compiled
-from common import TOOL, median, need, percent, rows, table
+from common import TOOL, append, median, need, percent, rows, table
 
 COLUMNS = ["name", "language", "compiler", "flags", "set", "stores", "blocks", "path_share", "start", "end", "native",
            "spread", "bend", "tool", "status", "unrolled", "loop", "verdict", "form", "mca", "tool_error", "mca_error"]
@@ -97,7 +96,7 @@ def measured(folder, args):
             continue
         row = measure(timer, loop, args)
         if args.output:
-            append(args.output, row)
+            append(args.output, row, COLUMNS)
         yield row
 
 
@@ -160,16 +159,6 @@ def mca(loop, args):
             return None
         totals.append(int(total[1]))
     return (totals[1] - totals[0]) / 500
-
-
-def append(path, row):
-    """One row at the end of a CSV."""
-    new = not os.path.exists(path)
-    with open(path, "a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
 
 
 def report(found):

@@ -6,8 +6,8 @@
 
    Clock: the time-stamp counter against dependent additions `add rax,rbx` (1 cycle each on every processor in question),
    timed before and after each round; a round is void if the two differ. A round in which something else used the core is
-   dropped: independent additions (throughput, which a sibling thread lowers) take over 6 % longer
-   than the fastest twentieth of the whole run.  */
+   dropped: independent additions (throughput, which a sibling thread lowers) take over 6 % longer than in the fastest
+   twentieth of the whole run. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
@@ -23,7 +23,7 @@
 typedef long (*kernel)(long, void *, void *, void *, void *);
 enum { ROOM = 16384, BATCHES = 6, ROUNDS = 150, ADDS = 4000, MOST_LENGTHS = 32 };
 
-/* Offsets in the page that are no power of two apart; nothing is written where another array is read modulo 4096. */
+/* Offsets in the page: arrays apart from each other modulo 4096, and by no power of two. */
 static const long offset[] = {0x040, 0x5c0, 0xb00, 0xe40};
 static char pool[5 * ROOM] __attribute__((aligned(4096)));
 static char *array[4];
