@@ -96,7 +96,7 @@ fn zen_5_has_what_was_measured_natively() {
         ("4801d8", (1.0, 1.0)),     // add rax,rbx
         ("480fafc3", (3.0, 3.0)),   // imul rax,rbx
         ("f3480fbcc3", (1.0, 1.0)), // tzcnt rax,rbx
-        ("48c1d003", (4.0, 4.0)),   // rcl rax,3
+        ("48c1d003", (1.0, 4.0)),   // rcl rax,3
         ("660ffec1", (1.0, 2.0)),   // paddd xmm0,xmm1
         ("660f3800c1", (2.0, 2.0)), // pshufb xmm0,xmm1
         ("660f38dcc1", (4.0, 4.0)), // aesenc xmm0,xmm1
