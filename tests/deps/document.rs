@@ -180,17 +180,23 @@ fn dependencies_and_the_graph_have_latencies_and_mark_the_critical_cycle() {
     let document = deps(&[&block[..], &["--format", "json"]].concat()).json();
     let latency = |writer: usize, reader: usize| {
         let all = document["dependencies"].as_array().unwrap();
-        let found = all.iter().find(|d| {
-            d["indices"] == serde_json::json!([writer, reader]) && d["through"] == "rax"
-        });
+        let found = all
+            .iter()
+            .find(|d| d["indices"] == serde_json::json!([writer, reader]) && d["through"] == "rax");
         found.map(|d| (d["latency"]["low"].as_f64(), d["latency"]["high"].as_f64()))
     };
     assert_eq!(latency(0, 2), Some((Some(1.0), Some(1.0))));
     assert_eq!(latency(2, 0), Some((Some(3.0), Some(3.0))));
     let dot = deps(&[&block[..], &["--format", "dot"]].concat()).stdout;
     let edge = |from: &str| dot.lines().find(|l| l.contains(from) && l.contains("\"rax")).unwrap();
-    assert!(edge("i2 -> i0").contains("rax -1: 3") && edge("i2 -> i0").contains("penwidth=3"), "{dot}");
-    assert!(edge("i0 -> i2").contains("rax: 1") && edge("i0 -> i2").contains("penwidth=3"), "{dot}");
+    assert!(
+        edge("i2 -> i0").contains("rax -1: 3") && edge("i2 -> i0").contains("penwidth=3"),
+        "{dot}"
+    );
+    assert!(
+        edge("i0 -> i2").contains("rax: 1") && edge("i0 -> i2").contains("penwidth=3"),
+        "{dot}"
+    );
     assert!(edge("i0 -> i1").contains("penwidth=1"), "{dot}");
     assert!(dot.contains("critical cycle, 4 cycles"), "{dot}");
 }

@@ -125,7 +125,10 @@ fn is_wide(instruction: &Instruction) -> bool {
 
 /// The register dependencies of `code`, in order of reader.
 pub fn register_dependencies(code: &Code) -> Vec<RegisterDependency> {
-    let mut last = LastWriters { low: vec![Writers::new(); ArchReg::COUNT], high: vec![Writers::new(); ArchReg::COUNT] };
+    let mut last = LastWriters {
+        low: vec![Writers::new(); ArchReg::COUNT],
+        high: vec![Writers::new(); ArchReg::COUNT],
+    };
     let mut dependencies = Vec::new();
     let followed = followed(code);
     for iteration in 0..2u32 {

@@ -43,8 +43,16 @@ fn status_word(effects: &mut Effects, instruction: &Instruction) {
     use Mnemonic as M;
     let reg = ArchReg::X87_CONTROL;
     match instruction.mnemonic() {
-        M::Fcom | M::Fcomp | M::Fcompp | M::Fucom | M::Fucomp | M::Fucompp | M::Ficom
-        | M::Ficomp | M::Ftst | M::Fxam => effects.writes.push(Write { reg, whole: true }),
+        M::Fcom
+        | M::Fcomp
+        | M::Fcompp
+        | M::Fucom
+        | M::Fucomp
+        | M::Fucompp
+        | M::Ficom
+        | M::Ficomp
+        | M::Ftst
+        | M::Fxam => effects.writes.push(Write { reg, whole: true }),
         M::Fnstsw | M::Fstsw => effects.reads.push(Read { reg, role: Role::Data }),
         _ => {}
     }
@@ -60,20 +68,55 @@ fn table(instruction: &Instruction) -> Option<(Vec<u8>, Vec<u8>)> {
         .collect();
     let first = named.first().copied();
     Some(match instruction.mnemonic() {
-        M::Fld | M::Fild | M::Fbld | M::Fld1 | M::Fldl2t | M::Fldl2e | M::Fldpi | M::Fldlg2
-        | M::Fldln2 | M::Fldz => (last(&named), vec![PUSHED]),
+        M::Fld
+        | M::Fild
+        | M::Fbld
+        | M::Fld1
+        | M::Fldl2t
+        | M::Fldl2e
+        | M::Fldpi
+        | M::Fldlg2
+        | M::Fldln2
+        | M::Fldz => (last(&named), vec![PUSHED]),
         M::Fst | M::Fstp | M::Fist | M::Fistp | M::Fisttp | M::Fbstp => (vec![0], last(&named)),
         M::Fxch => (named.clone(), named),
-        M::Fadd | M::Faddp | M::Fsub | M::Fsubp | M::Fsubr | M::Fsubrp | M::Fmul | M::Fmulp
-        | M::Fdiv | M::Fdivp | M::Fdivr | M::Fdivrp => match first {
+        M::Fadd
+        | M::Faddp
+        | M::Fsub
+        | M::Fsubp
+        | M::Fsubr
+        | M::Fsubrp
+        | M::Fmul
+        | M::Fmulp
+        | M::Fdiv
+        | M::Fdivp
+        | M::Fdivr
+        | M::Fdivrp => match first {
             Some(to) => (named, vec![to]),
             None => (vec![0], vec![0]),
         },
-        M::Fiadd | M::Fisub | M::Fisubr | M::Fimul | M::Fidiv | M::Fidivr | M::Fchs | M::Fabs
-        | M::Fsqrt | M::Frndint | M::F2xm1 | M::Fsin | M::Fcos => (vec![0], vec![0]),
+        M::Fiadd
+        | M::Fisub
+        | M::Fisubr
+        | M::Fimul
+        | M::Fidiv
+        | M::Fidivr
+        | M::Fchs
+        | M::Fabs
+        | M::Fsqrt
+        | M::Frndint
+        | M::F2xm1
+        | M::Fsin
+        | M::Fcos => (vec![0], vec![0]),
         M::Fsincos | M::Fptan => (vec![0], vec![0, PUSHED]),
-        M::Fcmovb | M::Fcmove | M::Fcmovbe | M::Fcmovu | M::Fcmovnb | M::Fcmovne
-        | M::Fcmovnbe | M::Fcmovnu => (named, vec![0]),
+        M::Fcmovb
+        | M::Fcmove
+        | M::Fcmovbe
+        | M::Fcmovu
+        | M::Fcmovnb
+        | M::Fcmovne
+        | M::Fcmovnbe
+        | M::Fcmovnu => (named, vec![0]),
         M::Fyl2x | M::Fyl2xp1 | M::Fpatan => (vec![0, 1], vec![1]),
         M::Fprem | M::Fprem1 | M::Fscale => (vec![0, 1], vec![0]),
         M::Fcomi | M::Fcomip | M::Fucomi | M::Fucomip => (named, Vec::new()),

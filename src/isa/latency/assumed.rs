@@ -73,7 +73,9 @@ fn special(name: &str) -> Option<Latency> {
             assumed(1.0, 4.0, "shifts and bit counts take 1 to 4 cycles")
         }
         () if begins(&["lzcnt", "tzcnt"]) => assumed(1.0, 4.0, "bit counts take 1 to 4 cycles"),
-        () if begins(&["loop"]) => assumed(1.0, 8.0, "counting down and branching takes 1 to 8 cycles"),
+        () if begins(&["loop"]) => {
+            assumed(1.0, 8.0, "counting down and branching takes 1 to 8 cycles")
+        }
         () if begins(&["kmov"]) => assumed(0.5, 5.0, "moves between register files take up to 5"),
         () if begins(&["kand", "kor", "kxor", "kxnor", "knot", "kunpck", "kshift", "kadd"]) => {
             assumed(1.0, 7.0, "instructions on masks take 1 to 7 cycles")
@@ -119,16 +121,22 @@ fn vector(name: &str) -> Option<Latency> {
         () if begins(&["round", "rcp", "rsqrt", "dp", "hadd", "hsub", "mpsad"]) => {
             assumed(2.0, 16.0, "rounding, approximations and horizontal sums take 2 to 16 cycles")
         }
-        () if matches!(plain, "movd" | "movq") || begins(&["pinsr", "pextr", "pmovmsk", "movmsk"]) => {
+        () if matches!(plain, "movd" | "movq")
+            || begins(&["pinsr", "pextr", "pmovmsk", "movmsk"]) =>
+        {
             assumed(0.0, 8.0, "moves between register files take up to 8 cycles")
         }
         () if begins(&["comis", "ucomis", "ptest", "test"]) && name != "test" => {
             assumed(1.0, 8.0, "comparisons into flags take 1 to 8 cycles")
         }
-        () if begins(&["perm", "insert", "extract", "pbroadcast", "broadcast"]) => {
-            assumed(1.0, 6.0, "shuffles take 1 cycle within a 128-bit lane and up to 6 across lanes")
-        }
-        () if begins(&["p"]) && !begins(&["push", "pop", "prefetch", "pause", "pcmpistr", "pcmpestr"]) => {
+        () if begins(&["perm", "insert", "extract", "pbroadcast", "broadcast"]) => assumed(
+            1.0,
+            6.0,
+            "shuffles take 1 cycle within a 128-bit lane and up to 6 across lanes",
+        ),
+        () if begins(&["p"])
+            && !begins(&["push", "pop", "prefetch", "pause", "pcmpistr", "pcmpestr"]) =>
+        {
             assumed(1.0, 5.0, "vector instructions on integers take 1 to 5 cycles")
         }
         () if float || begins(&["movdq", "movap", "movup", "movhl", "movlh", "movdd", "movsh"]) => {

@@ -173,7 +173,8 @@ impl Latencies {
         let alone = self.shipped.as_ref().and_then(|table| table.alone(instruction));
         let of_form = |form, input| {
             let found = self.measured_form(form, effects, input, output)?;
-            let computes = !matches!(input, Input::Flags | Input::Address) && output != Output::Flags;
+            let computes =
+                !matches!(input, Input::Flags | Input::Address) && output != Output::Flags;
             Some(alone.filter(|_| computes).map_or(found, |alone| found.at_least(alone)))
         };
         if let Some(own) = of_form(form, input) {

@@ -54,15 +54,15 @@ fn zen_3_has_its_published_latencies_and_names_a_source() {
 #[test]
 fn zen_4_has_what_was_measured_natively() {
     let measured = [
-        ("660f38dcc1", 4.0),  // aesenc xmm0,xmm1
-        ("660f38dec1", 4.0),  // aesdec xmm0,xmm1
-        ("0f5dc1", 2.0),      // minps xmm0,xmm1
-        ("f20f5fc1", 2.0),    // maxsd xmm0,xmm1
-        ("66480f6ec0", 4.0),  // movq xmm0,rax
-        ("66480f7ec0", 4.0),  // movq rax,xmm0
-        ("c4e1fb92c8", 4.0),  // kmovq k1,rax
-        ("488d441808", 2.0),  // lea rax,[rax+rbx+8]
-        ("48c1d003", 4.0),    // rcl rax,3
+        ("660f38dcc1", 4.0), // aesenc xmm0,xmm1
+        ("660f38dec1", 4.0), // aesdec xmm0,xmm1
+        ("0f5dc1", 2.0),     // minps xmm0,xmm1
+        ("f20f5fc1", 2.0),   // maxsd xmm0,xmm1
+        ("66480f6ec0", 4.0), // movq xmm0,rax
+        ("66480f7ec0", 4.0), // movq rax,xmm0
+        ("c4e1fb92c8", 4.0), // kmovq k1,rax
+        ("488d441808", 2.0), // lea rax,[rax+rbx+8]
+        ("48c1d003", 4.0),   // rcl rax,3
     ];
     for (hex, cycles) in measured {
         for uarch in [Some("zen4"), None] {

@@ -17,7 +17,8 @@ pub fn recurrences<'a>(
         return;
     };
     let bound = cycles(critical.low, critical.high);
-    let line = format!("latency bound: at least {bound} per iteration, from a loop-carried dependency");
+    let line =
+        format!("latency bound: at least {bound} per iteration, from a loop-carried dependency");
     wrapped(out, 2, &line);
     let over = match critical.iterations {
         1 => String::new(),

@@ -15,8 +15,10 @@ pub fn dot(document: &Document) -> String {
     if let Some(cycle) = critical {
         let over = if cycle.iterations == 1 { "iteration" } else { "iterations" };
         let range = span(cycle.low, cycle.high);
-        let text =
-            format!("bold: critical cycle, {range} cycles an iteration ({} {over})", cycle.iterations);
+        let text = format!(
+            "bold: critical cycle, {range} cycles an iteration ({} {over})",
+            cycle.iterations
+        );
         let _ = writeln!(out, "  label={};", quoted(&text));
     }
     for (index, instruction) in document.instructions.iter().enumerate() {

@@ -22,7 +22,8 @@ impl Finder {
     pub fn find(&mut self, code: &Code, settings: &Settings) -> MemoryDependencies {
         let program = Program::of(code);
         let length = program.operations.len();
-        let mut opaque: Vec<usize> = (0..length).filter(|i| program.operations[*i].is_opaque()).collect();
+        let mut opaque: Vec<usize> =
+            (0..length).filter(|i| program.operations[*i].is_opaque()).collect();
         if length == 0 || program.addresses.is_empty() {
             return MemoryDependencies { opaque, ..MemoryDependencies::default() };
         }

@@ -150,10 +150,7 @@ fn flow(instruction: &Instruction, followed: bool) -> Option<Action> {
 /// Whether a loop instruction counts in all of rcx, not in ecx or cx.
 pub fn counts_in_rcx(instruction: &Instruction) -> bool {
     use iced_x86::Code as C;
-    matches!(
-        instruction.code(),
-        C::Loop_rel8_64_RCX | C::Loope_rel8_64_RCX | C::Loopne_rel8_64_RCX
-    )
+    matches!(instruction.code(), C::Loop_rel8_64_RCX | C::Loope_rel8_64_RCX | C::Loopne_rel8_64_RCX)
 }
 
 fn string(instruction: &Instruction) -> Option<Action> {
