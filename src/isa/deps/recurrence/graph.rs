@@ -9,8 +9,9 @@ use crate::deps::Kind;
 use crate::deps::code::Code;
 use crate::deps::memory::MemoryDependency;
 use crate::deps::register_deps::RegisterDependency;
-use crate::effects::{ArchReg, Paths};
+use crate::effects::{ArchReg, Paths, Write};
 use crate::latency::{Input, Latencies, Latency, Output};
+use iced_x86::Instruction;
 
 /// Nodes and edges.
 #[derive(Debug, Default)]
@@ -115,6 +116,7 @@ impl Graph {
         for (number, write) in effects.writes.iter().enumerate() {
             if effects.flows(read, write) {
                 let latency = latencies.following(producer, reader, read, Output::of(write));
+                let latency = defined(instruction, write, latency);
                 edges.push(edge(self.first[dep.reader] + number, latency));
             }
         }
@@ -158,5 +160,17 @@ impl Graph {
                 },
             });
         }
+    }
+}
+
+/// The latency to a result, but at least none if it is a flag group that the instruction only leaves
+/// undefined: Zen 5 does not wait for `mul` in `mul rbx; cmove rbx,rsi`.
+fn defined(instruction: &Instruction, write: &Write, latency: Latency) -> Latency {
+    let has = |bits| ArchReg::flags(bits).any(|reg| reg == write.reg);
+    let sets =
+        instruction.rflags_written() | instruction.rflags_cleared() | instruction.rflags_set();
+    match has(instruction.rflags_undefined()) && !has(sets) {
+        true => Latency { low: 0.0, ..latency },
+        false => latency,
     }
 }
