@@ -99,7 +99,8 @@ impl Graph {
             true => Latency { low: 0.0, ..latency },
             false => latency,
         };
-        let edge = |to, latency| Edge {
+        let edge = |to, output, latency| Edge {
+            output,
             latency: sure(latency),
             from: self.first[dep.writer] + written,
             to,
@@ -117,12 +118,16 @@ impl Graph {
             if effects.flows(read, write) {
                 let latency = latencies.following(producer, reader, read, Output::of(write));
                 let latency = defined(instruction, write, latency);
-                edges.push(edge(self.first[dep.reader] + number, latency));
+                edges.push(edge(self.first[dep.reader] + number, Output::of(write), latency));
             }
         }
         if Input::of(read).is_some() && effects.stored(read) {
             let latency = latencies.following(producer, reader, read, Output::Memory);
-            edges.push(edge(self.first[dep.reader] + effects.writes.len(), latency));
+            edges.push(edge(
+                self.first[dep.reader] + effects.writes.len(),
+                Output::Memory,
+                latency,
+            ));
         }
         self.edges.extend(edges);
     }
@@ -153,6 +158,7 @@ impl Graph {
                 kind: Kind::Memory,
                 reg: None,
                 forward: Some((dependency.access, forward.least)),
+                output,
                 latency: Latency {
                     low: forwarding.low + own.low,
                     high: forwarding.high + own.high,
