@@ -153,3 +153,35 @@ fn of_real_programs_too() {
         assert!(score.recall() >= 0.98, "{}", score.recall());
     }
 }
+
+/// Native timings of compiled loops on an Emerald Rapids (tests/truth/README.md): no lower bound may
+/// exceed them by more than what the timing varied, 5 %.
+#[test]
+fn no_lower_bound_exceeds_the_native_loop() {
+    let rows = |file: &str| -> Vec<HashMap<String, String>> {
+        let text =
+            fs::read_to_string(root().join(format!("tests/truth/bounds/{file}.csv"))).unwrap();
+        let mut lines = text.lines();
+        let header = fields(lines.next().unwrap());
+        lines.map(|line| header.iter().cloned().zip(fields(line)).collect()).collect()
+    };
+    let core = described(Some("emr"));
+    let mut analyser = Analyser::new(Latencies::new(&core).unwrap());
+    let mut judged = 0;
+    for (loops, native) in [("kernels", "native"), ("fresh", "fresh_native")] {
+        let native: HashMap<String, f64> = rows(native)
+            .into_iter()
+            .map(|r| (r["name"].clone(), r["cycles"].parse().unwrap()))
+            .collect();
+        for row in rows(loops) {
+            let Some(cycles) = native.get(&row["name"]) else { continue };
+            let code = Code::of_bytes(&parse_hex(&row["hex"]).unwrap(), core.facts()).unwrap();
+            let settings = Settings { window: WINDOW, runs: 3, initial_values: Vec::new() };
+            let found = analyser.analyse(&code, &settings).recurrences;
+            let bound = found.iter().map(|r| r.low).fold(0.0, f64::max);
+            assert!(bound <= 1.05 * cycles + 0.05, "{}: {bound} for {cycles}", row["name"]);
+            judged += 1;
+        }
+    }
+    assert!(judged >= 50, "{judged}");
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The bound of a loop's recurrences, as predicted, against the loop as measured; LLVM-MCA's predictions beside it.
 
-For every loop of tests/truth/bounds/kernels.csv, or with `--fresh` of fresh.csv: the largest of `recurrences` by `tdtool deps`, given the same initial
+For every loop of tests/truth/bounds/kernels.csv, or with `--fresh` of fresh.csv: the largest of `recurrences` (by the middles of latencies) by `tdtool deps`, given the same initial
 registers as the measurement; the issue width that `tdtool block` computes; the larger of these two, which is what is
 predicted; the loop form measured by `tdtool block` (where it is `ok` and is not void), and the predictions of LLVM-MCA
 that are stored with it, which know width and ports, too. Then the share of the loops that each predicted within 15 % of that, and of the real loop (native.csv and fresh_native.csv there: the
@@ -99,7 +99,7 @@ def predict(row, tool):
     done = subprocess.run([tool, "deps", row["hex"], "--format", "json", *initial], capture_output=True, text=True)
     if done.returncode != 0:
         return None
-    return max((one["cycles"] for one in json.loads(done.stdout)["recurrences"]), default=0.0)
+    return max((one["middle"] for one in json.loads(done.stdout)["recurrences"]), default=0.0)
 
 
 def text(value):

@@ -5,7 +5,7 @@ use super::kind::{Kind, Overlap};
 use super::memory::{Finder, MemoryDependencies, Settings};
 use super::recurrence::{self, Edge, Recurrence};
 use super::register_deps::{self, FalseDependency, RegisterDependency};
-use crate::latency::{Latencies, Latency};
+use crate::latency::{Latencies, Latency, Output};
 
 /// A true dependency (read after write) between two instructions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -124,7 +124,7 @@ impl Analysis {
     }
 
     /// The latency of a dependency, from the writer's result to those of the reader, forwarding
-    /// included: a range if it has several results. `None` if the value reaches none (the address of
+    /// included: a range if it has several results, flags aside if there are others. `None` if the value reaches none (the address of
     /// a store).
     pub fn latency(&self, of: &Dependency) -> Option<Latency> {
         let same = |edge: &&Edge| {
@@ -132,7 +132,12 @@ impl Analysis {
                 == (of.writer, of.reader, of.delta, of.kind)
                 && edge.reg.is_none_or(|reg| reg.name() == of.through)
         };
-        self.edges.iter().filter(same).map(|edge| edge.latency).reduce(Latency::or)
+        let into = |flags: bool| {
+            let all = self.edges.iter().filter(same);
+            let wanted = all.filter(move |edge| (edge.output == Output::Flags) == flags);
+            wanted.map(|edge| edge.latency).reduce(Latency::or)
+        };
+        into(false).or_else(|| into(true))
     }
 
     /// Write-after-read and write-after-write dependencies.

@@ -16,6 +16,13 @@ pub(super) fn execution(instruction: &Instruction, input: Input) -> Latency {
         // Emerald Rapids.
         return assumed(1.0, 3.0, "a gather merges its old destination after its loads");
     }
+    if instruction.is_string_instruction() {
+        let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+        return match repeated {
+            true => assumed(0.0, 100.0, "repeated string instructions depend on their length"),
+            false => assumed(1.0, 6.0, "string instructions take 1 to 6 cycles"),
+        };
+    }
     static KINDS: OnceLock<Vec<Latency>> = OnceLock::new();
     let all = KINDS.get_or_init(|| Mnemonic::values().map(|m| kind(&format!("{m:?}"))).collect());
     all[instruction.mnemonic() as usize]

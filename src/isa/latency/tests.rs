@@ -96,7 +96,7 @@ fn zen_5_has_what_was_measured_natively() {
         ("4801d8", (1.0, 1.0)),     // add rax,rbx
         ("480fafc3", (3.0, 3.0)),   // imul rax,rbx
         ("f3480fbcc3", (1.0, 1.0)), // tzcnt rax,rbx
-        ("48c1d003", (4.0, 4.0)),   // rcl rax,3
+        ("48c1d003", (1.0, 4.0)),   // rcl rax,3
         ("660ffec1", (1.0, 2.0)),   // paddd xmm0,xmm1
         ("660f3800c1", (2.0, 2.0)), // pshufb xmm0,xmm1
         ("660f38dcc1", (4.0, 4.0)), // aesenc xmm0,xmm1
@@ -105,7 +105,7 @@ fn zen_5_has_what_was_measured_natively() {
         ("c4e2f5b8c2", (4.0, 4.0)), // vfmadd231pd ymm0,ymm1,ymm2
         ("f20f5ec1", (13.0, 13.0)), // divsd xmm0,xmm1
         ("f20f51c1", (20.0, 20.0)), // sqrtsd xmm0,xmm1
-        ("488d441808", (2.0, 2.0)), // lea rax,[rax+rbx+8]
+        ("488d441808", (1.0, 2.0)), // lea rax,[rax+rbx+8]
         ("66480f6ec0", (4.5, 4.5)), // movq xmm0,rax: 9 with the way back
         ("c4e1fb92c8", (4.5, 4.5)), // kmovq k1,rax
     ];

@@ -1,7 +1,7 @@
 //! An edge of the dependency graph.
 
 use crate::deps::Kind;
-use crate::latency::{Forward, Latency};
+use crate::latency::{Forward, Latency, Output};
 
 /// The path of a value from its writer through the reader to the reader's result.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Edge {
     pub reg: Option<crate::effects::ArchReg>,
     /// For memory: index of the reader's access that loads it, and the forwarding class.
     pub forward: Option<(usize, Forward)>,
+    /// Where the computed value goes.
+    pub output: Output,
     /// Latency from writer's result to reader's result, including forwarding.
     pub latency: Latency,
 }

@@ -9,8 +9,9 @@ use crate::deps::Kind;
 use crate::deps::code::Code;
 use crate::deps::memory::MemoryDependency;
 use crate::deps::register_deps::RegisterDependency;
-use crate::effects::{ArchReg, Paths};
+use crate::effects::{ArchReg, Paths, Write};
 use crate::latency::{Input, Latencies, Latency, Output};
+use iced_x86::Instruction;
 
 /// Nodes and edges.
 #[derive(Debug, Default)]
@@ -98,7 +99,8 @@ impl Graph {
             true => Latency { low: 0.0, ..latency },
             false => latency,
         };
-        let edge = |to, latency| Edge {
+        let edge = |to, output, latency| Edge {
+            output,
             latency: sure(latency),
             from: self.first[dep.writer] + written,
             to,
@@ -115,12 +117,17 @@ impl Graph {
         for (number, write) in effects.writes.iter().enumerate() {
             if effects.flows(read, write) {
                 let latency = latencies.following(producer, reader, read, Output::of(write));
-                edges.push(edge(self.first[dep.reader] + number, latency));
+                let latency = defined(instruction, write, latency);
+                edges.push(edge(self.first[dep.reader] + number, Output::of(write), latency));
             }
         }
         if Input::of(read).is_some() && effects.stored(read) {
             let latency = latencies.following(producer, reader, read, Output::Memory);
-            edges.push(edge(self.first[dep.reader] + effects.writes.len(), latency));
+            edges.push(edge(
+                self.first[dep.reader] + effects.writes.len(),
+                Output::Memory,
+                latency,
+            ));
         }
         self.edges.extend(edges);
     }
@@ -151,6 +158,7 @@ impl Graph {
                 kind: Kind::Memory,
                 reg: None,
                 forward: Some((dependency.access, forward.least)),
+                output,
                 latency: Latency {
                     low: forwarding.low + own.low,
                     high: forwarding.high + own.high,
@@ -158,5 +166,17 @@ impl Graph {
                 },
             });
         }
+    }
+}
+
+/// The latency to a result, but at least none if it is a flag group that the instruction only leaves
+/// undefined: Zen 5 does not wait for `mul` in `mul rbx; cmove rbx,rsi`.
+fn defined(instruction: &Instruction, write: &Write, latency: Latency) -> Latency {
+    let has = |bits| ArchReg::flags(bits).any(|reg| reg == write.reg);
+    let sets =
+        instruction.rflags_written() | instruction.rflags_cleared() | instruction.rflags_set();
+    match has(instruction.rflags_undefined()) && !has(sets) {
+        true => Latency { low: 0.0, ..latency },
+        false => latency,
     }
 }

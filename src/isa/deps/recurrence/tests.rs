@@ -95,6 +95,16 @@ fn x87_registers_are_told_apart() {
     assert!(lower_bounds("fld1; fadd st, st(1)", "zen5").iter().all(|low| *low == 0.0));
 }
 
+/// Native timings on a Zen 5: `mul rbx; cmove rbx,rsi` 3.0, so `cmove` does not wait for the ZF that `mul`
+/// leaves undefined.
+#[test]
+fn undefined_flags_are_no_certain_dependency() {
+    let most = lower_bounds("mul rbx; cmove rbx, rsi", "zen5").into_iter().fold(0.0, f64::max);
+    assert!(most <= 3.0, "{most}");
+    let defined = lower_bounds("imul rax, rcx; cmovb rcx, rsi", "zen5");
+    assert_eq!(defined.into_iter().fold(0.0, f64::max), 4.0, "CF is defined");
+}
+
 /// Native timings on a Zen 5: `paddd mm0,mm1` 1.99 among others that wait (1 where none does),
 /// `pmullw mm0,mm1` 2.99, `pxor mm0,mm0; paddd mm0,mm1` no chain.
 #[test]
