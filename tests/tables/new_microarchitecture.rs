@@ -96,7 +96,7 @@ fn dependencies_use_its_reorder_buffer_and_latencies() {
     assert_eq!(deps["recurrences"][0]["path"][0]["source"], "the Nova manual");
     let warning = "table nova (Nova (test processors)) does not describe this processor";
     assert!(has(&deps["notes"], warning), "{deps}");
-    assert!(has(&deps["notes"], "table nova does not state: nop fusion, store aliasing"));
+    assert!(!deps["notes"].to_string().contains("does not state"), "{deps}");
 }
 
 #[test]
