@@ -43,7 +43,9 @@ pub fn ensure(runner: &mut Runner, core: &Core) {
         known.attempts += 1;
         // A sandbox that cannot be started fails the measurement that needs it, not this.
         let Ok(tried) = times::of(runner, QUESTIONS) else { break };
-        known.merge(&tried, stated);
+        if !answers::exceeds(&tried, stated) {
+            known.merge(&tried);
+        }
     }
     if known.attempts > before
         && let Some(place) = &place
