@@ -101,7 +101,7 @@ mod tests {
         let unknown = notes(&Core::default());
         assert!(unknown[0].starts_with("no table describes") && unknown[0].contains("issue width"));
         let mut core = Core::modelled(&events::library(), "zen3").unwrap();
-        assert_eq!(notes(&core), ["table zen3 does not state: nop fusion, store aliasing"]);
+        assert!(notes(&core).is_empty(), "{:?}", notes(&core));
         core.foreign = true;
         assert!(notes(&core)[0].contains("does not describe this processor"));
         let paper = notes(&Core::modelled(&events::library(), "paper").unwrap());

@@ -145,7 +145,8 @@ impl Core {
     pub fn contradictions(&self) -> Vec<String> {
         let (Some(answers), facts) = (self.answers(), self.facts()) else { return Vec::new() };
         let mut found = Vec::new();
-        if let (Some(stated), Some(measured)) = (self.width(), answers.width)
+        let stated = facts.sustained_width.as_ref().map(|s| s.with_two_loads).or(self.width());
+        if let (Some(stated), Some(measured)) = (stated, answers.width)
             && (measured / f64::from(stated) - 1.0).abs() > WIDTH_ERROR
         {
             found.push(format!("{measured:.1} instructions a cycle, the table states {stated}"));

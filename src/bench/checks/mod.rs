@@ -46,7 +46,7 @@ pub fn all(
         lines::line_crossing(block, setup),
         lines::page_crossing(block, setup),
         aliasing::pages(setup, physical),
-        aliasing::stores(block, setup),
+        aliasing::stores(block, setup, core.false_distances().as_deref()),
         timing::own_registers(setup),
         timing::reproducibility(timed),
     ]

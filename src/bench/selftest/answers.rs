@@ -58,7 +58,7 @@ pub fn are_settled(times: &Times, stated: Option<u32>) -> bool {
         && answers.false_distances.is_some()
 }
 
-/// Whether more is issued than the pipeline can.
+/// Whether more was issued than the pipeline can: the clock was wrong.
 pub fn exceeds(times: &Times, stated: Option<u32>) -> bool {
     let rate = sustained(times).map(|(_, rate)| rate);
     stated.zip(rate).is_some_and(|(stated, rate)| rate > ABOVE * f64::from(stated))
@@ -184,6 +184,13 @@ mod tests {
         assert_eq!((answers.width, answers.nops_fused, answers.fence_slows), (None, None, None));
         assert!(!are_settled(&shared, Some(8)));
         assert_eq!(of(&Times::default(), Some(8)), Answers::default());
+    }
+
+    /// 9 instructions a cycle on a core of 8 slots are an error of the clock.
+    #[test]
+    fn no_core_issues_more_than_its_width() {
+        assert!(exceeds(&core(9.0, &[]), Some(8)) && !exceeds(&core(8.1, &[]), Some(8)));
+        assert!(!exceeds(&core(9.0, &[]), None));
     }
 
     /// On Golden Cove chains of additions are assigned to ports unevenly: another mix is better.

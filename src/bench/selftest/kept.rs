@@ -38,7 +38,7 @@ impl Processor {
 /// The file of a processor model, and of its kind of core by the table; `None` for an unknown one.
 pub fn path(folder: &Path, core: &Core) -> Option<PathBuf> {
     let Cpu { vendor, family, model, stepping, .. } = &core.cpu;
-    let kind = core.uarch().unwrap_or("unknown");
+    let kind = core.uarch().filter(|_| !core.foreign).unwrap_or("unknown");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let plain = vendor.chars().chain(kind.chars()).all(is_plain) && !vendor.is_empty();
     let name = format!("self-test-{vendor}-{family}-{model}-{stepping}-{kind}.json");

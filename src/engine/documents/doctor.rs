@@ -5,6 +5,7 @@ use pmu::machine::{Finding, Machine, SeccompMode, TableMatch, choose, findings};
 use pmu::perf;
 use serde::Serialize;
 use std::sync::Arc;
+use tma::self_test::Answers;
 use tma::tables::{Library, Table};
 use tma::{Core, Result};
 
@@ -44,6 +45,8 @@ pub struct Document {
     pub seccomp: &'static str,
     /// Whether the NMI watchdog is on.
     pub nmi_watchdog: Option<bool>,
+    /// What the processor answered about itself; none where blocks cannot be measured.
+    pub self_test: Option<Answers>,
     /// What can be measured, and what cannot, with cause and remedy.
     pub findings: Vec<Finding>,
 }
@@ -94,7 +97,8 @@ pub fn examine(
     let tables: Result<Vec<TableInfo>> = chosen.iter().map(info).collect();
     let mut found = findings(machine, &chosen, &perf::probe(machine));
     found.extend(doctor::examine(machine, &chosen, core));
-    Ok(Document::new(machine, tables?, found))
+    let answers = core.answers().cloned();
+    Ok(Document { self_test: answers, ..Document::new(machine, tables?, found) })
 }
 
 impl Document {
@@ -129,6 +133,7 @@ impl Document {
                 SeccompMode::Filter => "filter",
             },
             nmi_watchdog: kernel.nmi_watchdog,
+            self_test: None,
             findings,
         }
     }
