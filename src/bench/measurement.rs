@@ -191,6 +191,19 @@ pub struct Samples {
     pub void: Vec<String>,
 }
 
+/// The headline of straight copies, and of a loop.
+pub const UNROLLED: &str = "unrolled";
+pub(super) const LOOP: &str = "loop";
+
+/// What a run as a loop showed.
+#[derive(Debug, Clone)]
+pub struct Closed {
+    /// Whether loads of an iteration read what an earlier one stored; `None` if it was not traced.
+    pub(super) forwards: Option<bool>,
+    /// Whether the loop is this block and no other.
+    pub(super) is_one_block: bool,
+}
+
 /// Start of the reason where samples were dropped because of contention.
 pub(super) const SHARED: &str = "contention on the core";
 /// The reason where the worker was not scheduled.
@@ -220,6 +233,11 @@ pub struct Measurement {
     pub ipc: Option<f64>,
     /// Both forms, if it ran.
     pub forms: Option<Forms>,
+    /// The form that the headline is of: `loop` where the block was run as the program's loop.
+    pub headline: &'static str,
+    /// What the run as a loop showed, where that is the headline.
+    #[serde(skip)]
+    pub closed: Option<Closed>,
     /// Notes on the origin of the block and its values.
     pub notes: Vec<String>,
     /// The assumptions.
@@ -260,6 +278,8 @@ impl Measurement {
             throughput: None,
             ipc: None,
             forms: None,
+            headline: UNROLLED,
+            closed: None,
             notes: Vec::new(),
             assumptions: Vec::new(),
             alias_pairs: Vec::new(),

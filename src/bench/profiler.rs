@@ -7,6 +7,7 @@ pub use super::results::rejected;
 use super::results::{conclude, empty, fail, form_result};
 use super::settings::{MeasuredOn, Settings};
 use crate::checks as assumptions;
+use crate::closed_loop::ClosedLoop;
 use crate::counting::Source;
 use crate::harness::copies;
 use crate::harness::loop_counter::LoopCounter;
@@ -66,7 +67,7 @@ pub struct Profiler {
     pub(super) runner: Runner,
     pub(super) options: Options,
     /// Clock and counters.
-    source: Source,
+    pub(super) source: Source,
     suspicious: bool,
     /// When the current block's budget ends.
     deadline: Instant,
@@ -178,8 +179,38 @@ impl Profiler {
         measurement: &mut Measurement,
     ) -> Result<std::result::Result<(), Failure>> {
         let required_state = RequiredState::of(block);
-        let closed = self.closed_loop(block, &required_state)?;
-        let (setup, (copies, how, rough)) = match self.find_setup(block, &required_state)? {
+        let closed = match self.closed_loop(block, &required_state)? {
+            Some(Ok(closed)) => Some(closed),
+            Some(Err(why)) => {
+                measurement.notes.push(format!("not measured as a loop: {why}"));
+                None
+            }
+            None => None,
+        };
+        let copies = self.measure_copies(block, &required_state, closed.as_ref(), measurement)?;
+        let Some(closed) = closed else { return Ok(copies) };
+        if let Err(failure) = copies {
+            // The loop is the answer; the straight copies fail for reasons of their own.
+            self.runner.discard();
+            self.suspicious = true;
+            let why = format!("the straight copies fail: {}", failure.reason);
+            let unrolled = form_result(&FormTiming::default(), 0, Some(why));
+            let looped = form_result(&closed.timed, closed.copies, None);
+            measurement.forms = Some(Forms { unrolled, looped });
+        }
+        self.enter_loop(block, &closed, measurement)?;
+        Ok(Ok(()))
+    }
+
+    /// Measures straight copies of the block: the headline, unless it was run as a loop.
+    fn measure_copies(
+        &mut self,
+        block: &Block,
+        required_state: &RequiredState,
+        closed: Option<&ClosedLoop>,
+        measurement: &mut Measurement,
+    ) -> Result<std::result::Result<(), Failure>> {
+        let (setup, (copies, how, rough)) = match self.find_setup(block, required_state)? {
             Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -190,7 +221,7 @@ impl Profiler {
         let repeat = repeat.clamp(1.0, most) as u32;
         let shape = (copies, how, repeat);
         let offsets = copies::offsets(&self.options);
-        let mut form = measure::unrolled(block, &required_state, &setup, shape, &offsets);
+        let mut form = measure::unrolled(block, required_state, &setup, shape, &offsets);
         if !self.options.two_factors {
             form.forget_short(repeat as usize * copies);
         }
@@ -213,34 +244,33 @@ impl Profiler {
         conclude(measurement, &timed, self.options.passes, block, self.source.clock().name());
         self.source.enter(&mut self.runner, &form, &self.options, measurement)?;
         if self.options.assumptions {
-            let steady = self.steady_state(block, &required_state, &setup, shape, &timed)?;
+            let steady = self.steady_state(block, required_state, &setup, shape, &timed)?;
             measurement.assumptions.push(steady);
         }
         measurement.values = Some(setup.values.clone());
         measurement.pages = setup.pages.iter().map(|p| format!("{p:#x}")).collect();
         let unrolled = form_result(&timed, copies, None);
-        let looped = match &closed {
-            Some(Ok(closed)) => form_result(&closed.timed, closed.copies, None),
-            _ => self.looped(block, &required_state, &setup, rough)?,
+        let looped = match closed {
+            Some(closed) => form_result(&closed.timed, closed.copies, None),
+            None => self.looped(block, required_state, &setup, rough)?,
         };
         measurement.forms = Some(Forms { unrolled, looped });
-        match closed {
-            Some(Ok(closed)) => {
-                let clock = self.source.clock().name();
-                conclude(measurement, &closed.timed, self.options.passes, block, clock);
-                measurement.notes.push(format!("measured as a loop: {}", closed.how));
-            }
-            Some(Err(why)) => measurement.notes.push(format!("not measured as a loop: {why}")),
-            None => {}
+        if closed.is_some() {
+            self.forget(&setup);
+            return Ok(Ok(()));
         }
-        self.check_alignment(block, &required_state, &setup, &mut measurement.assumptions)?;
-        self.explain(block, &required_state, &setup, (&form, shape), measurement)?;
+        self.check_alignment(block, required_state, &setup, &mut measurement.assumptions)?;
+        self.explain(block, required_state, &setup, (&form, shape), measurement)?;
+        self.forget(&setup);
+        Ok(Ok(()))
+    }
+
+    /// After a block of which it is not known what it touched, the next one gets a fresh worker.
+    fn forget(&mut self, setup: &RunSetup) {
         if !setup.complete {
-            // Who knows what it touched: the next block gets a fresh worker.
             self.runner.discard();
             self.suspicious = true;
         }
-        Ok(Ok(()))
     }
 
     /// The kernel's count of involuntary switches of the worker, if assumptions are checked.

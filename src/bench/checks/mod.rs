@@ -26,6 +26,11 @@ use crate::timing::form_timing::FormTiming;
 use isa::code::Block;
 use tma::Core;
 
+/// Checks the assumptions that follow from the timing alone.
+pub fn of_timing(timed: &FormTiming) -> Vec<Assumption> {
+    vec![timing::context_switches(timed), timing::contention(timed), timing::reproducibility(timed)]
+}
+
 /// Checks all assumptions that follow from the trace and the timing of `copies` copies.
 pub fn all(
     block: &Block,

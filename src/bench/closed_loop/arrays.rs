@@ -99,7 +99,16 @@ pub(super) fn whole(
         .unwrap_or(Extent { low: 0, high: 0 })
 }
 
-/// Where array `number` starts.
-pub(super) fn place(number: usize) -> u64 {
-    FIRST + APART * number as u64 + STAGGER * number as u64 % 4096
+/// Where arrays of these lengths in bytes start: at offsets within a page that do not overlap, where all of
+/// them fit a page.
+pub(super) fn places(lengths: &[u64]) -> Vec<u64> {
+    let rounded = |length: &u64| length.next_multiple_of(64) + 64;
+    let fit = lengths.iter().map(rounded).sum::<u64>() <= 4096;
+    let mut offset = 0;
+    let place = |(number, length): (usize, &u64)| {
+        let place = FIRST + APART * number as u64 + offset % 4096;
+        offset += if fit { rounded(length) } else { STAGGER };
+        place
+    };
+    lengths.iter().enumerate().map(place).collect()
 }

@@ -12,6 +12,8 @@
 //! | `traced` | the plan run once: how many iterations it really takes, and which lines it touches |
 //! | `captured` | the same with the code, registers and memory of a running program |
 //! | `timing` | long against short runs of the loop |
+//! | `front_end` | the front end of the loop in isolation |
+//! | `headline` | the loop's time in the document |
 //!
 //! A plan is a guess from the code of one iteration. What is measured follows from the traced run,
 //! never from the plan.
@@ -20,8 +22,12 @@ mod arrays;
 mod captured;
 mod content;
 mod exit;
+mod front_end;
+mod headline;
 mod known;
 mod plan;
 mod pointers;
 mod timing;
 mod traced;
+
+pub(crate) use timing::ClosedLoop;

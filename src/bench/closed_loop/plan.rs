@@ -1,6 +1,6 @@
 //! Initial registers and memory with which a loop body runs as a loop.
 
-use super::arrays::{Extent, place, stride, whole};
+use super::arrays::{Extent, places, stride, whole};
 use super::content::Content;
 use super::exit::{Control, control};
 use super::known::Known;
@@ -66,12 +66,18 @@ pub(crate) fn plan(block: &Block, l1_bytes: Option<usize>, most: usize) -> Optio
         ends = Some(*r);
     }
     let mut content = Content::default();
-    for (number, pointer) in in_order(&iteration, pointers).into_iter().enumerate() {
+    let pointers = in_order(&iteration, pointers);
+    let length = |pointer: &Pointer| {
+        let extent = whole(&iteration, pointer, &known, iterations);
+        (extent.high - extent.low).unsigned_abs()
+    };
+    let places = places(&pointers.iter().map(length).collect::<Vec<_>>());
+    for (pointer, place) in pointers.into_iter().zip(places) {
         if ends == Some(pointer.register) {
             continue;
         }
         let extent = whole(&iteration, &pointer, &known, iterations);
-        let first = first_value(place(number), extent);
+        let first = first_value(place, extent);
         known.set(pointer.register, first + misalignment(&iteration, &pointer, &known));
         if let Some(link) = pointer.next_node {
             content.list(known.register(pointer.register) as u64, extent, link, iterations);

@@ -30,6 +30,12 @@ pub(crate) struct ClosedLoop {
     pub pages: Vec<u64>,
     /// Copies in the code.
     pub copies: usize,
+    /// Whether the loop is this block and no other.
+    pub is_one_block: bool,
+    /// Iterations of a long run.
+    pub iterations: usize,
+    /// Offsets of the loop within a cache line.
+    pub aligns: Vec<usize>,
     /// How it was run, for the reader.
     pub how: String,
 }
@@ -89,7 +95,19 @@ impl Profiler {
             captured.lines.len()
         );
         let (values, pages) = (captured.values, captured.pages);
-        Ok(Ok(ClosedLoop { timed, setup: None, values, pages, copies: 1, how }))
+        let (iterations, aligns) = (ends.0, Vec::new());
+        let is_one_block = block.is_loop_body();
+        Ok(Ok(ClosedLoop {
+            timed,
+            setup: None,
+            values,
+            pages,
+            copies: 1,
+            iterations,
+            aligns,
+            is_one_block,
+            how,
+        }))
     }
 
     fn time_planned(
@@ -136,6 +154,17 @@ impl Profiler {
         }
         let how = format!("{long} iterations, {words}");
         let (values, pages) = (setup.values.clone(), setup.pages.clone());
-        Ok(Ok(ClosedLoop { timed, setup: Some(setup), values, pages, copies, how }))
+        let (setup, iterations, is_one_block) = (Some(setup), long, true);
+        Ok(Ok(ClosedLoop {
+            timed,
+            setup,
+            values,
+            pages,
+            copies,
+            iterations,
+            aligns,
+            is_one_block,
+            how,
+        }))
     }
 }

@@ -62,7 +62,7 @@ mod tests {
         let search = evidence::search(&measurement, 64);
         let analysis = Analyser::default().analyse(&code, &search);
         let findings = Findings::without_evidence(analysis, code);
-        let subject = Subject { block: &block, measurement: &measurement };
+        let subject = Subject { block: &block, measurement: &measurement, looped: None };
         Explainer::new(&options, Latencies::default()).alias_pairs(&subject, &findings)
     }
 

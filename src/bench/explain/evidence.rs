@@ -45,13 +45,17 @@ impl Explainer {
     /// Measures a block without a jump.
     pub(super) fn findings(&mut self, subject: &Subject<'_>) -> Result<Findings> {
         let code = Code::of_bytes(&subject.block.bytes, self.core.facts())?;
-        let analysis = self.analyser.analyse(&code, &search(subject.measurement, self.window()));
-        let (time, form) = time(subject.measurement, !analysis.memory.dependencies.is_empty());
+        let explained = subject.explained();
+        let analysis = self.analyser.analyse(&code, &search(explained, self.window()));
+        let (time, form) = match subject.looped {
+            Some(looped) => (Cycles::of_headline(looped), "loop"),
+            None => time(subject.measurement, !analysis.memory.dependencies.is_empty()),
+        };
         let evidence = Evidence {
             time,
-            front_end: known(subject.measurement, FRONT_END),
+            front_end: known(explained, FRONT_END),
             register_latency: slowest(&analysis, false).map(latency),
-            memory_latency: slowest(&analysis, true).map(latency),
+            memory_latency: subject.through_memory(&analysis).map(latency),
             ..Evidence::default()
         };
         let (bounds, missing) = (Vec::new(), Vec::new());
@@ -67,7 +71,8 @@ impl Explainer {
         findings
             .bounds
             .extend(slowest(&findings.analysis, false).map(|r| dependency(r, false, &findings)));
-        let memory = slowest(&findings.analysis, true).map(|r| dependency(r, true, &findings));
+        let memory = subject.through_memory(&findings.analysis);
+        let memory = memory.map(|r| dependency(r, true, &findings));
         findings.bounds.extend(memory.or_else(|| forwarding(&findings)));
         Ok(findings)
     }
@@ -177,7 +182,7 @@ impl Explainer {
         independent: Option<&Independent>,
         findings: &mut Findings,
     ) -> Result<Option<Cycles>> {
-        let computed = known(subject.measurement, WIDTH);
+        let computed = known(subject.explained(), WIDTH);
         let Some(width) = self.core.width() else { return Ok(None) };
         let instructions = subject.block.instructions.len();
         let cycles = independent.map_or(findings.evidence.time, |f| f.cycles).best;
@@ -270,6 +275,20 @@ pub(super) fn search(measurement: &Measurement, window: u32) -> Search {
     Search { window, runs: RUNS, initial_values: vec![initial] }
 }
 
+impl Subject<'_> {
+    /// The measurement whose time is explained.
+    fn explained(&self) -> &Measurement {
+        self.looped.unwrap_or(self.measurement)
+    }
+
+    /// The slowest loop-carried dependency through memory, unless the loop was seen to have none: the
+    /// analysis knows what registers start with and not what all of memory holds.
+    fn through_memory<'a>(&self, analysis: &'a Analysis) -> Option<&'a Recurrence> {
+        let seen = self.looped.and_then(|looped| looped.closed.as_ref()?.forwards);
+        slowest(analysis, true).filter(|_| seen != Some(false))
+    }
+}
+
 /// The slowest loop-carried dependency through memory, or the slowest that is not.
 fn slowest(analysis: &Analysis, through_memory: bool) -> Option<&Recurrence> {
     let through = |r: &Recurrence| r.path.iter().any(|step| step.kind == Kind::Memory);
@@ -284,7 +303,7 @@ fn latency(recurrence: &Recurrence) -> Cycles {
 /// The time to explain. Store forwarding is slower with many pairs of store and load, as in unrolled
 /// code: with memory dependencies it is the loop form's time if that is lower.
 fn time(measurement: &Measurement, through_memory: bool) -> (Cycles, &'static str) {
-    let unrolled = measurement.throughput.as_ref().map(|t| Cycles::of(t, 1.0)).unwrap_or_default();
+    let unrolled = Cycles::of_headline(measurement);
     let looped = measurement.forms.as_ref().map(|f| &f.looped);
     match looped.and_then(|f| Some((f, f.trusted()?))) {
         Some((form, best)) if through_memory && best < unrolled.best => {

@@ -27,6 +27,8 @@ pub struct Explainer {
 pub(super) struct Subject<'a> {
     pub(super) block: &'a Block,
     pub(super) measurement: &'a Measurement,
+    /// The measurement with its final jump, if that was run as a loop: its time is explained.
+    pub(super) looped: Option<&'a Measurement>,
 }
 
 impl Explainer {

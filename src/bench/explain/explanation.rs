@@ -6,6 +6,7 @@ use super::model::Cycles;
 use super::verdict::{judge, with_jump};
 use super::what_if::not_measured;
 use super::{nodes, refuted_bounds, variants};
+use crate::measurement::LOOP;
 use crate::{Measurement, Profiler, Status};
 use isa::code::Block;
 use isa::deps::Kind;
@@ -41,6 +42,11 @@ impl Explainer {
             }
             _ => return Ok(()),
         }
+        let is_loop = measurement.headline == LOOP;
+        if measurement.closed.as_ref().is_some_and(|closed| !closed.is_one_block) {
+            nodes::not_explained(measurement, "the loop has several blocks");
+            return Ok(());
+        }
         // The block is measured with its final jump, its bounds without.
         let body = variants::body(block);
         let own = match &body {
@@ -50,8 +56,9 @@ impl Explainer {
         let subject = Subject {
             block: body.as_ref().unwrap_or(block),
             measurement: own.as_ref().unwrap_or(measurement),
+            looped: is_loop.then_some(&*measurement),
         };
-        if subject.measurement.status != Status::Ok {
+        if subject.measurement.status != Status::Ok && !is_loop {
             let why = subject.measurement.reason.as_deref().unwrap_or("no reason").to_owned();
             let why = format!("without its final jump the block is not `ok`: {why}");
             leave_unexplained(measurement, &why, what_if);
@@ -68,7 +75,7 @@ impl Explainer {
         let alias_pairs = self.alias_pairs(&subject, &findings);
         let mut verdict = judge(&findings.evidence);
         if let (Some(_), Some(whole), Some(rest)) =
-            (&body, cycles(measurement), cycles(subject.measurement))
+            (body.as_ref().filter(|_| !is_loop), cycles(measurement), cycles(subject.measurement))
         {
             verdict = with_jump(verdict, whole, rest);
         }
@@ -78,7 +85,7 @@ impl Explainer {
         measurement.alias_pairs = alias_pairs;
         refuted_bounds::mark(&mut findings.bounds, findings.evidence.time);
         refuted_bounds::enter(measurement, &findings.bounds, findings.evidence.time);
-        nodes::enter(measurement, &findings, &verdict, body.is_some());
+        nodes::enter(measurement, &findings, &verdict, body.is_some() && !is_loop);
         if let Some(why) = unstable {
             measurement.hierarchy.verdict +=
                 &format!("; measured again, because the first measurement was unstable: {why}");

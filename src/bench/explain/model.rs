@@ -4,7 +4,7 @@
 //! largest one that reaches the measured time explains it. Resources overlap, so bounds are compared
 //! with the time and never added up.
 
-use crate::Throughput;
+use crate::{Measurement, Throughput};
 
 /// A time in core cycles per iteration, with its error.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -28,6 +28,11 @@ impl Cycles {
     pub fn of(throughput: &Throughput, copies: f64) -> Self {
         let Throughput { cycles, low, high, .. } = *throughput;
         Self { best: cycles / copies, low: low / copies, high: high / copies }
+    }
+
+    /// The headline of a measurement; 0 without one.
+    pub fn of_headline(measurement: &Measurement) -> Self {
+        measurement.throughput.as_ref().map(|t| Self::of(t, 1.0)).unwrap_or_default()
     }
 
     /// The larger of two.

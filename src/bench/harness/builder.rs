@@ -131,6 +131,9 @@ impl<'a> Builder<'a> {
                 self.origins.push((self.code.here(), copy, i));
                 match i + 1 < instructions.len() {
                     true => self.code.instruction(inst, false, self.shape.rip_area),
+                    false if !inst.decoded.is_jcc_short_or_near() => {
+                        self.code.instruction(inst, false, self.shape.rip_area);
+                    }
                     false if copy + 1 < self.shape.copies => {
                         self.code.back_edge(inst, inverted, align);
                     }

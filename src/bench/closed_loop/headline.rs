@@ -1,0 +1,116 @@
+//! Enters a loop's time into the document as its headline.
+
+use super::timing::ClosedLoop;
+use crate::checks;
+use crate::initial::run_setup::RunSetup;
+use crate::measurement::{Assumption, Closed, LOOP, Measurement, Outcome};
+use crate::plausibility::{is_above, plausible, width};
+use crate::profiler::Profiler;
+use crate::results::conclude;
+use isa::code::Block;
+use std::collections::HashMap;
+use tma::Result;
+
+/// Loads this many iterations after a store may still get their value from it.
+const WINDOW: usize = 64;
+/// Share of the iterations in which loads must read what was stored.
+const OFTEN: f64 = 0.25;
+/// How far the unrolled form may differ without an explanation.
+const ALIKE: f64 = 0.05;
+
+impl Profiler {
+    /// Status, headline, assumptions and bounds of a block that was run as a loop.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub(crate) fn enter_loop(
+        &mut self,
+        block: &Block,
+        closed: &ClosedLoop,
+        measurement: &mut Measurement,
+    ) -> Result<()> {
+        let clock = self.source.clock().name();
+        conclude(measurement, &closed.timed, self.options.passes, block, clock);
+        measurement.headline = LOOP;
+        measurement.closed = Some(Closed {
+            forwards: closed.setup.as_ref().map(forwards),
+            is_one_block: closed.is_one_block,
+        });
+        measurement.values = Some(closed.values.clone());
+        measurement.pages = closed.pages.iter().map(|p| format!("{p:#x}")).collect();
+        measurement.notes.push(format!("measured as a loop: {}", closed.how));
+        measurement.notes.extend(difference(measurement));
+        if self.options.assumptions {
+            let physical = self.options.physical_pages;
+            measurement.assumptions = match &closed.setup {
+                Some(setup) => checks::all(
+                    block,
+                    setup,
+                    closed.copies,
+                    &closed.timed,
+                    physical,
+                    &self.options.core,
+                ),
+                None => checks::of_timing(&closed.timed),
+            };
+            let how = format!("{} iterations in a row", closed.iterations);
+            let steady = Assumption { name: "steady-state", outcome: Outcome::Held, how };
+            measurement.assumptions.push(steady);
+        }
+        let Some(throughput) = measurement.throughput.clone() else { return Ok(()) };
+        measurement.bounds.clear();
+        let mut bounds = Vec::new();
+        if self.options.explain && closed.setup.is_some() {
+            bounds.extend(self.loop_front_end(block, closed)?);
+        }
+        // A loop of several blocks has no fixed number of instructions.
+        bounds.extend(width(block, &self.options.core).filter(|_| closed.setup.is_some()));
+        measurement.assumptions.push(plausible(&bounds, &throughput, closed.iterations));
+        for bound in &mut bounds {
+            bound.refuted = is_above(bound, throughput.high, closed.iterations);
+        }
+        measurement.bounds = bounds;
+        Ok(())
+    }
+}
+
+/// Why the unrolled form takes another time, if it does: what differs between the two.
+fn difference(measurement: &Measurement) -> Option<String> {
+    let (looped, forms) = (measurement.throughput.as_ref()?, measurement.forms.as_ref()?);
+    let unrolled = forms.unrolled.trusted()?;
+    if (unrolled - looped.cycles).abs() <= ALIKE * looped.cycles {
+        return None;
+    }
+    let why = if measurement.alias_pairs.is_empty() && unrolled > looped.cycles {
+        "its copies share their addresses or run into each other's stores, and restore registers between \
+         them"
+    } else {
+        "its copies have no taken jump between them, and other addresses"
+    };
+    Some(format!("straight copies of the block take {unrolled:.2} cycles: {why}"))
+}
+
+/// Whether many iterations load what one of the last stored.
+fn forwards(setup: &RunSetup) -> bool {
+    let mut stored: HashMap<u64, usize> = HashMap::new();
+    let mut forwarded = 0;
+    let mut last = usize::MAX;
+    for access in &setup.accesses {
+        let words = access.address / 4..=(access.address + access.size.max(1) - 1) / 4;
+        if access.reads && last != access.copy {
+            let recent = |word: u64| {
+                stored
+                    .get(&word)
+                    .is_some_and(|copy| *copy < access.copy && access.copy - copy <= WINDOW)
+            };
+            if words.clone().any(recent) {
+                forwarded += 1;
+                last = access.copy;
+            }
+        }
+        if access.writes {
+            stored.extend(words.map(|word| (word, access.copy)));
+        }
+    }
+    f64::from(forwarded) > OFTEN * setup.copies as f64
+}
