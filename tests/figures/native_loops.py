@@ -3,8 +3,8 @@
 
 The kernels are those of tests/figures/loops (kernels.csv: length and contents of their arrays, together at most 16 KiB).
 Each is compiled by gcc and by clang, or by rustc, and its hot loop found by stepping through one call. Native cycles of
-an iteration: loops/timer.c in three processes that agree, some before the tool runs and some after. A quarter of the kernels is kept aside
-(compiled.aside); they are measured only with --aside.
+an iteration: loops/timer.c in three processes that agree, some before the tool runs and some after. A quarter of the kernels
+is kept aside (compiled.aside): measured only with --aside.
 
     tests/figures/native_loops.py [--cpu 1] [--only REGEX] [--part 1/6] [-o loops.csv]
     tests/figures/native_loops.py --known                  the timer, on loops of known cycles
