@@ -179,6 +179,7 @@ impl Profiler {
         measurement: &mut Measurement,
     ) -> Result<std::result::Result<(), Failure>> {
         let required_state = RequiredState::of(block);
+        self.runner.set_rip_offset(rip_offset(block, self.options.address));
         let closed = match self.closed_loop(block, &required_state)? {
             Some(Ok(closed)) => Some(closed),
             Some(Err(why)) => {
@@ -505,4 +506,14 @@ impl Profiler {
             ),
         })
     }
+}
+
+/// By how much to move `[rip+x]` operands so that they are where they are in the program, within a page;
+/// where that is not known, so that the first starts a cache line.
+fn rip_offset(block: &Block, address: Option<u64>) -> usize {
+    let first = || {
+        let inst = block.instructions.iter().find(|inst| inst.rip_displacement.is_some())?;
+        Some(inst.decoded.ip_rel_memory_address().wrapping_neg() % 64)
+    };
+    address.map_or_else(|| first().unwrap_or(0), |address| address % 4096) as usize
 }

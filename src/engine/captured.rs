@@ -122,7 +122,6 @@ pub fn code(data: &[u8], range: &Range<u64>) -> Vec<(u64, Vec<u8>)> {
 /// The capture as the sandbox takes it.
 fn values(snapshot: &Snapshot) -> Values {
     let walk = &snapshot.walk;
-    let is_whole = snapshot.from_outside && walk.end == End::Left;
     Values {
         address: snapshot.address,
         running_at: snapshot.running_at,
@@ -135,7 +134,7 @@ fn values(snapshot: &Snapshot) -> Values {
         pages: snapshot.pages.0.clone(),
         fs_base: snapshot.fs_base,
         gs_base: snapshot.gs_base,
-        trips: is_whole.then_some(walk.trips),
+        trips: (walk.end == End::Left).then_some(walk.trips),
         ..Values::default()
     }
 }
@@ -144,8 +143,8 @@ fn values(snapshot: &Snapshot) -> Values {
 pub fn notes(snapshot: &Snapshot) -> Vec<String> {
     let walk = &snapshot.walk;
     let from = format!(
-        "initial registers: captured at entry {} of the block in `{}`; memory and vector registers \
-         are not the program's",
+        "values captured at entry {} of the block in `{}`; straight copies have its general-purpose \
+         registers only",
         snapshot.entry,
         snapshot.command.join(" ")
     );

@@ -47,6 +47,8 @@ fn a_block_starts_with_the_registers_of_its_running_program() {
     let notes = notes(&captured);
     assert!(notes.contains("captured at entry 34 of the block"), "{notes}");
     assert!(notes.contains("13 more trips") && notes.contains("2 pages"), "{notes}");
+    // The loop of several blocks ran as in the program, its memory and branches included.
+    assert!(notes.contains("13 iterations with the program's registers, memory"), "{notes}");
     // Without the program: the same from the file, also for the dependency analysis.
     let again = json(&[&place, "--registers", &saved]);
     assert_eq!(registers(&again), expected);

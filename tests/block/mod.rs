@@ -12,6 +12,7 @@ mod explained;
 mod hostile;
 mod known;
 mod known_list;
+mod loops;
 mod options;
 mod parsers;
 mod pmu;

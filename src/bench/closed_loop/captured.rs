@@ -59,11 +59,11 @@ impl Captured {
         let segments = |r: &iced_x86::UsedRegister| {
             matches!(r.register(), iced_x86::Register::FS | iced_x86::Register::GS)
         };
-        if region.block.instructions.iter().flat_map(|i| &i.registers).any(|r| segments(r)) {
+        if region.block.instructions.iter().flat_map(|i| &i.registers).any(segments) {
             return Ok(Err("it accesses memory through fs or gs".to_owned()));
         }
         let required_state = RequiredState::of_region(&region.block);
-        let rip_area = runner.worker()?.rip_area();
+        let rip_area = runner.worker()?.rip_area() & !(at::PAGE - 1);
         let values = Values { registers: snapshot.registers, memory: 0, vector: 0 };
         let (pages, lines) = (Vec::new(), Vec::new());
         let mut captured = Self { region, required_state, trips, rip_area, pages, lines, values };

@@ -101,7 +101,7 @@ pub(crate) fn plan(block: &Block, l1_bytes: Option<usize>, most: usize) -> Optio
 /// The first value of a pointer with which its lowest access is in the array's part of the address
 /// space, and what it points to is aligned.
 fn first_value(place: u64, extent: Extent) -> i64 {
-    let below = (-extent.low).max(0) + 63 & !63;
+    let below = ((-extent.low).max(0) + 63) & !63;
     let above = extent.low.max(0) & !63;
     place as i64 + below - above
 }

@@ -103,7 +103,7 @@ fn attempt(
             return Ok(Err("its registers could not be read".to_owned()));
         };
         if repeats(runner, block, required_state, &setup)? {
-            let how = Closed::Exits(setup.values.registers, later);
+            let how = Closed::Exits(Box::new(setup.values.registers), Box::new(later));
             let iterations = (trip as u32, (long / 2) as u32);
             return Ok(Ok(Ready { setup, how, iterations, copies: 1 }));
         }

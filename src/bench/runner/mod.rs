@@ -62,6 +62,8 @@ pub struct Runner {
     pinned: bool,
     /// Workers started so far.
     pub started: u32,
+    /// By how much `[rip+x]` operands are moved within their page.
+    rip_offset: usize,
     /// Pages that start with content of their own, in the worker's order.
     images: Vec<u64>,
 }
@@ -90,7 +92,16 @@ impl Runner {
             fresh: false,
             pinned: false,
             started: 0,
+            rip_offset: 0,
             images: Vec::new(),
+        }
+    }
+
+    /// Moves `[rip+x]` operands within their page, from the next block on.
+    pub fn set_rip_offset(&mut self, offset: usize) {
+        self.rip_offset = offset;
+        if let Some(worker) = &mut self.worker {
+            worker.set_rip_offset(offset);
         }
     }
 
@@ -118,7 +129,9 @@ impl Runner {
             let started = Worker::start(cpu, self.inspect, random());
             use_batch_scheduling();
             self.follow();
-            self.worker = Some(started?);
+            let mut worker = started?;
+            worker.set_rip_offset(self.rip_offset);
+            self.worker = Some(worker);
             self.write_clock();
             self.started += 1;
             (self.ran, self.fresh) = (false, false);

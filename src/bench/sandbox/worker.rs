@@ -56,6 +56,7 @@ pub struct Worker {
     view: *mut u8,
     base: u64,
     rip_area: usize,
+    rip_offset: usize,
     layers: Layers,
     gone: bool,
     /// The kernel's status of the process, once read.
@@ -91,6 +92,7 @@ impl Worker {
             view: view.cast(),
             base: base(random),
             rip_area: rip_area(super::random()),
+            rip_offset: 0,
             layers: Layers::default(),
             gone: true,
             status: std::cell::OnceCell::new(),
@@ -275,7 +277,13 @@ impl Worker {
 
     /// Where `[rip+x]` of a block points, as a distance from the start of the region.
     pub fn rip_area(&self) -> usize {
-        self.rip_area
+        self.rip_area + self.rip_offset
+    }
+
+    /// Moves that area by so many bytes, less than a page: `[rip+x]` then has the place within a page
+    /// that it has in the program.
+    pub fn set_rip_offset(&mut self, offset: usize) {
+        self.rip_offset = offset % PAGE;
     }
 
     /// The layers of protection.

@@ -154,7 +154,7 @@ pub fn looped(
 #[derive(Debug, Clone)]
 pub enum Closed {
     /// Until it leaves by itself: registers with which it runs long and short.
-    Exits([u64; 16], [u64; 16]),
+    Exits(Box<[u64; 16]>, Box<[u64; 16]>),
     /// Copies chained by their back edges, inverted or not, with a counter after the last.
     Counted(LoopCounter, bool),
 }

@@ -57,6 +57,8 @@ fn report() -> Measurement {
         }),
         ipc: Some(0.5),
         forms: Some(Forms { unrolled: form(4.0, 192), looped: form(4.01, 24) }),
+        headline: "unrolled",
+        closed: None,
         notes: Vec::new(),
         assumptions: vec![invariant("l1-data", Outcome::Held, "no memory")],
         alias_pairs: Vec::new(),
