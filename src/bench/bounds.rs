@@ -91,7 +91,7 @@ impl Profiler {
         let width = width(block, &self.options.core);
         let rounds = self.options.rounds;
         for _ in 0..TRIES {
-            let mut next = FormTiming::default();
+            let mut next = FormTiming { usual: timed.usual, ..FormTiming::default() };
             if let Some(failure) = self.timed(form, passes, rounds, &mut next)? {
                 return Ok(Some(failure));
             }

@@ -3,8 +3,8 @@
 use super::timing::ClosedLoop;
 use crate::checks;
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{Assumption, Closed, LOOP, Measurement, Outcome};
-use crate::plausibility::{is_above, plausible, width};
+use crate::measurement::{Assumption, Closed, LOOP, Measurement, Outcome, Status};
+use crate::plausibility::{is_above, plausible, ruled_out, too_few, width};
 use crate::profiler::Profiler;
 use crate::results::conclude;
 use isa::code::Block;
@@ -65,6 +65,12 @@ impl Profiler {
         }
         // A loop of several blocks has no fixed number of instructions.
         bounds.extend(width(block, &self.options.core).filter(|_| closed.setup.is_some()));
+        if let (Status::Ok, Some(bound)) =
+            (measurement.status, ruled_out(&bounds, &throughput, closed.iterations))
+        {
+            measurement.status = Status::Unstable;
+            measurement.reason = Some(too_few(throughput.cycles, bound));
+        }
         measurement.assumptions.push(plausible(&bounds, &throughput, closed.iterations));
         for bound in &mut bounds {
             bound.refuted = is_above(bound, throughput.high, closed.iterations);

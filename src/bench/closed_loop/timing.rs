@@ -80,7 +80,7 @@ impl Profiler {
         };
         let repeat = (self.options.cycles / rough).ceil().clamp(1.0, REPEAT) as u32;
         let form = captured.form(self.options.placements.clamp(1, 4), repeat);
-        let mut timed = FormTiming::default();
+        let mut timed = FormTiming { usual: true, ..FormTiming::default() };
         let ends = (captured.trips.min(1 << 20) as usize, self.options.passes);
         if let Some(failure) = self.timed_plausibly(block, &form, ends, &mut timed)? {
             return Ok(Err(failure.reason));
@@ -144,7 +144,7 @@ impl Profiler {
         };
         let repeat = (self.options.cycles / (rough * long as f64)).ceil().clamp(1.0, REPEAT) as u32;
         let form = measure::closed(&shape, &how, iterations, repeat, &aligns);
-        let mut timed = FormTiming::default();
+        let mut timed = FormTiming { usual: true, ..FormTiming::default() };
         let ends = (long, self.options.passes);
         if let Some(failure) = self.timed_plausibly(block, &form, ends, &mut timed)? {
             return Ok(Err(failure.reason));

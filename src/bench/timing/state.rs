@@ -1,4 +1,4 @@
-//! The fastest state that rounds of several batches are in.
+//! The fastest state that rounds of several batches are in, and the usual one.
 
 use super::stats::mean;
 
@@ -12,6 +12,8 @@ const ROUNDS: (usize, usize) = (24, 4);
 const ROUNDS_PER_BATCH: usize = 2;
 /// The least share of the rounds that may be a faster state, seldom met, and their least number.
 const RARE: (f64, usize) = (0.03, 3);
+/// The least share of the rounds in the usual state.
+const MOST: f64 = 0.6;
 /// Noise of the counter in cycles: rounds of a state may always differ by this.
 const NEAR: f64 = 5.0;
 
@@ -76,22 +78,40 @@ pub fn fastest(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<S
     // The group that begins with a stray round holds only a part of the state.
     let start =
         (first..first + group(first).len()).filter(enough).max_by_key(|i| group(*i).len())?;
-    let state = group(start);
-    let means: Vec<f64> = agreeing_means(state, rounds.len(), batches).collect();
-    let middle = mean(&values(state));
-    let spread = means.iter().map(|v| (v - middle).powi(2)).sum::<f64>()
-        / (means.len() as f64 - 1.0).max(1.0);
+    let found = state(group(start), rounds.len(), batches)?;
     let strays = (rounds.len() as f64 * RARE.0).max(RARE.1 as f64);
     let rare = (0..start)
         .map(|i| &group(i)[..group(i).len().min(start - i)])
         .find(|g| g.len() as f64 >= strays && g.iter().any(|r| r.1 != g[0].1));
+    Some(State { rare: rare.unwrap_or_default().iter().map(|r| (r.1, r.2)).collect(), ..found })
+}
+
+/// The group of rounds around the median, if it holds most of them.
+pub fn usual(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<State> {
+    rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let middle = rounds.get(rounds.len() / 2)?.0;
+    let width = near.above(middle) - middle;
+    let group: Vec<Run> =
+        rounds.iter().filter(|run| (run.0 - middle).abs() <= width).copied().collect();
+    if (group.len() as f64) < MOST * rounds.len() as f64 {
+        return None;
+    }
+    state(&group, rounds.len(), batches)
+}
+
+/// The state of a group of sorted rounds.
+fn state(group: &[Run], rounds: usize, batches: usize) -> Option<State> {
+    let means: Vec<f64> = agreeing_means(group, rounds, batches).collect();
+    let middle = mean(&values(group));
+    let spread = means.iter().map(|v| (v - middle).powi(2)).sum::<f64>()
+        / (means.len() as f64 - 1.0).max(1.0);
     Some(State {
         mean: middle,
-        error: (spread / means.len() as f64).sqrt(),
+        error: (spread / (means.len() as f64).max(1.0)).sqrt(),
         batches: means.len(),
-        share: state.len() as f64 / rounds.len() as f64,
-        range: (state[0].0, state[state.len() - 1].0),
-        rare: rare.unwrap_or_default().iter().map(|r| (r.1, r.2)).collect(),
+        share: group.len() as f64 / rounds as f64,
+        range: (group.first()?.0, group.last()?.0),
+        rare: Vec::new(),
     })
 }
 
