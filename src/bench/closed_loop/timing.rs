@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use tma::Result;
 
 /// Offsets of the loop within a cache line, where its own is not known: compilers align loops to 16 or 32.
-const ALIGNS: [usize; 4] = [0, 32, 16, 48];
+const ALIGNS: [usize; 2] = [0, 32];
 /// Most repetitions of a whole loop.
 const REPEAT: f64 = 64.0;
 
@@ -124,8 +124,8 @@ impl Profiler {
         shape.lines = false;
         let own = self.options.address.map(|address| address as usize);
         let aligns: Vec<usize> = match self.options.align.or(own) {
-            Some(align) => vec![align % 64; self.options.placements.clamp(1, 2)],
-            None => ALIGNS.into_iter().take(self.options.placements.max(1)).collect(),
+            Some(align) => vec![align % 64],
+            None => ALIGNS.into_iter().take(self.options.placements.clamp(1, 2)).collect(),
         };
         let look = measure::closed(&shape, &how, iterations, 1, &aligns[..1]);
         let rough = match look.rough(&mut self.runner, &self.options, None)? {

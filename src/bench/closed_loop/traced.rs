@@ -11,7 +11,7 @@ use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::{Slot, needed};
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
-use crate::timing::measure::Closed;
+use crate::timing::measure::{Closed, EIGHTHS};
 use isa::code::Block;
 use isa::flow::Iteration;
 use std::collections::BTreeMap;
@@ -89,22 +89,26 @@ fn attempt(
     };
     let trip = setup.taken.iter().position(|taken| !taken).map_or(usize::MAX, |last| last + 1);
     if trip == setup.copies || (FEWEST..setup.copies).contains(&trip) {
-        let long = trip & !1;
-        // The short run is the rest of the loop after the first half.
-        let later = match run(runner, trip - long / 2)? {
-            Ok(half) => half.end.registers,
-            Err(failure) => return Ok(Err(failure.reason)),
-        };
+        let eighth = trip / 8;
+        let mut starts = [plan.values.registers; EIGHTHS];
+        for (n, start) in starts.iter_mut().enumerate().skip(1) {
+            // The rest of the loop after as many iterations.
+            let after = match run(runner, n * eighth)? {
+                Ok(part) => part.end.registers,
+                Err(failure) => return Ok(Err(failure.reason)),
+            };
+            let Ok(after) = <[u64; 16]>::try_from(after) else {
+                return Ok(Err("its registers could not be read".to_owned()));
+            };
+            *start = after;
+        }
         let setup = match run(runner, trip)? {
             Ok(setup) => setup,
             Err(failure) => return Ok(Err(failure.reason)),
         };
-        let Ok(later) = <[u64; 16]>::try_from(later) else {
-            return Ok(Err("its registers could not be read".to_owned()));
-        };
         if repeats(runner, block, required_state, &setup)? {
-            let how = Closed::Exits(Box::new(setup.values.registers), Box::new(later));
-            let iterations = (trip as u32, (long / 2) as u32);
+            let how = Closed::Exits(Box::new(starts));
+            let iterations = (trip as u32, (trip - 2 * eighth) as u32);
             return Ok(Ok(Ready { setup, how, iterations, copies: 1 }));
         }
         // What it writes decides when it leaves.

@@ -71,8 +71,8 @@ pub struct FormTiming {
     pub switches: Option<u64>,
     /// Why commands were void.
     pub void: Vec<String>,
-    /// Whether the result is the usual state instead of the fastest, where most rounds are in one: what a
-    /// program's loop takes most of the time.
+    /// Whether the result is the usual difference of long and short runs instead of that of their fastest
+    /// states: what a program's loop takes most of the time. Pairs of runs may be of different lengths.
     pub usual: bool,
     /// A hash of the batches in which states were found last, and these.
     pub(crate) found: RefCell<Option<(u64, Pair)>>,
@@ -219,11 +219,15 @@ impl FormTiming {
 
     fn find_states(&self) -> Option<(State, State)> {
         if self.usual {
+            // As differences: pairs are of different lengths.
             let near = Nearness { share: self.tolerance, step: self.step };
-            let of = |kind| usual(self.rounds(kind), self.batches.len(), near);
-            if let (Some(long), Some(short)) = (of(long), of(short)) {
-                return Some((long, short));
-            }
+            let difference = |((batch, round), (long, short)): ((usize, usize), (f64, f64))| {
+                (long - short, batch, round)
+            };
+            let long = usual(self.pairs().map(difference).collect(), self.batches.len(), near)?;
+            let all = (f64::NEG_INFINITY, f64::INFINITY);
+            let none = State { mean: 0.0, error: 0.0, range: all, ..long.clone() };
+            return Some((long, none));
         }
         let (long, short) = (self.fastest(long)?, self.fastest(short)?);
         let is_joint = |(l, s): &(f64, f64)| long.holds(*l) && short.holds(*s);

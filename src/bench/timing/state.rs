@@ -12,8 +12,8 @@ const ROUNDS: (usize, usize) = (24, 4);
 const ROUNDS_PER_BATCH: usize = 2;
 /// The least share of the rounds that may be a faster state, seldom met, and their least number.
 const RARE: (f64, usize) = (0.03, 3);
-/// The least share of the rounds in the usual state.
-const MOST: f64 = 0.6;
+/// The least share of the rounds in the usual state: one of three pairs of runs.
+const MOST: f64 = 0.3;
 /// Noise of the counter in cycles: rounds of a state may always differ by this.
 const NEAR: f64 = 5.0;
 
@@ -86,7 +86,7 @@ pub fn fastest(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<S
     Some(State { rare: rare.unwrap_or_default().iter().map(|r| (r.1, r.2)).collect(), ..found })
 }
 
-/// The group of rounds around the median, if it holds most of them.
+/// The group of rounds around the median, if it holds enough of them.
 pub fn usual(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<State> {
     rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
     let middle = rounds.get(rounds.len() / 2)?.0;
