@@ -64,7 +64,7 @@ impl Extent {
     }
 
     /// What an access touches in `iterations`, with all registers but the pointer as `known`.
-    fn of(
+    pub(super) fn of(
         iteration: &Iteration,
         access: &LinearAccess,
         pointer: u8,
@@ -83,6 +83,13 @@ impl Extent {
     }
 }
 
+impl Extent {
+    /// Both.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+}
+
 /// Bytes accessed through a pointer.
 pub(super) fn whole(
     iteration: &Iteration,
@@ -95,8 +102,7 @@ pub(super) fn whole(
         .iter()
         .map(|n| &iteration.accesses[*n])
         .map(|access| Extent::of(iteration, access, pointer.register, known, iterations));
-    own.reduce(|a, b| Extent { low: a.low.min(b.low), high: a.high.max(b.high) })
-        .unwrap_or(Extent { low: 0, high: 0 })
+    own.reduce(Extent::and).unwrap_or(Extent { low: 0, high: 0 })
 }
 
 /// Where arrays of these lengths in bytes start: at offsets within a page that do not overlap, where all of

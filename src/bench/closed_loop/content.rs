@@ -4,6 +4,7 @@
 use super::arrays::{Extent, TABLE};
 use super::exit::{Control, element_values};
 use super::known::{Known, at};
+use super::pointers::spilled;
 use isa::flow::{Iteration, Loaded, Term};
 use std::collections::BTreeMap;
 
@@ -58,7 +59,11 @@ impl Content {
         iterations: usize,
         control: Option<&Control>,
     ) {
+        let pointers = spilled(iteration);
         for access in &iteration.accesses {
+            if pointers.iter().any(|p| p.accesses.contains(&access)) {
+                continue;
+            }
             for (term, factor) in &access.address.terms {
                 if let Term::Loaded(loaded) = term {
                     self.indices(iteration, known, iterations, loaded, *factor);

@@ -1,7 +1,7 @@
 //! The front end of a loop in isolation: fillers of the same lengths, and a counter as its last two
 //! instructions.
 
-use super::timing::ClosedLoop;
+use super::outcome::ClosedLoop;
 use crate::filler::Filler;
 use crate::harness::loop_counter::LoopCounter;
 use crate::harness::program::Shape;

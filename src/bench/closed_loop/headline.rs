@@ -1,6 +1,6 @@
 //! Enters a loop's time into the document as its headline.
 
-use super::timing::ClosedLoop;
+use super::outcome::ClosedLoop;
 use crate::checks;
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Closed, LOOP, Measurement, Outcome, Status};

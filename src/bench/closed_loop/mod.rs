@@ -12,6 +12,7 @@
 //! | `traced` | the plan run once: how many iterations it really takes, and which lines it touches |
 //! | `captured` | the same with the code, registers and memory of a running program |
 //! | `timing` | long against short runs of the loop |
+//! | `outcome` | what that gives |
 //! | `front_end` | the front end of the loop in isolation |
 //! | `headline` | the loop's time in the document |
 //!
@@ -25,9 +26,10 @@ mod exit;
 mod front_end;
 mod headline;
 mod known;
+mod outcome;
 mod plan;
 mod pointers;
 mod timing;
 mod traced;
 
-pub(crate) use timing::ClosedLoop;
+pub(crate) use outcome::ClosedLoop;

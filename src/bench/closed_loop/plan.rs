@@ -4,7 +4,7 @@ use super::arrays::{Extent, places, stride, whole};
 use super::content::Content;
 use super::exit::{Control, control};
 use super::known::Known;
-use super::pointers::{Pointer, pointers};
+use super::pointers::{Pointer, pointers, spilled};
 use crate::initial::values::Values;
 use isa::code::Block;
 use isa::flow::{Iteration, LinearAccess};
@@ -22,6 +22,8 @@ const L1_BYTES: usize = 32 * 1024;
 const DATA: u64 = 3;
 /// The same for those that are compared with loaded values.
 const COMPARED: i64 = 64;
+/// The number of no register.
+const NO_REGISTER: u8 = 16;
 
 /// Initial values, memory content, and for how many iterations they are made.
 #[derive(Debug, Clone)]
@@ -71,7 +73,10 @@ pub(crate) fn plan(block: &Block, l1_bytes: Option<usize>, most: usize) -> Optio
         let extent = whole(&iteration, pointer, &known, iterations);
         (extent.high - extent.low).unsigned_abs()
     };
-    let places = places(&pointers.iter().map(length).collect::<Vec<_>>());
+    let in_memory = spilled(&iteration);
+    let lengths = pointers.iter().map(length).chain(in_memory.iter().map(|_| L1_BYTES as u64 / 8));
+    let places = places(&lengths.collect::<Vec<_>>());
+    let spilled_places = places[pointers.len()..].to_vec();
     for (pointer, place) in pointers.into_iter().zip(places) {
         if ends == Some(pointer.register) {
             continue;
@@ -81,6 +86,14 @@ pub(crate) fn plan(block: &Block, l1_bytes: Option<usize>, most: usize) -> Optio
         known.set(pointer.register, first + misalignment(&iteration, &pointer, &known));
         if let Some(link) = pointer.next_node {
             content.list(known.register(pointer.register) as u64, extent, link, iterations);
+        }
+    }
+    for (pointer, place) in in_memory.iter().zip(spilled_places) {
+        let of = |access: &&LinearAccess| {
+            Extent::of(&iteration, access, NO_REGISTER, &known, iterations)
+        };
+        if let Some(extent) = pointer.accesses.iter().map(of).reduce(Extent::and) {
+            content.cell(&iteration, &known, pointer.loaded, first_value(place, extent));
         }
     }
     match (&control, solved(&known)) {

@@ -1,6 +1,6 @@
 //! Which register of an address is the pointer of its array.
 
-use isa::flow::{Iteration, LinearAccess, Term};
+use isa::flow::{Iteration, LinearAccess, Loaded, Term};
 
 /// A pointer register and the accesses through it.
 #[derive(Debug, Clone)]
@@ -57,11 +57,47 @@ fn alone(iteration: &Iteration) -> Vec<u8> {
 /// Registers of an address that may be its pointer: not scaled, and changed by a fixed amount or
 /// loaded from where they point.
 fn candidates(iteration: &Iteration, access: &LinearAccess) -> Vec<u8> {
+    if spilled_pointer(iteration, access).is_some() {
+        return Vec::new();
+    }
     let may_point = |register: u8| {
         iteration.step(register).is_some() || next_node(iteration, register).is_some()
     };
     let registers = access.address.registers();
     registers.filter(|(r, factor)| *factor == 1 && may_point(*r)).map(|(r, _)| r).collect()
+}
+
+/// A pointer that the compiler keeps in memory, and the accesses through it.
+pub(super) struct Spilled<'a> {
+    pub loaded: &'a Loaded,
+    pub accesses: Vec<&'a LinearAccess>,
+}
+
+/// The pointers that are loaded from where no iteration writes another.
+pub(super) fn spilled(iteration: &Iteration) -> Vec<Spilled<'_>> {
+    let mut found: Vec<Spilled<'_>> = Vec::new();
+    for access in &iteration.accesses {
+        let Some(loaded) = spilled_pointer(iteration, access) else { continue };
+        match found.iter_mut().find(|pointer| pointer.loaded == loaded) {
+            Some(pointer) => pointer.accesses.push(access),
+            None => found.push(Spilled { loaded, accesses: vec![access] }),
+        }
+    }
+    found
+}
+
+/// The part of an address that is loaded whole from a fixed place.
+fn spilled_pointer<'a>(iteration: &Iteration, access: &'a LinearAccess) -> Option<&'a Loaded> {
+    let fixed = |loaded: &Loaded| {
+        let terms = &loaded.address.terms;
+        terms.iter().all(|(t, _)| matches!(t, Term::Register(r) if iteration.step(*r) == Some(0)))
+    };
+    access.address.terms.iter().find_map(|(term, factor)| match term {
+        Term::Loaded(loaded) if *factor == 1 && loaded.bytes == 8 && fixed(loaded) => {
+            Some(&**loaded)
+        }
+        _ => None,
+    })
 }
 
 /// The displacement of a list's link: an iteration loads the register from `[register + this]`.

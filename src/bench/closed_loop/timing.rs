@@ -1,11 +1,10 @@
 //! Times a loop body as a loop: long against short runs.
 
 use super::captured::Captured;
+use super::outcome::ClosedLoop;
 use super::traced::{Ready, ready};
 use crate::Snapshot;
 use crate::harness::required_state::RequiredState;
-use crate::initial::run_setup::RunSetup;
-use crate::initial::values::Values;
 use crate::profiler::Profiler;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure;
@@ -17,28 +16,6 @@ use tma::Result;
 const ALIGNS: [usize; 2] = [0, 32];
 /// Most repetitions of a whole loop.
 const REPEAT: f64 = 64.0;
-
-/// The timing of a loop run as a loop.
-pub(crate) struct ClosedLoop {
-    /// The samples.
-    pub timed: FormTiming,
-    /// What its traced run did; none with a program's values.
-    pub setup: Option<RunSetup>,
-    /// Initial values.
-    pub values: Values,
-    /// Pages it accesses.
-    pub pages: Vec<u64>,
-    /// Copies in the code.
-    pub copies: usize,
-    /// Whether the loop is this block and no other.
-    pub is_one_block: bool,
-    /// Iterations of a long run.
-    pub iterations: usize,
-    /// Offsets of the loop within a cache line.
-    pub aligns: Vec<usize>,
-    /// How it was run, for the reader.
-    pub how: String,
-}
 
 impl Profiler {
     /// Times the block as a loop, with the program's values where they were captured; `None` if it is no

@@ -47,7 +47,7 @@ pub struct BlockArgs {
     #[arg(long, conflicts_with_all = ["asm", "asm_file", "repeat", "batch", "region", "tui", "what_if"], help_heading = INPUT)]
     pub list: bool,
 
-    /// Compare with another block; with --batch, judge the predictions hex,cycles of a CSV file
+    /// Compare with another block; with --batch, judge predictions (hex,cycles CSV)
     #[arg(long, value_name = "BLOCK|CSV", conflicts_with_all = ["list", "tui", "repeat", "what_if", "region"], help_heading = INPUT)]
     pub against: Option<String>,
     /// Measure all blocks in FILE: one per line, or a CSV's first column (-: stdin)

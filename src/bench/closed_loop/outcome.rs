@@ -1,0 +1,27 @@
+//! What timing a loop as a loop gives.
+
+use crate::initial::run_setup::RunSetup;
+use crate::initial::values::Values;
+use crate::timing::form_timing::FormTiming;
+
+/// The timing of a loop run as a loop.
+pub(crate) struct ClosedLoop {
+    /// The samples.
+    pub timed: FormTiming,
+    /// What its traced run did; none with a program's values.
+    pub setup: Option<RunSetup>,
+    /// Initial values.
+    pub values: Values,
+    /// Pages it accesses.
+    pub pages: Vec<u64>,
+    /// Copies in the code.
+    pub copies: usize,
+    /// Whether the loop is this block and no other.
+    pub is_one_block: bool,
+    /// Iterations of a long run.
+    pub iterations: usize,
+    /// Offsets of the loop within a cache line.
+    pub aligns: Vec<usize>,
+    /// How it was run, for the reader.
+    pub how: String,
+}
