@@ -3,7 +3,7 @@
 use super::arguments::BlockArgs;
 use crate::cli::code::initial_values::{Place, for_sandbox, saved};
 use crate::cli::code::named::{chosen, located};
-use crate::cli::code::program::without_exit;
+use crate::cli::code::program::{one_block, without_exit};
 use crate::cli::code::read::text;
 use bench::{Options, Repeat};
 use engine::captured;
@@ -72,7 +72,9 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
 /// notes for its report.
 fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Result<Vec<String>> {
     if args.arguments.is_empty() && args.entry.is_none() && args.save_values.is_none() {
-        let Some(saved) = saved(args.registers.as_deref())? else { return Ok(Vec::new()) };
+        let Some(saved) = saved(args.registers.as_deref())? else {
+            return one_block(located).map(|()| Vec::new());
+        };
         let length = located.bytes.len();
         let code = match args.block.as_deref().and_then(Location::parse) {
             Some((file, _)) => loop_code(Path::new(file), located)?,
