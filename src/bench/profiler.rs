@@ -7,6 +7,7 @@ pub use super::results::rejected;
 use super::results::{conclude, empty, fail, form_result};
 use super::settings::{MeasuredOn, Settings};
 use crate::checks as assumptions;
+use crate::closed_loop::ClosedLoop;
 use crate::counting::Source;
 use crate::harness::copies;
 use crate::harness::loop_counter::LoopCounter;
@@ -179,6 +180,9 @@ impl Profiler {
     ) -> Result<std::result::Result<(), Failure>> {
         let required_state = RequiredState::of(block);
         let closed = self.closed_loop(block, &required_state)?;
+        if self.options.snapshot.as_ref().is_some_and(|snapshot| snapshot.whole) {
+            return Ok(self.whole_loop(block, closed, measurement));
+        }
         let (setup, (copies, how, rough)) = match self.find_setup(block, &required_state)? {
             Ok(laid_out) => laid_out,
             Err(failure) => return Ok(Err(failure)),
@@ -241,6 +245,28 @@ impl Profiler {
             self.suspicious = true;
         }
         Ok(Ok(()))
+    }
+
+    /// Enters a loop of several blocks: it has no straight copies, and its bounds are not those of its
+    /// first block.
+    fn whole_loop(
+        &mut self,
+        block: &Block,
+        closed: Option<std::result::Result<ClosedLoop, String>>,
+        measurement: &mut Measurement,
+    ) -> std::result::Result<(), Failure> {
+        let closed = match closed {
+            Some(Ok(closed)) => closed,
+            Some(Err(why)) => return Err(Failure::of_block(why)),
+            None => return Err(Failure::of_block("its first block ends in a call or jump elsewhere")),
+        };
+        let clock = self.source.clock().name();
+        conclude(measurement, &closed.timed, self.options.passes, block, clock);
+        measurement.ipc = None;
+        measurement.values = Some(closed.values);
+        measurement.pages = closed.pages.iter().map(|p| format!("{p:#x}")).collect();
+        measurement.notes.push(format!("measured as a loop: {}", closed.how));
+        Ok(())
     }
 
     /// The kernel's count of involuntary switches of the worker, if assumptions are checked.

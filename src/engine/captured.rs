@@ -100,13 +100,24 @@ pub fn initial_values(snapshot: &Snapshot) -> InitialValues {
     }
 }
 
-/// Has a measurement of the block of `length` bytes, whose loop has this `code` (p_vaddr and bytes), start
-/// with the values of a capture; its own `--init` comes last and takes
+/// What is measured with the values of a capture.
+#[derive(Debug, Clone, Default)]
+pub struct Subject {
+    /// Bytes of the block.
+    pub length: usize,
+    /// The code of its loop: p_vaddr and bytes.
+    pub code: Vec<(u64, Vec<u8>)>,
+    /// Whether that loop as a whole is asked for, and has several blocks.
+    pub whole: bool,
+}
+
+/// Has a measurement start with the values of a capture; its own `--init` comes last and takes
 /// precedence.
-pub fn apply(snapshot: &Snapshot, length: usize, code: Vec<(u64, Vec<u8>)>, options: &mut Options) {
+pub fn apply(snapshot: &Snapshot, subject: Subject, options: &mut Options) {
     let given = std::mem::take(&mut options.init);
     options.init = registers(snapshot).into_iter().chain(given).collect();
-    options.snapshot = Some(Arc::new(Values { length, code, ..values(snapshot) }));
+    let Subject { length, code, whole } = subject;
+    options.snapshot = Some(Arc::new(Values { length, code, whole, ..values(snapshot) }));
 }
 
 /// The code of the loop around the block of `range` in an ELF file, or of the block: p_vaddr and bytes.
@@ -144,8 +155,7 @@ fn values(snapshot: &Snapshot) -> Values {
 pub fn notes(snapshot: &Snapshot) -> Vec<String> {
     let walk = &snapshot.walk;
     let from = format!(
-        "initial registers: captured at entry {} of the block in `{}`; memory and vector registers \
-         are not the program's",
+        "initial registers: captured at entry {} of the block in `{}`",
         snapshot.entry,
         snapshot.command.join(" ")
     );
@@ -157,7 +167,7 @@ pub fn notes(snapshot: &Snapshot) -> Vec<String> {
     let plural =
         |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let did = format!(
-        "in the program, from there: {trips} on {}, {} accessed",
+        "in the program, from there: {trips} on {}, {} captured",
         plural(walk.paths.len(), "distinct path"),
         plural(snapshot.pages.0.len(), "page")
     );

@@ -10,7 +10,7 @@ use crate::initial::values::Values;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
 use crate::timing::measure::{Form, whole};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tma::Result;
 
 /// How far `[rip+x]` operands may lie apart to keep their distances.
@@ -25,6 +25,8 @@ pub(super) struct Captured {
     /// Iterations of an execution.
     pub trips: u64,
     rip_area: usize,
+    /// Pages whose content is known.
+    images: BTreeSet<u64>,
     /// Pages it accesses.
     pub pages: Vec<u64>,
     /// Lines it writes, which are restored before every execution.
@@ -66,8 +68,18 @@ impl Captured {
         let rip_area = runner.worker()?.rip_area();
         let values = Values { registers: snapshot.registers, memory: 0, vector: 0 };
         let (pages, lines) = (Vec::new(), Vec::new());
-        let mut captured = Self { region, required_state, trips, rip_area, pages, lines, values };
+        let mut captured = Self {
+            region,
+            required_state,
+            trips,
+            rip_area,
+            images: BTreeSet::new(),
+            pages,
+            lines,
+            values,
+        };
         let images = captured.images(runner, snapshot)?;
+        captured.images = images.keys().take(at::PHYSICAL_MAX).copied().collect();
         runner.images(&images)?;
         captured.set_values(runner, snapshot)?;
         captured.run_alike(runner).map(|outcome| outcome.map(|()| captured))
@@ -134,6 +146,10 @@ impl Captured {
             let Some(pages) = runner.pages() else {
                 return Ok(Err("it overwrote the harness".to_owned()));
             };
+            let not_captured = pages.iter().find(|page| !self.images.contains(page));
+            if let Some(page) = not_captured {
+                return Ok(Err(format!("it accesses a page that was not captured ({page:#x})")));
+            }
             self.lines = runner.changed_lines(&pages, self.values.memory, at::PHYSICAL_MAX);
             if self.lines.len() > at::LINES_MAX {
                 return Ok(Err(format!("it writes {} cache lines", self.lines.len())));

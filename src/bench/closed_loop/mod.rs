@@ -25,3 +25,5 @@ mod plan;
 mod pointers;
 mod timing;
 mod traced;
+
+pub(crate) use timing::ClosedLoop;
