@@ -258,7 +258,9 @@ impl Profiler {
         let closed = match closed {
             Some(Ok(closed)) => closed,
             Some(Err(why)) => return Err(Failure::of_block(why)),
-            None => return Err(Failure::of_block("its first block ends in a call or jump elsewhere")),
+            None => {
+                return Err(Failure::of_block("its first block ends in a call or jump elsewhere"));
+            }
         };
         let clock = self.source.clock().name();
         conclude(measurement, &closed.timed, self.options.passes, block, clock);

@@ -2,8 +2,9 @@
 //! of it.
 
 use bench::{Init, Options, Snapshot as Values};
-use isa::code::loop_region;
+use isa::code::{Around, loop_region};
 use isa::deps::memory::InitialValues;
+use pmu::Command;
 pub use probe::capture::Snapshot;
 use probe::capture::{
     Afterwards, Breakpoints, End, Entry, Limits, Place, Request, SCHEMA, capture, is_program,
@@ -12,6 +13,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tma::{Error, Result};
 
 /// Longest document of a capture, in bytes: its pages as digits, and room for paths.
@@ -39,12 +41,35 @@ pub fn run(block: &Block<'_>) -> Result<Snapshot> {
     let data = std::fs::read(block.file).map_err(|e| failed().because(e))?;
     let around = loop_region(&data, block.range.start);
     capture(&Request {
-        command: pmu::Command { argv: command(block, &data)?, stdout_to_stderr: true },
+        command: Command { argv: command(block, &data)?, stdout_to_stderr: true },
         image: block.file.to_owned(),
         place: Place::Address(block.range.start),
         region: around.unwrap_or_else(|| [block.range.clone()].to_vec()),
         entry: block.entry.map_or(Entry::Auto, Entry::Number),
         limits: Limits::default(),
+        breakpoints: Breakpoints::Auto,
+        afterwards: Afterwards::Kill,
+    })
+}
+
+/// Runs a command and captures the loop `around` of the program or library `file` where it is entered
+/// within `times`: until its first entry, and from there on.
+///
+/// # Errors
+/// As [`run`].
+pub fn of_command(
+    file: &Path,
+    around: &Around,
+    command: &Command,
+    (first_entry, time): (Duration, Duration),
+) -> Result<Snapshot> {
+    capture(&Request {
+        command: command.clone(),
+        image: file.to_owned(),
+        place: Place::Address(around.head.start),
+        region: around.region.clone(),
+        entry: Entry::Auto,
+        limits: Limits { first_entry, time, ..Limits::default() },
         breakpoints: Breakpoints::Auto,
         afterwards: Afterwards::Kill,
     })

@@ -173,6 +173,15 @@ impl Captured {
     }
 }
 
+/// Whether a loop with this code (p_vaddr and bytes), entered at `entry`, can be run elsewhere than in
+/// its program.
+///
+/// # Errors
+/// Why it cannot.
+pub fn can_be_moved(code: &[(u64, Vec<u8>)], entry: u64) -> std::result::Result<(), String> {
+    Region::new(code, entry).map(|_| ())
+}
+
 /// Why it did not come to its end.
 fn words(ended: &Ended) -> String {
     match ended {

@@ -26,4 +26,5 @@ mod pointers;
 mod timing;
 mod traced;
 
+pub use captured::can_be_moved;
 pub(crate) use timing::ClosedLoop;

@@ -4,7 +4,6 @@ use super::captured::Captured;
 use super::traced::{Ready, ready};
 use crate::Snapshot;
 use crate::harness::required_state::RequiredState;
-use crate::initial::run_setup::RunSetup;
 use crate::initial::values::Values;
 use crate::profiler::Profiler;
 use crate::timing::form_timing::FormTiming;
@@ -22,8 +21,6 @@ const REPEAT: f64 = 64.0;
 pub(crate) struct ClosedLoop {
     /// The samples.
     pub timed: FormTiming,
-    /// What its traced run did; none with a program's values.
-    pub setup: Option<RunSetup>,
     /// Initial values.
     pub values: Values,
     /// Pages it accesses.
@@ -89,7 +86,7 @@ impl Profiler {
             captured.lines.len()
         );
         let (values, pages) = (captured.values, captured.pages);
-        Ok(Ok(ClosedLoop { timed, setup: None, values, pages, copies: 1, how }))
+        Ok(Ok(ClosedLoop { timed, values, pages, copies: 1, how }))
     }
 
     fn time_planned(
@@ -136,6 +133,6 @@ impl Profiler {
         }
         let how = format!("{long} iterations, {words}");
         let (values, pages) = (setup.values.clone(), setup.pages.clone());
-        Ok(Ok(ClosedLoop { timed, setup: Some(setup), values, pages, copies, how }))
+        Ok(Ok(ClosedLoop { timed, values, pages, copies, how }))
     }
 }

@@ -44,7 +44,7 @@ pub use function_blocks::{BlockLine, FunctionBlocks, LoopLine, list_blocks};
 pub use hex::parse_hex;
 pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};
 pub use location::{Location, LoopName};
-pub use loop_region::loop_region;
+pub use loop_region::{Around, loop_around, loop_region};
 pub use markers::{Marked, marked};
 pub use refusal::Refusal;
 pub use region::Region;

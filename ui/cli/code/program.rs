@@ -44,7 +44,9 @@ pub fn path(given: &str) -> Result<Vec<Located>> {
     let blocks = read_path(&data, &locations)?;
     let with_notes = |mut located: Located| {
         if let Some(of @ 2..) = located.loop_blocks {
-            located.notes.push(format!("only the first of the loop's {of} blocks; --path FILE:FUNCTION+3,4 names several"));
+            located.notes.push(format!(
+                "only the first of the loop's {of} blocks; --path FILE:FUNCTION+3,4 names several"
+            ));
         }
         with_count(located, given)
     };
