@@ -185,7 +185,16 @@ impl Profiler {
         }
         let (setup, (copies, how, rough)) = match self.find_setup(block, &required_state)? {
             Ok(laid_out) => laid_out,
-            Err(failure) => return Ok(Err(failure)),
+            Err(failure) => {
+                let with_values = self.options.snapshot.is_some() && matches!(closed, Some(Ok(_)));
+                if !with_values {
+                    return Ok(Err(failure));
+                }
+                measurement
+                    .notes
+                    .push(format!("not measured in straight copies: {}", failure.reason));
+                return Ok(self.whole_loop(block, closed, measurement));
+            }
         };
         let wanted = self.options.min_instructions.div_ceil(copies * block.instructions.len());
         let repeat = (self.options.cycles / (rough * copies as f64)).ceil().max(wanted as f64);

@@ -171,6 +171,8 @@ fn values(snapshot: &Snapshot) -> Values {
         pages: snapshot.pages.0.clone(),
         fs_base: snapshot.fs_base,
         gs_base: snapshot.gs_base,
+        // The last one may not be complete.
+        stepped: walk.sequence.len().saturating_sub(1) as u64,
         trips: is_whole.then_some(walk.trips),
         ..Values::default()
     }

@@ -1,6 +1,7 @@
 //! A program's loop run with the program's own values: its code with its own jumps, its memory, and
 //! as many iterations as there.
 
+use super::bounded::{Bounded, bounded};
 use crate::Snapshot;
 use crate::harness::forms;
 use crate::harness::program::{Program, Shape};
@@ -24,6 +25,8 @@ pub(super) struct Captured {
     required_state: RequiredState,
     /// Iterations of an execution.
     pub trips: u64,
+    /// How it leaves, if earlier than in the program.
+    pub bounded: Option<Bounded>,
     rip_area: usize,
     /// Pages whose content is known.
     images: BTreeSet<u64>,
@@ -36,7 +39,8 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    /// Runs the loop of a snapshot once; `Err` says why it cannot be run with those values.
+    /// Runs the loop of a snapshot once, as far as it is known; `Err` says why it cannot be run with
+    /// those values.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -44,9 +48,25 @@ impl Captured {
         runner: &mut Runner,
         snapshot: &Snapshot,
     ) -> Result<std::result::Result<Self, String>> {
-        let Some(trips) = snapshot.trips.filter(|trips| *trips > 0) else {
-            return Ok(Err("its end was not reached while it was captured".to_owned()));
-        };
+        let mut reason = "its end was not reached while it was captured".to_owned();
+        if let Some(trips) = snapshot.trips.filter(|trips| *trips > 0) {
+            match Self::attempt(runner, snapshot, (trips, snapshot.registers), None)? {
+                Ok(captured) => return Ok(Ok(captured)),
+                Err(why) if trips <= snapshot.stepped => return Ok(Err(why)),
+                Err(why) => reason = why,
+            }
+        }
+        let Some(bounded) = bounded(snapshot) else { return Ok(Err(reason)) };
+        let start = (bounded.trips, bounded.registers);
+        Self::attempt(runner, snapshot, start, Some(bounded))
+    }
+
+    fn attempt(
+        runner: &mut Runner,
+        snapshot: &Snapshot,
+        (trips, registers): (u64, [u64; 16]),
+        bounded: Option<Bounded>,
+    ) -> Result<std::result::Result<Self, String>> {
         if snapshot.pages.len() > at::PHYSICAL_MAX {
             return Ok(Err(format!(
                 "it accesses {} pages, and the sandbox has {}",
@@ -66,12 +86,13 @@ impl Captured {
         }
         let required_state = RequiredState::of_region(&region.block);
         let rip_area = runner.worker()?.rip_area();
-        let values = Values { registers: snapshot.registers, memory: 0, vector: 0 };
+        let values = Values { registers, memory: 0, vector: 0 };
         let (pages, lines) = (Vec::new(), Vec::new());
         let mut captured = Self {
             region,
             required_state,
             trips,
+            bounded,
             rip_area,
             images: BTreeSet::new(),
             pages,
@@ -157,6 +178,13 @@ impl Captured {
             self.pages = pages;
             runner.lines(&self.lines)?;
             ends.push(runner.end_registers());
+        }
+        let ends_of = self.bounded.iter().flat_map(|bounded| &bounded.ends);
+        let as_planned = |end: &Vec<u64>| {
+            ends_of.clone().all(|(r, value)| end.get(usize::from(*r)) == Some(value))
+        };
+        if !ends.iter().all(as_planned) {
+            return Ok(Err("its end was not reached while it was captured".to_owned()));
         }
         let alike = ends.windows(2).all(|pair| pair[0] == pair[1]);
         Ok(if alike { Ok(()) } else { Err("it does not end alike each time".to_owned()) })

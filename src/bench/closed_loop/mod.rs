@@ -11,12 +11,14 @@
 //! | `plan` | initial registers and memory, from the above |
 //! | `traced` | the plan run once: how many iterations it really takes, and which lines it touches |
 //! | `captured` | the same with the code, registers and memory of a running program |
+//! | `bounded` | such a loop left earlier than in the program |
 //! | `timing` | long against short runs of the loop |
 //!
 //! A plan is a guess from the code of one iteration. What is measured follows from the traced run,
 //! never from the plan.
 
 mod arrays;
+mod bounded;
 mod captured;
 mod content;
 mod exit;

@@ -29,6 +29,8 @@ pub struct Snapshot {
     pub masks: Vec<u64>,
     /// Pages that the block accesses, by address: their contents at the entry.
     pub pages: BTreeMap<u64, Box<[u8; 4096]>>,
+    /// Iterations that were followed instruction by instruction: their memory is known.
+    pub stepped: u64,
     /// Base of the fs segment.
     pub fs_base: u64,
     /// Base of the gs segment.
