@@ -69,6 +69,7 @@ mod selftest;
 mod settings;
 mod timing;
 
+pub use closed_loop::can_be_moved;
 pub use counters::Pmu;
 pub use initial::{Init, Snapshot, Values};
 pub use measurement::{

@@ -180,21 +180,30 @@ impl Profiler {
     ) -> Result<std::result::Result<(), Failure>> {
         let required_state = RequiredState::of(block);
         self.runner.set_rip_offset(rip_offset(block, self.options.address));
+        let whole = self.options.snapshot.as_ref().is_some_and(|snapshot| snapshot.whole);
         let closed = match self.closed_loop(block, &required_state)? {
             Some(Ok(closed)) => Some(closed),
+            Some(Err(why)) if whole => return Ok(Err(Failure::of_block(why))),
+            None if whole => {
+                let why = "its first block ends in a call or jump elsewhere";
+                return Ok(Err(Failure::of_block(why)));
+            }
             Some(Err(why)) => {
                 measurement.notes.push(format!("not measured as a loop: {why}"));
                 None
             }
             None => None,
         };
-        let copies = self.measure_copies(block, &required_state, closed.as_ref(), measurement)?;
+        let copies = match whole {
+            true => Err(Failure::of_block("a loop of several blocks has none")),
+            false => self.measure_copies(block, &required_state, closed.as_ref(), measurement)?,
+        };
         let Some(closed) = closed else { return Ok(copies) };
         if let Err(failure) = copies {
-            // The loop is the answer; the straight copies fail for reasons of their own.
+            // The loop is the answer; its straight copies fail for reasons of their own.
             self.runner.discard();
             self.suspicious = true;
-            let why = format!("the straight copies fail: {}", failure.reason);
+            let why = format!("no straight copies: {}", failure.reason);
             let unrolled = form_result(&FormTiming::default(), 0, Some(why));
             let looped = form_result(&closed.timed, closed.copies, None);
             measurement.forms = Some(Forms { unrolled, looped });

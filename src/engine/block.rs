@@ -37,6 +37,7 @@ pub struct Measurer {
     profiler: Profiler,
     explainer: Option<Explainer>,
     notes: Vec<String>,
+    is_whole_loop: bool,
 }
 
 impl Measurer {
@@ -45,7 +46,9 @@ impl Measurer {
         let options = Options { core: model.core.clone(), ..options };
         let explain = || Explainer::new(&options, model.latencies.clone());
         let explainer = options.explain.then(explain);
-        Self { profiler: Profiler::new(options), explainer, notes: model.notes.clone() }
+        let is_whole_loop = options.snapshot.as_ref().is_some_and(|snapshot| snapshot.whole);
+        let notes = model.notes.clone();
+        Self { profiler: Profiler::new(options), explainer, notes, is_whole_loop }
     }
 
     /// Measures `block` and explains the result; with `what_if`, measures it again with dependencies
@@ -55,7 +58,10 @@ impl Measurer {
     /// The sandbox cannot be started. Whatever is wrong with the block is in its measurement.
     pub fn measure(&mut self, block: &Block, what_if: bool) -> Result<Measurement> {
         let mut measurement = self.profiler.measure(block)?;
-        if let Some(explainer) = &mut self.explainer {
+        if self.is_whole_loop {
+            measurement.hierarchy.verdict =
+                "not known: bounds are of one block, and this loop has several".to_owned();
+        } else if let Some(explainer) = &mut self.explainer {
             explainer.explain(&mut self.profiler, block, &mut measurement, what_if)?;
         } else if measurement.throughput.is_some() && !measurement.hierarchy.is_measured() {
             measurement.hierarchy.verdict =

@@ -2,8 +2,9 @@
 //! of it.
 
 use bench::{Init, Options, Snapshot as Values};
-use isa::code::loop_region;
+use isa::code::{Around, loop_region};
 use isa::deps::memory::InitialValues;
+use pmu::Command;
 pub use probe::capture::Snapshot;
 use probe::capture::{
     Afterwards, Breakpoints, End, Entry, Limits, Place, Request, SCHEMA, capture, is_program,
@@ -12,6 +13,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tma::{Error, Result};
 
 /// Longest document of a capture, in bytes: its pages as digits, and room for paths.
@@ -39,12 +41,35 @@ pub fn run(block: &Block<'_>) -> Result<Snapshot> {
     let data = std::fs::read(block.file).map_err(|e| failed().because(e))?;
     let around = loop_region(&data, block.range.start);
     capture(&Request {
-        command: pmu::Command { argv: command(block, &data)?, stdout_to_stderr: true },
+        command: Command { argv: command(block, &data)?, stdout_to_stderr: true },
         image: block.file.to_owned(),
         place: Place::Address(block.range.start),
         region: around.unwrap_or_else(|| [block.range.clone()].to_vec()),
         entry: block.entry.map_or(Entry::Auto, Entry::Number),
         limits: Limits::default(),
+        breakpoints: Breakpoints::Auto,
+        afterwards: Afterwards::Kill,
+    })
+}
+
+/// Runs a command and captures the loop `around` of the program or library `file` where it is entered
+/// within `times`: until its first entry, and from there on.
+///
+/// # Errors
+/// As [`run`].
+pub fn of_command(
+    file: &Path,
+    around: &Around,
+    command: &Command,
+    (first_entry, time): (Duration, Duration),
+) -> Result<Snapshot> {
+    capture(&Request {
+        command: command.clone(),
+        image: file.to_owned(),
+        place: Place::Address(around.head.start),
+        region: around.region.clone(),
+        entry: Entry::Auto,
+        limits: Limits { first_entry, time, ..Limits::default() },
         breakpoints: Breakpoints::Auto,
         afterwards: Afterwards::Kill,
     })
@@ -100,13 +125,24 @@ pub fn initial_values(snapshot: &Snapshot) -> InitialValues {
     }
 }
 
-/// Has a measurement of the block of `length` bytes, whose loop has this `code` (p_vaddr and bytes), start
-/// with the values of a capture; its own `--init` comes last and takes
+/// What is measured with the values of a capture.
+#[derive(Debug, Clone, Default)]
+pub struct Subject {
+    /// Bytes of the block.
+    pub length: usize,
+    /// The code of its loop: p_vaddr and bytes.
+    pub code: Vec<(u64, Vec<u8>)>,
+    /// Whether that loop as a whole is asked for, and has several blocks.
+    pub whole: bool,
+}
+
+/// Has a measurement start with the values of a capture; its own `--init` comes last and takes
 /// precedence.
-pub fn apply(snapshot: &Snapshot, length: usize, code: Vec<(u64, Vec<u8>)>, options: &mut Options) {
+pub fn apply(snapshot: &Snapshot, subject: Subject, options: &mut Options) {
     let given = std::mem::take(&mut options.init);
     options.init = registers(snapshot).into_iter().chain(given).collect();
-    options.snapshot = Some(Arc::new(Values { length, code, ..values(snapshot) }));
+    let Subject { length, code, whole } = subject;
+    options.snapshot = Some(Arc::new(Values { length, code, whole, ..values(snapshot) }));
 }
 
 /// The code of the loop around the block of `range` in an ELF file, or of the block: p_vaddr and bytes.
@@ -134,6 +170,8 @@ fn values(snapshot: &Snapshot) -> Values {
         pages: snapshot.pages.0.clone(),
         fs_base: snapshot.fs_base,
         gs_base: snapshot.gs_base,
+        // The last one may not be complete.
+        stepped: walk.sequence.len().saturating_sub(1) as u64,
         trips: (walk.end == End::Left).then_some(walk.trips),
         ..Values::default()
     }
@@ -156,7 +194,7 @@ pub fn notes(snapshot: &Snapshot) -> Vec<String> {
     let plural =
         |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let did = format!(
-        "in the program, from there: {trips} on {}, {} accessed",
+        "in the program, from there: {trips} on {}, {} captured",
         plural(walk.paths.len(), "distinct path"),
         plural(snapshot.pages.0.len(), "page")
     );

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 """Hot loops of real programs: their share of the samples, and cycles of an iteration by samples and by `tdtool block`.
 
-Each program runs on generated text under `tdtool report`. A loop is the smallest backward jump around one of the
-eight hottest blocks; of those with at most 12 blocks the one with
-most samples is taken.
+Each program runs on generated text under `tdtool report`, several times. A loop is the innermost one around a hot
+block (`tdtool block --list`), with all of its blocks. It is measured with the program's own values: `tdtool block
+FILE:@START -- ARGS`.
 Cycles by samples: the samples of the loop's blocks, as time, by the core's clock (dependent additions), divided by the
-iterations, which callgrind counts exactly (valgrind; --no-counts leaves them out). Where memory matters this is above what
-the block costs in isolation, and where a program chooses code by processor callgrind may run other code: no count then.
+iterations, which callgrind counts exactly (valgrind; --no-counts leaves them out). Where a program chooses code by
+processor callgrind may run other code: no count then. callgrind also simulates caches and branch predictors, simpler ones
+than the processor's. `limits` is `memory` where misses of the first-level cache would cost a tenth of the time at 14 cycles
+each, `branches` where mispredictions would at 15: a loop replayed from one entry has neither.
 
-A loop of one block is measured as FILE:START..END. `--target` gives another form for all of them, such as
-'{file}:{start}..{end} -- {command}', with the program's own values.
-
-    tests/figures/real_loops.py [--only REGEX] [--no-counts] [--size 1] [-o rows.csv]
+    tests/figures/real_loops.py [--only REGEX] [--no-counts] [--size 1] [--runs 5] [--loops 2] [-o rows.csv]
 """
 
 import argparse
@@ -26,9 +25,10 @@ import sys
 import tempfile
 
 from common import TOOL, append, need, percent, table
-from compiled import INSTRUCTION, plain
 
-COLUMNS = ["program", "command", "samples", "share", "target", "blocks", "iterations", "native", "tool", "status", "verdict"]
+COLUMNS = ["program", "command", "samples", "share", "target", "blocks", "iterations", "native", "tool", "ratio", "trips",
+           "misses", "mispredicted", "limits", "status"]
+MISS, MISPREDICTION = 14, 15  # cycles: L2 load-to-use of Zen 4 and 5, and a redirect (Software Optimization Guides)
 PYTHON = "s=0\nfor i in range(3000000): s+=i&7"
 QUERY = ("with recursive n(i) as (select 1 union all select i+1 from n where i<1000000) "
          "select sum(i%7), count(*) from n where i%3=0")
@@ -38,6 +38,8 @@ PROGRAMS = [
     ("bzip2", "bzip2 -c {text}"), ("zstd", "zstd -12 -q --single-thread -c {text}"), ("lz4", "lz4 -9 -q -c {text}"),
     ("sort", "sort --parallel=1 {text}"), ("sort -n", "sort -n --parallel=1 {text}"), ("md5sum", "md5sum {big}"),
     ("cksum", "cksum {big}"), ("base64", "base64 {big}"), ("wc", "wc -L {big}"), ("grep", "grep -c -E 'qu.*ick.*z$' {big}"),
+    ("sha3", "openssl dgst -sha3-256 {big}"), ("sha1sum", "sha1sum {big}"), ("od", "od -An -tx4 {text}"), 
+    ("uniq", "uniq -c {big}"), ("cut", "cut -d, -f1 {big}"), ("sum", "sum {big}"), ("cmp", "cmp {big} {big2}"),
     ("python3", "python3 -c " + shlex.quote(PYTHON)), ("sqlite3", "sqlite3 :memory: " + shlex.quote(QUERY)),
     ("mawk", "mawk '{{s+=$1; n[$2]++}} END {{print s}}' {big}"), ("perl", "perl -ne '$n{{$_}}++ for split /[ ,]/' {text}"),
     ("jq", "jq -n '[range(400000)] | map(. * 3) | add'"),
@@ -65,7 +67,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tool", default=TOOL, help=f"the binary (default {TOOL})")
     parser.add_argument("--options", default="", metavar="TEXT", help="more options for `tdtool block`")
-    parser.add_argument("--target", default="{file}:{start}..{end}", metavar="TEXT", help="how a loop is named")
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs that are sampled (default 5)")
+    parser.add_argument("--loops", type=int, default=2, metavar="N", help="most loops of a program (default 2)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only these programs")
     parser.add_argument("--size", type=float, default=1, help="size of the inputs, relative (default 1)")
     parser.add_argument("--no-counts", action="store_true", help="count no iterations")
@@ -78,10 +81,10 @@ def main():
         clock = nanosecond(folder)
         for name, command in PROGRAMS:
             if re.search(args.only, name):
-                row = one(name, command.format(**inputs), folder, clock, args)
-                found += [row] if row else []
-                if row and args.output:
-                    append(args.output, row, COLUMNS)
+                for row in rows(name, command.format(**inputs), folder, clock, args):
+                    found.append(row)
+                    if args.output:
+                        append(args.output, row, COLUMNS)
     print(f"{clock:.2f} cycles a nanosecond\n")
     table(COLUMNS, [[row[key] for key in COLUMNS] for row in found])
 
@@ -99,7 +102,8 @@ def prepare(folder, size):
             with open(text) as file:
                 shutil.copyfileobj(file, target)
     subprocess.run(["gzip", "-k", text], check=True)
-    return {"text": text, "big": big}
+    shutil.copy(big, big + "2")
+    return {"text": text, "big": big, "big2": big + "2"}
 
 
 def nanosecond(folder):
@@ -110,99 +114,128 @@ def nanosecond(folder):
     return float(subprocess.run([f"{folder}/clock"], capture_output=True, text=True, check=True).stdout)
 
 
-def one(name, command, folder, clock, args):
-    """The row of one program."""
-    document = f"{folder}/report.json"
+def rows(name, command, folder, clock, args):
+    """The rows of one program."""
     environment = dict(os.environ, LC_ALL="C")
+    samples, total, time = collections.Counter(), 0, 0
+    for _ in range(args.runs):
+        report = reported(command, folder, args, environment)
+        total += (report.get("sampled") or {}).get("samples") or 0
+        time += report["software"]["task_clock_ms"] * 1e6
+        for block in report.get("blocks") or []:
+            if os.path.exists(block["path"] or ""):
+                samples[block["path"], int(block["start"], 16)] += block["samples"]
+    loops = {found for (path, start), _ in samples.most_common(12) if (found := loop_around(path, start, args))}
+    inside = {loop: sum(count for (path, start), count in samples.items() if path == loop[0] and start in loop[2])
+              for loop in loops}
+    hottest = [loop for loop in sorted(loops, key=lambda one: -inside[one]) if inside[loop] > 0.03 * total][:args.loops + 4]
+    counts, taken = {}, 0
+    for loop in hottest:
+        path, start, blocks = loop
+        row = {"program": name, "command": command.replace(folder + "/", ""), "samples": inside[loop],
+               "share": percent(inside[loop] / total, 0), "blocks": len(blocks), "target": f"{path}:@{start:#x}"}
+        row |= measured(path, start, command, args)
+        if row["tool"] and not args.no_counts:
+            if path not in counts:
+                counts[path] = executions(command, folder, path, environment)
+            row |= by_samples(inside[loop] / total * time * clock / args.runs, counts[path], start, set(blocks), path, args)
+            if row.get("native"):
+                row["ratio"] = f"{float(row['tool']) / float(row['native']):.2f}"
+        yield {key: row.get(key, "") for key in COLUMNS}
+        taken += bool(row["tool"])
+        if taken >= args.loops:
+            break
+
+
+def reported(command, folder, args, environment):
+    """The report of one run."""
+    document = f"{folder}/report.json"
     with open(f"{folder}/out", "w") as out:
-        subprocess.run([args.tool, "report", "--blocks", "60", "--format", "json", "-o", document, "--",
+        subprocess.run([args.tool, "report", "--blocks", "80", "--format", "json", "-o", document, "--",
                         *shlex.split(command)], stdout=out, stderr=subprocess.DEVNULL, env=environment)
     with open(document) as file:
-        report = json.load(file)
-    blocks = [block for block in report.get("blocks") or [] if os.path.exists(block["path"] or "")]
-    total = (report.get("sampled") or {}).get("samples")
-    loops = {found for block in blocks[:8] if (found := loop_around(block))}
-    if not loops:
-        print(f"note: {name}: no hot loop", file=sys.stderr)
+        return json.load(file)
+
+
+def listed(path, start, args):
+    """The blocks and loops of the function around an address."""
+    done = subprocess.run([args.tool, "block", "--list", f"{path}:{start:#x}", "--format", "json"], capture_output=True, text=True)
+    return json.loads(done.stdout) if done.stdout.startswith("{") else None
+
+
+def loop_around(path, start, args):
+    """The innermost loop around a block: file, start, starts of its blocks; None: there is none."""
+    function = listed(path, start, args)
+    if not function:
         return None
-    shares = {loop: sum(block["samples"] for block in blocks if block["path"] == loop[0] and
-                        loop[1] <= int(block["start"], 16) < loop[2]) / total for loop in loops}
-    # An interpreter's or a block sorter's whole function is a loop, too: small ones first.
-    path, start, end, parts = loop = max(loops, key=lambda one: (one[3] <= 12 and shares[one] > 0.05, shares[one]))
-    share = shares[loop]
-    row = {"program": name, "command": command.replace(folder + "/", ""), "samples": total, "share": percent(share, 0),
-           "blocks": parts, "iterations": "", "native": ""}
-    if not args.no_counts:
-        count = executions(command, folder, path, environment).get(start)
-        if count:
-            row["iterations"] = count
-            row["native"] = f"{share * report['software']['task_clock_ms'] * 1e6 * clock / count:.2f}"
-    row["target"] = f"{path}:{start:#x}..{end:#x}"
-    what = args.target.format(file=path, start=hex(start), end=hex(end), command=command)
-    return row | measured(what, args)
-
-
-def loop_around(block):
-    """The smallest loop around a hot block: file, start, end, number of basic blocks; None: none within 4 KiB."""
-    path, hot = block["path"], int(block["start"], 16)
-    lines = code(path, hot, hot + 4096)
-    back = [(at, target) for at, (bytes_, text) in lines.items() if (target := target_of(text)) and target <= hot <= at
-            and hot - target < 4096]
-    if not back:
+    starts = [int(block["start"], 16) for block in function["blocks"]]
+    number = next((block["innermost_loop"] for block in function["blocks"]
+                   if int(block["start"], 16) <= start < int(block["end"], 16)), None)
+    if number is None:
         return None
-    at, start = min(back, key=lambda one: one[0] - one[1])
-    end = at + len(lines[at][0]) // 2
-    body = code(path, start, end)
-    targets = {target for _, text in body.values() if (target := target_of(text)) and start < target < end}
-    after = {where + len(bytes_) // 2 for where, (bytes_, text) in body.items() if target_of(text) or text.startswith("call")}
-    return path, start, end, 1 + len((targets | after) - {start, end})
+    loop = function["loops"][number]
+    return path, int(loop["start"], 16), tuple(starts[block] for block in loop["blocks"])
 
 
-def code(path, start, end):
-    """Address: (bytes, text) of a range."""
-    text = subprocess.run(["objdump", "-d", "-w", f"--start-address={start:#x}", f"--stop-address={end:#x}", path],
-                          capture_output=True, text=True).stdout
-    found = (INSTRUCTION.match(line) for line in text.splitlines())
-    return {int(m[1], 16): (m[2].replace(" ", ""), plain(m[3])) for m in found if m}
-
-
-def target_of(text):
-    """Where a direct jump leads."""
-    found = re.match(r"^(?:bnd )?j[a-z]+\s+([0-9a-f]+)$", text)
-    return int(found[1], 16) if found else None
+def by_samples(cycles, counts, start, blocks, path, args):
+    """Cycles of an iteration, and what callgrind simulates of one."""
+    iterations = counts.get(start, [0])[0]
+    if not iterations:
+        return {}
+    function = listed(path, start, args)
+    ranges = [(int(block["start"], 16), int(block["end"], 16)) for block in function["blocks"]
+              if int(block["start"], 16) in blocks]
+    own = [events for at, events in counts.items() if any(low <= at < high for low, high in ranges)]
+    misses, mispredicted = (sum(events[i] for events in own) / iterations for i in (1, 2))
+    native = cycles / iterations
+    limits = ["memory"] * (misses * MISS > native / 10) + ["branches"] * (mispredicted * MISPREDICTION > native / 10)
+    return {"iterations": iterations, "native": f"{native:.2f}", "misses": f"{misses:.3f}",
+            "mispredicted": f"{mispredicted:.3f}", "limits": " ".join(limits)}
 
 
 def executions(command, folder, path, environment):
-    """How often each instruction of a file is executed, by callgrind."""
-    output, counts, inside, skip = f"{folder}/callgrind", collections.Counter(), False, False
+    """For each instruction of a file: executions, misses of the first-level data cache, mispredictions, by callgrind."""
+    output, counts, inside, skip = f"{folder}/callgrind", {}, False, False
     subprocess.run(["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-strings=no", "--compress-pos=no",
-                    f"--callgrind-out-file={output}", *shlex.split(command)], stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL, env=environment)
+                    "--cache-sim=yes", "--branch-sim=yes", f"--callgrind-out-file={output}", *shlex.split(command)],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
     if not os.path.exists(output):
         return counts
     with open(output, errors="replace") as file:
         for line in file:
-            if line.startswith("ob="):
+            if line.startswith("events:"):
+                events = line.split()[1:]
+            elif line.startswith("ob="):
                 inside = os.path.realpath(line[3:].strip()) == os.path.realpath(path)
             elif line.startswith("calls="):
                 skip = True
             elif line.startswith("0x"):
                 if inside and not skip:
                     fields = line.split()
-                    counts[int(fields[0], 16)] += int(fields[2])
+                    of = dict(zip(events, map(int, fields[2:])))
+                    now = counts.setdefault(int(fields[0], 16), [0, 0, 0])
+                    now[0] += of.get("Ir", 0)
+                    now[1] += of.get("D1mr", 0) + of.get("D1mw", 0)
+                    now[2] += of.get("Bcm", 0) + of.get("Bim", 0)
                 skip = False
     os.remove(output)
     return counts
 
 
-def measured(what, args):
-    """What `tdtool block` says of the loop."""
-    done = subprocess.run([args.tool, "block", *what.split(" ", 1)[:1], "--format", "json", *args.options.split(),
-                           *shlex.split(what)[1:]], capture_output=True, text=True)
+def measured(path, start, command, args):
+    """What `tdtool block` says of the loop with the program's values."""
+    words = shlex.split(command)
+    is_own = os.path.realpath(shutil.which(words[0]) or "") == os.path.realpath(path)
+    done = subprocess.run([args.tool, "block", f"{path}:@{start:#x}", "--format", "json", *args.options.split(), "--",
+                           *(words[1:] if is_own else words)], capture_output=True, text=True, errors="replace",
+                          env=dict(os.environ, LC_ALL="C"))
     document = json.loads(done.stdout) if done.stdout.startswith("{") else {}
-    cycles = (document.get("throughput") or {}).get("cycles")
-    return {"tool": f"{cycles:.2f}" if cycles else "", "verdict": (document.get("hierarchy") or {}).get("bound") or "",
-            "status": document.get("status") or (done.stderr.strip() or "no report").splitlines()[0][:60]}
+    notes = " ".join(document.get("notes") or [])
+    trips = re.search(r"measured as a loop: (\d+) iterations with the program", notes)
+    cycles = (document.get("throughput") or {}).get("cycles") if trips else None
+    why = document.get("reason") or "; ".join(re.findall(r"not with the program's values: ([^;]*)", notes)) or document.get("status")
+    return {"tool": f"{cycles:.2f}" if cycles else "", "trips": trips[1] if trips else "",
+            "status": (document.get("status") if cycles else why) or (done.stderr.strip() or "no report").splitlines()[0][:60]}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 //! A program's loop run with the program's own values: its code with its own jumps, its memory, and
 //! as many iterations as there.
 
+use super::bounded::{Bounded, bounded};
 use crate::Snapshot;
 use crate::harness::forms;
 use crate::harness::program::{Program, Shape};
@@ -10,7 +11,7 @@ use crate::initial::values::Values;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
 use crate::timing::measure::{Form, whole};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tma::Result;
 
 /// How far `[rip+x]` operands may lie apart to keep their distances.
@@ -24,7 +25,11 @@ pub(super) struct Captured {
     required_state: RequiredState,
     /// Iterations of an execution.
     pub trips: u64,
+    /// How it leaves, if earlier than in the program.
+    pub bounded: Option<Bounded>,
     rip_area: usize,
+    /// Pages whose content is known.
+    images: BTreeSet<u64>,
     /// Pages it accesses.
     pub pages: Vec<u64>,
     /// Lines it writes, which are restored before every execution.
@@ -34,7 +39,8 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    /// Runs the loop of a snapshot once; `Err` says why it cannot be run with those values.
+    /// Runs the loop of a snapshot once, as far as it is known; `Err` says why it cannot be run with
+    /// those values.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -42,9 +48,25 @@ impl Captured {
         runner: &mut Runner,
         snapshot: &Snapshot,
     ) -> Result<std::result::Result<Self, String>> {
-        let Some(trips) = snapshot.trips.filter(|trips| *trips > 0) else {
-            return Ok(Err("its end was not reached while it was captured".to_owned()));
-        };
+        let mut reason = "its end was not reached while it was captured".to_owned();
+        if let Some(trips) = snapshot.trips.filter(|trips| *trips > 0) {
+            match Self::attempt(runner, snapshot, (trips, snapshot.registers), None)? {
+                Ok(captured) => return Ok(Ok(captured)),
+                Err(why) if trips <= snapshot.stepped => return Ok(Err(why)),
+                Err(why) => reason = why,
+            }
+        }
+        let Some(bounded) = bounded(snapshot) else { return Ok(Err(reason)) };
+        let start = (bounded.trips, bounded.registers);
+        Self::attempt(runner, snapshot, start, Some(bounded))
+    }
+
+    fn attempt(
+        runner: &mut Runner,
+        snapshot: &Snapshot,
+        (trips, registers): (u64, [u64; 16]),
+        bounded: Option<Bounded>,
+    ) -> Result<std::result::Result<Self, String>> {
         if snapshot.pages.len() > at::PHYSICAL_MAX {
             return Ok(Err(format!(
                 "it accesses {} pages, and the sandbox has {}",
@@ -64,10 +86,21 @@ impl Captured {
         }
         let required_state = RequiredState::of_region(&region.block);
         let rip_area = runner.worker()?.rip_area() & !(at::PAGE - 1);
-        let values = Values { registers: snapshot.registers, memory: 0, vector: 0 };
+        let values = Values { registers, memory: 0, vector: 0 };
         let (pages, lines) = (Vec::new(), Vec::new());
-        let mut captured = Self { region, required_state, trips, rip_area, pages, lines, values };
+        let mut captured = Self {
+            region,
+            required_state,
+            trips,
+            bounded,
+            rip_area,
+            images: BTreeSet::new(),
+            pages,
+            lines,
+            values,
+        };
         let images = captured.images(runner, snapshot)?;
+        captured.images = images.keys().take(at::PHYSICAL_MAX).copied().collect();
         runner.images(&images)?;
         captured.set_values(runner, snapshot)?;
         captured.run_alike(runner).map(|outcome| outcome.map(|()| captured))
@@ -134,6 +167,10 @@ impl Captured {
             let Some(pages) = runner.pages() else {
                 return Ok(Err("it overwrote the harness".to_owned()));
             };
+            let not_captured = pages.iter().find(|page| !self.images.contains(page));
+            if let Some(page) = not_captured {
+                return Ok(Err(format!("it accesses a page that was not captured ({page:#x})")));
+            }
             self.lines = runner.changed_lines(&pages, self.values.memory, at::PHYSICAL_MAX);
             if self.lines.len() > at::LINES_MAX {
                 return Ok(Err(format!("it writes {} cache lines", self.lines.len())));
@@ -141,6 +178,13 @@ impl Captured {
             self.pages = pages;
             runner.lines(&self.lines)?;
             ends.push(runner.end_registers());
+        }
+        let ends_of = self.bounded.iter().flat_map(|bounded| &bounded.ends);
+        let as_planned = |end: &Vec<u64>| {
+            ends_of.clone().all(|(r, value)| end.get(usize::from(*r)) == Some(value))
+        };
+        if !ends.iter().all(as_planned) {
+            return Ok(Err("its end was not reached while it was captured".to_owned()));
         }
         let alike = ends.windows(2).all(|pair| pair[0] == pair[1]);
         Ok(if alike { Ok(()) } else { Err("it does not end alike each time".to_owned()) })
@@ -155,6 +199,15 @@ impl Captured {
         };
         whole(&shape, &build, placements, (self.trips as f64, repeat))
     }
+}
+
+/// Whether a loop with this code (p_vaddr and bytes), entered at `entry`, can be run elsewhere than in
+/// its program.
+///
+/// # Errors
+/// Why it cannot.
+pub fn can_be_moved(code: &[(u64, Vec<u8>)], entry: u64) -> std::result::Result<(), String> {
+    Region::new(code, entry).map(|_| ())
 }
 
 /// Why it did not come to its end.

@@ -31,6 +31,8 @@ impl Profiler {
     ) -> Result<()> {
         let clock = self.source.clock().name();
         conclude(measurement, &closed.timed, self.options.passes, block, clock);
+        // A loop of several blocks has no fixed number of instructions.
+        measurement.ipc = measurement.ipc.filter(|_| closed.is_one_block);
         measurement.headline = LOOP;
         measurement.closed = Some(Closed {
             forwards: closed.setup.as_ref().map(forwards),
@@ -63,7 +65,6 @@ impl Profiler {
         if self.options.explain && closed.setup.is_some() {
             bounds.extend(self.loop_front_end(block, closed)?);
         }
-        // A loop of several blocks has no fixed number of instructions.
         bounds.extend(width(block, &self.options.core).filter(|_| closed.setup.is_some()));
         if let (Status::Ok, Some(bound)) =
             (measurement.status, ruled_out(&bounds, &throughput, closed.iterations))

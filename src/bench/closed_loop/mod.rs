@@ -11,6 +11,7 @@
 //! | `plan` | initial registers and memory, from the above |
 //! | `traced` | the plan run once: how many iterations it really takes, and which lines it touches |
 //! | `captured` | the same with the code, registers and memory of a running program |
+//! | `bounded` | such a loop left earlier than in the program |
 //! | `timing` | long against short runs of the loop |
 //! | `outcome` | what that gives |
 //! | `front_end` | the front end of the loop in isolation |
@@ -20,6 +21,7 @@
 //! never from the plan.
 
 mod arrays;
+mod bounded;
 mod captured;
 mod content;
 mod exit;
@@ -32,4 +34,5 @@ mod pointers;
 mod timing;
 mod traced;
 
+pub use captured::can_be_moved;
 pub(crate) use outcome::ClosedLoop;

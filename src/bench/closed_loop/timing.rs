@@ -5,6 +5,7 @@ use super::outcome::ClosedLoop;
 use super::traced::{Ready, ready};
 use crate::Snapshot;
 use crate::harness::required_state::RequiredState;
+use crate::initial::init::REGISTERS;
 use crate::profiler::Profiler;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure;
@@ -65,9 +66,16 @@ impl Profiler {
         if self.runner.pages().as_ref() != Some(&captured.pages) {
             return Ok(Err("a page was mapped during timing".to_owned()));
         }
+        let until = match &captured.bounded {
+            None => "to leaving it".to_owned(),
+            Some(bounded) => {
+                let name = REGISTERS[usize::from(bounded.register)];
+                format!("on; {name} is set to leave after them")
+            }
+        };
         let how = format!(
-            "{} iterations with the program's registers, memory and branches, from entering the loop to \
-             leaving it; {} cache lines restored before each",
+            "{} iterations with the program's registers, memory and branches, from entering the loop \
+             {until}; {} cache lines restored before each",
             captured.trips,
             captured.lines.len()
         );

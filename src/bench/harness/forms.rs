@@ -136,7 +136,7 @@ pub fn region(
 ) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
-    builder.code.warm_up(CLOSED_WARM);
+    builder.code.warm_up(if timed { CLOSED_WARM } else { 1 });
     let again = builder.code.here();
     builder.restore();
     builder.code.fence();

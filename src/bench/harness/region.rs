@@ -3,11 +3,14 @@
 
 use iced_x86::{FlowControl, Instruction};
 use isa::code::Block;
+use std::ops::Range;
 
 /// How far a short jump reaches.
 const REACH: usize = 128;
 /// Bytes of a jump.
 const JUMP: usize = 5;
+/// Bytes of a short jump.
+const SHORT: usize = 2;
 /// Most bytes from the first to the last instruction.
 const LONGEST: u64 = 16 * 1024;
 /// Bytes of a cache line.
@@ -28,6 +31,8 @@ pub struct Region {
     rip: Vec<(usize, usize, u64)>,
     /// Displacements of jumps that leave.
     exits: Vec<usize>,
+    /// Offsets of jumps to the end, which short jumps go to.
+    stubs: Vec<usize>,
     /// All instructions, in the order of addresses.
     pub block: Block,
 }
@@ -55,6 +60,7 @@ impl Region {
             code: (place(first), first),
             rip: Vec::new(),
             exits: Vec::new(),
+            stubs: Vec::new(),
             block: Block { bytes: Vec::new(), instructions: Vec::new() },
         };
         let mut used = vec![false; room];
@@ -64,6 +70,9 @@ impl Region {
             used[at..at + bytes.len()].fill(true);
         }
         let inside = |target: u64| ranges.iter().any(|r| (r.0..end(r)).contains(&target));
+        for range in ranges.iter().filter(|range| !inside(end(range))) {
+            region.continues(place(end(range)), &mut used)?;
+        }
         for (start, bytes) in ranges {
             let own = Block::decode(bytes).map_err(|e| e.to_string())?;
             for inst in &own.instructions {
@@ -110,20 +119,45 @@ impl Region {
             self.exits.push(behind - 4);
             return Ok(());
         }
-        // A short jump reaches no further than the room around the code.
-        let distance = i64::from(self.bytes[behind - 1] as i8);
-        let stub = behind.wrapping_add_signed(distance as isize);
-        let field = stub + 1..stub + JUMP;
-        if self.exits.contains(&field.start) {
+        let stub = self.stub(behind, used)?;
+        self.bytes[behind - 1] = (stub as i64 - behind as i64) as u8;
+        Ok(())
+    }
+
+    /// Has code that continues at offset `at`, behind the region, leave to the end.
+    fn continues(&mut self, at: usize, used: &mut [bool]) -> Result<(), String> {
+        let free = |room: Range<usize>| used.get(room).is_some_and(|room| !room.contains(&true));
+        if free(at..at + JUMP) {
+            self.add_stub(at, used);
             return Ok(());
         }
-        if used.get(stub..stub + JUMP).is_none_or(|room| room.contains(&true)) {
-            return Err("two of its exits are too close together".to_owned());
+        if !free(at..at + SHORT) {
+            return Err("two parts of its code are too close together".to_owned());
         }
+        used[at..at + SHORT].fill(true);
+        let stub = self.stub(at + SHORT, used)?;
+        self.bytes[at] = 0xeb;
+        self.bytes[at + 1] = (stub as i64 - (at + SHORT) as i64) as u8;
+        Ok(())
+    }
+
+    /// The offset of a jump to the end within the reach of a short jump that ends at `behind`.
+    fn stub(&mut self, behind: usize, used: &mut [bool]) -> Result<usize, String> {
+        let reach = behind.saturating_sub(REACH)..behind + REACH;
+        if let Some(stub) = self.stubs.iter().find(|stub| reach.contains(stub)) {
+            return Ok(*stub);
+        }
+        let is_free = |at: &usize| used.get(*at..at + JUMP).is_some_and(|r| !r.contains(&true));
+        let stub = reach.clone().find(is_free).ok_or("there is no room for a jump out of it")?;
+        self.add_stub(stub, used);
+        Ok(stub)
+    }
+
+    fn add_stub(&mut self, stub: usize, used: &mut [bool]) {
         used[stub..stub + JUMP].fill(true);
         self.bytes[stub] = 0xe9;
-        self.exits.push(field.start);
-        Ok(())
+        self.exits.push(stub + 1);
+        self.stubs.push(stub);
     }
 
     /// The first place from `offset` on where its code has the same place in a cache line as in the
@@ -168,12 +202,25 @@ mod tests {
         let region = Region::new(&[(0x1000, code.clone())], 0x1000).unwrap();
         let (bytes, out) = region.placed(0, &|_| 0);
         let at = region.entry;
-        assert_eq!(bytes[at..at + code.len()], code);
-        // The short jump goes to where the code ends; from there a near jump to the end.
-        let stub = at + code.len();
+        assert_eq!(bytes[at..at + 4], code[..4]);
+        // The short jump goes to a near jump to the end.
+        let stub = (at + 5).wrapping_add_signed(isize::from(bytes[at + 4] as i8));
+        assert!(stub < at || stub >= at + code.len());
+        assert_eq!(bytes[at + 5..at + code.len()], code[5..]);
         let distance = i32::from_le_bytes(bytes[stub + 1..stub + 5].try_into().unwrap());
         assert_eq!((bytes[stub], stub + 5 + distance as usize), (0xe9, out));
         assert_eq!(bytes[at - 1], TRAP);
+    }
+
+    /// inc rax; jne → start; after that it goes on with what is not part of the loop.
+    #[test]
+    fn what_continues_behind_the_loop_leaves_it() {
+        let code = parse_hex("48ffc0 75fb").unwrap();
+        let region = Region::new(&[(0x1000, code.clone())], 0x1000).unwrap();
+        let (bytes, out) = region.placed(0, &|_| 0);
+        let stub = region.entry + code.len();
+        let distance = i32::from_le_bytes(bytes[stub + 1..stub + 5].try_into().unwrap());
+        assert_eq!((bytes[stub], stub + 5 + distance as usize), (0xe9, out));
     }
 
     #[test]

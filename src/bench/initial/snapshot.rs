@@ -13,6 +13,8 @@ pub struct Snapshot {
     pub length: usize,
     /// The code of the loop around it, or of the block: p_vaddr and bytes.
     pub code: Vec<(u64, Vec<u8>)>,
+    /// Whether the loop as a whole is asked for, and the block is only the first of it.
+    pub whole: bool,
     /// Distinct paths through the loop that were seen.
     pub paths: usize,
     /// General-purpose registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
@@ -27,6 +29,8 @@ pub struct Snapshot {
     pub masks: Vec<u64>,
     /// Pages that the block accesses, by address: their contents at the entry.
     pub pages: BTreeMap<u64, Box<[u8; 4096]>>,
+    /// Iterations that were followed instruction by instruction: their memory is known.
+    pub stepped: u64,
     /// Base of the fs segment.
     pub fs_base: u64,
     /// Base of the gs segment.

@@ -69,6 +69,9 @@ pub struct BlockRow {
     /// The block in isolation, if measured.
     #[serde(default)]
     pub measured: Option<Clean>,
+    /// The loop around it with the program's values, if the command was run again for them.
+    #[serde(default)]
+    pub with_values: Option<WithValues>,
     /// How often it was entered: in a run of the command, or a second of a live process.
     #[serde(default)]
     pub entries: Option<f64>,
@@ -114,6 +117,29 @@ pub struct Clean {
     /// The bound that explains the cycles, as in `tdtool.block/1`; absent where that was not found.
     #[serde(default)]
     pub bound: Option<String>,
+}
+
+/// The innermost loop around a hot block, measured with the values of a further run of the command.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WithValues {
+    /// `ok`, `unstable` or `failed`; empty where there are no values.
+    pub status: String,
+    /// Why it is not `ok`, or why there are no values.
+    pub reason: Option<String>,
+    /// Address of its first block, `0x…`.
+    pub head: String,
+    /// Number of its blocks.
+    pub blocks: usize,
+    /// Cycles per iteration of the loop.
+    pub cycles: Option<f64>,
+    /// Lowest and highest.
+    pub range: Option<(f64, f64)>,
+    /// Source of the cycles.
+    pub clock: Option<String>,
+    /// The entry of its first block, from 1, from which the values are.
+    pub entry: Option<u64>,
+    /// Its iterations from there on.
+    pub iterations: Option<u64>,
 }
 
 impl From<&HotFunction> for FunctionRow {

@@ -1,12 +1,14 @@
 //! A recording's hot functions and blocks, into a report.
 
 use super::entries::{self, CountAsk};
+use super::with_values::Loops;
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::documents::Report;
 use crate::documents::report_code::{BlockRow, Callers, Clean, FunctionRow, Sampled};
 use bench::{Options, Status};
 use isa::code::Block;
+use pmu::Command;
 use profile::files::SearchPaths;
 use profile::hot::{Filter, HotBlock, Profile, threads};
 use profile::record::Record;
@@ -32,6 +34,8 @@ pub struct CodeAsk {
     pub search: SearchPaths,
     /// The core to measure the hottest blocks on, if they are to be measured in isolation.
     pub measure: Option<CoreModel>,
+    /// The command whose values the loops around them are measured with, in further runs.
+    pub command: Option<Command>,
     /// Where to count the entries of the hottest blocks, if at all.
     pub count: Option<CountAsk>,
     /// Where folded stacks go; `-` is standard output.
@@ -47,6 +51,7 @@ impl Default for CodeAsk {
             filter: Filter::default(),
             search: SearchPaths::default(),
             measure: None,
+            command: None,
             count: None,
             folded: None,
         }
@@ -167,9 +172,21 @@ pub fn enter(
     if let Some(model) = &ask.measure {
         let options = Options { budget: BUDGET, ..Options::default() };
         let mut measurer = Measurer::new(options, model);
+        let of = |command| Loops::new(model, command, report.duration);
+        let mut loops = ask.command.as_ref().map(of);
         for (number, block) in blocks.iter().enumerate() {
             progress(number, blocks.len());
-            report.blocks[number].measured = Some(measured(&mut measurer, profile, block)?);
+            let row = &mut report.blocks[number];
+            row.measured = Some(measured(&mut measurer, profile, block)?);
+            if let Some(loops) = &mut loops {
+                row.with_values = loops.measured(Path::new(&row.path), block)?;
+            }
+        }
+        if let Some(runs @ 1..) = loops.map(|loops| loops.runs) {
+            let plural = if runs == 1 { "" } else { "s" };
+            report.notes.push(format!(
+                "values of loops are of {runs} further run{plural} of the command, ended there"
+            ));
         }
         progress(blocks.len(), blocks.len());
         let new = |note: &&String| !report.notes.contains(note);

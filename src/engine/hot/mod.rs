@@ -5,9 +5,11 @@
 //! | [`sampled`] | reports with hot code: of a recording, or of a live measurement |
 //! | [`recording`] | a recording with samples, from whatever file it is in |
 //! | [`code`] | its hot functions and blocks, into a report |
+//! | `with_values` | loops around hot blocks, with the program's own values |
 //! | [`entries`] | how often hot blocks are entered |
 
 pub mod code;
 pub mod entries;
 pub mod recording;
 pub mod sampled;
+mod with_values;

@@ -12,7 +12,7 @@ pub fn text(list: &FunctionBlocks, ascii: bool) -> String {
     let places: Vec<String> =
         list.blocks.iter().map(|b| format!("{}..{}", b.start, b.end)).collect();
     let wide = places.iter().map(String::len).max().unwrap_or(0).max("addresses".len());
-    let _ = writeln!(out, "     +N  {:<wide$}  instructions  loops  code", "addresses");
+    let _ = writeln!(out, "     +N  {:<wide$}  instructions  loops  loop  code", "addresses");
     for (block, place) in list.blocks.iter().zip(&places) {
         let number = format!("+{}", block.number);
         let code = match block.instructions {
@@ -20,18 +20,28 @@ pub fn text(list: &FunctionBlocks, ascii: bool) -> String {
             _ => format!("{} {dots} {}", block.first, block.last),
         };
         let (count, depth) = (block.instructions, block.loop_depth);
-        let _ = writeln!(out, "{number:>7}  {place:<wide$}  {count:>12}  {depth:>5}  {code}");
+        let of = block.innermost_loop.map_or(String::new(), |l| format!("@{l}"));
+        let _ =
+            writeln!(out, "{number:>7}  {place:<wide$}  {count:>12}  {depth:>5}  {of:>4}  {code}");
+    }
+    if !list.loops.is_empty() {
+        out += "     @N  first block  blocks\n";
+    }
+    for one in &list.loops {
+        let (number, head) = (format!("@{}", one.number), format!("+{}", one.head));
+        let _ = writeln!(out, "{number:>7}  {head:>11}  {:>6}", one.blocks.len());
     }
     out
 }
 
 /// A row for each block, below the columns.
 pub fn rows(list: &FunctionBlocks) -> String {
-    let mut out = "number,start,end,instructions,loop_depth,first,last\n".to_owned();
+    let mut out = "number,start,end,instructions,loop_depth,first,last,innermost_loop\n".to_owned();
     for b in &list.blocks {
         let (number, count) = (b.number.to_string(), b.instructions.to_string());
         let depth = b.loop_depth.to_string();
-        out += &csv::row([&number, &b.start, &b.end, &count, &depth, &b.first, &b.last]);
+        let of = b.innermost_loop.map_or(String::new(), |l| l.to_string());
+        out += &csv::row([&number, &b.start, &b.end, &count, &depth, &b.first, &b.last, &of]);
         out.push('\n');
     }
     out

@@ -1,11 +1,13 @@
 //! Blocks of ELF files: `FILE:START..END`, `FILE:0xADDRESS` (the basic block that contains the
-//! address) and `FILE:FUNCTION[+N]`.
+//! address), `FILE:FUNCTION[+N]`, and the first block of the loop `FILE:FUNCTION@N`.
 //!
-//! Addresses are p_vaddr and END is exclusive. `+N` is the N-th basic block of a function, from 0,
-//! as [`flow`] finds them.
+//! Addresses are p_vaddr and END is exclusive. `+N` is the N-th basic block of a function, `@N` its
+//! N-th loop, from 0, as [`flow`] finds them.
 
 use super::hex::MAX_BLOCK_BYTES;
+use super::location::{Location, LoopName};
 use super::region::{Placeholders, cut, cut_among};
+use super::unwind;
 use crate::flow;
 use object::{
     Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _, SectionIndex, SymbolKind,
@@ -13,41 +15,6 @@ use object::{
 use std::ops::Range;
 use tma::error::nearest;
 use tma::{Error, Result};
-
-/// A location in an ELF file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Location {
-    /// Start and end (exclusive) addresses.
-    Range(u64, u64),
-    /// The basic block that contains the address.
-    At(u64),
-    /// The N-th basic block of a function.
-    Function(String, usize),
-}
-
-impl Location {
-    /// Splits `FILE:LOCATION`; `None` if the text has another form.
-    pub fn parse(text: &str) -> Option<(&str, Self)> {
-        let (file, place) = text.rsplit_once(':')?;
-        if let Some((start, end)) = place.split_once("..") {
-            return Some((file, Self::Range(address(start)?, address(end)?)));
-        }
-        if let Some(at) = place.strip_prefix("0x") {
-            return (!file.is_empty()).then_some((file, Self::At(address(at)?)));
-        }
-        let (name, number) = match place.rsplit_once('+') {
-            Some((name, number)) => (name, number.parse().ok()?),
-            None => (place, 0),
-        };
-        (!name.is_empty() && !file.is_empty())
-            .then(|| (file, Self::Function(name.to_owned(), number)))
-    }
-}
-
-/// A hexadecimal address, with or without `0x`.
-fn address(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
-}
 
 /// A block with its address in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -60,6 +27,8 @@ pub struct Located {
     pub name: Option<String>,
     /// Number of basic blocks of that function.
     pub of: Option<usize>,
+    /// Number of blocks of the loop, if the location named one.
+    pub loop_blocks: Option<usize>,
     /// Warnings about the block.
     pub notes: Vec<String>,
 }
@@ -113,6 +82,14 @@ fn read(data: &[u8], location: &Location, among: Option<&mut Placeholders>) -> R
                         .hint(format!("list them with `tdtool block --list FILE:{name}`"))
                 })
             })?;
+            (function.section, start, end)
+        }
+        Location::Loop(named) => {
+            let function = match named {
+                LoopName::Number(name, _) => program.function(name)?,
+                LoopName::At(address) => program.around(*address)?,
+            };
+            let (start, end) = program.head(&function, named, &mut found)?;
             (function.section, start, end)
         }
     };
@@ -173,6 +150,38 @@ impl<'a> Program<'a> {
         Ok((start, end))
     }
 
+    /// The addresses of the first block of a loop of `function`; sets its name in `found`.
+    fn head(
+        &self,
+        function: &Function,
+        named: &LoopName,
+        found: &mut Located,
+    ) -> Result<(u64, u64)> {
+        let flow = flow::flow(&self.code(function)?, function.start, &[], &self.image);
+        let number = match named {
+            LoopName::Number(_, number) => (*number < flow.loops.len()).then_some(*number),
+            LoopName::At(address) => flow.block_at(*address).and_then(|b| flow.blocks[b].innermost),
+        };
+        let name = &function.name;
+        let number = number.ok_or_else(|| {
+            let what = match named {
+                LoopName::Number(_, number) => format!("{name} has no loop @{number}"),
+                LoopName::At(address) => format!("{address:#x} is in no loop of {name}"),
+            };
+            Error::usage(what)
+                .because(format!("it has {} loops, numbered from 0", flow.loops.len()))
+                .hint(format!("list them with `tdtool block --list FILE:{name}`"))
+        })?;
+        let (one, of) = (&flow.loops[number], flow.blocks.len());
+        let (start, end) = (flow.blocks[one.head].start, flow.blocks[one.head].end);
+        let plural = if one.blocks.len() == 1 { "" } else { "s" };
+        let blocks = format!("{} block{plural}", one.blocks.len());
+        found.name = Some(format!("{name}@{number}, a loop of {blocks} from {start:#x}"));
+        found.of = Some(of);
+        found.loop_blocks = Some(one.blocks.len());
+        Ok((start, end))
+    }
+
     /// A warning if `start` is not at an instruction boundary of its function.
     fn inside_an_instruction(&self, start: u64) -> Option<String> {
         if self.file.kind() == ObjectKind::Relocatable {
@@ -216,7 +225,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// The function that contains an address.
+    /// The function that contains an address, by its symbol or else by the unwind table.
     pub fn around(&self, address: u64) -> Result<Function> {
         let holds = |s: &object::Symbol<'_, '_>| {
             s.kind() == SymbolKind::Text
@@ -224,8 +233,13 @@ impl<'a> Program<'a> {
                 && address - s.address() < s.size()
         };
         let found = self.file.symbols().chain(self.file.dynamic_symbols()).find(holds);
-        found.and_then(|s| Function::of(&s)).ok_or_else(|| {
-            Error::failed(format!("no function symbol covers {address:#x}"))
+        let unnamed = || {
+            let range = unwind::around(&self.file, address)?;
+            let (name, size) = (format!("{:#x}", range.start), range.end - range.start);
+            Some(Function { name, start: range.start, size, section: None })
+        };
+        found.and_then(|s| Function::of(&s)).or_else(unnamed).ok_or_else(|| {
+            Error::failed(format!("no function covers {address:#x}"))
                 .hint("give FILE:START..END, as objdump prints the addresses")
         })
     }
@@ -289,17 +303,6 @@ fn object_code(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn locations_parse_as_documented() {
-        let range = Location::Range(0x401000, 0x401010);
-        assert_eq!(Location::parse("a.out:0x401000..0x401010"), Some(("a.out", range.clone())));
-        assert_eq!(Location::parse("a.out:401000..401010"), Some(("a.out", range)));
-        let named = Location::Function("main".into(), 3);
-        assert_eq!(Location::parse("./a.out:main+3"), Some(("./a.out", named)));
-        assert_eq!(Location::parse("4801d8"), None);
-        assert_eq!(Location::parse("a.out:0x401004"), Some(("a.out", Location::At(0x40_1004))));
-    }
 
     #[test]
     fn an_address_selects_the_block_that_contains_it() {

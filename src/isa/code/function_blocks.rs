@@ -1,6 +1,7 @@
 //! The basic blocks of a function as a list to choose from (`tdtool block --list`).
 
-use super::elf::{Location, Program};
+use super::elf::Program;
+use super::location::{Location, LoopName};
 use crate::flow;
 use serde::Serialize;
 use tma::Result;
@@ -14,6 +15,23 @@ pub struct FunctionBlocks {
     pub function: String,
     /// In order of address; the index is the N of `FUNCTION+N`.
     pub blocks: Vec<BlockLine>,
+    /// Its loops, outer ones first; the index is the N of `FUNCTION@N`.
+    pub loops: Vec<LoopLine>,
+}
+
+/// A loop of a function.
+#[derive(Debug, Clone, Serialize)]
+pub struct LoopLine {
+    /// The N of `FUNCTION@N`.
+    pub number: usize,
+    /// Number of its first block.
+    pub head: usize,
+    /// Address of its first block, `0x…`.
+    pub start: String,
+    /// Numbers of all its blocks, those of loops within it, too.
+    pub blocks: Vec<usize>,
+    /// Number of loops that enclose it, itself included.
+    pub depth: u32,
 }
 
 /// A basic block of a function.
@@ -29,6 +47,8 @@ pub struct BlockLine {
     pub instructions: usize,
     /// Number of loops that enclose it.
     pub loop_depth: u32,
+    /// Number of the innermost of them.
+    pub innermost_loop: Option<usize>,
     /// Its first instruction, in Intel syntax.
     pub first: String,
     /// Its last instruction, in Intel syntax.
@@ -42,8 +62,12 @@ pub struct BlockLine {
 pub fn list_blocks(data: &[u8], location: &Location) -> Result<FunctionBlocks> {
     let program = Program::open(&data)?;
     let function = match location {
-        Location::Range(address, _) | Location::At(address) => program.around(*address)?,
-        Location::Function(name, _) => program.function(name)?,
+        Location::Range(address, _)
+        | Location::At(address)
+        | Location::Loop(LoopName::At(address)) => program.around(*address)?,
+        Location::Function(name, _) | Location::Loop(LoopName::Number(name, _)) => {
+            program.function(name)?
+        }
     };
     let flow = flow::flow(&program.code(&function)?, function.start, &[], &program.image);
     let line = |(number, block): (usize, &flow::BasicBlock)| {
@@ -58,10 +82,19 @@ pub fn list_blocks(data: &[u8], location: &Location) -> Result<FunctionBlocks> {
             end: format!("{:#x}", block.end),
             instructions: own.len(),
             loop_depth: block.innermost.and_then(|l| flow.loops.get(l)).map_or(0, |l| l.depth),
+            innermost_loop: block.innermost,
             first: text(own.first()),
             last: text(own.last()),
         }
     };
     let blocks = flow.blocks.iter().enumerate().map(line).collect();
-    Ok(FunctionBlocks { schema: "tdtool.blocks/1", function: function.name, blocks })
+    let one = |(number, l): (usize, &flow::Loop)| LoopLine {
+        number,
+        head: l.head,
+        start: format!("{:#x}", flow.blocks[l.head].start),
+        blocks: l.blocks.clone(),
+        depth: l.depth,
+    };
+    let loops = flow.loops.iter().enumerate().map(one).collect();
+    Ok(FunctionBlocks { schema: "tdtool.blocks/1", function: function.name, blocks, loops })
 }

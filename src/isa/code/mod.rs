@@ -6,7 +6,9 @@
 //! | `hex` | bytes as hexadecimal text |
 //! | `assemble` | Intel and AT&T syntax, through the system's assembler |
 //! | `listing`, `directives` | assembly files: their marked regions and the directives accepted in them |
+//! | `location` | places in a program as a user writes them |
 //! | `elf`, `function_blocks` | address ranges and functions of an ELF file; the blocks of a function |
+//! | `unwind` | functions of files without symbols |
 //! | `loop_region` | the loop around a block of a program |
 //! | `binary` | raw machine code and files with IACA markers |
 //! | `markers`, `region` | region markers; extracting a region from an object file |
@@ -25,21 +27,24 @@ mod exit;
 mod function_blocks;
 mod hex;
 mod listing;
+mod location;
 mod loop_region;
 mod markers;
 mod refusal;
 mod region;
+mod unwind;
 
 pub use assemble::{Syntax, assemble};
 pub use binary::read_binary;
 pub(crate) use decode::InstBuilder;
 pub use decode::{Block, Inst, text};
 pub use directives::check as check_directives;
-pub use elf::{Located, Location, function_around, read_location, read_path};
-pub use function_blocks::{BlockLine, FunctionBlocks, list_blocks};
+pub use elf::{Located, function_around, read_location, read_path};
+pub use function_blocks::{BlockLine, FunctionBlocks, LoopLine, list_blocks};
 pub use hex::parse_hex;
 pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};
-pub use loop_region::loop_region;
+pub use location::{Location, LoopName};
+pub use loop_region::{Around, loop_around, loop_region};
 pub use markers::{Marked, marked};
 pub use refusal::Refusal;
 pub use region::Region;

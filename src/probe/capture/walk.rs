@@ -13,6 +13,10 @@ use std::time::{Duration, Instant};
 /// So long one instruction or a function that is called may take.
 const ONE_STEP: Duration = Duration::from_secs(1);
 
+/// As many pages are captured of a loop that was not followed to its end, those around the accessed ones
+/// included: the measurement has room for 64.
+const NEARBY: usize = 56;
+
 /// A walk in progress.
 pub struct Walker<'a> {
     traced: &'a mut Traced,
@@ -67,6 +71,7 @@ impl<'a> Walker<'a> {
             self.end_iteration();
         }
         if let (End::Limit, Ok(begin)) = (self.walk.end, begin) {
+            self.touch_nearby();
             self.count(&begin);
         }
         self.walk.missing = self.missing.into_iter().collect();
@@ -127,6 +132,27 @@ impl<'a> Walker<'a> {
                         self.missing.insert(page);
                     }
                     None => {}
+                }
+            }
+        }
+    }
+
+    /// Reads the pages around those accessed so far, nearest first: what is still to come of a long loop
+    /// is usually there, and still as it was at the entry.
+    fn touch_nearby(&mut self) {
+        let walked: Vec<u64> = self.pages.0.keys().copied().collect();
+        for distance in 1..=NEARBY as u64 {
+            for page in &walked {
+                let away = distance * PAGE as u64;
+                for near in [page.checked_add(away), page.checked_sub(away)].into_iter().flatten() {
+                    if self.pages.0.len() >= NEARBY.min(self.limits.pages) {
+                        return;
+                    }
+                    if !self.pages.0.contains_key(&near)
+                        && let Some(content) = self.memory.page(near)
+                    {
+                        self.pages.0.insert(near, content);
+                    }
                 }
             }
         }

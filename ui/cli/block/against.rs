@@ -4,7 +4,7 @@ use super::arguments::{BlockArgs, Format};
 use super::predicted::predicted;
 use super::requests::requests;
 use crate::cli::code::named::{Named, located};
-use crate::cli::code::program::without_exit;
+use crate::cli::code::program::{one_block, without_exit};
 use crate::cli::output::print;
 use crate::settings::Settings;
 use bench::Options;
@@ -75,6 +75,7 @@ fn second(other: &str, args: &BlockArgs) -> Result<Block> {
     let (Some(mut block), true) = (all.pop(), all.is_empty()) else {
         return Err(several("--against"));
     };
+    one_block(&block)?;
     if named.asm.is_none() && Location::parse(other).is_some() {
         without_exit(&mut block);
     }

@@ -3,10 +3,10 @@
 use super::arguments::BlockArgs;
 use crate::cli::code::initial_values::{Place, for_sandbox, saved};
 use crate::cli::code::named::{chosen, located};
-use crate::cli::code::program::without_exit;
+use crate::cli::code::program::{one_block, without_exit};
 use crate::cli::code::read::text;
 use bench::{Options, Repeat};
-use engine::captured;
+use engine::captured::{self, Subject};
 use engine::render::json;
 use isa::code::{Located, Location, MAX_LISTING_BYTES, Region};
 use std::path::Path;
@@ -71,14 +71,16 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
 /// Has the block start with the values of its running program, where the arguments ask for that;
 /// notes for its report.
 fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Result<Vec<String>> {
+    let (length, whole) = (located.bytes.len(), located.loop_blocks > Some(1));
     if args.arguments.is_empty() && args.entry.is_none() && args.save_values.is_none() {
-        let Some(saved) = saved(args.registers.as_deref())? else { return Ok(Vec::new()) };
-        let length = located.bytes.len();
+        let Some(saved) = saved(args.registers.as_deref())? else {
+            return one_block(located).map(|()| Vec::new());
+        };
         let code = match args.block.as_deref().and_then(Location::parse) {
             Some((file, _)) => loop_code(Path::new(file), located)?,
             None => vec![(saved.address, located.bytes.clone())],
         };
-        captured::apply(&saved, length, code, options);
+        captured::apply(&saved, Subject { length, code, whole }, options);
         return Ok(captured::notes(&saved));
     }
     let place = args.block.as_deref().and_then(Location::parse);
@@ -98,7 +100,7 @@ fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Resul
         std::fs::write(path, json::line(&snapshot)?).map_err(failed)?;
     }
     let code = loop_code(Path::new(file), located)?;
-    captured::apply(&snapshot, located.bytes.len(), code, options);
+    captured::apply(&snapshot, Subject { length, code, whole }, options);
     Ok(captured::notes(&snapshot))
 }
 

@@ -1,6 +1,6 @@
 //! Blocks named on the command line: bytes, assembly, a place in a program, or a file with markers.
 
-use super::program::{self, without_exit};
+use super::program::{self, one_block, without_exit};
 use super::read::{bytes, file, text};
 use crate::message;
 use isa::code::{
@@ -56,6 +56,7 @@ pub fn only(given: &str) -> Result<Block> {
     let mut all = located(&Named { block: Some(given), ..Named::default() })?;
     match (all.pop(), all.is_empty()) {
         (Some(mut located), true) => {
+            one_block(&located)?;
             if Location::parse(given).is_some() {
                 without_exit(&mut located);
             }

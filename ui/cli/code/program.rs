@@ -42,7 +42,26 @@ pub fn path(given: &str) -> Result<Vec<Located>> {
         locations.push(location);
     }
     let blocks = read_path(&data, &locations)?;
-    Ok(blocks.into_iter().map(|located| with_count(located, given)).collect())
+    let with_notes = |mut located: Located| {
+        if let Some(of @ 2..) = located.loop_blocks {
+            located.notes.push(format!(
+                "only the first of the loop's {of} blocks; --path FILE:FUNCTION+3,4 names several"
+            ));
+        }
+        with_count(located, given)
+    };
+    Ok(blocks.into_iter().map(with_notes).collect())
+}
+
+/// Refuses a loop of several blocks where only one can be measured.
+///
+/// # Errors
+/// It is such a loop.
+pub fn one_block(located: &Located) -> Result<()> {
+    let Some(of @ 2..) = located.loop_blocks else { return Ok(()) };
+    Err(Error::usage("a loop of several blocks is measured with the program's values")
+        .because(format!("it has {of} blocks, and which of them run depends on those"))
+        .hint("give the program's arguments: tdtool block PROGRAM:FUNCTION@N -- ARGS; for one block: FUNCTION+N"))
 }
 
 /// Removes a call, return or indirect jump at the end of a program's block, as reports do; a block of

@@ -61,6 +61,9 @@ fn of_measurement(
     if let (true, Some(code)) = (args.code.counts, &mut code) {
         code.count = Some(count_target(&ask.target, ask.command.as_ref())?);
     }
+    if let Some(code) = &mut code {
+        code.command.clone_from(&ask.command);
+    }
     let mut failed = None;
     let sample = SampleAsk { call_chains: args.code.wants_chains(), ..SampleAsk::default() };
     let code = code.as_ref().map(|code| (code, &sample));

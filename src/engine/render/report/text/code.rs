@@ -1,7 +1,7 @@
 //! Hot functions and blocks, below the tree.
 
 use super::renderer::Renderer;
-use crate::documents::report_code::{BlockRow, Clean, FunctionRow};
+use crate::documents::report_code::{BlockRow, Clean, FunctionRow, WithValues};
 use std::fmt::Write as _;
 
 /// Longest name of a function that is shown whole.
@@ -95,6 +95,10 @@ impl Renderer<'_> {
             if let Some(clean) = &row.measured {
                 self.paragraph("                   isolated: ", &isolated(clean))?;
             }
+            if let Some(of) = &row.with_values {
+                let text = with_values(of);
+                self.paragraph("                   with the program's values: ", &text)?;
+            }
         }
         match rows.iter().find(|r| r.path.starts_with('/')) {
             Some(row) if rows.iter().all(|r| r.measured.is_none()) => {
@@ -155,6 +159,27 @@ fn isolated(clean: &Clean) -> String {
     }
     if !clean.violated.is_empty() {
         text += &format!("; violated: {}", clean.violated.join(", "));
+    }
+    text
+}
+
+/// Cost of the loop around a block with the values of the program.
+fn with_values(of: &WithValues) -> String {
+    let why = of.reason.as_deref().unwrap_or("not known why");
+    let (Some(cycles), Some((low, high))) = (of.cycles, of.range) else {
+        return format!("not measured: {why}");
+    };
+    let (clock, entry) = (of.clock.as_deref().unwrap_or("?"), of.entry.unwrap_or(0));
+    let plural = if of.blocks == 1 { "" } else { "s" };
+    let mut text = format!(
+        "{cycles:.2} cycles ({low:.2} to {high:.2}, {clock}) per iteration of its loop from {}, {} \
+         block{plural}; {} iterations from entry {entry}",
+        of.head,
+        of.blocks,
+        of.iterations.unwrap_or(0)
+    );
+    if of.status != "ok" {
+        text += &format!("; {}: {why}", of.status);
     }
     text
 }

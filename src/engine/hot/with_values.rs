@@ -1,0 +1,121 @@
+//! The loops around hot blocks with the program's own values, captured in further runs of the
+//! command.
+
+use crate::block::Measurer;
+use crate::captured::{self, Subject};
+use crate::core_model::CoreModel;
+use crate::documents::report_code::WithValues;
+use bench::{Options, Status};
+use isa::code::{Block, Location, loop_around, read_location};
+use pmu::Command;
+use profile::hot::HotBlock;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tma::Result;
+
+/// How long a loop may wait for a core that nothing else uses.
+const BUDGET: Duration = Duration::from_secs(2);
+/// A run that has not come to the loop after this many times the time of the first one, and so many
+/// seconds, is given up.
+const FIRST_ENTRY: (f64, f64) = (3.0, 10.0);
+/// How long entries are counted from the first one on.
+const ENTRIES: Duration = Duration::from_secs(2);
+
+/// Measures the loops of one report; several hot blocks may be in the same.
+pub struct Loops<'a> {
+    model: &'a CoreModel,
+    command: Command,
+    first_entry: Duration,
+    known: HashMap<(PathBuf, u64), WithValues>,
+    /// Further runs of the command.
+    pub runs: usize,
+}
+
+impl<'a> Loops<'a> {
+    /// The loops of a command whose first run took `seconds`.
+    pub fn new(model: &'a CoreModel, command: &Command, seconds: Option<f64>) -> Self {
+        let first_entry = FIRST_ENTRY.0 * seconds.unwrap_or(0.0).clamp(0.0, 60.0) + FIRST_ENTRY.1;
+        Self {
+            model,
+            // A cut-off second output does not belong where the first one went.
+            command: Command { stdout_to_stderr: true, ..command.clone() },
+            first_entry: Duration::from_secs_f64(first_entry),
+            known: HashMap::new(),
+            runs: 0,
+        }
+    }
+
+    /// The innermost loop around a hot block of the file at `path`; `None` if it is in none.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn measured(&mut self, path: &Path, block: &HotBlock) -> Result<Option<WithValues>> {
+        if block.loop_depth == 0 {
+            return Ok(None);
+        }
+        let not = |why: String| WithValues { reason: Some(why), ..WithValues::default() };
+        let data = match std::fs::read(path) {
+            Ok(data) => data,
+            Err(error) => return Ok(Some(not(format!("the program cannot be read: {error}")))),
+        };
+        let Some(around) = loop_around(&data, block.start) else {
+            return Ok(Some(not("its loop was not found in the file".to_owned())));
+        };
+        let key = (path.to_owned(), around.head.start);
+        if let Some(known) = self.known.get(&key) {
+            return Ok(Some(known.clone()));
+        }
+        let of = WithValues {
+            head: format!("{:#x}", around.head.start),
+            blocks: around.blocks,
+            ..WithValues::default()
+        };
+        let found = self.one(path, &data, &around, of)?;
+        self.known.insert(key, found.clone());
+        Ok(Some(found))
+    }
+
+    fn one(
+        &mut self,
+        path: &Path,
+        data: &[u8],
+        around: &isa::code::Around,
+        of: WithValues,
+    ) -> Result<WithValues> {
+        let not = |why: String| WithValues { reason: Some(why), ..of.clone() };
+        let range = Location::Range(around.head.start, around.head.end);
+        let block = read_location(data, &range).and_then(|l| Block::decode(&l.bytes));
+        let block = match block {
+            Ok(block) => block,
+            Err(error) => return Ok(not(error.to_string())),
+        };
+        let code = captured::code(data, &around.head);
+        if let Err(why) = bench::can_be_moved(&code, around.head.start) {
+            return Ok(not(why));
+        }
+        self.runs += 1;
+        let times = (self.first_entry, ENTRIES);
+        let snapshot = match captured::of_command(path, around, &self.command, times) {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                return Ok(not(error.cause().unwrap_or(error.what()).to_owned()));
+            }
+        };
+        let mut options = Options { budget: BUDGET, ..Options::default() };
+        let subject = Subject { length: block.bytes.len(), code, whole: true };
+        captured::apply(&snapshot, subject, &mut options);
+        let result = Measurer::new(options, self.model).measure(&block, false)?;
+        let throughput = result.throughput.as_ref();
+        Ok(WithValues {
+            status: result.status.word().to_owned(),
+            reason: result.reason.clone().filter(|_| result.status != Status::Ok),
+            cycles: throughput.map(|t| t.cycles),
+            range: throughput.map(|t| (t.low, t.high)),
+            clock: throughput.map(|t| t.clock.to_owned()),
+            entry: Some(snapshot.entry),
+            iterations: Some(snapshot.walk.trips),
+            ..of
+        })
+    }
+}
