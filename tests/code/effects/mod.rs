@@ -92,7 +92,10 @@ fn tried(runner: &mut Runner, bytes: &[u8], findings: &mut Findings) -> bool {
     // Prefixes that no compiler writes: string instructions of 32-bit addresses, `data16 leave`.
     let odd = instruction.is_string_instruction() && cores[0].memory.iter().any(|m| !m.wide)
         || matches!(instruction.code(), iced_x86::Code::Leavew);
-    if cores[0].unmodelled.is_some() || relative || odd {
+    // The x87 stack is not part of the states.
+    let stack = instruction.fpu_stack_increment_info().writes_top()
+        || (0..instruction.op_count()).any(|i| instruction.op_register(i).is_st());
+    if cores[0].unmodelled.is_some() || relative || odd || stack {
         return false;
     }
     let mut acted = [0u64; 64];
