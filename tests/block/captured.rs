@@ -86,6 +86,68 @@ fn what_cannot_be_captured_is_an_error_with_its_remedy() {
     }
 }
 
+/// A loop of three blocks, as a whole: call c has 10 + c trips, so call 36 has entries 991 to 1036
+/// and the next start of the loop after entry 1000 is that of call 37.
+#[test]
+fn a_loop_of_several_blocks_runs_with_the_values_of_its_program() {
+    let folder = Folder::new();
+    let Some(program) = program(folder.path(), &[]) else { return };
+    let place = |end: &str| format!("{}:{end}", text(&program));
+    let listed = block(["--list", &place("sums"), "--format", "json"]).json();
+    let (found, blocks) = (&listed["loops"][0], &listed["blocks"]);
+    assert_eq!((&found["head"], &found["blocks"]), (&1.into(), &serde_json::json!([1, 2, 3])));
+    assert_eq!(found["start"], blocks[1]["start"]);
+    let alone = block([&*place("sums@0")]);
+    assert_eq!(alone.code(), Some(2), "{}", alone.stderr);
+    assert!(alone.stderr.contains("-- ARGS"), "{}", alone.stderr);
+    assert!(block([&*place("sums@1")]).stderr.contains("no loop @1"));
+    let Some(_busy) = sandbox() else { return };
+    let account = folder.file("account");
+    for name in ["sums@0".to_owned(), format!("sums@{}", found["start"].as_str().unwrap())] {
+        let options = ["--quick", "--budget", "50", "--format", "json", "--", &account, "80"];
+        let captured = block([&[&*place(&name)][..], &options].concat());
+        if captured.stderr.contains("cannot trace") {
+            eprintln!("skipped: {}", captured.stderr);
+            return;
+        }
+        let captured = captured.json();
+        let notes = notes(&captured);
+        assert!(notes.contains("captured at entry 1037 of the block"), "{notes}");
+        assert!(notes.contains("47 iterations with the program's registers"), "{notes}");
+        assert_eq!(registers(&captured)[2], 47, "{captured}");
+        assert!(captured["block"]["name"].as_str().unwrap().contains("@0, a loop of 3 blocks"));
+    }
+}
+
+/// Adds up a million numbers.
+const LONG: &str = r#"
+__asm__(".globl total\n.type total,@function\ntotal: xor %eax,%eax\n"
+    "1: add (%rdi),%rax\n add $8,%rdi\n cmp %rsi,%rdi\n jne 1b\n ret\n.size total,.-total\n");
+long total(long *first, long *end);
+static long a[1000000];
+int main(void) { return total(a, a + 1000000) != 0; }
+"#;
+
+#[test]
+fn a_long_loop_is_left_after_the_iterations_whose_memory_is_known() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), LONG, &["-O1"], "program") else { return };
+    let Some(_busy) = sandbox() else { return };
+    let place = format!("{}:total@0", text(&program));
+    let captured =
+        block([&*place, "--quick", "--budget", "50", "--format", "json", "--entry", "1", "--"]);
+    if captured.stderr.contains("cannot trace") {
+        eprintln!("skipped: {}", captured.stderr);
+        return;
+    }
+    let captured = captured.json();
+    let notes = notes(&captured);
+    let iterations = notes.split(" iterations with the program's").next().unwrap();
+    let iterations: u64 = iterations.rsplit(' ').next().unwrap().parse().unwrap_or(0);
+    assert!((2..=256).contains(&iterations), "{notes}");
+    assert!(notes.contains("; rsi is set to leave after them"), "{notes}");
+}
+
 /// A program that says its process id and waits, stopped or not.
 const WAITING: &str = r#"
 #include <stdio.h>

@@ -5,12 +5,12 @@ Each program runs on generated text under `tdtool report`, several times. A loop
 block (`tdtool block --list`), with all of its blocks. It is measured with the program's own values: `tdtool block
 FILE:@START -- ARGS`.
 Cycles by samples: the samples of the loop's blocks, as time, by the core's clock (dependent additions), divided by the
-iterations, which callgrind counts exactly (valgrind; --no-counts leaves them out). Where a program chooses code by
+iterations (`error`: two standard deviations of the samples), which callgrind counts exactly (valgrind; --no-counts leaves them out). Where a program chooses code by
 processor callgrind may run other code: no count then. callgrind also simulates caches and branch predictors, simpler ones
 than the processor's. `limits` is `memory` where misses of the first-level cache would cost a tenth of the time at 14 cycles
 each, `branches` where mispredictions would at 15: a loop replayed from one entry has neither.
 
-    tests/figures/real_loops.py [--only REGEX] [--no-counts] [--size 1] [--runs 5] [--loops 2] [-o rows.csv]
+    tests/figures/real_loops.py [--only REGEX] [--no-counts] [--size 1] [--samples 1000] [--loops 2] [-o rows.csv]
 """
 
 import argparse
@@ -26,7 +26,7 @@ import tempfile
 
 from common import TOOL, append, need, percent, table
 
-COLUMNS = ["program", "command", "samples", "share", "target", "blocks", "iterations", "native", "tool", "ratio", "trips",
+COLUMNS = ["program", "command", "samples", "share", "target", "blocks", "iterations", "native", "error", "tool", "ratio", "trips",
            "misses", "mispredicted", "limits", "status"]
 MISS, MISPREDICTION = 14, 15  # cycles: L2 load-to-use of Zen 4 and 5, and a redirect (Software Optimization Guides)
 PYTHON = "s=0\nfor i in range(3000000): s+=i&7"
@@ -67,7 +67,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tool", default=TOOL, help=f"the binary (default {TOOL})")
     parser.add_argument("--options", default="", metavar="TEXT", help="more options for `tdtool block`")
-    parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs that are sampled (default 5)")
+    parser.add_argument("--runs", type=int, default=40, metavar="N", help="most runs that are sampled (default 40)")
+    parser.add_argument("--samples", type=int, default=1000, metavar="N", help="samples that suffice (default 1000)")
     parser.add_argument("--loops", type=int, default=2, metavar="N", help="most loops of a program (default 2)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only these programs")
     parser.add_argument("--size", type=float, default=1, help="size of the inputs, relative (default 1)")
@@ -117,9 +118,10 @@ def nanosecond(folder):
 def rows(name, command, folder, clock, args):
     """The rows of one program."""
     environment = dict(os.environ, LC_ALL="C")
-    samples, total, time = collections.Counter(), 0, 0
-    for _ in range(args.runs):
+    samples, total, time, runs = collections.Counter(), 0, 0, 0
+    while runs < args.runs and total < args.samples:
         report = reported(command, folder, args, environment)
+        runs += 1
         total += (report.get("sampled") or {}).get("samples") or 0
         time += report["software"]["task_clock_ms"] * 1e6
         for block in report.get("blocks") or []:
@@ -138,8 +140,9 @@ def rows(name, command, folder, clock, args):
         if row["tool"] and not args.no_counts:
             if path not in counts:
                 counts[path] = executions(command, folder, path, environment)
-            row |= by_samples(inside[loop] / total * time * clock / args.runs, counts[path], start, set(blocks), path, args)
+            row |= by_samples(inside[loop] / total * time * clock / runs, counts[path], start, set(blocks), path, args)
             if row.get("native"):
+                row["error"] = percent(2 / inside[loop] ** 0.5, 0)
                 row["ratio"] = f"{float(row['tool']) / float(row['native']):.2f}"
         yield {key: row.get(key, "") for key in COLUMNS}
         taken += bool(row["tool"])

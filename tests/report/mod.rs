@@ -5,6 +5,7 @@ mod counts;
 mod hot_code;
 mod live_counts;
 mod recorded;
+mod with_values;
 
 use crate::support::files::{Folder, text};
 use crate::support::run::{Ran, tdtool};

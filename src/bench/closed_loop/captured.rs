@@ -84,6 +84,12 @@ impl Captured {
         if region.block.instructions.iter().flat_map(|i| &i.registers).any(segments) {
             return Ok(Err("it accesses memory through fs or gs".to_owned()));
         }
+        let prefetches =
+            |i: &isa::code::Inst| format!("{:?}", i.decoded.mnemonic()).starts_with("Prefetch");
+        if region.block.instructions.iter().any(prefetches) {
+            // No fault maps a page that is only prefetched, and each prefetch of it walks the page table.
+            return Ok(Err("it prefetches, and not from known pages only".to_owned()));
+        }
         let required_state = RequiredState::of_region(&region.block);
         let rip_area = runner.worker()?.rip_area() & !(at::PAGE - 1);
         let values = Values { registers, memory: 0, vector: 0 };
