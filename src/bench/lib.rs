@@ -74,7 +74,7 @@ pub use counters::Pmu;
 pub use initial::{Init, Snapshot, Values};
 pub use measurement::{
     Assumption, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, Line, Measurement, Miss,
-    Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput, WhatIf,
+    Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput, UNROLLED, WhatIf,
 };
 pub use options::{ClockSource, Options};
 pub use profiler::{Profiler, rejected};

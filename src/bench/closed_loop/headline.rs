@@ -41,7 +41,8 @@ impl Profiler {
         measurement.values = Some(closed.values.clone());
         measurement.pages = closed.pages.iter().map(|p| format!("{p:#x}")).collect();
         measurement.notes.push(format!("measured as a loop: {}", closed.how));
-        measurement.notes.extend(difference(measurement));
+        let difference = difference(block, measurement);
+        measurement.notes.extend(difference);
         if self.options.assumptions {
             let physical = self.options.physical_pages;
             measurement.assumptions = match &closed.setup {
@@ -81,20 +82,21 @@ impl Profiler {
     }
 }
 
-/// Why the unrolled form takes another time, if it does: what differs between the two.
-fn difference(measurement: &Measurement) -> Option<String> {
+/// That the unrolled form takes another time, if it does, and under which other conditions.
+fn difference(block: &Block, measurement: &Measurement) -> Option<String> {
     let (looped, forms) = (measurement.throughput.as_ref()?, measurement.forms.as_ref()?);
     let unrolled = forms.unrolled.trusted()?;
     if (unrolled - looped.cycles).abs() <= ALIKE * looped.cycles {
         return None;
     }
-    let why = if measurement.alias_pairs.is_empty() && unrolled > looped.cycles {
-        "its copies share their addresses or run into each other's stores, and restore registers between \
-         them"
+    let memory = if block.instructions.iter().any(isa::code::Inst::touches_memory) {
+        "pointers start alike there, so that accesses of different arrays meet, and "
     } else {
-        "its copies have no taken jump between them, and other addresses"
+        ""
     };
-    Some(format!("straight copies of the block take {unrolled:.2} cycles: {why}"))
+    Some(format!(
+        "straight copies of the block take {unrolled:.2} cycles: {memory}no jump is taken between them"
+    ))
 }
 
 /// Whether many iterations load what one of the last stored.
