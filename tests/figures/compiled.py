@@ -125,12 +125,12 @@ def disassembly(file):
 def find(timer_path, file, code, kernel, build):
     """The loop whose backward jumps are the most often taken, or the reason why there is none."""
     n = int(kernel["n"])
-    traces = [trace(timer_path, file, code, kernel, length) for length in (n // 4, n // 8)]
+    traces = [trace(timer_path, file, code, kernel, length) for length in (n // 2, n // 4)]
     turns = [collections.Counter(b for a, b in zip(one, one[1:]) if b <= a) for one in traces]
     if not turns[0]:
         return "no loop"
     start = max(turns[0], key=lambda at: turns[0][at])
-    per_element = (turns[0][start] - turns[1][start]) / (n // 4 - n // 8)
+    per_element = (turns[0][start] - turns[1][start]) / (n // 2 - n // 4)
     outside = [len(one) for one in traces]
     paths, current = collections.Counter(), None
     for at in traces[0]:

@@ -34,8 +34,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tool", default=TOOL, help=f"the binary (default {TOOL})")
     parser.add_argument("--options", default="", metavar="TEXT", help="more options for `tdtool block`")
-    parser.add_argument("--target", metavar="TEXT", help="how loops of several blocks are named, such as "
-                        "'{file}:{function}@{start}'; default: their most frequent path in one piece")
+    parser.add_argument("--target", metavar="TEXT", help="how loops of several blocks are named (default: %(default)s)",
+                        default="{file}:{function}@{start} -- {timer} time {file} {function} {n} {fill} 32")
     parser.add_argument("--mca", default="llvm-mca-22", metavar="COMMAND", help="LLVM-MCA (default llvm-mca-22)")
     parser.add_argument("--mcpu", default=model(), help="its processor (default: this one)")
     parser.add_argument("--clang", default="clang-22", help="clang (default clang-22)")
@@ -103,7 +103,7 @@ def measured(folder, args):
 def measure(timer, loop, args):
     """One loop: natively, by the tool, natively again, by LLVM-MCA."""
     found = natively(timer, loop, args, [], args.processes // 2)
-    tool = block(loop, args)
+    tool = block(timer, loop, args)
     found = natively(timer, loop, args, found, args.processes)
     cycles = [one[0] for one in found]
     native = median(cycles) if len(found) == args.processes else None
@@ -129,14 +129,20 @@ def natively(timer, loop, args, found, wanted):
     return found
 
 
-def block(loop, args):
-    """What the tool measures. A loop of several blocks is named by --target, else given as its path in one piece."""
-    names = {"file": loop.file, "function": loop.kernel["name"], "start": hex(loop.start), "end": hex(loop.end)}
+def block(timer, loop, args):
+    """What the tool measures. A loop of several blocks runs with the values of the timer's run, or as --target says."""
+    kernel = loop.kernel
+    names = {"file": loop.file, "function": kernel["name"], "start": hex(loop.start), "end": hex(loop.end),
+             "timer": timer, "n": kernel["n"], "fill": kernel["fill"].replace(" ", ",")}
+    command = []
     if loop.blocks == 1:
         what, form = "{file}:{start}..{end}".format(**names), "range"
     else:
-        what, form = (args.target.format(**names), "loop") if args.target else (loop.hex, "path")
-    done = subprocess.run([args.tool, "block", what, "--format", "json", "--cpu", args.cpu, *args.options.split()],
+        what, _, command = args.target.partition(" -- ")
+        what, form = what.format(**names), "captured"
+        command = ["--", *(word.format(**names) for word in command.split())] if command else []
+    done = subprocess.run([args.tool, "block", what, "--format", "json", "--cpu", args.cpu, *args.options.split(),
+                           *command],
                           capture_output=True, text=True)
     document = json.loads(done.stdout) if done.stdout.startswith("{") else {}
     forms, hierarchy = document.get("forms") or {}, document.get("hierarchy") or {}
