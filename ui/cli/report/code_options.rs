@@ -22,7 +22,7 @@ pub struct CodeArgs {
     /// Show the callers of FUNCTION (needs call chains: record -g)
     #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
     pub callers: Option<String>,
-    /// Measure the hottest blocks in isolation, and loops with the values of further runs
+    /// Measure the hottest blocks in isolation, loops with the values of further runs
     #[arg(long, help_heading = CODE)]
     pub measure: bool,
     /// Count entries of the hottest blocks with breakpoints, in further runs
