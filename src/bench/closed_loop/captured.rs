@@ -81,7 +81,7 @@ impl Captured {
         let segments = |r: &iced_x86::UsedRegister| {
             matches!(r.register(), iced_x86::Register::FS | iced_x86::Register::GS)
         };
-        if region.block.instructions.iter().flat_map(|i| &i.registers).any(|r| segments(r)) {
+        if region.block.instructions.iter().flat_map(|i| &i.registers).any(segments) {
             return Ok(Err("it accesses memory through fs or gs".to_owned()));
         }
         let prefetches =

@@ -13,6 +13,7 @@
 //! | `captured` | the same with the code, registers and memory of a running program |
 //! | `bounded` | such a loop left earlier than in the program |
 //! | `timing` | long against short runs of the loop |
+//! | `outcome` | what they give |
 //!
 //! A plan is a guess from the code of one iteration. What is measured follows from the traced run,
 //! never from the plan.
@@ -23,10 +24,11 @@ mod captured;
 mod content;
 mod exit;
 mod known;
+mod outcome;
 mod plan;
 mod pointers;
 mod timing;
 mod traced;
 
 pub use captured::can_be_moved;
-pub(crate) use timing::ClosedLoop;
+pub(crate) use outcome::ClosedLoop;

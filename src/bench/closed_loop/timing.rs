@@ -1,11 +1,11 @@
 //! Times a loop body as a loop: long against short runs.
 
 use super::captured::Captured;
+use super::outcome::ClosedLoop;
 use super::traced::{Ready, ready};
 use crate::Snapshot;
 use crate::harness::required_state::RequiredState;
 use crate::initial::init::REGISTERS;
-use crate::initial::values::Values;
 use crate::profiler::Profiler;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure;
@@ -17,20 +17,6 @@ use tma::Result;
 const ALIGNS: [usize; 4] = [0, 32, 16, 48];
 /// Most repetitions of a whole loop.
 const REPEAT: f64 = 64.0;
-
-/// The timing of a loop run as a loop.
-pub(crate) struct ClosedLoop {
-    /// The samples.
-    pub timed: FormTiming,
-    /// Initial values.
-    pub values: Values,
-    /// Pages it accesses.
-    pub pages: Vec<u64>,
-    /// Copies in the code.
-    pub copies: usize,
-    /// How it was run, for the reader.
-    pub how: String,
-}
 
 impl Profiler {
     /// Times the block as a loop, with the program's values where they were captured; `None` if it is no
