@@ -30,6 +30,7 @@ COLUMNS = ["program", "command", "samples", "share", "target", "blocks", "iterat
            "misses", "mispredicted", "limits", "status"]
 MISS, MISPREDICTION = 14, 15  # cycles: L2 load-to-use of Zen 4 and 5, and a redirect (Software Optimization Guides)
 PYTHON = "s=0\nfor i in range(3000000): s+=i&7"
+CHECKSUM = "import zlib\nd = bytes(range(256)) * 64\nfor i in range(8000): zlib.NAME(d)"
 QUERY = ("with recursive n(i) as (select 1 union all select i+1 from n where i<1000000) "
          "select sum(i%7), count(*) from n where i%3=0")
 # Debian: apt-get install bzip2 xz-utils sqlite3 zstd lz4 perl mawk jq openssl valgrind
@@ -39,7 +40,11 @@ PROGRAMS = [
     ("sort", "sort --parallel=1 {text}"), ("sort -n", "sort -n --parallel=1 {text}"), ("md5sum", "md5sum {big}"),
     ("cksum", "cksum {big}"), ("base64", "base64 {big}"), ("wc", "wc -L {big}"), ("grep", "grep -c -E 'qu.*ick.*z$' {big}"),
     ("sha3", "openssl dgst -sha3-256 {big}"), ("sha1sum", "sha1sum {big}"), ("od", "od -An -tx4 {text}"), 
-    ("uniq", "uniq -c {big}"), ("cut", "cut -d, -f1 {big}"), ("sum", "sum {big}"), ("cmp", "cmp {big} {big2}"),
+    ("uniq", "uniq -c {big}"), ("cut", "cut -d, -f1 {big}"), ("sum", "sum {big}"), ("cmp", "cmp {big} {big2}"), ("sum -s", "sum -s {big}"),
+    ("base32", "base32 {big}"), ("b2sum", "b2sum {big}"), ("sha512", "openssl dgst -sha512 {big}"),
+    ("chacha20", "openssl enc -chacha20 -K 00 -iv 00 -in {big}"), ("aes", "openssl enc -aes-128-ctr -K 00 -iv 00 -in {big}"),
+    ("adler32", "python3 -c " + shlex.quote(CHECKSUM.replace("NAME", "adler32"))),
+    ("crc32", "python3 -c " + shlex.quote(CHECKSUM.replace("NAME", "crc32"))), ("factor", "factor 340282366920938463463374607431768211297"),
     ("python3", "python3 -c " + shlex.quote(PYTHON)), ("sqlite3", "sqlite3 :memory: " + shlex.quote(QUERY)),
     ("mawk", "mawk '{{s+=$1; n[$2]++}} END {{print s}}' {big}"), ("perl", "perl -ne '$n{{$_}}++ for split /[ ,]/' {text}"),
     ("jq", "jq -n '[range(400000)] | map(. * 3) | add'"),
