@@ -78,12 +78,12 @@ pub struct BlockArgs {
     /// Show the port pressure of each instruction, predicted from tables
     #[arg(long, conflicts_with_all = ["batch", "list", "tui"], help_heading = OUTPUT)]
     pub ports: bool,
-    /// Also predict the block on another core, from tables; `tdtool tables list` has the names
+    /// Also predict the block on another core, from tables (see `tdtool tables list`)
     #[arg(long, value_name = "UARCH", value_delimiter = ',', conflicts_with_all = ["batch", "list", "tui"], help_heading = OUTPUT)]
     pub predict: Vec<String>,
     #[command(flatten)]
     pub knobs: Knobs,
-    /// Initial registers: FILE with lines rax=0x1 or saved values, or snapshot:RECORDING
+    /// Initial registers: FILE of lines rax=0x1 or saved values; snapshot:RECORDING
     #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "repeat"], help_heading = VALUES)]
     pub registers: Option<String>,
     /// Run the program and start with its values at the N-th entry of the block
@@ -92,8 +92,7 @@ pub struct BlockArgs {
     /// Keep the captured values in FILE, for --registers
     #[arg(long, value_name = "FILE", conflicts_with_all = NOT_CAPTURED, help_heading = VALUES)]
     pub save_values: Option<PathBuf>,
-    /// Run FILE's program with these arguments and start with its values; for a
-    /// library, the command that loads it
+    /// Run FILE's program (of a library: this command) and use the values it has there
     #[arg(last = true, value_name = "ARGS", conflicts_with_all = NOT_CAPTURED)]
     pub arguments: Vec<OsString>,
 
