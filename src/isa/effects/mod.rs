@@ -9,7 +9,7 @@
 //! | `registers` | registers read and written, and the role of each read |
 //! | `flags` | flag groups read and written |
 //! | `memory` | memory operands; gathers and scatters lane by lane |
-//! | `x87`, [`stack`] | x87 registers, by instruction and over a region |
+//! | `x87`, `stack` | x87 registers, by instruction and over a region |
 //! | `idioms` | zeroing idioms and move elimination |
 //!
 //! # Corrections of iced-x86
