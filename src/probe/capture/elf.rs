@@ -27,10 +27,8 @@ pub fn place(path: &Path, place: Place) -> Result<(u64, u64)> {
         };
         (within < size).then_some((address + within, offset + within))
     });
-    found.ok_or_else(|| {
-        let (Place::Address(at) | Place::Offset(at)) = place;
-        failed().because(format!("no segment of it contains {at:#x}"))
-    })
+    let (Place::Address(at) | Place::Offset(at)) = place;
+    found.ok_or_else(|| failed().because(format!("no segment of it contains {at:#x}")))
 }
 
 /// Whether an ELF file is a program that can be started, not a shared library (which may have an
