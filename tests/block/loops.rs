@@ -24,7 +24,7 @@ const ENDS: [(&str, &str); 10] = [
 ];
 
 #[test]
-fn loops_run_until_they_leave_by_themselves() {
+fn loops_end_by_their_own_exit() {
     let Some(_busy) = sandbox() else { return };
     for (what, block) in ENDS {
         let document = json(&["--asm", block]);
@@ -32,7 +32,7 @@ fn loops_run_until_they_leave_by_themselves() {
         let how = notes.split("measured as a loop: ").nth(1).unwrap_or_else(|| {
             panic!("{what}: {notes} {}", document["reason"]);
         });
-        assert!(how.contains("until it leaves by itself"), "{what}: {how}");
+        assert!(how.contains("ended by its own exit"), "{what}: {how}");
         let iterations: u32 = how.split(' ').next().unwrap().parse().unwrap();
         assert!((64..=1024).contains(&iterations), "{what}: {how}");
         assert_eq!(document["headline"], "loop", "{what}");

@@ -118,7 +118,7 @@ impl Profiler {
             Err(failure) => return Ok(Err(failure.reason)),
         };
         let (long, words) = match &how {
-            measure::Closed::Exits(..) => (iterations.0 as usize, "until it leaves by itself"),
+            measure::Closed::Exits(..) => (iterations.0 as usize, "ended by its own exit"),
             measure::Closed::Counted(_, false) => {
                 (iterations.0 as usize * copies, "its copies chained by their back edges")
             }

@@ -160,7 +160,7 @@ const PAIRS: [(usize, usize); 3] = [(0, 2), (2, 4), (1, 3)];
 /// The ways in which a loop body runs as a loop.
 #[derive(Debug, Clone)]
 pub enum Closed {
-    /// Until it leaves by itself: registers at its start and after one to four eighths of its iterations.
+    /// Ended by its own exit: registers at its start and after one to four eighths of its iterations.
     Exits(Box<[[u64; 16]; EIGHTHS]>),
     /// Copies chained by their back edges, inverted or not, with a counter after the last.
     Counted(LoopCounter, bool),
