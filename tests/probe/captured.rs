@@ -80,7 +80,7 @@ fn by_default_the_start_of_a_loop_near_the_thousandth_entry_is_captured() {
     assert!(snapshot.from_outside && snapshot.entry >= 1000, "{}", snapshot.entry);
     let call = (0..60).find(|c| trips(*c).1 + 1 == snapshot.entry).unwrap();
     check(&snapshot, &line(&account, call as usize), call, 0);
-    // A program with fewer entries: the last of the 1st, 10th and 100th. It has ended by itself.
+    // A program with fewer entries: the last of the 1st, 10th and 100th. It has ended.
     let Some(snapshot) = captured(&of("10")) else { return };
     let entry = snapshot.unwrap().entry;
     assert!((100..145).contains(&entry), "{entry}");

@@ -102,8 +102,8 @@ pub fn looped(shape: &Shape<'_>, counter: LoopCounter, warm: u32) -> Program {
     builder.finish()
 }
 
-/// The loop as it is: registers from `start`, then the block with its own back edge until it leaves by
-/// itself, at `align` bytes after a multiple of 64. Returns the offset of its first instruction, too.
+/// The loop as it is: registers from `start`, then the block with its own back edge until its own exit, at
+/// `align` bytes after a multiple of 64.
 pub fn closed(shape: &Shape<'_>, start: &[u64; 16], align: usize, timed: bool) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
@@ -114,15 +114,7 @@ pub fn closed(shape: &Shape<'_>, start: &[u64; 16], align: usize, timed: bool) -
     builder.code.fence();
     builder.code.jump_into_line(align);
     builder.closed();
-    builder.code.fence();
-    builder.code.decrement(at::CONTEXT + context::LEFT);
-    builder.code.jump_if_not_zero(again);
-    if timed {
-        builder.code.timed_again(again);
-    } else {
-        builder.store_registers();
-    }
-    builder.finish()
+    repeated(builder, again, timed)
 }
 
 /// A region of code with its own jumps, entered at its entry, until it leaves; not entered at all
@@ -141,6 +133,12 @@ pub fn region(
     builder.restore();
     builder.code.fence();
     builder.region(region, rip, enter);
+    repeated(builder, again, timed)
+}
+
+/// After code that leaves a loop by its own exit: repeats it from `again`, with the clock if `timed`, else storing the
+/// registers at its end.
+fn repeated(mut builder: Builder<'_>, again: usize, timed: bool) -> Program {
     builder.code.fence();
     builder.code.decrement(at::CONTEXT + context::LEFT);
     builder.code.jump_if_not_zero(again);
