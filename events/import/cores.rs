@@ -64,6 +64,7 @@ pub fn sunny_cove() -> Facts {
     Facts {
         op_cache: op_cache(2304, None, INTEL),
         data_tlb: data_tlb(64, Some(16), INTEL),
+        latencies: Some("sunny_cove".into()),
         ports: Some("icl".into()),
         renamed: renamed(&[Renamed::VectorMov], UOPS),
         false_dependences: waits(&[FalseDependence::ShiftFlags], UOPS),

@@ -23,8 +23,24 @@ fn a_prediction_for_another_core_is_labelled_and_apart_from_the_measurement() {
     assert_eq!(icx["issue_width"]["slots"], 2.0);
     assert_eq!(icx["ports"]["cycles"], 1.0);
     assert!(icx["unknown"].as_array().unwrap().is_empty());
+    assert_eq!((&icx["cycles"], &icx["recurrence"]["assumed"]), (&3.0.into(), &false.into()));
     let bounds = document["bounds"].to_string() + &document["hierarchy"].to_string();
     assert!(!bounds.contains("icx") && !bounds.contains("predicted"), "{bounds}");
+}
+
+/// Another core's table cannot be measured here: it is predicted.
+#[test]
+fn what_uarch_says_of_another_core_is_predicted() {
+    let Some(_busy) = sandbox() else { return };
+    let other = if processor().contains("GenuineIntel") { "zen3" } else { "icl" };
+    let document = json(&[BLOCK, "--uarch", other]);
+    let found = predictions(&document).iter().find(|p| p["uarch"] == other).expect("a prediction");
+    assert_eq!((&found["kind"], &found["measured_core"]), (&"predicted".into(), &false.into()));
+}
+
+/// What `/proc/cpuinfo` says of the processor.
+fn processor() -> String {
+    std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default()
 }
 
 #[test]

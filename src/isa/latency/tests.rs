@@ -118,6 +118,29 @@ fn zen_5_has_what_was_measured_natively() {
     assert_eq!(latency("zen5", "488b0418", Input::Address).low, 5.0); // mov rax,[rax+rbx]
 }
 
+/// Values of uops.info for Ice Lake and Intel's optimization manual (loads: 5 cycles).
+#[test]
+fn ice_lake_has_its_published_latencies() {
+    let known = [
+        ("4801d8", 1.0),     // add rax,rbx
+        ("480fafc3", 3.0),   // imul rax,rbx
+        ("c5f558c2", 4.0),   // vaddpd ymm0,ymm1,ymm2
+        ("c4e2f5b8c2", 4.0), // vfmadd231pd ymm0,ymm1,ymm2
+        ("f3480fb8c3", 3.0), // popcnt rax,rbx
+        ("660f38dcc1", 3.0), // aesenc xmm0,xmm1: LLVM 4
+        ("f20f5ec1", 14.0),  // divsd xmm0,xmm1: 13 to 14
+        ("48d3e0", 1.0),     // shl rax,cl: 1 to 2
+    ];
+    for uarch in ["icl", "icx"] {
+        for (hex, cycles) in known {
+            let found = latency(uarch, hex, Input::Register);
+            assert!(found.low <= cycles && cycles <= found.high, "{uarch} {hex}: {found:?}");
+            assert!(found.high <= cycles + 2.0, "{uarch} {hex}: {found:?}");
+        }
+        assert_eq!(latency(uarch, "488b00", Input::Address).low, 5.0); // mov rax,[rax]
+    }
+}
+
 /// By hand: 4 cycles of a load and 3 of the multiplication on registers, both measured.
 #[test]
 fn forms_with_a_memory_source_use_the_measured_register_form_and_load() {
@@ -168,7 +191,7 @@ fn shipped_tables_are_valid() {
     for (name, text) in events::BUNDLE.latencies {
         assert_eq!(Table::parse(text).err(), None, "{name}");
     }
-    for uarch in ["zen3", "zen4", "zen5", "emr", "spr", "adl", "gnr"] {
+    for uarch in ["zen3", "zen4", "zen5", "icl", "icx", "tgl", "rkl", "emr", "spr", "adl", "gnr"] {
         assert!(test_core(Some(uarch)).latencies.is_some(), "{uarch}");
     }
 }

@@ -1,4 +1,5 @@
-//! Predictions beside the measurements: of the measured core, and of those that `--predict` names.
+//! Predictions beside the measurements: of the measured core, of those that `--predict` names, and of
+//! another core that `--uarch` names.
 
 use super::arguments::{BlockArgs, Format};
 use crate::settings::Settings;
@@ -31,14 +32,17 @@ pub fn predicted(
     Ok(reports)
 }
 
-/// One for this core if its ports are shown, and one for each core that is named.
+/// One for this core if its ports are shown, and one for each core that is named. What `--uarch` says of
+/// a core that is not this one can only be predicted.
 fn predictors(args: &BlockArgs, settings: &Settings, model: &CoreModel) -> Result<Vec<Predictor>> {
     let mut all = Vec::new();
     if args.ports || matches!(args.format, Format::Json) {
         let own = Predictor::new(model.clone(), true)?;
         all.extend((args.ports || own.has_ports()).then_some(own));
     }
-    for name in &args.predict {
+    let forced =
+        settings.uarch.iter().filter(|name| model.core.foreign && !args.predict.contains(name));
+    for name in forced.chain(&args.predict) {
         let core = Arc::new(Core::modelled(settings.library, name)?);
         let same = model.core.uarch() == core.uarch() && !model.core.foreign;
         all.push(Predictor::new(CoreModel::new(core, None)?, same)?);
