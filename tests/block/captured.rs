@@ -129,13 +129,27 @@ int main(void) { return total(a, a + 1000000) != 0; }
 "#;
 
 #[test]
+fn a_program_without_arguments_is_run_by_an_empty_list() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), LONG, &["-O1"], "program") else { return };
+    let Some(_busy) = sandbox() else { return };
+    let captured =
+        block([&*format!("{}:total@0", text(&program)), "--quick", "--budget", "50", "--"]);
+    if captured.stderr.contains("cannot trace") {
+        eprintln!("skipped: {}", captured.stderr);
+        return;
+    }
+    assert!(captured.stdout.contains("values captured at entry"), "{}", captured.stdout);
+}
+
+#[test]
 fn a_long_loop_is_left_after_the_iterations_whose_memory_is_known() {
     let folder = Folder::new();
     let Some(program) = gcc(folder.path(), LONG, &["-O1"], "program") else { return };
     let Some(_busy) = sandbox() else { return };
     let place = format!("{}:total@0", text(&program));
     let captured =
-        block([&*place, "--quick", "--budget", "50", "--format", "json", "--entry", "1", "--"]);
+        block([&*place, "--quick", "--budget", "50", "--format", "json", "--entry", "1"]);
     if captured.stderr.contains("cannot trace") {
         eprintln!("skipped: {}", captured.stderr);
         return;

@@ -128,6 +128,14 @@ impl BlockArgs {
         }
     }
 
+    /// Whether the program is to be run for its values.
+    pub fn is_run(&self) -> bool {
+        // A program without arguments: clap does not tell an empty `--` from none.
+        let separated = || std::env::args_os().any(|word| word == "--");
+        let named = self.entry.is_some() || self.save_values.is_some();
+        named || !self.arguments.is_empty() || separated()
+    }
+
     /// How to measure: a preset, changed by the method, changed by single options; with this
     /// machine's PMU.
     pub fn options(&self, settings: &Settings, model: &CoreModel) -> Result<Options> {

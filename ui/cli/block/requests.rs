@@ -72,7 +72,7 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
 /// notes for its report.
 fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Result<Vec<String>> {
     let (length, whole) = (located.bytes.len(), located.loop_blocks > Some(1));
-    if args.arguments.is_empty() && args.entry.is_none() && args.save_values.is_none() {
+    if !args.is_run() {
         let Some(saved) = saved(args.registers.as_deref())? else {
             return one_block(located).map(|()| Vec::new());
         };

@@ -61,7 +61,7 @@ pub fn one_block(located: &Located) -> Result<()> {
     let Some(of @ 2..) = located.loop_blocks else { return Ok(()) };
     Err(Error::usage("a loop of several blocks is measured with the program's values")
         .because(format!("it has {of} blocks, and which of them run depends on those"))
-        .hint("give the program's arguments: tdtool block PROGRAM:FUNCTION@N -- ARGS; for one block: FUNCTION+N"))
+        .hint("give the program's arguments: tdtool block PROGRAM:FUNCTION@N -- ARGS (`--` alone if it takes none); for one block: FUNCTION+N"))
 }
 
 /// Removes a call, return or indirect jump at the end of a program's block, as reports do; a block of
