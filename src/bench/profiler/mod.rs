@@ -1,8 +1,17 @@
 //! The block profiler: measures one block and fills its document.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `setup` | initial values, pages and a way to repeat with which a block's copies run |
+//! | `passes` | times passes of a form: waits under contention, repeats while they disagree |
+//! | `looped` | the loop form of a block that is no loop body |
+
+mod looped;
+mod passes;
+mod setup;
 
 use super::Options;
 use super::repeat::other_pages;
-use super::results::RARE_PASSES;
 pub use super::results::rejected;
 use super::results::{conclude, empty, fail, form_result};
 use super::settings::{MeasuredOn, Settings};
@@ -10,30 +19,20 @@ use crate::checks as assumptions;
 use crate::closed_loop::ClosedLoop;
 use crate::counting::Source;
 use crate::harness::copies;
-use crate::harness::loop_counter::LoopCounter;
 use crate::harness::required_state::RequiredState;
-use crate::initial::discover::{discover_staged, replay};
 use crate::initial::failure::Failure;
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{FaultLocation, FormResult, Forms, Measurement, Status, TAKEN};
-use crate::plausibility::{ends, implausible};
+use crate::measurement::{FaultLocation, Forms, Measurement, Status};
+use crate::plausibility::ends;
 use crate::runner::{MXCSR_GRADUAL, Runner};
 use crate::timing::form_timing::FormTiming;
-use crate::timing::measure::{self, Form, Pass, Repeat};
+use crate::timing::measure::{self, Repeat};
 use isa::code::Block;
 use std::time::{Duration, Instant};
 use tma::Result;
 
-/// Contention often lasts less than a millisecond: the core is polled this long without a pause, then
-/// with these pauses.
-const BUSY_POLL: Duration = Duration::from_millis(5);
-const PAUSE: Duration = Duration::from_micros(300);
-
 /// How many copies, how they repeat, and roughly how many cycles an iteration takes.
 type Look = (usize, Repeat, f64);
-
-/// Passes over the loop form.
-const LOOP_PASSES: usize = 2;
 
 /// Most repetitions of the copies: longer runs are disturbed more often and agree less.
 const REPEAT: u32 = 64;
@@ -281,239 +280,6 @@ impl Profiler {
             self.runner.discard();
             self.suspicious = true;
         }
-    }
-
-    /// The kernel's count of involuntary switches of the worker, if assumptions are checked.
-    fn switches(&mut self) -> Result<Option<u64>> {
-        let worker = self.runner.worker()?;
-        Ok(if self.options.assumptions { worker.switches() } else { None })
-    }
-
-    /// Finds a setup with which the block runs, and its approximate cycles per iteration. Few copies are
-    /// traced first, which suffice for most blocks: their addresses do not change.
-    fn find_setup(
-        &mut self,
-        block: &Block,
-        required_state: &RequiredState,
-    ) -> Result<std::result::Result<(RunSetup, Look), Failure>> {
-        let all = copies::copies(block, &self.options);
-        let few = copies::few(block, &self.options).filter(|_| !copies::moves(block));
-        let mut with_few = None;
-        for copies in few.into_iter().chain([all]) {
-            let last = copies == all;
-            let (stage, before) = ((copies, last), with_few.as_ref());
-            let runner = &mut self.runner;
-            let setup =
-                match discover_staged(runner, block, required_state, stage, before, &self.options)?
-                {
-                    Ok(setup) if last || (setup.is_stationary() && setup.copies == copies) => setup,
-                    Err(failure) if last => return Ok(Err(failure)),
-                    Ok(setup) => {
-                        with_few = Some(setup);
-                        continue;
-                    }
-                    Err(_) => continue,
-                };
-            let look = match self.rerun_setup(block, required_state, &setup)? {
-                Ok(()) => self.first_look(block, required_state, &setup, last)?,
-                Err(failure) => Err(failure),
-            };
-            match look {
-                Ok(look) => return Ok(Ok((setup, look))),
-                Err(failure) if last => return Ok(Err(failure)),
-                Err(_) => {}
-            }
-        }
-        Ok(Err(Failure::not_attempted()))
-    }
-
-    /// Runs the copies as they are measured, on the pages and lines of the trace.
-    fn rerun_setup(
-        &mut self,
-        block: &Block,
-        required_state: &RequiredState,
-        setup: &RunSetup,
-    ) -> Result<std::result::Result<(), Failure>> {
-        self.runner.lines(&setup.lines)?;
-        replay(&mut self.runner, block, required_state, setup, &self.options)
-    }
-
-    /// The first way to run the unrolled form that works; straight code only if `straight`.
-    fn first_look(
-        &mut self,
-        block: &Block,
-        required_state: &RequiredState,
-        setup: &RunSetup,
-        straight: bool,
-    ) -> Result<std::result::Result<Look, Failure>> {
-        let mut last = None;
-        for (copies, how) in copies::ways(block, setup, &self.options) {
-            if matches!(how, Repeat::Restored) && !straight {
-                break;
-            }
-            let look = measure::unrolled(block, required_state, setup, (copies, how, 1), &[0]);
-            // Without a pause as long as it may be repeated when it is timed.
-            let longest = matches!(how, Repeat::Counted(_)).then_some(REPEAT);
-            let rough = look.rough(&mut self.runner, &self.options, longest)?;
-            if self.runner.pages().as_ref() == Some(&setup.pages) {
-                match rough {
-                    Ok(cycles) => return Ok(Ok((copies, how, cycles))),
-                    Err(failure) => last = Some(failure),
-                }
-                continue;
-            }
-            // It went beyond the trace: restore the pages of the trace.
-            let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
-            self.runner.prepare(&setup.values, physical, pages)?;
-            if let Err(failure) = self.rerun_setup(block, required_state, setup)? {
-                return Ok(Err(failure));
-            }
-            let other = || Failure::of_block("it touches other pages in a loop");
-            last = Some(rough.err().unwrap_or_else(other));
-        }
-        Ok(Err(last.unwrap_or_else(Failure::not_attempted)))
-    }
-
-    /// Times passes of a form, waiting under contention and repeating while they disagree.
-    pub(super) fn timed(
-        &mut self,
-        form: &Form,
-        passes: usize,
-        rounds: usize,
-        timed: &mut FormTiming,
-    ) -> Result<Option<Failure>> {
-        form.install(&mut self.runner)?;
-        // Events are counted from the start of a command, time only from its last start.
-        let rehearse = self.options.counts || self.source.clock().name() != "tsc";
-        if rehearse && let Some(failure) = form.rehearse(&mut self.runner, &self.options)? {
-            return Ok(Some(failure));
-        }
-        self.source.start_software_events(&mut self.runner, &self.options)?;
-        let failure = self.passes(form, passes, rounds, timed)?;
-        self.source.stop_software_events(&mut self.runner)?;
-        Ok(failure)
-    }
-
-    fn passes(
-        &mut self,
-        form: &Form,
-        passes: usize,
-        rounds: usize,
-        timed: &mut FormTiming,
-    ) -> Result<Option<Failure>> {
-        let before = self.runner.timeouts;
-        let mut tried = 0;
-        while tried < (passes * RARE_PASSES).max(passes + self.options.retries) {
-            // The loop form and comparisons, which have fewer passes, may be less precise.
-            let headline = passes > 1 && passes >= self.options.passes;
-            let more = timed.is_rare() || (headline && timed.is_vague());
-            let enough = timed.passes >= passes * if more { RARE_PASSES } else { 1 };
-            if enough && timed.is_reproduced() {
-                break;
-            }
-            if self.options.progress.is_cancelled() {
-                return Ok(Some(Failure::of_block("cancelled")));
-            }
-            self.options.progress.count_pass();
-            // Do not count switches while waiting for an uncontended core.
-            let switches = self.switches()?;
-            let clock = self.source.clock();
-            let pass = clock.pass(form, &mut self.runner, &self.options, rounds, timed)?;
-            if let (Some(then), Some(now)) = (switches, self.switches()?) {
-                timed.switches = Some(timed.switches.unwrap_or(0) + now.saturating_sub(then));
-            }
-            match pass {
-                Pass::Done => tried += 1,
-                Pass::Failed(failure) => return Ok(Some(failure)),
-                Pass::Contended if self.wait_for_idle_core()? => {}
-                Pass::Contended if self.runner.timeouts > before => {
-                    return Ok(Some(Failure::of_block(TAKEN)));
-                }
-                Pass::Contended => break,
-            }
-        }
-        Ok(None)
-    }
-
-    /// Waits for an uncontended core, moving to another one where allowed. `false` when the block's budget
-    /// is used up.
-    fn wait_for_idle_core(&mut self) -> Result<bool> {
-        let start = Instant::now();
-        let mut polls = 0;
-        let before = self.runner.timeouts;
-        while Instant::now() < self.deadline && self.runner.timeouts == before {
-            if self.options.progress.is_cancelled() {
-                return Ok(false);
-            }
-            if !self.options.sentinel {
-                return Ok(true);
-            }
-            if self.runner.uncontended_share(6)? >= 0.75 {
-                return Ok(self.runner.timeouts == before);
-            }
-            polls += 1;
-            if polls % 16 == 0 {
-                self.runner.next_cpu()?;
-            }
-            if start.elapsed() > BUSY_POLL {
-                std::thread::sleep(PAUSE);
-            }
-        }
-        Ok(false)
-    }
-
-    /// The loop form, or why there is none.
-    fn looped(
-        &mut self,
-        block: &Block,
-        required_state: &RequiredState,
-        setup: &RunSetup,
-        rough: f64,
-    ) -> Result<FormResult> {
-        let not = |reason: &str| form_result(&FormTiming::default(), 0, Some(reason.to_owned()));
-        if !self.options.loop_form {
-            return Ok(not("not requested"));
-        }
-        let counter = match LoopCounter::of(block) {
-            Ok(counter) => counter,
-            Err(reason) => return Ok(not(reason)),
-        };
-        // Few copies where memory is written: store forwarding depends on how many there are.
-        let copies = if block.instructions.iter().any(isa::code::Inst::writes_memory) {
-            1
-        } else {
-            48usize.div_ceil(block.instructions.len())
-        };
-        let long =
-            (self.options.cycles / (rough.max(0.05) * copies as f64)).clamp(8.0, 400.0) as u32;
-        // Where addresses move, no further than the trace: beyond it they may leave the L1 cache.
-        let traced = (setup.copies / copies).max(2) as u32;
-        let long = if setup.is_stationary() { long } else { long.min(traced) };
-        let form = measure::looped(block, required_state, setup, copies, counter, long & !1);
-        let iterations = copies * long as usize;
-        let mut timed = FormTiming::default();
-        // The loop runs further than the copies did; its pages are found and its lines recorded
-        // by a separate run.
-        form.install(&mut self.runner)?;
-        let failure = form.rehearse(&mut self.runner, &self.options)?;
-        if failure.is_none() && !setup.lines.is_empty() {
-            let pages = self.runner.pages().unwrap_or_default();
-            let physical = self.options.physical_pages;
-            let lines = self.runner.changed_lines(&pages, setup.values.memory, physical);
-            self.runner.lines(if lines.is_empty() { &setup.lines } else { &lines })?;
-        }
-        let failure = match failure {
-            None => self.timed_plausibly(block, &form, (iterations, LOOP_PASSES), &mut timed)?,
-            failure => failure,
-        };
-        Ok(match failure {
-            Some(failure) => not(&format!("the loop form fails: {}", failure.reason)),
-            None => form_result(
-                &timed,
-                copies,
-                implausible(block, &self.options.core, &timed, iterations),
-            ),
-        })
     }
 }
 

@@ -1,0 +1,98 @@
+//! Finds initial values, pages and a way to repeat with which a block's copies run.
+
+use super::{Look, Profiler, REPEAT};
+use crate::harness::copies;
+use crate::harness::required_state::RequiredState;
+use crate::initial::discover::{discover_staged, replay};
+use crate::initial::failure::Failure;
+use crate::initial::run_setup::RunSetup;
+use crate::timing::measure::{self, Repeat};
+use isa::code::Block;
+use tma::Result;
+
+impl Profiler {
+    /// Finds a setup with which the block runs, and its approximate cycles per iteration. Few copies are
+    /// traced first, which suffice for most blocks: their addresses do not change.
+    pub(super) fn find_setup(
+        &mut self,
+        block: &Block,
+        required_state: &RequiredState,
+    ) -> Result<std::result::Result<(RunSetup, Look), Failure>> {
+        let all = copies::copies(block, &self.options);
+        let few = copies::few(block, &self.options).filter(|_| !copies::moves(block));
+        let mut with_few = None;
+        for copies in few.into_iter().chain([all]) {
+            let last = copies == all;
+            let (stage, before) = ((copies, last), with_few.as_ref());
+            let runner = &mut self.runner;
+            let setup =
+                match discover_staged(runner, block, required_state, stage, before, &self.options)?
+                {
+                    Ok(setup) if last || (setup.is_stationary() && setup.copies == copies) => setup,
+                    Err(failure) if last => return Ok(Err(failure)),
+                    Ok(setup) => {
+                        with_few = Some(setup);
+                        continue;
+                    }
+                    Err(_) => continue,
+                };
+            let look = match self.rerun_setup(block, required_state, &setup)? {
+                Ok(()) => self.first_look(block, required_state, &setup, last)?,
+                Err(failure) => Err(failure),
+            };
+            match look {
+                Ok(look) => return Ok(Ok((setup, look))),
+                Err(failure) if last => return Ok(Err(failure)),
+                Err(_) => {}
+            }
+        }
+        Ok(Err(Failure::not_attempted()))
+    }
+
+    /// Runs the copies as they are measured, on the pages and lines of the trace.
+    fn rerun_setup(
+        &mut self,
+        block: &Block,
+        required_state: &RequiredState,
+        setup: &RunSetup,
+    ) -> Result<std::result::Result<(), Failure>> {
+        self.runner.lines(&setup.lines)?;
+        replay(&mut self.runner, block, required_state, setup, &self.options)
+    }
+
+    /// The first way to run the unrolled form that works; straight code only if `straight`.
+    fn first_look(
+        &mut self,
+        block: &Block,
+        required_state: &RequiredState,
+        setup: &RunSetup,
+        straight: bool,
+    ) -> Result<std::result::Result<Look, Failure>> {
+        let mut last = None;
+        for (copies, how) in copies::ways(block, setup, &self.options) {
+            if matches!(how, Repeat::Restored) && !straight {
+                break;
+            }
+            let look = measure::unrolled(block, required_state, setup, (copies, how, 1), &[0]);
+            // Without a pause as long as it may be repeated when it is timed.
+            let longest = matches!(how, Repeat::Counted(_)).then_some(REPEAT);
+            let rough = look.rough(&mut self.runner, &self.options, longest)?;
+            if self.runner.pages().as_ref() == Some(&setup.pages) {
+                match rough {
+                    Ok(cycles) => return Ok(Ok((copies, how, cycles))),
+                    Err(failure) => last = Some(failure),
+                }
+                continue;
+            }
+            // It went beyond the trace: restore the pages of the trace.
+            let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
+            self.runner.prepare(&setup.values, physical, pages)?;
+            if let Err(failure) = self.rerun_setup(block, required_state, setup)? {
+                return Ok(Err(failure));
+            }
+            let other = || Failure::of_block("it touches other pages in a loop");
+            last = Some(rough.err().unwrap_or_else(other));
+        }
+        Ok(Err(last.unwrap_or_else(Failure::not_attempted)))
+    }
+}
