@@ -82,6 +82,8 @@ fn self_test(core: &Core) -> Finding {
         }
     });
     ask("false dependences", distances);
+    let costs = answers.misprediction.map(|c| format!("a misprediction costs {c:.0} cycles"));
+    ask("mispredictions", costs);
     if !open.is_empty() {
         known.push(format!("open: {}", open.join(", ")));
     }
@@ -208,11 +210,13 @@ mod tests {
             loop_differs: Some(false),
             needs_alignment: Some(false),
             false_distances: Some(vec![0x400, 0x800, 0x1000]),
+            misprediction: Some(22.4),
         };
         // As measured natively on a Zen 4.
         let found = of("zen4", answers.clone());
         assert_eq!(found.level, Level::Ok, "{:?}", found.cause);
         assert!(found.what.contains("5.9 instructions a cycle (load-constant)"), "{}", found.what);
+        assert!(found.what.contains("a misprediction costs 22 cycles"), "{}", found.what);
         assert!(found.what.contains("nops share slots") && found.what.contains("0x400, 0x800"));
         let other = Answers { nops_fused: Some(false), width: Some(7.9), ..answers };
         let found = of("zen4", other);

@@ -25,6 +25,8 @@ pub struct Answers {
     /// Bytes by which a store may be above a load of the same base register such that the load
     /// waits falsely, of those tried.
     pub false_distances: Option<Vec<u32>>,
+    /// Cycles that a mispredicted branch costs: of random branches behind a short chain.
+    pub misprediction: Option<f64>,
 }
 
 /// The self-test of a core: made once, and kept by whoever shares the description of the core.

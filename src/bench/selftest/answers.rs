@@ -1,8 +1,8 @@
 //! What follows from the times of the tests.
 
 use super::mixes::MIXES;
-use super::questions::Question::{Distance, Fence, Loop, Mix, Nops, NopsBetween, Target};
-use super::questions::{DISTANCES, LOOPS, NEAR};
+use super::questions::Question::{Branch, Distance, Fence, Loop, Mix, Nops, NopsBetween, Target};
+use super::questions::{DISTANCES, EIGHTH, HALF, LOOPS, NEAR, NEVER};
 use super::times::Times;
 use tma::self_test::Answers;
 
@@ -24,6 +24,8 @@ const SAME: f64 = 0.06;
 const LOOP: f64 = 0.2;
 /// A load that waits for a store takes this many times longer, or more. On Zen 5 it is 7.
 const WAITS: f64 = 1.8;
+/// How far two kinds of random branches may differ in what a misprediction costs.
+const ALIKE: f64 = 0.2;
 /// Mixes this close to the fastest are as good; the first of them is taken.
 const AS_GOOD: f64 = 0.99;
 
@@ -41,6 +43,7 @@ pub fn of(times: &Times, stated: Option<u32>) -> Answers {
         loop_differs: loop_differs(times),
         needs_alignment: needs_alignment(times),
         false_distances: false_distances(times),
+        misprediction: misprediction(times),
     }
 }
 
@@ -56,6 +59,7 @@ pub fn are_settled(times: &Times, stated: Option<u32>) -> bool {
         && answers.loop_differs.is_some()
         && answers.needs_alignment.is_some()
         && answers.false_distances.is_some()
+        && answers.misprediction.is_some()
 }
 
 /// Whether more was issued than the pipeline can: the clock was wrong.
@@ -117,6 +121,16 @@ fn false_distances(times: &Times) -> Option<Vec<u32>> {
     Some(found)
 }
 
+/// What branches that cannot be predicted take beyond one that is never taken, for each misprediction: they
+/// go the rarer way half of the times and an eighth, and both must agree.
+fn misprediction(times: &Times) -> Option<f64> {
+    let predicted = times.get(Branch(NEVER))?;
+    let half = (times.get(Branch(HALF))? - predicted) * 2.0;
+    let eighth = (times.get(Branch(EIGHTH))? - predicted) * 8.0;
+    let agree = half > 0.0 && (eighth / half - 1.0).abs() <= ALIKE;
+    agree.then_some((half + eighth) / 2.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,7 +144,13 @@ mod tests {
                 Fence { .. } | Target(_) => 40.0,
                 _ => 0.0,
             };
-            let own = question.instructions() as f64 / width + fence;
+            let own = match question {
+                // 20 cycles a misprediction.
+                Branch(HALF) => 10.0 + 20.0 / 2.0,
+                Branch(EIGHTH) => 10.0 + 20.0 / 8.0,
+                Branch(_) => 10.0,
+                _ => question.instructions() as f64 / width + fence,
+            };
             let cycles = special.iter().find(|(q, _)| q == question).map_or(own, |(_, c)| *c);
             times.cycles.insert(question.name(), cycles);
         }
@@ -147,6 +167,22 @@ mod tests {
         assert_eq!(answers.needs_alignment, Some(false));
         assert_eq!(answers.loop_differs, Some(false));
         assert_eq!(answers.false_distances, Some(vec![]));
+    }
+
+    /// By hand: (21 − 10) × 2 = 22 and (12.8 − 10) × 8 = 22.4; with 15 instead, 40.
+    #[test]
+    fn a_misprediction_costs_what_both_kinds_of_branches_say() {
+        let of = |eighth| {
+            of(
+                &core(
+                    4.0,
+                    &[(Branch(NEVER), 10.0), (Branch(HALF), 21.0), (Branch(EIGHTH), eighth)],
+                ),
+                None,
+            )
+        };
+        assert!((of(12.8).misprediction.unwrap() - 22.2).abs() < 1e-9);
+        assert_eq!(of(15.0).misprediction, None);
     }
 
     /// Measured natively on a Zen 4 (6 slots): 12 nops a cycle; after `mfence` code at 16 bytes a

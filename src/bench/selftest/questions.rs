@@ -21,6 +21,11 @@ pub const DISTANCES: [u32; 4] = [0x400, 0x800, 0x1000, 0x2000];
 /// The one that never matters.
 pub const NEAR: u32 = 0x40;
 
+/// Bits of a random number that decide a branch: it is not taken always, half of the times, an eighth.
+pub const NEVER: u8 = 0;
+pub const HALF: u8 = 1;
+pub const EIGHTH: u8 = 7;
+
 /// What a test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
@@ -43,9 +48,11 @@ pub enum Question {
     Target(usize),
     /// Stores so far above the loads.
     Distance(u32),
+    /// A branch that is not taken where all these bits of a random number are 0.
+    Branch(u8),
 }
 
-use Question::{Distance, Fence, Loop, Mix, Nops, NopsBetween, Target};
+use Question::{Branch, Distance, Fence, Loop, Mix, Nops, NopsBetween, Target};
 
 /// All of them.
 pub const QUESTIONS: &[Question] = &[
@@ -69,6 +76,9 @@ pub const QUESTIONS: &[Question] = &[
     Distance(DISTANCES[1]),
     Distance(DISTANCES[2]),
     Distance(DISTANCES[3]),
+    Branch(NEVER),
+    Branch(HALF),
+    Branch(EIGHTH),
 ];
 
 impl Question {
@@ -85,6 +95,7 @@ impl Question {
             Loop(instructions) => format!("loop of {instructions}"),
             Target(offset) => format!("target at {offset}"),
             Distance(bytes) => format!("store {bytes:#x} above load"),
+            Branch(bits) => format!("branch on {bits} of a random number"),
         }
     }
 
@@ -96,7 +107,13 @@ impl Question {
             NopsBetween => 2 * STRAIGHT,
             Loop(instructions) => instructions,
             Distance(_) => PAIRS,
+            Branch(_) => 1,
         }
+    }
+
+    /// Whether its time varies by chance.
+    pub fn is_random(self) -> bool {
+        matches!(self, Branch(_))
     }
 
     /// Cycles of one iteration, roughly, to choose how many to run.
@@ -104,6 +121,8 @@ impl Question {
         match self {
             Fence { .. } | Target(_) => 64 + STRAIGHT / 6,
             Distance(_) => PAIRS,
+            // Many iterations, so that they hold about as many mispredictions each time.
+            Branch(_) => 1,
             _ => self.instructions() / 6,
         }
     }
@@ -142,6 +161,7 @@ impl Question {
                 code.raw(&[0x48, 0x8b, 0x17]); // mov rdx, [rdi]
                 code.raw(&[0x48, 0x01, 0xd6]); // add rsi, rdx
             }),
+            Branch(bits) => branch(code, bits),
         }
     }
 
@@ -152,6 +172,12 @@ impl Question {
         let again = code.here();
         code.load32(RCX, at::CONTEXT + context::LEFT);
         code.address(7, at::TRACE); // rdi
+        if self.is_random() {
+            // Numbers that no run had before: Zen 5 learns a sequence of 2,400 that repeats, and
+            // mispredictions then seem to cost 8 cycles.
+            code.raw(&[0x0f, 0x31]); // rdtsc
+            code.raw(&[0x48, 0x31, 0x47, 0x40]); // xor [rdi + 0x40], rax
+        }
         code.jump_to_line();
         let head = code.here();
         self.body(code);
@@ -160,4 +186,18 @@ impl Question {
         code.timed_again(again);
         code.jump(return_offset());
     }
+}
+
+/// A branch on `bits` of the next number of a linear congruential generator modulo 2⁶⁴, whose multiplier
+/// is 5 modulo 8 and whose increment is odd (Knuth, The Art of Computer Programming 2, 3.2.1).
+fn branch(code: &mut Emitter, bits: u8) {
+    code.raw(&[0x48, 0x8b, 0x47, 0x40]); // mov rax, [rdi + 0x40]
+    code.raw(&[0x48, 0x69, 0xc0, 0x2d, 0xf4, 0x51, 0x58]); // imul rax, rax, 0x5851f42d
+    code.raw(&[0x48, 0x05, 0xb7, 0x57, 0x40, 0x01]); // add rax, 0x14057b7
+    code.raw(&[0x48, 0x89, 0x47, 0x40]); // mov [rdi + 0x40], rax
+    code.raw(&[0x48, 0x89, 0xc2]); // mov rdx, rax
+    code.raw(&[0x48, 0xc1, 0xea, 0x28]); // shr rdx, 40
+    code.raw(&[0xf6, 0xc2, bits]); // test dl, bits
+    code.raw(&[0x75, 0x04]); // jnz, over the next
+    code.raw(&[0x48, 0x83, 0xc6, 0x01]); // add rsi, 1
 }
