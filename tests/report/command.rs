@@ -10,8 +10,18 @@ fn a_command_is_measured_and_its_status_is_ours() {
     {
         let output = report(&["--", "sh", "-c", script]);
         assert_eq!(output.code(), Some(status), "{script}: {}", output.stderr);
-        assert!(output.stdout.contains("task clock"), "{script}: {}", output.stdout);
+        assert!(output.stderr.contains("task clock"), "{script}: {}", output.stderr);
     }
+}
+
+/// As with `perf stat`: `tdtool report -- gzip -c file > file.gz` leaves a sound file.
+#[test]
+fn standard_output_is_the_command_s_alone() {
+    let output = report(&["--", "echo", "ours"]);
+    assert_eq!(output.stdout, "ours\n");
+    // Unless it is asked for.
+    let output = report(&["-o", "-", "--", "echo", "ours"]);
+    assert!(output.stdout.contains("ours\n") && output.stdout.contains("task clock"), "{output:?}");
 }
 
 #[test]

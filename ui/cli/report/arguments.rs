@@ -56,7 +56,7 @@ pub struct ReportArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text", help_heading = OUTPUT)]
     pub format: Format,
-    /// Write the report to FILE; the command's own output is untouched
+    /// Write the report to FILE (-: standard output)
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
 }

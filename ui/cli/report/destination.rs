@@ -30,19 +30,42 @@ pub struct Destination {
 
 /// A file keeps its content until there is a report to replace it.
 enum To {
-    Stdout(std::io::Stdout),
+    Stream(&'static str, Box<dyn Write>),
     File(File),
+}
+
+/// A standard stream, and what it is.
+struct Stream {
+    name: &'static str,
+    out: Box<dyn Write>,
+    is_terminal: bool,
+    columns: Option<usize>,
+}
+
+fn stdout() -> Stream {
+    let out = std::io::stdout();
+    let (is_terminal, columns) = (out.is_terminal(), terminal::columns(&out));
+    Stream { name: "standard output", out: Box::new(out), is_terminal, columns }
+}
+
+fn stderr() -> Stream {
+    let out = std::io::stderr();
+    let (is_terminal, columns) = (out.is_terminal(), terminal::columns(&out));
+    Stream { name: "standard error", out: Box::new(out), is_terminal, columns }
 }
 
 impl Destination {
     /// Opens the destination before anything runs, so that a long measurement does not end in
     /// "permission denied". A file keeps its content until the first document is written.
     pub fn open(args: &ReportArgs, ascii: bool) -> Result<Self> {
-        let stdout = std::io::stdout();
         let path = args.output.as_ref().filter(|p| p.as_os_str() != "-");
-        let is_terminal = path.is_none() && stdout.is_terminal();
+        // Standard output is the command's, as with `perf stat`.
+        let beside =
+            args.output.is_none() && args.format == Format::Text && !args.command.is_empty();
+        let stream = if beside { stderr() } else { stdout() };
+        let is_terminal = path.is_none() && stream.is_terminal;
         let to = match path {
-            None => To::Stdout(stdout),
+            None => To::Stream(stream.name, stream.out),
             Some(path) => To::File(
                 OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(
                     |e| {
@@ -52,7 +75,7 @@ impl Destination {
                 )?,
             ),
         };
-        let columns = terminal::columns(&std::io::stdout()).filter(|_| is_terminal);
+        let columns = stream.columns.filter(|_| is_terminal);
         let style = Style {
             color: is_terminal && terminal::allows_color() && terminal::has_attributes(),
             ascii,
@@ -99,9 +122,17 @@ impl Destination {
         }
     }
 
+    /// Where it goes, in words.
+    fn place(&self) -> String {
+        match (&self.name, &self.to) {
+            (None, To::Stream(name, _)) => (*name).to_owned(),
+            (name, _) => name.as_ref().map(|p| p.display().to_string()).unwrap_or_default(),
+        }
+    }
+
     fn write(&mut self, text: &str) -> Result<()> {
         let written = match &mut self.to {
-            To::Stdout(out) => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+            To::Stream(_, out) => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
             To::File(file) => {
                 let first = std::mem::take(&mut self.untouched);
                 let cleared = if first { file.set_len(0).or_else(not_a_file) } else { Ok(()) };
@@ -116,13 +147,9 @@ impl Destination {
                 }
                 Ok(())
             }
-            Err(e) => {
-                let to = self.name.as_ref().map(|p| p.display().to_string());
-                let to = to.unwrap_or_else(|| "standard output".into());
-                Err(Error::failed(format!("cannot write the report to {to}"))
-                    .because(e)
-                    .hint("free some space, or choose another file with --output"))
-            }
+            Err(e) => Err(Error::failed(format!("cannot write the report to {}", self.place()))
+                .because(e)
+                .hint("free some space, or choose another file with --output")),
             Ok(()) => Ok(()),
         }
     }
