@@ -148,11 +148,7 @@ pub fn apply(snapshot: &Snapshot, subject: Subject, options: &mut Options) {
 /// The code of the loop around the block of `range` in an ELF file, or of the block: p_vaddr and bytes.
 pub fn code(data: &[u8], range: &Range<u64>) -> Vec<(u64, Vec<u8>)> {
     let around = loop_region(data, range.start).unwrap_or_else(|| [range.clone()].to_vec());
-    let located = |r: &Range<u64>| {
-        let location = isa::code::Location::Range(r.start, r.end);
-        Some((r.start, isa::code::read_location(data, &location).ok()?.bytes))
-    };
-    around.iter().filter_map(located).collect()
+    isa::code::read_ranges(data, &around).unwrap_or_default()
 }
 
 /// The capture as the sandbox takes it.
@@ -168,10 +164,12 @@ fn values(snapshot: &Snapshot) -> Values {
         vectors: snapshot.vectors.zmm.clone(),
         masks: snapshot.vectors.masks.clone(),
         pages: snapshot.pages.0.clone(),
+        nearby: walk.nearby.iter().copied().collect(),
         fs_base: snapshot.fs_base,
         gs_base: snapshot.gs_base,
         // The last one may not be complete.
         stepped: walk.sequence.len().saturating_sub(1) as u64,
+        left_with: walk.left_with.map(|registers| registers.0),
         trips: (walk.end == End::Left).then_some(walk.trips),
         ..Values::default()
     }

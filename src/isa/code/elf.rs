@@ -100,6 +100,15 @@ fn read(data: &[u8], location: &Location, among: Option<&mut Placeholders>) -> R
     Ok(Located { start, bytes: program.bytes(start..end, section, among)?, ..found })
 }
 
+/// The bytes of ranges of addresses (p_vaddr) of the ELF file `data`, however long, each with its address.
+///
+/// # Errors
+/// `data` is not an x86-64 ELF file, or has no code there.
+pub fn read_ranges(data: &[u8], ranges: &[Range<u64>]) -> Result<Vec<(u64, Vec<u8>)>> {
+    let program = Program::open(&data)?;
+    ranges.iter().map(|r| Ok((r.start, program.bytes(r.clone(), None, None)?))).collect()
+}
+
 /// Name and addresses of the function of the ELF file `data` that contains `address`, if its
 /// symbols include one.
 pub fn function_around(data: &[u8], address: u64) -> Option<(String, Range<u64>)> {

@@ -129,6 +129,12 @@ pub struct Walk {
     /// Pages that were accessed and could not be read, or were beyond the limit.
     #[serde(with = "numbers")]
     pub missing: Vec<u64>,
+    /// Pages that were captured because they are near those accessed.
+    #[serde(with = "numbers", default)]
+    pub nearby: Vec<u64>,
+    /// General-purpose registers where it left.
+    #[serde(default)]
+    pub left_with: Option<Registers>,
 }
 
 /// Why a walk ended.

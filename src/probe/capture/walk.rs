@@ -14,8 +14,11 @@ use std::time::{Duration, Instant};
 const ONE_STEP: Duration = Duration::from_secs(1);
 
 /// As many pages are captured of a loop that was not followed to its end, those around the accessed ones
-/// included: the measurement has room for 64.
-const NEARBY: usize = 56;
+/// included: a measurement takes those of them that the loop accesses.
+const NEARBY: usize = 512;
+/// So many times the time for stepping an iteration may take that has begun: trips are counted from a
+/// loop's start on.
+const FINISHING: u32 = 4;
 
 /// A walk in progress.
 pub struct Walker<'a> {
@@ -74,6 +77,8 @@ impl<'a> Walker<'a> {
             self.touch_nearby();
             self.count(&begin);
         }
+        let last = registers(self.tid).ok().filter(|_| self.walk.end == End::Left);
+        self.walk.left_with = last.map(|r| super::snapshot::Registers(r.general));
         self.walk.missing = self.missing.into_iter().collect();
         (self.walk, self.pages)
     }
@@ -85,7 +90,9 @@ impl<'a> Walker<'a> {
         let head = now.pointer;
         self.walk.trips = 1;
         loop {
-            if self.walk.steps >= self.limits.steps || begin.elapsed() > self.limits.stepping {
+            let (spent, most) = (begin.elapsed(), self.limits.stepping);
+            let is_over = self.walk.steps >= self.limits.steps || spent > most;
+            if is_over && (now.pointer == head || spent > most * FINISHING) {
                 return Some(End::Limit);
             }
             let decoded = self.decoded(now.pointer)?;
@@ -152,6 +159,7 @@ impl<'a> Walker<'a> {
                         && let Some(content) = self.memory.page(near)
                     {
                         self.pages.0.insert(near, content);
+                        self.walk.nearby.push(near);
                     }
                 }
             }
