@@ -30,6 +30,8 @@ pub struct Block<'a> {
     pub arguments: &'a [OsString],
     /// The entry, from 1; by default one of the first thousand.
     pub entry: Option<u64>,
+    /// Executions of the loop to capture, if no entry is given.
+    pub executions: usize,
 }
 
 /// Runs the block's program and captures the block, with the loop around it.
@@ -46,6 +48,7 @@ pub fn run(block: &Block<'_>) -> Result<Snapshot> {
         place: Place::Address(block.range.start),
         region: around.unwrap_or_else(|| [block.range.clone()].to_vec()),
         entry: block.entry.map_or(Entry::Auto, Entry::Number),
+        executions: block.executions,
         limits: Limits::default(),
         breakpoints: Breakpoints::Auto,
         afterwards: Afterwards::Kill,
@@ -69,6 +72,7 @@ pub fn of_command(
         place: Place::Address(around.head.start),
         region: around.region.clone(),
         entry: Entry::Auto,
+        executions: 1,
         limits: Limits { first_entry, time, ..Limits::default() },
         breakpoints: Breakpoints::Auto,
         afterwards: Afterwards::Kill,
@@ -142,7 +146,14 @@ pub fn apply(snapshot: &Snapshot, subject: Subject, options: &mut Options) {
     let given = std::mem::take(&mut options.init);
     options.init = registers(snapshot).into_iter().chain(given).collect();
     let Subject { length, code, whole } = subject;
-    options.snapshot = Some(Arc::new(Values { length, code, whole, ..values(snapshot) }));
+    let with_code = |snapshot: &Snapshot| Values {
+        length,
+        code: code.clone(),
+        whole,
+        ..values(snapshot)
+    };
+    let others = snapshot.others.iter().map(with_code).collect();
+    options.snapshot = Some(Arc::new(Values { others, ..with_code(snapshot) }));
 }
 
 /// The code of the loop around the block of `range` in an ELF file, or of the block: p_vaddr and bytes.

@@ -42,4 +42,6 @@ pub struct Snapshot {
     pub trips: Option<u64>,
     /// General-purpose registers where it left.
     pub left_with: Option<[u64; 16]>,
+    /// Further executions of the loop.
+    pub others: Vec<Self>,
 }

@@ -61,6 +61,9 @@ pub struct Snapshot {
     pub pages: Pages,
     /// Where they were, in the same order.
     pub mapped: Vec<Page>,
+    /// Further executions of the loop, in the same run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Self>,
 }
 
 impl AsRef<Walk> for Snapshot {
@@ -245,6 +248,7 @@ mod tests {
             },
             pages: Pages(BTreeMap::from([(0x7000, page), (0x8000, Box::new([0; PAGE]))])),
             mapped: Vec::new(),
+            others: Vec::new(),
         };
         let text = serde_json::to_string(&snapshot).unwrap();
         assert!(text.contains(r#""0x7000":"00000000000000ab""#), "{text}");
