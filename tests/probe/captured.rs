@@ -188,3 +188,40 @@ fn more_trips_than_are_stepped_are_counted() {
     let Some(snapshot) = at(Request { limits, breakpoints, ..request }, entry) else { return };
     assert_eq!((snapshot.walk.trips, snapshot.walk.end), (4, End::Limit));
 }
+
+#[test]
+fn trips_are_counted_where_stepping_ends_within_an_iteration() {
+    let folder = Folder::new();
+    let Some(program) = program(folder.path(), &[]) else { return };
+    let account = folder.file("account");
+    let request = request(&program, &[name(&program), &account, "9"]);
+    // An iteration has 7 or 8 instructions: the 20th is in the middle of the third.
+    let limits = Limits { steps: 20, ..request.limits };
+    let entry = trips(5).1 + 1;
+    let Some(snapshot) = at(Request { limits, ..request }, entry) else { return };
+    let walk = &snapshot.walk;
+    assert_eq!((walk.trips, walk.end, walk.sequence.len()), (15, End::Left, 3));
+    // Sums in rax, the counter in rcx.
+    let left = walk.left_with.unwrap().0;
+    let sum: u64 = (0..15).map(|i| 5000 + 3 * i).filter(|a| a % 2 == 1).sum();
+    assert_eq!((left[0], left[1]), (sum, 15));
+}
+
+#[test]
+fn several_executions_of_one_run_are_captured() {
+    let folder = Folder::new();
+    let Some(program) = program(folder.path(), &[]) else { return };
+    let account = folder.file("account");
+    let request = request(&program, &[name(&program), &account, "200"]);
+    let Some(first) = captured(&Request { executions: 4, ..request }) else { return };
+    let first = first.unwrap();
+    let all: Vec<&Snapshot> = [&first].into_iter().chain(&first.others).collect();
+    assert_eq!(all.len(), 4);
+    for (number, snapshot) in all.iter().enumerate() {
+        assert!(snapshot.from_outside && snapshot.entry >= 1000, "{}", snapshot.entry);
+        let call = (0..200).find(|c| trips(*c).1 + 1 == snapshot.entry).unwrap();
+        check(snapshot, &line(&account, call as usize), call, 0);
+        let later = all[number + 1..].iter().all(|other| other.entry > snapshot.entry * 3 / 2);
+        assert!(later, "{number}");
+    }
+}
