@@ -21,6 +21,9 @@ const TABLE: u64 = 0x1_0000;
 /// Runs of the loop that must end alike before it is timed.
 const AGAIN: u32 = 2;
 
+/// The reason where flags, masks or what it reads of the system decide.
+const UNLIKE: &str = "it does not end as in the program";
+
 /// A loop with its values, ready to be timed.
 pub(super) struct Captured {
     region: Region,
@@ -58,7 +61,7 @@ impl Captured {
         if let Some(trips) = snapshot.trips.filter(|trips| *trips > 0) {
             match Self::attempt(runner, snapshot, (trips, snapshot.registers), None)? {
                 Ok(captured) => return Ok(Ok(captured)),
-                Err(why) if trips <= snapshot.stepped => return Ok(Err(why)),
+                Err(why) if trips <= snapshot.stepped || why == UNLIKE => return Ok(Err(why)),
                 Err(why) => reason = why,
             }
         }
@@ -232,7 +235,7 @@ impl Captured {
         if let (None, Some(left_with)) = (&self.bounded, self.left_with)
             && !ends.iter().all(|end| self.is_like(end, &left_with))
         {
-            return Ok(Err("it does not end as in the program".to_owned()));
+            return Ok(Err(UNLIKE.to_owned()));
         }
         let alike = ends.windows(2).all(|pair| pair[0] == pair[1]);
         Ok(if alike { Ok(()) } else { Err("it does not end alike each time".to_owned()) })

@@ -4,10 +4,10 @@
 use crate::measurement::{Execution, Throughput};
 use crate::timing::form_timing::FormTiming;
 
-/// About as many cycles an execution by itself takes for its start and its end: the pipeline fills, and
-/// the exit is mispredicted (13 to 20 cycles on cores of the last years, by Agner Fog's tables). In a
-/// program the next code overlaps with them.
-const ENTRY: f64 = 30.0;
+/// About as many cycles an execution by itself takes for its start and its end, where the exit is predicted:
+/// loops of 1 to 16 iterations of programs read 4 to 15 cycles an execution more than in their programs
+/// (`docs/results/blocks.md`), where other code overlaps with both.
+const ENTRY: f64 = 10.0;
 /// From this share of the time on that is said.
 const NOTABLE: f64 = 0.1;
 
