@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Hot loops of real programs: cycles of an iteration by samples and counts, and by `tdtool block`.
 
-A program runs on generated text, by turns with nothing attached and sampled (`perf record -e cpu-clock`). Its loops are
+A program runs on generated text, first with nothing attached, then sampled (`perf record -e cpu-clock`). Its loops are
 the innermost ones around its hottest addresses (`tdtool block --list`): the hottest --loops of them, whatever they are.
 Native cycles of an iteration: the loop's share of the samples × processor time of the runs without samples × the core's
-clock (dependent additions, after each run) ÷ iterations. `error`: two standard deviations of the samples, of the
+clock (dependent additions, around each run) ÷ iterations. `error`: two standard deviations of the samples, of the
 processor times and of the clock together. Iterations (--count): entries of the loop's first instruction, counted by a
 hardware breakpoint (`perf stat -e mem:ADDRESS:x`), of the same run or, where that takes too long, of a smaller input
 (`scaled`, by bytes). Measured with the program's own values: `tdtool block FILE:@START -- ARGS`.
@@ -46,7 +46,8 @@ SHOWN = ["program", "target", "samples", "trips", "native", "error", "tool", "ra
 ENVIRONMENT = dict(os.environ, LC_ALL="C")
 MAPPED = re.compile(r"PERF_RECORD_MMAP2 (\d+)/\d+: \[(0x\w+)\((0x\w+)\) @ (0x\w+|0) .*: r-xp (/.*)")
 SAMPLE = re.compile(r"^\s*(\d+)\s+([0-9a-f]+)\s*$")
-TOGETHER = 0.5  # seconds: runs that are sampled together
+TOGETHER = 0.2  # seconds: shorter runs are timed and sampled several together
+RUNS = 16
 
 
 def main():
@@ -54,7 +55,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tool", default=TOOL, help=f"the binary (default {TOOL})")
     parser.add_argument("--options", default="", metavar="TEXT", help="more options for `tdtool block`")
-    parser.add_argument("--seconds", type=float, default=6, help="most seconds of sampled runs of a program (default 6)")
+    parser.add_argument("--seconds", type=float, default=6, help="most seconds of runs, and of sampled runs, of a program (default 6)")
     parser.add_argument("--samples", type=int, default=3000, metavar="N", help="samples that suffice (default 3000)")
     parser.add_argument("--loops", type=int, default=2, metavar="N", help="most loops of a program (default 2)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only these programs")
@@ -107,13 +108,15 @@ def rows(name, words, folder, args):
     """The rows of one program."""
     nanosecond(folder)
     cycles, samples = [], collections.Counter()
-    end = time.time() + args.seconds
     together = max(1, int(TOGETHER / max(processor_time(words, folder), 1e-3)))
     script = f"i=0; while [ $i -lt {together} ]; do {shlex.join(words)}; i=$((i+1)); done" if together > 1 else ""
     several = ["sh", "-c", script] if script else words
-    while len(cycles) < 4 or (time.time() < end and sum(samples.values()) < args.samples):
-        seconds = processor_time(several, folder)
-        cycles.append(seconds * nanosecond(folder) * 1e9 / together)
+    end = time.time() + args.seconds
+    while len(cycles) < 4 or (time.time() < end and len(cycles) < RUNS):
+        before, seconds = nanosecond(folder), processor_time(several, folder)
+        cycles.append(seconds * (before + nanosecond(folder)) / 2 * 1e9 / together)
+    end = time.time() + args.seconds
+    while not samples or (time.time() < end and sum(samples.values()) < args.samples):
         samples += sampled(several, folder)
     total = sum(samples.values())
     if not total:
