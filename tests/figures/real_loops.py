@@ -47,7 +47,7 @@ ENVIRONMENT = dict(os.environ, LC_ALL="C")
 MAPPED = re.compile(r"PERF_RECORD_MMAP2 (\d+)/\d+: \[(0x\w+)\((0x\w+)\) @ (0x\w+|0) .*: r-xp (/.*)")
 SAMPLE = re.compile(r"^\s*(\d+)\s+([0-9a-f]+)\s*$")
 TOGETHER = 0.2  # seconds: shorter runs are timed and sampled several together
-RUNS = 16
+RUNS = 10
 
 
 def main():

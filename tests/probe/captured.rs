@@ -225,3 +225,25 @@ fn several_executions_of_one_run_are_captured() {
         assert!(later, "{number}");
     }
 }
+
+/// As [`LOOP`], but its iterations may also leave at four other places.
+const FIVE_EXITS: &str = r#"
+__asm__(".globl sums\n.type sums,@function\nsums: xor %ecx,%ecx\n"
+    ".globl loop_start\nloop_start: mov (%rdi,%rcx,8),%rdx\n cmp $-1,%rdx\n je 1f\n cmp $-2,%rdx\n je 2f\n"
+    " cmp $-3,%rdx\n je 3f\n cmp $-4,%rdx\n je 4f\n inc %rcx\n cmp %rsi,%rcx\n jl loop_start\n"
+    ".globl loop_end\nloop_end: ret\n1: nop\n2: nop\n3: nop\n4: ret\n.size sums,.-sums\n");
+"#;
+
+#[test]
+fn trips_of_a_loop_with_many_exits_are_counted() {
+    let folder = Folder::new();
+    let source = [CALLER, FIVE_EXITS, MAIN].concat();
+    let Some(program) = gcc(folder.path(), &source, &["-O1"], "program") else { return };
+    let account = folder.file("account");
+    let request = request(&program, &[name(&program), &account, "9"]);
+    let limits = Limits { iterations: 3, ..request.limits };
+    let Some(snapshot) = at(Request { limits, ..request }, trips(5).1 + 1) else { return };
+    assert_eq!((snapshot.walk.trips, snapshot.walk.end), (15, End::Left));
+    // The breakpoints at its exits are gone, and no page of code was captured.
+    assert_eq!(snapshot.walk.left_with.map(|r| r.0[1]), Some(15));
+}
