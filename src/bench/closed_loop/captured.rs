@@ -154,6 +154,11 @@ impl Captured {
         }
     }
 
+    /// Whether its code is not at the program's distances.
+    pub fn is_relaxed(&self) -> bool {
+        self.region.is_relaxed
+    }
+
     fn set_values(&self, runner: &mut Runner, snapshot: &Snapshot) -> Result<()> {
         runner.prepare(&self.values, at::PHYSICAL_MAX, at::PHYSICAL_MAX)?;
         runner.vectors(&snapshot.vectors)?;

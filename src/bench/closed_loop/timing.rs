@@ -71,9 +71,10 @@ impl Profiler {
         };
         let how = format!(
             "{} iterations with the program's registers, memory and branches, from entering the loop \
-             {until}; {} cache lines restored before each{}",
+             {until}; {} cache lines restored before each{}{}",
             captured.trips,
             captured.lines.len(),
+            if captured.is_relaxed() { "; its short jumps are longer than there" } else { "" },
             words(&executions, all)
         );
         Ok(Ok(ClosedLoop {
