@@ -146,12 +146,8 @@ pub fn apply(snapshot: &Snapshot, subject: Subject, options: &mut Options) {
     let given = std::mem::take(&mut options.init);
     options.init = registers(snapshot).into_iter().chain(given).collect();
     let Subject { length, code, whole } = subject;
-    let with_code = |snapshot: &Snapshot| Values {
-        length,
-        code: code.clone(),
-        whole,
-        ..values(snapshot)
-    };
+    let with_code =
+        |snapshot: &Snapshot| Values { length, code: code.clone(), whole, ..values(snapshot) };
     let others = snapshot.others.iter().map(with_code).collect();
     options.snapshot = Some(Arc::new(Values { others, ..with_code(snapshot) }));
 }

@@ -113,12 +113,9 @@ fn a_document_given_back_repeats_its_values_and_pages() {
 #[test]
 fn a_pointer_near_the_end_of_a_page_does_not_fail_a_long_block() {
     let Some(_busy) = sandbox() else { return };
-    let code = [
-        "mov rax,[r10]\nmov [rsp-0x40],rax\n",
-        &"add rax,rcx\n".repeat(600),
-        "add r10,0x40\n",
-    ]
-    .concat();
+    let code =
+        ["mov rax,[r10]\nmov [rsp-0x40],rax\n", &"add rax,rcx\n".repeat(600), "add r10,0x40\n"]
+            .concat();
     let values = ["--init", "r10=0x562118dea4d0", "--init", "rsp=0x7ffcd9195e68"];
     let document = json(&[&["--asm", &code][..], &values].concat());
     let reason = document["reason"].to_string();

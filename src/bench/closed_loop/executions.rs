@@ -65,14 +65,19 @@ pub(super) fn words(all: &[Execution], captured: usize) -> String {
 /// regression of cycles over iterations.
 fn entry(all: &[Execution]) -> Option<f64> {
     let count = all.len() as f64;
-    let points = || all.iter().map(|one| (one.iterations as f64, one.cycles * one.iterations as f64));
-    let (x, y) = points().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
+    let points =
+        || all.iter().map(|one| (one.iterations as f64, one.cycles * one.iterations as f64));
+    let (x, y) =
+        points().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
     let (above, below) = points().fold((0.0, 0.0), |(above, below), point| {
         (above + (point.0 - x) * (point.1 - y), below + (point.0 - x).powi(2))
     });
     // At least two lengths that differ by half.
-    let (most, least) = (all.iter().map(|one| one.iterations).max()?, all.iter().map(|one| one.iterations).min()?);
-    (all.len() > 2 && 2 * most >= 3 * least).then(|| y - above / below * x).filter(|cost| *cost > 0.0)
+    let (most, least) =
+        (all.iter().map(|one| one.iterations).max()?, all.iter().map(|one| one.iterations).min()?);
+    (all.len() > 2 && 2 * most >= 3 * least)
+        .then(|| y - above / below * x)
+        .filter(|cost| *cost > 0.0)
 }
 
 #[cfg(test)]
@@ -94,7 +99,10 @@ mod tests {
         assert!((throughput.cycles - 18.571).abs() < 0.001, "{throughput:?}");
         assert!((entry(&all).unwrap() - 40.0).abs() < 1e-9);
         let text = words(&all, 4);
-        assert!(text.contains("3 executions of 4 captured") && text.contains("40 cycles"), "{text}");
+        assert!(
+            text.contains("3 executions of 4 captured") && text.contains("40 cycles"),
+            "{text}"
+        );
         assert!(text.contains("46 %"), "{text}");
     }
 

@@ -300,7 +300,8 @@ impl Traced {
             }
         }
         // A process that cannot be written is not counted: its block is then never reached.
-        let _ = breakpoints::patch(task.process, process, &Vec::from_iter(stops.into_iter().flatten()));
+        let _ =
+            breakpoints::patch(task.process, process, &Vec::from_iter(stops.into_iter().flatten()));
     }
 
     /// Puts `int3` at these addresses of a stopped process, whose threads are all stopped, until
