@@ -9,7 +9,7 @@ from common import percent
 
 MISS, MISPREDICTION, EXECUTION = 14, 15, 30  # cycles; the first two: Software Optimization Guides of Zen 4 and 5
 MOST_PAGES, MOST_PATHS = 10, 2
-SECONDS = 25  # a breakpoint takes 15 µs
+SECONDS = 3  # a breakpoint takes 15 µs
 ENVIRONMENT = dict(os.environ, LC_ALL="C")
 
 
@@ -60,7 +60,7 @@ def counted(words, path, start, folder):
         return 0
     result = f"{folder}/stat"
     try:
-        subprocess.run(["perf", "stat", "-x,", "-o", result, "-e", f"mem:{at:#x}:x:u", "setarch", "-R", *words], timeout=2 * SECONDS,
+        subprocess.run(["perf", "stat", "-x,", "-o", result, "-e", f"mem:{at:#x}:x:u", "setarch", "-R", *words], timeout=60,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
     except subprocess.TimeoutExpired:
         return 0

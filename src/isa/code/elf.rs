@@ -33,6 +33,9 @@ pub struct Located {
     pub notes: Vec<String>,
 }
 
+/// Longest first block of a loop that is named as such: compilers and cryptographic libraries unroll whole rounds.
+const MAX_LOOP_BYTES: usize = 4 * MAX_BLOCK_BYTES;
+
 /// The block at `location` of the ELF file `data`.
 ///
 /// # Errors
@@ -93,9 +96,13 @@ fn read(data: &[u8], location: &Location, among: Option<&mut Placeholders>) -> R
             (function.section, start, end)
         }
     };
-    if end <= start || end - start > MAX_BLOCK_BYTES as u64 {
+    let most = match location {
+        Location::Loop(_) => MAX_LOOP_BYTES,
+        _ => MAX_BLOCK_BYTES,
+    };
+    if end <= start || end - start > most as u64 {
         return Err(Error::usage(format!("{start:#x}..{end:#x} is not a valid block"))
-            .because(format!("a block has 1 to {MAX_BLOCK_BYTES} bytes, and END is exclusive")));
+            .because(format!("a block has 1 to {most} bytes, and END is exclusive")));
     }
     Ok(Located { start, bytes: program.bytes(start..end, section, among)?, ..found })
 }
