@@ -3,9 +3,9 @@
 
 A program runs on generated text, first with nothing attached, then sampled (`perf record -e cpu-clock`). Its loops are
 the innermost ones around its hottest addresses (`tdtool block --list`): the hottest --loops of them, whatever they are.
-Native cycles of an iteration: the loop's share of the samples × processor time of the runs without samples × the core's
-clock (dependent additions, around each run) ÷ iterations. `error`: two standard deviations of the samples, of the
-processor times and of the clock together. Iterations (--count): entries of the loop's first instruction, counted by a
+Native cycles of an iteration: the loop's share of the samples × processor time of the runs without samples (the lower
+quartile) × the core's clock (dependent additions, around each run) ÷ iterations. `error`: two standard deviations of the
+samples, and the distance from the shortest to the median run. Iterations (--count): entries of the loop's first instruction, counted by a
 hardware breakpoint (`perf stat -e mem:ADDRESS:x`), of the same run or, where that takes too long, of a smaller input
 (`scaled`, by bytes). Measured with the program's own values: `tdtool block FILE:@START -- ARGS`.
 
@@ -121,12 +121,14 @@ def rows(name, words, folder, args):
     total = sum(samples.values())
     if not total:
         return
-    # The median's standard error.
-    spread = 1.25 * statistics.stdev(cycles) / statistics.median(cycles) / len(cycles) ** 0.5
+    # Other work on the host only makes runs longer.
+    cycles.sort()
+    native = cycles[len(cycles) // 4]
+    spread = (statistics.median(cycles) - cycles[0]) / native / 2
     for path, start, ranges in hottest(samples, args):
         inside = within(samples, path, ranges)
         row = {"program": name, "command": shlex.join(words), "samples": inside, "share": percent(inside / total, 0),
-               "cycles": f"{inside / total * statistics.median(cycles):.0f}", "spread": f"{spread:.4f}", "blocks": len(ranges), "target": f"{path}:@{start:#x}"}
+               "cycles": f"{inside / total * native:.0f}", "spread": f"{spread:.4f}", "blocks": len(ranges), "target": f"{path}:@{start:#x}"}
         row |= measured(path, start, words, args)
         yield {key: row.get(key, "") for key in COLUMNS}
 
