@@ -145,6 +145,19 @@ pub struct Throughput {
     pub clock: &'static str,
 }
 
+/// One execution of a loop with the program's values.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Execution {
+    /// Its iterations.
+    pub iterations: u64,
+    /// Core cycles of an iteration.
+    pub cycles: f64,
+    /// The lowest of the samples' range.
+    pub low: f64,
+    /// The highest.
+    pub high: f64,
+}
+
 /// One form of running the block.
 #[derive(Debug, Clone, Serialize)]
 pub struct FormResult {
@@ -238,6 +251,9 @@ pub struct Measurement {
     /// What the run as a loop showed, where that is the headline.
     #[serde(skip)]
     pub closed: Option<Closed>,
+    /// Executions of the program's loop that were measured, of which the headline is the mean.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub executions: Vec<Execution>,
     /// Notes on the origin of the block and its values.
     pub notes: Vec<String>,
     /// The assumptions.
@@ -280,6 +296,7 @@ impl Measurement {
             forms: None,
             headline: UNROLLED,
             closed: None,
+            executions: Vec::new(),
             notes: Vec::new(),
             assumptions: Vec::new(),
             alias_pairs: Vec::new(),

@@ -30,6 +30,8 @@ pub struct Block<'a> {
     pub arguments: &'a [OsString],
     /// The entry, from 1; by default one of the first thousand.
     pub entry: Option<u64>,
+    /// Executions of the loop to capture, if no entry is given.
+    pub executions: usize,
 }
 
 /// Runs the block's program and captures the block, with the loop around it.
@@ -46,6 +48,7 @@ pub fn run(block: &Block<'_>) -> Result<Snapshot> {
         place: Place::Address(block.range.start),
         region: around.unwrap_or_else(|| [block.range.clone()].to_vec()),
         entry: block.entry.map_or(Entry::Auto, Entry::Number),
+        executions: block.executions,
         limits: Limits::default(),
         breakpoints: Breakpoints::Auto,
         afterwards: Afterwards::Kill,
@@ -69,6 +72,7 @@ pub fn of_command(
         place: Place::Address(around.head.start),
         region: around.region.clone(),
         entry: Entry::Auto,
+        executions: 1,
         limits: Limits { first_entry, time, ..Limits::default() },
         breakpoints: Breakpoints::Auto,
         afterwards: Afterwards::Kill,
@@ -142,17 +146,16 @@ pub fn apply(snapshot: &Snapshot, subject: Subject, options: &mut Options) {
     let given = std::mem::take(&mut options.init);
     options.init = registers(snapshot).into_iter().chain(given).collect();
     let Subject { length, code, whole } = subject;
-    options.snapshot = Some(Arc::new(Values { length, code, whole, ..values(snapshot) }));
+    let with_code =
+        |snapshot: &Snapshot| Values { length, code: code.clone(), whole, ..values(snapshot) };
+    let others = snapshot.others.iter().map(with_code).collect();
+    options.snapshot = Some(Arc::new(Values { others, ..with_code(snapshot) }));
 }
 
 /// The code of the loop around the block of `range` in an ELF file, or of the block: p_vaddr and bytes.
 pub fn code(data: &[u8], range: &Range<u64>) -> Vec<(u64, Vec<u8>)> {
     let around = loop_region(data, range.start).unwrap_or_else(|| [range.clone()].to_vec());
-    let located = |r: &Range<u64>| {
-        let location = isa::code::Location::Range(r.start, r.end);
-        Some((r.start, isa::code::read_location(data, &location).ok()?.bytes))
-    };
-    around.iter().filter_map(located).collect()
+    isa::code::read_ranges(data, &around).unwrap_or_default()
 }
 
 /// The capture as the sandbox takes it.
@@ -168,10 +171,12 @@ fn values(snapshot: &Snapshot) -> Values {
         vectors: snapshot.vectors.zmm.clone(),
         masks: snapshot.vectors.masks.clone(),
         pages: snapshot.pages.0.clone(),
+        nearby: walk.nearby.iter().copied().collect(),
         fs_base: snapshot.fs_base,
         gs_base: snapshot.gs_base,
         // The last one may not be complete.
         stepped: walk.sequence.len().saturating_sub(1) as u64,
+        left_with: walk.left_with.map(|registers| registers.0),
         trips: (walk.end == End::Left).then_some(walk.trips),
         ..Values::default()
     }

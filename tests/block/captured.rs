@@ -162,6 +162,107 @@ fn a_long_loop_is_left_after_the_iterations_whose_memory_is_known() {
     assert!(notes.contains("; rsi is set to leave after them"), "{notes}");
 }
 
+/// Runs a program of `source` and measures loop 0 of its function `f` with the values it has there; `None`
+/// where that is not possible here.
+fn measured(source: &str, folder: &Folder) -> Option<Value> {
+    let program = gcc(folder.path(), source, &["-O1"], "program")?;
+    let place = format!("{}:f@0", text(&program));
+    let captured = block([&*place, "--quick", "--budget", "50", "--format", "json", "--", "x"]);
+    if captured.stderr.contains("cannot trace") {
+        eprintln!("skipped: {}", captured.stderr);
+        return None;
+    }
+    Some(captured.json())
+}
+
+/// Main: calls a function 300 times with 2,000 numbers.
+const CALLS: &str = r#"
+long f(long *first, long *end);
+static long a[2000];
+int main(void) {
+    long sum = 0;
+    for (long i = 0; i < 2000; i++) a[i] = 3 * i;
+    for (int c = 0; c < 300; c++) sum += f(a, a + 2000);
+    return sum == 1;
+}
+"#;
+
+/// Its memory is on more pages than were accessed while it was followed; its end is known to the program
+/// only by a bound in memory.
+#[test]
+fn a_loop_that_was_not_followed_to_its_end_runs_to_it() {
+    let folder = Folder::new();
+    let Some(_busy) = sandbox() else { return };
+    let source = [
+        CALLS,
+        r#"__asm__(".globl f\n.type f,@function\nf: xor %eax,%eax\n mov %rsi,-8(%rsp)\n"
+        "1: add (%rdi),%rax\n add $8,%rdi\n cmp -8(%rsp),%rdi\n jne 1b\n ret\n.size f,.-f\n");"#,
+    ]
+    .concat();
+    let Some(captured) = measured(&source, &folder) else { return };
+    let notes = notes(&captured);
+    assert!(notes.contains("2000 iterations with the program's registers"), "{notes}");
+    // 16,000 bytes on 4 or 5 pages, and the stack.
+    let pages = captured["pages"].as_array().unwrap().len();
+    assert!((5..=6).contains(&pages), "{pages}");
+}
+
+/// 4,800 bytes between two jumps, or before the only one.
+#[test]
+fn a_loop_longer_than_a_block_may_be_runs_whole() {
+    let folder = Folder::new();
+    let Some(_busy) = sandbox() else { return };
+    for jump in ["test %rdi,%rdi\\n jz 2f", ""] {
+        let source = [
+            CALLS,
+            r#"__asm__(".globl f\n.type f,@function\nf: xor %eax,%eax\n mov $20,%ecx\n1:"#,
+            jump,
+            r#"\n .rept 1200\n add $0x11,%rax\n .endr\n dec %ecx\n jnz 1b\n2: ret\n.size f,.-f\n");"#,
+        ]
+        .concat();
+        let Some(captured) = measured(&source, &folder) else { return };
+        let notes = notes(&captured);
+        assert!(notes.contains("20 iterations with the program's registers"), "{notes}");
+        // 1,200 dependent additions of a cycle each. Without all of its code it left at once.
+        assert!(captured["throughput"]["cycles"].as_f64().unwrap() > 600.0, "{captured}");
+    }
+}
+
+/// The table lies on three pages, of which the code names the first.
+#[test]
+fn data_behind_an_address_in_the_code_is_that_of_the_program() {
+    let folder = Folder::new();
+    let Some(_busy) = sandbox() else { return };
+    let source = [
+        CALLS,
+        r#"__asm__(".section .rodata\n .balign 4096\ntable: .rept 1200\n .quad 1\n .endr\n .quad 0\n.text\n"
+        ".globl f\n.type f,@function\nf: xor %eax,%eax\n mov %rsi,%rcx\n"
+        "1: lea table(%rip),%rdx\n"
+        "2: add (%rdx),%rax\n add $8,%rdx\n cmpq $0,(%rdx)\n jne 2b\n"
+        "sub $8000,%rcx\n cmp %rdi,%rcx\n jae 1b\n ret\n.size f,.-f\n");"#,
+    ]
+    .concat();
+    let Some(captured) = measured(&source, &folder) else { return };
+    let notes = notes(&captured);
+    assert!(notes.contains("iterations with the program's registers"), "{notes}");
+}
+
+/// The carry flag from before the loop is part of its sum: flags are not taken over.
+#[test]
+fn a_run_that_ends_unlike_the_program_is_refused() {
+    let folder = Folder::new();
+    let Some(_busy) = sandbox() else { return };
+    let source = [
+        CALLS,
+        r#"__asm__(".globl f\n.type f,@function\nf: xor %eax,%eax\n mov $50,%ecx\n stc\n"
+        "1: adc $0,%rax\n dec %ecx\n jnz 1b\n ret\n.size f,.-f\n");"#,
+    ]
+    .concat();
+    let Some(captured) = measured(&source, &folder) else { return };
+    let reason = format!("{} {}", captured["reason"], notes(&captured));
+    assert!(reason.contains("it does not end as in the program"), "{captured}");
+}
+
 /// A program that says its process id and waits, stopped or not.
 const WAITING: &str = r#"
 #include <stdio.h>

@@ -107,3 +107,17 @@ fn a_document_given_back_repeats_its_values_and_pages() {
     folder.write("block.json", failed.to_string());
     assert!(block(["--repeat", &path]).stderr.contains("did not run"));
 }
+
+/// Two copies read on a page and write on another one; 64 repetitions of them would read on the next page.
+/// The second attempt, with the copies restored, once found the pages mapped in another order and was refused.
+#[test]
+fn a_pointer_near_the_end_of_a_page_does_not_fail_a_long_block() {
+    let Some(_busy) = sandbox() else { return };
+    let code =
+        ["mov rax,[r10]\nmov [rsp-0x40],rax\n", &"add rax,rcx\n".repeat(600), "add r10,0x40\n"]
+            .concat();
+    let values = ["--init", "r10=0x562118dea4d0", "--init", "rsp=0x7ffcd9195e68"];
+    let document = json(&[&["--asm", &code][..], &values].concat());
+    let reason = document["reason"].to_string();
+    assert!(document["status"] != "failed", "{reason}");
+}

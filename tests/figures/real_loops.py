@@ -1,248 +1,229 @@
 #!/usr/bin/env python3
-"""Hot loops of real programs: their share of the samples, and cycles of an iteration by samples and by `tdtool block`.
+"""Hot loops of real programs: cycles of an iteration by samples and counts, and by `tdtool block`.
 
-Each program runs on generated text under `tdtool report`, several times. A loop is the innermost one around a hot
-block (`tdtool block --list`), with all of its blocks. It is measured with the program's own values: `tdtool block
-FILE:@START -- ARGS`.
-Cycles by samples: the samples of the loop's blocks, as time, by the core's clock (dependent additions), divided by the
-iterations (`error`: two standard deviations of the samples), which callgrind counts exactly (valgrind; --no-counts leaves them out). Where a program chooses code by
-processor callgrind may run other code: no count then. callgrind also simulates caches and branch predictors, simpler ones
-than the processor's. `limits` is `memory` where misses of the first-level cache would cost a tenth of the time at 14 cycles
-each, `branches` where mispredictions would at 15: a loop replayed from one entry has neither.
+A program runs on generated text, first with nothing attached, then sampled (`perf record -e cpu-clock`). Its loops are
+the innermost ones around its hottest addresses (`tdtool block --list`): the hottest --loops of them, whatever they are.
+Native cycles of an iteration: the loop's share of the samples × processor time of the runs without samples (the lower
+quartile) × the core's clock (dependent additions, around each run) ÷ iterations. `error`: two standard deviations of the
+samples, and the distance from the shortest to the median run. Iterations (--count): entries of the loop's first instruction, counted by a
+hardware breakpoint (`perf stat -e mem:ADDRESS:x`), of the same run or, where that takes too long, of a smaller input
+(`scaled`, by bytes). Measured with the program's own values: `tdtool block FILE:@START -- ARGS`.
 
-    tests/figures/real_loops.py [--only REGEX] [--no-counts] [--size 1] [--samples 1000] [--loops 2] [-o rows.csv]
+What a loop replayed from its entry leaves out, by rules that do not look at its result:
+  memory    misses of the first-level cache would cost a tenth of the time, at 14 cycles each
+  branches  mispredictions would, at 15
+  short     the start and end of an execution would, at 30: executions overlap in the program
+Misses and mispredictions are callgrind's (valgrind), on the smaller input, where it executes the loop as often as the
+processor does. Elsewhere it runs other code (SHA extensions, AVX-512): then `memory` is more than 10 pages accessed by an
+execution, `branches` more than two paths through the loop.
+
+    tests/figures/real_loops.py [--only REGEX] -o rows.csv     # samples and tdtool block; nothing else should run
+    tests/figures/real_loops.py --count rows.csv               # then counts, and prints the table
 """
 
 import argparse
 import collections
+import contextlib
+import csv
 import json
 import os
 import re
+import resource
 import shlex
 import shutil
+import statistics
 import subprocess
-import sys
 import tempfile
+import time
 
 from common import TOOL, append, need, percent, table
+from real_programs import CLOCK, PROGRAMS, prepare
+from real_counts import fill
 
-COLUMNS = ["program", "command", "samples", "share", "target", "blocks", "iterations", "native", "error", "tool", "ratio", "trips",
-           "misses", "mispredicted", "limits", "status"]
-MISS, MISPREDICTION = 14, 15  # cycles: L2 load-to-use of Zen 4 and 5, and a redirect (Software Optimization Guides)
-PYTHON = "s=0\nfor i in range(3000000): s+=i&7"
-CHECKSUM = "import zlib\nd = bytes(range(256)) * 64\nfor i in range(8000): zlib.NAME(d)"
-QUERY = ("with recursive n(i) as (select 1 union all select i+1 from n where i<1000000) "
-         "select sum(i%7), count(*) from n where i%3=0")
-# Debian: apt-get install bzip2 xz-utils sqlite3 zstd lz4 perl mawk jq openssl valgrind
-PROGRAMS = [
-    ("gzip", "gzip -9 -c {text}"), ("gunzip", "gzip -d -c {text}.gz"), ("xz", "xz -3 -T1 -c {text}"),
-    ("bzip2", "bzip2 -c {text}"), ("zstd", "zstd -12 -q --single-thread -c {text}"), ("lz4", "lz4 -9 -q -c {text}"),
-    ("sort", "sort --parallel=1 {text}"), ("sort -n", "sort -n --parallel=1 {text}"), ("md5sum", "md5sum {big}"),
-    ("cksum", "cksum {big}"), ("base64", "base64 {big}"), ("wc", "wc -L {big}"), ("grep", "grep -c -E 'qu.*ick.*z$' {big}"),
-    ("sha3", "openssl dgst -sha3-256 {big}"), ("sha1sum", "sha1sum {big}"), ("od", "od -An -tx4 {text}"), 
-    ("uniq", "uniq -c {big}"), ("cut", "cut -d, -f1 {big}"), ("sum", "sum {big}"), ("cmp", "cmp {big} {big2}"), ("sum -s", "sum -s {big}"),
-    ("base32", "base32 {big}"), ("b2sum", "b2sum {big}"), ("sha512", "openssl dgst -sha512 {big}"),
-    ("chacha20", "openssl enc -chacha20 -K 00 -iv 00 -in {big}"), ("aes", "openssl enc -aes-128-ctr -K 00 -iv 00 -in {big}"),
-    ("adler32", "python3 -c " + shlex.quote(CHECKSUM.replace("NAME", "adler32"))),
-    ("crc32", "python3 -c " + shlex.quote(CHECKSUM.replace("NAME", "crc32"))), ("factor", "factor 340282366920938463463374607431768211297"),
-    ("python3", "python3 -c " + shlex.quote(PYTHON)), ("sqlite3", "sqlite3 :memory: " + shlex.quote(QUERY)),
-    ("mawk", "mawk '{{s+=$1; n[$2]++}} END {{print s}}' {big}"), ("perl", "perl -ne '$n{{$_}}++ for split /[ ,]/' {text}"),
-    ("jq", "jq -n '[range(400000)] | map(. * 3) | add'"),
-]
-CLOCK = r"""
-#include <stdio.h>
-#include <time.h>
-int main(void) {
-    double best = 0;
-    for (int k = 0; k < 20; k++) {
-        struct timespec a, b; unsigned long x = 0, one = 1;
-        clock_gettime(CLOCK_MONOTONIC, &a);
-        for (int i = 0; i < 100000; i++) __asm__ volatile(".rept 100\nadd %1, %0\n.endr" : "+r"(x) : "r"(one));
-        clock_gettime(CLOCK_MONOTONIC, &b);
-        double rate = 1e7 / ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec));
-        best = rate > best ? rate : best;
-    }
-    printf("%f\n", best);
-}
-"""
+COLUMNS = ["program", "command", "target", "samples", "share", "cycles", "spread", "blocks", "trips", "executions", "pages",
+           "paths", "tool", "status", "iterations", "counted", "native", "error", "ratio", "misses", "mispredicted", "limits"]
+SHOWN = ["program", "target", "samples", "trips", "native", "error", "tool", "ratio", "counted", "limits", "status"]
+ENVIRONMENT = dict(os.environ, LC_ALL="C")
+MAPPED = re.compile(r"PERF_RECORD_MMAP2 (\d+)/\d+: \[(0x\w+)\((0x\w+)\) @ (0x\w+|0) .*: r-xp (/.*)")
+SAMPLE = re.compile(r"^\s*(\d+)\s+([0-9a-f]+)\s*$")
+TOGETHER = 0.2  # seconds: shorter runs are timed and sampled several together
+RUNS = 10
 
 
 def main():
-    """Runs all programs and prints the table."""
+    """Samples and measures, or counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tool", default=TOOL, help=f"the binary (default {TOOL})")
     parser.add_argument("--options", default="", metavar="TEXT", help="more options for `tdtool block`")
-    parser.add_argument("--runs", type=int, default=40, metavar="N", help="most runs that are sampled (default 40)")
-    parser.add_argument("--samples", type=int, default=1000, metavar="N", help="samples that suffice (default 1000)")
+    parser.add_argument("--seconds", type=float, default=6, help="most seconds of runs, and of sampled runs, of a program (default 6)")
+    parser.add_argument("--samples", type=int, default=3000, metavar="N", help="samples that suffice (default 3000)")
     parser.add_argument("--loops", type=int, default=2, metavar="N", help="most loops of a program (default 2)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only these programs")
-    parser.add_argument("--size", type=float, default=1, help="size of the inputs, relative (default 1)")
-    parser.add_argument("--no-counts", action="store_true", help="count no iterations")
+    parser.add_argument("--count", metavar="FILE", help="count iterations for the rows of this CSV, and print its table")
+    parser.add_argument("--folder", help="keep the inputs in this folder")
     parser.add_argument("-o", metavar="FILE", dest="output", help="append the rows to this CSV")
     args = parser.parse_args()
     need(args.tool)
+    with contextlib.ExitStack() as stack:
+        folder = args.folder or stack.enter_context(tempfile.TemporaryDirectory())
+        inputs = prepare(folder, 1, 26)
+        if args.count:
+            small = prepare(folder, 1 / 8, 3)
+            with open(args.count) as file:
+                found = list(csv.DictReader(file))
+            commands = {name: (command.format(**inputs), command.format(**small)) for name, command in PROGRAMS}
+            fill(found, commands, folder, args)
+            with open(args.count, "w") as file:
+                writer = csv.DictWriter(file, COLUMNS)
+                writer.writeheader()
+                writer.writerows(found)
+        else:
+            found = sampled_and_measured(inputs, folder, args)
+    table(SHOWN, [[row.get(key, "") for key in SHOWN] for row in found])
+
+
+def sampled_and_measured(inputs, folder, args):
+    """The rows of all programs."""
     found = []
-    with tempfile.TemporaryDirectory() as folder:
-        inputs = prepare(folder, args.size)
-        clock = nanosecond(folder)
-        for name, command in PROGRAMS:
-            if re.search(args.only, name):
-                for row in rows(name, command.format(**inputs), folder, clock, args):
-                    found.append(row)
-                    if args.output:
-                        append(args.output, row, COLUMNS)
-    print(f"{clock:.2f} cycles a nanosecond\n")
-    table(COLUMNS, [[row[key] for key in COLUMNS] for row in found])
-
-
-def prepare(folder, size):
-    """Text of numbers and words, plain, compressed and larger."""
-    words = "the quick brown fox jumps over a lazy dog while sorting numbers and hashing keys".split()
-    text, big, state = f"{folder}/text", f"{folder}/big", 1
-    with open(text, "w") as file:
-        for _ in range(int(400_000 * size)):
-            state = state * 6364136223846793005 + 1442695040888963407 & (1 << 64) - 1
-            file.write(f"{state >> 40} {words[state >> 33 & 7]} {words[(state >> 50) % len(words)]},{state >> 60}\n")
-    with open(big, "w") as target:
-        for _ in range(18):
-            with open(text) as file:
-                shutil.copyfileobj(file, target)
-    subprocess.run(["gzip", "-k", text], check=True)
-    shutil.copy(big, big + "2")
-    return {"text": text, "big": big, "big2": big + "2"}
+    for name, command in PROGRAMS:
+        if re.search(args.only, name):
+            for row in rows(name, shlex.split(command.format(**inputs)), folder, args):
+                row["command"] = row["command"].replace(folder + "/", "")
+                found.append(row)
+                if args.output:
+                    append(args.output, row, COLUMNS)
+    return found
 
 
 def nanosecond(folder):
     """Core cycles in a nanosecond."""
-    with open(f"{folder}/clock.c", "w") as file:
-        file.write(CLOCK)
-    subprocess.run(["gcc", "-O1", "-o", f"{folder}/clock", f"{folder}/clock.c"], check=True)
+    if not os.path.exists(f"{folder}/clock"):
+        with open(f"{folder}/clock.c", "w") as file:
+            file.write(CLOCK)
+        subprocess.run(["gcc", "-O1", "-o", f"{folder}/clock", f"{folder}/clock.c"], check=True)
     return float(subprocess.run([f"{folder}/clock"], capture_output=True, text=True, check=True).stdout)
 
 
-def rows(name, command, folder, clock, args):
+def rows(name, words, folder, args):
     """The rows of one program."""
-    environment = dict(os.environ, LC_ALL="C")
-    samples, total, time, runs = collections.Counter(), 0, 0, 0
-    while runs < args.runs and total < args.samples:
-        report = reported(command, folder, args, environment)
-        runs += 1
-        total += (report.get("sampled") or {}).get("samples") or 0
-        time += report["software"]["task_clock_ms"] * 1e6
-        for block in report.get("blocks") or []:
-            if os.path.exists(block["path"] or ""):
-                samples[block["path"], int(block["start"], 16)] += block["samples"]
-    loops = {found for (path, start), _ in samples.most_common(12) if (found := loop_around(path, start, args))}
-    inside = {loop: sum(count for (path, start), count in samples.items() if path == loop[0] and start in loop[2])
-              for loop in loops}
-    hottest = [loop for loop in sorted(loops, key=lambda one: -inside[one]) if inside[loop] > 0.03 * total][:args.loops + 4]
-    counts, taken = {}, 0
-    for loop in hottest:
-        path, start, blocks = loop
-        row = {"program": name, "command": command.replace(folder + "/", ""), "samples": inside[loop],
-               "share": percent(inside[loop] / total, 0), "blocks": len(blocks), "target": f"{path}:@{start:#x}"}
-        row |= measured(path, start, command, args)
-        if row["tool"] and not args.no_counts:
-            if path not in counts:
-                counts[path] = executions(command, folder, path, environment)
-            row |= by_samples(inside[loop] / total * time * clock / runs, counts[path], start, set(blocks), path, args)
-            if row.get("native"):
-                row["error"] = percent(2 / inside[loop] ** 0.5, 0)
-                row["ratio"] = f"{float(row['tool']) / float(row['native']):.2f}"
+    nanosecond(folder)
+    cycles, samples = [], collections.Counter()
+    together = max(1, int(TOGETHER / max(processor_time(words, folder), 1e-3)))
+    script = f"i=0; while [ $i -lt {together} ]; do {shlex.join(words)}; i=$((i+1)); done" if together > 1 else ""
+    several = ["sh", "-c", script] if script else words
+    end = time.time() + args.seconds
+    while len(cycles) < 4 or (time.time() < end and len(cycles) < RUNS):
+        before, seconds = nanosecond(folder), processor_time(several, folder)
+        cycles.append(seconds * (before + nanosecond(folder)) / 2 * 1e9 / together)
+    end = time.time() + args.seconds
+    while not samples or (time.time() < end and sum(samples.values()) < args.samples):
+        samples += sampled(several, folder)
+    total = sum(samples.values())
+    if not total:
+        return
+    # Other work on the host only makes runs longer.
+    cycles.sort()
+    native = cycles[len(cycles) // 4]
+    spread = (statistics.median(cycles) - cycles[0]) / native / 2
+    for path, start, ranges in hottest(samples, args):
+        inside = within(samples, path, ranges)
+        row = {"program": name, "command": shlex.join(words), "samples": inside, "share": percent(inside / total, 0),
+               "cycles": f"{inside / total * native:.0f}", "spread": f"{spread:.4f}", "blocks": len(ranges), "target": f"{path}:@{start:#x}"}
+        row |= measured(path, start, words, args)
         yield {key: row.get(key, "") for key in COLUMNS}
-        taken += bool(row["tool"])
-        if taken >= args.loops:
-            break
 
 
-def reported(command, folder, args, environment):
-    """The report of one run."""
-    document = f"{folder}/report.json"
+def processor_time(words, folder):
+    """User and system time of a run, in seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(f"{folder}/out", "w") as out:
-        subprocess.run([args.tool, "report", "--blocks", "80", "--format", "json", "-o", document, "--",
-                        *shlex.split(command)], stdout=out, stderr=subprocess.DEVNULL, env=environment)
-    with open(document) as file:
-        return json.load(file)
+        subprocess.run(["setarch", "-R", *words], stdout=out, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def listed(path, start, args):
-    """The blocks and loops of the function around an address."""
-    done = subprocess.run([args.tool, "block", "--list", f"{path}:{start:#x}", "--format", "json"], capture_output=True, text=True)
-    return json.loads(done.stdout) if done.stdout.startswith("{") else None
+def sampled(words, folder):
+    """Samples of a run, by file and address in it; the kernel's without a file."""
+    data, found, mapped = f"{folder}/perf.data", collections.Counter(), collections.defaultdict(list)
+    with open(f"{folder}/out", "w") as out:
+        subprocess.run(["perf", "record", "-q", "-F", "3989", "-e", "cpu-clock", "-o", data, "setarch", "-R", *words],
+                       stdout=out, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
+    text = subprocess.run(["perf", "script", "-i", data, "--show-mmap-events", "-F", "pid,ip"], capture_output=True, text=True,
+                          errors="replace").stdout
+    for line in text.splitlines():
+        if sample := SAMPLE.match(line):
+            at = int(sample[2], 16)
+            inside = (one for one in reversed(mapped[sample[1]]) if one[0] <= at < one[1])
+            start, _, offset, path = next(inside, (at, 0, 0, None))
+            found[path, path and address(path, at - start + offset)] += 1
+        elif mapping := MAPPED.search(line):
+            start, length, offset = (int(field, 16) for field in mapping.groups()[1:4])
+            mapped[mapping[1]].append((start, start + length, offset, mapping[5]))
+    return found
 
 
-def loop_around(path, start, args):
-    """The innermost loop around a block: file, start, starts of its blocks; None: there is none."""
-    function = listed(path, start, args)
-    if not function:
+SEGMENTS = {}
+
+
+def address(path, offset):
+    """The address (p_vaddr) of an offset in a file."""
+    if path not in SEGMENTS:
+        text = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True).stdout
+        lines = [line.split() for line in text.splitlines() if line.strip().startswith("LOAD")]
+        SEGMENTS[path] = [tuple(int(word, 16) for word in (line[1], line[2], line[4])) for line in lines]
+    return next((offset - own + at for own, at, size in SEGMENTS[path] if own <= offset < own + size), offset)
+
+
+def hottest(samples, args):
+    """The hottest loops: file, start, ranges of addresses."""
+    loops = {}
+    for (path, at), _ in samples.most_common(60):
+        if path and os.path.exists(path) and not any(path == one[0] and covers(one[2], at) for one in loops):
+            loop = loop_around(path, at, args)
+            if loop:
+                loops[loop] = within(samples, path, loop[2])
+    wanted = sorted(loops, key=lambda one: -loops[one])
+    return [loop for loop in wanted if loops[loop] > 0.08 * sum(samples.values())][:args.loops]
+
+
+def covers(ranges, at):
+    """Whether an address is in one of the ranges."""
+    return any(low <= at < high for low, high in ranges)
+
+
+def within(samples, path, ranges):
+    """The samples in a loop."""
+    return sum(count for (file, at), count in samples.items() if file == path and covers(ranges, at))
+
+
+def loop_around(path, at, args):
+    """The innermost loop around an address; None: there is none."""
+    done = subprocess.run([args.tool, "block", "--list", f"{path}:{at:#x}", "--format", "json"], capture_output=True, text=True)
+    if not done.stdout.startswith("{"):
         return None
-    starts = [int(block["start"], 16) for block in function["blocks"]]
-    number = next((block["innermost_loop"] for block in function["blocks"]
-                   if int(block["start"], 16) <= start < int(block["end"], 16)), None)
+    function = json.loads(done.stdout)
+    ranges = [(int(block["start"], 16), int(block["end"], 16)) for block in function["blocks"]]
+    number = next((block["innermost_loop"] for block, (low, high) in zip(function["blocks"], ranges) if low <= at < high), None)
     if number is None:
         return None
     loop = function["loops"][number]
-    return path, int(loop["start"], 16), tuple(starts[block] for block in loop["blocks"])
+    return path, int(loop["start"], 16), tuple(ranges[block] for block in loop["blocks"])
 
 
-def by_samples(cycles, counts, start, blocks, path, args):
-    """Cycles of an iteration, and what callgrind simulates of one."""
-    iterations = counts.get(start, [0])[0]
-    if not iterations:
-        return {}
-    function = listed(path, start, args)
-    ranges = [(int(block["start"], 16), int(block["end"], 16)) for block in function["blocks"]
-              if int(block["start"], 16) in blocks]
-    own = [events for at, events in counts.items() if any(low <= at < high for low, high in ranges)]
-    misses, mispredicted = (sum(events[i] for events in own) / iterations for i in (1, 2))
-    native = cycles / iterations
-    limits = ["memory"] * (misses * MISS > native / 10) + ["branches"] * (mispredicted * MISPREDICTION > native / 10)
-    return {"iterations": iterations, "native": f"{native:.2f}", "misses": f"{misses:.3f}",
-            "mispredicted": f"{mispredicted:.3f}", "limits": " ".join(limits)}
-
-
-def executions(command, folder, path, environment):
-    """For each instruction of a file: executions, misses of the first-level data cache, mispredictions, by callgrind."""
-    output, counts, inside, skip = f"{folder}/callgrind", {}, False, False
-    subprocess.run(["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-strings=no", "--compress-pos=no",
-                    "--cache-sim=yes", "--branch-sim=yes", f"--callgrind-out-file={output}", *shlex.split(command)],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
-    if not os.path.exists(output):
-        return counts
-    with open(output, errors="replace") as file:
-        for line in file:
-            if line.startswith("events:"):
-                events = line.split()[1:]
-            elif line.startswith("ob="):
-                inside = os.path.realpath(line[3:].strip()) == os.path.realpath(path)
-            elif line.startswith("calls="):
-                skip = True
-            elif line.startswith("0x"):
-                if inside and not skip:
-                    fields = line.split()
-                    of = dict(zip(events, map(int, fields[2:])))
-                    now = counts.setdefault(int(fields[0], 16), [0, 0, 0])
-                    now[0] += of.get("Ir", 0)
-                    now[1] += of.get("D1mr", 0) + of.get("D1mw", 0)
-                    now[2] += of.get("Bcm", 0) + of.get("Bim", 0)
-                skip = False
-    os.remove(output)
-    return counts
-
-
-def measured(path, start, command, args):
+def measured(path, start, words, args):
     """What `tdtool block` says of the loop with the program's values."""
-    words = shlex.split(command)
     is_own = os.path.realpath(shutil.which(words[0]) or "") == os.path.realpath(path)
     done = subprocess.run([args.tool, "block", f"{path}:@{start:#x}", "--format", "json", *args.options.split(), "--",
-                           *(words[1:] if is_own else words)], capture_output=True, text=True, errors="replace",
-                          env=dict(os.environ, LC_ALL="C"))
+                           *(words[1:] if is_own else words)], capture_output=True, text=True, errors="replace", env=ENVIRONMENT)
     document = json.loads(done.stdout) if done.stdout.startswith("{") else {}
     notes = " ".join(document.get("notes") or [])
     trips = re.search(r"measured as a loop: (\d+) iterations with the program", notes)
+    executions = re.search(r"(\d+) executions", notes)
+    paths = re.search(r"on (\d+) distinct path", notes)
     cycles = (document.get("throughput") or {}).get("cycles") if trips else None
     why = document.get("reason") or "; ".join(re.findall(r"not with the program's values: ([^;]*)", notes)) or document.get("status")
-    return {"tool": f"{cycles:.2f}" if cycles else "", "trips": trips[1] if trips else "",
+    return {"tool": f"{cycles:.2f}" if cycles else "", "trips": trips[1] if trips else "", "executions": executions[1] if executions else "1",
+            "pages": len(document.get("pages") or []), "paths": paths[1] if paths else "",
             "status": (document.get("status") if cycles else why) or (done.stderr.strip() or "no report").splitlines()[0][:60]}
 
 

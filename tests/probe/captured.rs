@@ -188,3 +188,62 @@ fn more_trips_than_are_stepped_are_counted() {
     let Some(snapshot) = at(Request { limits, breakpoints, ..request }, entry) else { return };
     assert_eq!((snapshot.walk.trips, snapshot.walk.end), (4, End::Limit));
 }
+
+#[test]
+fn trips_are_counted_where_stepping_ends_within_an_iteration() {
+    let folder = Folder::new();
+    let Some(program) = program(folder.path(), &[]) else { return };
+    let account = folder.file("account");
+    let request = request(&program, &[name(&program), &account, "9"]);
+    // An iteration has 7 or 8 instructions: the 20th is in the middle of the third.
+    let limits = Limits { steps: 20, ..request.limits };
+    let entry = trips(5).1 + 1;
+    let Some(snapshot) = at(Request { limits, ..request }, entry) else { return };
+    let walk = &snapshot.walk;
+    assert_eq!((walk.trips, walk.end, walk.sequence.len()), (15, End::Left, 3));
+    // Sums in rax, the counter in rcx.
+    let left = walk.left_with.unwrap().0;
+    let sum: u64 = (0..15).map(|i| 5000 + 3 * i).filter(|a| a % 2 == 1).sum();
+    assert_eq!((left[0], left[1]), (sum, 15));
+}
+
+#[test]
+fn several_executions_of_one_run_are_captured() {
+    let folder = Folder::new();
+    let Some(program) = program(folder.path(), &[]) else { return };
+    let account = folder.file("account");
+    let request = request(&program, &[name(&program), &account, "200"]);
+    let Some(first) = captured(&Request { executions: 4, ..request }) else { return };
+    let first = first.unwrap();
+    let all: Vec<&Snapshot> = [&first].into_iter().chain(&first.others).collect();
+    assert_eq!(all.len(), 4);
+    for (number, snapshot) in all.iter().enumerate() {
+        assert!(snapshot.from_outside && snapshot.entry >= 1000, "{}", snapshot.entry);
+        let call = (0..200).find(|c| trips(*c).1 + 1 == snapshot.entry).unwrap();
+        check(snapshot, &line(&account, call as usize), call, 0);
+        let later = all[number + 1..].iter().all(|other| other.entry > snapshot.entry * 3 / 2);
+        assert!(later, "{number}");
+    }
+}
+
+/// As [`LOOP`], but its iterations may also leave at four other places.
+const FIVE_EXITS: &str = r#"
+__asm__(".globl sums\n.type sums,@function\nsums: xor %ecx,%ecx\n"
+    ".globl loop_start\nloop_start: mov (%rdi,%rcx,8),%rdx\n cmp $-1,%rdx\n je 1f\n cmp $-2,%rdx\n je 2f\n"
+    " cmp $-3,%rdx\n je 3f\n cmp $-4,%rdx\n je 4f\n inc %rcx\n cmp %rsi,%rcx\n jl loop_start\n"
+    ".globl loop_end\nloop_end: ret\n1: nop\n2: nop\n3: nop\n4: ret\n.size sums,.-sums\n");
+"#;
+
+#[test]
+fn trips_of_a_loop_with_many_exits_are_counted() {
+    let folder = Folder::new();
+    let source = [CALLER, FIVE_EXITS, MAIN].concat();
+    let Some(program) = gcc(folder.path(), &source, &["-O1"], "program") else { return };
+    let account = folder.file("account");
+    let request = request(&program, &[name(&program), &account, "9"]);
+    let limits = Limits { iterations: 3, ..request.limits };
+    let Some(snapshot) = at(Request { limits, ..request }, trips(5).1 + 1) else { return };
+    assert_eq!((snapshot.walk.trips, snapshot.walk.end), (15, End::Left));
+    // The breakpoints at its exits are gone, and no page of code was captured.
+    assert_eq!(snapshot.walk.left_with.map(|r| r.0[1]), Some(15));
+}

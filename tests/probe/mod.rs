@@ -37,6 +37,7 @@ pub fn request(image: &Path, command: &[&str]) -> Request {
         place: Place::Address(region.start),
         region: vec![region],
         entry: Entry::Auto,
+        executions: 1,
         limits: Limits { stepping: Duration::from_secs(20), ..Limits::default() },
         breakpoints: Breakpoints::Auto,
         afterwards: Afterwards::Kill,

@@ -16,8 +16,13 @@ use tma::Result;
 
 /// How far `[rip+x]` operands may lie apart to keep their distances.
 const RIP_ROOM: u64 = 0x10_0000;
+/// How far from where `[rip+x]` points its data may be.
+const TABLE: u64 = 0x1_0000;
 /// Runs of the loop that must end alike before it is timed.
 const AGAIN: u32 = 2;
+
+/// The reason where flags, masks or what it reads of the system decide.
+const UNLIKE: &str = "it does not end as in the program";
 
 /// A loop with its values, ready to be timed.
 pub(super) struct Captured {
@@ -28,6 +33,10 @@ pub(super) struct Captured {
     /// How it leaves, if earlier than in the program.
     pub bounded: Option<Bounded>,
     rip_area: usize,
+    /// Where that is.
+    moved: u64,
+    /// Registers with which the program left.
+    left_with: Option<[u64; 16]>,
     /// Pages whose content is known.
     images: BTreeSet<u64>,
     /// Pages it accesses.
@@ -52,7 +61,7 @@ impl Captured {
         if let Some(trips) = snapshot.trips.filter(|trips| *trips > 0) {
             match Self::attempt(runner, snapshot, (trips, snapshot.registers), None)? {
                 Ok(captured) => return Ok(Ok(captured)),
-                Err(why) if trips <= snapshot.stepped => return Ok(Err(why)),
+                Err(why) if trips <= snapshot.stepped || why == UNLIKE => return Ok(Err(why)),
                 Err(why) => reason = why,
             }
         }
@@ -67,13 +76,6 @@ impl Captured {
         (trips, registers): (u64, [u64; 16]),
         bounded: Option<Bounded>,
     ) -> Result<std::result::Result<Self, String>> {
-        if snapshot.pages.len() > at::PHYSICAL_MAX {
-            return Ok(Err(format!(
-                "it accesses {} pages, and the sandbox has {}",
-                snapshot.pages.len(),
-                at::PHYSICAL_MAX
-            )));
-        }
         let region = match Region::new(&snapshot.code, snapshot.address) {
             Ok(region) => region,
             Err(why) => return Ok(Err(why)),
@@ -100,16 +102,61 @@ impl Captured {
             trips,
             bounded,
             rip_area,
+            moved: runner.worker()?.base() + rip_area as u64,
+            left_with: snapshot.left_with,
             images: BTreeSet::new(),
             pages,
             lines,
             values,
         };
-        let images = captured.images(runner, snapshot)?;
-        captured.images = images.keys().take(at::PHYSICAL_MAX).copied().collect();
-        runner.images(&images)?;
-        captured.set_values(runner, snapshot)?;
+        let known = captured.known(runner, snapshot)?;
+        if let Err(why) = captured.find_pages(runner, snapshot, &known)? {
+            return Ok(Err(why));
+        }
         captured.run_alike(runner).map(|outcome| outcome.map(|()| captured))
+    }
+
+    /// Finds which of the known pages it accesses: each run adds the first that it missed, with whose
+    /// absence it went on wrongly.
+    fn find_pages(
+        &mut self,
+        runner: &mut Runner,
+        snapshot: &Snapshot,
+        known: &BTreeMap<u64, Vec<u8>>,
+    ) -> Result<std::result::Result<(), String>> {
+        let accessed = |(page, _): &(&u64, _)| !snapshot.nearby.contains(page);
+        let mut images: BTreeMap<u64, Vec<u8>> =
+            known.iter().filter(accessed).map(|(page, bytes)| (*page, bytes.clone())).collect();
+        loop {
+            if images.len() > at::PHYSICAL_MAX {
+                let many = images.len();
+                let room = at::PHYSICAL_MAX;
+                return Ok(Err(format!("it accesses {many} pages, and the sandbox has {room}")));
+            }
+            self.images = images.keys().copied().collect();
+            runner.images(&images)?;
+            self.set_values(runner, snapshot)?;
+            let program = self.untimed();
+            if program.end() > at::CODE + at::CODE_SIZE {
+                return Ok(Err("its code exceeds the code area of the sandbox".to_owned()));
+            }
+            let ended = run_once(runner, &program)?;
+            let Some(pages) = runner.pages() else {
+                return Ok(Err("it overwrote the harness".to_owned()));
+            };
+            let Some(missed) = pages.iter().find(|page| !images.contains_key(page)) else {
+                return Ok(if ended == Ended::Done { Ok(()) } else { Err(words(&ended)) });
+            };
+            let Some(content) = known.get(missed) else {
+                return Ok(Err(format!("it accesses a page that was not captured ({missed:#x})")));
+            };
+            images.insert(*missed, content.clone());
+        }
+    }
+
+    /// Whether its code is not at the program's distances.
+    pub fn is_relaxed(&self) -> bool {
+        self.region.is_relaxed
     }
 
     fn set_values(&self, runner: &mut Runner, snapshot: &Snapshot) -> Result<()> {
@@ -119,7 +166,7 @@ impl Captured {
     }
 
     /// The pages of the snapshot, those of `[rip+x]` operands where the sandbox has them.
-    fn images(&self, runner: &mut Runner, snapshot: &Snapshot) -> Result<BTreeMap<u64, Vec<u8>>> {
+    fn known(&self, runner: &mut Runner, snapshot: &Snapshot) -> Result<BTreeMap<u64, Vec<u8>>> {
         let base = runner.worker()?.base();
         let page = |address: u64| address & !(at::PAGE as u64 - 1);
         let mut images: BTreeMap<u64, Vec<u8>> =
@@ -127,11 +174,11 @@ impl Captured {
         for target in self.region.rip_targets() {
             let real = target.wrapping_sub(snapshot.address).wrapping_add(snapshot.running_at);
             let here = base + self.rip(target) as u64;
-            // An operand may extend into the next page.
-            for next in [0, 63] {
-                if let Some(bytes) = snapshot.pages.get(&page(real + next)) {
-                    images.insert(page(here + next), bytes.to_vec());
-                }
+            // What it points to extends to both sides, such as a table.
+            let around = page(real.saturating_sub(TABLE))..real.saturating_add(TABLE);
+            for (address, bytes) in snapshot.pages.range(around) {
+                let moved = address.wrapping_sub(page(real)).wrapping_add(page(here));
+                images.insert(moved, bytes.to_vec());
             }
         }
         Ok(images)
@@ -155,18 +202,16 @@ impl Captured {
         }
     }
 
-    /// Finds pages and written lines, then runs it again from the same values: it must end alike.
+    fn untimed(&self) -> Program {
+        let rip = |target| self.rip(target);
+        forms::region(&self.shape(), &self.region, &rip, (true, false))
+    }
+
+    /// Finds written lines, then runs it again from the same values: it must end alike.
     fn run_alike(&mut self, runner: &mut Runner) -> Result<std::result::Result<(), String>> {
         let mut ends = Vec::new();
         for _ in 0..AGAIN {
-            let rip = |target| self.rip(target);
-            let program = forms::region(&self.shape(), &self.region, &rip, (true, false));
-            if program.end() > at::CODE + at::CODE_SIZE {
-                return Ok(Err("its code exceeds the code area of the sandbox".to_owned()));
-            }
-            runner.worker()?.write(program.start, &program.bytes);
-            let segment = Segment { entry: program.start, repeat: 1 };
-            let (ended, _) = runner.run(&[segment], &[(0, 1)])?;
+            let ended = run_once(runner, &self.untimed())?;
             if ended != Ended::Done {
                 return Ok(Err(words(&ended)));
             }
@@ -192,8 +237,23 @@ impl Captured {
         if !ends.iter().all(as_planned) {
             return Ok(Err("its end was not reached while it was captured".to_owned()));
         }
+        if let (None, Some(left_with)) = (&self.bounded, self.left_with)
+            && !ends.iter().all(|end| self.is_like(end, &left_with))
+        {
+            return Ok(Err(UNLIKE.to_owned()));
+        }
         let alike = ends.windows(2).all(|pair| pair[0] == pair[1]);
         Ok(if alike { Ok(()) } else { Err("it does not end alike each time".to_owned()) })
+    }
+
+    /// Whether registers at the end are the program's, apart from pointers made by `lea [rip+x]`.
+    fn is_like(&self, end: &[u64], program: &[u64; 16]) -> bool {
+        let is_moved = |value: u64| {
+            let from = self.moved.wrapping_sub(TABLE);
+            self.region.rip_targets().next().is_some()
+                && (from..self.moved + RIP_ROOM + TABLE).contains(&value)
+        };
+        end.iter().zip(program).all(|(own, other)| own == other || is_moved(*own))
     }
 
     /// An execution against the same code not entered, each `repeat` times.
@@ -214,6 +274,12 @@ impl Captured {
 /// Why it cannot.
 pub fn can_be_moved(code: &[(u64, Vec<u8>)], entry: u64) -> std::result::Result<(), String> {
     Region::new(code, entry).map(|_| ())
+}
+
+fn run_once(runner: &mut Runner, program: &Program) -> Result<Ended> {
+    runner.worker()?.write(program.start, &program.bytes);
+    let segment = Segment { entry: program.start, repeat: 1 };
+    Ok(runner.run(&[segment], &[(0, 1)])?.0)
 }
 
 /// Why it did not come to its end.

@@ -1,5 +1,6 @@
 //! Enters a loop's time into the document as its headline.
 
+use super::executions::combine;
 use super::outcome::ClosedLoop;
 use crate::checks;
 use crate::initial::run_setup::RunSetup;
@@ -31,6 +32,10 @@ impl Profiler {
     ) -> Result<()> {
         let clock = self.source.clock().name();
         conclude(measurement, &closed.timed, self.options.passes, block, clock);
+        if let Some(throughput) = &mut measurement.throughput {
+            combine(&closed.executions, throughput);
+        }
+        measurement.executions.clone_from(&closed.executions);
         // A loop of several blocks has no fixed number of instructions.
         measurement.ipc = measurement.ipc.filter(|_| closed.is_one_block);
         measurement.headline = LOOP;

@@ -11,6 +11,7 @@
 //! | `plan` | initial registers and memory, from the above |
 //! | `traced` | the plan run once: how many iterations it really takes, and which lines it touches |
 //! | `captured` | the same with the code, registers and memory of a running program |
+//! | `executions` | several executions of such a loop |
 //! | `bounded` | such a loop left earlier than in the program |
 //! | `timing` | long against short runs of the loop |
 //! | `outcome` | what that gives |
@@ -24,6 +25,7 @@ mod arrays;
 mod bounded;
 mod captured;
 mod content;
+mod executions;
 mod exit;
 mod front_end;
 mod headline;

@@ -2,6 +2,7 @@
 
 use crate::initial::run_setup::RunSetup;
 use crate::initial::values::Values;
+use crate::measurement::Execution;
 use crate::timing::form_timing::FormTiming;
 
 /// The timing of a loop run as a loop.
@@ -24,4 +25,6 @@ pub(crate) struct ClosedLoop {
     pub aligns: Vec<usize>,
     /// How it was run, for the reader.
     pub how: String,
+    /// Executions of the program that were measured, each by itself; none without a program's values.
+    pub executions: Vec<Execution>,
 }

@@ -1,6 +1,7 @@
 //! Times a loop body as a loop: long against short runs.
 
 use super::captured::Captured;
+use super::executions::{execution, words};
 use super::outcome::ClosedLoop;
 use super::traced::{Ready, ready};
 use crate::Snapshot;
@@ -47,6 +48,55 @@ impl Profiler {
         block: &Block,
         snapshot: &Snapshot,
     ) -> Result<std::result::Result<ClosedLoop, String>> {
+        let mut executions = Vec::new();
+        let (mut first, mut reason) = (None, String::new());
+        for one in snapshot.others.iter().rev().chain([snapshot]) {
+            match self.time_execution(block, one)? {
+                Ok((captured, timed)) => {
+                    executions.extend(execution(captured.trips, &timed));
+                    first = Some((captured, timed));
+                }
+                Err(why) => reason = why,
+            }
+        }
+        let Some((captured, timed)) = first else { return Ok(Err(reason)) };
+        executions.reverse();
+        let all = 1 + snapshot.others.len();
+        let until = match &captured.bounded {
+            None => "to leaving it".to_owned(),
+            Some(bounded) => {
+                let name = REGISTERS[usize::from(bounded.register)];
+                format!("on; {name} is set to leave after them")
+            }
+        };
+        let how = format!(
+            "{} iterations with the program's registers, memory and branches, from entering the loop \
+             {until}; {} cache lines restored before each{}{}",
+            captured.trips,
+            captured.lines.len(),
+            if captured.is_relaxed() { "; its short jumps are longer than there" } else { "" },
+            words(&executions, all)
+        );
+        Ok(Ok(ClosedLoop {
+            iterations: captured.trips.min(1 << 20) as usize,
+            timed,
+            setup: None,
+            values: captured.values,
+            pages: captured.pages,
+            copies: 1,
+            aligns: Vec::new(),
+            is_one_block: block.is_loop_body(),
+            how,
+            executions,
+        }))
+    }
+
+    /// Times one execution of a captured loop.
+    fn time_execution(
+        &mut self,
+        block: &Block,
+        snapshot: &Snapshot,
+    ) -> Result<std::result::Result<(Captured, FormTiming), String>> {
         let captured = match Captured::new(&mut self.runner, snapshot)? {
             Ok(captured) => captured,
             Err(why) => return Ok(Err(format!("not with the program's values: {why}"))),
@@ -66,33 +116,7 @@ impl Profiler {
         if self.runner.pages().as_ref() != Some(&captured.pages) {
             return Ok(Err("a page was mapped during timing".to_owned()));
         }
-        let until = match &captured.bounded {
-            None => "to leaving it".to_owned(),
-            Some(bounded) => {
-                let name = REGISTERS[usize::from(bounded.register)];
-                format!("on; {name} is set to leave after them")
-            }
-        };
-        let how = format!(
-            "{} iterations with the program's registers, memory and branches, from entering the loop \
-             {until}; {} cache lines restored before each",
-            captured.trips,
-            captured.lines.len()
-        );
-        let (values, pages) = (captured.values, captured.pages);
-        let (iterations, aligns) = (ends.0, Vec::new());
-        let is_one_block = block.is_loop_body();
-        Ok(Ok(ClosedLoop {
-            timed,
-            setup: None,
-            values,
-            pages,
-            copies: 1,
-            iterations,
-            aligns,
-            is_one_block,
-            how,
-        }))
+        Ok(Ok((captured, timed)))
     }
 
     fn time_planned(
@@ -150,6 +174,7 @@ impl Profiler {
             aligns,
             is_one_block,
             how,
+            executions: Vec::new(),
         }))
     }
 }

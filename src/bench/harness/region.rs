@@ -3,6 +3,7 @@
 
 use iced_x86::{FlowControl, Instruction};
 use isa::code::Block;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// How far a short jump reaches.
@@ -15,6 +16,9 @@ const SHORT: usize = 2;
 const LONGEST: u64 = 16 * 1024;
 /// Bytes of a cache line.
 const LINE: usize = 64;
+/// The reason where bytes between its parts, or within the reach of its short jumps, do not suffice for jumps
+/// to its end.
+const NO_ROOM: &str = "there is no room for a jump out of it";
 /// `int3`.
 const TRAP: u8 = 0xcc;
 
@@ -35,14 +39,24 @@ pub struct Region {
     stubs: Vec<usize>,
     /// All instructions, in the order of addresses.
     pub block: Block,
+    /// Whether its short jumps were made near ones, which moves the code behind them.
+    pub is_relaxed: bool,
 }
 
 impl Region {
-    /// The code of `ranges` (address and bytes), which is entered at `entry`.
+    /// The code of `ranges` (address and bytes), which is entered at `entry`: at the distances that it has, or
+    /// with longer jumps where there is no room for those that leave.
     ///
     /// # Errors
     /// Why it cannot be moved, or must not be run.
     pub fn new(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Self, String> {
+        match Self::in_place(ranges, entry) {
+            Err(why) if why == NO_ROOM => relaxed(ranges, entry),
+            other => other,
+        }
+    }
+
+    fn in_place(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Self, String> {
         let end = |range: &(u64, Vec<u8>)| range.0 + range.1.len() as u64;
         let (Some(first), Some(last)) =
             (ranges.iter().map(|r| r.0).min(), ranges.iter().map(end).max())
@@ -62,6 +76,7 @@ impl Region {
             exits: Vec::new(),
             stubs: Vec::new(),
             block: Block { bytes: Vec::new(), instructions: Vec::new() },
+            is_relaxed: false,
         };
         let mut used = vec![false; room];
         for (start, bytes) in ranges {
@@ -98,17 +113,8 @@ impl Region {
         inside: &impl Fn(u64) -> bool,
         used: &mut [bool],
     ) -> Result<(), String> {
-        let jump = decoded.is_jcc_short_or_near() || decoded.is_jmp_short_or_near();
-        if !jump {
-            if decoded.flow_control() != FlowControl::Next {
-                return Err(format!("`{}` calls or jumps elsewhere", isa::code::text(decoded)));
-            }
-            let alone = Block::decode(&self.bytes[at..at + decoded.len()]);
-            return match alone.map(|block| block.refusal()) {
-                Ok(None) => Ok(()),
-                Ok(Some(refusal)) => Err(refusal.reason),
-                Err(error) => Err(error.to_string()),
-            };
+        if !is_jump(decoded) {
+            return allowed(decoded, &self.bytes[at..at + decoded.len()]);
         }
         let target = start.wrapping_add(decoded.near_branch_target());
         if inside(target) {
@@ -132,7 +138,7 @@ impl Region {
             return Ok(());
         }
         if !free(at..at + SHORT) {
-            return Err("two parts of its code are too close together".to_owned());
+            return Err(NO_ROOM.to_owned());
         }
         used[at..at + SHORT].fill(true);
         let stub = self.stub(at + SHORT, used)?;
@@ -148,7 +154,7 @@ impl Region {
             return Ok(*stub);
         }
         let is_free = |at: &usize| used.get(*at..at + JUMP).is_some_and(|r| !r.contains(&true));
-        let stub = reach.clone().find(is_free).ok_or("there is no room for a jump out of it")?;
+        let stub = reach.clone().find(is_free).ok_or(NO_ROOM)?;
         self.add_stub(stub, used);
         Ok(stub)
     }
@@ -190,6 +196,87 @@ impl Region {
     }
 }
 
+fn is_jump(decoded: &Instruction) -> bool {
+    decoded.is_jcc_short_or_near() || decoded.is_jmp_short_or_near()
+}
+
+/// Whether an instruction that is no jump may be run.
+fn allowed(decoded: &Instruction, bytes: &[u8]) -> Result<(), String> {
+    if decoded.flow_control() != FlowControl::Next {
+        return Err(format!("`{}` calls or jumps elsewhere", isa::code::text(decoded)));
+    }
+    match Block::decode(bytes).map(|block| block.refusal()) {
+        Ok(None) => Ok(()),
+        Ok(Some(refusal)) => Err(refusal.reason),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The code of `ranges`, in the order of addresses, one behind the other and with near jumps only.
+fn relaxed(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Region, String> {
+    let mut sorted = ranges.to_vec();
+    sorted.sort();
+    let first = sorted.first().map_or(entry, |range| range.0);
+    let origin = REACH + JUMP;
+    let mut region = Region {
+        bytes: vec![TRAP; origin],
+        entry: 0,
+        code: (origin, first),
+        rip: Vec::new(),
+        exits: Vec::new(),
+        stubs: Vec::new(),
+        block: Block { bytes: Vec::new(), instructions: Vec::new() },
+        is_relaxed: true,
+    };
+    let (mut places, mut jumps) = (HashMap::new(), Vec::new());
+    for (start, bytes) in &sorted {
+        let own = Block::decode(bytes).map_err(|e| e.to_string())?;
+        for inst in &own.instructions {
+            let at = region.bytes.len();
+            places.insert(start + inst.offset as u64, at);
+            if is_jump(&inst.decoded) {
+                region.bytes.extend(near(&inst.bytes));
+                let target = start.wrapping_add(inst.decoded.near_branch_target());
+                jumps.push((region.bytes.len(), target));
+                continue;
+            }
+            allowed(&inst.decoded, &inst.bytes)?;
+            region.bytes.extend(&inst.bytes);
+            if let Some(field) = inst.rip_displacement {
+                let target = start.wrapping_add(inst.decoded.ip_rel_memory_address());
+                region.rip.push((at + field, region.bytes.len(), target));
+            }
+        }
+        region.bytes.extend([0xe9, 0, 0, 0, 0]);
+        jumps.push((region.bytes.len(), start + bytes.len() as u64));
+        region.block.bytes.extend(bytes);
+        region.block.instructions.extend(own.instructions);
+    }
+    for (behind, target) in jumps {
+        match places.get(&target) {
+            Some(place) => {
+                let distance = (*place as i64 - behind as i64) as i32;
+                region.bytes[behind - 4..behind].copy_from_slice(&distance.to_le_bytes());
+            }
+            None => region.exits.push(behind - 4),
+        }
+    }
+    region.bytes.extend([TRAP; REACH]);
+    region.entry = *places.get(&entry).ok_or("it is entered within an instruction")?;
+    Ok(region)
+}
+
+/// A jump with a displacement of four bytes, 0: `7x` is `0f 8x` then, and `eb` is `e9` (Intel SDM, Jcc and JMP).
+fn near(bytes: &[u8]) -> Vec<u8> {
+    let (prefixes, opcode) = match bytes {
+        [prefixes @ .., jcc @ 0x70..=0x7f, _] => (prefixes, vec![0x0f, jcc + 0x10]),
+        [prefixes @ .., 0xeb, _] => (prefixes, vec![0xe9]),
+        [long @ .., _, _, _, _] => (long, Vec::new()),
+        _ => (bytes, Vec::new()),
+    };
+    [prefixes, &opcode, &[0; 4]].concat()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,6 +308,27 @@ mod tests {
         let stub = region.entry + code.len();
         let distance = i32::from_le_bytes(bytes[stub + 1..stub + 5].try_into().unwrap());
         assert_eq!((bytes[stub], stub + 5 + distance as usize), (0xe9, out));
+    }
+
+    /// 0x1000: inc rax; je → 0x1008; 0x1005: jmp → 0x1009, 3 bytes not of the loop, 0x1009: jmp → 0x1000, each with
+    /// one byte of other code behind it.
+    #[test]
+    fn without_room_for_jumps_out_they_are_made_near() {
+        let parts = [(0x1000, "48ffc0 7403"), (0x1006, "eb01"), (0x1009, "ebf5")];
+        let ranges = parts.map(|(at, hex)| (at, parse_hex(hex).unwrap()));
+        let region = Region::new(&ranges, 0x1000).unwrap();
+        assert!(region.is_relaxed);
+        let (bytes, out) = region.placed(0, &|_| 0);
+        let at = region.entry;
+        let target = |field: usize| {
+            let distance = i32::from_le_bytes(bytes[field..field + 4].try_into().unwrap());
+            (field + 4).wrapping_add_signed(distance as isize)
+        };
+        // inc rax; je near out (0x1008 is not of the loop); jmp out; jmp near 0x1009; jmp out; jmp near 0x1000
+        assert_eq!(bytes[at..at + 5], parse_hex("48ffc0 0f84").unwrap());
+        assert_eq!((target(at + 5), bytes[at + 9], target(at + 10)), (out, 0xe9, out));
+        assert_eq!((bytes[at + 14], target(at + 15)), (0xe9, at + 24));
+        assert_eq!((bytes[at + 24], target(at + 25)), (0xe9, at));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Registers and memory of a running program, as initial values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a program had in registers and memory when it entered a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Snapshot {
     pub masks: Vec<u64>,
     /// Pages that the block accesses, by address: their contents at the entry.
     pub pages: BTreeMap<u64, Box<[u8; 4096]>>,
+    /// Those of them that are only near the accessed ones.
+    pub nearby: BTreeSet<u64>,
     /// Iterations that were followed instruction by instruction: their memory is known.
     pub stepped: u64,
     /// Base of the fs segment.
@@ -38,4 +40,8 @@ pub struct Snapshot {
     /// Times that the block was entered again before its loop ended, the entry included, if the loop
     /// was followed to its end.
     pub trips: Option<u64>,
+    /// General-purpose registers where it left.
+    pub left_with: Option<[u64; 16]>,
+    /// Further executions of the loop.
+    pub others: Vec<Self>,
 }

@@ -3,7 +3,7 @@
 use super::{Look, Profiler, REPEAT};
 use crate::harness::copies;
 use crate::harness::required_state::RequiredState;
-use crate::initial::discover::{discover_staged, replay};
+use crate::initial::discover::{discover_staged, replay, run_once};
 use crate::initial::failure::Failure;
 use crate::initial::run_setup::RunSetup;
 use crate::timing::measure::{self, Repeat};
@@ -84,9 +84,18 @@ impl Profiler {
                 }
                 continue;
             }
-            // It went beyond the trace: restore the pages of the trace.
+            // It went beyond the trace: restore the pages of the trace, in its order. A run that restores
+            // lines first maps their pages first.
             let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
             self.runner.prepare(&setup.values, physical, pages)?;
+            if setup.reseeded.is_empty() {
+                let same = (setup.copies, &setup.values);
+                let traced =
+                    run_once(&mut self.runner, block, required_state, same, &self.options)?;
+                if let Err(failure) = traced {
+                    return Ok(Err(failure));
+                }
+            }
             if let Err(failure) = self.rerun_setup(block, required_state, setup)? {
                 return Ok(Err(failure));
             }

@@ -40,18 +40,18 @@ pub const TICKS: usize = 0x79000;
 pub const PAGES: usize = 0x7b000;
 /// How many pages a block may touch.
 pub const PAGES_MAX: usize = 256;
-/// Addresses of the pages that start with content of their own; the others are filled with the pattern.
-pub const IMAGE_PAGES: usize = 0x7b800;
 /// How many of them there are.
 pub const IMAGE_COUNT: usize = 0x7ba00;
 /// A line of the pattern.
 pub const PATTERN_LINE: usize = 0x7ba40;
 /// Initial values of the vector registers, 64 bytes each.
 pub const VECTORS: usize = 0x7c000;
+/// Addresses of the pages that start with content of their own; the others are filled with the pattern.
+pub const IMAGE_PAGES: usize = 0x7d000;
 /// Their physical pages.
 pub const PHYSICAL: usize = 0x80000;
 /// How many there are.
-pub const PHYSICAL_MAX: usize = 64;
+pub const PHYSICAL_MAX: usize = 256;
 /// The content of [`IMAGE_PAGES`], in their order.
 pub const IMAGE: usize = PHYSICAL + PHYSICAL_MAX * PAGE;
 /// Size of the whole region.

@@ -33,6 +33,9 @@ pub struct Located {
     pub notes: Vec<String>,
 }
 
+/// Longest first block of a loop that is named as such: compilers and cryptographic libraries unroll whole rounds.
+const MAX_LOOP_BYTES: usize = 4 * MAX_BLOCK_BYTES;
+
 /// The block at `location` of the ELF file `data`.
 ///
 /// # Errors
@@ -93,11 +96,24 @@ fn read(data: &[u8], location: &Location, among: Option<&mut Placeholders>) -> R
             (function.section, start, end)
         }
     };
-    if end <= start || end - start > MAX_BLOCK_BYTES as u64 {
+    let most = match location {
+        Location::Loop(_) => MAX_LOOP_BYTES,
+        _ => MAX_BLOCK_BYTES,
+    };
+    if end <= start || end - start > most as u64 {
         return Err(Error::usage(format!("{start:#x}..{end:#x} is not a valid block"))
-            .because(format!("a block has 1 to {MAX_BLOCK_BYTES} bytes, and END is exclusive")));
+            .because(format!("a block has 1 to {most} bytes, and END is exclusive")));
     }
     Ok(Located { start, bytes: program.bytes(start..end, section, among)?, ..found })
+}
+
+/// The bytes of ranges of addresses (p_vaddr) of the ELF file `data`, however long, each with its address.
+///
+/// # Errors
+/// `data` is not an x86-64 ELF file, or has no code there.
+pub fn read_ranges(data: &[u8], ranges: &[Range<u64>]) -> Result<Vec<(u64, Vec<u8>)>> {
+    let program = Program::open(&data)?;
+    ranges.iter().map(|r| Ok((r.start, program.bytes(r.clone(), None, None)?))).collect()
 }
 
 /// Name and addresses of the function of the ELF file `data` that contains `address`, if its

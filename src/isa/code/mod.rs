@@ -39,7 +39,7 @@ pub use binary::read_binary;
 pub(crate) use decode::InstBuilder;
 pub use decode::{Block, Inst, text};
 pub use directives::check as check_directives;
-pub use elf::{Located, function_around, read_location, read_path};
+pub use elf::{Located, function_around, read_location, read_path, read_ranges};
 pub use function_blocks::{BlockLine, FunctionBlocks, LoopLine, list_blocks};
 pub use hex::parse_hex;
 pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};

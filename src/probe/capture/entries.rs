@@ -15,11 +15,15 @@ const AUTO: [u64; 4] = [1, 10, 100, 1000];
 /// So long the next start of the loop is waited for.
 const NEXT_START: Duration = Duration::from_secs(1);
 
-/// Runs the command and calls `take` at the entries to capture; the result of the last.
+/// So long further executions are captured.
+const FURTHER: Duration = Duration::from_secs(2);
+
+/// Runs the command and calls `take` at the entries to capture; the result of the one that counts, and of
+/// further executions of the loop.
 pub fn visit<T: AsRef<Walk>>(
     request: &Request,
     take: impl FnMut(&mut Stopped<'_>) -> Result<T>,
-) -> Result<T> {
+) -> Result<(T, Vec<T>)> {
     let (address, offset) = elf::place(&request.image, request.place)?;
     let image = Image::new(&request.image).map_err(|e| {
         Error::failed(format!("cannot read {}", request.image.display())).because(e)
@@ -41,7 +45,7 @@ pub fn visit<T: AsRef<Walk>>(
         }
     };
     match (how?, entries.taken) {
-        (_, Some(taken)) => Ok(taken),
+        (_, Some(taken)) => Ok((taken, entries.further)),
         (how, None) => Err(never(request, how, (entries.seen, was_mapped), exit)),
     }
 }
@@ -63,11 +67,16 @@ struct Entries<'a, T, F> {
     address: u64,
     take: F,
     taken: Option<T>,
+    /// Further executions, and how many are wanted.
+    further: Vec<T>,
+    executions: usize,
     /// Entries of all threads.
     seen: u64,
     /// Entries still to be captured.
     wanted: &'a [u64],
     number: u64,
+    /// From which entry on the next of the further executions is captured.
+    next: Option<u64>,
     /// Threads that have entered the block before.
     threads: HashSet<i32>,
     /// The thread that has left the loop in its last walk: its next entry is the start of the loop.
@@ -88,7 +97,24 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         let time = request.limits.time;
         let (taken, seen, wanted) = (None, 0, &AUTO[..]);
         let (threads, left, is_late) = (HashSet::new(), None, false);
-        Self { address, take, taken, seen, wanted, number, threads, left, deadline, time, is_late }
+        let (further, next) = (Vec::new(), None);
+        let executions = request.executions;
+        Self {
+            address,
+            take,
+            taken,
+            further,
+            executions,
+            seen,
+            wanted,
+            number,
+            next,
+            threads,
+            left,
+            deadline,
+            time,
+            is_late,
+        }
     }
 
     fn run(&mut self, traced: &mut Traced) -> Result<How> {
@@ -122,6 +148,8 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
     fn is_due(&self, tid: i32) -> bool {
         match (self.left, self.number) {
             (Some(left), _) => left == tid,
+            (None, _) if self.next.is_some_and(|next| self.seen < next) => false,
+            (None, _) if self.next.is_some() => true,
             (None, 0) => self.is_late || self.wanted.first().is_some_and(|n| self.seen >= *n),
             (None, number) => self.is_late || self.seen >= number,
         }
@@ -135,6 +163,9 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         let walk = taken.as_ref();
         self.seen += walk.trips.saturating_sub(1);
         let has_left = walk.end == End::Left;
+        if self.next.is_some() {
+            return Ok(self.further(taken, (tid, from_outside, has_left)));
+        }
         self.taken = Some(taken);
         if self.number > 0 {
             return Ok(true);
@@ -149,8 +180,36 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         if self.left.is_some() {
             self.deadline = self.deadline.min(Instant::now() + NEXT_START);
         }
-        Ok(is_last && self.left.is_none())
+        if !is_last || self.left.is_some() {
+            return Ok(false);
+        }
+        // Without a start nothing tells where the next one is.
+        if !from_outside || !has_left || self.executions < 2 {
+            return Ok(true);
+        }
+        self.next = Some(spread(self.seen));
+        self.deadline = self.deadline.min(Instant::now() + FURTHER);
+        Ok(false)
     }
+
+    /// A capture after the one that counts: kept if it is of a whole execution, else the next start of the
+    /// loop is waited for. Whether it is the last.
+    fn further(&mut self, taken: T, (tid, from_outside, has_left): (i32, bool, bool)) -> bool {
+        self.left = None;
+        if from_outside {
+            self.further.push(taken);
+            self.next = Some(spread(self.seen));
+        } else if has_left {
+            self.left = Some(tid);
+        }
+        self.is_late || !has_left || self.further.len() + 1 >= self.executions
+    }
+}
+
+/// The entry from which on the next execution is captured: they lie farther and farther apart, so that
+/// few of them extend over much of a run.
+fn spread(seen: u64) -> u64 {
+    seen + seen / 2 + 1
 }
 
 /// The error of a command that was not captured.

@@ -45,7 +45,9 @@ use tma::Result;
 /// The command cannot be started or traced, or does not enter the block: then how often it did.
 #[cfg(target_arch = "x86_64")]
 pub fn capture(request: &Request) -> Result<Snapshot> {
-    visit(request, |stopped| stopped.snapshot(request))
+    let (mut first, others) = visit_all(request, |stopped| stopped.snapshot(request))?;
+    first.others = others;
+    Ok(first)
 }
 
 /// The same, with what `take` does of the stopped thread; the last of several is returned.
@@ -57,6 +59,15 @@ pub fn visit<T: Send + AsRef<Walk>>(
     request: &Request,
     take: impl FnMut(&mut Stopped<'_>) -> Result<T> + Send,
 ) -> Result<T> {
+    visit_all(request, take).map(|(first, _)| first)
+}
+
+/// The same, with what `take` does at the starts of further executions.
+#[cfg(target_arch = "x86_64")]
+fn visit_all<T: Send + AsRef<Walk>>(
+    request: &Request,
+    take: impl FnMut(&mut Stopped<'_>) -> Result<T> + Send,
+) -> Result<(T, Vec<T>)> {
     // The kernel kills what a thread still traces when that thread ends (PTRACE_O_EXITKILL), so that
     // nothing stays stopped, whatever happens.
     let run = std::thread::scope(|scope| scope.spawn(|| entries::visit(request, take)).join());

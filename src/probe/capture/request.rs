@@ -18,6 +18,9 @@ pub struct Request {
     pub region: Vec<Range<u64>>,
     /// The entry to capture.
     pub entry: Entry,
+    /// Executions of the loop to capture with [`Entry::Auto`], where it leaves within the limits: the
+    /// further ones, at later and later entries.
+    pub executions: usize,
     /// Limits.
     pub limits: Limits,
     /// How entries are found.

@@ -61,6 +61,9 @@ pub struct Snapshot {
     pub pages: Pages,
     /// Where they were, in the same order.
     pub mapped: Vec<Page>,
+    /// Further executions of the loop, in the same run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Self>,
 }
 
 impl AsRef<Walk> for Snapshot {
@@ -129,6 +132,12 @@ pub struct Walk {
     /// Pages that were accessed and could not be read, or were beyond the limit.
     #[serde(with = "numbers")]
     pub missing: Vec<u64>,
+    /// Pages that were captured because they are near those accessed.
+    #[serde(with = "numbers", default)]
+    pub nearby: Vec<u64>,
+    /// General-purpose registers where it left.
+    #[serde(default)]
+    pub left_with: Option<Registers>,
 }
 
 /// Why a walk ended.
@@ -239,6 +248,7 @@ mod tests {
             },
             pages: Pages(BTreeMap::from([(0x7000, page), (0x8000, Box::new([0; PAGE]))])),
             mapped: Vec::new(),
+            others: Vec::new(),
         };
         let text = serde_json::to_string(&snapshot).unwrap();
         assert!(text.contains(r#""0x7000":"00000000000000ab""#), "{text}");

@@ -14,8 +14,11 @@ use std::time::{Duration, Instant};
 const ONE_STEP: Duration = Duration::from_secs(1);
 
 /// As many pages are captured of a loop that was not followed to its end, those around the accessed ones
-/// included: the measurement has room for 64.
-const NEARBY: usize = 56;
+/// included: a measurement takes those of them that the loop accesses.
+const NEARBY: usize = 512;
+/// So many times the time for stepping an iteration may take that has begun: trips are counted from a
+/// loop's start on.
+const FINISHING: u32 = 4;
 
 /// A walk in progress.
 pub struct Walker<'a> {
@@ -74,6 +77,8 @@ impl<'a> Walker<'a> {
             self.touch_nearby();
             self.count(&begin);
         }
+        let last = registers(self.tid).ok().filter(|_| self.walk.end == End::Left);
+        self.walk.left_with = last.map(|r| super::snapshot::Registers(r.general));
         self.walk.missing = self.missing.into_iter().collect();
         (self.walk, self.pages)
     }
@@ -85,7 +90,9 @@ impl<'a> Walker<'a> {
         let head = now.pointer;
         self.walk.trips = 1;
         loop {
-            if self.walk.steps >= self.limits.steps || begin.elapsed() > self.limits.stepping {
+            let (spent, most) = (begin.elapsed(), self.limits.stepping);
+            let is_over = self.walk.steps >= self.limits.steps || spent > most;
+            if is_over && (now.pointer == head || spent > most * FINISHING) {
                 return Some(End::Limit);
             }
             let decoded = self.decoded(now.pointer)?;
@@ -152,6 +159,7 @@ impl<'a> Walker<'a> {
                         && let Some(content) = self.memory.page(near)
                     {
                         self.pages.0.insert(near, content);
+                        self.walk.nearby.push(near);
                     }
                 }
             }
@@ -192,17 +200,23 @@ impl<'a> Walker<'a> {
         there
     }
 
-    /// Counts the remaining trips without stepping, if the loop's exits fit the debug registers.
+    /// Counts the remaining trips without stepping: the loop's start in a debug register, its exits in the
+    /// others, or as `int3` where there are more.
     fn count(&mut self, begin: &Registers) {
         let (head, stack) = (begin.pointer, begin.general[4]);
         let Ok(now) = registers(self.tid) else { return };
         let Some(exits) = self.exits().filter(|_| now.pointer == head) else { return };
+        let mut stops = [Some(head), None, None, None];
+        if exits.len() < stops.len() {
+            stops[1..].iter_mut().zip(&exits).for_each(|(stop, exit)| *stop = Some(*exit));
+        } else if !self.traced.plant(self.tid, &exits) {
+            return;
+        }
         let start = Instant::now();
         while start.elapsed() < self.limits.stepping {
-            if !self.traced.run_to(self.tid, [Some(head), exits[0], exits[1], exits[2]], ONE_STEP) {
-                break;
-            }
+            let there = self.traced.run_to(self.tid, stops, ONE_STEP);
             match registers(self.tid) {
+                Ok(now) if !there && !exits.contains(&now.pointer) => break,
                 // A recursive call has another stack pointer.
                 Ok(now) if now.general[4] != stack => {}
                 Ok(now) if now.pointer == head => self.walk.trips += 1,
@@ -216,8 +230,8 @@ impl<'a> Walker<'a> {
         self.traced.disarm(self.tid);
     }
 
-    /// Where control can leave the region to, if that is at most three addresses.
-    fn exits(&mut self) -> Option<[Option<u64>; 3]> {
+    /// Where control can leave the region to, if its instructions say.
+    fn exits(&mut self) -> Option<Vec<u64>> {
         let mut found = BTreeSet::new();
         for Range { start, end } in self.region.clone() {
             let mut at = start;
@@ -228,9 +242,7 @@ impl<'a> Walker<'a> {
             }
         }
         found.retain(|at| !self.region.iter().any(|range| range.contains(at)));
-        let mut found = found.into_iter();
-        let exits = [found.next(), found.next(), found.next()];
-        found.next().is_none().then_some(exits)
+        Some(found.into_iter().collect())
     }
 
     fn one(&mut self) -> Option<Registers> {

@@ -34,8 +34,7 @@ pub fn set(tid: i32, task: &mut Task, slots: [Option<u64>; 4]) -> Result<()> {
 }
 
 /// Puts `int3` where a process is to stop, and removes it elsewhere.
-pub fn patch(pid: i32, process: &mut Process, stops: [Option<u64>; 4]) -> Result<()> {
-    let wanted: Vec<u64> = stops.into_iter().flatten().collect();
+pub fn patch(pid: i32, process: &mut Process, wanted: &[u64]) -> Result<()> {
     let is_wanted = |(address, _): &(u64, u8)| wanted.contains(address);
     if process.patched.len() == wanted.len() && process.patched.iter().all(is_wanted) {
         return Ok(());
@@ -49,7 +48,7 @@ pub fn patch(pid: i32, process: &mut Process, stops: [Option<u64>; 4]) -> Result
             write(address, byte)?;
         }
     }
-    for address in wanted {
+    for &address in wanted {
         if process.patched.iter().all(|(patched, _)| *patched != address) {
             let byte = *memory.read(address, 1).first().ok_or(Errno::EIO)?;
             write(address, INT3)?;

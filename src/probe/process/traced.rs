@@ -300,7 +300,16 @@ impl Traced {
             }
         }
         // A process that cannot be written is not counted: its block is then never reached.
-        let _ = breakpoints::patch(task.process, process, stops);
+        let _ =
+            breakpoints::patch(task.process, process, &Vec::from_iter(stops.into_iter().flatten()));
+    }
+
+    /// Puts `int3` at these addresses of a stopped process, whose threads are all stopped, until
+    /// [`Traced::disarm`]. Where one is reached, [`Traced::run_to`] ends there and is false.
+    pub fn plant(&mut self, tid: i32, addresses: &[u64]) -> bool {
+        let Some(task) = self.tasks.get(&tid) else { return false };
+        let Some(process) = self.processes.get_mut(&task.process) else { return false };
+        breakpoints::patch(task.process, process, addresses).is_ok()
     }
 
     /// Removes the breakpoints of a stopped thread, whose process is stopped.
@@ -308,7 +317,7 @@ impl Traced {
         let Some(task) = self.tasks.get_mut(&tid) else { return };
         let _ = breakpoints::set(tid, task, [None; 4]);
         if let Some(process) = self.processes.get_mut(&task.process) {
-            let _ = breakpoints::patch(task.process, process, [None; 4]);
+            let _ = breakpoints::patch(task.process, process, &[]);
         }
     }
 }

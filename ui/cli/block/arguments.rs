@@ -89,6 +89,9 @@ pub struct BlockArgs {
     /// Run the program and start with its values at the N-th entry of the block
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = NOT_CAPTURED, help_heading = VALUES)]
     pub entry: Option<u64>,
+    /// Capture up to N executions of the loop, of which the headline is the mean
+    #[arg(long, value_name = "N", default_value_t = 8, conflicts_with = "entry", help_heading = VALUES)]
+    pub executions: usize,
     /// Keep the captured values in FILE, for --registers
     #[arg(long, value_name = "FILE", conflicts_with_all = NOT_CAPTURED, help_heading = VALUES)]
     pub save_values: Option<PathBuf>,

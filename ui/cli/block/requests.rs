@@ -94,6 +94,7 @@ fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Resul
         range: located.start..end,
         arguments: &args.arguments,
         entry: args.entry,
+        executions: args.executions,
     })?;
     if let Some(path) = &args.save_values {
         let failed = |e| Error::failed(format!("cannot write {}", path.display())).because(e);

@@ -59,6 +59,7 @@ fn report() -> Measurement {
         forms: Some(Forms { unrolled: form(4.0, 192), looped: form(4.01, 24) }),
         headline: "unrolled",
         closed: None,
+        executions: Vec::new(),
         notes: Vec::new(),
         assumptions: vec![invariant("l1-data", Outcome::Held, "no memory")],
         alias_pairs: Vec::new(),

@@ -1,0 +1,114 @@
+//! Several executions of a program's loop, each measured by itself: their mean, and what of it is the cost
+//! of entering and leaving.
+
+use crate::measurement::{Execution, Throughput};
+use crate::timing::form_timing::FormTiming;
+
+/// About as many cycles an execution by itself takes for its start and its end, where the exit is predicted:
+/// loops of 1 to 16 iterations of programs read 4 to 15 cycles an execution more than in their programs
+/// (`docs/results/blocks.md`), where other code overlaps with both.
+const ENTRY: f64 = 10.0;
+/// From this share of the time on that is said.
+const NOTABLE: f64 = 0.1;
+
+/// An execution by its samples; `None` if they do not agree.
+pub(super) fn execution(iterations: u64, timed: &FormTiming) -> Option<Execution> {
+    let (cycles, (low, high)) = (timed.cycles()?, timed.range()?);
+    timed.is_reproduced().then_some(Execution { iterations, cycles, low, high })
+}
+
+/// The mean over all iterations.
+fn mean(all: &[Execution], of: impl Fn(&Execution) -> f64) -> f64 {
+    let iterations: f64 = all.iter().map(|one| one.iterations as f64).sum();
+    all.iter().map(|one| of(one) * one.iterations as f64).sum::<f64>() / iterations
+}
+
+/// Makes a throughput that of all executions.
+pub(super) fn combine(all: &[Execution], throughput: &mut Throughput) {
+    if all.len() > 1 {
+        throughput.cycles = mean(all, |one| one.cycles);
+        throughput.low = mean(all, |one| one.low);
+        throughput.high = mean(all, |one| one.high);
+    }
+}
+
+/// How many there were, how they differ, and what an entry costs.
+pub(super) fn words(all: &[Execution], captured: usize) -> String {
+    let mut text = String::new();
+    if all.len() > 1 {
+        let of = |f: fn(f64, f64) -> f64, start| all.iter().map(|one| one.cycles).fold(start, f);
+        text = format!(
+            "; mean of {} executions of {captured} captured, each measured by itself: {:.2} to {:.2} \
+             cycles an iteration",
+            all.len(),
+            of(f64::min, f64::INFINITY),
+            of(f64::max, 0.0)
+        );
+    }
+    if !all.is_empty() {
+        let trips = all.iter().map(|one| one.iterations as f64).sum::<f64>() / all.len() as f64;
+        let (cost, is_known) = entry(all).map_or((ENTRY, false), |cost| (cost, true));
+        let share = cost / (trips * mean(all, |one| one.cycles));
+        if share >= NOTABLE {
+            let how = if is_known { "by executions of different length" } else { "typically" };
+            text += &format!(
+                "; {trips:.1} iterations an execution: its start and end, {cost:.0} cycles {how}, are \
+                 {:.0} % of it; in the program they overlap with other code",
+                100.0 * share.min(1.0)
+            );
+        }
+    }
+    text
+}
+
+/// Cycles of an execution without iterations, where executions of different length tell: the
+/// regression of cycles over iterations.
+fn entry(all: &[Execution]) -> Option<f64> {
+    let count = all.len() as f64;
+    let points =
+        || all.iter().map(|one| (one.iterations as f64, one.cycles * one.iterations as f64));
+    let (x, y) =
+        points().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
+    let (above, below) = points().fold((0.0, 0.0), |(above, below), point| {
+        (above + (point.0 - x) * (point.1 - y), below + (point.0 - x).powi(2))
+    });
+    // At least two lengths that differ by half.
+    let (most, least) =
+        (all.iter().map(|one| one.iterations).max()?, all.iter().map(|one| one.iterations).min()?);
+    (all.len() > 2 && 2 * most >= 3 * least)
+        .then(|| y - above / below * x)
+        .filter(|cost| *cost > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(iterations: u64, cycles: f64) -> Execution {
+        Execution { iterations, cycles, low: cycles, high: cycles }
+    }
+
+    /// By hand: 40 cycles and 10 for each iteration.
+    #[test]
+    fn long_executions_count_more_and_tell_the_cost_of_an_entry() {
+        let all = [of(4, 20.0), of(8, 15.0), of(2, 30.0)];
+        let mut throughput =
+            Throughput { cycles: 20.0, low: 20.0, high: 20.0, modes: Vec::new(), clock: "tsc" };
+        combine(&all, &mut throughput);
+        // (80 + 120 + 60) / 14
+        assert!((throughput.cycles - 18.571).abs() < 0.001, "{throughput:?}");
+        assert!((entry(&all).unwrap() - 40.0).abs() < 1e-9);
+        let text = words(&all, 4);
+        assert!(
+            text.contains("3 executions of 4 captured") && text.contains("40 cycles"),
+            "{text}"
+        );
+        assert!(text.contains("46 %"), "{text}");
+    }
+
+    #[test]
+    fn a_long_execution_needs_no_note() {
+        assert_eq!(words(&[of(1000, 5.0)], 1), "");
+        assert!(words(&[of(3, 5.0)], 1).contains("typically"));
+    }
+}
