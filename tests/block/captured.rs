@@ -6,6 +6,7 @@ use crate::probe::programs::{LOOP, program};
 use crate::support::files::{Folder, text};
 use crate::support::run::{ended, send, start, tdtool};
 use crate::support::tools::gcc;
+use crate::support::trial::{Trial, assert_holds};
 use crate::support::wait::until;
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -220,11 +221,18 @@ fn a_loop_longer_than_a_block_may_be_runs_whole() {
             r#"\n .rept 1200\n add $0x11,%rax\n .endr\n dec %ecx\n jnz 1b\n2: ret\n.size f,.-f\n");"#,
         ]
         .concat();
-        let Some(captured) = measured(&source, &folder) else { return };
-        let notes = notes(&captured);
-        assert!(notes.contains("20 iterations with the program's registers"), "{notes}");
-        // 1,200 dependent additions of a cycle each. Without all of its code it left at once.
-        assert!(captured["throughput"]["cycles"].as_f64().unwrap() > 600.0, "{captured}");
+        assert_holds("all of the loop's code runs", || {
+            let Some(captured) = measured(&source, &folder) else { return Trial::Holds };
+            // On a busy machine it may not be timed at all.
+            let Some(cycles) = captured["throughput"]["cycles"].as_f64() else {
+                return Trial::Unsettled(captured["reason"].to_string());
+            };
+            let notes = notes(&captured);
+            assert!(notes.contains("20 iterations with the program's registers"), "{notes}");
+            // 1,200 dependent additions of a cycle each. Without all of its code it left at once.
+            assert!(cycles > 600.0, "{captured}");
+            Trial::Holds
+        });
     }
 }
 
