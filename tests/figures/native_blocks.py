@@ -8,8 +8,8 @@ counter, against a chain of `imul` (3 cycles each) timed just before and after; 
 are addresses 64 KiB and 33 lines apart, the other registers are small; vectors hold 1.0.
 
 Beside each block its variant is timed, which differs in one thing only: the column `variant` of the list, or where
-that is `padded` the same instructions with prefixes without effect, so that none is shorter than six bytes. Three
-placements: 120 instructions at the start of a line and 24 bytes into it, 64 instructions 40 bytes into it.
+that is `padded` the same instructions with prefixes without effect, so that none is shorter than six bytes. Four
+placements: 120 instructions at the start of a line and 24 bytes into it, 64 and 48 instructions 40 bytes into it.
 
     tests/figures/native_blocks.py FILE.csv [--only REGEX] [--cpu 1]     columns name, asm, variant
     tests/figures/native_blocks.py --asm "add rax,rbx" …
@@ -25,7 +25,7 @@ import tempfile
 
 from common import rows, table
 
-PLACEMENTS = ((120, 0), (120, 24), (64, 40))
+PLACEMENTS = ((120, 0), (120, 24), (64, 40), (48, 40))
 PADDED = 6
 ENTER = """.globl block{0}
 block{0}: push rbx; push rbp; push r12; push r13; push r14; push r15; mov [rip+saved],rsp
