@@ -4,7 +4,7 @@ use super::bound_names::WIDTH;
 use super::bound_names::{COMPUTED, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS};
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
-use super::model::{Cycles, Evidence, NEAR, latency_hides_ports};
+use super::model::{Cycles, Evidence, NEAR, Reaches, latency_hides_ports};
 use super::variants::{filling_nops, padded};
 use super::wait_budget::WaitBudget;
 use crate::filler::Filler;
@@ -12,7 +12,7 @@ use crate::microbench::{Microbenchmark, Multiset, Settings, measure};
 use crate::{Bound, Measurement, Status, Throughput, Values};
 use isa::code::Block;
 use isa::deps::memory::{InitialValues, Settings as Search};
-use isa::deps::recurrence::Recurrence;
+use isa::deps::recurrence::{Edge, Recurrence};
 use isa::deps::{Analysis, Code, Kind};
 use isa::latency::Source;
 use std::time::Instant;
@@ -29,6 +29,8 @@ const MIN_SETS: usize = 6;
 /// How often slots are measured where they come out as more than so many for an instruction, which few
 /// instructions need.
 const SLOT_TRIES: usize = 2;
+/// The same where they would be the verdict and the instructions' number does not say so.
+const DECISIVE_TRIES: usize = 4;
 const PLAIN: usize = 2;
 /// How often a variant is measured until it is `ok`.
 const TRIES: usize = 3;
@@ -51,11 +53,13 @@ impl Explainer {
             Some(looped) => (Cycles::of_headline(looped), "loop"),
             None => time(subject.measurement, !analysis.memory.dependencies.is_empty()),
         };
+        let through_memory = subject.through_memory(&analysis);
         let evidence = Evidence {
             time,
             front_end: known(explained, FRONT_END),
             register_latency: slowest(&analysis, false).map(latency),
-            memory_latency: subject.through_memory(&analysis).map(latency),
+            memory_latency: through_memory.map(latency),
+            memory_chain_arithmetic: through_memory.map(|r| self.arithmetic(r)),
             ..Evidence::default()
         };
         let (bounds, missing) = (Vec::new(), Vec::new());
@@ -63,6 +67,7 @@ impl Explainer {
         let independent = self.measure_independent(subject.block, &mut findings)?;
         findings.evidence.independent = independent.as_ref().map(|f| f.cycles);
         findings.evidence.residual_latency = independent.as_ref().and_then(|f| f.residual_latency);
+        findings.evidence.overlaps = self.overlaps(subject, &findings);
         findings.evidence.slots =
             self.measure_slots(subject, independent.as_ref(), &mut findings)?;
         if findings.evidence.is_unexplained_by_resources() {
@@ -75,6 +80,32 @@ impl Explainer {
         let memory = memory.map(|r| dependency(r, true, &findings));
         findings.bounds.extend(memory.or_else(|| forwarding(&findings)));
         Ok(findings)
+    }
+
+    /// What a chain through memory takes without passing through memory, by the least latencies.
+    fn arithmetic(&self, chain: &Recurrence) -> f64 {
+        let forwarding = |step: &Edge| {
+            let (_, class) = step.forward?;
+            Some(self.analyser.latencies().forwarding(class).low)
+        };
+        let all = chain.path.iter().map(|s| s.latency.low - forwarding(s).unwrap_or_default());
+        all.sum::<f64>() / chain.iterations.max(1) as f64
+    }
+
+    /// Whether iterations overlap for certain: all loop-carried latencies are known and far below the
+    /// time, no load can wait for a store, and the window holds twice what an iteration takes.
+    fn overlaps(&self, subject: &Subject<'_>, findings: &Findings) -> bool {
+        let Findings { evidence, analysis, code, .. } = findings;
+        let accesses = || code.effects.iter().flat_map(|effects| &effects.memory);
+        let short = analysis.recurrences.iter().all(|chain| {
+            let assumed = |step: &Edge| matches!(step.latency.source, Source::Assumed(_));
+            evidence.is_far_below(chain.high) && !chain.path.iter().any(assumed)
+        });
+        let instructions = subject.block.instructions.len() as f64;
+        let longest = evidence.residual_latency.unwrap_or_default() * instructions;
+        let held = f64::from(self.window()) / instructions;
+        let stores = accesses().any(|a| a.store) && accesses().any(|a| a.load);
+        short && !stores && longest < held * evidence.time.low / 2.0
     }
 
     /// A variant's throughput, or why it is not `ok` after several tries.
@@ -202,7 +233,8 @@ impl Explainer {
         let wide = f64::from(width);
         let of = |cycles: f64| ((cycles / sets as f64 * wide - nops as f64) / wide).max(0.0);
         let mut slots: Option<Cycles> = None;
-        for _ in 0..SLOT_TRIES {
+        let counted = computed.map_or(Reaches::No, |c| findings.evidence.reached(c));
+        for attempt in 1..=DECISIVE_TRIES {
             let t = match self.trusted(&padded.bytes, &values)? {
                 Ok(throughput) => throughput,
                 Err(why) => {
@@ -213,7 +245,10 @@ impl Explainer {
             let next = Cycles { best: of(t.cycles), low: of(t.low), high: of(t.high) };
             // A neighbour only adds.
             slots = Some(slots.filter(|s| s.best <= next.best).unwrap_or(next));
-            if next.best * wide <= (PLAIN * instructions) as f64 {
+            let is_plain = next.best * wide <= (PLAIN * instructions) as f64;
+            let decides = slots.is_some_and(|s| findings.evidence.reached(s) != Reaches::No);
+            let is_surprising = decides && counted == Reaches::No;
+            if !is_surprising && (is_plain || attempt >= SLOT_TRIES) {
                 break;
             }
         }
@@ -277,7 +312,7 @@ pub(super) fn search(measurement: &Measurement, window: u32) -> Search {
 
 impl Subject<'_> {
     /// The measurement whose time is explained.
-    fn explained(&self) -> &Measurement {
+    pub(super) fn explained(&self) -> &Measurement {
         self.looped.unwrap_or(self.measurement)
     }
 

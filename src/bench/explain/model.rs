@@ -36,7 +36,7 @@ impl Cycles {
     }
 
     /// The larger of two.
-    fn max(self, other: Self) -> Self {
+    pub(super) fn max(self, other: Self) -> Self {
         if other.best > self.best { other } else { self }
     }
 }
@@ -78,6 +78,11 @@ pub struct Evidence {
     pub registers_broken: Option<Broken>,
     /// The block with both broken.
     pub both_broken: Option<Cycles>,
+    /// What the chain through memory takes without passing through memory.
+    pub memory_chain_arithmetic: Option<f64>,
+    /// Whether iterations overlap for certain: no loop-carried latency is near the time, and what the
+    /// processor holds at once is more than an iteration takes.
+    pub overlaps: bool,
 }
 
 /// A measured bound this close to the time explains it: the spread of block measurements is below
@@ -98,6 +103,11 @@ const LATENCY_FAR: f64 = 0.18;
 /// A sum of latencies whose range starts below this share of the time does not compete with what was
 /// measured.
 const RIVAL: f64 = 0.50;
+/// A chain whose latencies are below this share of the time is not what bounds it, even if the block is
+/// faster without it: an instruction added to break it also changes which port each one is given.
+/// Natively on Zen 5: three `pdep` and a counter of latency 1 take 1.85 cycles, with a nop among them
+/// 1.74 (tests/figures/native_blocks.py).
+const ACCOUNTS: f64 = 0.67;
 /// A variant that is faster than the block by this share shows that what was changed matters.
 pub(super) const FASTER: f64 = 0.10;
 
@@ -142,6 +152,25 @@ impl Evidence {
             latency_hides_ports(self.residual_latency, independent) && !self.is_faster(independent)
         };
         self.independent.is_some_and(of)
+    }
+
+    /// Whether the longest chain through registers falls far short of the time.
+    pub(super) fn registers_fall_short(&self) -> bool {
+        self.register_latency.is_some_and(|chain| chain.high < ACCOUNTS * self.time.low)
+    }
+
+    /// Whether only the units that execute the block are left: its iterations overlap, and front end and
+    /// slots take clearly less.
+    pub(super) fn only_units_are_left(&self) -> bool {
+        let delivery = self.front_end_or_slots();
+        self.overlaps
+            && self.is_latency_limited()
+            && delivery.is_some_and(|most| most.high < OPEN * self.time.low)
+    }
+
+    /// Whether a latency is too short to compete with the time.
+    pub(super) fn is_far_below(&self, latency: f64) -> bool {
+        latency < RIVAL * self.time.low
     }
 
     /// Whether a variant is clearly faster than the block.
@@ -215,6 +244,16 @@ impl Evidence {
             Some(self.latencies()),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// What passing through memory adds to the chain through it, in words.
+    pub(super) fn cost_of_forwarding(&self) -> String {
+        self.memory_chain_arithmetic.map_or(String::new(), |arithmetic| {
+            format!(
+                "; the arithmetic of that chain takes {arithmetic:.2}, passing through memory {:.2}",
+                (self.time.best - arithmetic).max(0.0)
+            )
+        })
     }
 
     /// The time with register dependencies broken, and what breaking them costs, in words.

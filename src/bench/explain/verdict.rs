@@ -47,6 +47,9 @@ pub struct Verdict {
 
 /// Finds the bound that explains the time.
 pub fn judge(evidence: &Evidence) -> Verdict {
+    if evidence.only_units_are_left() {
+        return units_bound(evidence);
+    }
     if evidence.is_unexplained_by_resources() {
         return dependency_bound(evidence);
     }
@@ -153,6 +156,19 @@ fn ports_bound(evidence: &Evidence) -> Verdict {
     }
 }
 
+/// What executes the block bounds it, by exclusion: its instructions cannot be made independent.
+fn units_bound(evidence: &Evidence) -> Verdict {
+    Verdict {
+        class: Class::Ports,
+        why: format!(
+            "no loop-carried dependency comes near {:.2} cycles, so that iterations overlap; front end \
+             and slots take {}: what is left are the units that execute it",
+            evidence.time.best,
+            text(evidence.front_end_or_slots())
+        ),
+    }
+}
+
 /// No resource explains the time: decides by the variants with broken dependencies.
 fn dependency_bound(evidence: &Evidence) -> Verdict {
     let is_faster = |variant: Option<Cycles>| variant.is_some_and(|v| evidence.is_faster(v));
@@ -164,9 +180,16 @@ fn dependency_bound(evidence: &Evidence) -> Verdict {
         // A dependency through both, or loads that wait for stores: the stores are needed for either.
         (true, _) => Verdict {
             class: Class::StoreForwarding,
-            why: format!("the dependency is through memory: {remaining}"),
+            why: format!(
+                "the dependency is through memory: {remaining}{}",
+                evidence.cost_of_forwarding()
+            ),
         },
         (false, _) if may_be_faster(evidence.memory_broken) => undecided(remaining),
+        (false, true) if evidence.registers_fall_short() => undecided(format!(
+            "the longest chain is too short to explain the time, though the instructions that break it \
+             do shorten it, as they would if they changed the ports that others are given: {remaining}"
+        )),
         (false, true) => Verdict {
             class: Class::Dependency,
             why: format!("the dependency is through registers: {remaining}"),
