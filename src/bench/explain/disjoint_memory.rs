@@ -138,12 +138,7 @@ impl Spread {
     }
 
     /// The same with stores in so many bytes, which leaves the rest of `alias` to loads.
-    fn within(
-        operands: &[Option<Operand>],
-        most: usize,
-        alias: i64,
-        bytes: i64,
-    ) -> Option<Self> {
+    fn within(operands: &[Option<Operand>], most: usize, alias: i64, bytes: i64) -> Option<Self> {
         let stores: Vec<&Operand> = operands.iter().flatten().filter(|o| o.stores).collect();
         let apart = |distance: i64| {
             stores.iter().all(|a| {

@@ -1,18 +1,15 @@
 //! Measures the evidence for the verdict: ports, slots, and variants with broken dependencies.
 
-use super::bound_names::WIDTH;
-use super::bound_names::{COMPUTED, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS};
+use super::bound_names::{COMPUTED, DEPENDENCY, FORWARDING, FRONT_END, PORTS};
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
-use super::model::{Cycles, Evidence, NEAR, Reaches, latency_hides_ports};
-use super::variants::{filling_nops, padded};
+use super::model::{Cycles, Evidence, latency_hides_ports};
 use super::wait_budget::WaitBudget;
-use crate::filler::Filler;
 use crate::microbench::{Microbenchmark, Multiset, Settings, measure};
 use crate::{Bound, Measurement, Status, Throughput, Values};
 use isa::code::Block;
 use isa::deps::memory::{InitialValues, Settings as Search};
-use isa::deps::recurrence::{Edge, Recurrence};
+use isa::deps::recurrence::Recurrence;
 use isa::deps::{Analysis, Code, Kind};
 use isa::latency::Source;
 use std::time::Instant;
@@ -21,26 +18,15 @@ use tma::Result;
 /// Random runs of the analysis of memory dependencies.
 pub(super) const RUNS: u32 = 3;
 
-/// Most nops in a variant: op caches hold 4,000 operations and more (Golden Cove, Zen 3).
-const MAX_NOPS: usize = 2400;
-/// Fewest copies of the instructions in a microbenchmark that still rotates registers.
-const MIN_SETS: usize = 6;
-
-/// How often slots are measured where they come out as more than so many for an instruction, which few
-/// instructions need.
-const SLOT_TRIES: usize = 2;
-/// The same where they would be the verdict and the instructions' number does not say so.
-const DECISIVE_TRIES: usize = 4;
-const PLAIN: usize = 2;
 /// How often a variant is measured until it is `ok`.
 const TRIES: usize = 3;
 
 /// The block's instructions with independent operands, and the loop-carried latency that is left.
-struct Independent {
-    cycles: Cycles,
+pub(super) struct Independent {
+    pub(super) cycles: Cycles,
     residual_latency: Option<f64>,
-    multiset: Multiset,
-    benchmark: Microbenchmark,
+    pub(super) multiset: Multiset,
+    pub(super) benchmark: Microbenchmark,
 }
 
 impl Explainer {
@@ -70,6 +56,7 @@ impl Explainer {
         findings.evidence.overlaps = self.overlaps(subject, &findings);
         findings.evidence.slots =
             self.measure_slots(subject, independent.as_ref(), &mut findings)?;
+        findings.evidence.lengthened = self.measure_lengthened(subject, &findings)?;
         if findings.evidence.is_unexplained_by_resources() {
             self.break_dependencies(subject, &mut findings)?;
         }
@@ -80,32 +67,6 @@ impl Explainer {
         let memory = memory.map(|r| dependency(r, true, &findings));
         findings.bounds.extend(memory.or_else(|| forwarding(&findings)));
         Ok(findings)
-    }
-
-    /// What a chain through memory takes without passing through memory, by the least latencies.
-    fn arithmetic(&self, chain: &Recurrence) -> f64 {
-        let forwarding = |step: &Edge| {
-            let (_, class) = step.forward?;
-            Some(self.analyser.latencies().forwarding(class).low)
-        };
-        let all = chain.path.iter().map(|s| s.latency.low - forwarding(s).unwrap_or_default());
-        all.sum::<f64>() / chain.iterations.max(1) as f64
-    }
-
-    /// Whether iterations overlap for certain: all loop-carried latencies are known and far below the
-    /// time, no load can wait for a store, and the window holds twice what an iteration takes.
-    fn overlaps(&self, subject: &Subject<'_>, findings: &Findings) -> bool {
-        let Findings { evidence, analysis, code, .. } = findings;
-        let accesses = || code.effects.iter().flat_map(|effects| &effects.memory);
-        let short = analysis.recurrences.iter().all(|chain| {
-            let assumed = |step: &Edge| matches!(step.latency.source, Source::Assumed(_));
-            evidence.is_far_below(chain.high) && !chain.path.iter().any(assumed)
-        });
-        let instructions = subject.block.instructions.len() as f64;
-        let longest = evidence.residual_latency.unwrap_or_default() * instructions;
-        let held = f64::from(self.window()) / instructions;
-        let stores = accesses().any(|a| a.store) && accesses().any(|a| a.load);
-        short && !stores && longest < held * evidence.time.low / 2.0
     }
 
     /// A variant's throughput, or why it is not `ok` after several tries.
@@ -204,98 +165,14 @@ impl Explainer {
         let unroll_size = (16 * block.instructions.len()).clamp(64, 240);
         Settings { unroll_size, ..self.bench.settings }
     }
-
-    /// Measures issue slots, however many operations an instruction has: adds nops until slots are the
-    /// bound, and subtracts them.
-    fn measure_slots(
-        &mut self,
-        subject: &Subject<'_>,
-        independent: Option<&Independent>,
-        findings: &mut Findings,
-    ) -> Result<Option<Cycles>> {
-        let computed = known(subject.explained(), WIDTH);
-        let Some(width) = self.core.width() else { return Ok(None) };
-        let instructions = subject.block.instructions.len();
-        let cycles = independent.map_or(findings.evidence.time, |f| f.cycles).best;
-        let Some(nops) = filling_nops(cycles, width, instructions) else { return Ok(computed) };
-        let (code, sets, values) = match (independent, &subject.measurement.values) {
-            (Some(independent), _) => {
-                let Some(benchmark) = with_fewer_sets(independent, nops) else {
-                    return Ok(computed);
-                };
-                (Block::decode(&benchmark.bytes)?, benchmark.sets, benchmark.values)
-            }
-            (None, Some(values)) => (subject.block.clone(), 1, values.clone()),
-            (None, None) => return Ok(computed),
-        };
-        let Some(filler) = Filler::among(&code, &self.core) else { return Ok(computed) };
-        let Some(padded) = padded(&code, nops * sets, filler) else { return Ok(computed) };
-        let wide = f64::from(width);
-        let of = |cycles: f64| ((cycles / sets as f64 * wide - nops as f64) / wide).max(0.0);
-        let mut slots: Option<Cycles> = None;
-        let counted = computed.map_or(Reaches::No, |c| findings.evidence.reached(c));
-        for attempt in 1..=DECISIVE_TRIES {
-            let t = match self.trusted(&padded.bytes, &values)? {
-                Ok(throughput) => throughput,
-                Err(why) => {
-                    findings.missing.push(format!("slots: {why}"));
-                    break;
-                }
-            };
-            let next = Cycles { best: of(t.cycles), low: of(t.low), high: of(t.high) };
-            // A neighbour only adds.
-            slots = Some(slots.filter(|s| s.best <= next.best).unwrap_or(next));
-            let is_plain = next.best * wide <= (PLAIN * instructions) as f64;
-            let decides = slots.is_some_and(|s| findings.evidence.reached(s) != Reaches::No);
-            let is_surprising = decides && counted == Reaches::No;
-            if !is_surprising && (is_plain || attempt >= SLOT_TRIES) {
-                break;
-            }
-        }
-        let Some(slots) = slots else { return Ok(computed) };
-        // The independent instructions need these slots, too.
-        let most = independent.map_or(f64::INFINITY, |f| f.cycles.high);
-        let most = most.min(findings.evidence.time.high);
-        if slots.low > most * (1.0 + NEAR) {
-            let why = format!("with added {}s, slots are not the bound", filler.name());
-            findings.missing.push(format!("slots: {why}"));
-            return Ok(computed);
-        }
-        let least = computed.map_or(0.0, |c| c.best).min(most);
-        let within = |cycles: f64| cycles.clamp(least, most);
-        let slots =
-            Cycles { best: within(slots.best), low: within(slots.low), high: within(slots.high) };
-        let how = format!(
-            "measured: {nops} added {}s make slots the bound; without those it takes {:.2} slots of \
-             {width} per cycle",
-            filler.name(),
-            slots.best * wide
-        );
-        findings.bounds.push(bound(SLOTS, slots, how));
-        Ok(Some(slots))
-    }
 }
 
-/// The microbenchmark, with fewer sets if so many nops in each would exceed an op cache; `None` if too
-/// few would be left to rotate registers.
-fn with_fewer_sets(independent: &Independent, nops: usize) -> Option<Microbenchmark> {
-    if nops * independent.benchmark.sets <= MAX_NOPS {
-        return Some(independent.benchmark.clone());
-    }
-    // A microbenchmark may have twice the requested sets.
-    let sets = MAX_NOPS / nops / 2;
-    let unroll_size = sets * independent.multiset.len();
-    let settings = Settings { unroll_size, ..Settings::default() };
-    let benchmark = Microbenchmark::of(&independent.multiset, &settings).ok()?;
-    (sets >= MIN_SETS && nops * benchmark.sets <= MAX_NOPS).then_some(benchmark)
-}
-
-fn bound(name: &'static str, cycles: Cycles, how: String) -> Bound {
+pub(super) fn bound(name: &'static str, cycles: Cycles, how: String) -> Bound {
     Bound { name, cycles: cycles.best, low: cycles.low, high: cycles.high, how, ..Bound::default() }
 }
 
 /// A bound of the block's measurement, unless refuted.
-fn known(measurement: &Measurement, name: &str) -> Option<Cycles> {
+pub(super) fn known(measurement: &Measurement, name: &str) -> Option<Cycles> {
     let bound = measurement.bounds.iter().find(|b| b.name == name && !b.refuted)?;
     Some(Cycles { best: bound.cycles, low: bound.low, high: bound.high })
 }

@@ -1,6 +1,6 @@
 //! The verdict: the bound that explains a block's time, from the evidence.
 
-use super::model::{Cycles, Evidence, FASTER, NEAR, OPEN, Reaches};
+use super::model::{Cycles, Evidence, FASTER, NEAR, Reaches};
 
 /// What bounds a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,13 @@ pub struct Verdict {
     pub why: String,
 }
 
+impl Verdict {
+    /// Whether it names a bound.
+    pub fn is_decided(&self) -> bool {
+        !matches!(self.class, Class::Undecided | Class::Unexplained)
+    }
+}
+
 /// Finds the bound that explains the time.
 pub fn judge(evidence: &Evidence) -> Verdict {
     if evidence.only_units_are_left() {
@@ -70,7 +77,7 @@ pub fn judge(evidence: &Evidence) -> Verdict {
             text(evidence.front_end_or_slots())
         )),
         Reaches::No
-            if evidence.front_end_or_slots().is_some_and(|s| s.high > OPEN * evidence.time.low) =>
+            if evidence.front_end_or_slots().is_some_and(|s| evidence.leaves_ports_open(s)) =>
         {
             undecided(format!(
                 "front end and slots ({}) are too close to the measured time to confirm the ports",
@@ -130,12 +137,22 @@ fn front_end_or_slots_bound(evidence: &Evidence) -> Verdict {
             text(evidence.front_end),
             text(evidence.slots)
         )),
+        Reaches::No if evidence.withstands_longer_encodings() => undecided(format!(
+            "the front end ({}) comes up to the time, but with longer encodings that relieve it the \
+             block still takes {}",
+            text(evidence.front_end),
+            text(evidence.lengthened.map(|longer| longer.time))
+        )),
         Reaches::No => Verdict {
             class: Class::FrontEnd,
             why: format!(
-                "fetching and decoding alone take {} of {time:.2}, its issue slots {}",
+                "fetching and decoding alone take {} of {time:.2}, its issue slots {}{}",
                 text(evidence.front_end),
-                text(evidence.slots)
+                text(evidence.slots),
+                evidence.lengthened.map_or(String::new(), |longer| format!(
+                    "; with longer encodings of the same instructions {} remain",
+                    text(Some(longer.time))
+                ))
             ),
         },
     }

@@ -101,8 +101,7 @@ impl Explainer {
         breakers: &Breakers,
         findings: &mut Findings,
     ) -> Result<()> {
-        findings.evidence.registers_broken =
-            self.break_every(1, subject, breakers, findings)?;
+        findings.evidence.registers_broken = self.break_every(1, subject, breakers, findings)?;
         let Some(first) = findings.evidence.registers_broken else { return Ok(()) };
         if findings.evidence.is_conclusive(&first) {
             return Ok(());
