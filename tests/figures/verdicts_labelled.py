@@ -6,7 +6,10 @@ core. Each block is measured in several processes. Right: all name a right class
 another class; a verdict has no degrees, so that any such is confidently wrong. Undecided: the rest. Blocks that begin
 with `1:` are bodies of loops.
 
-    tests/figures/verdicts_labelled.py [--core zen5] [--runs 3] [--hogs 2] [--only REGEX] [--part K/N] [-o rows.csv]
+verdicts_errata.csv has the labels that native_blocks.py, a program apart from the tool, found wrong on a core; the
+results are shown with and without them. verdicts_aside.csv was labelled with that program, and is measured once.
+
+    tests/figures/verdicts_labelled.py [--list tests/figures/verdicts_aside.csv] [--core zen5] [--runs 3] [--hogs 2] [--only REGEX] [--part K/N] [-o rows.csv]
     tests/figures/verdicts_labelled.py --from rows.csv …      only the tables of earlier runs
 """
 
@@ -22,7 +25,9 @@ import sys
 from common import TOOL, append, need, percent, rows, table
 import known
 
-LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "verdicts_labelled.csv")
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIST = os.path.join(HERE, "verdicts_labelled.csv")
+ERRATA = os.path.join(HERE, "verdicts_errata.csv")
 CLASSES = ("dependency", "ports", "issue-width", "store-forwarding", "front-end")
 COLUMNS = ["name", "label", "said", "statuses", "cycles", "judged", "hogs"]
 
@@ -31,6 +36,7 @@ def main():
     """Runs and prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tool", default=TOOL, help=f"the binary (default {TOOL})")
+    parser.add_argument("--list", default=LIST, help="the labelled blocks")
     parser.add_argument("--core", choices=("golden_cove", "zen4", "zen5"), help="whose labels (default: this machine's)")
     parser.add_argument("--runs", type=int, default=3, help="processes for each block (default 3)")
     parser.add_argument("--hogs", type=int, default=0, help="busy loops beside the measurement (default 0)")
@@ -47,7 +53,7 @@ def main():
     if core is None:
         sys.exit("error: no labels for this processor\ntry: --core")
     part, parts = map(int, args.part.split("/"))
-    blocks = [row for row in rows(LIST) if row[core] and re.search(args.only, row["name"])][part - 1::parts]
+    blocks = [row for row in rows(args.list) if row[core] and re.search(args.only, row["name"])][part - 1::parts]
     found = []
     with hogs(args.hogs):
         for block in blocks:
@@ -79,12 +85,25 @@ def judged(block, core, args):
     """One block: what each process says, and whether that is right."""
     accepted = set(block[core].split("|"))
     said = [verdict(block["asm"], args) for _ in range(args.runs)]
-    names = {name for name, _, _ in said}
-    right = "right" if names <= accepted else "wrong" if names & set(CLASSES) - accepted else "undecided"
+    right = judgement({name for name, _, _ in said}, accepted)
     values = [value for _, _, value in said if value]
     return {"name": block["name"], "label": block[core], "said": " ".join(dict.fromkeys(name for name, _, _ in said)),
             "statuses": " ".join(dict.fromkeys(status for _, status, _ in said)), "judged": right, "hogs": args.hogs,
             "cycles": f"{min(values):.2f}–{max(values):.2f}" if values else ""}
+
+
+def judgement(names, accepted):
+    """Whether the classes that the processes named are right."""
+    return "right" if names <= accepted else "wrong" if names & set(CLASSES) - accepted else "undecided"
+
+
+def corrected(found):
+    """The rows with the labels of the errata; without those that it withdraws."""
+    labels = {row["name"]: row["zen5"] for row in rows(ERRATA)}
+    for row in found:
+        label = labels.get(row["name"], row["label"])
+        if label:
+            yield {**row, "label": label, "judged": judgement(set(row["said"].split()), set(label.split("|")))}
 
 
 def verdict(asm, args):
@@ -98,9 +117,17 @@ def verdict(asm, args):
 
 
 def report(found):
-    """Every block, then the shares by class."""
+    """Every block, then the shares by class, as labelled and with the errata."""
     table(["block", "label", "verdicts", "cycles", "judged"],
           [[row["name"], row["label"], row["said"], row["cycles"], row["judged"]] for row in found])
+    shares(found)
+    if zen5():
+        print("\nWith the errata:")
+        shares(list(corrected(found)))
+
+
+def shares(found):
+    """The shares by class."""
     print()
     sets = collections.defaultdict(list)
     for row in found:
@@ -109,7 +136,7 @@ def report(found):
     table(["label", "blocks", "right", "undecided", "wrong"],
           [[name, len(some), *(f"{some.count(what)} ({percent(some.count(what) / len(some), 0)})"
                                for what in ("right", "undecided", "wrong"))]
-           for name in (*CLASSES, "**all**") if (some := sets[name])])
+           for name in (*CLASSES, "undecided", "**all**") if (some := sets[name])])
 
 
 if __name__ == "__main__":

@@ -10,11 +10,19 @@ use isa::effects::{Access, ArchReg, Effects};
 
 /// Most instructions of the variant.
 const MAX_INSTRUCTIONS: usize = 400;
-/// Most copies: a dependency through memory then spans that many iterations.
-const MAX_COPIES: usize = 32;
-/// Bytes that the copies' stores are spread over: half a page, which leaves the other half to loads.
-/// On some processors, loads wait for stores with the same low 12 address bits (4K aliasing).
-const SPREAD: i64 = 2048;
+/// Most copies: a dependency through memory then spans that many iterations. Zen 5 renames the values of
+/// so many words in memory and forwards those of more: natively `xor [rsi+N],rax` takes 0.50 cycles with
+/// 2 to 8 words in turn, 0.82 with 10.
+const MAX_COPIES: usize = 8;
+/// Distances, a multiple of which a load may wait falsely for an earlier store, the preferred one first:
+/// Zen 4 and 5 take stores a multiple of 1 KiB above a load, with the same base register, for its own
+/// (the self-test; natively on Zen 4), others those with the same low 12 address bits (4K aliasing).
+const ALIASES: [i64; 2] = [1024, 4096];
+/// Fewest copies worth having at the preferred distance: a dependency through memory then takes at most
+/// this part of its latency.
+const ENOUGH_COPIES: usize = 6;
+/// Most bytes of one access that is taken into account.
+const WIDEST: i64 = 2048;
 /// Distance by which loads are moved, plus the offset in a page that aliases least.
 const LOAD_DISTANCE: i64 = 1 << 20;
 /// Steps from copy to copy are multiples of a cache line.
@@ -52,8 +60,9 @@ pub fn disjoint_memory(
         return Err("the block does not store");
     }
     let most = MAX_COPIES.min(MAX_INSTRUCTIONS / body.len().max(1));
-    let (step, copies) = steps(&operands, most).ok_or("its accesses are too far apart")?;
-    let load_shift = load_shift(&operands, step, copies);
+    let Spread { step, copies, alias } =
+        Spread::of(&operands, most).ok_or("its accesses are too far apart")?;
+    let load_shift = load_shift(&operands, step, copies, alias);
     let mut bytes = Vec::new();
     for copy in 0..copies as i64 {
         bytes.extend(before);
@@ -92,7 +101,7 @@ fn operand(
     let stores = effects.memory.iter().any(|a| a.store);
     let address = effects.memory.iter().map(|a| address(a, values)).min().unwrap_or_default();
     let end = effects.memory.iter().map(|a| address_end(a, values)).max().unwrap_or_default();
-    Ok(Some(Operand { address, bytes: end.saturating_sub(address).clamp(1, SPREAD), stores }))
+    Ok(Some(Operand { address, bytes: end.saturating_sub(address).clamp(1, WIDEST), stores }))
 }
 
 fn address(access: &Access, values: &Values) -> i64 {
@@ -108,27 +117,50 @@ fn address_end(access: &Access, values: &Values) -> i64 {
     address(access, values).wrapping_add(i64::from(access.bytes))
 }
 
-/// The step of stores from copy to copy, and the number of copies, so that no two copies store to the
-/// same bytes.
-fn steps(operands: &[Option<Operand>], most: usize) -> Option<(i64, usize)> {
-    let stores: Vec<&Operand> = operands.iter().flatten().filter(|o| o.stores).collect();
-    let apart = |distance: i64| {
-        stores.iter().all(|a| {
-            stores.iter().all(|b| {
-                let from = a.address.wrapping_sub(b.address).wrapping_add(distance);
-                from >= b.bytes || from.saturating_neg() >= a.bytes
-            })
-        })
-    };
-    let works = |step: &i64| (1..most as i64).all(|i| apart(i * step));
-    let step = (1..=16).map(|n| n * LINE).find(works)?;
-    let copies = usize::try_from(SPREAD / step).unwrap_or(1).min(most);
-    (copies >= 2).then_some((step, copies))
+/// How the stores of the copies are spread.
+struct Spread {
+    /// Bytes from one copy's stores to the next one's.
+    step: i64,
+    copies: usize,
+    /// The distance, a multiple of which loads and stores avoid.
+    alias: i64,
 }
 
-/// How far loads are moved: to where the fewest share their page offset with a store.
-fn load_shift(operands: &[Option<Operand>], step: i64, copies: usize) -> i64 {
-    const PAGE: i64 = 4096;
+impl Spread {
+    /// So that no two copies store to the same bytes, and no copy loads at a multiple of the distance
+    /// from another one's store; `None` if there is none.
+    fn of(operands: &[Option<Operand>], most: usize) -> Option<Self> {
+        let [near, far] = ALIASES;
+        let preferred = Self::within(operands, most, near, near / 4 * 3);
+        preferred
+            .filter(|spread| spread.copies >= ENOUGH_COPIES.min(most))
+            .or_else(|| Self::within(operands, most, far, far / 2))
+    }
+
+    /// The same with stores in so many bytes, which leaves the rest of `alias` to loads.
+    fn within(operands: &[Option<Operand>], most: usize, alias: i64, bytes: i64) -> Option<Self> {
+        let stores: Vec<&Operand> = operands.iter().flatten().filter(|o| o.stores).collect();
+        let apart = |distance: i64| {
+            stores.iter().all(|a| {
+                stores.iter().all(|b| {
+                    let from = a.address.wrapping_sub(b.address).wrapping_add(distance);
+                    from >= b.bytes || from.saturating_neg() >= a.bytes
+                })
+            })
+        };
+        let copies = |step: i64| {
+            let fits = usize::try_from(bytes / step).unwrap_or(1).min(most);
+            (1..fits).find(|i| !apart(*i as i64 * step)).unwrap_or(fits)
+        };
+        let steps = (1..=16).map(|n| n * LINE).map(|step| (step, copies(step)));
+        // The shortest step of those with the most copies.
+        let (step, copies) = steps.rev().max_by_key(|(_, copies)| *copies)?;
+        (copies >= 2).then_some(Self { step, copies, alias })
+    }
+}
+
+/// How far loads are moved: to where the fewest are a multiple of `alias` from a store.
+fn load_shift(operands: &[Option<Operand>], step: i64, copies: usize, alias: i64) -> i64 {
     let all = || operands.iter().flatten();
     let stored: Vec<(i64, i64)> = all()
         .filter(|o| o.stores)
@@ -139,14 +171,14 @@ fn load_shift(operands: &[Option<Operand>], step: i64, copies: usize) -> i64 {
         let aliases = |o: &Operand| {
             let at = o.address.wrapping_add(*shift);
             let near = |(start, bytes): &&(i64, i64)| {
-                let from = at.wrapping_sub(*start).rem_euclid(PAGE);
-                from < *bytes || from + o.bytes > PAGE
+                let from = at.wrapping_sub(*start).rem_euclid(alias);
+                from < *bytes || from + o.bytes > alias
             };
             stored.iter().filter(near).count()
         };
         loads.map(aliases).sum::<usize>()
     };
-    let candidates = (0..PAGE / LINE).map(|n| LOAD_DISTANCE + (PAGE / 2 + n * LINE) % PAGE);
+    let candidates = (0..alias / LINE).map(|n| LOAD_DISTANCE + (alias / 2 + n * LINE) % alias);
     candidates.min_by_key(conflicts).unwrap_or(LOAD_DISTANCE)
 }
 

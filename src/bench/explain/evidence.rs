@@ -1,13 +1,10 @@
 //! Measures the evidence for the verdict: ports, slots, and variants with broken dependencies.
 
-use super::bound_names::WIDTH;
-use super::bound_names::{COMPUTED, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS};
+use super::bound_names::{COMPUTED, DEPENDENCY, FORWARDING, FRONT_END, PORTS};
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
-use super::model::{Cycles, Evidence, NEAR, latency_hides_ports};
-use super::variants::{filling_nops, padded};
+use super::model::{Cycles, Evidence, latency_hides_ports};
 use super::wait_budget::WaitBudget;
-use crate::filler::Filler;
 use crate::microbench::{Microbenchmark, Multiset, Settings, measure};
 use crate::{Bound, Measurement, Status, Throughput, Values};
 use isa::code::Block;
@@ -21,24 +18,15 @@ use tma::Result;
 /// Random runs of the analysis of memory dependencies.
 pub(super) const RUNS: u32 = 3;
 
-/// Most nops in a variant: op caches hold 4,000 operations and more (Golden Cove, Zen 3).
-const MAX_NOPS: usize = 2400;
-/// Fewest copies of the instructions in a microbenchmark that still rotates registers.
-const MIN_SETS: usize = 6;
-
-/// How often slots are measured where they come out as more than so many for an instruction, which few
-/// instructions need.
-const SLOT_TRIES: usize = 2;
-const PLAIN: usize = 2;
 /// How often a variant is measured until it is `ok`.
 const TRIES: usize = 3;
 
 /// The block's instructions with independent operands, and the loop-carried latency that is left.
-struct Independent {
-    cycles: Cycles,
+pub(super) struct Independent {
+    pub(super) cycles: Cycles,
     residual_latency: Option<f64>,
-    multiset: Multiset,
-    benchmark: Microbenchmark,
+    pub(super) multiset: Multiset,
+    pub(super) benchmark: Microbenchmark,
 }
 
 impl Explainer {
@@ -51,11 +39,13 @@ impl Explainer {
             Some(looped) => (Cycles::of_headline(looped), "loop"),
             None => time(subject.measurement, !analysis.memory.dependencies.is_empty()),
         };
+        let through_memory = subject.through_memory(&analysis);
         let evidence = Evidence {
             time,
             front_end: known(explained, FRONT_END),
             register_latency: slowest(&analysis, false).map(latency),
-            memory_latency: subject.through_memory(&analysis).map(latency),
+            memory_latency: through_memory.map(latency),
+            memory_chain_arithmetic: through_memory.map(|r| self.arithmetic(r)),
             ..Evidence::default()
         };
         let (bounds, missing) = (Vec::new(), Vec::new());
@@ -63,8 +53,10 @@ impl Explainer {
         let independent = self.measure_independent(subject.block, &mut findings)?;
         findings.evidence.independent = independent.as_ref().map(|f| f.cycles);
         findings.evidence.residual_latency = independent.as_ref().and_then(|f| f.residual_latency);
+        findings.evidence.overlaps = self.overlaps(subject, &findings);
         findings.evidence.slots =
             self.measure_slots(subject, independent.as_ref(), &mut findings)?;
+        findings.evidence.lengthened = self.measure_lengthened(subject, &findings)?;
         if findings.evidence.is_unexplained_by_resources() {
             self.break_dependencies(subject, &mut findings)?;
         }
@@ -173,94 +165,14 @@ impl Explainer {
         let unroll_size = (16 * block.instructions.len()).clamp(64, 240);
         Settings { unroll_size, ..self.bench.settings }
     }
-
-    /// Measures issue slots, however many operations an instruction has: adds nops until slots are the
-    /// bound, and subtracts them.
-    fn measure_slots(
-        &mut self,
-        subject: &Subject<'_>,
-        independent: Option<&Independent>,
-        findings: &mut Findings,
-    ) -> Result<Option<Cycles>> {
-        let computed = known(subject.explained(), WIDTH);
-        let Some(width) = self.core.width() else { return Ok(None) };
-        let instructions = subject.block.instructions.len();
-        let cycles = independent.map_or(findings.evidence.time, |f| f.cycles).best;
-        let Some(nops) = filling_nops(cycles, width, instructions) else { return Ok(computed) };
-        let (code, sets, values) = match (independent, &subject.measurement.values) {
-            (Some(independent), _) => {
-                let Some(benchmark) = with_fewer_sets(independent, nops) else {
-                    return Ok(computed);
-                };
-                (Block::decode(&benchmark.bytes)?, benchmark.sets, benchmark.values)
-            }
-            (None, Some(values)) => (subject.block.clone(), 1, values.clone()),
-            (None, None) => return Ok(computed),
-        };
-        let Some(filler) = Filler::among(&code, &self.core) else { return Ok(computed) };
-        let Some(padded) = padded(&code, nops * sets, filler) else { return Ok(computed) };
-        let wide = f64::from(width);
-        let of = |cycles: f64| ((cycles / sets as f64 * wide - nops as f64) / wide).max(0.0);
-        let mut slots: Option<Cycles> = None;
-        for _ in 0..SLOT_TRIES {
-            let t = match self.trusted(&padded.bytes, &values)? {
-                Ok(throughput) => throughput,
-                Err(why) => {
-                    findings.missing.push(format!("slots: {why}"));
-                    break;
-                }
-            };
-            let next = Cycles { best: of(t.cycles), low: of(t.low), high: of(t.high) };
-            // A neighbour only adds.
-            slots = Some(slots.filter(|s| s.best <= next.best).unwrap_or(next));
-            if next.best * wide <= (PLAIN * instructions) as f64 {
-                break;
-            }
-        }
-        let Some(slots) = slots else { return Ok(computed) };
-        // The independent instructions need these slots, too.
-        let most = independent.map_or(f64::INFINITY, |f| f.cycles.high);
-        let most = most.min(findings.evidence.time.high);
-        if slots.low > most * (1.0 + NEAR) {
-            let why = format!("with added {}s, slots are not the bound", filler.name());
-            findings.missing.push(format!("slots: {why}"));
-            return Ok(computed);
-        }
-        let least = computed.map_or(0.0, |c| c.best).min(most);
-        let within = |cycles: f64| cycles.clamp(least, most);
-        let slots =
-            Cycles { best: within(slots.best), low: within(slots.low), high: within(slots.high) };
-        let how = format!(
-            "measured: {nops} added {}s make slots the bound; without those it takes {:.2} slots of \
-             {width} per cycle",
-            filler.name(),
-            slots.best * wide
-        );
-        findings.bounds.push(bound(SLOTS, slots, how));
-        Ok(Some(slots))
-    }
 }
 
-/// The microbenchmark, with fewer sets if so many nops in each would exceed an op cache; `None` if too
-/// few would be left to rotate registers.
-fn with_fewer_sets(independent: &Independent, nops: usize) -> Option<Microbenchmark> {
-    if nops * independent.benchmark.sets <= MAX_NOPS {
-        return Some(independent.benchmark.clone());
-    }
-    // A microbenchmark may have twice the requested sets.
-    let sets = MAX_NOPS / nops / 2;
-    let unroll_size = sets * independent.multiset.len();
-    let settings = Settings { unroll_size, ..Settings::default() };
-    let benchmark = Microbenchmark::of(&independent.multiset, &settings).ok()?;
-    (sets >= MIN_SETS && nops * benchmark.sets <= MAX_NOPS).then_some(benchmark)
-}
-
-fn bound(name: &'static str, cycles: Cycles, how: String) -> Bound {
+pub(super) fn bound(name: &'static str, cycles: Cycles, how: String) -> Bound {
     Bound { name, cycles: cycles.best, low: cycles.low, high: cycles.high, how, ..Bound::default() }
 }
 
 /// A bound of the block's measurement, unless refuted.
-fn known(measurement: &Measurement, name: &str) -> Option<Cycles> {
+pub(super) fn known(measurement: &Measurement, name: &str) -> Option<Cycles> {
     let bound = measurement.bounds.iter().find(|b| b.name == name && !b.refuted)?;
     Some(Cycles { best: bound.cycles, low: bound.low, high: bound.high })
 }
@@ -277,7 +189,7 @@ pub(super) fn search(measurement: &Measurement, window: u32) -> Search {
 
 impl Subject<'_> {
     /// The measurement whose time is explained.
-    fn explained(&self) -> &Measurement {
+    pub(super) fn explained(&self) -> &Measurement {
         self.looped.unwrap_or(self.measurement)
     }
 

@@ -74,6 +74,14 @@ impl Explainer {
         }
         let alias_pairs = self.alias_pairs(&subject, &findings);
         let mut verdict = judge(&findings.evidence);
+        if !verdict.is_decided() {
+            // Contention may be the cause.
+            let again = self.findings(&subject)?;
+            let next = judge(&again.evidence);
+            if next.is_decided() && certainly_too_fast(&again).is_none() {
+                (findings, verdict) = (again, next);
+            }
+        }
         if let (Some(_), Some(whole), Some(rest)) =
             (body.as_ref().filter(|_| !is_loop), cycles(measurement), cycles(subject.measurement))
         {

@@ -4,7 +4,9 @@
 //! | file | concern |
 //! |---|---|
 //! | `explanation`, `explainer` | the entry point, and what it keeps between blocks |
-//! | `evidence`, `without_dependencies` | measuring the bounds, and variants with broken dependencies |
+//! | `evidence`, `slots`, `without_dependencies` | measuring the bounds, and variants with broken dependencies |
+//! | `chains` | what loop-carried chains say of the evidence |
+//! | `lengthened` | the same instructions with longer encodings |
 //! | `variants`, `breakers`, `disjoint_memory` | building the variants |
 //! | `findings`, `bound_names` | results for the verdict and the document |
 //! | `model`, `verdict` | the evidence compared with the time, and the verdict |
@@ -18,14 +20,17 @@
 mod alias_pairs;
 mod bound_names;
 mod breakers;
+mod chains;
 mod disjoint_memory;
 mod evidence;
 mod explainer;
 mod explanation;
 mod findings;
+mod lengthened;
 mod model;
 mod nodes;
 mod refuted_bounds;
+mod slots;
 mod variants;
 mod verdict;
 mod wait_budget;

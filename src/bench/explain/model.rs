@@ -36,7 +36,7 @@ impl Cycles {
     }
 
     /// The larger of two.
-    fn max(self, other: Self) -> Self {
+    pub(super) fn max(self, other: Self) -> Self {
         if other.best > self.best { other } else { self }
     }
 }
@@ -54,6 +54,15 @@ pub struct Broken {
     pub residual_latency: f64,
 }
 
+/// The block with prefixes before its short instructions.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Lengthened {
+    /// The measured time.
+    pub time: Cycles,
+    /// Its front end in isolation.
+    pub front_end: Cycles,
+}
+
 /// Everything that the verdict depends on.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Evidence {
@@ -63,6 +72,8 @@ pub struct Evidence {
     pub front_end: Option<Cycles>,
     /// The block's issue slots, over the pipeline's width.
     pub slots: Option<Cycles>,
+    /// Whether more slots were measured than the instructions' number says, but not twice.
+    pub slots_unconfirmed: bool,
     /// The block's instructions with independent operands.
     pub independent: Option<Cycles>,
     /// Loop-carried latency that is left in `independent`, because an operand cannot be made
@@ -78,6 +89,13 @@ pub struct Evidence {
     pub registers_broken: Option<Broken>,
     /// The block with both broken.
     pub both_broken: Option<Cycles>,
+    /// The block with longer encodings, where the front end seems to be the bound.
+    pub lengthened: Option<Lengthened>,
+    /// What the chain through memory takes without passing through memory.
+    pub memory_chain_arithmetic: Option<f64>,
+    /// Whether iterations overlap for certain: no loop-carried latency is near the time, and what the
+    /// processor holds at once is more than an iteration takes.
+    pub overlaps: bool,
 }
 
 /// A measured bound this close to the time explains it: the spread of block measurements is below
@@ -87,7 +105,7 @@ pub(super) const NEAR: f64 = 0.05;
 const FAR: f64 = 0.08;
 /// If front end and slots reach this share of the time, the ports cannot be told from them: in one
 /// block, eliminated moves that sometimes take a port raised 1.00 cycles to 1.24.
-pub(super) const OPEN: f64 = 0.80;
+const OPEN: f64 = 0.80;
 /// If the residual latency of the independent instructions reaches this share of their time, the
 /// time that the ports need is unknown: latencies depend on values (`div`: 11 by the tables, 15
 /// here).
@@ -98,6 +116,11 @@ const LATENCY_FAR: f64 = 0.18;
 /// A sum of latencies whose range starts below this share of the time does not compete with what was
 /// measured.
 const RIVAL: f64 = 0.50;
+/// A chain whose latencies are below this share of the time is not what bounds it, even if the block is
+/// faster without it: an instruction added to break it also changes which port each one is given.
+/// Natively on Zen 5: three `pdep` and a counter of latency 1 take 1.85 cycles, with a nop among them
+/// 1.74 (tests/figures/native_blocks.py).
+const ACCOUNTS: f64 = 0.67;
 /// A variant that is faster than the block by this share shows that what was changed matters.
 pub(super) const FASTER: f64 = 0.10;
 
@@ -142,6 +165,38 @@ impl Evidence {
             latency_hides_ports(self.residual_latency, independent) && !self.is_faster(independent)
         };
         self.independent.is_some_and(of)
+    }
+
+    /// Whether the longest chain through registers falls far short of the time.
+    pub(super) fn registers_fall_short(&self) -> bool {
+        self.register_latency.is_some_and(|chain| chain.high < ACCOUNTS * self.time.low)
+    }
+
+    /// Whether the block takes as long although its front end was relieved by longer encodings.
+    pub(super) fn withstands_longer_encodings(&self) -> bool {
+        self.lengthened.is_some_and(|Lengthened { time, front_end }| {
+            let relief = self.time.best - front_end.best;
+            relief > NEAR * self.time.best && self.time.best - time.best < relief / 2.0
+        })
+    }
+
+    /// Whether slots or a front end of so many cycles leave it open whether the ports bound the block.
+    pub(super) fn leaves_ports_open(&self, delivery: Cycles) -> bool {
+        self.slots_unconfirmed || delivery.high > OPEN * self.time.low
+    }
+
+    /// Whether only the units that execute the block are left: its iterations overlap, and front end and
+    /// slots take clearly less.
+    pub(super) fn only_units_are_left(&self) -> bool {
+        let delivery = self.front_end_or_slots();
+        self.overlaps
+            && self.is_latency_limited()
+            && delivery.is_some_and(|most| !self.leaves_ports_open(most))
+    }
+
+    /// Whether a latency is too short to compete with the time.
+    pub(super) fn is_far_below(&self, latency: f64) -> bool {
+        latency < RIVAL * self.time.low
     }
 
     /// Whether a variant is clearly faster than the block.
@@ -215,6 +270,16 @@ impl Evidence {
             Some(self.latencies()),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// What passing through memory adds to the chain through it, in words.
+    pub(super) fn cost_of_forwarding(&self) -> String {
+        self.memory_chain_arithmetic.map_or(String::new(), |arithmetic| {
+            format!(
+                "; the arithmetic of that chain takes {arithmetic:.2}, passing through memory {:.2}",
+                (self.time.best - arithmetic).max(0.0)
+            )
+        })
     }
 
     /// The time with register dependencies broken, and what breaking them costs, in words.

@@ -1,6 +1,6 @@
 //! The verdict: the bound that explains a block's time, from the evidence.
 
-use super::model::{Cycles, Evidence, FASTER, NEAR, OPEN, Reaches};
+use super::model::{Cycles, Evidence, FASTER, NEAR, Reaches};
 
 /// What bounds a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +45,18 @@ pub struct Verdict {
     pub why: String,
 }
 
+impl Verdict {
+    /// Whether it names a bound.
+    pub fn is_decided(&self) -> bool {
+        !matches!(self.class, Class::Undecided | Class::Unexplained)
+    }
+}
+
 /// Finds the bound that explains the time.
 pub fn judge(evidence: &Evidence) -> Verdict {
+    if evidence.only_units_are_left() {
+        return units_bound(evidence);
+    }
     if evidence.is_unexplained_by_resources() {
         return dependency_bound(evidence);
     }
@@ -67,7 +77,7 @@ pub fn judge(evidence: &Evidence) -> Verdict {
             text(evidence.front_end_or_slots())
         )),
         Reaches::No
-            if evidence.front_end_or_slots().is_some_and(|s| s.high > OPEN * evidence.time.low) =>
+            if evidence.front_end_or_slots().is_some_and(|s| evidence.leaves_ports_open(s)) =>
         {
             undecided(format!(
                 "front end and slots ({}) are too close to the measured time to confirm the ports",
@@ -127,12 +137,22 @@ fn front_end_or_slots_bound(evidence: &Evidence) -> Verdict {
             text(evidence.front_end),
             text(evidence.slots)
         )),
+        Reaches::No if evidence.withstands_longer_encodings() => undecided(format!(
+            "the front end ({}) comes up to the time, but with longer encodings that relieve it the \
+             block still takes {}",
+            text(evidence.front_end),
+            text(evidence.lengthened.map(|longer| longer.time))
+        )),
         Reaches::No => Verdict {
             class: Class::FrontEnd,
             why: format!(
-                "fetching and decoding alone take {} of {time:.2}, its issue slots {}",
+                "fetching and decoding alone take {} of {time:.2}, its issue slots {}{}",
                 text(evidence.front_end),
-                text(evidence.slots)
+                text(evidence.slots),
+                evidence.lengthened.map_or(String::new(), |longer| format!(
+                    "; with longer encodings of the same instructions {} remain",
+                    text(Some(longer.time))
+                ))
             ),
         },
     }
@@ -153,6 +173,19 @@ fn ports_bound(evidence: &Evidence) -> Verdict {
     }
 }
 
+/// What executes the block bounds it, by exclusion: its instructions cannot be made independent.
+fn units_bound(evidence: &Evidence) -> Verdict {
+    Verdict {
+        class: Class::Ports,
+        why: format!(
+            "no loop-carried dependency comes near {:.2} cycles, so that iterations overlap; front end \
+             and slots take {}: what is left are the units that execute it",
+            evidence.time.best,
+            text(evidence.front_end_or_slots())
+        ),
+    }
+}
+
 /// No resource explains the time: decides by the variants with broken dependencies.
 fn dependency_bound(evidence: &Evidence) -> Verdict {
     let is_faster = |variant: Option<Cycles>| variant.is_some_and(|v| evidence.is_faster(v));
@@ -164,9 +197,16 @@ fn dependency_bound(evidence: &Evidence) -> Verdict {
         // A dependency through both, or loads that wait for stores: the stores are needed for either.
         (true, _) => Verdict {
             class: Class::StoreForwarding,
-            why: format!("the dependency is through memory: {remaining}"),
+            why: format!(
+                "the dependency is through memory: {remaining}{}",
+                evidence.cost_of_forwarding()
+            ),
         },
         (false, _) if may_be_faster(evidence.memory_broken) => undecided(remaining),
+        (false, true) if evidence.registers_fall_short() => undecided(format!(
+            "the longest chain is too short to explain the time, though the instructions that break it \
+             do shorten it, as they would if they changed the ports that others are given: {remaining}"
+        )),
         (false, true) => Verdict {
             class: Class::Dependency,
             why: format!("the dependency is through registers: {remaining}"),

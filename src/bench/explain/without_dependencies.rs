@@ -36,7 +36,7 @@ impl Explainer {
         subject: &Subject<'_>,
         findings: &mut Findings,
     ) -> Result<()> {
-        let Some(values) = subject.measurement.values.clone() else { return Ok(()) };
+        let Some(values) = subject.explained().values.clone() else { return Ok(()) };
         let breakers =
             breakers(&findings.analysis, &values, subject.block, &[]).and_then(Breakers::of);
         let effects = &findings.code.effects;
@@ -45,14 +45,14 @@ impl Explainer {
         let both = before.and_then(|b| disjoint_memory(subject.block, effects, &values, b).ok());
         if let Ok(disjoint) = disjoint {
             let name = "memory dependencies broken";
-            findings.evidence.memory_broken = self.variant(&disjoint, &values, name, findings)?;
+            findings.evidence.memory_broken = self.variant(&disjoint, subject, name, findings)?;
         }
         if let Some(breakers) = self.without_new_aliasing(subject, &values, breakers, findings) {
-            self.break_registers(subject, &values, &breakers, findings)?;
+            self.break_registers(subject, &breakers, findings)?;
         }
         if let Some(both) = both {
             let name = "memory and register dependencies broken";
-            findings.evidence.both_broken = self.variant(&both, &values, name, findings)?;
+            findings.evidence.both_broken = self.variant(&both, subject, name, findings)?;
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ impl Explainer {
     /// Dependencies of a variant.
     fn analysed(&mut self, variant: &Block, subject: &Subject<'_>) -> Option<Analysis> {
         let code = Code::of_bytes(&variant.bytes, self.core.facts()).ok()?;
-        Some(self.analyser.analyse(&code, &search(subject.measurement, self.window())))
+        Some(self.analyser.analyse(&code, &search(subject.explained(), self.window())))
     }
 
     /// Breaks register dependencies in every iteration and, if that is inconclusive because of the
@@ -98,19 +98,17 @@ impl Explainer {
     fn break_registers(
         &mut self,
         subject: &Subject<'_>,
-        values: &Values,
         breakers: &Breakers,
         findings: &mut Findings,
     ) -> Result<()> {
-        findings.evidence.registers_broken =
-            self.break_every(1, subject, values, breakers, findings)?;
+        findings.evidence.registers_broken = self.break_every(1, subject, breakers, findings)?;
         let Some(first) = findings.evidence.registers_broken else { return Ok(()) };
         if findings.evidence.is_conclusive(&first) {
             return Ok(());
         }
         let instructions = subject.block.instructions.len();
         if let Some(copies) = copies_per_breakers(&findings.evidence, &first, instructions)
-            && let Some(second) = self.break_every(copies, subject, values, breakers, findings)?
+            && let Some(second) = self.break_every(copies, subject, breakers, findings)?
         {
             findings.evidence.registers_broken = Some(second);
         }
@@ -122,7 +120,6 @@ impl Explainer {
         &mut self,
         copies: usize,
         subject: &Subject<'_>,
-        values: &Values,
         breakers: &Breakers,
         findings: &mut Findings,
     ) -> Result<Option<Broken>> {
@@ -137,23 +134,36 @@ impl Explainer {
         let residual_latency = latencies.fold(0.0, f64::max) / copies as f64;
         let variant = Variant { block: variant, copies };
         let name = "register dependencies broken";
-        let remaining = self.variant(&variant, values, name, findings)?;
+        let remaining = self.variant(&variant, subject, name, findings)?;
         let instructions = breakers.instructions as f64 / copies as f64;
         let cost = self.core.width().map_or(0.0, |width| instructions / f64::from(width));
         Ok(remaining.map(|remaining| Broken { remaining, instructions, cost, residual_latency }))
     }
 
-    /// Measured cycles per iteration of the block in a variant of several.
+    /// Measured cycles per iteration of the block in a variant of several; of a loop, whose jump the
+    /// variant lacks, at least what its front end takes with the jump.
     fn variant(
         &mut self,
         variant: &Variant,
-        values: &Values,
+        subject: &Subject<'_>,
         name: &str,
         findings: &mut Findings,
     ) -> Result<Option<Cycles>> {
-        let measured = self.trusted(&variant.block.bytes, values)?;
-        let measured = measured.map_err(|why| findings.missing.push(format!("{name}: {why}")));
-        Ok(measured.ok().map(|t| Cycles::of(&t, variant.copies as f64)))
+        let all = [subject.explained(), subject.measurement];
+        let forms = if subject.looped.is_some() { &all[..] } else { &all[..1] };
+        let mut failure = None;
+        for values in forms.iter().filter_map(|form| form.values.as_ref()) {
+            match self.trusted(&variant.block.bytes, values)? {
+                Ok(t) => {
+                    let cycles = Cycles::of(&t, variant.copies as f64);
+                    let jump = findings.evidence.front_end.filter(|_| subject.looped.is_some());
+                    return Ok(Some(jump.map_or(cycles, |jump| cycles.max(jump))));
+                }
+                Err(why) => failure = Some(why),
+            }
+        }
+        findings.missing.extend(failure.map(|why| format!("{name}: {why}")));
+        Ok(None)
     }
 }
 

@@ -77,6 +77,11 @@ impl Analyser {
         Self { finder: Finder::default(), latencies }
     }
 
+    /// The latencies that it computes with.
+    pub fn latencies(&self) -> &Latencies {
+        &self.latencies
+    }
+
     /// Dependencies and recurrences of `code`.
     pub fn analyse(&mut self, code: &Code, settings: &Settings) -> Analysis {
         let register_deps = register_deps::register_dependencies(code);

@@ -1,6 +1,6 @@
 //! Verdicts on made-up evidence.
 
-use super::super::model::{Broken, is_refuted};
+use super::super::model::{Broken, Lengthened, is_refuted};
 use super::*;
 
 fn evidence(time: f64, independent: f64, resources: f64) -> Evidence {
@@ -159,6 +159,14 @@ fn breaking_dependencies_is_inconclusive_if_it_costs_what_it_could_gain() {
     );
 }
 
+#[test]
+fn slots_measured_only_once_leave_the_ports_open() {
+    let ports = evidence(2.0, 2.0, 0.5);
+    assert_eq!(judge(&ports).class, Class::Ports);
+    let open = Evidence { slots_unconfirmed: true, ..ports };
+    assert_eq!(judge(&open).class, Class::Undecided);
+}
+
 // A block of 0.67 cycles of slots, and a loop-carried latency of 0 or 1 cycle: its middle is below
 // the time, its high end above.
 #[test]
@@ -195,4 +203,57 @@ fn a_refuted_bound_explains_nothing() {
     assert!(is_refuted(cycles, gather.time, true));
     assert!(!is_refuted(Cycles::exact(4.1), gather.time, false));
     assert!(is_refuted(Cycles::exact(4.3), gather.time, false));
+}
+
+// Natively on Zen 5 (tests/figures/native_blocks.py): eight instructions of 3 to 5 bytes 1.25 cycles, with
+// prefixes 1.00; eight `vpxor` zero idioms of 4 bytes 1.31 and 1.31, nops of their lengths 1.17 and 1.00.
+#[test]
+fn a_front_end_that_is_relieved_without_effect_is_no_verdict() {
+    let with = |time: f64, longer: f64| Evidence {
+        slots: measured(1.0),
+        lengthened: Some(Lengthened { time: Cycles::exact(longer), front_end: Cycles::exact(1.0) }),
+        ..evidence(time, time, time)
+    };
+    let verdict = judge(&with(1.25, 1.0));
+    assert_eq!(verdict.class, Class::FrontEnd);
+    assert!(verdict.why.contains("longer encodings"), "{}", verdict.why);
+    assert_eq!(judge(&with(1.31, 1.31)).class, Class::Undecided);
+}
+
+// `mov rax,rbx; xor edx,edx; div r8`: 6.98 cycles natively, and 13.8 for two of them; the division's
+// registers are implicit, so that it cannot be made independent.
+#[test]
+fn units_that_are_left_over_bound_iterations_that_overlap() {
+    let division =
+        Evidence { residual_latency: Some(22.0), overlaps: true, ..evidence(7.0, 10.4, 0.5) };
+    assert_eq!(judge(&division).class, Class::Ports);
+    assert_ne!(judge(&Evidence { overlaps: false, ..division }).class, Class::Ports);
+    let slots = Some(Cycles::exact(6.0));
+    assert_ne!(judge(&Evidence { slots, ..division }).class, Class::Ports);
+}
+
+// Three `pdep` and a counter: 1.85 cycles natively, 1.74 with a nop among them, 1.02 without the counter.
+#[test]
+fn a_chain_much_shorter_than_the_time_is_no_verdict() {
+    let counter = Evidence {
+        register_latency: latency(1.0),
+        registers_broken: broken(1.0),
+        ..evidence(1.87, 1.0, 1.0)
+    };
+    assert_eq!(judge(&counter).class, Class::Undecided);
+}
+
+// `add [rsi+rcx*8],rax`: 1.00 natively, 0.50 for each of four words in turn; the addition takes 1.
+#[test]
+fn the_cost_of_forwarding_is_in_the_evidence() {
+    let renamed = Evidence {
+        memory_latency: latency(1.0),
+        memory_broken: measured(0.5),
+        memory_chain_arithmetic: Some(1.0),
+        ..evidence(1.0, 0.5, 0.25)
+    };
+    let verdict = judge(&renamed);
+    assert_eq!(verdict.class, Class::StoreForwarding);
+    let cost = "the arithmetic of that chain takes 1.00, passing through memory 0.00";
+    assert!(verdict.why.contains(cost), "{}", verdict.why);
 }

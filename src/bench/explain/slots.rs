@@ -1,0 +1,146 @@
+//! Measures issue slots: nops are added until slots are the bound, and subtracted.
+
+use super::bound_names::{SLOTS, WIDTH};
+use super::evidence::{Independent, bound, known};
+use super::explainer::{Explainer, Subject};
+use super::findings::Findings;
+use super::model::{Cycles, NEAR};
+use super::variants::{filling_nops, padded};
+use crate::Values;
+use crate::filler::Filler;
+use crate::microbench::{Microbenchmark, Settings};
+use isa::code::Block;
+use tma::Result;
+
+/// Most nops in a variant: op caches hold 4,000 operations and more (Golden Cove, Zen 3).
+const MAX_NOPS: usize = 2400;
+/// Fewest copies of the instructions in a microbenchmark that still rotates registers.
+const MIN_SETS: usize = 6;
+/// How many times the nops that fill the slots are added, in measurement after measurement. Each takes at
+/// least the slots, a neighbour or an order that leaves slots empty only adds: the least counts. Natively
+/// on Zen 5, four loads, stores and three others come out as 11.5 to 13.7 slots with 4 to 48 nops.
+const AMOUNTS: [f64; 4] = [1.0, 1.0, 1.5, 2.0];
+/// Measurements where slots come out as more than `PLAIN` for an instruction, which few instructions need.
+const TRIES: usize = 2;
+const PLAIN: usize = 2;
+/// Two amounts confirm each other up to this share of the time. Contention adds in proportion to the nops.
+const CONFIRMED: f64 = 0.05;
+
+/// Code whose slots are measured, and how many copies of the block it holds.
+struct Padded {
+    block: Block,
+    values: Values,
+    copies: usize,
+    /// Nops for each copy.
+    nops: usize,
+    filler: Filler,
+}
+
+impl Explainer {
+    /// Measures issue slots, however many operations an instruction has.
+    pub(super) fn measure_slots(
+        &mut self,
+        subject: &Subject<'_>,
+        independent: Option<&Independent>,
+        findings: &mut Findings,
+    ) -> Result<Option<Cycles>> {
+        let computed = known(subject.explained(), WIDTH);
+        let Some(width) = self.core.width() else { return Ok(None) };
+        let wide = f64::from(width);
+        let instructions = subject.block.instructions.len();
+        let time = findings.evidence.time;
+        let counted = computed.is_some_and(|c| findings.evidence.leaves_ports_open(c));
+        // What the number of instructions does not say, no single measurement decides.
+        let surprises = |slots: Cycles| !counted && findings.evidence.leaves_ports_open(slots);
+        let mut all: Vec<(Cycles, usize, Filler)> = Vec::new();
+        let mut failure = None;
+        for (done, amount) in (1..).zip(AMOUNTS) {
+            let cycles = amount * independent.map_or(time, |f| f.cycles).best;
+            let Some(padded) = self.padded(subject, independent, cycles, width)? else { break };
+            let t = match self.trusted(&padded.block.bytes, &padded.values)? {
+                Ok(throughput) => throughput,
+                Err(why) => {
+                    failure = Some(format!("slots: {why}"));
+                    continue;
+                }
+            };
+            let of = |t: f64| (t / padded.copies as f64 - padded.nops as f64 / wide).max(0.0);
+            let next = Cycles { best: of(t.cycles), low: of(t.low), high: of(t.high) };
+            all.push((next, padded.nops, padded.filler));
+            all.sort_by(|(a, ..), (b, ..)| a.best.total_cmp(&b.best));
+            let is_plain = all[0].0.best * wide <= (PLAIN * instructions) as f64;
+            if !surprises(all[0].0) && (is_plain || done >= TRIES) {
+                break;
+            }
+        }
+        let Some(&(slots, nops, filler)) = all.first() else {
+            findings.missing.extend(failure);
+            return Ok(computed);
+        };
+        let confirms = |(other, n, _): &(Cycles, usize, Filler)| {
+            *n != nops && other.best <= slots.best + CONFIRMED * time.best
+        };
+        if surprises(slots) && !all.iter().any(confirms) {
+            let why = "not the same with more nops".to_owned();
+            findings.missing.push(format!("slots: {}", failure.unwrap_or(why)));
+            findings.evidence.slots_unconfirmed = true;
+            return Ok(computed);
+        }
+        // The independent instructions need these slots, too.
+        let most = independent.map_or(f64::INFINITY, |f| f.cycles.high).min(time.high);
+        if slots.low > most * (1.0 + NEAR) {
+            let why = format!("with added {}s, slots are not the bound", filler.name());
+            findings.missing.push(format!("slots: {why}"));
+            return Ok(computed);
+        }
+        let least = computed.map_or(0.0, |c| c.best).min(most);
+        let within = |cycles: f64| cycles.clamp(least, most);
+        let slots =
+            Cycles { best: within(slots.best), low: within(slots.low), high: within(slots.high) };
+        let how = format!(
+            "measured: {nops} added {}s make slots the bound; without those it takes {:.2} slots of \
+             {width} per cycle",
+            filler.name(),
+            slots.best * wide
+        );
+        findings.bounds.push(bound(SLOTS, slots, how));
+        Ok(Some(slots))
+    }
+
+    /// The independent instructions, or the block, with as many nops as take more than `cycles`.
+    fn padded(
+        &self,
+        subject: &Subject<'_>,
+        independent: Option<&Independent>,
+        cycles: f64,
+        width: u32,
+    ) -> Result<Option<Padded>> {
+        let instructions = subject.block.instructions.len();
+        let Some(nops) = filling_nops(cycles, width, instructions) else { return Ok(None) };
+        let (code, copies, values) = match (independent, &subject.measurement.values) {
+            (Some(independent), _) => match with_fewer_sets(independent, nops) {
+                Some(made) => (Block::decode(&made.bytes)?, made.sets, made.values),
+                None => return Ok(None),
+            },
+            (None, Some(values)) => (subject.block.clone(), 1, values.clone()),
+            (None, None) => return Ok(None),
+        };
+        let Some(filler) = Filler::among(&code, &self.core) else { return Ok(None) };
+        let block = padded(&code, nops * copies, filler);
+        Ok(block.map(|block| Padded { block, values, copies, nops, filler }))
+    }
+}
+
+/// The microbenchmark, with fewer sets if so many nops in each would exceed an op cache; `None` if too
+/// few would be left to rotate registers.
+fn with_fewer_sets(independent: &Independent, nops: usize) -> Option<Microbenchmark> {
+    if nops * independent.benchmark.sets <= MAX_NOPS {
+        return Some(independent.benchmark.clone());
+    }
+    // A microbenchmark may have twice the requested sets.
+    let sets = MAX_NOPS / nops / 2;
+    let unroll_size = sets * independent.multiset.len();
+    let settings = Settings { unroll_size, ..Settings::default() };
+    let benchmark = Microbenchmark::of(&independent.multiset, &settings).ok()?;
+    (sets >= MIN_SETS && nops * benchmark.sets <= MAX_NOPS).then_some(benchmark)
+}
