@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Ports of Zen 5 measured natively: which port sets explain how long instructions take alone and among others whose
-ports are known. Prints `form | cycles alone and beside each probe | ports` for every form that the host runs.
+ports are known. Prints `form | mnemonic | operands | cycles alone and beside each probe | ports` for every form that the host runs.
 
     tests/tools/native_ports.py --codes ~/.cargo/registry/src/*/iced-x86-1.22.0/src/code.rs [--cpu 1] [--only REGEX]
 
 A loop holds instructions that are independent of one another; its cycles are timed as in tests/figures/native_chains.py.
 A probe whose ports overlap those of the instruction takes longer beside it, by an amount that tells how many they
 share. Products are on FP0 and FP1, additions on FP2 and FP3 (AMD's guide, GCC's zn4zn5.md); byte shuffles on FP1 and FP2.
+Ports are told for vectors: the least of the sets below whose bound (µops per port) is nearest. zen5_ports.csv has them, by hand
+only where several µops (conversions from and to general registers, microcode), general registers, dividers and zero idioms come
+in; of legacy forms it has those of the VEX forms, as here they merge into registers whose upper parts are not 0.
 """
 
 import argparse
-import collections
 import itertools
 import pathlib
 import re
@@ -205,6 +207,31 @@ def beside(instances, probe, each=1):
 GPR = {"I": ("imul {r}, rbp, 7", 1), "L": ("cmovo {r}, rbp", 1), "D": ("lea {r}, [rbp+8]", 2), "S": ("movd {e}, xmm15", 1), "W": ("mov [r15+64], rbp", 1)}
 
 
+SETS = [frozenset(ports) for ports in ("0123", "01", "23", "12", "03")]
+ENTRIES = [(), *(((s, n),) for s in SETS for n in (1, 2)), *(((a, 1), (b, 1)) for a, b in itertools.combinations(SETS, 2))]
+
+
+def bound(uses):
+    """The most µops per port over unions of their port sets."""
+    unions = {frozenset().union(*(s for s, _ in some)) for n in range(1, len(uses) + 1) for some in itertools.combinations(uses, n)}
+    return max((sum(n for s, n in uses if s <= union) / len(union) for union in unions), default=0)
+
+
+def explained(values, in_memory):
+    """The ports of a vector instruction whose cycles alone and beside probes are `values`."""
+    def error(entry):
+        total = 0.02 * sum(n for _, n in entry)
+        for key, cycles in values.items():
+            each, probe = (int(key[0]), key[1]) if key[:1].isdigit() else (1, key)
+            if probe in FP or not probe:
+                uses = [*entry, *([(frozenset(FP[probe][1]), each)] if probe else [])]
+                ratio = cycles / max(bound(uses), 0.5 if in_memory else 0, (1 + each) / 8)
+                total += (ratio - 1) ** 2 * (1 if ratio >= 1 else 6)
+        return total
+    best = min(ENTRIES, key=error)
+    return " ".join("|".join(f"fp{port}" for port in sorted(s)) + f"*{n}" * (n > 1) for s, n in best)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--codes", type=pathlib.Path, required=True, help="code.rs of iced-x86")
@@ -217,6 +244,8 @@ def main():
     for form, name, classes, instances in forms:
         vector = bool({"xmm", "ymm", "zmm", "k"} & set(classes))
         probes = {k: (p, 1) for k, (p, _) in FP.items()} if vector else {}
+        if vector and "memory" in classes:
+            probes |= {f"{n}{k}": (FP[k][0], n) for k, n in (("P", 3), ("M", 2), ("A", 2), ("B", 2), ("C", 2))}
         gpr = {k: v for k, v in GPR.items() if not vector or k == "S"}
         blocks.append(instances)
         kinds.append([""] + list(probes) + list(gpr))
@@ -226,8 +255,10 @@ def main():
         values = {key: next(cycles) for key in keys}
         if values[""] is None:
             continue
-        shown = " ".join(f"{key or 'alone'}={value / INSTANCES:.3f}" for key, value in values.items() if value)
-        print(f"{form}|{name}|{','.join(classes)}|{shown}", flush=True)
+        values = {key: value / INSTANCES for key, value in values.items() if value}
+        shown = " ".join(f"{key or 'alone'}={value:.3f}" for key, value in values.items())
+        ports = explained(values, "memory" in classes) if "M" in values and values[""] < 1.3 else ""
+        print(f"{form}|{name}|{','.join(classes)}|{shown}|{ports}", flush=True)
 
 
 if __name__ == "__main__":
