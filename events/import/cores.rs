@@ -165,6 +165,7 @@ pub fn zen4() -> Facts {
 pub fn zen5() -> Facts {
     Facts {
         latencies: Some("zen5".into()),
+        ports: Some("zen5".into()),
         op_cache: op_cache(6144, None, AMD),
         data_tlb: data_tlb(96, None, AMD),
         ..zen()

@@ -28,6 +28,21 @@ fn a_prediction_for_another_core_is_labelled_and_apart_from_the_measurement() {
     assert!(!bounds.contains("icx") && !bounds.contains("predicted"), "{bounds}");
 }
 
+/// AMD's guides: six ALUs on Zen 5 and four on Zen 4, both with two pipes for products: five additions
+/// and one product of vectors. `--ports` shows the pressure of the table of this core or of another.
+#[test]
+fn the_ports_of_zen_cores_bound_a_block() {
+    let Some(_busy) = sandbox() else { return };
+    let block = "4801d8 4801d9 4801da 4801de 4801df c5f459c2";
+    let document = json(&[block, "--ports", "--predict", "zen5", "--predict", "zen4"]);
+    for (name, cycles) in [("zen5", 5.0 / 6.0), ("zen4", 5.0 / 4.0)] {
+        let found = predictions(&document).iter().find(|p| p["uarch"] == name).expect(name);
+        assert!(found["unknown"].as_array().unwrap().is_empty(), "{found}");
+        let ports = found["ports"]["cycles"].as_f64().unwrap();
+        assert!((ports - cycles).abs() < 1e-3, "{name}: {ports}");
+    }
+}
+
 /// Another core's table cannot be measured here: it is predicted.
 #[test]
 fn what_uarch_says_of_another_core_is_predicted() {

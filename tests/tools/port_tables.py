@@ -351,13 +351,14 @@ def compact(chosen):
     return out
 
 
-def text_of(core, title, chosen, machines, processor):
+def text_of(core, title, chosen, machines, processor, others={}):
     access = MEMORY[core]
-    keys = {"llvm"} | {source for _, _, source, _ in chosen.values()} | {access["source"]}
+    keys = ({"llvm"} if processor else set()) | {source for _, _, source, _ in chosen.values()} | {access["source"]}
     sources = {"llvm": f"LLVM 22.1.8, scheduling model of {processor}", "osaca": f"OSACA 0.7.1, machine file {core}"}
     sources["amd"] = "AMD Software Optimization Guide for family 19h: lea of two parts"
     sources["uops"] = "uops.info; the optimization guides on the stack engine"
     sources |= {name: f"OSACA 0.7.1, machine file {name} (figures of uops.info)" for name in ("icl", "icx", "spr")}
+    sources |= others
     lines = [f"# {title}: µops and ports; the keys are explained in src/isa/ports/file.rs.",
              "# Written by tests/tools/port_tables.py.", "", "schema = 1",
              f"fused = [{', '.join(f'{name!r}' for name in access['fused'])}]".replace("'", '"'), "", "[sources]"]

@@ -31,7 +31,8 @@
 //! ```
 //!
 //! A form is named as [`Form`](crate::latency::Form) writes it. A memory form without an entry is as
-//! its register form; an EVEX form as its VEX form.
+//! its register form; an EVEX form as its VEX form. `div` and `idiv` are dividers, `ms0` is the microcode
+//! sequencer.
 
 use serde::Deserialize;
 use std::collections::HashMap;

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use tma::{Core, Error, Result};
 
 /// Limit on the ports of a table: the bound tries sets of them.
-const MAX_PORTS: usize = 20;
+const MAX_PORTS: usize = 24;
 
 /// The ports of a core and the µops of its instructions.
 ///

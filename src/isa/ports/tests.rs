@@ -32,7 +32,9 @@ fn every_table_parses_and_every_core_that_names_one_has_it() {
     for (name, text) in events::BUNDLE.ports {
         assert_eq!(Ports::parse(text).err(), None, "{name}");
     }
-    for name in ["icl", "tgl", "rkl", "icx", "spr", "emr", "gnr", "adl", "mtl", "zen3", "zen4"] {
+    for name in
+        ["icl", "tgl", "rkl", "icx", "spr", "emr", "gnr", "adl", "mtl", "zen3", "zen4", "zen5"]
+    {
         core(name);
     }
 }
@@ -81,6 +83,33 @@ fn amds_uops_are_those_of_llvm_and_the_guide() {
     ] {
         assert_eq!(text("zen4", hex), expected, "{hex}");
     }
+}
+
+/// OSACA's machine file of Zen 5 (commit 1c058435; its ports 0, 2, 1, 3 are FP0 to FP3), but for those
+/// that it has on other ports than tests/tools/native_ports.py measured: shifts, lea, ptest.
+#[test]
+fn zen5s_uops_are_those_of_osaca_and_the_measurement() {
+    let any = "alu0|alu1|alu2|alu3|alu4|alu5";
+    let address = "agu0|agu1|agu2|agu3";
+    for (hex, expected) in [
+        ("4801d8", any.to_owned()),
+        ("480fafc3", "alu0|alu1|alu2".to_owned()),
+        ("c5f558c2", "fp2|fp3".to_owned()),
+        ("c5f559c2", "fp0|fp1".to_owned()),
+        ("c4e27100c2", "fp1|fp2".to_owned()), // vpshufb xmm0,xmm1,xmm2
+        ("c5f45ec2", "fp0|fp1 + 2.5*div".to_owned()), // vdivps ymm0,ymm1,ymm2: 5 on two dividers
+        ("62f1744858c2", "fp2|fp3".to_owned()), // vaddps zmm0,zmm1,zmm2
+        ("488b03", address.to_owned()),
+        ("488903", format!("{address} + st0|st1")),
+        ("c5fd2903", format!("{address} + fp4|fp5 + st0|st1")),
+        ("48c1e003", "alu2|alu3|alu4".to_owned()), // shl rax,3
+        ("488d0448", any.to_owned()),              // lea rax,[rax+rcx*2]
+        ("660f3817c1", "fp1|fp2 + fp4|fp5".to_owned()), // ptest xmm0,xmm1
+    ] {
+        assert_eq!(text("zen5", hex), expected, "{hex}");
+    }
+    // A 512-bit operation takes one slot.
+    assert_eq!(uops("zen5", "62f1744858c2")[0].as_ref().unwrap().slots, 1.0);
 }
 
 #[test]
