@@ -12,7 +12,8 @@ use crate::harness::required_state::RequiredState;
 use crate::initial::failure::{Failure, explain};
 use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
-use crate::sandbox::{Ended, layout as at};
+use crate::sandbox::Ended;
+use crate::sandbox::layout::{self as at, mail};
 use isa::code::Block;
 use tma::Result;
 
@@ -25,8 +26,14 @@ const COUNTED_WARM: u32 = 2;
 /// Attempts at enough uncontended rounds of a placement before the pass counts as contended.
 const ATTEMPTS: usize = 2;
 
-/// Rounds of a first look.
+/// Untimed rounds in which memory predictors learn a block. On Zen 5 that takes 4 to 20 rounds, during which
+/// loads do not wait yet for the stores before them.
+const LEARN: usize = 16;
+/// Rounds of a first look, and repetitions of a loop in it.
 const ROUGH: usize = 3;
+const LOOK: u32 = 8;
+/// Instructions that run without a pause at a first look: what a block does later, it does here.
+const LONGEST: usize = 7680;
 
 /// Segments that are run in one command, where placements share one.
 const TOGETHER: usize = 256;
@@ -54,6 +61,8 @@ pub struct Form {
     untimed_too: f64,
     /// Whether only the long run counts.
     single: bool,
+    /// Whether memory predictors have to learn it: it writes memory.
+    learns: bool,
 }
 
 /// How the unrolled form repeats its copies.
@@ -65,6 +74,26 @@ pub enum Repeat {
     /// In a loop without fences, counted like this: for blocks whose
     /// addresses stay the same.
     Counted(LoopCounter),
+}
+
+impl Repeat {
+    /// How often the copies are repeated for a first look: start-up would be much of the time of
+    /// a few hundred instructions.
+    pub fn look(self) -> u32 {
+        match self {
+            Self::Restored => 1,
+            Self::Counted(_) => LOOK,
+        }
+    }
+
+    /// How often copies of so many instructions run without a pause at a first look, if they
+    /// need not be restored.
+    pub fn longest(self, instructions: usize) -> Option<u32> {
+        match self {
+            Self::Restored => None,
+            Self::Counted(_) => Some((LONGEST / instructions).clamp(LOOK as usize, 64) as u32),
+        }
+    }
 }
 
 /// The unrolled form: `copies` against about half as many, each `repeat` times.
@@ -87,6 +116,7 @@ pub fn unrolled(
         between: f64::from(repeat) * between as f64,
         untimed_too: f64::from(repeat + warm) * between as f64,
         single: false,
+        learns: block.instructions.iter().any(isa::code::Inst::writes_memory),
     };
     let build = |copies, start| {
         let shape = setup.shape(block, required_state, copies, start);
@@ -137,6 +167,7 @@ pub fn looped(
         // As many before the time stamp in both runs.
         untimed_too: between,
         single: false,
+        learns: block.instructions.iter().any(isa::code::Inst::writes_memory),
     };
     let mut start = BLOCK_CODE;
     for offset in [0, 32] {
@@ -180,6 +211,7 @@ pub fn closed(
         between: 0.0,
         untimed_too: 0.0,
         single: false,
+        learns: false,
     };
     let mut start = BLOCK_CODE;
     let mut add = |form: &mut Form, build: &dyn Fn(&Shape<'_>) -> Program| {
@@ -230,6 +262,7 @@ pub fn whole(
         between,
         untimed_too: between,
         single: false,
+        learns: false,
     };
     let mut start = BLOCK_CODE;
     for _ in 0..placements {
@@ -355,6 +388,13 @@ impl Form {
         (timed.between, timed.tolerance) = (self.between, options.tolerance);
         if timed.waiting.is_empty() {
             timed.waiting = (0..self.pairs.len()).collect();
+            if self.learns
+                && timed.passes == 0
+                && options.passes > 1
+                && let Some(ended) = self.learn(runner)?
+            {
+                return Ok(Pass::Failed(self.explained(&ended, options)));
+            }
         }
         for _ in 0..ATTEMPTS {
             let mut tried = Vec::new();
@@ -372,6 +412,24 @@ impl Form {
             }
         }
         Ok(Pass::Contended)
+    }
+
+    /// Runs every placement untimed until memory predictors know its loads and stores.
+    fn learn(&self, runner: &mut Runner) -> Result<Option<Ended>> {
+        for pairs in self.pairs.chunks(mail::SEGMENTS_MAX / 2) {
+            let segments: Vec<Segment> =
+                pairs.iter().flat_map(|(long, short)| [*long, *short]).collect();
+            let plan: Vec<_> = (0..segments.len() / 2)
+                .flat_map(|i| [2 * i + 1, 2 * i].repeat(LEARN))
+                .map(|segment| (segment, 1 + (runner.random() % 100) as u16))
+                .take(at::SCHEDULE_MAX)
+                .collect();
+            let (ended, _) = runner.run(&segments, &plan)?;
+            if ended != Ended::Done {
+                return Ok(Some(ended));
+            }
+        }
+        Ok(None)
     }
 
     /// The ticks of `count` rounds of each placement.
