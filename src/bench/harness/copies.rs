@@ -14,7 +14,8 @@ const MAX_BYTES: usize = 12 * 1024;
 /// Most instructions and bytes of the copies that are traced to see whether they may run in a loop.
 const LOOP_INSTRUCTIONS: usize = 120;
 const LOOP_BYTES: usize = 1024;
-/// Most bytes of a loop's body where copies are many.
+/// Cycles of a body whose ends do not matter, and its most bytes.
+const BODY: f64 = 200.0;
 const BODY_BYTES: usize = 8 * 1024;
 /// Most copies, and most bytes if the user sets their number.
 const MAX_COPIES: usize = 480;
@@ -83,18 +84,26 @@ pub fn ways(block: &Block, setup: &RunSetup, options: &Options) -> Vec<(usize, R
         Ok(counter) if !options.straight && setup.is_stationary() => counter,
         _ => return vec![straight],
     };
-    vec![(in_a_loop(block, setup, options), Repeat::Counted(counter)), straight]
+    let few = few(block, options).unwrap_or(setup.copies).min(setup.copies);
+    vec![(few, Repeat::Counted(counter)), straight]
 }
 
-/// How many copies run in a loop. Its ends cost a cycle or two, depending on where they lie in their cache
-/// lines, which differs between the long and the short run: of bodies of 15 cycles that was up to a fifth of
-/// a dense block's time. Blocks that write memory have few copies: memory predictors learn each of them.
-fn in_a_loop(block: &Block, setup: &RunSetup, options: &Options) -> usize {
-    let few = few(block, options).unwrap_or(setup.copies).min(setup.copies);
-    if options.copies.is_some() || block.instructions.iter().any(Inst::writes_memory) {
-        return few;
+/// How many copies are timed, by the cycles that one takes. A loop's ends cost a cycle or two, depending on
+/// where they lie in their cache lines, which differs between the long and the short run: of bodies of 15
+/// cycles that was up to a fifth of a dense block's time. Blocks that write memory have few copies: memory
+/// predictors learn each of them.
+pub fn timed(
+    block: &Block,
+    (copies, how): (usize, Repeat),
+    cycles: f64,
+    options: &Options,
+) -> usize {
+    let writes = || block.instructions.iter().any(Inst::writes_memory);
+    if matches!(how, Repeat::Restored) || options.copies.is_some() || writes() {
+        return copies;
     }
-    few.max((MAX_INSTRUCTIONS / block.instructions.len()).min(BODY_BYTES / block.bytes.len()))
+    let most = (MAX_INSTRUCTIONS / block.instructions.len()).min(BODY_BYTES / block.bytes.len());
+    copies.max(most.min((BODY / cycles) as usize))
 }
 
 /// Offset of each placement within a cache line.

@@ -32,8 +32,6 @@ const LEARN: usize = 16;
 /// Rounds of a first look, and repetitions of a loop in it.
 const ROUGH: usize = 3;
 const LOOK: u32 = 8;
-/// Instructions that run without a pause at a first look: what a block does later, it does here.
-const LONGEST: usize = 7680;
 
 /// Segments that are run in one command, where placements share one.
 const TOGETHER: usize = 256;
@@ -83,15 +81,6 @@ impl Repeat {
         match self {
             Self::Restored => 1,
             Self::Counted(_) => LOOK,
-        }
-    }
-
-    /// How often copies of so many instructions run without a pause at a first look, if they
-    /// need not be restored.
-    pub fn longest(self, instructions: usize) -> Option<u32> {
-        match self {
-            Self::Restored => None,
-            Self::Counted(_) => Some((LONGEST / instructions).clamp(LOOK as usize, 64) as u32),
         }
     }
 }
