@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 12 * 1024;
 const LOOP_INSTRUCTIONS: usize = 120;
 const LOOP_BYTES: usize = 1024;
 /// Cycles of a body whose ends do not matter, and its most bytes.
-const BODY: f64 = 200.0;
+const BODY: f64 = 300.0;
 const BODY_BYTES: usize = 8 * 1024;
 /// Most copies, and most bytes if the user sets their number.
 const MAX_COPIES: usize = 480;

@@ -99,14 +99,9 @@ pub fn unrolled(
         Repeat::Restored => forms::WARM,
         Repeat::Counted(_) => COUNTED_WARM,
     };
-    let mut form = Form {
-        programs: Vec::new(),
-        pairs: Vec::new(),
-        between: f64::from(repeat) * between as f64,
-        untimed_too: f64::from(repeat + warm) * between as f64,
-        single: false,
-        learns: block.instructions.iter().any(isa::code::Inst::writes_memory),
-    };
+    let mut form =
+        Form::of(f64::from(repeat) * between as f64, f64::from(repeat + warm) * between as f64);
+    form.learns = block.instructions.iter().any(isa::code::Inst::writes_memory);
     let build = |copies, start| {
         let shape = setup.shape(block, required_state, copies, start);
         match how {
@@ -149,15 +144,8 @@ pub fn looped(
     long: u32,
 ) -> Form {
     let between = f64::from(long - long / 2) * copies as f64;
-    let mut form = Form {
-        programs: Vec::new(),
-        pairs: Vec::new(),
-        between,
-        // As many before the time stamp in both runs.
-        untimed_too: between,
-        single: false,
-        learns: block.instructions.iter().any(isa::code::Inst::writes_memory),
-    };
+    let mut form = Form::of(between, between);
+    form.learns = block.instructions.iter().any(isa::code::Inst::writes_memory);
     let mut start = BLOCK_CODE;
     for offset in [0, 32] {
         let shape = setup.shape(block, required_state, copies, start + offset);
@@ -194,14 +182,7 @@ pub fn closed(
     repeat: u32,
     aligns: &[usize],
 ) -> Form {
-    let mut form = Form {
-        programs: Vec::new(),
-        pairs: Vec::new(),
-        between: 0.0,
-        untimed_too: 0.0,
-        single: false,
-        learns: false,
-    };
+    let mut form = Form::of(0.0, 0.0);
     let mut start = BLOCK_CODE;
     let mut add = |form: &mut Form, build: &dyn Fn(&Shape<'_>) -> Program| {
         let program = build(&Shape { start, ..shape.clone() });
@@ -245,14 +226,7 @@ pub fn whole(
     (units, repeat): (f64, u32),
 ) -> Form {
     let between = units * f64::from(repeat);
-    let mut form = Form {
-        programs: Vec::new(),
-        pairs: Vec::new(),
-        between,
-        untimed_too: between,
-        single: false,
-        learns: false,
-    };
+    let mut form = Form::of(between, between);
     let mut start = BLOCK_CODE;
     for _ in 0..placements {
         let mut add = |work: bool| {
@@ -272,6 +246,13 @@ pub fn whole(
 }
 
 impl Form {
+    /// A form without placements yet: iterations between long and short, and the same with those before
+    /// the time stamp.
+    fn of(between: f64, untimed_too: f64) -> Self {
+        let (programs, pairs) = (Vec::new(), Vec::new());
+        Self { programs, pairs, between, untimed_too, single: false, learns: false }
+    }
+
     /// The long and the short run of a placement.
     pub fn pair(&self, placement: usize) -> (Segment, Segment) {
         self.pairs[placement % self.pairs.len()]
