@@ -104,6 +104,7 @@ mod tests {
         (trials[2], trials[5]) = ((0.3, 0.0), (0.9, 0.6));
         assert!(shows_siblings(&trials));
         trials[6] = (0.2, 0.7);
+        trials[7] = (0.2, 0.7);
         assert!(!shows_siblings(&trials));
     }
 }
