@@ -68,6 +68,8 @@ fn self_test(core: &Core) -> Finding {
     let width = answers.width.map(|w| format!("{w:.1} instructions a cycle ({mix})"));
     ask("sustained width", width);
     ask("nop fusion", either(answers.nops_fused, "nops share slots", "a nop takes a slot"));
+    let moves = "moves share the slot of what changes their target";
+    ask("move fusion", either(answers.moves_fused, moves, "a move takes a slot"));
     let fences = "fences slow the code after them";
     ask("fences", either(answers.fence_slows, fences, "fences do not slow code"));
     let loops = "short loops differ from long ones";
@@ -206,6 +208,7 @@ mod tests {
             width: Some(5.9),
             mix: Some("load-constant".to_owned()),
             nops_fused: Some(true),
+            moves_fused: Some(false),
             fence_slows: Some(true),
             loop_differs: Some(false),
             needs_alignment: Some(false),

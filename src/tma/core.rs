@@ -134,6 +134,12 @@ impl Core {
         self.answers().and_then(|a| a.nops_fused).or_else(stated)
     }
 
+    /// Whether a move between registers shares the slot of an instruction after it that changes the
+    /// register moved to: as measured.
+    pub fn fuses_moves(&self) -> bool {
+        self.answers().and_then(|a| a.moves_fused).unwrap_or(false)
+    }
+
     /// Distances from a load to a store of the same base register, in bytes, at which the load
     /// waits falsely: as measured, else as the table states.
     pub fn false_distances(&self) -> Option<Vec<u32>> {

@@ -16,6 +16,9 @@ pub struct Answers {
     pub mix: Option<String>,
     /// Whether nops share the slot of another instruction.
     pub nops_fused: Option<bool>,
+    /// Whether a move between registers shares the slot of an instruction after it that changes the
+    /// register moved to.
+    pub moves_fused: Option<bool>,
     /// Whether straight code directly after a fence runs slower than after a fence and a jump.
     pub fence_slows: Option<bool>,
     /// Whether code takes another time in a loop of 48 instructions than in one of 576.

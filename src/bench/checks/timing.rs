@@ -107,7 +107,7 @@ mod tests {
 
     fn timed(passes: usize, batches: &[f64]) -> FormTiming {
         let of = |cycles: f64| vec![1000.0 * cycles; 4];
-        let batch = |cycles: &f64| Batch { long: of(1.0 + cycles), short: of(1.0) };
+        let batch = |cycles: &f64| Batch { placement: 0, long: of(1.0 + cycles), short: of(1.0) };
         let batches = batches.iter().map(batch).collect();
         FormTiming { between: 1000.0, passes, batches, accepted: 100, ..FormTiming::default() }
     }

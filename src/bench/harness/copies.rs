@@ -11,9 +11,12 @@ use isa::code::{Block, Inst};
 const MAX_INSTRUCTIONS: usize = 960;
 /// Most bytes of it.
 const MAX_BYTES: usize = 12 * 1024;
-/// Most instructions and bytes of the copies in a loop.
+/// Most instructions and bytes of the copies that are traced to see whether they may run in a loop.
 const LOOP_INSTRUCTIONS: usize = 120;
 const LOOP_BYTES: usize = 1024;
+/// Cycles of a body whose ends do not matter, and its most bytes.
+const BODY: f64 = 300.0;
+const BODY_BYTES: usize = 8 * 1024;
 /// Most copies, and most bytes if the user sets their number.
 const MAX_COPIES: usize = 480;
 const MAX_USER_BYTES: usize = 64 * 1024;
@@ -83,6 +86,24 @@ pub fn ways(block: &Block, setup: &RunSetup, options: &Options) -> Vec<(usize, R
     };
     let few = few(block, options).unwrap_or(setup.copies).min(setup.copies);
     vec![(few, Repeat::Counted(counter)), straight]
+}
+
+/// How many copies are timed, by the cycles that one takes. A loop's ends cost a cycle or two, depending on
+/// where they lie in their cache lines, which differs between the long and the short run: of bodies of 15
+/// cycles that was up to a fifth of a dense block's time. Blocks that write memory have few copies: memory
+/// predictors learn each of them.
+pub fn timed(
+    block: &Block,
+    (copies, how): (usize, Repeat),
+    cycles: f64,
+    options: &Options,
+) -> usize {
+    let writes = || block.instructions.iter().any(Inst::writes_memory);
+    if matches!(how, Repeat::Restored) || options.copies.is_some() || writes() {
+        return copies;
+    }
+    let most = (MAX_INSTRUCTIONS / block.instructions.len()).min(BODY_BYTES / block.bytes.len());
+    copies.max(most.min((BODY / cycles) as usize))
 }
 
 /// Offset of each placement within a cache line.

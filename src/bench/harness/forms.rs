@@ -177,6 +177,8 @@ pub fn chained(
 /// For each copy of a loop, whether its jump is taken in most of its iterations.
 fn folded(taken: &[bool], copies: usize) -> Vec<bool> {
     let often = |copy: usize| {
+        // As in the trace's last copy, where there are more.
+        let copy = copy.min(taken.len().saturating_sub(1));
         let own = taken.iter().skip(copy).step_by(copies.max(1));
         let (all, yes) = own.fold((0, 0), |(all, yes), t| (all + 1, yes + usize::from(*t)));
         2 * yes > all

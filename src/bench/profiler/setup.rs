@@ -73,13 +73,17 @@ impl Profiler {
             if matches!(how, Repeat::Restored) && !straight {
                 break;
             }
-            let look = measure::unrolled(block, required_state, setup, (copies, how, 1), &[0]);
+            let look =
+                measure::unrolled(block, required_state, setup, (copies, how, how.look()), &[0]);
             // Without a pause as long as it may be repeated when it is timed.
             let longest = matches!(how, Repeat::Counted(_)).then_some(REPEAT);
             let rough = look.rough(&mut self.runner, &self.options, longest)?;
             if self.runner.pages().as_ref() == Some(&setup.pages) {
                 match rough {
-                    Ok(cycles) => return Ok(Ok((copies, how, cycles))),
+                    Ok(cycles) => {
+                        let copies = copies::timed(block, (copies, how), cycles, &self.options);
+                        return Ok(Ok((copies, how, cycles)));
+                    }
                     Err(failure) => last = Some(failure),
                 }
                 continue;

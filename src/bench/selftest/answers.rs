@@ -1,7 +1,9 @@
 //! What follows from the times of the tests.
 
 use super::mixes::MIXES;
-use super::questions::Question::{Branch, Distance, Fence, Loop, Mix, Nops, NopsBetween, Target};
+use super::questions::Question::{
+    Branch, Distance, Fence, Loop, Mix, Moves, Nops, NopsBetween, Target,
+};
 use super::questions::{DISTANCES, EIGHTH, HALF, LOOPS, NEAR, NEVER};
 use super::times::Times;
 use tma::self_test::Answers;
@@ -11,7 +13,7 @@ use tma::self_test::Answers;
 const SHORT: f64 = 0.93;
 /// How far the errors of the clock take a rate above what the pipeline can.
 const ABOVE: f64 = 1.04;
-/// Nops that share slots are issued this much faster than other instructions, or more. On Zen 4 it
+/// Nops and moves that share slots are issued this much faster than other instructions, or more. On Zen 4 it
 /// is 2.
 const FUSED: f64 = 1.25;
 /// Straight code that does not come from the op cache takes this much longer, or more. On Zen 4
@@ -39,6 +41,7 @@ pub fn of(times: &Times, stated: Option<u32>) -> Answers {
         width,
         mix: mix.map(str::to_owned),
         nops_fused: nops_fused(times, width),
+        moves_fused: moves_fused(times, width),
         fence_slows: fence_slows(times, width),
         loop_differs: loop_differs(times),
         needs_alignment: needs_alignment(times),
@@ -55,6 +58,7 @@ pub fn are_settled(times: &Times, stated: Option<u32>) -> bool {
     let answers = of(times, stated);
     seen && answers.width.is_some()
         && answers.nops_fused.is_some()
+        && answers.moves_fused.is_some()
         && answers.fence_slows.is_some()
         && answers.loop_differs.is_some()
         && answers.needs_alignment.is_some()
@@ -83,6 +87,11 @@ fn nops_fused(times: &Times, width: Option<f64>) -> Option<bool> {
     let width = width?;
     let fastest = times.rate(Nops)?.max(times.rate(NopsBetween)?);
     Some(fastest > FUSED * width)
+}
+
+/// More instructions a cycle than slots: the pairs share them.
+fn moves_fused(times: &Times, width: Option<f64>) -> Option<bool> {
+    Some(times.rate(Moves)? > FUSED * width?)
 }
 
 /// Both fences are asked: one that slows is enough.
@@ -162,7 +171,7 @@ mod tests {
         let answers = of(&core(4.0, &[]), Some(4));
         assert_eq!(answers.width, Some(4.0));
         assert_eq!(answers.mix.as_deref(), Some(MIXES[0].name));
-        assert_eq!(answers.nops_fused, Some(false));
+        assert_eq!((answers.nops_fused, answers.moves_fused), (Some(false), Some(false)));
         assert_eq!(answers.fence_slows, Some(false));
         assert_eq!(answers.needs_alignment, Some(false));
         assert_eq!(answers.loop_differs, Some(false));
@@ -209,6 +218,14 @@ mod tests {
         assert_eq!((answers.nops_fused, answers.fence_slows), (Some(true), Some(true)));
         assert_eq!(answers.false_distances, Some(vec![0x400, 0x800, 0x1000]));
         assert!(are_settled(&times, Some(6)) && !are_settled(&times, None));
+    }
+
+    /// Measured natively on a Zen 5 (8 slots): `mov ebx,r13d; and ebx,6` in 0.165 cycles, which is limited
+    /// by its six units.
+    #[test]
+    fn zen_5_fuses_moves() {
+        let times = core(8.0, &[(Moves, Moves.instructions() as f64 / 12.0)]);
+        assert_eq!(of(&times, Some(8)).moves_fused, Some(true));
     }
 
     /// A core that was shared all the time shows half its width: nothing that depends on the width

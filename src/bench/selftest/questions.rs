@@ -35,6 +35,8 @@ pub enum Question {
     Nops,
     /// Constants, each followed by a nop.
     NopsBetween,
+    /// Moves between registers, each followed by an addition to the register moved to.
+    Moves,
     /// A fence, nops of seven bytes: `mfence` or `lfence`, with a jump between or not.
     Fence {
         /// `mfence`; else `lfence`.
@@ -52,7 +54,7 @@ pub enum Question {
     Branch(u8),
 }
 
-use Question::{Branch, Distance, Fence, Loop, Mix, Nops, NopsBetween, Target};
+use Question::{Branch, Distance, Fence, Loop, Mix, Moves, Nops, NopsBetween, Target};
 
 /// All of them.
 pub const QUESTIONS: &[Question] = &[
@@ -63,6 +65,7 @@ pub const QUESTIONS: &[Question] = &[
     Mix(4),
     Nops,
     NopsBetween,
+    Moves,
     Fence { memory: true, jump: false },
     Fence { memory: true, jump: true },
     Fence { memory: false, jump: false },
@@ -88,6 +91,7 @@ impl Question {
             Mix(i) => format!("mix {}", MIXES[i].name),
             Nops => "nops".to_owned(),
             NopsBetween => "constants and nops".to_owned(),
+            Moves => "moves and additions".to_owned(),
             Fence { memory, jump } => {
                 let fence = if memory { "mfence" } else { "lfence" };
                 format!("{fence}{}", if jump { " and jump" } else { "" })
@@ -104,7 +108,7 @@ impl Question {
         match self {
             Mix(_) => LENGTH,
             Nops | Fence { .. } | Target(_) => STRAIGHT,
-            NopsBetween => 2 * STRAIGHT,
+            NopsBetween | Moves => 2 * STRAIGHT,
             Loop(instructions) => instructions,
             Distance(_) => PAIRS,
             Branch(_) => 1,
@@ -138,6 +142,11 @@ impl Question {
                 // mov eax, 1; mov edx, 1; mov ebp, 1; mov esi, 1, each in turn
                 code.raw(&[[0xb8, 0xba, 0xbd, 0xbe][i % 4], 1, 0, 0, 0]);
                 code.raw(&NOP5);
+            }),
+            Moves => (0..STRAIGHT).for_each(|i| {
+                let register = (i % 4) as u8;
+                // mov r12..r15, rbx; add r12..r15, 1 with four bytes of constant: five bytes each
+                code.raw(&[0x49, 0x89, 0xdc + register, 0x49, 0x81, 0xc4 + register, 1, 0, 0, 0]);
             }),
             Fence { memory, jump } => {
                 match memory {

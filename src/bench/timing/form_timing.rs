@@ -5,17 +5,17 @@
 //! reproduce. The headline is the fastest state that rounds of several batches share, for the long and
 //! the short run separately; the others are reported as modes.
 
-use super::state::{DOUBT, Nearness, Run, State, fastest, usual};
+use super::state::{DOUBT, Nearness, Run, State, fastest, is_believed, usual};
 use super::stats::{median, modes};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher};
 
 /// A state with less than this share of the rounds is rare.
 const RARE: f64 = 0.25;
 
 /// A result with a greater error than this share gets more passes.
-const PRECISE: f64 = 0.015;
+const PRECISE: f64 = 0.01;
 /// Batches that must agree where rounds do not.
 const NARROW: usize = 8;
 /// Rounds in which both runs must be in their fastest states.
@@ -29,6 +29,8 @@ pub(super) type Pair = Option<(State, State)>;
 /// The accepted rounds of one placement in one pass.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
+    /// The placement, by number.
+    pub placement: usize,
     /// Core cycles of the long runs.
     pub long: Vec<f64>,
     /// Core cycles of the short runs.
@@ -211,6 +213,7 @@ impl FormTiming {
             hash.write_u64(value.to_bits());
         }
         for batch in &self.batches {
+            hash.write_usize(batch.placement);
             hash.write_usize(batch.long.len());
             batch.long.iter().chain(&batch.short).for_each(|v| hash.write_u64(v.to_bits()));
         }
@@ -229,36 +232,86 @@ impl FormTiming {
             let none = State { mean: 0.0, error: 0.0, range: all, ..long.clone() };
             return Some((long, none));
         }
-        let (long, short) = (self.fastest(long)?, self.fastest(short)?);
+        let placements: BTreeSet<usize> = self.batches.iter().map(|b| b.placement).collect();
+        let batches =
+            |placement: usize| self.batches.iter().filter(move |b| b.placement == placement);
+        if placements.len() < 2 || placements.iter().any(|p| batches(*p).count() < 2) {
+            return self.states_among(&|_| true);
+        }
+        let states: Vec<_> = placements
+            .iter()
+            .filter_map(|placement| {
+                Some((*placement, self.states_among(&|b| b.placement == *placement)?))
+            })
+            .collect();
+        self.fastest_placements(states)
+    }
+
+    /// The states of the placements whose long runs are the fastest, together: ends of loops cost more
+    /// or less by placement, which cancels only between the long and the short run of the same one.
+    fn fastest_placements(&self, states: Vec<(usize, (State, State))>) -> Pair {
+        let near = Nearness { share: self.tolerance, step: self.step };
+        let long = |pair: &(usize, (State, State))| pair.1.0.mean;
+        let least = states.iter().map(long).min_by(f64::total_cmp)?;
+        // Faster rounds of a placement that has no state.
+        let stateless = |b: &Batch| states.iter().all(|(placement, _)| *placement != b.placement);
+        let faster: Vec<(usize, usize)> = self
+            .pairs()
+            .filter(|((batch, _), (long, _))| {
+                stateless(&self.batches[*batch]) && near.above(*long) < least
+            })
+            .map(|(place, _)| place)
+            .collect();
+        let (long, short): (Vec<State>, Vec<State>) = states
+            .iter()
+            .filter(|pair| long(pair) <= near.above(least))
+            .map(|(_, pair)| pair.clone())
+            .unzip();
+        let mut long = State::together(&long)?;
+        if is_believed(&faster, self.pairs().count()) {
+            long.rare.extend(faster);
+        }
+        Some((long, State::together(&short)?))
+    }
+
+    /// The fastest states of both runs among some batches.
+    fn states_among(&self, own: &dyn Fn(&Batch) -> bool) -> Pair {
+        let fastest = |of: fn(&Batch) -> &[f64]| self.fastest(self.rounds(own, of), own);
+        let (long, short) = (fastest(long)?, fastest(short)?);
         let is_joint = |(l, s): &(f64, f64)| long.holds(*l) && short.holds(*s);
-        if self.pairs().filter(|(_, pair)| is_joint(pair)).take(JOINT).count() >= JOINT {
+        if self.pairs_of(own).filter(|(_, pair)| is_joint(pair)).take(JOINT).count() >= JOINT {
             return Some((long, short));
         }
-        self.joint()
+        self.joint(own)
     }
 
     /// The state of the rounds that take the least for long and short run together, if it is one of
     /// both.
-    fn joint(&self) -> Option<(State, State)> {
-        let near = Nearness { share: self.tolerance, step: self.step };
+    fn joint(&self, own: &dyn Fn(&Batch) -> bool) -> Pair {
         let mut sums = Vec::new();
-        for ((batch, round), (long, short)) in self.pairs() {
+        for ((batch, round), (long, short)) in self.pairs_of(own) {
             sums.push((long + short, batch, round));
         }
-        let sum = fastest(sums, self.batches.len(), near)?;
-        let own = |of: fn((f64, f64)) -> f64| {
-            let runs = self.pairs().filter(|(_, (l, s))| sum.holds(l + s));
+        let sum = self.fastest(sums, own)?;
+        let one = |of: fn((f64, f64)) -> f64| {
+            let runs = self.pairs_of(own).filter(|(_, (l, s))| sum.holds(l + s));
             let runs: Vec<Run> = runs.map(|((b, n), pair)| (of(pair), b, n)).collect();
             let all = runs.len();
-            fastest(runs, self.batches.len(), near).filter(|state| state.share > WHOLE).map(
-                |state| State {
-                    share: state.share * all as f64 / self.pairs().count() as f64,
-                    rare: Vec::new(),
-                    ..state
-                },
-            )
+            self.fastest(runs, own).filter(|state| state.share > WHOLE).map(|state| State {
+                share: state.share * all as f64 / self.pairs_of(own).count() as f64,
+                rare: Vec::new(),
+                ..state
+            })
         };
-        own(|pair| pair.0).zip(own(|pair| pair.1))
+        one(|pair| pair.0).zip(one(|pair| pair.1))
+    }
+
+    /// The same of some batches.
+    fn pairs_of<'a>(
+        &'a self,
+        own: &'a dyn Fn(&Batch) -> bool,
+    ) -> impl Iterator<Item = ((usize, usize), (f64, f64))> + 'a {
+        self.pairs().filter(move |((batch, _), _)| own(&self.batches[*batch]))
     }
 
     /// Batch and round, long and short run, of every round.
@@ -269,20 +322,21 @@ impl FormTiming {
         })
     }
 
-    /// All runs of a kind.
-    fn rounds(&self, of: fn(&Batch) -> &[f64]) -> Vec<Run> {
+    /// All runs of a kind in some batches.
+    fn rounds(&self, own: &dyn Fn(&Batch) -> bool, of: fn(&Batch) -> &[f64]) -> Vec<Run> {
         let numbered =
             |(i, batch)| of(batch).iter().enumerate().map(move |(n, cycles)| (*cycles, i, n));
-        self.batches.iter().enumerate().flat_map(numbered).collect()
+        self.batches.iter().enumerate().filter(|(_, b)| own(b)).flat_map(numbered).collect()
     }
 
     fn median(&self, of: fn(&Batch) -> &[f64]) -> f64 {
-        median(&self.rounds(of).iter().map(|r| r.0).collect::<Vec<_>>())
+        median(&self.rounds(&|_| true, of).iter().map(|r| r.0).collect::<Vec<_>>())
     }
 
-    fn fastest(&self, of: fn(&Batch) -> &[f64]) -> Option<State> {
+    /// The fastest state of some runs, which are of some batches.
+    fn fastest(&self, runs: Vec<Run>, own: &dyn Fn(&Batch) -> bool) -> Option<State> {
         let near = Nearness { share: self.tolerance, step: self.step };
-        fastest(self.rounds(of), self.batches.len(), near)
+        fastest(runs, self.batches.iter().filter(|b| own(b)).count(), near)
     }
 }
 
@@ -301,8 +355,11 @@ mod tests {
     /// Batches of four equal rounds.
     fn timed(pairs: &[(f64, f64)]) -> FormTiming {
         let of = |v: f64| vec![v; 4];
-        let batches =
-            pairs.iter().map(|(long, short)| Batch { long: of(*long), short: of(*short) });
+        let batches = pairs.iter().map(|(long, short)| Batch {
+            placement: 0,
+            long: of(*long),
+            short: of(*short),
+        });
         FormTiming {
             tolerance: 0.008,
             between: 1000.0,

@@ -12,7 +12,8 @@ use crate::harness::required_state::RequiredState;
 use crate::initial::failure::{Failure, explain};
 use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
-use crate::sandbox::{Ended, layout as at};
+use crate::sandbox::Ended;
+use crate::sandbox::layout::{self as at, mail};
 use isa::code::Block;
 use tma::Result;
 
@@ -25,8 +26,12 @@ const COUNTED_WARM: u32 = 2;
 /// Attempts at enough uncontended rounds of a placement before the pass counts as contended.
 const ATTEMPTS: usize = 2;
 
-/// Rounds of a first look.
+/// Untimed rounds in which memory predictors learn a block. On Zen 5 that takes 4 to 20 rounds, during which
+/// loads do not wait yet for the stores before them.
+const LEARN: usize = 16;
+/// Rounds of a first look, and repetitions of a loop in it.
 const ROUGH: usize = 3;
+const LOOK: u32 = 8;
 
 /// Segments that are run in one command, where placements share one.
 const TOGETHER: usize = 256;
@@ -54,6 +59,8 @@ pub struct Form {
     untimed_too: f64,
     /// Whether only the long run counts.
     single: bool,
+    /// Whether memory predictors have to learn it: it writes memory.
+    learns: bool,
 }
 
 /// How the unrolled form repeats its copies.
@@ -65,6 +72,17 @@ pub enum Repeat {
     /// In a loop without fences, counted like this: for blocks whose
     /// addresses stay the same.
     Counted(LoopCounter),
+}
+
+impl Repeat {
+    /// How often the copies are repeated for a first look: start-up would be much of the time of
+    /// a few hundred instructions.
+    pub fn look(self) -> u32 {
+        match self {
+            Self::Restored => 1,
+            Self::Counted(_) => LOOK,
+        }
+    }
 }
 
 /// The unrolled form: `copies` against about half as many, each `repeat` times.
@@ -81,13 +99,9 @@ pub fn unrolled(
         Repeat::Restored => forms::WARM,
         Repeat::Counted(_) => COUNTED_WARM,
     };
-    let mut form = Form {
-        programs: Vec::new(),
-        pairs: Vec::new(),
-        between: f64::from(repeat) * between as f64,
-        untimed_too: f64::from(repeat + warm) * between as f64,
-        single: false,
-    };
+    let mut form =
+        Form::of(f64::from(repeat) * between as f64, f64::from(repeat + warm) * between as f64);
+    form.learns = block.instructions.iter().any(isa::code::Inst::writes_memory);
     let build = |copies, start| {
         let shape = setup.shape(block, required_state, copies, start);
         match how {
@@ -130,14 +144,8 @@ pub fn looped(
     long: u32,
 ) -> Form {
     let between = f64::from(long - long / 2) * copies as f64;
-    let mut form = Form {
-        programs: Vec::new(),
-        pairs: Vec::new(),
-        between,
-        // As many before the time stamp in both runs.
-        untimed_too: between,
-        single: false,
-    };
+    let mut form = Form::of(between, between);
+    form.learns = block.instructions.iter().any(isa::code::Inst::writes_memory);
     let mut start = BLOCK_CODE;
     for offset in [0, 32] {
         let shape = setup.shape(block, required_state, copies, start + offset);
@@ -174,13 +182,7 @@ pub fn closed(
     repeat: u32,
     aligns: &[usize],
 ) -> Form {
-    let mut form = Form {
-        programs: Vec::new(),
-        pairs: Vec::new(),
-        between: 0.0,
-        untimed_too: 0.0,
-        single: false,
-    };
+    let mut form = Form::of(0.0, 0.0);
     let mut start = BLOCK_CODE;
     let mut add = |form: &mut Form, build: &dyn Fn(&Shape<'_>) -> Program| {
         let program = build(&Shape { start, ..shape.clone() });
@@ -224,13 +226,7 @@ pub fn whole(
     (units, repeat): (f64, u32),
 ) -> Form {
     let between = units * f64::from(repeat);
-    let mut form = Form {
-        programs: Vec::new(),
-        pairs: Vec::new(),
-        between,
-        untimed_too: between,
-        single: false,
-    };
+    let mut form = Form::of(between, between);
     let mut start = BLOCK_CODE;
     for _ in 0..placements {
         let mut add = |work: bool| {
@@ -250,6 +246,13 @@ pub fn whole(
 }
 
 impl Form {
+    /// A form without placements yet: iterations between long and short, and the same with those before
+    /// the time stamp.
+    fn of(between: f64, untimed_too: f64) -> Self {
+        let (programs, pairs) = (Vec::new(), Vec::new());
+        Self { programs, pairs, between, untimed_too, single: false, learns: false }
+    }
+
     /// The long and the short run of a placement.
     pub fn pair(&self, placement: usize) -> (Segment, Segment) {
         self.pairs[placement % self.pairs.len()]
@@ -355,6 +358,13 @@ impl Form {
         (timed.between, timed.tolerance) = (self.between, options.tolerance);
         if timed.waiting.is_empty() {
             timed.waiting = (0..self.pairs.len()).collect();
+            if self.learns
+                && timed.passes == 0
+                && options.passes > 1
+                && let Some(ended) = self.learn(runner)?
+            {
+                return Ok(Pass::Failed(self.explained(&ended, options)));
+            }
         }
         for _ in 0..ATTEMPTS {
             let mut tried = Vec::new();
@@ -372,6 +382,24 @@ impl Form {
             }
         }
         Ok(Pass::Contended)
+    }
+
+    /// Runs every placement untimed until memory predictors know its loads and stores.
+    fn learn(&self, runner: &mut Runner) -> Result<Option<Ended>> {
+        for pairs in self.pairs.chunks(mail::SEGMENTS_MAX / 2) {
+            let segments: Vec<Segment> =
+                pairs.iter().flat_map(|(long, short)| [*long, *short]).collect();
+            let plan: Vec<_> = (0..segments.len() / 2)
+                .flat_map(|i| [2 * i + 1, 2 * i].repeat(LEARN))
+                .map(|segment| (segment, 1 + (runner.random() % 100) as u16))
+                .take(at::SCHEDULE_MAX)
+                .collect();
+            let (ended, _) = runner.run(&segments, &plan)?;
+            if ended != Ended::Done {
+                return Ok(Some(ended));
+            }
+        }
+        Ok(None)
     }
 
     /// The ticks of `count` rounds of each placement.

@@ -67,7 +67,7 @@ impl PmuClock {
         let of = |command: fn(&Sample) -> &Vec<i64>| {
             accepted.iter().map(|s| command(s)[0] as f64 / runs.runs()).collect()
         };
-        let batch = Batch { long: of(|s| &s.commands.0), short: of(|s| &s.commands.1) };
+        let batch = Batch { placement, long: of(|s| &s.commands.0), short: of(|s| &s.commands.1) };
         Ok(Ok(Taken { batch, accepted: accepted.len(), dropped: samples.len() - accepted.len() }))
     }
 }
@@ -173,7 +173,10 @@ mod tests {
         let (mut clock, mut runs) = clock(Script { contended: |n| n == 3, ..Script::default() });
         let taken = clock.placement(&mut runs, 0, 4, true).expect("ran").expect("counted");
         // 1000 and 400 iterations, and 777 cycles around either.
-        assert_eq!(taken.batch, Batch { long: vec![8277.0; 4], short: vec![3777.0; 4] });
+        assert_eq!(
+            taken.batch,
+            Batch { placement: 0, long: vec![8277.0; 4], short: vec![3777.0; 4] }
+        );
         assert_eq!((taken.accepted, taken.dropped), (4, 1));
         let timed =
             FormTiming { between: 600.0, batches: vec![taken.batch], ..FormTiming::default() };

@@ -51,6 +51,7 @@ pub fn filter_rounds(
             uncontended = sentinel.uncontended(&all, ratio);
         }
         let mut batch = timed.partial.remove(&placement).unwrap_or_default();
+        batch.placement = placement;
         for ((round, uncontended), steady_clock) in
             rounds.iter().zip(uncontended).zip(TscClock::steady(&all, step))
         {

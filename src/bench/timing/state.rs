@@ -1,6 +1,7 @@
 //! The fastest state that rounds of several batches are in, and the usual one.
 
 use super::stats::mean;
+use std::collections::BTreeMap;
 
 /// How far rare faster states may put a result in doubt, as a share.
 pub const DOUBT: f64 = 0.1;
@@ -14,6 +15,8 @@ const ROUNDS_PER_BATCH: usize = 2;
 const RARE: (f64, usize) = (0.03, 3);
 /// The least share of the rounds in the usual state: one of three pairs of runs.
 const MOST: f64 = 0.3;
+/// Most steps towards the centre of a state.
+const STEPS: usize = 50;
 /// Noise of the counter in cycles: rounds of a state may always differ by this.
 const NEAR: f64 = 5.0;
 
@@ -27,7 +30,8 @@ pub struct Nearness {
 }
 
 impl Nearness {
-    fn above(self, cycles: f64) -> f64 {
+    /// The highest that is as fast as `cycles`.
+    pub fn above(self, cycles: f64) -> f64 {
         cycles + (cycles * self.share).max(NEAR).max(2.0 * self.step)
     }
 }
@@ -54,6 +58,22 @@ pub struct State {
 }
 
 impl State {
+    /// States of different code that are as fast, as one.
+    pub fn together(states: &[Self]) -> Option<Self> {
+        let mean_of = |of: fn(&Self) -> f64| mean(&states.iter().map(of).collect::<Vec<_>>());
+        let squares = states.iter().map(|state| state.error.powi(2)).sum::<f64>();
+        let low = states.iter().map(|state| state.range.0).min_by(f64::total_cmp)?;
+        let high = states.iter().map(|state| state.range.1).max_by(f64::total_cmp)?;
+        Some(Self {
+            mean: mean_of(|state| state.mean),
+            error: squares.sqrt() / states.len() as f64,
+            batches: states.iter().map(|state| state.batches).sum(),
+            share: mean_of(|state| state.share),
+            range: (low, high),
+            rare: states.iter().flat_map(|state| state.rare.clone()).collect(),
+        })
+    }
+
     /// Whether a run of `cycles` is in this state.
     pub fn holds(&self, cycles: f64) -> bool {
         self.range.0 <= cycles && cycles <= self.range.1
@@ -78,12 +98,38 @@ pub fn fastest(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<S
     // The group that begins with a stray round holds only a part of the state.
     let start =
         (first..first + group(first).len()).filter(enough).max_by_key(|i| group(*i).len())?;
-    let found = state(group(start), rounds.len(), batches)?;
-    let strays = (rounds.len() as f64 * RARE.0).max(RARE.1 as f64);
+    let (start, end) = centred(&rounds, group(start), near);
+    let found = state(&rounds[start..end], rounds.len(), batches)?;
     let rare = (0..start)
-        .map(|i| &group(i)[..group(i).len().min(start - i)])
-        .find(|g| g.len() as f64 >= strays && g.iter().any(|r| r.1 != g[0].1));
-    Some(State { rare: rare.unwrap_or_default().iter().map(|r| (r.1, r.2)).collect(), ..found })
+        .map(|i| group(i)[..group(i).len().min(start - i)].iter().map(|r| (r.1, r.2)).collect())
+        .find(|group: &Vec<_>| is_believed(group, rounds.len()));
+    Some(State { rare: rare.unwrap_or_default(), ..found })
+}
+
+/// Whether these of so many rounds, by batch and round, are more than strays: enough, and of two batches.
+pub fn is_believed(group: &[(usize, usize)], rounds: usize) -> bool {
+    let strays = (rounds as f64 * RARE.0).max(RARE.1 as f64);
+    group.len() as f64 >= strays && group.iter().any(|place| place.0 != group[0].0)
+}
+
+/// First and last round, exclusively, around the centre of the state that a group of sorted rounds is part
+/// of: the group begins with the state's lowest rounds, and may lack its highest.
+fn centred(rounds: &[Run], group: &[Run], near: Nearness) -> (usize, usize) {
+    let mut middle = mean(&values(group));
+    let mut found = (0, 0);
+    for _ in 0..STEPS {
+        let width = near.above(middle) - middle;
+        let around = (
+            rounds.partition_point(|run| run.0 < middle - width),
+            rounds.partition_point(|run| run.0 <= middle + width),
+        );
+        if around == found {
+            break;
+        }
+        found = around;
+        middle = mean(&values(&rounds[found.0..found.1]));
+    }
+    found
 }
 
 /// The group of rounds around the median, if it holds enough of them.
@@ -121,13 +167,13 @@ fn values(rounds: &[Run]) -> Vec<f64> {
 
 /// The means of the batches that met a group: a single round of a batch may be a stray.
 fn agreeing_means(group: &[Run], rounds: usize, batches: usize) -> impl Iterator<Item = f64> {
-    let mut each = vec![(0.0, 0usize); batches];
+    let mut each: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
     for (cycles, batch, _) in group {
-        let (sum, count) = &mut each[*batch];
+        let (sum, count) = each.entry(*batch).or_default();
         (*sum, *count) = (*sum + cycles, *count + 1);
     }
     let enough = if rounds >= 2 * ROUNDS_PER_BATCH * batches { ROUNDS_PER_BATCH } else { 1 };
-    each.into_iter().filter(move |own| own.1 >= enough).map(|(sum, count)| sum / count as f64)
+    each.into_values().filter(move |own| own.1 >= enough).map(|(sum, count)| sum / count as f64)
 }
 
 #[cfg(test)]

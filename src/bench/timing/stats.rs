@@ -6,13 +6,16 @@
 /// Trimmed by distance, not by rank: a counter that steps by about 25 ticks gives two values in a
 /// proportion that carries the fraction, and cutting ranks off would shift it.
 pub fn trimmed_mean(ticks: &[f64]) -> f64 {
+    let mut near = ticks.to_vec();
+    retain_near(&mut near);
+    mean(&near)
+}
+
+/// Leaves only the ticks that a trimmed mean is of.
+pub fn retain_near(ticks: &mut Vec<f64>) {
     let middle = median(ticks);
     let near = (0.04 * middle).max(40.0);
-    let (count, sum) = ticks
-        .iter()
-        .filter(|t| (*t - middle).abs() <= near)
-        .fold((0.0, 0.0), |(count, sum), t| (count + 1.0, sum + t));
-    sum / count
+    ticks.retain(|t| (*t - middle).abs() <= near);
 }
 
 /// The arithmetic mean. Not a number if there are no values.

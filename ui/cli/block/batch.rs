@@ -22,7 +22,7 @@ pub fn run(
     ascii: bool,
 ) -> Result<ExitCode> {
     let rows = rows::read(&read::rows(path, output)?)?.rows;
-    let jobs = jobs(args.jobs, options.cpu)?;
+    let jobs = jobs(args.jobs, options)?;
     let (mut file, done) = RowsFile::open(output, args.resume, &rows)?;
     let mut progress = Progress::new(rows.len(), done, ascii);
     let mut signals = Some(Signals::catch()?);
@@ -50,8 +50,8 @@ pub fn run(
 }
 
 /// The CPU of each job; a single job runs where the scheduler puts it.
-fn jobs(wanted: Option<u16>, cpu: Option<usize>) -> Result<Vec<Option<usize>>> {
-    match (wanted.map(usize::from), cpu) {
+fn jobs(wanted: Option<u16>, options: &Options) -> Result<Vec<Option<usize>>> {
+    match (wanted.map(usize::from), options.cpu) {
         (Some(2..), Some(_)) => Err(Error::usage("--cpu allows only one job")
             .because("parallel jobs need one physical core each")
             .hint("leave out --cpu or --jobs")),
@@ -68,10 +68,32 @@ fn jobs(wanted: Option<u16>, cpu: Option<usize>) -> Result<Vec<Option<usize>>> {
                 message::print("note", &what, Some(&cause), None);
             }
             cores.truncate(wanted.unwrap_or(usize::MAX));
+            let cores = apart(cores, options);
             Ok(match cores.len() {
                 1 => vec![None],
                 _ => cores.into_iter().map(Some).collect(),
             })
         }
+    }
+}
+
+/// Those processors that are cores of their own by measurement, too.
+fn apart(cores: Vec<usize>, options: &Options) -> Vec<usize> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let all = cores.len();
+        let apart = bench::siblings::apart(cores, &options.core);
+        if apart.len() < all {
+            let what = format!("{} jobs instead of {all}", apart.len());
+            let cause = "the other processors slow these down as sibling threads do, although the topology of \
+                         this machine shows none";
+            message::print("note", &what, Some(cause), None);
+        }
+        apart
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = options;
+        cores
     }
 }

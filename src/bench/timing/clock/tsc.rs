@@ -23,7 +23,7 @@ use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
 use crate::selftest::mixes::{self, Mix};
-use crate::timing::stats::{mean, median, trimmed_mean};
+use crate::timing::stats::{mean, median, retain_near, trimmed_mean};
 use tma::self_test::Answers;
 
 /// Instructions in the body of a chain.
@@ -201,7 +201,9 @@ impl TscClock {
     /// The standard error of [`TscClock::cycles_per_tick`] as a share, by how far the chains of the
     /// rounds differ.
     pub fn error(rounds: &[Calibration]) -> f64 {
-        let ticks: Vec<f64> = rounds.iter().map(|r| r.add.0 - r.add.1).collect();
+        let mut ticks: Vec<f64> = rounds.iter().map(|r| r.add.0 - r.add.1).collect();
+        // As the means of the chains themselves, without interrupted rounds.
+        retain_near(&mut ticks);
         let (middle, many) = (mean(&ticks), ticks.len() as f64);
         let spread = ticks.iter().map(|t| (t - middle).powi(2)).sum::<f64>();
         let error = (spread / (many - 1.0).max(1.0) / many).sqrt() / middle;
