@@ -9,12 +9,15 @@ use crate::sandbox::pin_to;
 use pmu::machine::{Root, Topology};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tma::Core;
 
 /// Trials with the other processors idle and busy, in turn.
 const TRIALS: usize = 8;
 /// Rounds of the sentinel in each.
 const ROUNDS: usize = 16;
+/// For so long the self-test may be repeated.
+const PATIENCE: Duration = Duration::from_millis(100);
 /// Least share of rounds without contention in most trials beside idle processors, and the greatest in most
 /// trials beside busy ones.
 const SHARES: (f64, f64) = (0.75, 0.25);
@@ -41,7 +44,8 @@ fn is_slowed(cpu: usize, others: &[usize], core: &Arc<Core>) -> bool {
         let measured = scope.spawn(|| {
             let mut runner = Runner::new(core.clone(), Some(cpu), false);
             runner.pin_to_worker_cpu();
-            runner.select_sentinel().ok()?;
+            // A narrow sentinel does not see siblings.
+            runner.select_sentinel(PATIENCE).ok().filter(|sees| *sees)?;
             let mut trials = Vec::new();
             for _ in 0..TRIALS {
                 let idle = runner.uncontended_share(ROUNDS).ok()?;

@@ -52,7 +52,7 @@ fn facts(core: &Core) -> Finding {
 /// What the processor answered about itself, what it left open, and where that contradicts its table.
 fn self_test(core: &Core) -> Finding {
     let Some(answers) = core.answers() else {
-        let what = "self-test: not made, so the table's facts are used".to_owned();
+        let what = "self-test: no answers, since it was not made or the core was shared; the table's facts are used".to_owned();
         return finding("self_test", Level::Limited, what);
     };
     let mut known = Vec::new();

@@ -31,6 +31,9 @@ use isa::code::Block;
 use std::time::{Duration, Instant};
 use tma::Result;
 
+/// The reason where no sentinel fills every slot yet.
+const UNTESTED: &str = "the core was shared during its self-test, so that contention does not show";
+
 /// How many copies, how they repeat, and roughly how many cycles an iteration takes.
 type Look = (usize, Repeat, f64);
 
@@ -147,7 +150,8 @@ impl Profiler {
         if self.options.gradual_underflow {
             self.runner.mxcsr = MXCSR_GRADUAL;
         }
-        self.runner.select_sentinel()?;
+        let sees_neighbours =
+            !self.options.sentinel || self.runner.select_sentinel(self.options.budget)?;
         self.source.select_clock(&mut self.runner, &self.options)?;
         let layers = self.runner.layers()?;
         measurement.sandbox = layers
@@ -168,6 +172,10 @@ impl Profiler {
             self.runner.discard();
             self.suspicious = true;
             fail(&mut measurement, &failure);
+        }
+        if !sees_neighbours && measurement.status == Status::Ok {
+            measurement.status = Status::Unstable;
+            measurement.reason = Some(UNTESTED.to_owned());
         }
         Ok(measurement)
     }

@@ -4,6 +4,7 @@ use super::{Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
 use crate::selftest;
 use crate::timing::clock::{CHAINS, Calibration, SentinelRun, TscClock};
+use std::time::Duration;
 use tma::Result;
 
 impl Runner {
@@ -67,26 +68,30 @@ impl Runner {
         Ok(uncontended as f64 / rounds.len() as f64)
     }
 
-    /// Makes the self-test of the core, if this is its first use, and uses the sentinel that it found:
-    /// a narrow one misses siblings that only load; memory blocks then read 16 % high.
+    /// Makes the self-test of the core, if this is its first use, for at most `patience`, and uses the
+    /// sentinel that it found: a narrow one misses siblings that only load; memory blocks then read 16 %
+    /// high. Whether contention shows from now on; if not, the next call tries again.
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn select_sentinel(&mut self) -> Result<()> {
-        if self.wide || self.selected {
-            return Ok(());
+    pub fn select_sentinel(&mut self, patience: Duration) -> Result<bool> {
+        if self.wide {
+            return Ok(true);
         }
         self.worker()?;
         let core = self.core.clone();
-        selftest::ensure(self, &core);
-        self.selected = true;
+        let patience = if self.tested { Duration::ZERO } else { patience };
+        self.tested = true;
+        if !selftest::ensure(self, &core, patience) {
+            return Ok(false);
+        }
         if let Some((_, run)) = SentinelRun::wide(core.answers()) {
             self.sentinel = self.sentinel.run_as(run);
             self.wide = true;
             self.worker()?;
             self.write_clock();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Writes the clock's segments into the worker.

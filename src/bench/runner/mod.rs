@@ -53,7 +53,7 @@ pub struct Runner {
     pub sentinel: Sentinel,
     /// Whether the sentinel is the self-test's; whether it was asked for one.
     wide: bool,
-    selected: bool,
+    tested: bool,
     /// Whether anything ran since the last pages were unmapped.
     ran: bool,
     /// Whether the next run begins with unmapping them.
@@ -87,7 +87,7 @@ impl Runner {
             clock: Places::default(),
             sentinel: Sentinel::default(),
             wide: false,
-            selected: false,
+            tested: false,
             ran: false,
             fresh: false,
             pinned: false,

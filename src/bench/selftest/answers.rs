@@ -11,6 +11,11 @@ use tma::self_test::Answers;
 /// How far a core may fall short of its table's width and still be believed uncontended: a
 /// neighbour takes more.
 const SHORT: f64 = 0.93;
+/// Attempts that are alike where a core's own limit is below its table's: so many, this close, and at
+/// least this share of the table's width.
+const REPEATED: usize = 16;
+const LIKE: f64 = 0.99;
+const ALONE: f64 = 0.7;
 /// How far the errors of the clock take a rate above what the pipeline can.
 const ABOVE: f64 = 1.04;
 /// Nops and moves that share slots are issued this much faster than other instructions, or more. On Zen 4 it
@@ -74,6 +79,21 @@ pub fn exceeds(times: &Times, stated: Option<u32>) -> bool {
 
 fn falls_short(rate: f64, stated: Option<u32>) -> bool {
     stated.is_some_and(|stated| rate < SHORT * f64::from(stated))
+}
+
+/// Instructions a cycle in the best mix; 0 where none was timed.
+pub fn rate(times: &Times) -> f64 {
+    sustained(times).map_or(0.0, |(_, rate)| rate)
+}
+
+/// Whether a core that falls short of its table does so by itself: attempt after attempt it does the same,
+/// which a neighbour's changing work does not leave. A busy sibling thread takes more, about half.
+pub fn is_own_limit(rates: &[f64], stated: Option<u32>) -> bool {
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    let same = rates.iter().filter(|rate| **rate >= LIKE * most).count();
+    rates.len() >= REPEATED
+        && 4 * same >= 3 * rates.len()
+        && stated.is_some_and(|stated| most >= ALONE * f64::from(stated))
 }
 
 /// The best mix and its instructions a cycle.
@@ -237,6 +257,15 @@ mod tests {
         assert_eq!((answers.width, answers.nops_fused, answers.fence_slows), (None, None, None));
         assert!(!are_settled(&shared, Some(8)));
         assert_eq!(of(&Times::default(), Some(8)), Answers::default());
+    }
+
+    /// A core of 8 slots by its table that does 7 each time, and one that a neighbour slows, now more, now
+    /// less, or by half all the time.
+    #[test]
+    fn what_a_core_never_reaches_is_its_own_limit_if_it_repeats() {
+        assert!(is_own_limit(&[7.0; 16], Some(8)) && !is_own_limit(&[7.0; 15], Some(8)));
+        let changing: Vec<f64> = (0..16).map(|i| 5.0 + 0.1 * f64::from(i)).collect();
+        assert!(!is_own_limit(&changing, Some(8)) && !is_own_limit(&[4.2; 16], Some(8)));
     }
 
     /// 9 instructions a cycle on a core of 8 slots are an error of the clock.

@@ -19,33 +19,48 @@ mod times;
 
 use crate::runner::Runner;
 use questions::QUESTIONS;
+use std::time::{Duration, Instant};
+use times::Times;
 use tma::Core;
 
-/// Commands in which every test is run, until the answers are complete.
+/// Attempts without a pause, which settle everything on a core that nobody else uses.
 const ATTEMPTS: usize = 3;
-/// Attempts of all processes after which what is open stays open.
-const ENOUGH: u32 = 12;
+/// Between later ones: what used the core may be gone.
+const PAUSE: Duration = Duration::from_millis(20);
+/// As attempts in the file: its times are believed, also if the table states more.
+const BELIEVED: u32 = u32::MAX;
 
-/// Makes the self-test of the runner's core, unless it was made or its result was kept.
-pub fn ensure(runner: &mut Runner, core: &Core) {
+/// Makes the self-test of the runner's core, unless it was made or its result was kept, for at most
+/// `patience`. Whether it has answers: a core that others used all the time has none yet.
+pub fn ensure(runner: &mut Runner, core: &Core, patience: Duration) -> bool {
     if core.answers().is_some() {
-        return;
+        return true;
     }
     let place = core.self_test.folder().and_then(|folder| kept::path(folder, core));
     let mut times = place.as_deref().and_then(|place| kept::load(place, &core.cpu));
     let mut known = times.take().unwrap_or_default();
     // A table of another processor says nothing about this one.
     let stated = core.width().filter(|_| !core.foreign);
-    let before = known.attempts;
-    for _ in 0..ATTEMPTS {
-        if known.attempts >= ENOUGH || answers::are_settled(&known, stated) {
-            break;
+    let (before, start) = (known.attempts, Instant::now());
+    let mut rates = Vec::new();
+    let is_open =
+        |known: &Times| known.attempts != BELIEVED && !answers::are_settled(known, stated);
+    while is_open(&known) {
+        if rates.len() >= ATTEMPTS {
+            if start.elapsed() + PAUSE > patience {
+                break;
+            }
+            std::thread::sleep(PAUSE);
         }
-        known.attempts += 1;
+        known.attempts = (known.attempts + 1).min(BELIEVED - 1);
         // A sandbox that cannot be started fails the measurement that needs it, not this.
         let Ok(tried) = times::of(runner, QUESTIONS) else { break };
+        rates.push(answers::rate(&tried));
         if !answers::exceeds(&tried, stated) {
             known.merge(&tried);
+        }
+        if answers::is_own_limit(&rates, stated) {
+            known.attempts = BELIEVED;
         }
     }
     if known.attempts > before
@@ -53,5 +68,10 @@ pub fn ensure(runner: &mut Runner, core: &Core) {
     {
         kept::save(place, &core.cpu, &known);
     }
+    if is_open(&known) {
+        return false;
+    }
+    let stated = stated.filter(|_| known.attempts != BELIEVED);
     core.self_test.answers_or(|| answers::of(&known, stated));
+    true
 }
