@@ -1,0 +1,76 @@
+//! Free addresses around a module, from which trampolines take theirs.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// Bytes that a trampoline may have.
+pub const LONGEST: u64 = 96;
+
+/// Free addresses, as p_vaddr of the module (which may wrap around).
+#[derive(Debug, Clone, Default)]
+pub struct Room {
+    /// Unmapped ranges: start → end.
+    free: BTreeMap<u64, u64>,
+    /// Pages that trampolines lie in: start → the address after the last trampoline in it.
+    pages: BTreeMap<u64, u64>,
+}
+
+impl Room {
+    /// The room in these unmapped ranges, which begin and end with pages.
+    pub fn new(free: impl IntoIterator<Item = Range<u64>>) -> Self {
+        let free = free.into_iter().map(|range| (range.start, range.end)).collect();
+        Self { free, pages: BTreeMap::new() }
+    }
+
+    /// Takes [`LONGEST`] bytes that begin within `window`.
+    pub fn take(&mut self, window: Range<u64>) -> Option<u64> {
+        let used = self.pages.range(..=window.end).next_back().map(|(start, end)| (*start, *end));
+        if let Some((page, used)) = used {
+            let at = used.max(window.start);
+            if at < window.end && at + LONGEST <= page + PAGE {
+                self.pages.insert(page, at + LONGEST);
+                return Some(at);
+            }
+        }
+        let mut at = window.start;
+        while at < window.end {
+            let page = at & !(PAGE - 1);
+            let fits = at + LONGEST <= page + PAGE;
+            if fits && !self.pages.contains_key(&page) && self.is_free(page) {
+                self.pages.insert(page, at + LONGEST);
+                return Some(at);
+            }
+            at = page.checked_add(PAGE)?;
+        }
+        None
+    }
+
+    fn is_free(&self, page: u64) -> bool {
+        let range = self.free.range(..=page).next_back();
+        range.is_some_and(|(_, end)| page + PAGE <= *end)
+    }
+
+    /// The pages that trampolines lie in.
+    pub fn pages(&self) -> impl Iterator<Item = u64> {
+        self.pages.keys().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trampolines_share_a_page_and_leave_what_is_mapped() {
+        let mut room = Room::new([0x1000..0x3000, 0x8000..0x9000]);
+        assert_eq!(room.take(0x1010..0x1020), Some(0x1010));
+        assert_eq!(room.take(0x1000..0x1100), Some(0x1010 + LONGEST));
+        assert_eq!(room.take(0x3000..0x8000), None);
+        // The end of a page has no room; the next page has.
+        assert_eq!(room.take(0x1ff0..0x2010), Some(0x2000));
+        assert_eq!(room.take(0x8fff..0x9001), None);
+        assert_eq!(room.pages().collect::<Vec<_>>(), [0x1000, 0x2000]);
+    }
+}

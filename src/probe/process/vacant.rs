@@ -1,0 +1,55 @@
+//! Addresses at which nothing is mapped.
+
+use super::maps::Mapping;
+use std::fs;
+use std::ops::Range;
+
+/// First address after those of user space (x86-64, four-level paging), less a page.
+const END: u64 = 0x7fff_ffff_f000;
+/// Lowest address that may be mapped, if the system does not say.
+const LOWEST: u64 = 64 << 10;
+/// What is left free below and above everything mapped: stacks and heaps grow.
+const DISTANCE: u64 = 16 << 20;
+
+/// The unmapped ranges, in order.
+pub fn vacant(mappings: &[Mapping]) -> Vec<Range<u64>> {
+    let lowest = fs::read_to_string("/proc/sys/vm/mmap_min_addr");
+    let lowest = lowest.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0).max(LOWEST);
+    let starts = mappings.iter().map(|m| m.start).chain([END]);
+    let ends = std::iter::once(lowest).chain(mappings.iter().map(|m| m.end));
+    ends.zip(starts).filter(|(end, start)| end < start).map(|(end, start)| end..start).collect()
+}
+
+/// An address for `length` bytes near `module`, so that all distances to it and from it are below
+/// `reach`: in the widest range, below the module rather than above, and away from what grows.
+pub fn near(vacant: &[Range<u64>], module: &Range<u64>, length: u64, reach: u64) -> Option<u64> {
+    let low = module.end.saturating_sub(reach);
+    let high = module.start.saturating_add(reach);
+    let fits = |range: &Range<u64>| {
+        let (start, end) = (range.start.max(low), range.end.min(high));
+        let room = end.checked_sub(start)?.checked_sub(length)?;
+        // Close to the module, but not so that the heap after it runs into it.
+        let above = range.start >= module.end;
+        let away = DISTANCE.min(room / 2);
+        let at = if above { start + away.max(room / 2) } else { end - length - away };
+        Some((above, std::cmp::Reverse(away), at & !0xfff)).filter(|_| at & !0xfff >= start)
+    };
+    vacant.iter().filter_map(fits).min().map(|(_, _, at)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_found_below_a_module_or_else_above_its_heap() {
+        let module = 0x4000_0000..0x4001_0000;
+        let below = [0x1_0000..0x4000_0000, 0x4100_0000..0x8000_0000];
+        let at = near(&below, &module, 0x4000, 1 << 31).unwrap();
+        assert!(at < module.start && module.start - at < 32 << 20, "{at:#x}");
+        let above = [0x4100_0000..0x10_0000_0000];
+        let at = near(&above, &module, 0x4000, 1 << 31).unwrap();
+        assert!(at > 0x6000_0000 && at + 0x4000 - module.start < 1 << 31, "{at:#x}");
+        assert_eq!(near(&above, &module, 0x4000, 1 << 20), None);
+    }
+}
