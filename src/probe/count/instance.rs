@@ -1,6 +1,6 @@
 //! One file in one process: where its counters and trampolines are, and what was patched.
 
-use super::target::{Opened, Target};
+use super::target::{Member, Opened, Target};
 use crate::emit::{Patch, emit};
 use crate::facts::Function;
 use crate::plan::{PAGE, Placement, Planned, Room, Site, derive, plan};
@@ -29,8 +29,7 @@ pub(super) struct Instance {
     pub plans: Vec<Result<Planned, String>>,
     /// Addresses of the prefixes of all counts.
     prefixes: Vec<u64>,
-    /// What was written over the code.
-    jumps: Vec<(u64, Vec<u8>)>,
+    jumps: Vec<Jump>,
     counters: File,
     /// By function: its first counter.
     first: Vec<u64>,
@@ -52,38 +51,57 @@ impl Instance {
         let memory = stopped.memory().map_err(|e| format!("its memory cannot be read: {e}"))?;
         permitted(stopped)?;
         let mappings = stopped.mappings();
-        let free = vacant(&mappings);
+        let free = vacant(stopped.process, &mappings);
         let extent = opened.module.extent();
         let extent = extent.start.wrapping_add(bias)..extent.end.wrapping_add(bias);
-        let (mut plans, first, counters) = plans(target, &memory, bias);
-        let sites: u64 = plans.iter().flatten().map(|p| p.sites().count() as u64).sum();
-        if sites == 0 {
-            return Err("no block of it can be counted".to_owned());
-        }
-        let cells = pages(counters * COUNTER);
-        let room = pages(sites * TRAMPOLINE);
+        let blocks: usize = target.functions.iter().map(Member::blocks).sum();
+        let (cells, room) = (pages(blocks as u64 * COUNTER), pages(blocks as u64 * TRAMPOLINE));
         let base = near(&free, &extent, cells + room, REACH)
             .ok_or("no free addresses within 2 GiB of its code")?;
+        let mut around = Room::new(without(&free, &(base..base + cells + room)), bias);
+        let (mut plans, first) = plans(target, &memory, bias, &mut around);
         let code = Code { target, bias, base, trampolines: base + cells, first: &first };
         let written = code.written(&mut plans)?;
-        let file = map(stopped, &memory, base, cells, written.trampolines.len() as u64)?;
+        let own = [base + cells..base + cells + pages(written.trampolines.len() as u64)];
+        let far = ranges(around.pages());
+        let file = map(stopped, &memory, base..base + cells, own.into_iter().chain(far))?;
         let failed = |e: std::io::Error| format!("its memory cannot be written: {e}");
         memory.write_all(base + cells, &written.trampolines).map_err(failed)?;
-        let instance = Self {
-            target: number,
-            plans,
-            prefixes: written.prefixes,
-            jumps: written.jumps,
-            counters: file,
-            first,
-        };
+        for (at, bytes) in &written.far {
+            memory.write_all(*at, bytes).map_err(failed)?;
+        }
+        let prefixes = written.prefixes;
+        let instance =
+            Self { target: number, plans, prefixes, jumps: written.jumps, counters: file, first };
         if is_locked {
             instance.lock(&memory);
         }
-        for (at, bytes) in &instance.jumps {
-            memory.write_all(*at, bytes).map_err(failed)?;
+        instance.write(&memory).map(|()| instance)
+    }
+
+    /// Patches the code; takes that back if not every jump leads where it is to.
+    fn write(&self, memory: &Memory) -> Result<(), String> {
+        let mut before = Vec::new();
+        let mut failed = None;
+        for jump in &self.jumps {
+            before.push((jump.at, memory.read(jump.at, jump.bytes.len())));
+            failed = failed.or(memory.write_all(jump.at, &jump.bytes).err());
         }
-        Ok(instance)
+        let leads = |jump: &Jump| {
+            let distance = memory.read(jump.at + 1, 4).try_into().map(i32::from_le_bytes);
+            distance.is_ok_and(|d| (jump.at + 5).wrapping_add_signed(d.into()) == jump.to)
+        };
+        let wrong = self.jumps.iter().any(|jump| !leads(jump));
+        if failed.is_none() && !wrong {
+            return Ok(());
+        }
+        for (at, bytes) in before.iter().rev() {
+            let _ = memory.write_all(*at, bytes);
+        }
+        Err(match failed {
+            Some(error) => format!("its code cannot be written: {error}"),
+            None => "a jump does not lead to its trampoline".to_owned(),
+        })
     }
 
     /// Makes all counts atomic: another thread, or a process with the same counters, is to run.
@@ -96,7 +114,7 @@ impl Instance {
 
     /// Whether the code is still as it was patched.
     pub fn is_intact(&self, memory: &Memory) -> bool {
-        self.jumps.iter().all(|(at, bytes)| memory.read(*at, bytes.len()) == *bytes)
+        self.jumps.iter().all(|jump| memory.read(jump.at, jump.bytes.len()) == jump.bytes)
     }
 
     /// The counters of a function of the target.
@@ -112,13 +130,21 @@ impl Instance {
     }
 }
 
-/// The plans of a target's functions, the first counter of each, and how many counters there are.
+/// What is written over the code.
+struct Jump {
+    at: u64,
+    bytes: Vec<u8>,
+    /// Where it leads.
+    to: u64,
+}
+
+/// The plans of a target's functions, and the first counter of each.
 fn plans(
     target: &Target,
     memory: &Memory,
     bias: u64,
-) -> (Vec<Result<Planned, String>>, Vec<u64>, u64) {
-    let mut room = Room::default();
+    room: &mut Room,
+) -> (Vec<Result<Planned, String>>, Vec<u64>) {
     let (mut first, mut counters) = (Vec::new(), 0);
     let mut plans = Vec::new();
     for member in &target.functions {
@@ -129,11 +155,11 @@ fn plans(
                 return Err("its code in memory differs from the file's".to_owned());
             }
             counters += function.blocks.len() as u64;
-            Ok(plan(function, &mut room))
+            Ok(plan(function, room))
         });
         plans.push(planned);
     }
-    (plans, first, counters)
+    (plans, first)
 }
 
 /// Where the code of a process and its counters are.
@@ -148,9 +174,12 @@ struct Code<'a> {
 /// All that is to be written.
 #[derive(Default)]
 struct Written {
+    /// Those next to the counters.
     trampolines: Vec<u8>,
+    /// Those of puns, with their addresses.
+    far: Vec<(u64, Vec<u8>)>,
     prefixes: Vec<u64>,
-    jumps: Vec<(u64, Vec<u8>)>,
+    jumps: Vec<Jump>,
 }
 
 impl Code<'_> {
@@ -163,13 +192,19 @@ impl Code<'_> {
             };
             for placement in &mut planned.placements {
                 let Placement::Placed(site) = placement else { continue };
-                let at = self.trampolines + written.trampolines.len() as u64;
-                match self.patch(function, site, self.first[index], at) {
+                let next = self.trampolines + written.trampolines.len() as u64;
+                let far = site.trampoline.map(|at| self.bias.wrapping_add(at));
+                let to = far.unwrap_or(next);
+                match self.patch(function, site, self.first[index], to) {
                     Err(why) => *placement = Placement::Refused(why),
                     Ok(patch) => {
-                        written.prefixes.push(at + patch.prefix as u64);
-                        written.trampolines.extend(patch.trampoline);
-                        written.jumps.push((self.bias.wrapping_add(site.at), patch.jump));
+                        written.prefixes.push(to + patch.prefix as u64);
+                        let at = self.bias.wrapping_add(site.at);
+                        written.jumps.push(Jump { at, bytes: patch.jump, to });
+                        match far {
+                            Some(_) => written.far.push((to, patch.trampoline)),
+                            None => written.trampolines.extend(patch.trampoline),
+                        }
                     }
                 }
             }
@@ -204,35 +239,37 @@ fn permitted(stopped: &Stopped) -> Result<(), String> {
     }
 }
 
-/// Maps counters at `base` and trampolines after them. The counters are shared memory: children that
+/// Maps counters at `cells` and trampolines at `code`. The counters are shared memory: children that
 /// the process forks count in it, too, and it is read here after they have ended.
 fn map(
     stopped: &Stopped,
     memory: &Memory,
-    base: u64,
-    cells: u64,
-    code: u64,
+    cells: Range<u64>,
+    code: impl Iterator<Item = Range<u64>>,
 ) -> Result<File, String> {
     let refused = |e: Errno| format!("the process may not map memory: {}", e.desc());
-    let anywhere = u64::MAX;
-    let flags = |all: i32| u64::from((all | libc::MAP_FIXED_NOREPLACE).cast_unsigned());
-    let rights = |all: i32| u64::from(all.cast_unsigned());
-    let place = |at: u64, length: u64, protection: i32, all: i32, file: u64| {
-        let arguments = [at, length, rights(protection), flags(all), file, 0];
+    let place = |at: &Range<u64>, rights: i32, all: i32, file: u64| {
+        let flags = (all | libc::MAP_FIXED_NOREPLACE).cast_unsigned();
+        let rights = rights.cast_unsigned();
+        let arguments = [at.start, at.end - at.start, rights.into(), flags.into(), file, 0];
         let got = stopped.call(libc::SYS_mmap, arguments).map_err(refused)?;
         // Kernels before 4.17 take the address for a hint.
-        if got == at { Ok(()) } else { Err("the addresses chosen are not free".to_owned()) }
+        if got == at.start { Ok(()) } else { Err("the addresses chosen are not free".to_owned()) }
     };
-    // Never writable for the program.
-    let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    place(base + cells, pages(code), libc::PROT_READ | libc::PROT_EXEC, private, anywhere)?;
+    let mut first = None;
+    for range in code {
+        // Never writable for the program.
+        let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        place(&range, libc::PROT_READ | libc::PROT_EXEC, private, u64::MAX)?;
+        first.get_or_insert(range.start);
+    }
+    let name = first.ok_or("no block of it can be counted")?;
     let failed = |e: std::io::Error| format!("its memory cannot be written: {e}");
-    memory.write_all(base + cells, NAME).map_err(failed)?;
+    memory.write_all(name, NAME).map_err(failed)?;
     let close = u64::from(libc::MFD_CLOEXEC);
-    let file = stopped.call(libc::SYS_memfd_create, [base + cells, close, 0, 0, 0, 0]);
-    let file = file.map_err(refused)?;
-    let opened = open(stopped, file, cells);
-    let shared = place(base, cells, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file);
+    let file = stopped.call(libc::SYS_memfd_create, [name, close, 0, 0, 0, 0]).map_err(refused)?;
+    let opened = open(stopped, file, cells.end - cells.start);
+    let shared = place(&cells, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file);
     stopped.call(libc::SYS_close, [file, 0, 0, 0, 0, 0]).map_err(refused)?;
     shared.and(opened)
 }
@@ -246,8 +283,25 @@ fn open(stopped: &Stopped, file: u64, length: u64) -> Result<File, String> {
     Ok(opened)
 }
 
-/// Free addresses as p_vaddr of a module that is mapped at `bias`.
-#[allow(dead_code)]
-fn relative(free: &[Range<u64>], bias: u64) -> Vec<Range<u64>> {
-    free.iter().map(|r| r.start.wrapping_sub(bias)..r.end.wrapping_sub(bias)).collect()
+/// Whole free pages without `taken`.
+fn without(free: &[Range<u64>], taken: &Range<u64>) -> Vec<Range<u64>> {
+    let parts = free.iter().flat_map(|range| {
+        [range.start..range.end.min(taken.start), range.start.max(taken.end)..range.end]
+    });
+    let whole = parts.map(|part| pages(part.start)..part.end & !(PAGE - 1));
+    whole.filter(|part| part.start < part.end).collect()
+}
+
+/// Adjacent pages as ranges.
+fn ranges(all: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
+    let mut sorted: Vec<u64> = all.collect();
+    sorted.sort_unstable();
+    let mut found: Vec<Range<u64>> = Vec::new();
+    for page in sorted {
+        match found.last_mut() {
+            Some(last) if last.end == page => last.end += PAGE,
+            _ => found.push(page..page + PAGE),
+        }
+    }
+    found
 }

@@ -31,6 +31,13 @@ pub(super) struct Member {
     pub facts: Result<Function, String>,
 }
 
+impl Member {
+    /// How many blocks it has.
+    pub fn blocks(&self) -> usize {
+        self.facts.as_ref().map_or(0, |facts| facts.blocks.len())
+    }
+}
+
 /// The files, with their functions.
 pub(super) fn targets(wanted: &[Wanted]) -> Vec<Target> {
     let mut paths: Vec<&PathBuf> = wanted.iter().map(|w| &w.path).collect();

@@ -92,8 +92,8 @@ fn pun(site: &Site, bytes: &[Option<u8>], room: &mut Room) -> Option<u64> {
     }
     // The sign is in the last byte, which is never free.
     let base = site.at + JUMP;
-    let place = |word| base.wrapping_add_signed(i32::from_le_bytes(word).into());
-    room.take(place(low)..place(high).checked_add(1)?)
+    let (low, high) = (i32::from_le_bytes(low), i32::from_le_bytes(high));
+    room.take(base.wrapping_add_signed(low.into()), u64::from(high.abs_diff(low)) + 1)
 }
 
 /// Marks blocks without a place whose counts follow from the others.

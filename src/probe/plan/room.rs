@@ -8,9 +8,11 @@ pub const PAGE: u64 = 4096;
 /// Bytes that a trampoline may have.
 pub const LONGEST: u64 = 96;
 
-/// Free addresses, as p_vaddr of the module (which may wrap around).
+/// Free addresses of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Room {
+    /// Added to a p_vaddr of the module.
+    bias: u64,
     /// Unmapped ranges: start → end.
     free: BTreeMap<u64, u64>,
     /// Pages that trampolines lie in: start → the address after the last trampoline in it.
@@ -18,14 +20,20 @@ pub struct Room {
 }
 
 impl Room {
-    /// The room in these unmapped ranges, which begin and end with pages.
-    pub fn new(free: impl IntoIterator<Item = Range<u64>>) -> Self {
+    /// The room in these unmapped ranges for a module that is mapped at `bias` + p_vaddr.
+    pub fn new(free: impl IntoIterator<Item = Range<u64>>, bias: u64) -> Self {
         let free = free.into_iter().map(|range| (range.start, range.end)).collect();
-        Self { free, pages: BTreeMap::new() }
+        Self { bias, free, pages: BTreeMap::new() }
     }
 
-    /// Takes [`LONGEST`] bytes that begin within `window`.
-    pub fn take(&mut self, window: Range<u64>) -> Option<u64> {
+    /// Takes [`LONGEST`] bytes that begin among the `most` from `start` (p_vaddr) on.
+    pub fn take(&mut self, start: u64, most: u64) -> Option<u64> {
+        let start = start.wrapping_add(self.bias);
+        let found = self.take_at(start..start.checked_add(most)?)?;
+        Some(found.wrapping_sub(self.bias))
+    }
+
+    fn take_at(&mut self, window: Range<u64>) -> Option<u64> {
         let used = self.pages.range(..=window.end).next_back().map(|(start, end)| (*start, *end));
         if let Some((page, used)) = used {
             let at = used.max(window.start);
@@ -52,7 +60,7 @@ impl Room {
         range.is_some_and(|(_, end)| page + PAGE <= *end)
     }
 
-    /// The pages that trampolines lie in.
+    /// The pages that trampolines lie in, in the process.
     pub fn pages(&self) -> impl Iterator<Item = u64> {
         self.pages.keys().copied()
     }
@@ -64,13 +72,17 @@ mod tests {
 
     #[test]
     fn trampolines_share_a_page_and_leave_what_is_mapped() {
-        let mut room = Room::new([0x1000..0x3000, 0x8000..0x9000]);
-        assert_eq!(room.take(0x1010..0x1020), Some(0x1010));
-        assert_eq!(room.take(0x1000..0x1100), Some(0x1010 + LONGEST));
-        assert_eq!(room.take(0x3000..0x8000), None);
+        let mut room = Room::new([0x1000..0x3000, 0x8000..0x9000], 0);
+        assert_eq!(room.take(0x1010, 0x10), Some(0x1010));
+        assert_eq!(room.take(0x1000, 0x100), Some(0x1010 + LONGEST));
+        assert_eq!(room.take(0x3000, 0x5000), None);
         // The end of a page has no room; the next page has.
-        assert_eq!(room.take(0x1ff0..0x2010), Some(0x2000));
-        assert_eq!(room.take(0x8fff..0x9001), None);
+        assert_eq!(room.take(0x1ff0, 0x20), Some(0x2000));
+        assert_eq!(room.take(0x8fff, 2), None);
         assert_eq!(room.pages().collect::<Vec<_>>(), [0x1000, 0x2000]);
+        // Below a module at 0x8000: its p_vaddr are negative.
+        let mut below = Room::new([0x1000..0x8000], 0x8000);
+        assert_eq!(below.take(0x1000_u64.wrapping_neg(), 1), Some(0x1000_u64.wrapping_neg()));
+        assert_eq!(below.pages().collect::<Vec<_>>(), [0x7000]);
     }
 }

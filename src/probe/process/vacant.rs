@@ -8,16 +8,38 @@ use std::ops::Range;
 const END: u64 = 0x7fff_ffff_f000;
 /// Lowest address that may be mapped, if the system does not say.
 const LOWEST: u64 = 64 << 10;
-/// What is left free below and above everything mapped: stacks and heaps grow.
+/// Distance to the module that is kept where there is room.
 const DISTANCE: u64 = 16 << 20;
+/// What is left free for a heap and a stack to grow.
+const GROWTH: u64 = 256 << 20;
 
-/// The unmapped ranges, in order.
-pub fn vacant(mappings: &[Mapping]) -> Vec<Range<u64>> {
+/// The ranges of a process in which nothing is mapped, and into which heap and stack do not soon grow,
+/// in order.
+pub fn vacant(pid: i32, mappings: &[Mapping]) -> Vec<Range<u64>> {
     let lowest = fs::read_to_string("/proc/sys/vm/mmap_min_addr");
     let lowest = lowest.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0).max(LOWEST);
-    let starts = mappings.iter().map(|m| m.start).chain([END]);
-    let ends = std::iter::once(lowest).chain(mappings.iter().map(|m| m.end));
-    ends.zip(starts).filter(|(end, start)| end < start).map(|(end, start)| end..start).collect()
+    let mut taken: Vec<Range<u64>> = mappings.iter().map(|m| m.start..m.end).collect();
+    let stacks = mappings.iter().filter(|m| m.path == "[stack]");
+    taken.extend(stacks.map(|m| m.start.saturating_sub(GROWTH)..m.start));
+    taken.extend(heap(pid).map(|start| start..start + GROWTH));
+    // Also before the page of vsyscall, at the end of the address space.
+    taken.push(END..u64::MAX);
+    taken.sort_by_key(|range| range.start);
+    let (mut free, mut end) = (Vec::new(), lowest);
+    for range in taken {
+        if end < range.start {
+            free.push(end..range.start);
+        }
+        end = end.max(range.end);
+    }
+    free
+}
+
+/// Where the heap of a process begins, which may not be mapped yet: field 47 of proc_pid_stat(5).
+fn heap(pid: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field, a name in parentheses, may have spaces.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(47 - 3)?.parse().ok()
 }
 
 /// An address for `length` bytes near `module`, so that all distances to it and from it are below
@@ -40,6 +62,15 @@ pub fn near(vacant: &[Range<u64>], module: &Range<u64>, length: u64, reach: u64)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn this_process_has_a_heap_where_its_mappings_say() {
+        let pid = std::process::id().cast_signed();
+        let all = super::super::maps::mappings(pid);
+        let Some(mapped) = all.iter().find(|m| m.path == "[heap]") else { return };
+        assert_eq!(heap(pid), Some(mapped.start));
+        assert!(vacant(pid, &all).iter().all(|r| r.end <= mapped.start || r.start >= mapped.end));
+    }
 
     #[test]
     fn room_is_found_below_a_module_or_else_above_its_heap() {
