@@ -36,8 +36,8 @@ impl Planned {
 
 /// Plans a count for every block of a function. Trampolines of puns are taken from `room`.
 ///
-/// From the last block to the first: the displacement of a pun ends in bytes that follow, as they are
-/// patched then.
+/// From the last block to the first: the displacement of a pun ends in bytes that follow, which must
+/// stay as they are.
 pub fn plan(function: &Function, room: &mut Room) -> Planned {
     let mut code = Code { bytes: function.bytes.iter().copied().map(Some).collect() };
     let mut placements: Vec<Placement> = Vec::new();
@@ -49,7 +49,7 @@ pub fn plan(function: &Function, room: &mut Room) -> Planned {
     Planned { placements }
 }
 
-/// The code as it is patched; bytes of other jumps are not known yet.
+/// The code; bytes that are patched are none.
 struct Code {
     bytes: Vec<Option<u8>>,
 }
@@ -69,14 +69,8 @@ fn place(function: &Function, number: usize, code: &mut Code, room: &mut Room) -
         if site.kind == Kind::Pun {
             let Some(found) = pun(&site, &code.bytes[start..], room) else { continue };
             site.trampoline = Some(found);
-            let distance = (found.wrapping_sub(site.at + JUMP) as u32).to_le_bytes();
-            let jump = std::iter::once(0xe9).chain(distance).take(patched);
-            for (byte, new) in code.bytes[start..].iter_mut().zip(jump) {
-                *byte = Some(new);
-            }
-        } else {
-            code.bytes[start..start + patched].fill(None);
         }
+        code.bytes[start..start + patched].fill(None);
         return Placement::Placed(site);
     }
     Placement::Refused("no free address that a jump over its short instructions could reach".into())
