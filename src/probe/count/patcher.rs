@@ -72,13 +72,10 @@ impl Follower for Patcher {
         let Some(of) = self.processes.get_mut(&parent) else { return };
         let was_locked = std::mem::replace(&mut of.is_locked, true);
         let copy = of.clone();
-        // The new process has a copy of the code, of before or after.
-        for id in [parent, process] {
-            if (was_locked || copy.instances.is_empty())
-                || (id == process && process == parent)
-            {
-                continue;
-            }
+        // A new process has a copy of the code as it is before this.
+        let mut memories = vec![parent, process];
+        memories.dedup();
+        for id in memories.into_iter().filter(|_| !was_locked) {
             if let Ok(memory) = Memory::open(id) {
                 copy.instances.iter().for_each(|instance| instance.lock(&memory));
             }
