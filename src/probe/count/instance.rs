@@ -190,15 +190,16 @@ impl Code<'_> {
             let (Ok(planned), Ok(function)) = (planned, &self.target.functions[index].facts) else {
                 continue;
             };
-            for placement in &mut planned.placements {
-                let Placement::Placed(site) = placement else { continue };
+            for number in 0..planned.placements.len() {
+                let Placement::Placed(site) = &planned.placements[number] else { continue };
                 let next = self.trampolines + written.trampolines.len() as u64;
                 let far = site.trampoline.map(|at| self.bias.wrapping_add(at));
                 let to = far.unwrap_or(next);
                 match self.patch(function, site, self.first[index], to) {
-                    Err(why) => *placement = Placement::Refused(why),
+                    Err(why) => planned.refuse(number, &why),
                     Ok(patch) => {
-                        written.prefixes.push(to + patch.prefix as u64);
+                        let prefixes = patch.prefixes.iter().map(|at| to + *at as u64);
+                        written.prefixes.extend(prefixes);
                         let at = self.bias.wrapping_add(site.at);
                         written.jumps.push(Jump { at, bytes: patch.jump, to });
                         match far {
@@ -219,7 +220,7 @@ impl Code<'_> {
     fn patch(&self, function: &Function, site: &Site, first: u64, at: u64) -> Result<Patch, String> {
         let inside = |address: u64| (address - function.range.start) as usize;
         let code = &function.bytes[inside(site.at)..inside(site.next)];
-        let counter = self.base + (first + site.block as u64) * COUNTER;
+        let counter = |block: usize| self.base + (first + block as u64) * COUNTER;
         emit(site, code, self.bias, counter, at)
     }
 }

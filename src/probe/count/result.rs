@@ -4,7 +4,7 @@ use super::patcher::Patcher;
 use super::request::{BlockCount, Counts, EdgeCount, FunctionCounts, Wanted};
 use super::target::{Member, Target};
 use crate::facts::Function;
-use crate::plan::{Placement, Solved, solve};
+use crate::plan::{Kind, Placement, Site, Solved, solve};
 use crate::process::Followed;
 
 /// All that was counted.
@@ -53,7 +53,7 @@ fn function(
             .iter()
             .zip(counters)
             .map(|(placement, n)| match placement {
-                Placement::Placed(_) => i64::try_from(n).ok(),
+                placement if placement.is_counted() => i64::try_from(n).ok(),
                 _ => None,
             })
             .collect();
@@ -96,8 +96,12 @@ fn add(result: &mut FunctionCounts, facts: &Function, placements: &[Placement], 
                 Err("the counts of its function contradict one another".to_owned())
             }
             Placement::Derived => number(*found),
-            Placement::Placed(site) => {
-                block.kind = Some(site.kind);
+            Placement::Placed(Site { kind, .. }) => {
+                block.kind = Some(*kind);
+                number(*found)
+            }
+            Placement::Within => {
+                block.kind = Some(Kind::Multi);
                 number(*found)
             }
         };

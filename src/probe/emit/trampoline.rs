@@ -16,14 +16,14 @@ const OVERFLOW: i32 = 127;
 pub struct Patch {
     /// The trampoline.
     pub trampoline: Vec<u8>,
-    /// Where in it is the prefix of `inc`: `0x3e`, without effect, for which `lock` can be put.
-    pub prefix: usize,
+    /// Where in it are the prefixes of `inc`: `0x3e`, without effect, for which `lock` can be put.
+    pub prefixes: Vec<usize>,
     /// What replaces the first bytes of the code.
     pub jump: Vec<u8>,
 }
 
 /// The bytes of a probe in code that runs at `bias` + p_vaddr. `code` are the bytes of the displaced
-/// instructions, `counter` and `trampoline` addresses in the process.
+/// instructions, `trampoline` and what `counter` gives for a block are addresses in the process.
 ///
 /// # Errors
 /// Something is too far away, or cannot be encoded elsewhere.
@@ -31,19 +31,33 @@ pub fn emit(
     site: &Site,
     code: &[u8],
     bias: u64,
-    counter: u64,
+    counter: impl Fn(usize) -> u64,
     trampoline: u64,
 ) -> Result<Patch, String> {
     let failed = |e: IcedError| format!("its instructions cannot be moved: {e}");
     let at = bias.wrapping_add(site.at);
-    let (mut all, count) = counting(counter, site.keeps_flags).map_err(failed)?;
+    let mut all = Vec::new();
+    let mut counts = Vec::new();
+    let mut add = |all: &mut Vec<Instruction>, block, keeps_flags| {
+        let (own, inc) = counting(counter(block), keeps_flags).map_err(failed)?;
+        counts.push(all.len() + inc);
+        all.extend(own);
+        Ok::<(), String>(())
+    };
+    add(&mut all, site.block, site.keeps_flags)?;
     let decoder = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
     let displaced: Vec<Instruction> = decoder.into_iter().collect();
     if site.kind == Kind::Retarget {
         let target = displaced.first().map_or(0, Instruction::near_branch_target);
         all.push(Instruction::with_branch(Code::Jmp_rel32_64, target).map_err(failed)?);
     } else {
-        all.extend(&displaced);
+        for instruction in &displaced {
+            let address = instruction.ip().wrapping_sub(bias);
+            if let Some(then) = site.then.iter().find(|then| then.at == address) {
+                add(&mut all, then.block, then.keeps_flags)?;
+            }
+            all.push(*instruction);
+        }
         let goes_on = displaced.last().is_none_or(|last| {
             !matches!(
                 last.flow_control(),
@@ -60,12 +74,14 @@ pub fn emit(
     let block = InstructionBlock::new(&all, trampoline);
     let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
     let encoded = BlockEncoder::encode(64, block, options).map_err(failed)?;
-    let prefix = encoded.new_instruction_offsets.get(count).copied().unwrap_or(u32::MAX) as usize;
-    if encoded.code_buffer.get(prefix) != Some(&0x3e) {
+    let offset = |count: usize| encoded.new_instruction_offsets.get(count).map(|at| *at as usize);
+    let prefixes: Vec<usize> = counts.into_iter().filter_map(offset).collect();
+    let is_prefix = |at: &usize| encoded.code_buffer.get(*at) == Some(&0x3e);
+    if prefixes.len() != site.then.len() + 1 || !prefixes.iter().all(is_prefix) {
         return Err("its count cannot be encoded".to_owned());
     }
     let jump = jump(site, at, trampoline)?;
-    Ok(Patch { trampoline: encoded.code_buffer, prefix, jump })
+    Ok(Patch { trampoline: encoded.code_buffer, prefixes, jump })
 }
 
 /// The jump or call to the trampoline; of a pun only the bytes of its instruction.

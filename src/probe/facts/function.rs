@@ -97,7 +97,9 @@ impl Function {
             bytes,
             fixed,
         };
-        function.fixed.extend(function.blocks.iter().map(|b| b.start));
+        let calls = function.blocks.iter().filter(|b| b.exit == Exit::MayEnd);
+        function.fixed.extend(calls.map(|b| b.end));
+        function.fixed.extend(found.tables.iter().flat_map(|(_, targets)| targets));
         function.fixed.extend(own.iter().filter_map(near_target));
         function.mark_reached();
         function.find_live(module);

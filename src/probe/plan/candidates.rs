@@ -1,6 +1,6 @@
 //! The instructions of a block that can be patched.
 
-use super::site::{JUMP, Kind, Site};
+use super::site::{JUMP, Kind, Site, Then};
 use crate::facts::{Block, Function};
 use iced_x86::{Code, FlowControl, Instruction, RflagsBits};
 use std::ops::Bound::Excluded;
@@ -16,8 +16,9 @@ pub(super) fn candidates(function: &Function, number: usize) -> Vec<Site> {
     for first in 0..block.instructions.len() {
         all.extend(retarget(function, number, first));
         all.extend(displaced(function, number, first));
+        all.extend(pun(function, number, first));
     }
-    all.sort_by_key(|site: &Site| (site.keeps_flags, site.kind, site.next - site.at));
+    all.sort_by_key(|site| (site.keeps_flags, site.kind, site.then.len(), site.next - site.at));
     all
 }
 
@@ -28,6 +29,7 @@ fn site(block: &Block, number: usize, from: usize, to: usize, kind: Kind) -> Sit
         next: block.instructions[to].next_ip(),
         kind,
         keeps_flags: block.live[from] & CHANGED != 0,
+        then: Vec::new(),
         trampoline: None,
     }
 }
@@ -41,28 +43,48 @@ fn retarget(function: &Function, number: usize, at: usize) -> Option<Site> {
     (is_plain && stays).then(|| site(block, number, at, at, Kind::Retarget))
 }
 
-/// One or more instructions from `first` on that are executed in the trampoline.
+/// One or more instructions from `first` on that are executed in the trampoline; also those of the
+/// blocks after it, if they are entered only from there.
 fn displaced(function: &Function, number: usize, first: usize) -> Option<Site> {
     let block = &function.blocks[number];
     let start = block.instructions[first].ip();
-    for (last, instruction) in block.instructions.iter().enumerate().skip(first) {
+    let mut then = Vec::new();
+    let (mut of, mut at) = (number, first);
+    loop {
+        let block = &function.blocks[of];
+        let instruction = &block.instructions[at];
         if !can_move(instruction) {
-            break;
+            return None;
         }
-        if instruction.next_ip() - start < JUMP {
-            continue;
+        let end = instruction.next_ip();
+        if end - start >= JUMP {
+            let kind = if (of, at) == (number, first) { Kind::Single } else { Kind::Multi };
+            let is_sure = kind == Kind::Single || function.is_complete;
+            let found = is_sure && is_free(function, start, start + JUMP);
+            let one = site(&function.blocks[number], number, first, first, kind);
+            return found.then_some(Site { next: end, then, ..one });
         }
-        let kind = if first == last { Kind::Single } else { Kind::Multi };
-        let is_sure = kind == Kind::Single || function.is_complete;
-        if is_sure && is_free(function, start, start + JUMP) {
-            return Some(site(block, number, first, last, kind));
+        at += 1;
+        if at == block.instructions.len() {
+            let next = function.blocks.get(of + 1)?;
+            let falls = block.successors.contains(&(of + 1)) && next.start == block.end;
+            if !falls || function.fixed.contains(&next.start) {
+                return None;
+            }
+            let keeps_flags = next.live.first()? & CHANGED != 0;
+            then.push(Then { block: of + 1, at: next.start, keeps_flags });
+            (of, at) = (of + 1, 0);
         }
-        break;
     }
-    let one = &block.instructions[first];
+}
+
+/// A short instruction whose jump ends in the bytes that follow.
+fn pun(function: &Function, number: usize, at: usize) -> Option<Site> {
+    let block = &function.blocks[number];
+    let one = &block.instructions[at];
     let is_short = (one.len() as u64) < JUMP && can_move(one);
-    (is_short && is_free(function, start, one.next_ip()))
-        .then(|| site(block, number, first, first, Kind::Pun))
+    (is_short && is_free(function, one.ip(), one.next_ip()))
+        .then(|| site(block, number, at, at, Kind::Pun))
 }
 
 /// Whether nothing leads or refers to the bytes between the two addresses.

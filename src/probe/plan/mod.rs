@@ -17,4 +17,4 @@ mod site;
 pub use choose::{Placement, Planned, derive, plan};
 pub use conservation::{Solved, solve};
 pub use room::{PAGE, Room};
-pub use site::{Kind, Site};
+pub use site::{Kind, Site, Then};

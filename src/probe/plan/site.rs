@@ -19,6 +19,17 @@ pub enum Kind {
     Pun,
 }
 
+/// The count of a block that is entered only from the one before it, in the same trampoline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Then {
+    /// Index of the block.
+    pub block: usize,
+    /// Its first address.
+    pub at: u64,
+    /// Whether the count must keep the flags.
+    pub keeps_flags: bool,
+}
+
 /// A place for a count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
@@ -32,6 +43,8 @@ pub struct Site {
     pub kind: Kind,
     /// Whether the count must keep the flags.
     pub keeps_flags: bool,
+    /// Blocks that begin among the patched instructions after the first.
+    pub then: Vec<Then>,
     /// Where its trampoline must lie (p_vaddr); anywhere near if not given.
     pub trampoline: Option<u64>,
 }
