@@ -111,7 +111,8 @@ fn assert_plain(options: &[&str]) {
     assert!(numbers(fib).iter().all(|n| [242_785, 121_392, 121_393].contains(n)), "{fib:?}");
     let choose = numbers(choose.as_ref().unwrap());
     assert!(choose.contains(&90_000) && choose.contains(&10_000), "{choose:?}");
-    assert!(choose.iter().all(|n| n % 10_000 == 0 || *n == 1), "{choose:?}");
+    // A loop's head is entered once more than its body.
+    assert!(choose.iter().all(|n| n % 10_000 <= 1), "{choose:?}");
 }
 
 #[test]
