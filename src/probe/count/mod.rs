@@ -18,7 +18,9 @@ use crate::process::follow;
 use patcher::Patcher;
 use pmu::Command;
 use pmu::perf::Signals;
-pub use request::{BlockCount, Counts, EdgeCount, FunctionCounts, Wanted};
+pub use request::{
+    BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Wanted,
+};
 use tma::Result;
 
 /// Runs the command once and counts the blocks of these functions in it and in all that it starts.

@@ -38,6 +38,10 @@ pub struct FunctionCounts {
     pub blocks: Vec<BlockCount>,
     /// Its edges between blocks.
     pub edges: Vec<EdgeCount>,
+    /// Its conditional jumps.
+    pub branches: Vec<BranchCount>,
+    /// Its loops, outer ones first.
+    pub loops: Vec<LoopCount>,
     /// Sums of flow conservation that were checked.
     pub checked: usize,
     /// Sums that do not agree.
@@ -53,6 +57,8 @@ pub struct BlockCount {
     pub start: u64,
     /// Address after its last instruction.
     pub end: u64,
+    /// Number of its instructions.
+    pub instructions: usize,
     /// How often it was entered, or why that is not known.
     pub count: Result<u64, String>,
     /// How it was counted; `None` if from its neighbours.
@@ -68,4 +74,26 @@ pub struct EdgeCount {
     pub to: u64,
     /// How often, if that follows from the counts of the blocks.
     pub count: Option<u64>,
+}
+
+/// How often a conditional jump was taken, where that follows from the counts of the blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchCount {
+    /// Its address.
+    pub address: u64,
+    /// How often it jumped.
+    pub taken: Option<u64>,
+    /// How often it did not.
+    pub not_taken: Option<u64>,
+}
+
+/// How often a loop was entered and iterated, where that follows from the counts of the blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopCount {
+    /// First address of its first block.
+    pub head: u64,
+    /// How often it was entered from outside.
+    pub entries: Option<u64>,
+    /// How often its first block was entered.
+    pub iterations: Option<u64>,
 }

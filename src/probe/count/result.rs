@@ -1,9 +1,11 @@
 //! Counters → counts of blocks and edges, of all processes together.
 
 use super::patcher::Patcher;
-use super::request::{BlockCount, Counts, EdgeCount, FunctionCounts, Wanted};
+use super::request::{
+    BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Wanted,
+};
 use super::target::{Member, Target};
-use crate::facts::Function;
+use crate::facts::{Block, Function, Loop};
 use crate::plan::{Kind, Placement, Site, Solved, solve};
 use crate::process::Followed;
 
@@ -61,7 +63,46 @@ fn function(
         add(&mut result, facts, &planned.placements, &solved);
         any = true;
     }
-    if any { Ok(result) } else { Err("its file was not mapped".to_owned()) }
+    if !any {
+        return Err("its file was not mapped".to_owned());
+    }
+    result.branches = facts.blocks.iter().filter_map(|block| branch(&result, facts, block)).collect();
+    result.loops = facts.loops.iter().map(|l| loop_count(&result, facts, l)).collect();
+    Ok(result)
+}
+
+/// The conditional jump at the end of a block.
+fn branch(result: &FunctionCounts, facts: &Function, block: &Block) -> Option<BranchCount> {
+    let last = block.instructions.last()?;
+    if last.flow_control() != iced_x86::FlowControl::ConditionalBranch {
+        return None;
+    }
+    let own = result.blocks.iter().find(|b| b.start == block.start)?.count.clone().ok();
+    let edge = |to: u64| {
+        let to = facts.blocks.iter().find(|b| b.start == to)?.start;
+        result.edges.iter().find(|e| (e.from, e.to) == (block.start, to))?.count
+    };
+    let (target, next) = (last.near_branch_target(), last.next_ip());
+    // To the next instruction it is one edge for both.
+    let (taken, not_taken) = match target == next {
+        true => (None, None),
+        false => (edge(target), edge(next)),
+    };
+    let rest = |other: Option<u64>| own.zip(other).and_then(|(all, n)| all.checked_sub(n));
+    let (taken, not_taken) = (taken.or(rest(not_taken)), not_taken.or(rest(taken)));
+    Some(BranchCount { address: last.ip(), taken, not_taken })
+}
+
+fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop) -> LoopCount {
+    let head = facts.blocks[of.head].start;
+    let iterations = result.blocks[of.head].count.clone().ok();
+    let back = |latch: &usize| {
+        let from = facts.blocks[*latch].start;
+        result.edges.iter().find(|e| (e.from, e.to) == (from, head))?.count
+    };
+    let back: Option<u64> = of.latches.iter().map(back).sum();
+    let entries = iterations.zip(back).and_then(|(all, back)| all.checked_sub(back));
+    LoopCount { head, entries, iterations }
 }
 
 /// Adds the counts of one process image.
@@ -74,9 +115,10 @@ fn add(result: &mut FunctionCounts, facts: &Function, placements: &[Placement], 
         ));
     }
     if result.blocks.is_empty() {
-        let block = |block: &crate::facts::Block| BlockCount {
+        let block = |block: &Block| BlockCount {
             start: block.start,
             end: block.end,
+            instructions: block.instructions.len(),
             count: Ok(0),
             kind: None,
         };

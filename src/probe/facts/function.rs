@@ -48,6 +48,15 @@ pub struct Block {
     pub is_reached: bool,
 }
 
+/// A natural loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loop {
+    /// Index of its first block.
+    pub head: usize,
+    /// Indices of the blocks that jump back there.
+    pub latches: Vec<usize>,
+}
+
 /// A function.
 #[derive(Debug, Clone)]
 pub struct Function {
@@ -57,6 +66,8 @@ pub struct Function {
     pub bytes: Vec<u8>,
     /// Blocks in order of address.
     pub blocks: Vec<Block>,
+    /// Its loops, outer ones first.
+    pub loops: Vec<Loop>,
     /// Addresses that may be jumped to or read: no patch may have one inside it.
     pub fixed: BTreeSet<u64>,
     /// Whether all its jumps are known, so that several instructions may be patched together.
@@ -93,6 +104,7 @@ impl Function {
         let mut function = Self {
             is_complete: found.undecoded.is_empty() && !found.blocks.iter().any(|b| b.unresolved),
             blocks: blocks(&found, &fixed, range.start),
+            loops: found.loops.iter().map(Loop::of).collect(),
             range,
             bytes,
             fixed,
@@ -166,6 +178,12 @@ impl Function {
                 _ => 0,
             },
         }
+    }
+}
+
+impl Loop {
+    fn of(found: &isa::flow::Loop) -> Self {
+        Self { head: found.head, latches: found.back_edges.clone() }
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `entered` | addresses that may be reached from elsewhere, over-approximated |
 //! | `exceptions` | landing pads of C++ and Rust exceptions |
 //! | `function` | one function: blocks, edges and instructions |
+//! | `names` | the functions of a file |
 //! | `flags` | which flags are live before each instruction |
 
 mod entered;
@@ -13,7 +14,9 @@ mod exceptions;
 mod flags;
 mod function;
 mod module;
+mod names;
 
 pub use flags::ARITHMETIC;
-pub use function::{Block, Exit, Function};
+pub use function::{Block, Exit, Function, Loop};
 pub use module::Module;
+pub use names::{Named, functions};
