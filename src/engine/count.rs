@@ -1,9 +1,9 @@
 //! Chosen functions of a command → exact counts of their blocks.
 
+use crate::documents::Exit;
 use crate::documents::count::{
     BlockRow, BranchRow, Cost, Count, EdgeRow, LoopRow, Refused, SCHEMA, Trips,
 };
-use crate::documents::Exit;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, FunctionCounts, Wanted, count};

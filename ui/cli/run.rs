@@ -4,7 +4,8 @@ use super::arguments::{Arguments, Command};
 use super::next::Next;
 use super::output::print;
 use super::{
-    block, count, deps, diff, doctor, drill, microbench, record, report, shell, suggest, tables, workload,
+    block, count, deps, diff, doctor, drill, microbench, record, report, shell, suggest, tables,
+    workload,
 };
 use crate::{keymap, terminal};
 use clap::{CommandFactory as _, Parser as _};

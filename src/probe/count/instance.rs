@@ -1,12 +1,12 @@
 //! One file in one process: where its counters and trampolines are, and what was patched.
 
+use super::mapped::{map, pages, permitted, ranges, without};
 use super::target::{Member, Opened, Target};
 use crate::emit::{Patch, emit};
 use crate::facts::Function;
-use crate::plan::{PAGE, Placement, Planned, Room, Site, derive, plan};
+use crate::plan::{Placement, Planned, Room, Site, derive, plan};
 use crate::process::{Memory, Stopped, near, vacant};
-use nix::errno::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
@@ -18,9 +18,6 @@ pub(super) const LOCK: u8 = 0xf0;
 const COUNTER: u64 = 8;
 /// Bytes that a trampoline may have.
 const TRAMPOLINE: u64 = 96;
-/// The name of the counters' memory, as /proc/PID/maps shows it.
-const NAME: &[u8] = b"tdtool-counts\0";
-
 /// A file that was patched in a process.
 pub(super) struct Instance {
     /// Index of its target.
@@ -62,9 +59,9 @@ impl Instance {
         let (mut plans, first) = plans(target, &memory, bias, &mut around);
         let code = Code { target, bias, base, trampolines: base + cells, first: &first };
         let written = code.written(&mut plans)?;
-        let own = [base + cells..base + cells + pages(written.trampolines.len() as u64)];
+        let own = base + cells..base + cells + pages(written.trampolines.len() as u64);
         let far = ranges(around.pages());
-        let file = map(stopped, &memory, base..base + cells, own.into_iter().chain(far))?;
+        let file = map(stopped, &memory, base..base + cells, std::iter::once(own).chain(far))?;
         let failed = |e: std::io::Error| format!("its memory cannot be written: {e}");
         memory.write_all(base + cells, &written.trampolines).map_err(failed)?;
         for (at, bytes) in &written.far {
@@ -76,31 +73,54 @@ impl Instance {
         if is_locked {
             instance.lock(&memory);
         }
-        instance.write(&memory).map(|()| instance)
+        let facts = target.functions.iter().filter_map(|member| member.facts.as_ref().ok());
+        let moved =
+            |range: &Range<u64>| range.start.wrapping_add(bias)..range.end.wrapping_add(bias);
+        let mut ranges: Vec<Range<u64>> = facts.map(|f| moved(&f.range)).collect();
+        ranges.sort_by_key(|range| range.start);
+        instance.write(&memory, &ranges).map(|()| instance)
     }
 
     /// Patches the code; takes that back if not every jump leads where it is to.
-    fn write(&self, memory: &Memory) -> Result<(), String> {
-        let mut before = Vec::new();
-        let mut failed = None;
+    fn write(&self, memory: &Memory, ranges: &[Range<u64>]) -> Result<(), String> {
+        let length = |range: &Range<u64>| (range.end - range.start) as usize;
+        let read = |range: &Range<u64>| (range.start, memory.read(range.start, length(range)));
+        let before: Vec<(u64, Vec<u8>)> = ranges.iter().map(read).collect();
+        let mut after = before.clone();
         for jump in &self.jumps {
-            before.push((jump.at, memory.read(jump.at, jump.bytes.len())));
-            failed = failed.or(memory.write_all(jump.at, &jump.bytes).err());
+            let index = after.partition_point(|(start, _)| *start <= jump.at).wrapping_sub(1);
+            let part = after.get_mut(index).and_then(|(start, bytes)| {
+                let at = (jump.at - *start) as usize;
+                bytes.get_mut(at..at + jump.bytes.len())
+            });
+            part.ok_or("its code cannot be read")?.copy_from_slice(&jump.bytes);
         }
-        let leads = |jump: &Jump| {
-            let distance = memory.read(jump.at + 1, 4).try_into().map(i32::from_le_bytes);
-            distance.is_ok_and(|d| (jump.at + 5).wrapping_add_signed(d.into()) == jump.to)
-        };
-        let wrong = self.jumps.iter().any(|jump| !leads(jump));
-        if failed.is_none() && !wrong {
+        let mut failed = None;
+        for (start, bytes) in &after {
+            failed = failed.or(memory.write_all(*start, bytes).err());
+        }
+        if failed.is_none() && self.leads(&ranges.iter().map(read).collect::<Vec<_>>()) {
             return Ok(());
         }
-        for (at, bytes) in before.iter().rev() {
-            let _ = memory.write_all(*at, bytes);
+        for (start, bytes) in &before {
+            let _ = memory.write_all(*start, bytes);
         }
         Err(match failed {
             Some(error) => format!("its code cannot be written: {error}"),
             None => "a jump does not lead to its trampoline".to_owned(),
+        })
+    }
+
+    /// Whether every jump in this code leads to its trampoline.
+    fn leads(&self, code: &[(u64, Vec<u8>)]) -> bool {
+        self.jumps.iter().all(|jump| {
+            let index = code.partition_point(|(start, _)| *start <= jump.at).wrapping_sub(1);
+            let Some((start, bytes)) = code.get(index) else { return false };
+            let at = (jump.at - start) as usize + 1;
+            let distance = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());
+            let to = distance
+                .map(|word| (jump.at + 5).wrapping_add_signed(i32::from_le_bytes(word).into()));
+            to == Some(jump.to)
         })
     }
 
@@ -190,13 +210,17 @@ impl Code<'_> {
             let (Ok(planned), Ok(function)) = (planned, &self.target.functions[index].facts) else {
                 continue;
             };
+            let mut any = false;
             for number in 0..planned.placements.len() {
                 let Placement::Placed(site) = &planned.placements[number] else { continue };
                 let next = self.trampolines + written.trampolines.len() as u64;
                 let far = site.trampoline.map(|at| self.bias.wrapping_add(at));
                 let to = far.unwrap_or(next);
                 match self.patch(function, site, self.first[index], to) {
-                    Err(why) => planned.refuse(number, &why),
+                    Err(why) => {
+                        planned.refuse(number, &why);
+                        any = true;
+                    }
                     Ok(patch) => {
                         let prefixes = patch.prefixes.iter().map(|at| to + *at as u64);
                         written.prefixes.extend(prefixes);
@@ -209,7 +233,9 @@ impl Code<'_> {
                     }
                 }
             }
-            derive(function, &mut planned.placements);
+            if any {
+                derive(function, &mut planned.placements);
+            }
         }
         match written.jumps.is_empty() {
             true => Err("no block of it can be counted".to_owned()),
@@ -217,92 +243,16 @@ impl Code<'_> {
         }
     }
 
-    fn patch(&self, function: &Function, site: &Site, first: u64, at: u64) -> Result<Patch, String> {
+    fn patch(
+        &self,
+        function: &Function,
+        site: &Site,
+        first: u64,
+        at: u64,
+    ) -> Result<Patch, String> {
         let inside = |address: u64| (address - function.range.start) as usize;
         let code = &function.bytes[inside(site.at)..inside(site.next)];
         let counter = |block: usize| self.base + (first + block as u64) * COUNTER;
         emit(site, code, self.bias, counter, at)
     }
-}
-
-fn pages(bytes: u64) -> u64 {
-    bytes.div_ceil(PAGE) * PAGE
-}
-
-/// Refuses a process whose system calls are filtered: ours could end it.
-fn permitted(stopped: &Stopped) -> Result<(), String> {
-    let path = format!("/proc/{}/status", stopped.process);
-    let status = std::fs::read_to_string(path).unwrap_or_default();
-    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
-    match mode.is_some_and(|mode| mode.trim() != "0") {
-        true => Err("its system calls are filtered (seccomp)".to_owned()),
-        false => Ok(()),
-    }
-}
-
-/// Maps counters at `cells` and trampolines at `code`. The counters are shared memory: children that
-/// the process forks count in it, too, and it is read here after they have ended.
-fn map(
-    stopped: &Stopped,
-    memory: &Memory,
-    cells: Range<u64>,
-    code: impl Iterator<Item = Range<u64>>,
-) -> Result<File, String> {
-    let refused = |e: Errno| format!("the process may not map memory: {}", e.desc());
-    let place = |at: &Range<u64>, rights: i32, all: i32, file: u64| {
-        let flags = (all | libc::MAP_FIXED_NOREPLACE).cast_unsigned();
-        let rights = rights.cast_unsigned();
-        let arguments = [at.start, at.end - at.start, rights.into(), flags.into(), file, 0];
-        let got = stopped.call(libc::SYS_mmap, arguments).map_err(refused)?;
-        // Kernels before 4.17 take the address for a hint.
-        if got == at.start { Ok(()) } else { Err("the addresses chosen are not free".to_owned()) }
-    };
-    let mut first = None;
-    for range in code {
-        // Never writable for the program.
-        let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        place(&range, libc::PROT_READ | libc::PROT_EXEC, private, u64::MAX)?;
-        first.get_or_insert(range.start);
-    }
-    let name = first.ok_or("no block of it can be counted")?;
-    let failed = |e: std::io::Error| format!("its memory cannot be written: {e}");
-    memory.write_all(name, NAME).map_err(failed)?;
-    let close = u64::from(libc::MFD_CLOEXEC);
-    let file = stopped.call(libc::SYS_memfd_create, [name, close, 0, 0, 0, 0]).map_err(refused)?;
-    let opened = open(stopped, file, cells.end - cells.start);
-    let shared = place(&cells, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file);
-    stopped.call(libc::SYS_close, [file, 0, 0, 0, 0, 0]).map_err(refused)?;
-    shared.and(opened)
-}
-
-/// The same file in this process, with its length.
-fn open(stopped: &Stopped, file: u64, length: u64) -> Result<File, String> {
-    let failed = |e: std::io::Error| format!("its counters cannot be opened: {e}");
-    let path = format!("/proc/{}/fd/{file}", stopped.process);
-    let opened = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
-    opened.set_len(length).map_err(failed)?;
-    Ok(opened)
-}
-
-/// Whole free pages without `taken`.
-fn without(free: &[Range<u64>], taken: &Range<u64>) -> Vec<Range<u64>> {
-    let parts = free.iter().flat_map(|range| {
-        [range.start..range.end.min(taken.start), range.start.max(taken.end)..range.end]
-    });
-    let whole = parts.map(|part| pages(part.start)..part.end & !(PAGE - 1));
-    whole.filter(|part| part.start < part.end).collect()
-}
-
-/// Adjacent pages as ranges.
-fn ranges(all: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
-    let mut sorted: Vec<u64> = all.collect();
-    sorted.sort_unstable();
-    let mut found: Vec<Range<u64>> = Vec::new();
-    for page in sorted {
-        match found.last_mut() {
-            Some(last) if last.end == page => last.end += PAGE,
-            _ => found.push(page..page + PAGE),
-        }
-    }
-    found
 }

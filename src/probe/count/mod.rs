@@ -5,10 +5,12 @@
 //! | `request` | which functions, and what was found of them |
 //! | `target` | the files of those functions, and their facts |
 //! | `instance` | one file in one process: mapped, patched, its counters |
+//! | `mapped` | memory of the program's own for counters and trampolines |
 //! | `patcher` | what is done at the events of the command |
 //! | `result` | counters → counts |
 
 mod instance;
+mod mapped;
 mod patcher;
 mod request;
 mod result;
@@ -18,9 +20,7 @@ use crate::process::follow;
 use patcher::Patcher;
 use pmu::Command;
 use pmu::perf::Signals;
-pub use request::{
-    BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Wanted,
-};
+pub use request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Wanted};
 use tma::Result;
 
 /// Runs the command once and counts the blocks of these functions in it and in all that it starts.

@@ -12,10 +12,12 @@ use crate::process::Followed;
 /// All that was counted.
 pub(super) fn counts(patcher: Patcher, wanted: &[Wanted], followed: &Followed) -> Counts {
     let never = || Err("its file was not mapped".to_owned());
-    let mut functions: Vec<Result<FunctionCounts, String>> = wanted.iter().map(|_| never()).collect();
+    let mut functions: Vec<Result<FunctionCounts, String>> =
+        wanted.iter().map(|_| never()).collect();
     for (number, target) in patcher.targets.iter().enumerate() {
         for (index, member) in target.functions.iter().enumerate() {
-            functions[member.number] = function(&patcher, (number, target), (index, member), followed);
+            functions[member.number] =
+                function(&patcher, (number, target), (index, member), followed);
         }
     }
     let probes = patcher.instances.iter().map(|i| i.probes()).max().unwrap_or(0);
@@ -66,7 +68,8 @@ fn function(
     if !any {
         return Err("its file was not mapped".to_owned());
     }
-    result.branches = facts.blocks.iter().filter_map(|block| branch(&result, facts, block)).collect();
+    result.branches =
+        facts.blocks.iter().filter_map(|block| branch(&result, facts, block)).collect();
     result.loops = facts.loops.iter().map(|l| loop_count(&result, facts, l)).collect();
     Ok(result)
 }
@@ -131,7 +134,8 @@ fn add(result: &mut FunctionCounts, facts: &Function, placements: &[Placement], 
         result.edges = solved.edges.iter().map(edge).collect();
     }
     let consistent = solved.contradictions.is_empty();
-    for ((block, placement), found) in result.blocks.iter_mut().zip(placements).zip(&solved.blocks) {
+    for ((block, placement), found) in result.blocks.iter_mut().zip(placements).zip(&solved.blocks)
+    {
         let found = match placement {
             Placement::Refused(why) => Err(why.clone()),
             Placement::Derived if !consistent => {

@@ -4,7 +4,7 @@ use super::request::Wanted;
 use crate::facts::{Function, Module};
 use crate::process::Image;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file with wanted functions.
 pub(super) struct Target {
@@ -77,7 +77,7 @@ fn target(path: &PathBuf, wanted: &[Wanted]) -> Target {
     Target { path: path.clone(), opened, functions }
 }
 
-fn open(path: &PathBuf, ranges: &[Range<u64>]) -> Result<Opened, String> {
+fn open(path: &Path, ranges: &[Range<u64>]) -> Result<Opened, String> {
     let module = Module::read(path)?;
     let image = Image::new(path).map_err(|e| e.to_string())?;
     let start = ranges.first().ok_or("no function with a known length")?.start;

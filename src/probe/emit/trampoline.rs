@@ -61,7 +61,9 @@ pub fn emit(
         let goes_on = displaced.last().is_none_or(|last| {
             !matches!(
                 last.flow_control(),
-                FlowControl::UnconditionalBranch | FlowControl::IndirectBranch
+                FlowControl::UnconditionalBranch
+                    | FlowControl::IndirectBranch
+                    | FlowControl::Return
             )
         });
         if goes_on {

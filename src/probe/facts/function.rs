@@ -100,7 +100,11 @@ impl Function {
         }
         let is_start = |at: &&u64| first.instructions.binary_search_by_key(*at, |i| i.0).is_ok();
         let observed: Vec<u64> = fixed.iter().filter(is_start).copied().collect();
-        let found = flow(&bytes, range.start, &observed, &module.image);
+        let begins = |at: &u64| first.blocks.binary_search_by_key(at, |b| b.start).is_ok();
+        let found = match observed.iter().all(begins) {
+            true => first,
+            false => flow(&bytes, range.start, &observed, &module.image),
+        };
         let mut function = Self {
             is_complete: found.undecoded.is_empty() && !found.blocks.iter().any(|b| b.unresolved),
             blocks: blocks(&found, &fixed, range.start),
@@ -239,7 +243,8 @@ fn named(instruction: &Instruction, module: &Module) -> impl Iterator<Item = u64
         .filter_map(|at| instruction.try_immediate(at).ok())
         .filter(|_| module.is_fixed)
         .collect();
-    let callee = near_target(instruction).filter(|_| instruction.flow_control() == FlowControl::Call);
+    let callee =
+        near_target(instruction).filter(|_| instruction.flow_control() == FlowControl::Call);
     // A load's operand may have up to 64 bytes; `lea` takes one address.
     bytes.take(if whole { 64 } else { 1 }).chain(immediates).chain(callee)
 }

@@ -153,7 +153,9 @@ fn relocated(elf: &ElfFile64<'_, Endianness>) -> Vec<u64> {
     let all = elf.dynamic_relocations().into_iter().flatten();
     let absolute = all.filter_map(|(_, relocation)| match relocation.target() {
         RelocationTarget::Absolute => Some(relocation.addend().cast_unsigned()),
-        RelocationTarget::Symbol(index) if matches!(relocation.flags(), RelocationFlags::Elf { .. }) => {
+        RelocationTarget::Symbol(index)
+            if matches!(relocation.flags(), RelocationFlags::Elf { .. }) =>
+        {
             let symbols = elf.dynamic_symbol_table();
             let symbol = object::ObjectSymbolTable::symbol_by_index(&symbols?, index).ok()?;
             Some(symbol.address().wrapping_add(relocation.addend().cast_unsigned()))

@@ -2,7 +2,7 @@
 
 use super::site::{JUMP, Kind, Site, Then};
 use crate::facts::{Block, Function};
-use iced_x86::{Code, FlowControl, Instruction, RflagsBits};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, RflagsBits};
 use std::ops::Bound::Excluded;
 
 /// What `inc` changes.
@@ -103,7 +103,11 @@ fn can_move(instruction: &Instruction) -> bool {
         }
         FlowControl::ConditionalBranch
         | FlowControl::UnconditionalBranch
-        | FlowControl::IndirectBranch => true,
+        | FlowControl::IndirectBranch
+        | FlowControl::Return => !matches!(
+            instruction.mnemonic(),
+            Mnemonic::Iret | Mnemonic::Iretq | Mnemonic::Iretd | Mnemonic::Retf
+        ),
         _ => false,
     }
 }

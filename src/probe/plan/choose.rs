@@ -176,8 +176,14 @@ pub fn derive(function: &Function, placements: &mut [Placement]) {
     let counted: Vec<Option<i64>> = placements.iter().map(known).collect();
     let solved = solve(function, &counted, 0);
     for (placement, found) in placements.iter_mut().zip(solved.blocks) {
-        if found.is_some() && !placement.is_counted() {
-            *placement = Placement::Derived;
+        match (&placement, found) {
+            (Placement::Placed(_) | Placement::Within, _) => {}
+            (_, Some(_)) => *placement = Placement::Derived,
+            (Placement::Derived, None) => {
+                let why = "the probes around it cannot be placed";
+                *placement = Placement::Refused(why.to_owned());
+            }
+            _ => {}
         }
     }
 }

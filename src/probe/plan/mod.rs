@@ -13,6 +13,8 @@ mod choose;
 mod conservation;
 mod room;
 mod site;
+#[cfg(test)]
+mod tests;
 
 pub use choose::{Placement, Planned, derive, plan};
 pub use conservation::{Solved, solve};

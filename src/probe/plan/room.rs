@@ -7,6 +7,8 @@ use std::ops::Range;
 pub const PAGE: u64 = 4096;
 /// Bytes that a trampoline may have.
 pub const LONGEST: u64 = 96;
+/// Pages with trampolines that are looked at before a new one is taken.
+const LOOKED_AT: usize = 16;
 
 /// Free addresses of a process.
 #[derive(Debug, Clone, Default)]
@@ -34,8 +36,9 @@ impl Room {
     }
 
     fn take_at(&mut self, window: Range<u64>) -> Option<u64> {
-        let used = self.pages.range(..=window.end).next_back().map(|(start, end)| (*start, *end));
-        if let Some((page, used)) = used {
+        let first = window.start & !(PAGE - 1);
+        let used = self.pages.range(first..window.end).rev().take(LOOKED_AT);
+        for (page, used) in used.map(|(page, used)| (*page, *used)) {
             let at = used.max(window.start);
             if at < window.end && at + LONGEST <= page + PAGE {
                 self.pages.insert(page, at + LONGEST);
@@ -45,8 +48,12 @@ impl Room {
         let mut at = window.start;
         while at < window.end {
             let page = at & !(PAGE - 1);
-            let fits = at + LONGEST <= page + PAGE;
-            if fits && !self.pages.contains_key(&page) && self.is_free(page) {
+            let Some(free) = self.free_from(page) else { break };
+            if free != page {
+                at = free;
+                continue;
+            }
+            if at + LONGEST <= page + PAGE && !self.pages.contains_key(&page) {
                 self.pages.insert(page, at + LONGEST);
                 return Some(at);
             }
@@ -55,9 +62,13 @@ impl Room {
         None
     }
 
-    fn is_free(&self, page: u64) -> bool {
+    /// The first free page from `page` on.
+    fn free_from(&self, page: u64) -> Option<u64> {
         let range = self.free.range(..=page).next_back();
-        range.is_some_and(|(_, end)| page + PAGE <= *end)
+        if range.is_some_and(|(_, end)| page + PAGE <= *end) {
+            return Some(page);
+        }
+        self.free.range(page..).next().map(|(start, _)| *start)
     }
 
     /// The pages that trampolines lie in, in the process.
@@ -81,7 +92,7 @@ mod tests {
         assert_eq!(room.take(0x8fff, 2), None);
         assert_eq!(room.pages().collect::<Vec<_>>(), [0x1000, 0x2000]);
         // Below a module at 0x8000: its p_vaddr are negative.
-        let mut below = Room::new([0x1000..0x8000], 0x8000);
+        let mut below = Room::new(std::iter::once(0x1000..0x8000), 0x8000);
         assert_eq!(below.take(0x1000_u64.wrapping_neg(), 1), Some(0x1000_u64.wrapping_neg()));
         assert_eq!(below.pages().collect::<Vec<_>>(), [0x7000]);
     }

@@ -193,8 +193,8 @@ impl Following<'_> {
         }
         // At its start the result is ENOSYS.
         let start = libc::c_long::from(-libc::ENOSYS).cast_unsigned();
-        let is_mapped = ptrace::getregs(Pid::from_raw(tid))
-            .is_ok_and(|r| r.orig_rax == MMAP && r.rax != start);
+        let is_mapped =
+            ptrace::getregs(Pid::from_raw(tid)).is_ok_and(|r| r.orig_rax == MMAP && r.rax != start);
         if is_mapped {
             self.mapped(tid, process);
         }

@@ -78,7 +78,7 @@ mod tests {
         let below = [0x1_0000..0x4000_0000, 0x4100_0000..0x8000_0000];
         let at = near(&below, &module, 0x4000, 1 << 31).unwrap();
         assert!(at < module.start && module.start - at < 32 << 20, "{at:#x}");
-        let above = [0x4100_0000..0x10_0000_0000];
+        let above: Vec<_> = std::iter::once(0x4100_0000..0x10_0000_0000).collect();
         let at = near(&above, &module, 0x4000, 1 << 31).unwrap();
         assert!(at > 0x6000_0000 && at + 0x4000 - module.start < 1 << 31, "{at:#x}");
         assert_eq!(near(&above, &module, 0x4000, 1 << 20), None);
