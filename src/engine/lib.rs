@@ -9,6 +9,7 @@
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`captured`] | a block with the values of its running program |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
+//! | [`count`] | exact counts of chosen functions of a command |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
@@ -25,6 +26,7 @@ pub mod block;
 pub mod block_pair;
 pub mod captured;
 pub mod core_model;
+pub mod count;
 pub mod deps;
 pub mod doctor;
 pub mod documents;

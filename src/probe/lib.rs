@@ -1,12 +1,21 @@
-//! A program of the user's, stopped at a block while it runs.
+//! A program of the user's while it runs: how often its blocks are entered, and what one of them has.
 //!
 //! | module | concern |
 //! |---|---|
 //! | [`capture`] | registers, memory, trip count and path of a block at one of its entries |
+//! | [`count`] | exact entry counts, by jumps patched into the running program |
+//! | [`facts`] | what is known of the code that is patched |
+//! | [`plan`] | where each block's count goes |
+//! | [`emit`] | probes as machine code |
 //! | `process` | the process side: traced threads, breakpoints, memory and mappings |
 //!
 //! Needs no root for one's own processes: a command is traced from its first instruction (ptrace(2)).
 
 pub mod capture;
+#[cfg(target_arch = "x86_64")]
+pub mod count;
+pub mod emit;
+pub mod facts;
+pub mod plan;
 #[cfg(target_arch = "x86_64")]
 mod process;

@@ -2,6 +2,7 @@
 //! account.
 
 mod captured;
+mod counts;
 mod ends;
 pub mod programs;
 

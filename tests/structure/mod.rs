@@ -25,7 +25,7 @@ const DIRECTION: [(&str, &[&str]); 10] = [
     ("src/isa", &["tma"]),
     ("src/pmu", &["tma"]),
     ("src/workload", &["tma"]),
-    ("src/probe", &["pmu", "tma"]),
+    ("src/probe", &["isa", "pmu", "tma"]),
     ("src/profile", &["isa", "pmu", "tma"]),
     ("src/bench", &["isa", "pmu", "tma"]),
     ("src/engine", &["bench", "events", "isa", "pmu", "probe", "profile", "tma", "workload"]),

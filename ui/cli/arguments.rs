@@ -1,6 +1,7 @@
 //! Every command, and the options of `tdtool` without one.
 
 use super::block::BlockArgs;
+use super::count::CountArgs;
 use super::deps::DepsArgs;
 use super::diff::DiffArgs;
 use super::doctor::DoctorArgs;
@@ -57,6 +58,8 @@ pub enum Command {
     Record(RecordArgs),
     /// Compare two reports
     Diff(DiffArgs),
+    /// Count blocks, branches and loops of a command exactly, without a PMU
+    Count(CountArgs),
     /// List, show, validate and evaluate the event tables
     Tables(TablesArgs),
     /// List and run built-in programs with a known bottleneck

@@ -14,6 +14,7 @@
 mod arguments;
 mod block;
 mod code;
+mod count;
 mod deps;
 mod diff;
 mod doctor;

@@ -4,7 +4,8 @@ use super::arguments::{Arguments, Command};
 use super::next::Next;
 use super::output::print;
 use super::{
-    block, deps, diff, doctor, drill, microbench, record, report, shell, suggest, tables, workload,
+    block, count, deps, diff, doctor, drill, microbench, record, report, shell, suggest, tables,
+    workload,
 };
 use crate::{keymap, terminal};
 use clap::{CommandFactory as _, Parser as _};
@@ -62,6 +63,7 @@ fn command(arguments: Arguments) -> Result<Next> {
         Command::Report(args) => report::run(global, args),
         Command::Record(args) => record::run(global, args),
         Command::Diff(args) => diff::run(global, args),
+        Command::Count(args) => count::run(args),
         Command::Tables(args) => tables::run(global, args),
         Command::Workload(args) => workload::run(args),
         Command::Microbench(args) => microbench::run(global, args),

@@ -6,6 +6,7 @@
 //! | [`report_code`] | its part about hot functions and blocks |
 //! | [`build`] | evaluations → rows and findings of the report |
 //! | [`diff`] | two reports compared |
+//! | [`count`] | exact counts of functions, `tdtool.count/1` |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1` |
 //! | [`microbench`] | throughput and latency of instructions, `tdtool.kernel/1` |
 //! | [`report_file`] | a report read back from JSON |
@@ -26,6 +27,7 @@ pub mod block;
 pub mod block_pair;
 pub mod build;
 pub mod census;
+pub mod count;
 pub mod deps;
 pub mod diff;
 pub mod doctor;

@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod census;
+pub mod count;
 pub mod csv;
 pub mod deps;
 pub mod diff;

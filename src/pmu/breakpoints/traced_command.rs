@@ -162,7 +162,7 @@ impl<'a> TracedCommand<'a> {
                     thread.calls = if thread.is_set() { 0 } else { thread.calls.saturating_sub(1) };
                 }
             }
-            Stop::GroupStop | Stop::Ended => {}
+            Stop::GroupStop | Stop::Ending | Stop::Ended => {}
         }
         0
     }

@@ -22,6 +22,8 @@ pub enum Stop {
     GroupStop,
     /// At the entry or exit of a system call.
     SystemCall,
+    /// It is about to end; its memory is still there. Only where asked for.
+    Ending,
     /// It has ended.
     Ended,
 }
@@ -104,6 +106,7 @@ fn kind(tid: i32, status: i32) -> Stop {
         EVENT_STOP if signal == libc::SIGTRAP => Stop::Attached,
         EVENT_STOP => Stop::GroupStop,
         libc::PTRACE_EVENT_EXEC => Stop::Exec,
+        libc::PTRACE_EVENT_EXIT => Stop::Ending,
         libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
             message(tid).map_or(Stop::Attached, Stop::Created)
         }

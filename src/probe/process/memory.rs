@@ -33,6 +33,11 @@ impl Memory {
         bytes
     }
 
+    /// Writes bytes, also to code that is mapped read-only (a private copy of the pages).
+    pub fn write_all(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, address)
+    }
+
     /// Writes one byte, also to code that is mapped read-only (a private copy of the page).
     pub fn write(&self, address: u64, byte: u8) -> io::Result<()> {
         self.0.write_all_at(&[byte], address)

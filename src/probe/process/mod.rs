@@ -5,6 +5,9 @@
 //! | `traced` | a traced command: its processes and threads, their stops, hits of the breakpoint |
 //! | `stepping` | stopping all threads, moving one of them on |
 //! | `ending` | killing the command, or letting it continue |
+//! | `followed` | a command followed through all its threads and children, without breakpoints |
+//! | `inject` | system calls in a stopped thread |
+//! | `vacant` | addresses at which nothing is mapped |
 //! | `task` | traced processes and threads as data |
 //! | `breakpoints` | breakpoints in debug registers, or as `int3` where those are refused |
 //! | `thread` | one stopped thread: registers, steps, debug registers |
@@ -14,6 +17,8 @@
 
 mod breakpoints;
 mod ending;
+mod followed;
+mod inject;
 mod loader;
 mod maps;
 mod memory;
@@ -21,11 +26,14 @@ mod stepping;
 mod task;
 mod thread;
 mod traced;
+mod vacant;
 mod xstate;
 
 pub use breakpoints::Kind;
+pub use followed::{Followed, Follower, MOST_CALLS, Stopped, follow};
 pub use maps::{Image, Mapping, mappings};
 pub use memory::{Memory, PAGE};
 pub use thread::{Registers, registers};
 pub use traced::{Event, Traced};
+pub use vacant::{near, vacant};
 pub use xstate::{Vectors, vectors};

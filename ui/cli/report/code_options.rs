@@ -25,7 +25,7 @@ pub struct CodeArgs {
     /// Measure the hottest blocks in isolation, loops with the values of further runs
     #[arg(long, help_heading = CODE)]
     pub measure: bool,
-    /// Count entries of the hottest blocks with breakpoints, in further runs
+    /// Count entries of the hottest blocks exactly, by probes in a further run
     #[arg(long, conflicts_with_all = ["thread", "time"], help_heading = CODE)]
     pub counts: bool,
     /// Only samples of this thread or process (ID or thread name); repeatable

@@ -3,10 +3,12 @@
 use super::clock::Clock;
 use super::estimate::{Entries, Plan, TOO_HOT, WINDOW, gains, plans, rate, whole};
 use super::plausible::contradiction;
-use crate::documents::{Exit, Report};
+use super::probed::probed;
+use super::same_end::{INTERRUPTED, cut_short};
+use crate::documents::Report;
 use pmu::breakpoints::{Ask, Limits, Outcome, Site, Unusable, cost, of_command, of_process};
 use pmu::perf::{MOST_BREAKPOINTS, Signals};
-use pmu::{Command, Exit as Ended, Target};
+use pmu::{Command, Target};
 use profile::hot::{HotBlock, Profile};
 use std::time::{Duration, Instant};
 use tma::error::{Error, Result};
@@ -69,22 +71,36 @@ pub fn enter(
     ask: &CountAsk,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Option<i32>> {
-    let cost = cost().map_err(|errno| {
-        Error::not_possible("blocks cannot be counted here")
-            .because(format!("execute breakpoints do not work ({})", errno.desc()))
-            .hint("leave --counts out; --measure needs no breakpoints")
-    })?;
-    let mut wanted = Vec::new();
-    for (row, block) in blocks.iter().enumerate() {
-        match sites(profile, block) {
-            Ok(sites) => wanted.push(Wanted { row, sites, done: None }),
-            Err(why) => report.blocks[row].entries_how = Some(format!("not counted: {why}")),
-        }
-    }
     // To the end: what was found is not lost by a signal that comes between two runs.
     let signals = Signals::catch()?;
-    let (runs, mut interrupted) = count(report, &mut wanted, (ask, cost), &signals, progress)?;
-    report.notes.push(overhead(report, ask, &runs, cost));
+    let mut interrupted = None;
+    let mut done: Vec<Option<Entries>> = vec![None; blocks.len()];
+    if let CountAsk::Command(command) = ask {
+        progress(0, blocks.len());
+        let probed = probed(report, profile, blocks, command, &signals)?;
+        report.notes.extend(probed.notes);
+        interrupted = probed.interrupted;
+        for (row, found) in probed.blocks.into_iter().enumerate() {
+            match found {
+                Ok(entries) => done[row] = Some(entries),
+                Err(why) => report.blocks[row].entries_how = Some(why),
+            }
+        }
+    }
+    let mut wanted = Vec::new();
+    for (row, done) in done.into_iter().enumerate() {
+        wanted.push(Wanted { row, sites: Vec::new(), done });
+    }
+    let left = |want: &Wanted| want.done.is_none();
+    if interrupted.is_none() && wanted.iter().any(left) {
+        let found = by_breakpoints(report, profile, blocks, ask, (&mut wanted, &signals), progress);
+        // What probes have counted stands without them.
+        match found {
+            Err(error) if wanted.iter().all(left) => return Err(error),
+            Err(error) => report.notes.push(error.to_string()),
+            Ok(signal) => interrupted = signal,
+        }
+    }
     let clock = Clock::of(report, profile)?;
     interrupted = interrupted.or(signals.next().map(|(signal, _)| signal));
     if let (Some(note), true) = (clock.note(), wanted.iter().any(|w| w.done.is_some())) {
@@ -115,6 +131,55 @@ pub fn enter(
         (row.entries, row.entries_error) = (Some(entries.count), entries.error);
         row.entries_how = Some(entries.how);
     }
+    Ok(interrupted)
+}
+
+/// Counts by breakpoints what has no entries yet. The signal that interrupted it.
+fn by_breakpoints(
+    report: &mut Report,
+    profile: &mut Profile,
+    blocks: &[HotBlock],
+    ask: &CountAsk,
+    (wanted, signals): (&mut Vec<Wanted>, &Signals),
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Option<i32>> {
+    let cost = cost().map_err(|errno| {
+        Error::not_possible("blocks cannot be counted here")
+            .because(format!("execute breakpoints do not work ({})", errno.desc()))
+            .hint("leave --counts out; --measure needs no breakpoints")
+    })?;
+    let (mut counted, others): (Vec<Wanted>, Vec<Wanted>) =
+        std::mem::take(wanted).into_iter().partition(|want| want.done.is_none());
+    let mut without = Vec::new();
+    for mut want in std::mem::take(&mut counted) {
+        let row = &mut report.blocks[want.row];
+        let probe = row.entries_how.take();
+        match sites(profile, &blocks[want.row]) {
+            Ok(sites) => {
+                want.sites = sites;
+                without.push((want.row, probe));
+                counted.push(want);
+            }
+            Err(why) => row.entries_how = Some(format!("not counted: {why}")),
+        }
+    }
+    let runs = count(report, &mut counted, (ask, cost), signals, progress);
+    for (row, why) in without {
+        let Some(why) = why else { continue };
+        let text = report.blocks[row].entries_how.take();
+        let done = counted.iter_mut().find(|want| want.row == row).and_then(|w| w.done.as_mut());
+        match (done, text) {
+            (Some(entries), _) => entries.how += &format!("; no probe: {why}"),
+            (None, text) => {
+                let text = text.unwrap_or_else(|| "not counted".to_owned());
+                report.blocks[row].entries_how = Some(format!("{text}; no probe: {why}"));
+            }
+        }
+    }
+    wanted.extend(others);
+    wanted.append(&mut counted);
+    let (runs, interrupted) = runs?;
+    report.notes.push(overhead(report, ask, &runs, cost));
     Ok(interrupted)
 }
 
@@ -171,7 +236,7 @@ fn count(
         };
         walls.push(outcome.wall);
         interrupted = outcome.interrupted;
-        let short = cut_short(report, &outcome);
+        let short = cut_short(report, outcome.exit, outcome.interrupted);
         let next = plans(&outcome, limits.planned.as_secs_f64(), cost.as_secs_f64());
         let mut worth_another = false;
         for &at in &taken {
@@ -220,25 +285,6 @@ fn count(
     }
     progress(all, all);
     Ok((walls, interrupted))
-}
-
-const INTERRUPTED: &str = "not counted: interrupted";
-
-/// Why a run is not like the one that was sampled, so that its counts say nothing of that.
-fn cut_short(report: &Report, outcome: &Outcome) -> Option<String> {
-    if outcome.interrupted.is_some() {
-        return Some(INTERRUPTED.to_owned());
-    }
-    let (before, ended) = (report.exit?, outcome.exit?);
-    let same = match (before, ended) {
-        (Exit::Status(before), Ended::Status(now)) | (Exit::Signal(before), Ended::Signal(now)) => {
-            before == now
-        }
-        _ => false,
-    };
-    (!same).then(|| {
-        "not counted: a further run of the command ended otherwise than the first".to_owned()
-    })
 }
 
 /// Places that were entered too often to be counted, and so are of no use to any block.

@@ -1,0 +1,211 @@
+//! Chosen functions of a command → exact counts of their blocks.
+
+use crate::documents::Exit;
+use crate::documents::count::{
+    BlockRow, BranchRow, Cost, Count, EdgeRow, LoopRow, Refused, SCHEMA, Trips,
+};
+use pmu::Command;
+use pmu::perf::{Child, Signals};
+use probe::count::{Counts, FunctionCounts, Wanted, count};
+use probe::facts::{Named, functions};
+use profile::symbols::demangle::{demangle, demangle_short};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tma::error::nearest;
+use tma::{Error, Result};
+
+/// What to count.
+#[derive(Debug, Clone)]
+pub struct CountAsk {
+    /// The command.
+    pub command: Command,
+    /// Files with the functions; the command's own program if none.
+    pub modules: Vec<PathBuf>,
+    /// Names of functions; all if none.
+    pub functions: Vec<String>,
+    /// Whether the command is also run without probes, for the cost.
+    pub plain: bool,
+}
+
+/// A function to count, with its name.
+struct Chosen {
+    name: String,
+    wanted: Wanted,
+}
+
+/// Runs the command and counts. With the document, the exit status that a shell would give: that of
+/// the command, or 128 + the signal that interrupted the run.
+///
+/// # Errors
+/// No such function or file; the command cannot be started or traced.
+pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
+    let chosen = chosen(ask)?;
+    let plain = if ask.plain { Some(plain(&ask.command)?) } else { None };
+    let signals = Signals::catch()?;
+    let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
+    let counts = count(&ask.command, &wanted, &signals)?;
+    let mut document = Count {
+        schema: SCHEMA.to_owned(),
+        command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
+        exit: counts.exit.map(ended),
+        cost: vec![cost(&counts, plain)],
+        notes: counts.notes.clone(),
+        ..Count::default()
+    };
+    for (one, found) in chosen.iter().zip(&counts.functions) {
+        match found {
+            Ok(found) => enter(&mut document, one, found),
+            Err(why) => document.refused.push(refused(one, one.wanted.range.start, why)),
+        }
+    }
+    if counts.interrupted.is_some() {
+        document.notes.push("interrupted: counts are of the run until then".to_owned());
+    }
+    let own = counts.exit.map_or(0, pmu::Exit::code);
+    Ok((document, counts.interrupted.map_or(own, |signal| 128 + signal)))
+}
+
+fn ended(exit: pmu::Exit) -> Exit {
+    match exit {
+        pmu::Exit::Status(status) => Exit::Status(status),
+        pmu::Exit::Signal(signal) => Exit::Signal(signal),
+    }
+}
+
+/// Wall time of a run without probes.
+fn plain(command: &Command) -> Result<f64> {
+    let begin = Instant::now();
+    let mut child = Child::prepare(command)?;
+    child.start()?;
+    child.reap();
+    Ok(begin.elapsed().as_secs_f64())
+}
+
+fn cost(counts: &Counts, plain: Option<f64>) -> Cost {
+    let seconds = counts.wall.as_secs_f64();
+    Cost { run: "counts".to_owned(), seconds, plain, probes: counts.probes }
+}
+
+fn hex(address: u64) -> String {
+    format!("{address:#x}")
+}
+
+fn refused(of: &Chosen, start: u64, why: &str) -> Refused {
+    Refused {
+        module: of.wanted.path.display().to_string(),
+        function: of.name.clone(),
+        start: hex(start),
+        reason: why.to_owned(),
+    }
+}
+
+/// Adds the counts of a function.
+fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
+    let module = of.wanted.path.display().to_string();
+    for block in &found.blocks {
+        let count = match &block.count {
+            Ok(count) => *count,
+            Err(why) => {
+                document.refused.push(refused(of, block.start, why));
+                continue;
+            }
+        };
+        let probe = block.kind.map(|kind| format!("{kind:?}").to_lowercase());
+        document.blocks.push(BlockRow {
+            module: module.clone(),
+            function: of.name.clone(),
+            start: hex(block.start),
+            end: hex(block.end),
+            instructions: block.instructions,
+            count,
+            how: if probe.is_some() { "placed" } else { "derived" }.to_owned(),
+            probe,
+        });
+    }
+    document.edges.extend(found.edges.iter().map(|edge| EdgeRow {
+        module: module.clone(),
+        from: hex(edge.from),
+        to: hex(edge.to),
+        count: edge.count,
+    }));
+    document.branches.extend(found.branches.iter().map(|branch| BranchRow {
+        module: module.clone(),
+        address: hex(branch.address),
+        taken: branch.taken,
+        not_taken: branch.not_taken,
+    }));
+    let mean = |entries: Option<u64>, iterations: Option<u64>| {
+        entries.zip(iterations).filter(|(n, _)| *n > 0).map(|(n, all)| all as f64 / n as f64)
+    };
+    document.loops.extend(found.loops.iter().map(|one| LoopRow {
+        module: module.clone(),
+        function: of.name.clone(),
+        head: hex(one.head),
+        entries: one.entries,
+        iterations: one.iterations,
+        trips: Trips { mean: mean(one.entries, one.iterations) },
+    }));
+    document.checked += found.checked;
+    let name = &of.name;
+    document.contradictions.extend(found.contradictions.iter().map(|c| format!("{name} {c}")));
+}
+
+/// The functions that are asked for.
+fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
+    let modules = match ask.modules.as_slice() {
+        [] => vec![program(&ask.command)?],
+        given => given.to_vec(),
+    };
+    let mut all = Vec::new();
+    for path in modules {
+        let failed = |why: String| {
+            Error::failed(format!("the functions of {} are not known", path.display()))
+                .because(why)
+                .hint("give the ELF file that has the code: --module FILE")
+        };
+        let path = path.canonicalize().map_err(|e| failed(e.to_string()))?;
+        let found = functions(&path).map_err(failed)?;
+        all.extend(found.into_iter().map(|named| Chosen::new(&path, named)));
+    }
+    if ask.functions.is_empty() {
+        return Ok(all);
+    }
+    let is = |one: &Chosen, name: &str| {
+        one.name == name || demangle(&one.name) == name || demangle_short(&one.name) == name
+    };
+    for name in &ask.functions {
+        if !all.iter().any(|one| is(one, name)) {
+            let error = Error::failed(format!("there is no function `{name}` to count"));
+            let names = all.iter().map(|one| one.name.as_str());
+            return Err(match nearest(name, names) {
+                Some(other) => error.hint(format!("did you mean `{other}`?")),
+                None => error.hint("--module FILE names the file that has it"),
+            });
+        }
+    }
+    all.retain(|one| ask.functions.iter().any(|name| is(one, name)));
+    Ok(all)
+}
+
+impl Chosen {
+    fn new(path: &Path, named: Named) -> Self {
+        let name = named.name.unwrap_or_else(|| hex(named.range.start));
+        Self { name, wanted: Wanted { path: path.to_owned(), range: named.range } }
+    }
+}
+
+/// The command's own program.
+fn program(command: &Command) -> Result<PathBuf> {
+    let name = command.argv.first().cloned().unwrap_or_default();
+    if name.as_bytes().contains(&b'/') {
+        return Ok(name.into());
+    }
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let all = paths.as_bytes().split(|byte| *byte == b':').map(|p| Path::new(OsStr::from_bytes(p)));
+    all.map(|folder| folder.join(&name)).find(|path| path.is_file()).ok_or_else(|| {
+        Error::failed(format!("cannot find the program {}", name.display()))
+            .hint("give its path, as in ./program")
+    })
+}

@@ -1,0 +1,118 @@
+//! Entries of hot blocks counted by probes: all of them in one further run of the command.
+
+use super::estimate::Entries;
+use super::same_end::cut_short;
+use crate::documents::Report;
+use pmu::Command;
+use pmu::perf::Signals;
+use probe::count::{Counts, FunctionCounts, Wanted, count};
+use profile::hot::{HotBlock, Profile};
+use std::ops::Range;
+use tma::error::Result;
+
+/// What probes counted.
+pub(super) struct Probed {
+    /// By block: its entries, or why it has no probe.
+    pub blocks: Vec<std::result::Result<Entries, String>>,
+    /// The signal that interrupted it.
+    pub interrupted: Option<i32>,
+    /// What must be known of the counts.
+    pub notes: Vec<String>,
+}
+
+/// Counts `blocks` in a run of `command`.
+///
+/// # Errors
+/// The command cannot be started or traced.
+pub(super) fn probed(
+    report: &Report,
+    profile: &mut Profile,
+    blocks: &[HotBlock],
+    command: &Command,
+    signals: &Signals,
+) -> Result<Probed> {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut of: Vec<std::result::Result<usize, String>> = Vec::new();
+    for block in blocks {
+        let number = function(profile, block).map(|one| {
+            let known = wanted.iter().position(|w| *w == one);
+            known.unwrap_or_else(|| {
+                wanted.push(one);
+                wanted.len() - 1
+            })
+        });
+        of.push(number);
+    }
+    if wanted.is_empty() {
+        let blocks = of.into_iter().map(|why| Err(why.err().unwrap_or_default())).collect();
+        return Ok(Probed { blocks, interrupted: None, notes: Vec::new() });
+    }
+    let counts = count(command, &wanted, signals)?;
+    let short = cut_short(report, counts.exit, counts.interrupted);
+    let entries = |(block, number): (&HotBlock, std::result::Result<usize, String>)| {
+        let function = counts.functions[number?].as_ref().map_err(Clone::clone)?;
+        if let Some(why) = &short {
+            return Err(why.clone());
+        }
+        entries(function, block.start..block.end)
+    };
+    let found = blocks.iter().zip(of).map(entries).collect();
+    Ok(Probed {
+        blocks: found,
+        interrupted: counts.interrupted,
+        notes: notes(report, &counts, &wanted),
+    })
+}
+
+/// The function of a block, in its file.
+fn function(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Wanted, String> {
+    let (path, _) = profile.offset(block, block.start)?;
+    let function = profile.functions.get(block.function).ok_or("it has no function")?;
+    Ok(Wanted { path: path.into(), range: function.start..function.end })
+}
+
+fn entries(function: &FunctionCounts, block: Range<u64>) -> std::result::Result<Entries, String> {
+    let found = function.blocks.iter().find(|b| b.start == block.start);
+    let found = found.ok_or("no block begins at its address in the file")?;
+    let count = found.count.clone()? as f64;
+    let how = match found.kind {
+        Some(_) => "every entry of a further run, by a probe",
+        None => "every entry of a further run, from probes around it",
+    };
+    // Threads may have ended between a block and the probes that its count is derived from.
+    let error = match found.kind {
+        None if function.slack > 0 && count > 0.0 => function.slack as f64 / count,
+        _ => 0.0,
+    };
+    Ok(Entries { count, error: Some(error), how: how.to_owned() })
+}
+
+/// What the run was, and whether its counts agree.
+fn notes(report: &Report, counts: &Counts, wanted: &[Wanted]) -> Vec<String> {
+    let functions: Vec<&FunctionCounts> = counts.functions.iter().flatten().collect();
+    let checked: usize = functions.iter().map(|f| f.checked).sum();
+    let wrong: Vec<&String> = functions.iter().flat_map(|f| &f.contradictions).collect();
+    let plural = |n: usize| if n == 1 { "" } else { "s" };
+    let first = report.duration.map_or(String::new(), |s| format!(" (first run: {s:.2} s)"));
+    let mut text = format!(
+        "entries are of a further run of the command with {} probe{} in {} function{}: {:.2} s{first}",
+        counts.probes,
+        plural(counts.probes),
+        wanted.len(),
+        plural(wanted.len()),
+        counts.wall.as_secs_f64(),
+    );
+    if checked > 0 && wrong.is_empty() {
+        let agree = if checked == 1 { "agrees" } else { "agree" };
+        text += &format!("; {checked} sum{} of flow conservation {agree}", plural(checked));
+    }
+    let mut notes = vec![text];
+    if let Some(first) = wrong.first() {
+        notes.push(format!(
+            "{} sums of flow conservation do not agree: {first}; control left or entered a block \
+             where its code does not show it",
+            wrong.len()
+        ));
+    }
+    notes
+}

@@ -1,0 +1,96 @@
+//! Exact counts as text and in callgrind's format.
+
+use crate::documents::count::{BlockRow, Count};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Rows of blocks and loops in text.
+const MOST: usize = 40;
+
+/// The document as text: the blocks that were entered most often, the loops, what has no count.
+pub fn text(document: &Count) -> String {
+    let mut out = String::new();
+    let mut blocks: Vec<&BlockRow> = document.blocks.iter().filter(|b| b.count > 0).collect();
+    blocks.sort_by(|a, b| b.count.cmp(&a.count).then(a.start.cmp(&b.start)));
+    let _ = writeln!(out, "{:>14}  {:<8}  block", "entries", "how");
+    for block in blocks.iter().take(MOST) {
+        let how = block.probe.as_deref().unwrap_or(&block.how);
+        let place = format!("{}..{} {}", block.start, block.end, block.function);
+        let _ = writeln!(out, "{:>14}  {how:<8}  {place}", block.count);
+    }
+    if blocks.len() > MOST {
+        let _ = writeln!(out, "{:>14}  blocks more (all in JSON)", blocks.len() - MOST);
+    }
+    loops(document, &mut out);
+    summary(document, &mut out);
+    out
+}
+
+fn loops(document: &Count, out: &mut String) {
+    let run = |one: &&crate::documents::count::LoopRow| one.iterations.is_some_and(|n| n > 0);
+    let mut loops: Vec<_> = document.loops.iter().filter(run).collect();
+    if loops.is_empty() {
+        return;
+    }
+    loops.sort_by(|a, b| b.iterations.cmp(&a.iterations).then(a.head.cmp(&b.head)));
+    let _ = writeln!(out, "\n{:>14}  {:>12}  {:>10}  loop", "iterations", "entries", "each");
+    for one in loops.into_iter().take(MOST) {
+        let number = |n: Option<u64>| n.map_or("?".to_owned(), |n| n.to_string());
+        let mean = one.trips.mean.map_or("?".to_owned(), |mean| format!("{mean:.1}"));
+        let (iterations, entries) = (number(one.iterations), number(one.entries));
+        let place = format!("{} {}", one.head, one.function);
+        let _ = writeln!(out, "{iterations:>14}  {entries:>12}  {mean:>10}  {place}");
+    }
+}
+
+fn summary(document: &Count, out: &mut String) {
+    let count = |how: &str| document.blocks.iter().filter(|b| b.how == how).count();
+    let _ = writeln!(
+        out,
+        "\nblocks: {} counted by probes, {} derived, {} functions or blocks without a count",
+        count("placed"),
+        count("derived"),
+        document.refused.len()
+    );
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    document.refused.iter().for_each(|r| *reasons.entry(&r.reason).or_default() += 1);
+    for (reason, number) in reasons {
+        let _ = writeln!(out, "  {number:>6}  {reason}");
+    }
+    let wrong = document.contradictions.len();
+    let agree = match wrong {
+        0 => "all agree".to_owned(),
+        _ => format!("{wrong} do not agree: {}", document.contradictions.join("; ")),
+    };
+    let _ = writeln!(out, "flow conservation: {} sums checked, {agree}", document.checked);
+    for cost in &document.cost {
+        let plain = cost.plain.map_or(String::new(), |s| format!(", {s:.3} s without probes"));
+        let _ = writeln!(out, "cost: {} probes, {:.3} s{plain}", cost.probes, cost.seconds);
+    }
+    for note in &document.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+}
+
+/// The document in callgrind's format (Valgrind manual, "Callgrind Format Specification"), for
+/// callgrind_annotate and kcachegrind. A block's instructions are at its first address.
+pub fn callgrind(document: &Count) -> String {
+    let mut out = String::from("# callgrind format\nversion: 1\ncreator: tdtool\n");
+    let _ = writeln!(out, "cmd: {}", document.command.join(" "));
+    out += "positions: instr\nevents: Ir Entries\n";
+    let sum = |of: &dyn Fn(&BlockRow) -> u64| document.blocks.iter().map(of).sum::<u64>();
+    let instructions = |b: &BlockRow| b.count * b.instructions as u64;
+    let _ = writeln!(out, "summary: {} {}", sum(&instructions), sum(&|b| b.count));
+    let (mut module, mut function) = ("", "");
+    for block in document.blocks.iter().filter(|b| b.count > 0) {
+        if block.module != module {
+            let _ = writeln!(out, "\nob={}\nfl=???", block.module);
+        }
+        if block.function != function || block.module != module {
+            let _ = writeln!(out, "fn={}", block.function);
+        }
+        (module, function) = (&block.module, &block.function);
+        let _ = writeln!(out, "{} {} {}", block.start, instructions(block), block.count);
+    }
+    out
+}

@@ -1,0 +1,34 @@
+//! Exact entry counts of the blocks of chosen functions, in a run of a command.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `request` | which functions, and what was found of them |
+//! | `target` | the files of those functions, and their facts |
+//! | `instance` | one file in one process: mapped, patched, its counters |
+//! | `mapped` | memory of the program's own for counters and trampolines |
+//! | `patcher` | what is done at the events of the command |
+//! | `result` | counters → counts |
+
+mod instance;
+mod mapped;
+mod patcher;
+mod request;
+mod result;
+mod target;
+
+use crate::process::follow;
+use patcher::Patcher;
+use pmu::Command;
+use pmu::perf::Signals;
+pub use request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Wanted};
+use tma::Result;
+
+/// Runs the command once and counts the blocks of these functions in it and in all that it starts.
+///
+/// # Errors
+/// The command cannot be started or traced.
+pub fn count(command: &Command, wanted: &[Wanted], signals: &Signals) -> Result<Counts> {
+    let mut patcher = Patcher::new(target::targets(wanted));
+    let followed = follow(command, &mut patcher, signals)?;
+    Ok(result::counts(patcher, wanted, &followed))
+}

@@ -1,0 +1,167 @@
+//! Counters → counts of blocks and edges, of all processes together.
+
+use super::patcher::Patcher;
+use super::request::{
+    BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Wanted,
+};
+use super::target::{Member, Target};
+use crate::facts::{Block, Function, Loop};
+use crate::plan::{Kind, Placement, Site, Solved, solve};
+use crate::process::Followed;
+
+/// All that was counted.
+pub(super) fn counts(patcher: Patcher, wanted: &[Wanted], followed: &Followed) -> Counts {
+    let never = || Err("its file was not mapped".to_owned());
+    let mut functions: Vec<Result<FunctionCounts, String>> =
+        wanted.iter().map(|_| never()).collect();
+    for (number, target) in patcher.targets.iter().enumerate() {
+        for (index, member) in target.functions.iter().enumerate() {
+            functions[member.number] =
+                function(&patcher, (number, target), (index, member), followed);
+        }
+    }
+    let probes = patcher.instances.iter().map(|i| i.probes()).max().unwrap_or(0);
+    Counts {
+        functions,
+        wall: followed.wall,
+        exit: followed.exit,
+        interrupted: followed.interrupted,
+        probes,
+        notes: Vec::new(),
+    }
+}
+
+fn function(
+    patcher: &Patcher,
+    (number, target): (usize, &Target),
+    (index, member): (usize, &Member),
+    followed: &Followed,
+) -> Result<FunctionCounts, String> {
+    if let Err(why) = &target.opened {
+        return Err(format!("{}: {why}", target.path.display()));
+    }
+    let facts = member.facts.as_ref().map_err(Clone::clone)?;
+    if let Some(why) = patcher.refused[number].first() {
+        return Err(why.clone());
+    }
+    // Threads that are ended by others may be inside a block.
+    let killed = matches!(followed.exit, Some(pmu::Exit::Signal(_)) | None);
+    let slack = if followed.tasks > 0 || killed { u64::from(followed.tasks) + 1 } else { 0 };
+    let mut result = FunctionCounts { slack, ..FunctionCounts::default() };
+    let mut any = false;
+    for instance in patcher.instances.iter().filter(|i| i.target == number) {
+        let planned = instance.plans[index].as_ref().map_err(Clone::clone)?;
+        let counters = instance.counts(index, facts.blocks.len()).map_err(|e| e.to_string())?;
+        let counted: Vec<Option<i64>> = planned
+            .placements
+            .iter()
+            .zip(counters)
+            .map(|(placement, n)| match placement {
+                placement if placement.is_counted() => i64::try_from(n).ok(),
+                _ => None,
+            })
+            .collect();
+        let solved = solve(facts, &counted, slack.cast_signed());
+        add(&mut result, facts, &planned.placements, &solved);
+        any = true;
+    }
+    if !any {
+        return Err("its file was not mapped".to_owned());
+    }
+    result.branches =
+        facts.blocks.iter().filter_map(|block| branch(&result, facts, block)).collect();
+    result.loops = facts.loops.iter().map(|l| loop_count(&result, facts, l)).collect();
+    Ok(result)
+}
+
+/// The conditional jump at the end of a block.
+fn branch(result: &FunctionCounts, facts: &Function, block: &Block) -> Option<BranchCount> {
+    let last = block.instructions.last()?;
+    if last.flow_control() != iced_x86::FlowControl::ConditionalBranch {
+        return None;
+    }
+    let own = result.blocks.iter().find(|b| b.start == block.start)?.count.clone().ok();
+    let edge = |to: u64| {
+        let to = facts.blocks.iter().find(|b| b.start == to)?.start;
+        result.edges.iter().find(|e| (e.from, e.to) == (block.start, to))?.count
+    };
+    let (target, next) = (last.near_branch_target(), last.next_ip());
+    // To the next instruction it is one edge for both.
+    let (taken, not_taken) = match target == next {
+        true => (None, None),
+        false => (edge(target), edge(next)),
+    };
+    let rest = |other: Option<u64>| own.zip(other).and_then(|(all, n)| all.checked_sub(n));
+    let (taken, not_taken) = (taken.or(rest(not_taken)), not_taken.or(rest(taken)));
+    Some(BranchCount { address: last.ip(), taken, not_taken })
+}
+
+fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop) -> LoopCount {
+    let head = facts.blocks[of.head].start;
+    let iterations = result.blocks[of.head].count.clone().ok();
+    let back = |latch: &usize| {
+        let from = facts.blocks[*latch].start;
+        result.edges.iter().find(|e| (e.from, e.to) == (from, head))?.count
+    };
+    let back: Option<u64> = of.latches.iter().map(back).sum();
+    let entries = iterations.zip(back).and_then(|(all, back)| all.checked_sub(back));
+    LoopCount { head, entries, iterations }
+}
+
+/// Adds the counts of one process image.
+fn add(result: &mut FunctionCounts, facts: &Function, placements: &[Placement], solved: &Solved) {
+    result.checked += solved.checked;
+    for (block, sum, count) in &solved.contradictions {
+        result.contradictions.push(format!(
+            "{:#x}: counted {count}, its edges say {sum}",
+            facts.blocks[*block].start
+        ));
+    }
+    if result.blocks.is_empty() {
+        let block = |block: &Block| BlockCount {
+            start: block.start,
+            end: block.end,
+            instructions: block.instructions.len(),
+            count: Ok(0),
+            kind: None,
+        };
+        result.blocks = facts.blocks.iter().map(block).collect();
+        let edge = |(from, to, _): &(usize, usize, Option<i64>)| EdgeCount {
+            from: facts.blocks[*from].start,
+            to: facts.blocks[*to].start,
+            count: Some(0),
+        };
+        result.edges = solved.edges.iter().map(edge).collect();
+    }
+    let consistent = solved.contradictions.is_empty();
+    for ((block, placement), found) in result.blocks.iter_mut().zip(placements).zip(&solved.blocks)
+    {
+        let found = match placement {
+            Placement::Refused(why) => Err(why.clone()),
+            Placement::Derived if !consistent => {
+                Err("the counts of its function contradict one another".to_owned())
+            }
+            Placement::Derived => number(*found),
+            Placement::Placed(Site { kind, .. }) => {
+                block.kind = Some(*kind);
+                number(*found)
+            }
+            Placement::Within => {
+                block.kind = Some(Kind::Multi);
+                number(*found)
+            }
+        };
+        block.count = match (std::mem::replace(&mut block.count, Ok(0)), found) {
+            (Ok(sum), Ok(more)) => Ok(sum + more),
+            (Err(why), _) | (_, Err(why)) => Err(why),
+        };
+    }
+    for (edge, (_, _, found)) in result.edges.iter_mut().zip(&solved.edges) {
+        let found = found.filter(|_| consistent).and_then(|n| u64::try_from(n.max(0)).ok());
+        edge.count = edge.count.zip(found).map(|(sum, more)| sum + more);
+    }
+}
+
+fn number(found: Option<i64>) -> Result<u64, String> {
+    found.map(|n| n.max(0).cast_unsigned()).ok_or_else(|| "its counter cannot be read".to_owned())
+}

@@ -1,0 +1,86 @@
+//! The files of the wanted functions, and the facts of each.
+
+use super::request::Wanted;
+use crate::facts::{Function, Module};
+use crate::process::Image;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A file with wanted functions.
+pub(super) struct Target {
+    pub path: PathBuf,
+    /// The file, or why its code cannot be probed.
+    pub opened: Result<Opened, String>,
+    /// Its functions.
+    pub functions: Vec<Member>,
+}
+
+/// A file that is read.
+pub(super) struct Opened {
+    pub module: Module,
+    pub image: Image,
+    /// Offset of some code, by which its mapping is found.
+    pub anchor: (u64, u64),
+}
+
+/// A function of a file.
+pub(super) struct Member {
+    /// Its number in the request.
+    pub number: usize,
+    /// Its facts, or why it cannot be probed.
+    pub facts: Result<Function, String>,
+}
+
+impl Member {
+    /// How many blocks it has.
+    pub fn blocks(&self) -> usize {
+        self.facts.as_ref().map_or(0, |facts| facts.blocks.len())
+    }
+}
+
+/// The files, with their functions.
+pub(super) fn targets(wanted: &[Wanted]) -> Vec<Target> {
+    let mut paths: Vec<&PathBuf> = wanted.iter().map(|w| &w.path).collect();
+    paths.sort();
+    paths.dedup();
+    paths.into_iter().map(|path| target(path, wanted)).collect()
+}
+
+fn target(path: &PathBuf, wanted: &[Wanted]) -> Target {
+    let mut own: Vec<(usize, &Range<u64>)> = wanted
+        .iter()
+        .enumerate()
+        .filter(|(_, w)| w.path == *path)
+        .map(|(number, w)| (number, &w.range))
+        .collect();
+    own.sort_by_key(|(_, range)| (range.start, range.end));
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    let mut chosen = Vec::new();
+    for (number, range) in own {
+        let is_new = ranges.last().is_none_or(|last| last.end <= range.start);
+        if is_new && range.start < range.end {
+            ranges.push(range.clone());
+        }
+        chosen.push((number, range.clone(), is_new));
+    }
+    let opened = open(path, &ranges);
+    let entered = opened.as_ref().map(|o| o.module.entered(&ranges)).unwrap_or_default();
+    let facts = |range: Range<u64>, is_new: bool| match &opened {
+        Err(why) => Err(why.clone()),
+        Ok(_) if !is_new => Err("it overlaps another function".to_owned()),
+        Ok(opened) => Function::read(&opened.module, range, &entered),
+    };
+    let functions = chosen
+        .into_iter()
+        .map(|(number, range, is_new)| Member { number, facts: facts(range, is_new) })
+        .collect();
+    Target { path: path.clone(), opened, functions }
+}
+
+fn open(path: &Path, ranges: &[Range<u64>]) -> Result<Opened, String> {
+    let module = Module::read(path)?;
+    let image = Image::new(path).map_err(|e| e.to_string())?;
+    let start = ranges.first().ok_or("no function with a known length")?.start;
+    let offset = module.offset(start).ok_or("its code is in no executable segment")?;
+    Ok(Opened { module, image, anchor: (start, offset) })
+}

@@ -1,0 +1,5 @@
+//! Probes as machine code: pure, from a site and addresses.
+
+mod trampoline;
+
+pub use trampoline::{Patch, emit};

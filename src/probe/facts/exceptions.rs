@@ -1,0 +1,140 @@
+//! Landing pads: where an exception continues in a function, from the call-site tables that the unwind
+//! table refers to (Itanium C++ ABI, exception handling, level II; "LSDA" in LSB 5.0, 11.6).
+
+use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, Pointer, UnwindSection as _};
+use object::{Object as _, ObjectSection as _};
+use std::collections::BTreeSet;
+
+/// `DW_EH_PE_omit`.
+const OMIT: u8 = 0xff;
+/// `DW_EH_PE_pcrel`, for which the upper four bits stand.
+const RELATIVE: u8 = 0x10;
+
+/// All landing pads of a file. `bytes` gives the file's bytes from an address on.
+///
+/// # Errors
+/// A table cannot be read: a pad may be missing.
+pub fn landing_pads<'d>(
+    file: &object::File<'d>,
+    bytes: &dyn Fn(u64) -> &'d [u8],
+) -> Result<BTreeSet<u64>, String> {
+    let mut pads = BTreeSet::new();
+    let Some(section) = file.section_by_name(".eh_frame") else { return Ok(pads) };
+    let unreadable = |_| "its unwind table cannot be read".to_owned();
+    let data = section.uncompressed_data().map_err(|e| e.to_string())?;
+    let mut frames = EhFrame::new(&data, LittleEndian);
+    frames.set_address_size(8);
+    let address_of = |name| file.section_by_name(name).map_or(0, |section| section.address());
+    let bases = BaseAddresses::default()
+        .set_eh_frame(section.address())
+        .set_text(address_of(".text"))
+        .set_got(address_of(".got"));
+    let mut entries = frames.entries(&bases);
+    while let Some(entry) = entries.next().map_err(unreadable)? {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let entry = partial.parse(EhFrame::cie_from_offset).map_err(unreadable)?;
+        let table = match entry.lsda() {
+            None => continue,
+            Some(Pointer::Direct(0)) => continue,
+            Some(Pointer::Direct(address)) => address,
+            Some(Pointer::Indirect(_)) => return Err("an exception table is indirect".to_owned()),
+        };
+        let mut reader = Reader { bytes: bytes(table), address: table };
+        reader
+            .pads(entry.initial_address(), &mut pads)
+            .ok_or_else(|| format!("the exception table at {table:#x} cannot be read"))?;
+    }
+    Ok(pads)
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    address: u64,
+}
+
+impl Reader<'_> {
+    /// Adds the landing pads of one function that begins at `start`.
+    fn pads(&mut self, start: u64, pads: &mut BTreeSet<u64>) -> Option<()> {
+        let encoding = self.byte()?;
+        let base = if encoding == OMIT { start } else { self.pointer(encoding)? };
+        let types = self.byte()?;
+        if types != OMIT {
+            self.unsigned()?;
+        }
+        let encoding = self.byte()?;
+        let length = self.unsigned()?;
+        let end = self.address.checked_add(length)?;
+        while self.address < end {
+            self.value(encoding)?;
+            self.value(encoding)?;
+            let pad = self.value(encoding)?;
+            self.unsigned()?;
+            if pad != 0 {
+                pads.insert(base.wrapping_add(pad));
+            }
+        }
+        Some(())
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.bytes.split_first()?;
+        (self.bytes, self.address) = (rest, self.address + 1);
+        Some(*first)
+    }
+
+    fn pointer(&mut self, encoding: u8) -> Option<u64> {
+        let place = self.address;
+        let value = self.value(encoding & 0xf)?;
+        match encoding & 0xf0 {
+            0 => Some(value),
+            RELATIVE => Some(value.wrapping_add(place)),
+            _ => None,
+        }
+    }
+
+    fn value(&mut self, encoding: u8) -> Option<u64> {
+        match encoding {
+            0x00 | 0x04 | 0x0c => self.word(8),
+            0x01 => self.unsigned(),
+            0x02 => self.word(2),
+            0x03 => self.word(4),
+            0x0a => Some((self.word(2)? as u16).cast_signed() as u64),
+            0x0b => Some((self.word(4)? as u32).cast_signed() as u64),
+            _ => None,
+        }
+    }
+
+    fn word(&mut self, length: u32) -> Option<u64> {
+        (0..length).try_fold(0, |word, at| Some(word | u64::from(self.byte()?) << (8 * at)))
+    }
+
+    /// ULEB128.
+    fn unsigned(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for at in 0..10 {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << (7 * at).min(63);
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pads_of_a_table_by_hand() {
+        // No base, no types, ULEB128 call sites: (4, 5) without a pad, (0x10, 5) with 0x85 as pad.
+        let table = [0xff, 0xff, 0x01, 9, 4, 5, 0, 0, 0x10, 5, 0x85, 0x01, 1];
+        let mut pads = BTreeSet::new();
+        let mut reader = Reader { bytes: &table, address: 0x2000 };
+        assert_eq!(reader.pads(0x1000, &mut pads), Some(()));
+        assert_eq!(pads, BTreeSet::from([0x1085]));
+        let mut cut = Reader { bytes: &table[..7], address: 0x2000 };
+        assert_eq!(cut.pads(0x1000, &mut pads), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! Which arithmetic flags are live before each instruction: a backward analysis over the blocks of a
+//! function.
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, RflagsBits};
+
+/// All arithmetic flags.
+pub const ARITHMETIC: u32 = RflagsBits::OF
+    | RflagsBits::SF
+    | RflagsBits::ZF
+    | RflagsBits::AF
+    | RflagsBits::CF
+    | RflagsBits::PF;
+
+/// Instructions of another function that are looked at.
+const MOST: usize = 24;
+
+/// The flags live before an instruction, from those live after it.
+pub(super) fn before(instruction: &Instruction, after: u32) -> u32 {
+    after & !replaced(instruction) | instruction.rflags_read() & ARITHMETIC
+}
+
+/// Whether an instruction may change a flag.
+pub(super) fn changes(instruction: &Instruction) -> bool {
+    instruction.rflags_modified() & ARITHMETIC != 0
+        || matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
+}
+
+/// The flags that an instruction always gives a defined value.
+fn replaced(instruction: &Instruction) -> u32 {
+    let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+    if (repeated && instruction.is_string_instruction()) || may_shift_by_zero(instruction) {
+        return 0;
+    }
+    (instruction.rflags_written() | instruction.rflags_cleared() | instruction.rflags_set())
+        & ARITHMETIC
+}
+
+/// A shift or rotation by a count that may be 0, which leaves the flags (Intel SDM vol. 2).
+fn may_shift_by_zero(instruction: &Instruction) -> bool {
+    use Mnemonic::{Rcl, Rcr, Rol, Ror, Sal, Sar, Shl, Shld, Shr, Shrd};
+    let count = match instruction.mnemonic() {
+        Rcl | Rcr | Rol | Ror | Sal | Sar | Shl | Shr => 1,
+        Shld | Shrd => 2,
+        _ => return false,
+    };
+    match instruction.op_kind(count) {
+        OpKind::Immediate8 => instruction.immediate8() & 0x1f == 0,
+        kind => kind == OpKind::Register,
+    }
+}
+
+/// The flags that the code at `address` may read before it replaces them. `code` are its bytes from
+/// there on, as many as are known.
+pub(super) fn read_first(code: &[u8], address: u64) -> u32 {
+    let (mut open, mut read) = (ARITHMETIC, 0);
+    for instruction in Decoder::with_ip(64, code, address, DecoderOptions::NONE).iter().take(MOST) {
+        read |= instruction.rflags_read() & open;
+        open &= !replaced(&instruction);
+        if open == 0 {
+            return read;
+        }
+        match instruction.flow_control() {
+            FlowControl::Next => {}
+            // The end of what is passed from one function to another; a stub goes by the loader.
+            FlowControl::Return | FlowControl::Call | FlowControl::IndirectCall => return read,
+            FlowControl::IndirectBranch if instruction.is_ip_rel_memory_operand() => return read,
+            _ => return read | open,
+        }
+    }
+    read | open
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_of_other_code() {
+        // cmove rax, rbx: ZF; all the others may be read after it.
+        assert_eq!(read_first(&[0x48, 0x0f, 0x44, 0xc3], 0), ARITHMETIC);
+        // mov eax, 1; add eax, 2; adc rcx, 0
+        let sum = [0xb8, 1, 0, 0, 0, 0x83, 0xc0, 2, 0x48, 0x83, 0xd1, 0];
+        assert_eq!(read_first(&sum, 0), 0);
+        // adc rcx, 0 at its start: CF.
+        assert_eq!(read_first(&sum[8..], 0), RflagsBits::CF);
+        // ret
+        assert_eq!(read_first(&[0xc3], 0), 0);
+    }
+
+    #[test]
+    fn a_shift_by_cl_replaces_nothing() {
+        let shift = |bytes: &[u8]| Decoder::new(64, bytes, DecoderOptions::NONE).decode();
+        assert_eq!(before(&shift(&[0xd3, 0xe0]), ARITHMETIC), ARITHMETIC);
+        // shl eax, 3 leaves AF undefined, and OF, too.
+        let left = before(&shift(&[0xc1, 0xe0, 3]), ARITHMETIC);
+        assert_eq!(left & (RflagsBits::ZF | RflagsBits::CF), 0);
+    }
+}

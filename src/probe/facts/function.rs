@@ -1,0 +1,275 @@
+//! One function: its blocks, how control passes between them, and where its code must stay as it is.
+
+use super::flags;
+use super::module::Module;
+use iced_x86::{Code, FlowControl, Instruction, OpKind};
+use isa::flow::{Edge, Flow, Memory as _, flow};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Longest function that is probed.
+const LONGEST: u64 = 4 << 20;
+/// Most entries of a table of distances.
+const MOST_ENTRIES: u64 = 4096;
+/// Bytes of another function that are looked at.
+const LOOKED_AT: u64 = 128;
+
+/// How control leaves a block, other than to the blocks of [`Block::successors`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Not at all.
+    None,
+    /// To another function, or by a return.
+    Leaves,
+    /// It ends in a call, which may not come back.
+    MayEnd,
+    /// Anywhere: an indirect jump whose targets are not known.
+    Unknown,
+}
+
+/// A basic block.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// First address (p_vaddr).
+    pub start: u64,
+    /// Address after its last instruction.
+    pub end: u64,
+    /// Its instructions, at their own addresses.
+    pub instructions: Vec<Instruction>,
+    /// Arithmetic flags that are live before each of them.
+    pub live: Vec<u32>,
+    /// Indices of the blocks that may follow.
+    pub successors: Vec<usize>,
+    /// How else it is left.
+    pub exit: Exit,
+    /// Whether it may be entered other than from the blocks of the function.
+    pub is_entered: bool,
+    /// Whether it is certain to be code: it is reached from the function's start or another entry.
+    pub is_reached: bool,
+}
+
+/// A natural loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loop {
+    /// Index of its first block.
+    pub head: usize,
+    /// Indices of the blocks that jump back there.
+    pub latches: Vec<usize>,
+}
+
+/// A function.
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// Its addresses.
+    pub range: Range<u64>,
+    /// Its bytes in the file.
+    pub bytes: Vec<u8>,
+    /// Blocks in order of address.
+    pub blocks: Vec<Block>,
+    /// Its loops, outer ones first.
+    pub loops: Vec<Loop>,
+    /// Addresses that may be jumped to or read: no patch may have one inside it.
+    pub fixed: BTreeSet<u64>,
+    /// Whether all its jumps are known, so that several instructions may be patched together.
+    pub is_complete: bool,
+}
+
+impl Function {
+    /// Reads the function at `range` of `module`. `entered` are the addresses that may be reached from
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// The reason why it cannot be probed.
+    pub fn read(
+        module: &Module,
+        range: Range<u64>,
+        entered: &BTreeSet<u64>,
+    ) -> Result<Self, String> {
+        if range.end <= range.start || range.end - range.start > LONGEST {
+            return Err("its length is not known".to_owned());
+        }
+        let bytes = module.code(range.clone()).ok_or("it is in no executable segment")?.to_vec();
+        let first = flow(&bytes, range.start, &[], &module.image);
+        let mut fixed: BTreeSet<u64> = entered.range(range.clone()).copied().collect();
+        let own: Vec<_> = first.instructions.iter().map(|(_, inst)| inst.decoded).collect();
+        for instruction in &own {
+            fixed.extend(named(instruction, module).filter(|t| range.contains(t)));
+        }
+        if first.blocks.iter().any(|b| b.unresolved) {
+            fixed.extend(tables(&own, module, &range));
+        }
+        let is_start = |at: &&u64| first.instructions.binary_search_by_key(*at, |i| i.0).is_ok();
+        let observed: Vec<u64> = fixed.iter().filter(is_start).copied().collect();
+        let begins = |at: &u64| first.blocks.binary_search_by_key(at, |b| b.start).is_ok();
+        let found = match observed.iter().all(begins) {
+            true => first,
+            false => flow(&bytes, range.start, &observed, &module.image),
+        };
+        let mut function = Self {
+            is_complete: found.undecoded.is_empty() && !found.blocks.iter().any(|b| b.unresolved),
+            blocks: blocks(&found, &fixed, range.start),
+            loops: found.loops.iter().map(Loop::of).collect(),
+            range,
+            bytes,
+            fixed,
+        };
+        let calls = function.blocks.iter().filter(|b| b.exit == Exit::MayEnd);
+        function.fixed.extend(calls.map(|b| b.end));
+        function.fixed.extend(found.tables.iter().flat_map(|(_, targets)| targets));
+        function.fixed.extend(own.iter().filter_map(near_target));
+        function.mark_reached();
+        function.find_live(module);
+        Ok(function)
+    }
+
+    /// Marks the blocks that lie on a known path.
+    fn mark_reached(&mut self) {
+        let mut pending: Vec<usize> =
+            (0..self.blocks.len()).filter(|&b| self.blocks[b].is_entered).collect();
+        while let Some(block) = pending.pop() {
+            if !std::mem::replace(&mut self.blocks[block].is_reached, true) {
+                pending.extend(&self.blocks[block].successors);
+            }
+        }
+    }
+
+    /// Finds the live flags of all blocks.
+    fn find_live(&mut self, module: &Module) {
+        let writes = self.blocks.iter().flat_map(|b| &b.instructions).any(flags::changes);
+        let out: Vec<u32> = self.blocks.iter().map(|b| self.live_out(module, b, writes)).collect();
+        let mut live_in = vec![0; self.blocks.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for number in (0..self.blocks.len()).rev() {
+                let block = &self.blocks[number];
+                let after = block.successors.iter().fold(out[number], |all, s| all | live_in[*s]);
+                let mut live = vec![0; block.instructions.len()];
+                let mut now = after;
+                for (at, instruction) in block.instructions.iter().enumerate().rev() {
+                    now = flags::before(instruction, now);
+                    live[at] = now;
+                }
+                changed |= live_in[number] != now;
+                live_in[number] = now;
+                self.blocks[number].live = live;
+            }
+        }
+    }
+
+    /// Flags live after a block because of code outside of the function.
+    fn live_out(&self, module: &Module, block: &Block, writes: bool) -> u32 {
+        let Some(last) = block.instructions.last() else { return flags::ARITHMETIC };
+        let beyond = |address: u64| {
+            let most = (1..=LOOKED_AT).rev().find_map(|n| module.code(address..address + n));
+            flags::read_first(most.unwrap_or_default(), address)
+        };
+        let target = near_target(last).filter(|t| !self.range.contains(t));
+        match last.flow_control() {
+            // A function that changes no flag may be one whose caller relies on that.
+            FlowControl::Return if writes => 0,
+            FlowControl::Return => flags::ARITHMETIC,
+            FlowControl::Call => target.map_or(0, beyond),
+            FlowControl::IndirectCall => 0,
+            FlowControl::IndirectBranch if block.exit == Exit::Unknown => flags::ARITHMETIC,
+            FlowControl::Exception => 0,
+            _ if block.exit == Exit::Unknown => flags::ARITHMETIC,
+            _ => match (target, last.next_ip()) {
+                (Some(target), _) => beyond(target),
+                (None, next) if next == self.range.end && block.successors.is_empty() => {
+                    beyond(next)
+                }
+                _ => 0,
+            },
+        }
+    }
+}
+
+impl Loop {
+    fn of(found: &isa::flow::Loop) -> Self {
+        Self { head: found.head, latches: found.back_edges.clone() }
+    }
+}
+
+/// The blocks of a flow graph, without what needs other blocks.
+fn blocks(found: &Flow, fixed: &BTreeSet<u64>, start: u64) -> Vec<Block> {
+    let block = |block: &isa::flow::BasicBlock| {
+        let from = found.instructions.partition_point(|(at, _)| *at < block.start);
+        let to = found.instructions.partition_point(|(at, _)| *at < block.end);
+        let instructions: Vec<Instruction> =
+            found.instructions[from..to].iter().map(|(_, inst)| inst.decoded).collect();
+        let inside = |edge: &Edge| match edge {
+            Edge::Block(index) => Some(*index),
+            Edge::Outside(_) => None,
+        };
+        let successors: Vec<usize> = block.edges.iter().filter_map(inside).collect();
+        let is_call = instructions.last().is_some_and(|last| {
+            matches!(last.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
+        });
+        let exit = match block {
+            _ if block.unresolved => Exit::Unknown,
+            _ if is_call => Exit::MayEnd,
+            _ if block.is_exit || successors.len() < block.edges.len() => Exit::Leaves,
+            _ => Exit::None,
+        };
+        let is_entered = block.start == start || fixed.contains(&block.start);
+        Block {
+            start: block.start,
+            end: block.end,
+            instructions,
+            live: Vec::new(),
+            successors,
+            exit,
+            is_entered,
+            is_reached: false,
+        }
+    };
+    found.blocks.iter().map(block).collect()
+}
+
+/// The target of a direct jump or call.
+fn near_target(instruction: &Instruction) -> Option<u64> {
+    (instruction.op0_kind() == OpKind::NearBranch64).then(|| instruction.near_branch_target())
+}
+
+/// Addresses that an instruction names other than to jump there: of calls, `lea`, data between the
+/// code, and, in code that is not position-independent, immediates.
+fn named(instruction: &Instruction, module: &Module) -> impl Iterator<Item = u64> {
+    let relative = instruction.is_ip_rel_memory_operand();
+    let memory = relative.then(|| instruction.ip_rel_memory_address());
+    let bytes = memory.into_iter().flat_map(|at| at..at.saturating_add(64));
+    let whole = instruction.mnemonic() != iced_x86::Mnemonic::Lea;
+    let immediates: Vec<u64> = (0..instruction.op_count())
+        .filter_map(|at| instruction.try_immediate(at).ok())
+        .filter(|_| module.is_fixed)
+        .collect();
+    let callee =
+        near_target(instruction).filter(|_| instruction.flow_control() == FlowControl::Call);
+    // A load's operand may have up to 64 bytes; `lea` takes one address.
+    bytes.take(if whole { 64 } else { 1 }).chain(immediates).chain(callee)
+}
+
+/// The targets of tables of distances (`lea` of the table, then an indirect jump), as far as they lead
+/// into the function.
+fn tables(own: &[Instruction], module: &Module, range: &Range<u64>) -> BTreeSet<u64> {
+    let mut targets = BTreeSet::new();
+    if !own.iter().any(|i| i.flow_control() == FlowControl::IndirectBranch) {
+        return targets;
+    }
+    for instruction in own.iter().filter(|i| i.code() == Code::Lea_r64_m) {
+        if !instruction.is_ip_rel_memory_operand() {
+            continue;
+        }
+        let base = instruction.ip_rel_memory_address();
+        for entry in 0..MOST_ENTRIES {
+            let word = module.image.read(base.wrapping_add(4 * entry), 4);
+            let Some(Ok(word)) = word.map(<[u8; 4]>::try_from) else { break };
+            let target = base.wrapping_add_signed(i32::from_le_bytes(word).into());
+            if !range.contains(&target) {
+                break;
+            }
+            targets.insert(target);
+        }
+    }
+    targets
+}

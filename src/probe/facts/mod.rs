@@ -1,0 +1,22 @@
+//! What is known of the code that is to be probed, from its ELF file alone.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `module` | an ELF file: its code, and why none of it is probed |
+//! | `entered` | addresses that may be reached from elsewhere, over-approximated |
+//! | `exceptions` | landing pads of C++ and Rust exceptions |
+//! | `function` | one function: blocks, edges and instructions |
+//! | `names` | the functions of a file |
+//! | `flags` | which flags are live before each instruction |
+
+mod entered;
+mod exceptions;
+mod flags;
+mod function;
+mod module;
+mod names;
+
+pub use flags::ARITHMETIC;
+pub use function::{Block, Exit, Function, Loop};
+pub use module::Module;
+pub use names::{Named, functions};

@@ -1,0 +1,166 @@
+//! An ELF file whose code is probed.
+
+use super::exceptions::landing_pads;
+use isa::flow::Image;
+use object::elf::{DT_FLAGS, DT_TEXTREL, ET_EXEC, PF_W, PF_X, PT_DYNAMIC, PT_LOAD};
+use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
+use object::{
+    Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags,
+    RelocationTarget,
+};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Longest file that is read.
+const LONGEST: u64 = 1 << 30;
+/// `DF_TEXTREL` (ELF gABI, dynamic section).
+const DF_TEXTREL: u64 = 4;
+
+/// A loadable segment.
+#[derive(Debug, Clone)]
+pub(super) struct Segment {
+    /// Addresses of the bytes that the file has.
+    pub memory: Range<u64>,
+    /// Where they are in the file.
+    pub file: Range<usize>,
+    /// Whether it is executable.
+    pub executable: bool,
+}
+
+/// An ELF file whose code is probed. Addresses are p_vaddr.
+pub struct Module {
+    data: Arc<Vec<u8>>,
+    /// Its memory.
+    pub image: Image<Arc<Vec<u8>>>,
+    pub(super) segments: Vec<Segment>,
+    /// It is loaded at its own addresses (not position-independent).
+    pub is_fixed: bool,
+    /// Addresses that relocations, symbols, exception tables and the header name, ascending.
+    pub(super) named: BTreeSet<u64>,
+}
+
+impl Module {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The reason why none of its code can be probed.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let length = std::fs::metadata(path).map_err(|e| e.to_string())?.len();
+        if length > LONGEST {
+            return Err(format!("the file is longer than {} MiB", LONGEST >> 20));
+        }
+        Self::new(std::fs::read(path).map_err(|e| e.to_string())?)
+    }
+
+    fn new(data: Vec<u8>) -> Result<Self, String> {
+        let data = Arc::new(data);
+        let image = Image::new(Arc::clone(&data))?;
+        let elf = ElfFile64::<Endianness>::parse(&**data).map_err(|e| e.to_string())?;
+        let segments = segments(&elf)?;
+        let general = object::File::parse(&**data).map_err(|e| e.to_string())?;
+        if general.section_by_name("__rseq_cs").is_some_and(|s| s.size() > 0) {
+            let why = "it has restartable sequences, which may not leave their code (rseq(2))";
+            return Err(why.to_owned());
+        }
+        let bytes = |address: u64| {
+            let of = segments.iter().find(|s| s.memory.contains(&address));
+            let rest = of.and_then(|s| {
+                let skipped = usize::try_from(address - s.memory.start).ok()?;
+                data.get(s.file.start + skipped..s.file.end)
+            });
+            rest.unwrap_or_default()
+        };
+        let mut named = landing_pads(&general, &bytes)?;
+        let symbols = elf.symbols().chain(elf.dynamic_symbols());
+        named.extend(symbols.filter(|s| s.is_definition()).map(|s| s.address()));
+        named.insert(elf.entry());
+        named.extend(relocated(&elf));
+        let is_fixed = elf.elf_header().e_type(elf.endian()) == ET_EXEC;
+        Ok(Self { image, segments, is_fixed, named, data: Arc::clone(&data) })
+    }
+
+    /// The bytes of a segment.
+    pub(super) fn of(&self, segment: &Segment) -> &[u8] {
+        self.data.get(segment.file.clone()).unwrap_or_default()
+    }
+
+    /// The offset in the file of the code at an address.
+    pub fn offset(&self, address: u64) -> Option<u64> {
+        let holds = |s: &&Segment| s.executable && s.memory.contains(&address);
+        let segment = self.segments.iter().find(holds)?;
+        Some(address - segment.memory.start + segment.file.start as u64)
+    }
+
+    /// Its bytes of code from `start` to `end`.
+    pub fn code(&self, range: Range<u64>) -> Option<&[u8]> {
+        self.image.code(range.start, range.end)
+    }
+
+    /// From its first to its last address.
+    pub fn extent(&self) -> Range<u64> {
+        let start = self.segments.iter().map(|s| s.memory.start).min().unwrap_or(0);
+        start..self.segments.iter().map(|s| s.memory.end).max().unwrap_or(start)
+    }
+}
+
+/// The loadable segments.
+fn segments(elf: &ElfFile64<'_, Endianness>) -> Result<Vec<Segment>, String> {
+    let endian = elf.endian();
+    let mut all = Vec::new();
+    for header in elf.elf_program_headers() {
+        let flags = header.p_flags(endian);
+        if header.p_type(endian) == PT_DYNAMIC {
+            refuse_text_relocations(elf, header)?;
+        }
+        if header.p_type(endian) != PT_LOAD {
+            continue;
+        }
+        if flags.contains(PF_W) && flags.contains(PF_X) {
+            return Err("its code is writable: it may be written at run time".to_owned());
+        }
+        let bytes = header.data(endian, elf.data()).unwrap_or_default().len();
+        let offset = usize::try_from(header.p_offset(endian)).unwrap_or(usize::MAX);
+        let start = header.p_vaddr(endian);
+        all.push(Segment {
+            memory: start..start.saturating_add(bytes as u64),
+            file: offset..offset.saturating_add(bytes),
+            executable: flags.contains(PF_X),
+        });
+    }
+    Ok(all)
+}
+
+fn refuse_text_relocations(
+    elf: &ElfFile64<'_, Endianness>,
+    header: &object::elf::ProgramHeader64<Endianness>,
+) -> Result<(), String> {
+    let endian = elf.endian();
+    let entries = header.dynamic(endian, elf.data()).ok().flatten().unwrap_or_default();
+    for entry in entries {
+        let tag = entry.d_tag.get(endian);
+        let value = entry.d_val.get(endian);
+        if tag == DT_TEXTREL || (tag == DT_FLAGS && value & DF_TEXTREL != 0) {
+            return Err("the loader writes its code (text relocations)".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Addresses that the loader writes into data: tables of labels and functions.
+fn relocated(elf: &ElfFile64<'_, Endianness>) -> Vec<u64> {
+    let all = elf.dynamic_relocations().into_iter().flatten();
+    let absolute = all.filter_map(|(_, relocation)| match relocation.target() {
+        RelocationTarget::Absolute => Some(relocation.addend().cast_unsigned()),
+        RelocationTarget::Symbol(index)
+            if matches!(relocation.flags(), RelocationFlags::Elf { .. }) =>
+        {
+            let symbols = elf.dynamic_symbol_table();
+            let symbol = object::ObjectSymbolTable::symbol_by_index(&symbols?, index).ok()?;
+            Some(symbol.address().wrapping_add(relocation.addend().cast_unsigned()))
+        }
+        _ => None,
+    });
+    absolute.collect()
+}

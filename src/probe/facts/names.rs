@@ -1,0 +1,88 @@
+//! The functions of a file, from its unwind table and its symbols.
+
+use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection as _};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+/// A function of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// Its name in the symbol table.
+    pub name: Option<String>,
+    /// Its addresses (p_vaddr).
+    pub range: Range<u64>,
+}
+
+/// The functions of a file, in order of address, without overlap and without stubs that call other
+/// files.
+///
+/// # Errors
+/// The reason why it has none.
+pub fn functions(path: &Path) -> Result<Vec<Named>, String> {
+    let data = std::fs::read(path).map_err(|e| e.to_string())?;
+    let file = object::File::parse(&*data).map_err(|e| format!("it is not an ELF file: {e}"))?;
+    let mut names: BTreeMap<u64, (String, u64)> = BTreeMap::new();
+    for symbol in file.symbols().chain(file.dynamic_symbols()) {
+        if symbol.kind() == SymbolKind::Text && symbol.is_definition() {
+            let name = symbol.name().unwrap_or_default().to_owned();
+            let known = names.entry(symbol.address()).or_insert((name, symbol.size()));
+            known.1 = known.1.max(symbol.size());
+        }
+    }
+    let stubs: Vec<Range<u64>> = file
+        .sections()
+        .filter(|s| s.name().is_ok_and(|name| name.starts_with(".plt")))
+        .map(|s| s.address()..s.address() + s.size())
+        .collect();
+    let mut ranges: BTreeMap<u64, u64> = unwind_table(&file).into_iter().collect();
+    for (start, (_, size)) in &names {
+        ranges.entry(*start).or_insert(start.saturating_add(*size));
+    }
+    let mut found: Vec<Named> = Vec::new();
+    for (start, end) in ranges {
+        let is_stub = stubs.iter().any(|stub| stub.contains(&start));
+        let overlaps = found.last().is_some_and(|last| start < last.range.end);
+        if start < end && !is_stub && !overlaps {
+            let name = names.get(&start).map(|(name, _)| name.clone());
+            found.push(Named { name, range: start..end });
+        }
+    }
+    match found.is_empty() {
+        true => Err("it has neither symbols nor an unwind table".to_owned()),
+        false => Ok(found),
+    }
+}
+
+/// Start and end of all functions in the unwind table; fewer if it is damaged.
+fn unwind_table(file: &object::File<'_>) -> Vec<(u64, u64)> {
+    let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
+    let Ok(data) = section.uncompressed_data() else { return Vec::new() };
+    let mut frames = EhFrame::new(&data, LittleEndian);
+    frames.set_address_size(8);
+    let text = file.section_by_name(".text").map_or(0, |section| section.address());
+    let bases = BaseAddresses::default().set_eh_frame(section.address()).set_text(text);
+    let mut entries = frames.entries(&bases);
+    let mut found = Vec::new();
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let Ok(entry) = partial.parse(EhFrame::cie_from_offset) else { continue };
+        let start = entry.initial_address();
+        found.push((start, start.saturating_add(entry.len())));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_this_program_do_not_overlap() {
+        let all = functions(&std::env::current_exe().unwrap()).unwrap();
+        assert!(all.len() > 100);
+        assert!(all.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
+        assert!(all.iter().any(|f| f.name.as_deref() == Some("main")));
+    }
+}

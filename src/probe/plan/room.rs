@@ -1,0 +1,99 @@
+//! Free addresses around a module, from which trampolines take theirs.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// Bytes that a trampoline may have.
+pub const LONGEST: u64 = 96;
+/// Pages with trampolines that are looked at before a new one is taken.
+const LOOKED_AT: usize = 16;
+
+/// Free addresses of a process.
+#[derive(Debug, Clone, Default)]
+pub struct Room {
+    /// Added to a p_vaddr of the module.
+    bias: u64,
+    /// Unmapped ranges: start → end.
+    free: BTreeMap<u64, u64>,
+    /// Pages that trampolines lie in: start → the address after the last trampoline in it.
+    pages: BTreeMap<u64, u64>,
+}
+
+impl Room {
+    /// The room in these unmapped ranges for a module that is mapped at `bias` + p_vaddr.
+    pub fn new(free: impl IntoIterator<Item = Range<u64>>, bias: u64) -> Self {
+        let free = free.into_iter().map(|range| (range.start, range.end)).collect();
+        Self { bias, free, pages: BTreeMap::new() }
+    }
+
+    /// Takes [`LONGEST`] bytes that begin among the `most` from `start` (p_vaddr) on.
+    pub fn take(&mut self, start: u64, most: u64) -> Option<u64> {
+        let start = start.wrapping_add(self.bias);
+        let found = self.take_at(start..start.checked_add(most)?)?;
+        Some(found.wrapping_sub(self.bias))
+    }
+
+    fn take_at(&mut self, window: Range<u64>) -> Option<u64> {
+        let first = window.start & !(PAGE - 1);
+        let used = self.pages.range(first..window.end).rev().take(LOOKED_AT);
+        for (page, used) in used.map(|(page, used)| (*page, *used)) {
+            let at = used.max(window.start);
+            if at < window.end && at + LONGEST <= page + PAGE {
+                self.pages.insert(page, at + LONGEST);
+                return Some(at);
+            }
+        }
+        let mut at = window.start;
+        while at < window.end {
+            let page = at & !(PAGE - 1);
+            let Some(free) = self.free_from(page) else { break };
+            if free != page {
+                at = free;
+                continue;
+            }
+            if at + LONGEST <= page + PAGE && !self.pages.contains_key(&page) {
+                self.pages.insert(page, at + LONGEST);
+                return Some(at);
+            }
+            at = page.checked_add(PAGE)?;
+        }
+        None
+    }
+
+    /// The first free page from `page` on.
+    fn free_from(&self, page: u64) -> Option<u64> {
+        let range = self.free.range(..=page).next_back();
+        if range.is_some_and(|(_, end)| page + PAGE <= *end) {
+            return Some(page);
+        }
+        self.free.range(page..).next().map(|(start, _)| *start)
+    }
+
+    /// The pages that trampolines lie in, in the process.
+    pub fn pages(&self) -> impl Iterator<Item = u64> {
+        self.pages.keys().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trampolines_share_a_page_and_leave_what_is_mapped() {
+        let mut room = Room::new([0x1000..0x3000, 0x8000..0x9000], 0);
+        assert_eq!(room.take(0x1010, 0x10), Some(0x1010));
+        assert_eq!(room.take(0x1000, 0x100), Some(0x1010 + LONGEST));
+        assert_eq!(room.take(0x3000, 0x5000), None);
+        // The end of a page has no room; the next page has.
+        assert_eq!(room.take(0x1ff0, 0x20), Some(0x2000));
+        assert_eq!(room.take(0x8fff, 2), None);
+        assert_eq!(room.pages().collect::<Vec<_>>(), [0x1000, 0x2000]);
+        // Below a module at 0x8000: its p_vaddr are negative.
+        let mut below = Room::new(std::iter::once(0x1000..0x8000), 0x8000);
+        assert_eq!(below.take(0x1000_u64.wrapping_neg(), 1), Some(0x1000_u64.wrapping_neg()));
+        assert_eq!(below.pages().collect::<Vec<_>>(), [0x7000]);
+    }
+}

@@ -1,0 +1,137 @@
+//! Plans of small functions, by hand, and their counts.
+
+use super::{Kind, Placement, Room, plan, solve};
+use crate::emit::emit;
+use crate::facts::{Block, Exit, Function};
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+use isa::code::parse_hex;
+use std::collections::BTreeSet;
+
+/// A function at 0x1000 of blocks given by their bytes and successors. All flags are dead, but before
+/// conditional jumps and in the blocks in `live`. Jumps lead to block starts only.
+fn function(blocks: &[(&str, &[usize])], live: &[usize]) -> Function {
+    let (mut all, mut bytes) = (Vec::new(), Vec::new());
+    for (number, (hex, successors)) in blocks.iter().enumerate() {
+        let code = parse_hex(hex).unwrap();
+        let start = 0x1000 + bytes.len() as u64;
+        let decoder = Decoder::with_ip(64, &code, start, DecoderOptions::NONE);
+        let instructions: Vec<_> = decoder.into_iter().collect();
+        let is_live = |i: &Instruction| live.contains(&number) || i.is_jcc_short_or_near();
+        let flags = instructions.iter().map(|i| if is_live(i) { u32::MAX } else { 0 }).collect();
+        all.push(Block {
+            start,
+            end: start + code.len() as u64,
+            live: flags,
+            instructions,
+            successors: successors.to_vec(),
+            exit: if successors.is_empty() { Exit::Leaves } else { Exit::None },
+            is_entered: number == 0,
+            is_reached: true,
+        });
+        bytes.extend(code);
+    }
+    let targets = all.iter().flat_map(|b| &b.instructions).map(|i| i.near_branch_target());
+    let fixed: BTreeSet<u64> = targets.filter(|target| *target != 0).collect();
+    let range = 0x1000..0x1000 + bytes.len() as u64;
+    Function { range, bytes, blocks: all, loops: Vec::new(), fixed, is_complete: true }
+}
+
+fn kinds(function: &Function, room: &mut Room) -> Vec<Option<Kind>> {
+    let kind = |placement: &Placement| match placement {
+        Placement::Placed(site) => Some(site.kind),
+        Placement::Within => Some(Kind::Multi),
+        _ => None,
+    };
+    plan(function, room).placements.iter().map(kind).collect()
+}
+
+/// 1000: test edi,edi; je 1009
+/// 1004: mov eax,1 / 1009: ret
+const BRANCH: [(&str, &[usize]); 3] =
+    [("85 ff, 74 05", &[2, 1]), ("b8 01 00 00 00", &[2]), ("c3", &[])];
+
+#[test]
+fn a_short_block_shares_the_jump_of_the_next_one() {
+    // The first block has four bytes, and the second is only fallen into: one jump for both.
+    let branch = function(&BRANCH, &[]);
+    let planned = plan(&branch, &mut Room::default());
+    let [Placement::Placed(site), Placement::Within, Placement::Derived] = &planned.placements[..]
+    else {
+        panic!("{planned:?}");
+    };
+    assert_eq!((site.kind, site.at, site.next), (Kind::Multi, 0x1000, 0x1009));
+    // With a jump into the second block each needs its own.
+    let mut entered = branch.clone();
+    entered.fixed.insert(0x1004);
+    assert_eq!(kinds(&entered, &mut Room::default()), [None, Some(Kind::Single), None]);
+    // 1000 + 5 + (b8 05 74 00): the bytes after `test` give all but the lowest.
+    let place = 0x1005_u64.wrapping_add_signed(i32::from_le_bytes([0, 0x74, 0x05, 0xb8]).into());
+    let page = place & !0xfff;
+    let mut room = Room::new(std::iter::once(page..page + 0x2000), 0);
+    let puns = kinds(&entered, &mut room);
+    assert!(puns[0] == Some(Kind::Pun) || place >> 63 == 1, "{puns:?}");
+}
+
+#[test]
+fn counts_follow_and_contradictions_are_found() {
+    let branch = function(&BRANCH, &[]);
+    // Entered 10 times, 4 times through the second block: 6 jump, 10 return.
+    let solved = solve(&branch, &[Some(10), Some(4), None], 0);
+    assert_eq!(solved.blocks, [Some(10), Some(4), Some(10)]);
+    assert_eq!(solved.edges, [(0, 2, Some(6)), (0, 1, Some(4)), (1, 2, Some(4))]);
+    assert!(solved.contradictions.is_empty());
+    // A sum too much by one.
+    let lost = solve(&branch, &[Some(10), Some(4), Some(9)], 0);
+    assert_eq!((lost.checked, lost.contradictions.len()), (1, 1), "{lost:?}");
+    assert!(solve(&branch, &[Some(10), Some(4), Some(9)], 1).contradictions.is_empty());
+    // More through the second block than came.
+    assert!(!solve(&branch, &[Some(3), Some(4), None], 0).contradictions.is_empty());
+}
+
+#[test]
+fn trampolines_count_execute_and_go_back() {
+    let branch = function(&BRANCH, &[]);
+    let planned = plan(&branch, &mut Room::default());
+    let site = planned.sites().next().unwrap();
+    let bias = 0x5555_0000_0000;
+    let counter = |block: usize| bias + 0x80_0000 + 8 * block as u64;
+    let patch = emit(site, &branch.bytes[..9], bias, counter, bias + 0x90_0000).unwrap();
+    let decoder = Decoder::with_ip(64, &patch.trampoline, bias + 0x90_0000, DecoderOptions::NONE);
+    let texts: Vec<String> = decoder.into_iter().map(|i| isa::code::text(&i)).collect();
+    // By hand: both counts, the three instructions with their old targets, the way back.
+    let expected = [
+        "inc qword ptr ds:[0x555500800000]",
+        "test edi,edi",
+        "je 0x555500001009",
+        "inc qword ptr ds:[0x555500800008]",
+        "mov eax,1",
+        "jmp 0x555500001009",
+    ];
+    let plain = |text: &String| text.replace("rip+", "").replace("near ", "");
+    assert_eq!(texts.len(), expected.len(), "{texts:?}");
+    for (found, expected) in texts.iter().map(plain).zip(expected) {
+        let word = expected.split(' ').next().unwrap();
+        assert!(found.starts_with(word), "{found}, not {expected}");
+    }
+    assert_eq!(patch.prefixes.len(), 2);
+    assert!(patch.prefixes.iter().all(|at| patch.trampoline[*at] == 0x3e));
+    // jmp from 0x1000 to 0x900000: 0x8fefff... less the five bytes of the jump.
+    assert_eq!(patch.jump, [&[0xe9][..], &(0x90_0000_u32 - 0x1005).to_le_bytes()].concat());
+}
+
+#[test]
+fn live_flags_are_kept() {
+    let branch = function(&BRANCH, &[0, 1]);
+    let planned = plan(&branch, &mut Room::default());
+    let site = planned.sites().next().unwrap();
+    assert!(site.keeps_flags);
+    let patch = emit(site, &branch.bytes[..9], 0, |_| 0x80_0000, 0x90_0000).unwrap();
+    // lahf and sahf, once for each of the two counts.
+    let count = |byte: u8| {
+        let decoder = Decoder::with_ip(64, &patch.trampoline, 0, DecoderOptions::NONE);
+        let one =
+            |i: &iced_x86::Instruction| i.len() == 1 && patch.trampoline[i.ip() as usize] == byte;
+        decoder.into_iter().filter(one).count()
+    };
+    assert_eq!((count(0x9f), count(0x9e)), (2, 2), "{:x?}", patch.trampoline);
+}

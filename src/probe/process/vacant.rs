@@ -1,0 +1,86 @@
+//! Addresses at which nothing is mapped.
+
+use super::maps::Mapping;
+use std::fs;
+use std::ops::Range;
+
+/// First address after those of user space (x86-64, four-level paging), less a page.
+const END: u64 = 0x7fff_ffff_f000;
+/// Lowest address that may be mapped, if the system does not say.
+const LOWEST: u64 = 64 << 10;
+/// Distance to the module that is kept where there is room.
+const DISTANCE: u64 = 16 << 20;
+/// What is left free for a heap and a stack to grow.
+const GROWTH: u64 = 256 << 20;
+
+/// The ranges of a process in which nothing is mapped, and into which heap and stack do not soon grow,
+/// in order.
+pub fn vacant(pid: i32, mappings: &[Mapping]) -> Vec<Range<u64>> {
+    let lowest = fs::read_to_string("/proc/sys/vm/mmap_min_addr");
+    let lowest = lowest.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0).max(LOWEST);
+    let mut taken: Vec<Range<u64>> = mappings.iter().map(|m| m.start..m.end).collect();
+    let stacks = mappings.iter().filter(|m| m.path == "[stack]");
+    taken.extend(stacks.map(|m| m.start.saturating_sub(GROWTH)..m.start));
+    taken.extend(heap(pid).map(|start| start..start + GROWTH));
+    // Also before the page of vsyscall, at the end of the address space.
+    taken.push(END..u64::MAX);
+    taken.sort_by_key(|range| range.start);
+    let (mut free, mut end) = (Vec::new(), lowest);
+    for range in taken {
+        if end < range.start {
+            free.push(end..range.start);
+        }
+        end = end.max(range.end);
+    }
+    free
+}
+
+/// Where the heap of a process begins, which may not be mapped yet: field 47 of proc_pid_stat(5).
+fn heap(pid: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field, a name in parentheses, may have spaces.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(47 - 3)?.parse().ok()
+}
+
+/// An address for `length` bytes near `module`, so that all distances to it and from it are below
+/// `reach`: in the widest range, below the module rather than above, and away from what grows.
+pub fn near(vacant: &[Range<u64>], module: &Range<u64>, length: u64, reach: u64) -> Option<u64> {
+    let low = module.end.saturating_sub(reach);
+    let high = module.start.saturating_add(reach);
+    let fits = |range: &Range<u64>| {
+        let (start, end) = (range.start.max(low), range.end.min(high));
+        let room = end.checked_sub(start)?.checked_sub(length)?;
+        // Close to the module, but not so that the heap after it runs into it.
+        let above = range.start >= module.end;
+        let away = DISTANCE.min(room / 2);
+        let at = if above { start + away.max(room / 2) } else { end - length - away };
+        Some((above, std::cmp::Reverse(away), at & !0xfff)).filter(|_| at & !0xfff >= start)
+    };
+    vacant.iter().filter_map(fits).min().map(|(_, _, at)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_a_heap_where_its_mappings_say() {
+        let pid = std::process::id().cast_signed();
+        let all = super::super::maps::mappings(pid);
+        let Some(mapped) = all.iter().find(|m| m.path == "[heap]") else { return };
+        assert_eq!(heap(pid), Some(mapped.start));
+        assert!(vacant(pid, &all).iter().all(|r| r.end <= mapped.start || r.start >= mapped.end));
+    }
+
+    #[test]
+    fn room_is_found_below_a_module_or_else_above_its_heap() {
+        let module = 0x4000_0000..0x4001_0000;
+        let below = [0x1_0000..0x4000_0000, 0x4100_0000..0x8000_0000];
+        let at = near(&below, &module, 0x4000, 1 << 31).unwrap();
+        assert!(at < module.start && module.start - at < 32 << 20, "{at:#x}");
+        let above: Vec<_> = std::iter::once(0x4100_0000..0x10_0000_0000).collect();
+        let at = near(&above, &module, 0x4000, 1 << 31).unwrap();
+        assert!(at > 0x6000_0000 && at + 0x4000 - module.start < 1 << 31, "{at:#x}");
+        assert_eq!(near(&above, &module, 0x4000, 1 << 20), None);
+    }
+}

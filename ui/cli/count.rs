@@ -1,0 +1,66 @@
+//! `tdtool count`: exact counts of chosen functions of a command, by probes.
+
+use super::output::print;
+use clap::{Args, ValueEnum};
+use engine::count::{CountAsk, counted};
+use engine::render::{count, json};
+use pmu::Command;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tma::{Error, Result};
+
+#[derive(Args)]
+pub struct CountArgs {
+    /// Functions to count, separated by commas; all of the file by default
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    functions: Vec<String>,
+    /// ELF file with the functions, repeatable [default: the command's program]
+    #[arg(long, value_name = "FILE")]
+    module: Vec<PathBuf>,
+    /// Run the command once more without probes, for the cost
+    #[arg(long)]
+    plain: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Write to FILE instead
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The command
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Callgrind,
+}
+
+pub fn run(args: CountArgs) -> Result<ExitCode> {
+    // As with `tdtool report`: on standard output the document stays apart from the command's own.
+    let stdout_to_stderr = args.output.is_none();
+    let ask = CountAsk {
+        command: Command { argv: args.command, stdout_to_stderr },
+        modules: args.module,
+        functions: args.functions,
+        plain: args.plain,
+    };
+    let (document, code) = counted(&ask)?;
+    let text = match args.format {
+        Format::Text => count::text(&document),
+        Format::Json => json::pretty(&document)?,
+        Format::Callgrind => count::callgrind(&document),
+    };
+    match &args.output {
+        Some(path) => std::fs::write(path, text).map_err(|e| {
+            Error::failed(format!("cannot write {}", path.display()))
+                .because(e)
+                .hint("choose another place with --output")
+        })?,
+        None => print(&text)?,
+    }
+    Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))
+}
