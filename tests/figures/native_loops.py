@@ -200,7 +200,7 @@ def judged(some, who):
     errors = [float(row[f"{who}_error"]) for row in some if row[f"{who}_error"]]
     factors = [max(1 + e, 1 / (1 + e)) for e in errors]
     good = sum(abs(e) <= 0.1 for e in errors)
-    return [len(some) - len(errors), f"{good} ({percent(good / len(some), 0)})", sum(f > 1.5 for f in factors),
+    return [len(some) - len(errors), f"{good} ({percent(good / max(len(some), 1), 0)})", sum(f > 1.5 for f in factors),
             f"{max(factors):.2f}×" if factors else "–"]
 
 
