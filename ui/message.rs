@@ -1,5 +1,6 @@
 //! Errors and notes on standard error, and the exit status an error means.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use tma::{Error, ErrorKind};
 
@@ -27,13 +28,17 @@ pub fn note(text: &str) {
 }
 
 /// Prints up to three lines: `kind:` what, `cause:` why, `try:` what to do.
-#[allow(clippy::print_stderr)]
 pub fn print(kind: &str, what: &str, cause: Option<&str>, remedy: Option<&str>) {
     let lines =
         [(format!("{kind}:"), Some(what)), ("cause:".into(), cause), ("try:".into(), remedy)];
     for (head, text) in lines {
         if let Some(text) = text {
-            eprintln!("{head:<6} {}", text.replace('\n', "\n       "));
+            plain(&format!("{head:<6} {}\n", text.replace('\n', "\n       ")));
         }
     }
+}
+
+/// Writes to standard error as it is. That it cannot be written (`2>&1 | head`) can be told nobody.
+pub fn plain(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -14,6 +14,15 @@ fn a_command_is_measured_and_its_status_is_ours() {
     }
 }
 
+/// `2>&1 | head`, a full disk: no panic, and the command's status or an error's.
+#[test]
+fn a_standard_error_that_cannot_be_written_is_no_panic() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+    let mut command = crate::support::run::command(["report", "--", "true"]);
+    let status = command.stderr(full).status().expect("started");
+    assert!(matches!(status.code(), Some(0 | 1)), "{status}");
+}
+
 /// As with `perf stat`: `tdtool report -- gzip -c file > file.gz` leaves a sound file.
 #[test]
 fn standard_output_is_the_command_s_alone() {

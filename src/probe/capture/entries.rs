@@ -123,7 +123,8 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
                 Event::Hit(tid) => tid,
                 Event::Ended => return Ok(How::Ended),
                 Event::TimedOut if self.taken.is_some() => return Ok(How::Taken),
-                Event::TimedOut if self.seen > 0 && !self.is_late => {
+                // Another entry than the one asked for is none.
+                Event::TimedOut if self.seen > 0 && !self.is_late && self.number == 0 => {
                     (self.is_late, self.deadline) = (true, Instant::now() + NEXT_START);
                     continue;
                 }
@@ -151,7 +152,7 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
             (None, _) if self.next.is_some_and(|next| self.seen < next) => false,
             (None, _) if self.next.is_some() => true,
             (None, 0) => self.is_late || self.wanted.first().is_some_and(|n| self.seen >= *n),
-            (None, number) => self.is_late || self.seen >= number,
+            (None, number) => self.seen >= number,
         }
     }
 

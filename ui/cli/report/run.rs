@@ -94,11 +94,10 @@ fn note_stacks(args: &ReportArgs) {
 }
 
 /// Shows how many blocks have been measured, if standard error is a terminal.
-#[allow(clippy::print_stderr)]
 fn show_progress(done: usize, all: usize) {
     if std::io::stderr().is_terminal() {
         let end = if done == all { "\r\x1b[K" } else { "" };
-        eprint!("\rmeasuring block {} of {all}{end}", (done + 1).min(all));
+        message::plain(&format!("\rmeasuring block {} of {all}{end}", (done + 1).min(all)));
     }
 }
 

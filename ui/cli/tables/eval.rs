@@ -3,6 +3,7 @@
 
 use crate::cli::global::Global;
 use crate::cli::output::print;
+use crate::message;
 use clap::Args;
 use engine::documents::evaluation::evaluate;
 use engine::render::evaluation::{csv, remarks};
@@ -27,11 +28,10 @@ pub struct EvalArgs {
     counts: PathBuf,
 }
 
-#[allow(clippy::print_stderr)]
 pub fn run(global: &Global, args: &EvalArgs) -> Result<ExitCode> {
     let table = global.settings()?.library.load(&args.name)?;
     let evaluation = evaluate(&table, &args.counts)?;
     print(&csv(&evaluation))?;
-    eprint!("{}", remarks(&evaluation));
+    message::plain(&remarks(&evaluation));
     Ok(ExitCode::SUCCESS)
 }
