@@ -91,7 +91,7 @@ fn two_hundred_times_a_threaded_process_under_load() {
     let before = wanted.each_ref().map(|of| in_memory(pid, of));
     for round in 0..200 {
         let window = Duration::from_millis(if round % 50 == 0 { 100 } else { 2 });
-        let Some(counts) = counted(pid, &wanted, window) else { break };
+        let Some(counts) = counted(pid, &wanted, window) else { return };
         let part = counts.functions[0].as_ref().unwrap();
         if round % 50 == 0 {
             // All that is between two calls runs as often, but for the threads' last calls.

@@ -1,15 +1,14 @@
-//! Entries of hot blocks counted by probes: all of them in one further run of the command, or in a
-//! window of a live process.
+//! Entries of hot blocks counted by probes: all of them in one further run of the command.
 
-use super::count_ask::CountAsk;
-use super::estimate::{Entries, WINDOW};
+use super::estimate::Entries;
 use super::same_end::cut_short;
 use crate::documents::Report;
+use pmu::Command;
 use pmu::perf::Signals;
-use probe::count::{Counts, FunctionCounts, Wanted, count, count_process};
+use probe::count::{Counts, FunctionCounts, Wanted, count};
 use profile::hot::{HotBlock, Profile};
 use std::ops::Range;
-use tma::error::{ErrorKind, Result};
+use tma::error::Result;
 
 /// What probes counted.
 pub(super) struct Probed {
@@ -21,15 +20,15 @@ pub(super) struct Probed {
     pub notes: Vec<String>,
 }
 
-/// Counts `blocks` in a run of the command, or a window of the process.
+/// Counts `blocks` in a run of `command`.
 ///
 /// # Errors
-/// The command cannot be started.
+/// The command cannot be started or traced.
 pub(super) fn probed(
     report: &Report,
     profile: &mut Profile,
     blocks: &[HotBlock],
-    ask: &CountAsk,
+    command: &Command,
     signals: &Signals,
 ) -> Result<Probed> {
     let mut wanted: Vec<Wanted> = Vec::new();
@@ -48,32 +47,20 @@ pub(super) fn probed(
         let blocks = of.into_iter().map(|why| Err(why.err().unwrap_or_default())).collect();
         return Ok(Probed { blocks, interrupted: None, notes: Vec::new() });
     }
-    let counted = match ask {
-        CountAsk::Command(command) => count(command, &wanted, signals),
-        CountAsk::Process(pid) => count_process(*pid, &wanted, WINDOW, signals),
-    };
-    let counts = match counted {
-        // Breakpoints need no permission to trace.
-        Err(error) if error.kind() == ErrorKind::NotPossible => {
-            let blocks = blocks.iter().map(|_| Err(error.to_string())).collect();
-            return Ok(Probed { blocks, interrupted: None, notes: Vec::new() });
-        }
-        other => other?,
-    };
-    let window = matches!(ask, CountAsk::Process(_)).then_some(counts.wall.as_secs_f64());
+    let counts = count(command, &wanted, signals)?;
     let short = cut_short(report, counts.exit, counts.interrupted);
     let entries = |(block, number): (&HotBlock, std::result::Result<usize, String>)| {
         let function = counts.functions[number?].as_ref().map_err(Clone::clone)?;
         if let Some(why) = &short {
             return Err(why.clone());
         }
-        entries(function, block.start..block.end, window)
+        entries(function, block.start..block.end)
     };
     let found = blocks.iter().zip(of).map(entries).collect();
     Ok(Probed {
         blocks: found,
         interrupted: counts.interrupted,
-        notes: notes(report, &counts, &wanted, window.is_some()),
+        notes: notes(report, &counts, &wanted),
     })
 }
 
@@ -84,48 +71,31 @@ fn function(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Want
     Ok(Wanted { path: path.into(), range: function.start..function.end })
 }
 
-/// The entries of a block: of the run, or a second of a window of so many seconds.
-fn entries(
-    function: &FunctionCounts,
-    block: Range<u64>,
-    window: Option<f64>,
-) -> std::result::Result<Entries, String> {
+fn entries(function: &FunctionCounts, block: Range<u64>) -> std::result::Result<Entries, String> {
     let found = function.blocks.iter().find(|b| b.start == block.start);
     let found = found.ok_or("no block begins at its address in the file")?;
     let count = found.count.clone()? as f64;
-    let by = match found.kind {
-        Some(_) => "by a probe",
-        None => "from probes around it",
+    let how = match found.kind {
+        Some(_) => "every entry of a further run, by a probe",
+        None => "every entry of a further run, from probes around it",
     };
     // Threads may have ended between a block and the probes that its count is derived from.
-    let slack = match found.kind {
+    let error = match found.kind {
         None if function.slack > 0 && count > 0.0 => function.slack as f64 / count,
         _ => 0.0,
     };
-    let Some(seconds) = window else {
-        let how = format!("every entry of a further run, {by}");
-        return Ok(Entries { count, error: Some(slack), how });
-    };
-    if count == 0.0 {
-        return Err("not counted: it was not entered in the window".to_owned());
-    }
-    // Another second has other entries.
-    let error = slack.hypot(1.0 / count.sqrt());
-    let how = format!("a second, from a window of {seconds:.1} s, {by}");
-    Ok(Entries { count: count / seconds, error: Some(error), how })
+    Ok(Entries { count, error: Some(error), how: how.to_owned() })
 }
 
 /// What the run was, and whether its counts agree.
-fn notes(report: &Report, counts: &Counts, wanted: &[Wanted], is_window: bool) -> Vec<String> {
+fn notes(report: &Report, counts: &Counts, wanted: &[Wanted]) -> Vec<String> {
     let functions: Vec<&FunctionCounts> = counts.functions.iter().flatten().collect();
     let checked: usize = functions.iter().map(|f| f.checked).sum();
     let wrong: Vec<&String> = functions.iter().flat_map(|f| &f.contradictions).collect();
     let plural = |n: usize| if n == 1 { "" } else { "s" };
     let first = report.duration.map_or(String::new(), |s| format!(" (first run: {s:.2} s)"));
-    let run = if is_window { "a window of the process" } else { "a further run of the command" };
-    let first = if is_window { String::new() } else { first };
     let mut text = format!(
-        "entries are of {run} with {} probe{} in {} function{}: {:.2} s{first}",
+        "entries are of a further run of the command with {} probe{} in {} function{}: {:.2} s{first}",
         counts.probes,
         plural(counts.probes),
         wanted.len(),
