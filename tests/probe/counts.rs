@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The function `name` of a file.
-pub fn function(file: &Path, name: &str) -> Wanted {
+fn function(file: &Path, name: &str) -> Wanted {
     find(file, name).unwrap()
 }
 
@@ -29,12 +29,7 @@ fn find(file: &Path, name: &str) -> Option<Wanted> {
 fn counted(command: &[&str], wanted: &[Wanted]) -> Option<Counts> {
     let argv = command.iter().map(OsString::from).collect();
     let command = pmu::Command { argv, stdout_to_stderr: true };
-    with_signals(|signals| count(&command, wanted, signals))
-}
-
-/// What `measure` gives, one measurement at a time in this process; `None`, with a message, where it is
-/// not permitted.
-pub fn with_signals<T>(measure: impl FnOnce(&Signals) -> tma::Result<T>) -> Option<T> {
+    // One measurement at a time in a process.
     let begin = Instant::now();
     let signals = loop {
         match Signals::catch() {
@@ -43,7 +38,7 @@ pub fn with_signals<T>(measure: impl FnOnce(&Signals) -> tma::Result<T>) -> Opti
         }
         std::thread::sleep(Duration::from_millis(5));
     };
-    match measure(&signals) {
+    match count(&command, wanted, &signals) {
         Err(error) if error.kind() == tma::error::ErrorKind::NotPossible => {
             eprintln!("skipped: {error}");
             None
@@ -53,7 +48,7 @@ pub fn with_signals<T>(measure: impl FnOnce(&Signals) -> tma::Result<T>) -> Opti
 }
 
 /// All counts of a function that are known, ascending, without those that are 0.
-pub fn numbers(function: &FunctionCounts) -> Vec<u64> {
+fn numbers(function: &FunctionCounts) -> Vec<u64> {
     assert!(function.contradictions.is_empty(), "{function:?}");
     let mut all: Vec<u64> =
         function.blocks.iter().filter_map(|b| b.count.clone().ok()).filter(|n| *n > 0).collect();

@@ -6,7 +6,6 @@ use crate::emit::{Patch, emit};
 use crate::facts::Function;
 use crate::plan::{Placement, Planned, Room, Site, derive, plan};
 use crate::process::{Memory, Stopped, near, vacant};
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
@@ -28,11 +27,6 @@ pub(super) struct Instance {
     /// Addresses of the prefixes of all counts.
     prefixes: Vec<u64>,
     jumps: Vec<Jump>,
-    /// The code as it was, by function.
-    before: Vec<(u64, Vec<u8>)>,
-    /// Where the counters and the trampolines are mapped.
-    cells: Range<u64>,
-    mapped: Vec<Range<u64>>,
     counters: File,
     /// By function: its first counter.
     first: Vec<u64>,
@@ -62,39 +56,37 @@ impl Instance {
         let base = near(&free, &extent, cells + room, REACH)
             .ok_or("no free addresses within 2 GiB of its code")?;
         let mut around = Room::new(without(&free, &(base..base + cells + room)), bias);
-        let begun = stopped.begun.iter().map(|address| address.wrapping_sub(bias)).collect();
-        let (mut plans, first) = plans(target, &memory, bias, (&begun, &mut around));
+        let (mut plans, first) = plans(target, &memory, bias, &mut around);
         let code = Code { target, bias, base, trampolines: base + cells, first: &first };
         let written = code.written(&mut plans)?;
         let own = base + cells..base + cells + pages(written.trampolines.len() as u64);
         let far = ranges(around.pages());
-        let mapped: Vec<Range<u64>> = std::iter::once(own).chain(far).collect();
-        let file = map(stopped, &memory, base..base + cells, &mapped)?;
+        let file = map(stopped, &memory, base..base + cells, std::iter::once(own).chain(far))?;
         let failed = |e: std::io::Error| format!("its memory cannot be written: {e}");
         memory.write_all(base + cells, &written.trampolines).map_err(failed)?;
         for (at, bytes) in &written.far {
             memory.write_all(*at, bytes).map_err(failed)?;
         }
-        let instance = Self {
-            target: number,
-            plans,
-            prefixes: written.prefixes,
-            jumps: written.jumps,
-            before: code.before(&memory),
-            cells: base..base + cells,
-            mapped,
-            counters: file,
-            first,
-        };
+        let prefixes = written.prefixes;
+        let instance =
+            Self { target: number, plans, prefixes, jumps: written.jumps, counters: file, first };
         if is_locked {
             instance.lock(&memory);
         }
-        instance.write(&memory).map(|()| instance)
+        let facts = target.functions.iter().filter_map(|member| member.facts.as_ref().ok());
+        let moved =
+            |range: &Range<u64>| range.start.wrapping_add(bias)..range.end.wrapping_add(bias);
+        let mut ranges: Vec<Range<u64>> = facts.map(|f| moved(&f.range)).collect();
+        ranges.sort_by_key(|range| range.start);
+        instance.write(&memory, &ranges).map(|()| instance)
     }
 
     /// Patches the code; takes that back if not every jump leads where it is to.
-    fn write(&self, memory: &Memory) -> Result<(), String> {
-        let mut after = self.before.clone();
+    fn write(&self, memory: &Memory, ranges: &[Range<u64>]) -> Result<(), String> {
+        let length = |range: &Range<u64>| (range.end - range.start) as usize;
+        let read = |range: &Range<u64>| (range.start, memory.read(range.start, length(range)));
+        let before: Vec<(u64, Vec<u8>)> = ranges.iter().map(read).collect();
+        let mut after = before.clone();
         for jump in &self.jumps {
             let index = after.partition_point(|(start, _)| *start <= jump.at).wrapping_sub(1);
             let part = after.get_mut(index).and_then(|(start, bytes)| {
@@ -107,36 +99,16 @@ impl Instance {
         for (start, bytes) in &after {
             failed = failed.or(memory.write_all(*start, bytes).err());
         }
-        let read = |(start, bytes): &(u64, Vec<u8>)| (*start, memory.read(*start, bytes.len()));
-        if failed.is_none() && self.leads(&after.iter().map(read).collect::<Vec<_>>()) {
+        if failed.is_none() && self.leads(&ranges.iter().map(read).collect::<Vec<_>>()) {
             return Ok(());
         }
-        self.restore(memory);
+        for (start, bytes) in &before {
+            let _ = memory.write_all(*start, bytes);
+        }
         Err(match failed {
             Some(error) => format!("its code cannot be written: {error}"),
             None => "a jump does not lead to its trampoline".to_owned(),
         })
-    }
-
-    /// Unmaps counters and trampolines of a process whose code is as it was, unless a thread may still
-    /// come to a trampoline.
-    pub fn unmap(&self, stopped: &Stopped) {
-        let is_begun = |range: &Range<u64>| stopped.begun.range(range.clone()).next().is_some();
-        if self.mapped.iter().any(is_begun) {
-            return;
-        }
-        for range in self.mapped.iter().chain([&self.cells]) {
-            let arguments = [range.start, range.end - range.start, 0, 0, 0, 0];
-            let _ = stopped.call(libc::SYS_munmap, arguments);
-        }
-    }
-
-    /// Puts the code back as it was. The trampolines stay: a thread may be in one.
-    pub fn restore(&self, memory: &Memory) {
-        for (start, bytes) in &self.before {
-            // The process may have been killed.
-            let _ = memory.write_all(*start, bytes);
-        }
     }
 
     /// Whether every jump in this code leads to its trampoline.
@@ -191,7 +163,7 @@ fn plans(
     target: &Target,
     memory: &Memory,
     bias: u64,
-    (begun, room): (&BTreeSet<u64>, &mut Room),
+    room: &mut Room,
 ) -> (Vec<Result<Planned, String>>, Vec<u64>) {
     let (mut first, mut counters) = (Vec::new(), 0);
     let mut plans = Vec::new();
@@ -203,23 +175,11 @@ fn plans(
                 return Err("its code in memory differs from the file's".to_owned());
             }
             counters += function.blocks.len() as u64;
-            Ok(plan_around(function, begun, room))
+            Ok(plan(function, room))
         });
         plans.push(planned);
     }
     (plans, first)
-}
-
-/// Plans a function in which threads have `begun` at these addresses: they may be between the
-/// instructions that a jump would replace.
-fn plan_around(function: &Function, begun: &BTreeSet<u64>, room: &mut Room) -> Planned {
-    let mut inside = begun.range(function.range.clone()).copied().peekable();
-    if inside.peek().is_none() {
-        return plan(function, room);
-    }
-    let mut function = function.clone();
-    function.fixed.extend(inside);
-    plan(&function, room)
 }
 
 /// Where the code of a process and its counters are.
@@ -243,18 +203,6 @@ struct Written {
 }
 
 impl Code<'_> {
-    /// The functions as they are in memory, in order of address.
-    fn before(&self, memory: &Memory) -> Vec<(u64, Vec<u8>)> {
-        let facts = self.target.functions.iter().filter_map(|member| member.facts.as_ref().ok());
-        let read = |function: &Function| {
-            let start = function.range.start.wrapping_add(self.bias);
-            (start, memory.read(start, function.bytes.len()))
-        };
-        let mut all: Vec<(u64, Vec<u8>)> = facts.map(read).collect();
-        all.sort_by_key(|(start, _)| *start);
-        all
-    }
-
     /// The trampolines and jumps of all plans. What cannot be encoded is refused in its plan.
     fn written(&self, plans: &mut [Result<Planned, String>]) -> Result<Written, String> {
         let mut written = Written::default();

@@ -31,7 +31,7 @@ pub(super) fn map(
     stopped: &Stopped,
     memory: &Memory,
     cells: Range<u64>,
-    code: &[Range<u64>],
+    code: impl Iterator<Item = Range<u64>>,
 ) -> Result<File, String> {
     let refused = |e: Errno| format!("the process may not map memory: {}", e.desc());
     let place = |at: &Range<u64>, rights: i32, all: i32, file: u64| {
@@ -46,7 +46,7 @@ pub(super) fn map(
     for range in code {
         // Never writable for the program.
         let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        place(range, libc::PROT_READ | libc::PROT_EXEC, private, u64::MAX)?;
+        place(&range, libc::PROT_READ | libc::PROT_EXEC, private, u64::MAX)?;
         first.get_or_insert(range.start);
     }
     let name = first.ok_or("no block of it can be counted")?;

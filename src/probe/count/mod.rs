@@ -16,13 +16,11 @@ mod request;
 mod result;
 mod target;
 
-use crate::process::{follow, watch};
+use crate::process::follow;
 use patcher::Patcher;
 use pmu::Command;
 use pmu::perf::Signals;
 pub use request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Wanted};
-use result::Run;
-use std::time::Duration;
 use tma::Result;
 
 /// Runs the command once and counts the blocks of these functions in it and in all that it starts.
@@ -32,21 +30,5 @@ use tma::Result;
 pub fn count(command: &Command, wanted: &[Wanted], signals: &Signals) -> Result<Counts> {
     let mut patcher = Patcher::new(target::targets(wanted));
     let followed = follow(command, &mut patcher, signals)?;
-    Ok(result::counts(&patcher, wanted, &Run::of_command(&followed)))
-}
-
-/// Counts the blocks of these functions in process `pid`, and in what it starts, for `window`. Its code
-/// is as it was afterwards; trampolines that a thread may still come to stay mapped, and those of children.
-///
-/// # Errors
-/// The process cannot be traced.
-pub fn count_process(
-    pid: i32,
-    wanted: &[Wanted],
-    window: Duration,
-    signals: &Signals,
-) -> Result<Counts> {
-    let mut patcher = Patcher::new(target::targets(wanted));
-    let watched = watch(pid, &mut patcher, window, signals)?;
-    Ok(result::counts(&patcher, wanted, &Run::of_window(&watched)))
+    Ok(result::counts(patcher, wanted, &followed))
 }

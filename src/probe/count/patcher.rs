@@ -3,12 +3,9 @@
 
 use super::instance::Instance;
 use super::target::Target;
-use crate::process::{Follower, MOST_CALLS, Memory, Stopped, Watcher, mappings};
+use crate::process::{Follower, MOST_CALLS, Memory, Stopped, mappings};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// Why counts of a process are not known that does not have its probes any more.
-const CHANGED: &str = "the program has changed its own code";
 
 /// A process of the command.
 #[derive(Clone, Default)]
@@ -56,8 +53,6 @@ impl Follower for Patcher {
             }
             let Some(address) = opened.image.find(&mappings, opened.anchor.1) else { continue };
             process.found[number] = true;
-            // A process that runs already may have other threads.
-            process.is_locked |= !stopped.begun.is_empty();
             match Instance::patch(stopped, (number, target), opened, address, process.is_locked) {
                 Err(why) => self.refuse(number, why),
                 Ok(instance) => {
@@ -97,7 +92,7 @@ impl Follower for Patcher {
         if let Ok(memory) = Memory::open(process) {
             for instance in &of.instances {
                 if !instance.is_intact(&memory) {
-                    self.refuse(instance.target, CHANGED.to_owned());
+                    self.refuse(instance.target, "the program has changed its own code".to_owned());
                 }
             }
         }
@@ -111,24 +106,6 @@ impl Follower for Patcher {
             if !is_found && opened.image.find(&mappings, opened.anchor.1).is_some() {
                 let why = format!("it was mapped after {MOST_CALLS} system calls");
                 self.refuse(number, why);
-            }
-        }
-    }
-}
-
-impl Watcher for Patcher {
-    fn leave(&mut self, stopped: Option<&Stopped>) {
-        for (id, process) in std::mem::take(&mut self.processes) {
-            let Ok(memory) = Memory::open(id) else { continue };
-            for instance in &process.instances {
-                if !instance.is_intact(&memory) {
-                    self.refuse(instance.target, CHANGED.to_owned());
-                    continue;
-                }
-                instance.restore(&memory);
-                if let Some(stopped) = stopped.filter(|stopped| stopped.process == id) {
-                    instance.unmap(stopped);
-                }
             }
         }
     }

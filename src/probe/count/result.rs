@@ -7,50 +7,25 @@ use super::request::{
 use super::target::{Member, Target};
 use crate::facts::{Block, Function, Loop};
 use crate::plan::{Kind, Placement, Site, Solved, solve};
-use crate::process::{Followed, Watched};
-use std::time::Duration;
-
-/// How the run or the window went.
-pub(super) struct Run {
-    pub wall: Duration,
-    pub exit: Option<pmu::Exit>,
-    pub interrupted: Option<i32>,
-    /// So many threads may have been inside a block at the end, or at the beginning of a window.
-    pub slack: u64,
-}
-
-impl Run {
-    /// Of a command from its start to its end. Threads that are ended by others may be inside a block.
-    pub fn of_command(followed: &Followed) -> Self {
-        let Followed { wall, exit, interrupted, tasks } = *followed;
-        let killed = matches!(exit, Some(pmu::Exit::Signal(_)) | None);
-        let slack = if tasks > 0 || killed { u64::from(tasks) + 1 } else { 0 };
-        Self { wall, exit, interrupted, slack }
-    }
-
-    /// Of a window in the life of a process.
-    pub fn of_window(watched: &Watched) -> Self {
-        let Watched { wall, interrupted, tasks } = *watched;
-        Self { wall, exit: None, interrupted, slack: 2 * u64::from(tasks) }
-    }
-}
+use crate::process::Followed;
 
 /// All that was counted.
-pub(super) fn counts(patcher: &Patcher, wanted: &[Wanted], run: &Run) -> Counts {
+pub(super) fn counts(patcher: Patcher, wanted: &[Wanted], followed: &Followed) -> Counts {
     let never = || Err("its file was not mapped".to_owned());
     let mut functions: Vec<Result<FunctionCounts, String>> =
         wanted.iter().map(|_| never()).collect();
     for (number, target) in patcher.targets.iter().enumerate() {
         for (index, member) in target.functions.iter().enumerate() {
-            functions[member.number] = function(patcher, (number, target), (index, member), run);
+            functions[member.number] =
+                function(&patcher, (number, target), (index, member), followed);
         }
     }
     let probes = patcher.instances.iter().map(|i| i.probes()).max().unwrap_or(0);
     Counts {
         functions,
-        wall: run.wall,
-        exit: run.exit,
-        interrupted: run.interrupted,
+        wall: followed.wall,
+        exit: followed.exit,
+        interrupted: followed.interrupted,
         probes,
         notes: Vec::new(),
     }
@@ -60,7 +35,7 @@ fn function(
     patcher: &Patcher,
     (number, target): (usize, &Target),
     (index, member): (usize, &Member),
-    run: &Run,
+    followed: &Followed,
 ) -> Result<FunctionCounts, String> {
     if let Err(why) = &target.opened {
         return Err(format!("{}: {why}", target.path.display()));
@@ -69,7 +44,9 @@ fn function(
     if let Some(why) = patcher.refused[number].first() {
         return Err(why.clone());
     }
-    let slack = run.slack;
+    // Threads that are ended by others may be inside a block.
+    let killed = matches!(followed.exit, Some(pmu::Exit::Signal(_)) | None);
+    let slack = if followed.tasks > 0 || killed { u64::from(followed.tasks) + 1 } else { 0 };
     let mut result = FunctionCounts { slack, ..FunctionCounts::default() };
     let mut any = false;
     for instance in patcher.instances.iter().filter(|i| i.target == number) {

@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
 use nix::unistd::Pid;
 use pmu::perf::{Child, Resume, Signals, Stop, resume, stop};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tma::{Error, Result};
 
@@ -25,13 +25,10 @@ const POLL: Duration = Duration::from_micros(100);
 
 /// A process with one thread stopped where it can make system calls for us.
 pub struct Stopped {
-    pub(super) tid: i32,
-    pub(super) leader: i32,
+    tid: i32,
+    leader: i32,
     /// The process.
     pub process: i32,
-    /// Where its code has been begun, if it runs already: the instruction pointers of its threads, and
-    /// all words on their stacks.
-    pub begun: BTreeSet<u64>,
 }
 
 impl Stopped {
@@ -76,16 +73,14 @@ pub struct Followed {
     pub tasks: u32,
 }
 
-pub(super) struct Following<'a> {
-    /// The process whose end its owner waits for; 0 if there is none.
-    pub leader: i32,
+struct Following<'a> {
+    leader: i32,
     /// Threads → their processes.
-    pub tasks: BTreeMap<i32, i32>,
+    tasks: BTreeMap<i32, i32>,
     /// System calls of each process that are still traced.
-    pub calls: BTreeMap<i32, u32>,
-    pub follower: &'a mut dyn Follower,
-    /// How many tasks were created.
-    pub created: u32,
+    calls: BTreeMap<i32, u32>,
+    follower: &'a mut dyn Follower,
+    created: u32,
 }
 
 /// Runs a command to its end.
@@ -98,7 +93,13 @@ pub fn follow(
     signals: &Signals,
 ) -> Result<Followed> {
     let mut child = Child::prepare(command)?;
-    ptrace::seize(Pid::from_raw(child.pid), options()).map_err(refused)?;
+    let options = Options::PTRACE_O_TRACEEXEC
+        | Options::PTRACE_O_TRACECLONE
+        | Options::PTRACE_O_TRACEFORK
+        | Options::PTRACE_O_TRACEVFORK
+        | Options::PTRACE_O_TRACEEXIT
+        | Options::PTRACE_O_TRACESYSGOOD;
+    ptrace::seize(Pid::from_raw(child.pid), options).map_err(refused)?;
     let leader = child.pid;
     let mut following = Following {
         leader,
@@ -127,19 +128,9 @@ pub fn follow(
     Ok(Followed { wall, exit, interrupted, tasks })
 }
 
-/// What is traced: all tasks that a process creates, what it executes, its end.
-pub(super) fn options() -> Options {
-    Options::PTRACE_O_TRACEEXEC
-        | Options::PTRACE_O_TRACECLONE
-        | Options::PTRACE_O_TRACEFORK
-        | Options::PTRACE_O_TRACEVFORK
-        | Options::PTRACE_O_TRACEEXIT
-        | Options::PTRACE_O_TRACESYSGOOD
-}
-
 impl Following<'_> {
     /// Handles the stops of all threads; whether there were any.
-    pub(super) fn poll(&mut self) -> bool {
+    fn poll(&mut self) -> bool {
         let mut any = false;
         for tid in self.tasks.keys().copied().collect::<Vec<_>>() {
             if let Some(stop) = stop(tid, self.leader) {
@@ -151,17 +142,6 @@ impl Following<'_> {
     }
 
     fn handle(&mut self, tid: i32, stop: Stop) {
-        let Some(how) = self.handled(tid, stop) else { return };
-        let process = self.tasks.get(&tid).copied().unwrap_or(tid);
-        let traces = self.calls.get(&process).is_some_and(|calls| *calls > 0);
-        match how {
-            Resume::Continue(signal) if traces => resume(tid, Resume::ToSystemCall(signal)),
-            how => resume(tid, how),
-        }
-    }
-
-    /// Handles a stop and leaves the thread stopped; how it continues, or `None` if it has ended.
-    pub(super) fn handled(&mut self, tid: i32, stop: Stop) -> Option<Resume> {
         let process = self.tasks.get(&tid).copied().unwrap_or(tid);
         let mut how = Resume::Continue(0);
         match stop {
@@ -190,14 +170,18 @@ impl Following<'_> {
             Stop::Ending | Stop::Attached => {}
             Stop::Ended => {
                 self.tasks.remove(&tid);
-                return None;
+                return;
             }
         }
-        Some(how)
+        let traces = self.calls.get(&process).is_some_and(|calls| *calls > 0);
+        match how {
+            Resume::Continue(signal) if traces => resume(tid, Resume::ToSystemCall(signal)),
+            how => resume(tid, how),
+        }
     }
 
     fn mapped(&mut self, tid: i32, process: i32) {
-        let stopped = Stopped { tid, leader: self.leader, process, begun: BTreeSet::new() };
+        let stopped = Stopped { tid, leader: self.leader, process };
         if !self.follower.mapped(&stopped) {
             self.calls.insert(process, 0);
         }
@@ -224,8 +208,8 @@ impl Following<'_> {
     }
 }
 
-pub(super) fn refused(errno: Errno) -> Error {
-    let error = Error::not_possible("cannot trace the program").because(errno.desc());
+fn refused(errno: Errno) -> Error {
+    let error = Error::not_possible("cannot trace the command").because(errno.desc());
     match errno {
         Errno::EPERM | Errno::EACCES => error.hint(
             "ptrace(2) must be permitted: kernel.yama.ptrace_scope below 3, and in a container \

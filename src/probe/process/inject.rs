@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// `syscall`.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// Steps that one call may take: the end of the call it is stopped in, and itself.
-const MOST_STEPS: usize = 64;
+const MOST_STEPS: usize = 16;
 /// So long a step may take.
 const STEP: Duration = Duration::from_secs(2);
 /// Results from here on are errors (Linux, `MAX_ERRNO`).
@@ -38,33 +38,19 @@ pub fn call(tid: i32, leader: i32, number: u64, arguments: [u64; 6]) -> Result<u
     registers.orig_rax = u64::MAX;
     [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] =
         arguments;
-    // Signals that come often would end every step before it has begun.
-    let mask = signal_mask(tid)?;
-    set_signal_mask(tid, !(1 << (libc::SIGTRAP - 1)))?;
-    let mut signals = Vec::new();
-    let result = step(tid, leader, registers, &mut signals);
-    set_signal_mask(tid, mask)?;
+    let result = step(tid, leader, registers);
     if place != own {
         memory.write_all(place, &replaced).map_err(|_| Errno::EIO)?;
     }
     ptrace::setregs(pid, before)?;
-    for signal in signals {
-        kill(pid, signal)?;
-    }
     match result? {
         error if error >= ERRORS => Err(Errno::from_raw(error.wrapping_neg() as i32)),
         value => Ok(value),
     }
 }
 
-/// Steps over the `syscall` at which the registers point; its result. `signals` that come meanwhile
-/// are to be sent again.
-fn step(
-    tid: i32,
-    leader: i32,
-    registers: libc::user_regs_struct,
-    signals: &mut Vec<Signal>,
-) -> Result<u64> {
+/// Steps over the `syscall` at which the registers point; its result. Other signals come later.
+fn step(tid: i32, leader: i32, registers: libc::user_regs_struct) -> Result<u64> {
     let pid = Pid::from_raw(tid);
     for _ in 0..MOST_STEPS {
         // Again after the first step: the end of exec puts its own result into rax.
@@ -81,7 +67,9 @@ fn step(
         match stopped {
             Stop::Ended => return Err(Errno::ESRCH),
             Stop::Signal(signal) if signal != libc::SIGTRAP => {
-                signals.extend(Signal::try_from(signal).ok());
+                if let Ok(signal) = Signal::try_from(signal) {
+                    kill(pid, signal)?;
+                }
             }
             _ => {}
         }
@@ -91,23 +79,4 @@ fn step(
         }
     }
     Err(Errno::EIO)
-}
-
-/// `PTRACE_GETSIGMASK` and `PTRACE_SETSIGMASK` (linux/ptrace.h).
-const GET_MASK: libc::c_uint = 0x420a;
-const SET_MASK: libc::c_uint = 0x420b;
-
-/// The signals that a stopped thread has blocked.
-fn signal_mask(tid: i32) -> Result<u64> {
-    let mut mask = 0_u64;
-    // SAFETY: the kernel writes as many bytes as the third argument says to where the last one points.
-    let got = unsafe { libc::ptrace(GET_MASK, tid, size_of::<u64>(), &raw mut mask) };
-    Errno::result(got).map(|_| mask)
-}
-
-/// Blocks these signals, and no others, in a stopped thread.
-fn set_signal_mask(tid: i32, mask: u64) -> Result<()> {
-    // SAFETY: the kernel reads as many bytes as the third argument says from where the last one points.
-    let got = unsafe { libc::ptrace(SET_MASK, tid, size_of::<u64>(), &raw const mask) };
-    Errno::result(got).map(drop)
 }

@@ -6,17 +6,15 @@
 //! | `stepping` | stopping all threads, moving one of them on |
 //! | `ending` | killing the command, or letting it continue |
 //! | `followed` | a command followed through all its threads and children, without breakpoints |
-//! | `attached` | a live process, watched for a while |
-//! | `inject` | system calls in a stopped thread (`unsafe`: its signal mask) |
+//! | `inject` | system calls in a stopped thread |
 //! | `vacant` | addresses at which nothing is mapped |
 //! | `task` | traced processes and threads as data |
 //! | `breakpoints` | breakpoints in debug registers, or as `int3` where those are refused |
 //! | `thread` | one stopped thread: registers, steps, debug registers |
-//! | `xstate` | vector, mask and x87 registers (`unsafe`) |
+//! | `xstate` | vector, mask and x87 registers (the only `unsafe`) |
 //! | `memory`, `maps` | memory and mappings of a process |
 //! | `loader` | where the dynamic loader announces that it has mapped a file |
 
-mod attached;
 mod breakpoints;
 mod ending;
 mod followed;
@@ -31,7 +29,6 @@ mod traced;
 mod vacant;
 mod xstate;
 
-pub use attached::{Watched, Watcher, watch};
 pub use breakpoints::Kind;
 pub use followed::{Followed, Follower, MOST_CALLS, Stopped, follow};
 pub use maps::{Image, Mapping, mappings};

@@ -43,21 +43,18 @@ fn heap(pid: i32) -> Option<u64> {
 }
 
 /// An address for `length` bytes near `module`, so that all distances to it and from it are below
-/// `reach`: below the module rather than above, and not next to it.
+/// `reach`: in the widest range, below the module rather than above, and away from what grows.
 pub fn near(vacant: &[Range<u64>], module: &Range<u64>, length: u64, reach: u64) -> Option<u64> {
     let low = module.end.saturating_sub(reach);
     let high = module.start.saturating_add(reach);
     let fits = |range: &Range<u64>| {
         let (start, end) = (range.start.max(low), range.end.min(high));
         let room = end.checked_sub(start)?.checked_sub(length)?;
-        let is_above = range.start >= module.end;
-        let wished = match is_above {
-            // Between what grows from below and what comes from above.
-            true => start + room / 2,
-            false => module.start.saturating_sub(DISTANCE + length).clamp(start, end - length),
-        };
-        let at = wished & !0xfff;
-        (at >= start).then_some((is_above, at.abs_diff(module.start), at))
+        // Close to the module, but not so that the heap after it runs into it.
+        let above = range.start >= module.end;
+        let away = DISTANCE.min(room / 2);
+        let at = if above { start + away.max(room / 2) } else { end - length - away };
+        Some((above, std::cmp::Reverse(away), at & !0xfff)).filter(|_| at & !0xfff >= start)
     };
     vacant.iter().filter_map(fits).min().map(|(_, _, at)| at)
 }
