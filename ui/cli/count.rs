@@ -1,6 +1,7 @@
 //! `tdtool count`: exact counts of chosen functions of a command, by probes.
 
 use super::output::print;
+use crate::message;
 use clap::{Args, ValueEnum};
 use engine::count::{CountAsk, counted};
 use engine::render::{count, json};
@@ -40,8 +41,10 @@ enum Format {
 }
 
 pub fn run(args: CountArgs) -> Result<ExitCode> {
-    // As with `tdtool report`: on standard output the document stays apart from the command's own.
-    let stdout_to_stderr = args.output.is_none();
+    let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    // As with `tdtool report`: a text leaves standard output to the command, a document takes it.
+    let beside = args.output.is_none() && args.format == Format::Text;
+    let stdout_to_stderr = file.is_none() && !beside;
     let ask = CountAsk {
         command: Command { argv: args.command, stdout_to_stderr },
         modules: args.module,
@@ -54,12 +57,13 @@ pub fn run(args: CountArgs) -> Result<ExitCode> {
         Format::Json => json::pretty(&document)?,
         Format::Callgrind => count::callgrind(&document),
     };
-    match &args.output {
+    match file {
         Some(path) => std::fs::write(path, text).map_err(|e| {
             Error::failed(format!("cannot write {}", path.display()))
                 .because(e)
                 .hint("choose another place with --output")
         })?,
+        None if beside => message::plain(&text),
         None => print(&text)?,
     }
     Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))

@@ -75,9 +75,7 @@ fn entry(all: &[Execution]) -> Option<f64> {
     // At least two lengths that differ by half.
     let (most, least) =
         (all.iter().map(|one| one.iterations).max()?, all.iter().map(|one| one.iterations).min()?);
-    (all.len() > 2 && 2 * most >= 3 * least)
-        .then(|| y - above / below * x)
-        .filter(|cost| *cost > 0.0)
+    (all.len() > 2 && 2 * most >= 3 * least).then(|| (y - above / below * x).max(0.0))
 }
 
 #[cfg(test)]

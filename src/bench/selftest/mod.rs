@@ -20,15 +20,12 @@ mod times;
 use crate::runner::Runner;
 use questions::QUESTIONS;
 use std::time::{Duration, Instant};
-use times::Times;
 use tma::Core;
 
 /// Attempts without a pause, which settle everything on a core that nobody else uses.
 const ATTEMPTS: usize = 3;
 /// Between later ones: what used the core may be gone.
 const PAUSE: Duration = Duration::from_millis(20);
-/// As attempts in the file: its times are believed, also if the table states more.
-const BELIEVED: u32 = u32::MAX;
 
 /// Makes the self-test of the runner's core, unless it was made or its result was kept, for at most
 /// `patience`. Whether it has answers: a core that others used all the time has none yet.
@@ -43,35 +40,34 @@ pub fn ensure(runner: &mut Runner, core: &Core, patience: Duration) -> bool {
     let stated = core.width().filter(|_| !core.foreign);
     let (before, start) = (known.attempts, Instant::now());
     let mut rates = Vec::new();
-    let is_open =
-        |known: &Times| known.attempts != BELIEVED && !answers::are_settled(known, stated);
-    while is_open(&known) {
+    // A neighbour may look like a limit, so the next process asks again.
+    let mut is_limit = false;
+    while !is_limit && !answers::are_settled(&known, stated) {
         if rates.len() >= ATTEMPTS {
             if start.elapsed() + PAUSE > patience {
                 break;
             }
             std::thread::sleep(PAUSE);
         }
-        known.attempts = (known.attempts + 1).min(BELIEVED - 1);
+        known.attempts = known.attempts.saturating_add(1);
         // A sandbox that cannot be started fails the measurement that needs it, not this.
         let Ok(tried) = times::of(runner, QUESTIONS) else { break };
         rates.push(answers::rate(&tried));
         if !answers::exceeds(&tried, stated) {
             known.merge(&tried);
         }
-        if answers::is_own_limit(&rates, stated) {
-            known.attempts = BELIEVED;
-        }
+        is_limit = answers::is_own_limit(&rates, stated);
     }
     if known.attempts > before
         && let Some(place) = &place
     {
         kept::save(place, &core.cpu, &known);
     }
-    if is_open(&known) {
+    if !is_limit && !answers::are_settled(&known, stated) {
         return false;
     }
-    let stated = stated.filter(|_| known.attempts != BELIEVED);
+    // The best that was seen, also if the table states more.
+    let stated = stated.filter(|_| !is_limit);
     core.self_test.answers_or(|| answers::of(&known, stated));
     true
 }

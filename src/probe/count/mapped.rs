@@ -17,7 +17,7 @@ pub(super) fn pages(bytes: u64) -> u64 {
 /// Refuses a process whose system calls are filtered: ours could end it.
 pub(super) fn permitted(stopped: &Stopped) -> Result<(), String> {
     let path = format!("/proc/{}/status", stopped.process);
-    let status = std::fs::read_to_string(path).unwrap_or_default();
+    let status = std::fs::read_to_string(path).map_err(|e| format!("its status: {e}"))?;
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
     match mode.is_some_and(|mode| mode.trim() != "0") {
         true => Err("its system calls are filtered (seccomp)".to_owned()),

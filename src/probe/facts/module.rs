@@ -47,11 +47,7 @@ impl Module {
     /// # Errors
     /// The reason why none of its code can be probed.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let length = std::fs::metadata(path).map_err(|e| e.to_string())?.len();
-        if length > LONGEST {
-            return Err(format!("the file is longer than {} MiB", LONGEST >> 20));
-        }
-        Self::new(std::fs::read(path).map_err(|e| e.to_string())?)
+        Self::new(contents(path)?)
     }
 
     fn new(data: Vec<u8>) -> Result<Self, String> {
@@ -163,4 +159,18 @@ fn relocated(elf: &ElfFile64<'_, Endianness>) -> Vec<u64> {
         _ => None,
     });
     absolute.collect()
+}
+/// What is in a file of bounded length: a device has no end.
+///
+/// # Errors
+/// It is no regular file, too long, or cannot be read.
+pub(super) fn contents(path: &Path) -> Result<Vec<u8>, String> {
+    let kind = std::fs::metadata(path).map_err(|e| e.to_string())?;
+    if !kind.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    if kind.len() > LONGEST {
+        return Err(format!("the file is longer than {} MiB", LONGEST >> 20));
+    }
+    std::fs::read(path).map_err(|e| e.to_string())
 }

@@ -21,7 +21,7 @@ pub struct Named {
 /// # Errors
 /// The reason why it has none.
 pub fn functions(path: &Path) -> Result<Vec<Named>, String> {
-    let data = std::fs::read(path).map_err(|e| e.to_string())?;
+    let data = super::module::contents(path)?;
     let file = object::File::parse(&*data).map_err(|e| format!("it is not an ELF file: {e}"))?;
     let mut names: BTreeMap<u64, (String, u64)> = BTreeMap::new();
     for symbol in file.symbols().chain(file.dynamic_symbols()) {

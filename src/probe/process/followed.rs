@@ -188,14 +188,13 @@ impl Following<'_> {
     }
 
     fn after_call(&mut self, tid: i32, process: i32) {
-        if let Some(calls) = self.calls.get_mut(&process) {
-            *calls = calls.saturating_sub(1);
-        }
         // At its start the result is ENOSYS.
         let start = libc::c_long::from(-libc::ENOSYS).cast_unsigned();
-        let is_mapped =
-            ptrace::getregs(Pid::from_raw(tid)).is_ok_and(|r| r.orig_rax == MMAP && r.rax != start);
-        if is_mapped {
+        let ended = ptrace::getregs(Pid::from_raw(tid)).ok().filter(|r| r.rax != start);
+        if let (Some(calls), Some(_)) = (self.calls.get_mut(&process), &ended) {
+            *calls = calls.saturating_sub(1);
+        }
+        if ended.is_some_and(|r| r.orig_rax == MMAP) {
             self.mapped(tid, process);
         }
     }
