@@ -149,19 +149,18 @@ impl Explainer {
         name: &str,
         findings: &mut Findings,
     ) -> Result<Option<Cycles>> {
-        let all = [subject.explained(), subject.measurement];
-        let forms = if subject.looped.is_some() { &all[..] } else { &all[..1] };
-        let mut failure = None;
-        for values in forms.iter().filter_map(|form| form.values.as_ref()) {
-            match self.trusted(&variant.block.bytes, values)? {
+        // With other values than it was made for its accesses might meet.
+        let failure = match subject.explained().values.as_ref() {
+            None => None,
+            Some(values) => match self.trusted(&variant.block.bytes, values)? {
                 Ok(t) => {
                     let cycles = Cycles::of(&t, variant.copies as f64);
                     let jump = findings.evidence.front_end.filter(|_| subject.looped.is_some());
                     return Ok(Some(jump.map_or(cycles, |jump| cycles.max(jump))));
                 }
-                Err(why) => failure = Some(why),
-            }
-        }
+                Err(why) => Some(why),
+            },
+        };
         findings.missing.extend(failure.map(|why| format!("{name}: {why}")));
         Ok(None)
     }
