@@ -28,7 +28,7 @@ impl Room {
         Self { bias, free, pages: BTreeMap::new() }
     }
 
-    /// Takes [`LONGEST`] bytes that begin among the `most` from `start` (p_vaddr) on.
+    /// Takes `LONGEST` bytes that begin among the `most` from `start` (p_vaddr) on.
     pub fn take(&mut self, start: u64, most: u64) -> Option<u64> {
         let start = start.wrapping_add(self.bias);
         let found = self.take_at(start..start.checked_add(most)?)?;
