@@ -3,11 +3,11 @@
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::tools::{available, build, gcc};
+use crate::support::wait::until;
 use pmu::perf::Signals;
 use probe::count::{Counts, FunctionCounts, Wanted, count};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// The function `name` of a file.
 fn function(file: &Path, name: &str) -> Wanted {
@@ -30,14 +30,13 @@ fn counted(command: &[&str], wanted: &[Wanted]) -> Option<Counts> {
     let argv = command.iter().map(OsString::from).collect();
     let command = pmu::Command { argv, stdout_to_stderr: true };
     // One measurement at a time in a process.
-    let begin = Instant::now();
-    let signals = loop {
-        match Signals::catch() {
-            Ok(signals) => break signals,
-            Err(error) => assert!(begin.elapsed() < Duration::from_secs(100), "{error}"),
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    let mut signals = None;
+    let caught = || {
+        signals = Signals::catch().ok();
+        signals.is_some()
     };
+    until(caught, || "another test still measures".to_owned());
+    let signals = signals?;
     match count(&command, wanted, &signals) {
         Err(error) if error.kind() == tma::error::ErrorKind::NotPossible => {
             eprintln!("skipped: {error}");

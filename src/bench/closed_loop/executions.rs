@@ -1,14 +1,14 @@
-//! Several executions of a program's loop, each measured by itself: their mean, and what of it is the cost
+//! Several executions of a program's loop, each measured in isolation: their mean, and what of it is the cost
 //! of entering and leaving.
 
 use crate::measurement::{Execution, Throughput};
 use crate::timing::form_timing::FormTiming;
 
-/// About as many cycles an execution by itself takes for its start and its end, where the exit is predicted:
+/// Cycles that an isolated execution takes for its start and its end, roughly, where the exit is predicted:
 /// loops of 1 to 16 iterations of programs read 4 to 15 cycles an execution more than in their programs
 /// (`docs/results/blocks.md`), where other code overlaps with both.
 const ENTRY: f64 = 10.0;
-/// From this share of the time on that is said.
+/// The note appears if start and end take this share of the time or more.
 const NOTABLE: f64 = 0.1;
 
 /// An execution by its samples; `None` if they do not agree.
@@ -38,7 +38,7 @@ pub(super) fn words(all: &[Execution], captured: usize) -> String {
     if all.len() > 1 {
         let of = |f: fn(f64, f64) -> f64, start| all.iter().map(|one| one.cycles).fold(start, f);
         text = format!(
-            "; mean of {} executions of {captured} captured, each measured by itself: {:.2} to {:.2} \
+            "; mean of {} executions of {captured} captured, each measured in isolation: {:.2} to {:.2} \
              cycles an iteration",
             all.len(),
             of(f64::min, f64::INFINITY),

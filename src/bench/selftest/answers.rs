@@ -86,7 +86,7 @@ pub fn rate(times: &Times) -> f64 {
     sustained(times).map_or(0.0, |(_, rate)| rate)
 }
 
-/// Whether a core that falls short of its table does so by itself: attempt after attempt it does the same,
+/// Whether falling short of the table is the core's own limit: attempt after attempt it does the same,
 /// which a neighbour's changing work does not leave. A busy sibling thread takes more, about half.
 pub fn is_own_limit(rates: &[f64], stated: Option<u32>) -> bool {
     let most = rates.iter().copied().fold(0.0, f64::max);
