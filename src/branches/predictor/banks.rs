@@ -1,0 +1,143 @@
+//! Tagged banks of geometric history lengths: which entry predicts a branch, and which one learns it.
+
+use super::history::{History, mix};
+
+/// Bits of a bank's index: 2,048 entries.
+pub(super) const INDEX_BITS: u32 = 11;
+/// Bits of a tag: one wrong match in 4,096.
+pub(super) const TAG_BITS: u32 = 12;
+/// Banks: between the 8 of the paper of 2006 and the 15 of that of 2011.
+const BANKS: usize = 12;
+/// The shortest history.
+const SHORTEST: usize = 3;
+/// Most that an entry's usefulness counts: two bits.
+const MOST_USEFUL: u8 = 3;
+/// Usefulness is halved after this many branches, so that what was useful once is replaced.
+const PERIOD: u32 = 1 << 18;
+
+/// The history lengths, geometric from the shortest to `longest`.
+pub(super) fn lengths(longest: usize) -> Vec<usize> {
+    let longest = longest.max(SHORTEST + BANKS);
+    let ratio = (longest as f64 / SHORTEST as f64).powf(1.0 / (BANKS - 1) as f64);
+    let mut lengths: Vec<usize> = (0..BANKS)
+        .map(|bank| (SHORTEST as f64 * ratio.powi(bank as i32)).round() as usize)
+        .collect();
+    for at in 1..lengths.len() {
+        lengths[at] = lengths[at].max(lengths[at - 1] + 1);
+    }
+    lengths
+}
+
+/// An entry; `T` is what it predicts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Entry<T> {
+    tag: u16,
+    useful: u8,
+    /// What it predicts.
+    pub value: T,
+}
+
+impl<T> Entry<T> {
+    /// Whether it has not yet been right where others were wrong.
+    pub fn is_new(&self) -> bool {
+        self.useful == 0
+    }
+
+    /// Notes whether it was right where the next shorter history was not, or wrong where that was right.
+    pub fn judge(&mut self, right: bool) {
+        self.useful =
+            if right { (self.useful + 1).min(MOST_USEFUL) } else { self.useful.saturating_sub(1) };
+    }
+}
+
+/// Where an entry is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub bank: usize,
+    index: usize,
+    tag: u16,
+}
+
+/// The banks, shortest history first.
+#[derive(Debug)]
+pub(super) struct Banks<T> {
+    banks: Vec<Vec<Entry<T>>>,
+    random: fastrand::Rng,
+    branches: u32,
+}
+
+impl<T: Copy + Default> Banks<T> {
+    /// Empty banks for `history`.
+    pub fn new(history: &History) -> Self {
+        let bank = vec![Entry::default(); 1 << INDEX_BITS];
+        let random = fastrand::Rng::with_seed(1);
+        Self { banks: vec![bank; history.folds().len()], random, branches: 0 }
+    }
+
+    /// Where `address` belongs after this history, in each bank.
+    pub fn places(&self, history: &History, address: u64) -> Vec<Place> {
+        let mixed = mix(address);
+        let place = |(bank, folds): (usize, &super::history::Folds)| {
+            let own = mixed >> (bank % 5) ^ u64::from(folds.index.value);
+            let tag = mixed >> INDEX_BITS
+                ^ u64::from(folds.tag.value)
+                ^ u64::from(folds.tag_less_one.value) << 1;
+            // No tag is 0, which empty entries have.
+            let tag = (tag as u16 & ((1 << TAG_BITS) - 1)).max(1);
+            Place { bank, index: own as usize & ((1 << INDEX_BITS) - 1), tag }
+        };
+        history.folds().iter().enumerate().map(place).collect()
+    }
+
+    /// The places that hold the branch, longest history first.
+    pub fn matches(&self, places: &[Place]) -> (Option<Place>, Option<Place>) {
+        let mut found = places.iter().rev().copied().filter(|at| self.at(*at).tag == at.tag);
+        (found.next(), found.next())
+    }
+
+    /// The entry at a place.
+    pub fn at(&self, place: Place) -> &Entry<T> {
+        &self.banks[place.bank][place.index]
+    }
+
+    /// The entry at a place, to change it.
+    pub fn at_mut(&mut self, place: Place) -> &mut Entry<T> {
+        &mut self.banks[place.bank][place.index]
+    }
+
+    /// After a misprediction: has an entry of a longer history learn the branch, where one is free. The
+    /// shortest of these twice as likely as the next, so that branches in a row spread.
+    pub fn allocate(&mut self, places: &[Place], longer_than: Option<Place>, value: T) {
+        let first = longer_than.map_or(0, |place| place.bank + 1);
+        let longer = &places[first.min(places.len())..];
+        let free: Vec<Place> = longer.iter().copied().filter(|at| self.at(*at).is_new()).collect();
+        if free.is_empty() {
+            longer.iter().for_each(|at| self.at_mut(*at).judge(false));
+            return;
+        }
+        let skipped = free.len() > 1 && self.random.u8(..3) == 0;
+        let place = free[usize::from(skipped)];
+        *self.at_mut(place) = Entry { tag: place.tag, useful: 0, value };
+    }
+
+    /// Counts a branch, and lets usefulness fade.
+    pub fn age(&mut self) {
+        self.branches += 1;
+        if self.branches == PERIOD {
+            self.branches = 0;
+            self.banks.iter_mut().flatten().for_each(|entry| entry.useful /= 2);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 3 × (640 ÷ 3)^(n ÷ 11).
+    #[test]
+    fn lengths_are_geometric() {
+        assert_eq!(lengths(640), [3, 5, 8, 13, 21, 34, 56, 91, 148, 241, 393, 640]);
+        assert!(lengths(0).windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}

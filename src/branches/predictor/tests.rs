@@ -1,0 +1,134 @@
+//! What every predictor with a long history does, and what none can: expected shares follow from how the
+//! streams are made.
+
+use super::*;
+
+const WARM: usize = 20_000;
+const COUNTED: usize = 50_000;
+
+/// Shares mispredicted by address, after a warm-up.
+fn shares(mut stream: impl FnMut() -> Vec<Branch>) -> BTreeMap<u64, f64> {
+    let mut predictor = Predictor::default();
+    let mut run = |branches: usize| {
+        let mut all: BTreeMap<u64, Tally> = BTreeMap::new();
+        let mut done = 0;
+        while done < branches {
+            for branch in stream() {
+                all.entry(branch.address).or_default().count(branch.kind, predictor.run(branch));
+                done += 1;
+            }
+        }
+        all
+    };
+    run(WARM);
+    run(COUNTED).iter().map(|(at, tally)| (*at, tally.mispredicted_share().unwrap())).collect()
+}
+
+fn conditional(address: u64, taken: bool) -> Branch {
+    Branch { address, kind: Kind::Conditional { taken } }
+}
+
+fn jump(address: u64, target: u64) -> Branch {
+    Branch { address, kind: Kind::Indirect { target } }
+}
+
+#[test]
+fn random_branches_are_mispredicted_as_often_as_their_rarer_outcome() {
+    for (percent, low, high) in [(50, 0.47, 0.53), (10, 0.09, 0.14), (2, 0.018, 0.035)] {
+        let mut random = fastrand::Rng::with_seed(7);
+        let share = shares(|| vec![conditional(0x40, random.u8(..100) < percent)])[&0x40];
+        assert!((low..high).contains(&share), "{percent} %: {share}");
+    }
+}
+
+#[test]
+fn loops_of_fixed_trips_within_the_history_are_predicted() {
+    for trips in [4, 17, 100] {
+        let mut n = 0_u64;
+        let share = shares(|| {
+            n += 1;
+            vec![conditional(0x40, n % trips != 0)]
+        })[&0x40];
+        assert!(share < 0.001, "{trips} trips: {share}");
+    }
+}
+
+/// Beyond the history every exit looks like the iteration before.
+#[test]
+fn each_exit_of_a_longer_loop_is_mispredicted() {
+    let mut n = 0_u64;
+    let share = shares(|| {
+        n += 1;
+        vec![conditional(0x40, n % 2_000 != 0)]
+    })[&0x40];
+    assert!((0.0004..0.0012).contains(&share), "{share}");
+}
+
+#[test]
+fn a_branch_that_follows_another_is_predicted() {
+    let mut random = fastrand::Rng::with_seed(3);
+    let found = shares(|| {
+        let (a, b) = (random.bool(), random.bool());
+        let between = (0..6).map(|n| conditional(0x100 + n, true));
+        let first = [conditional(0x40, a), conditional(0x50, b)];
+        let last = [conditional(0x60, a != b)];
+        first.into_iter().chain(between).chain(last).collect()
+    });
+    assert!(found[&0x40] > 0.45 && found[&0x50] > 0.45, "{found:?}");
+    assert!(found[&0x60] < 0.02, "{found:?}");
+}
+
+/// Like sorted data: 1,000 not taken, then 1,000 taken.
+#[test]
+fn a_branch_that_changes_rarely_is_mispredicted_when_it_does() {
+    let mut n = 0_u64;
+    let share = shares(|| {
+        n += 1;
+        vec![conditional(0x40, n % 2_000 < 1_000), conditional(0x60, true)]
+    })[&0x40];
+    assert!(share < 0.004, "{share}");
+}
+
+#[test]
+fn targets_in_turn_are_predicted_and_random_ones_are_not() {
+    let mut n = 0_u64;
+    let turn = shares(|| {
+        n += 1;
+        vec![jump(0x40, [0x1000, 0x2000, 0x3000, 0x1000, 0x4000][n as usize % 5])]
+    })[&0x40];
+    assert!(turn < 0.001, "{turn}");
+    let mut random = fastrand::Rng::with_seed(5);
+    let any = shares(|| vec![jump(0x40, 0x1000 * random.u64(1..5))])[&0x40];
+    assert!((0.70..0.80).contains(&any), "{any}");
+    let mut skewed = fastrand::Rng::with_seed(6);
+    let mostly = shares(|| {
+        let target = if skewed.u8(..100) < 90 { 0x1000 } else { 0x1000 * skewed.u64(2..5) };
+        vec![jump(0x40, target)]
+    })[&0x40];
+    assert!((0.09..0.16).contains(&mostly), "{mostly}");
+}
+
+/// By hand: 40 nested calls, of which the stack keeps the last 32.
+#[test]
+fn returns_are_predicted_as_deep_as_the_stack() {
+    let mut predictor = Predictor::default();
+    let mut mispredicted = |depth: u64| {
+        (0..depth).for_each(|at| {
+            _ = predictor.run(Branch { address: 0x40, kind: Kind::Call { back: 0x1000 + at } });
+        });
+        let back = (0..depth).rev();
+        back.filter(|at| {
+            !predictor.run(Branch { address: 0x80, kind: Kind::Return { target: 0x1000 + at } })
+        })
+        .count()
+    };
+    assert_eq!((mispredicted(32), mispredicted(40)), (0, 8));
+}
+
+#[test]
+fn a_tally_counts_by_address() {
+    let stream = [conditional(0x40, true), conditional(0x40, false), jump(0x50, 0x90)];
+    let all = tally(&mut Predictor::new(0), stream);
+    assert_eq!((all[&0x40].executions, all[&0x40].taken), (2, 1));
+    assert_eq!((all[&0x50].executions, all[&0x50].taken, all[&0x50].mispredicted), (1, 1, 1));
+}
