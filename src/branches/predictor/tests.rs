@@ -47,7 +47,7 @@ fn loops_of_fixed_trips_within_the_history_are_predicted() {
         let mut n = 0_u64;
         let share = shares(|| {
             n += 1;
-            vec![conditional(0x40, n % trips != 0)]
+            vec![conditional(0x40, !n.is_multiple_of(trips))]
         })[&0x40];
         assert!(share < 0.001, "{trips} trips: {share}");
     }
@@ -59,7 +59,7 @@ fn each_exit_of_a_longer_loop_is_mispredicted() {
     let mut n = 0_u64;
     let share = shares(|| {
         n += 1;
-        vec![conditional(0x40, n % 2_000 != 0)]
+        vec![conditional(0x40, !n.is_multiple_of(2_000))]
     })[&0x40];
     assert!((0.0004..0.0012).contains(&share), "{share}");
 }
