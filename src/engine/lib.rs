@@ -9,6 +9,7 @@
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`captured`] | a block with the values of its running program |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
+//! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
@@ -24,6 +25,7 @@
 
 pub mod block;
 pub mod block_pair;
+pub mod branches;
 pub mod captured;
 pub mod core_model;
 pub mod count;
