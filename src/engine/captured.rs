@@ -177,6 +177,8 @@ fn values(snapshot: &Snapshot) -> Values {
         // The last one may not be complete.
         stepped: walk.sequence.len().saturating_sub(1) as u64,
         left_with: walk.left_with.map(|registers| registers.0),
+        at_least: walk.trips,
+        followed_to: walk.followed_to.map(|registers| (walk.sequence.len() as u64, registers.0)),
         trips: (walk.end == End::Left).then_some(walk.trips),
         ..Values::default()
     }

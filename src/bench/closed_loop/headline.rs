@@ -71,7 +71,7 @@ impl Profiler {
         if self.options.explain && closed.setup.is_some() {
             bounds.extend(self.loop_front_end(block, closed)?);
         }
-        bounds.extend(width(block, &self.options.core).filter(|_| closed.setup.is_some()));
+        bounds.extend(width(block, &self.options.core).filter(|_| closed.is_one_block));
         if let (Status::Ok, Some(bound)) =
             (measurement.status, ruled_out(&bounds, &throughput, closed.iterations))
         {

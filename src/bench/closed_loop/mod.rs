@@ -13,6 +13,7 @@
 //! | `captured` | the same with the code, registers and memory of a running program |
 //! | `executions` | several executions of such a loop |
 //! | `bounded` | such a loop left earlier than in the program |
+//! | `only_read_by_exit` | the same of several blocks |
 //! | `timing` | long against short runs of the loop |
 //! | `outcome` | what that gives |
 //! | `front_end` | the front end of the loop in isolation |
@@ -30,6 +31,7 @@ mod exit;
 mod front_end;
 mod headline;
 mod known;
+mod only_read_by_exit;
 mod outcome;
 mod plan;
 mod pointers;

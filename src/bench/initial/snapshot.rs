@@ -42,6 +42,11 @@ pub struct Snapshot {
     pub trips: Option<u64>,
     /// General-purpose registers where it left.
     pub left_with: Option<[u64; 16]>,
+    /// Trips that it has at least, if it was not followed to its end.
+    pub at_least: u64,
+    /// Where it did not leave within the iterations that were followed: their number, and the general-purpose
+    /// registers after them.
+    pub followed_to: Option<(u64, [u64; 16])>,
     /// Further executions of the loop.
     pub others: Vec<Self>,
 }

@@ -74,6 +74,8 @@ impl<'a> Walker<'a> {
             self.end_iteration();
         }
         if let (End::Limit, Ok(begin)) = (self.walk.end, begin) {
+            let now = registers(self.tid).ok().filter(|now| now.pointer == begin.pointer);
+            self.walk.followed_to = now.map(|now| super::snapshot::Registers(now.general));
             self.touch_nearby();
             self.count(&begin);
         }
