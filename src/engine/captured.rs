@@ -2,6 +2,7 @@
 //! of it.
 
 use bench::{Init, Options, Snapshot as Values};
+use crate::loop_path::most_frequent;
 use isa::code::{Around, loop_region};
 use isa::deps::memory::InitialValues;
 use pmu::Command;
@@ -149,7 +150,8 @@ pub fn apply(snapshot: &Snapshot, subject: Subject, options: &mut Options) {
     let with_code =
         |snapshot: &Snapshot| Values { length, code: code.clone(), whole, ..values(snapshot) };
     let others = snapshot.others.iter().map(with_code).collect();
-    options.snapshot = Some(Arc::new(Values { others, ..with_code(snapshot) }));
+    let path = whole.then(|| most_frequent(&snapshot.walk, snapshot.address, &code));
+    options.snapshot = Some(Arc::new(Values { others, path, ..with_code(snapshot) }));
 }
 
 /// The code of the loop around the block of `range` in an ELF file, or of the block: p_vaddr and bytes.

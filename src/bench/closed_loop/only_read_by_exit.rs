@@ -35,15 +35,25 @@ pub(super) fn candidates(snapshot: &Snapshot) -> Vec<Bounded> {
         let change = after[usize::from(r)].wrapping_sub(registers[usize::from(r)]) as i64;
         (change % trips as i64 == 0).then_some(change / trips as i64)
     };
+    let exits: Vec<_> = all
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [(range, compare), (same, jump)] if range == same => {
+                leaves(snapshot, (*range, jump)).then_some((*range, compare, jump))
+            }
+            _ => None,
+        })
+        .collect();
     let mut found = Vec::new();
-    for pair in all.windows(2) {
-        let [(range, compare), (same, jump)] = pair else { continue };
-        if range != same || !leaves(snapshot, (*range, jump)) {
-            continue;
-        }
+    for (range, compare, jump) in &exits {
+        // Exits that compare the same.
+        let alike = exits.iter().filter(|(_, other, _)| {
+            compared(&other.inst.decoded) == compared(&compare.inst.decoded)
+        });
+        let alike: Vec<u64> = alike.map(|(_, other, _)| other.at).collect();
         let target = range.wrapping_add(jump.inst.decoded.near_branch_target());
         let is_last = [target, jump.next()].contains(&snapshot.address);
-        let is_only = |r: u8| only_read_at(all.iter().map(|(_, placed)| placed), r, compare.at);
+        let is_only = |r: u8| only_read_at(all.iter().map(|(_, placed)| placed), r, &alike);
         let add = |(register, value): (u8, (u64, i64)), steps: Vec<(u8, i64)>| Bounded {
             register,
             value,
@@ -106,13 +116,13 @@ fn compared(decoded: &Instruction) -> Option<(u8, Option<u8>)> {
     }
 }
 
-/// Whether no instruction but the one at `at` uses register `r`.
-fn only_read_at<'a>(mut all: impl Iterator<Item = &'a Placed>, r: u8, at: u64) -> bool {
+/// Whether no instruction but those at `these` addresses uses register `r`.
+fn only_read_at<'a>(mut all: impl Iterator<Item = &'a Placed>, r: u8, these: &[u64]) -> bool {
     let uses = |inst: &Inst| {
         let full = inst.registers.iter().map(|used| used.register().full_register());
         full.filter(|register| register.is_gpr()).any(|register| register.number() == usize::from(r))
     };
-    !all.any(|placed| placed.at != at && uses(&placed.inst))
+    !all.any(|placed| !these.contains(&placed.at) && uses(&placed.inst))
 }
 
 #[cfg(test)]

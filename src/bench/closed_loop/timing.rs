@@ -31,7 +31,7 @@ impl Profiler {
         required_state: &RequiredState,
     ) -> Result<Option<std::result::Result<ClosedLoop, String>>> {
         let own = self.options.snapshot.clone();
-        let snapshot = own.filter(|snapshot| snapshot.length == block.bytes.len());
+        let snapshot = own.filter(|snapshot| snapshot.is_of(block));
         let outcome = match snapshot {
             Some(snapshot) => self.time_captured(block, &snapshot)?,
             None if block.is_loop_body() && !self.options.straight => {
