@@ -25,8 +25,8 @@ pub(super) struct Bounded {
     pub steps: Vec<(u8, i64)>,
     /// Iterations until it leaves.
     pub trips: u64,
-    /// All registers then, but the one that was set, where they were seen in the program.
-    pub like: Option<[u64; 16]>,
+    /// Where the program was seen after as many iterations: all registers then, but the one that was set.
+    pub like: Option<(u64, [u64; 16])>,
 }
 
 impl Bounded {
@@ -48,6 +48,12 @@ impl Bounded {
         self.trips - n as u64 * self.eighth()
     }
 
+    /// The same with as many iterations as are enough, if the program has more than `self`.
+    pub fn longer(&self, snapshot: &Snapshot) -> Option<Self> {
+        let trips = snapshot.at_least.min(ENOUGH);
+        (trips > self.trips).then(|| Self { trips, ..self.clone() })
+    }
+
     /// How many trips the lengths differ by; 0 where it has too few for several lengths.
     pub fn eighth(&self) -> u64 {
         if self.trips < 4 * EIGHTHS as u64 { 0 } else { self.trips / 8 }
@@ -63,9 +69,7 @@ fn moved(value: u64, step: i64, trips: u64) -> u64 {
 pub(super) fn bounded(snapshot: &Snapshot) -> Vec<Bounded> {
     let mut all = Vec::new();
     if let Some(one) = of_one_block(snapshot) {
-        if snapshot.at_least > one.trips {
-            all.push(Bounded { trips: snapshot.at_least.min(ENOUGH), ..one.clone() });
-        }
+        all.extend(one.longer(snapshot));
         all.push(one);
     }
     all.extend(only_read_by_exit::candidates(snapshot));

@@ -74,16 +74,39 @@ impl Captured {
             }
         }
         for bounded in bounded(snapshot) {
-            let is_further = bounded.trips > snapshot.stepped.max(snapshot.followed_to.map_or(0, |f| f.0));
-            let start = (bounded.trips, bounded.registers(bounded.trips));
-            match Self::attempt(runner, snapshot, start, Some(bounded))? {
-                Ok(captured) if is_further && captured.pages.len() > IN_CACHE => {}
-                Ok(captured) => return Ok(Ok(captured)),
+            match Self::left_early(runner, snapshot, &bounded)? {
+                Ok(captured) => {
+                    // Longer, once it is known to leave where the program was seen.
+                    let longer = bounded.longer(snapshot).filter(|_| bounded.like.is_some());
+                    let Some(longer) = longer else { return Ok(Ok(captured)) };
+                    let longer = Self::left_early(runner, snapshot, &longer)?;
+                    // The sandbox holds what the last attempt left there.
+                    return match longer {
+                        Ok(captured) => Ok(Ok(captured)),
+                        Err(_) => Self::left_early(runner, snapshot, &bounded),
+                    };
+                }
                 Err(why) if why == OVERRAN => {}
                 Err(why) => reason = why,
             }
         }
         Ok(Err(reason))
+    }
+
+    fn left_early(
+        runner: &mut Runner,
+        snapshot: &Snapshot,
+        bounded: &Bounded,
+    ) -> Result<std::result::Result<Self, String>> {
+        let start = (bounded.trips, bounded.registers(bounded.trips));
+        let outcome = Self::attempt(runner, snapshot, start, Some(bounded.clone()))?;
+        let followed = snapshot.stepped.max(snapshot.followed_to.map_or(0, |(trips, _)| trips));
+        Ok(outcome.and_then(|captured| {
+            if bounded.trips > followed && captured.pages.len() > IN_CACHE {
+                return Err("it leaves the L1 data cache".to_owned());
+            }
+            Ok(captured)
+        }))
     }
 
     fn attempt(
@@ -267,7 +290,7 @@ impl Captured {
     /// Whether registers after `trips` are as planned, and those of the program as far as they are known.
     fn is_planned(&self, bounded: &Bounded, trips: u64, end: &[u64]) -> bool {
         let has = |(r, value): (u8, u64)| end.get(usize::from(r)) == Some(&value);
-        let like = bounded.like.filter(|_| trips == bounded.trips).map(|mut like| {
+        let like = bounded.like.filter(|(known, _)| trips == *known).map(|(_, mut like)| {
             let set = usize::from(bounded.register);
             like[set] = end.get(set).copied().unwrap_or(like[set]);
             like

@@ -60,7 +60,7 @@ pub(super) fn candidates(snapshot: &Snapshot) -> Vec<Bounded> {
             start: *registers,
             steps,
             trips,
-            like: is_last.then_some(after),
+            like: is_last.then_some((trips, after)),
         };
         match compared(&compare.inst.decoded) {
             Some((one, Some(other))) => {
@@ -146,7 +146,7 @@ mod tests {
         snapshot.followed_to = Some((256, after));
         let found = candidates(&snapshot).remove(0);
         assert_eq!((found.register, found.registers(100)[6]), (6, 0x7064));
-        assert_eq!((found.ends(100).collect::<Vec<_>>(), found.like), (vec![(7, 0x7064)], Some(after)));
+        assert_eq!((found.ends(100).collect::<Vec<_>>(), found.like), (vec![(7, 0x7064)], Some((256, after))));
         // add rax,rsi in between reads the bound.
         snapshot.code[0].1 = parse_hex("f60701 7403 4801f0 48ffc7 4839f7 75f0").unwrap();
         assert_eq!(candidates(&snapshot), []);
