@@ -1,8 +1,8 @@
 //! A block with the values of its running program: what to capture, and what a measurement takes
 //! of it.
 
-use bench::{Init, Options, Snapshot as Values};
 use crate::loop_path::most_frequent;
+use bench::{Init, Options, Snapshot as Values};
 use isa::code::{Around, loop_region};
 use isa::deps::memory::InitialValues;
 use pmu::Command;

@@ -39,7 +39,9 @@ pub fn most_frequent(
         let mut decoded = inst.decoded;
         let branch = inst.decoded.is_jcc_short_or_near() || inst.decoded.is_jmp_short_or_near();
         if branch {
-            decoded.set_near_branch64(inst.decoded.near_branch_target().wrapping_add(at - inst.offset as u64));
+            decoded.set_near_branch64(
+                inst.decoded.near_branch_target().wrapping_add(at - inst.offset as u64),
+            );
         }
         (*at, inst.bytes.clone(), text(&decoded))
     });
@@ -85,7 +87,8 @@ fn body(path: &[(u64, &Inst)], head: u64) -> std::result::Result<Vec<u8>, String
             let target = range_start.wrapping_add(inst.decoded.ip_rel_memory_address());
             let end = head.wrapping_add((bytes.len() + own.len()) as u64);
             let distance = target.wrapping_sub(end) as i64;
-            let short = i32::try_from(distance).map_err(|_| "its data are too far away".to_owned())?;
+            let short =
+                i32::try_from(distance).map_err(|_| "its data are too far away".to_owned())?;
             own[field..field + 4].copy_from_slice(&short.to_le_bytes());
         }
         bytes.extend(own);
@@ -104,7 +107,8 @@ mod tests {
     /// 0x100e: jne 0x1000. By hand.
     #[test]
     fn the_path_of_most_iterations_has_its_blocks_in_order() {
-        let code = vec![(0x1000, isa::code::parse_hex("f60701 7403 48ffc0 48ffc7 4839f7 75f0").unwrap())];
+        let code =
+            vec![(0x1000, isa::code::parse_hex("f60701 7403 48ffc0 48ffc7 4839f7 75f0").unwrap())];
         let branch = |at, to, taken| Branch { at, to, taken };
         let skips = vec![branch(0x1003, 0x1008, true), branch(0x100e, 0x1000, true)];
         let counts = vec![branch(0x1003, 0x1005, false), branch(0x100e, 0x1000, true)];
@@ -118,6 +122,9 @@ mod tests {
         let at: Vec<u64> = path.instructions.iter().map(|(at, _, _)| *at).collect();
         assert_eq!(at, [0x1000, 0x1003, 0x1008, 0x100b, 0x100e]);
         assert!(path.instructions[1].2.contains("1008"), "{:?}", path.instructions);
-        assert_eq!((path.share, path.body), (0.75, isa::code::parse_hex("f60701 48ffc7 4839f7").unwrap()));
+        assert_eq!(
+            (path.share, path.body),
+            (0.75, isa::code::parse_hex("f60701 48ffc7 4839f7").unwrap())
+        );
     }
 }

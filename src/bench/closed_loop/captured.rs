@@ -1,7 +1,8 @@
 //! A program's loop run with the program's own values: its code with its own jumps, its memory, and
 //! as many iterations as there.
 
-use super::bounded::{Bounded, bounded};
+use super::bounded::bounded;
+use super::leave_early::Bounded;
 use crate::Snapshot;
 use crate::harness::forms;
 use crate::harness::program::{Program, Shape};

@@ -74,8 +74,9 @@ impl Profiler {
         }
         bounds.extend(match self.main_path(block) {
             // Other iterations may take less.
-            Some(Ok((body, share))) => width(&body, &self.options.core)
-                .map(|bound| bound.times(share)),
+            Some(Ok((body, share))) => {
+                width(&body, &self.options.core).map(|bound| bound.times(share))
+            }
             Some(Err(_)) => None,
             None => width(block, &self.options.core).filter(|_| closed.is_one_block),
         });

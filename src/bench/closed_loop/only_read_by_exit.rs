@@ -1,7 +1,7 @@
 //! Registers that only the exit of a captured loop of several blocks reads: setting one ends the loop earlier and
 //! changes nothing before. From the registers before and after the iterations that were followed.
 
-use super::bounded::Bounded;
+use super::leave_early::Bounded;
 use crate::Snapshot;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use isa::code::{Block, Inst};
@@ -120,7 +120,8 @@ fn compared(decoded: &Instruction) -> Option<(u8, Option<u8>)> {
 fn only_read_at<'a>(mut all: impl Iterator<Item = &'a Placed>, r: u8, these: &[u64]) -> bool {
     let uses = |inst: &Inst| {
         let full = inst.registers.iter().map(|used| used.register().full_register());
-        full.filter(|register| register.is_gpr()).any(|register| register.number() == usize::from(r))
+        full.filter(|register| register.is_gpr())
+            .any(|register| register.number() == usize::from(r))
     };
     !all.any(|placed| !these.contains(&placed.at) && uses(&placed.inst))
 }
@@ -146,7 +147,10 @@ mod tests {
         snapshot.followed_to = Some((256, after));
         let found = candidates(&snapshot).remove(0);
         assert_eq!((found.register, found.registers(100)[6]), (6, 0x7064));
-        assert_eq!((found.ends(100).collect::<Vec<_>>(), found.like), (vec![(7, 0x7064)], Some((256, after))));
+        assert_eq!(
+            (found.ends(100).collect::<Vec<_>>(), found.like),
+            (vec![(7, 0x7064)], Some((256, after)))
+        );
         // add rax,rsi in between reads the bound.
         snapshot.code[0].1 = parse_hex("f60701 7403 4801f0 48ffc7 4839f7 75f0").unwrap();
         assert_eq!(candidates(&snapshot), []);

@@ -80,7 +80,8 @@ impl Snapshot {
     /// # Errors
     /// Why there is none.
     pub fn main_path(&self) -> Result<&LoopPath, String> {
-        let path = self.path.as_ref().ok_or("its path is not known")?.as_ref().map_err(String::clone)?;
+        let path =
+            self.path.as_ref().ok_or("its path is not known")?.as_ref().map_err(String::clone)?;
         if path.share < NEARLY_ALL {
             return Err(format!(
                 "its iterations take {} paths, the most frequent one {:.0} % of them",

@@ -270,9 +270,9 @@ impl<'a> Program<'a> {
             .collect();
         let found = symbols.iter().find(|s| s.name() == Ok(name));
         let clones: Vec<_> = symbols.iter().filter(|s| is_clone(s.name(), name)).collect();
-        let only = clones.first().filter(|first| {
-            clones.iter().all(|other| other.address() == first.address())
-        });
+        let only = clones
+            .first()
+            .filter(|first| clones.iter().all(|other| other.address() == first.address()));
         found.or(only.copied()).and_then(Function::of).ok_or_else(|| {
             let error = Error::failed(format!("the file has no sized function symbol `{name}`"));
             let others: Vec<_> = clones.iter().filter_map(|s| s.name().ok()).collect();

@@ -261,9 +261,8 @@ impl Library {
             kept.map(|c| c.to_ascii_lowercase()).collect::<String>()
         };
         let wanted = bare(name);
-        let is_title = |table: &str| {
-            self.load(table).is_ok_and(|table| bare(&table.title).contains(&wanted))
-        };
+        let is_title =
+            |table: &str| self.load(table).is_ok_and(|table| bare(&table.title).contains(&wanted));
         let names = self.names().filter(|table| wanted.len() >= SHORTEST && is_title(table));
         names.map(|table| format!("`{table}`")).collect()
     }
