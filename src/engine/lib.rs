@@ -8,6 +8,7 @@
 //! | [`trials`] | counts from rows `trial,event,value` |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`captured`] | a block with the values of its running program |
+//! | `loop_path` | the path of most iterations of a captured loop |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`count`] | exact counts of chosen functions of a command |
@@ -36,6 +37,7 @@ pub mod format;
 pub mod hot;
 pub mod initial_values;
 pub mod judge;
+mod loop_path;
 pub mod predict;
 pub mod record;
 pub mod render;
