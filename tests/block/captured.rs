@@ -33,7 +33,7 @@ fn a_block_starts_with_the_registers_of_its_running_program() {
     // Call 3 begins after 10 + 11 + 12 entries, and has 13 trips.
     let values = ["--entry", "34", "--save-values", &saved, "--", &account, "9", "noise"];
     let (options, arguments) = values.split_at(4);
-    let quick = ["--quick", "--budget", "50", "--format", "json"];
+    let quick = ["--quick", "--budget", "3000", "--format", "json"];
     let captured = block([&[&*place][..], &quick, options, arguments].concat());
     if captured.stderr.contains("cannot trace") {
         eprintln!("skipped: {}", captured.stderr);

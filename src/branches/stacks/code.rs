@@ -105,7 +105,7 @@ impl Code {
         };
         let shape =
             |body| LoopShape { module: to.module, head: to.address, back: from.address, body };
-        let between = || Some(shape(Vec::from([to.address..next])));
+        let between = || Some(shape(std::iter::once(to.address..next).collect()));
         let Some(function) = self.function(to) else { return between() };
         if !(function.start..function.end).contains(&from.address) {
             return None;
