@@ -23,7 +23,7 @@ pub struct CountAsk {
     pub command: Command,
     /// Files with the functions; the command's own program if none.
     pub modules: Vec<PathBuf>,
-    /// Names of functions; all if none.
+    /// Names of functions, or addresses in them (`0x4327`); all if none.
     pub functions: Vec<String>,
     /// Whether the command is also run without probes, for the cost.
     pub plain: bool,
@@ -172,8 +172,11 @@ fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
     if ask.functions.is_empty() {
         return Ok(all);
     }
-    let is = |one: &Chosen, name: &str| {
-        one.name == name || demangle(&one.name) == name || demangle_short(&one.name) == name
+    let is = |one: &Chosen, name: &str| match address(name) {
+        Some(address) => one.wanted.range.contains(&address),
+        None => {
+            one.name == name || demangle(&one.name) == name || demangle_short(&one.name) == name
+        }
     };
     for name in &ask.functions {
         if !all.iter().any(|one| is(one, name)) {
@@ -201,6 +204,11 @@ fn is_swapped(one: &str, other: &str) -> bool {
     };
     let differ = one.chars().zip(other.chars()).filter(|(a, b)| a != b).count();
     differ == 2 && sorted(one) == sorted(other)
+}
+
+/// The address that stands for the function around it.
+fn address(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_prefix("0x")?, 16).ok()
 }
 
 impl Chosen {

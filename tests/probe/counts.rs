@@ -2,6 +2,7 @@
 
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
+use crate::support::run::tdtool;
 use crate::support::tools::{available, build, gcc};
 use crate::support::wait::until;
 use pmu::perf::Signals;
@@ -304,6 +305,27 @@ fn a_library_is_counted_from_when_it_is_mapped() {
     let Some(counts) = counted(&command, &wanted) else { return };
     let part = counts.functions[0].as_ref().unwrap();
     assert!(numbers(part).contains(&12345), "{part:?}");
+}
+
+#[test]
+fn an_address_stands_for_the_function_around_it() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), PLAIN, &["-O1"], "plain") else { return };
+    let out = folder.path().join("out");
+    let command = [super::name(&program), super::name(&out)];
+    let nested = function(&program, "nested");
+    if counted(&command, std::slice::from_ref(&nested)).is_none() {
+        return;
+    }
+    let inside = format!("{:#x}", nested.range.start + 1);
+    let own = ["count", "--functions", &inside, "--format", "json", "--"];
+    let ran = tdtool(own.iter().chain(&command));
+    assert_eq!(ran.code(), Some(3), "{}", ran.stderr);
+    let document = ran.json();
+    let blocks = document["blocks"].as_array().unwrap();
+    assert!(blocks.iter().all(|block| block["function"] == "nested"), "{document}");
+    assert!(blocks.iter().any(|block| block["count"] == 70 * 3000), "{document}");
 }
 
 #[test]

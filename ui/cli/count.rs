@@ -13,7 +13,7 @@ use tma::{Error, Result};
 
 #[derive(Args)]
 pub struct CountArgs {
-    /// Functions to count, separated by commas; all of the file by default
+    /// Functions by name or address (0x4327), separated by commas [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     functions: Vec<String>,
     /// ELF file with the functions, repeatable [default: the command's program]
