@@ -106,8 +106,10 @@ pub fn run(
 struct Rates {
     /// Rows measured in the present window.
     rows: AtomicUsize,
-    /// Jobs that work, those with the lowest numbers.
+    /// Jobs that there are, those that work, with the lowest numbers, and those that rest.
+    jobs: usize,
     working: AtomicUsize,
+    resting: AtomicUsize,
     /// The decision, and when the present window began; only the first job changes it.
     pace: Mutex<(Pace, Instant)>,
 }
@@ -115,7 +117,8 @@ struct Rates {
 impl Rates {
     fn new(jobs: usize) -> Self {
         let pace = Mutex::new((Pace::new(jobs), Instant::now()));
-        Self { rows: AtomicUsize::new(0), working: AtomicUsize::new(jobs), pace }
+        let (rows, resting) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { rows, jobs, working: AtomicUsize::new(jobs), resting, pace }
     }
 
     /// Job `number` has measured a row.
@@ -125,6 +128,13 @@ impl Rates {
             return;
         }
         let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let working = self.working.load(Ordering::SeqCst);
+        // Others finish their rows first, which may take a while where they slow each other down.
+        if self.resting.load(Ordering::SeqCst) < self.jobs - working {
+            self.rows.store(0, Ordering::SeqCst);
+            pace.1 = Instant::now();
+            return;
+        }
         let took = pace.1.elapsed();
         if took >= WINDOW && self.rows.load(Ordering::SeqCst) >= WINDOW_ROWS {
             pace.0.end_window(self.rows.swap(0, Ordering::SeqCst), took.as_secs_f64());
@@ -240,7 +250,9 @@ impl Job<'_> {
             }
             if full || !self.rates.works(self.number) {
                 self.outbox.hand_over();
+                self.rates.resting.fetch_add(1, Ordering::SeqCst);
                 std::thread::sleep(if full { Duration::from_millis(1) } else { PARKED });
+                self.rates.resting.fetch_sub(1, Ordering::SeqCst);
             } else if self.claim(next) {
                 return Some((next, None));
             }

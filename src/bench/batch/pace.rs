@@ -53,7 +53,7 @@ impl Pace {
     /// What the present number is compared with: half of it or twice, in turn.
     fn other(&self) -> usize {
         let down = self.best == self.most || self.best > 1 && self.looks % 2 == 1;
-        if down { self.best / 2 } else { (2 * self.best).min(self.most) }
+        if down { (self.best / 2).max(1) } else { (2 * self.best).min(self.most) }
     }
 
     /// A window is over, which took `seconds`, in which `rows` were measured.
