@@ -17,7 +17,7 @@
 //! | `measurement`, `settings` | the document of a block, `tdtool.block/1` |
 //! | `options`, `repeat` | options; repeating a measurement from its document |
 //! | `progress` | progress and cancellation |
-//! | `counters`, `processors`, `siblings` | the PMU of this machine; processors to use |
+//! | `counters`, `processors` | the PMU of this machine; processors to use |
 //! | [`batch`] | many blocks in parallel |
 //! | [`explain`] | the bound that explains a block's time |
 //! | [`microbench`] | instruction microbenchmarks: latency and throughput |
@@ -67,8 +67,6 @@ mod sandbox;
 #[cfg(target_arch = "x86_64")]
 mod selftest;
 mod settings;
-#[cfg(target_arch = "x86_64")]
-pub mod siblings;
 mod timing;
 
 pub use closed_loop::can_be_moved;

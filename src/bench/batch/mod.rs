@@ -1,21 +1,33 @@
 //! Measures many blocks in parallel: rows in, measurements out, in order.
 
+mod pace;
 pub mod rows;
 mod visits;
 
 use super::{Measurement, Options, Profiler, Status, rejected};
+use crate::batch::pace::Pace;
 use crate::batch::rows::Row;
 use crate::batch::visits::merge_visits;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tma::{Error, Result};
 
 /// Interval of [`Step::Wait`] while no row is done.
 const TICK: Duration = Duration::from_millis(100);
 /// Rows that each job may be ahead of the slowest.
 const AHEAD: usize = 256;
+/// Rows that a job hands over at once, and how long the first of them may wait: a thread that is woken for
+/// each row disturbs the next measurement.
+const HAND_OVER: usize = 32;
+const HAND_OVER_AFTER: Duration = Duration::from_millis(50);
+/// The least length of a window in which the rate is measured, and its fewest rows.
+const WINDOW: Duration = Duration::from_millis(30);
+const WINDOW_ROWS: usize = 32;
+/// Pause of a job that does not work at present.
+const PARKED: Duration = Duration::from_millis(5);
 /// How long a block of a batch may wait for an uncontended core on its first visit.
 const FIRST_BUDGET: Duration = Duration::from_millis(100);
 
@@ -47,7 +59,8 @@ pub fn measure_row(profiler: &mut Profiler, row: &Row) -> Result<Measurement> {
 }
 
 /// Measures `rows` with one thread for each of `jobs`, on the processor it names, and passes each
-/// measurement to `each`, in order. `each` returns whether to continue.
+/// measurement to `each`, in order. `each` returns whether to continue. Where fewer jobs are faster, only
+/// those work; returns the share of the time that they did.
 ///
 /// # Errors
 /// The sandbox cannot be started, or what `each` returns.
@@ -56,23 +69,26 @@ pub fn run(
     options: &Options,
     jobs: &[Option<usize>],
     mut each: impl FnMut(Step) -> Result<bool>,
-) -> Result<()> {
+) -> Result<f64> {
     let next = AtomicUsize::new(0);
     let written = AtomicUsize::new(0);
+    let rates = Rates::new(jobs.len());
     std::thread::scope(|scope| {
         // A bounded channel, and workers that do not run far ahead of the slowest row.
         let (sender, receiver) = mpsc::sync_channel(4 * jobs.len().max(1));
-        for cpu in jobs {
-            let (sender, next, written) = (sender.clone(), &next, &written);
+        for (number, cpu) in jobs.iter().enumerate() {
+            let (sender, next, written, rates) = (sender.clone(), &next, &written, &rates);
             // A batch reports neither bounds nor assumptions.
             let own = Options { cpu: *cpu, explain: false, assumptions: false, ..options.clone() };
             let ahead = AHEAD * jobs.len();
             scope.spawn(move || {
-                let mut job = Job { next, written, rows, ahead, revisits: VecDeque::new() };
+                let outbox = Outbox { sender, rows: Vec::new(), since: Instant::now() };
+                let revisits = VecDeque::new();
+                let mut job = Job { number, rates, next, written, rows, ahead, revisits, outbox };
                 let budget = own.budget;
                 let mut profiler = Profiler::new(own);
                 profiler.pin_to_worker_cpu();
-                job.work(&mut profiler, budget, &sender);
+                job.work(&mut profiler, budget);
             });
         }
         drop(sender);
@@ -82,11 +98,67 @@ pub fn run(
         written.store(rows.len(), Ordering::SeqCst);
         drop(receiver);
         outcome
-    })
+    })?;
+    Ok(rates.fewer())
+}
+
+/// What jobs know of each other's rate.
+struct Rates {
+    /// Rows measured in the present window.
+    rows: AtomicUsize,
+    /// Jobs that there are, those that work, with the lowest numbers, and those that rest.
+    jobs: usize,
+    working: AtomicUsize,
+    resting: AtomicUsize,
+    /// The decision, and when the present window began; only the first job changes it.
+    pace: Mutex<(Pace, Instant)>,
+}
+
+impl Rates {
+    fn new(jobs: usize) -> Self {
+        let pace = Mutex::new((Pace::new(jobs), Instant::now()));
+        let (rows, resting) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { rows, jobs, working: AtomicUsize::new(jobs), resting, pace }
+    }
+
+    /// Job `number` has measured a row.
+    fn count(&self, number: usize) {
+        self.rows.fetch_add(1, Ordering::SeqCst);
+        if number > 0 {
+            return;
+        }
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let working = self.working.load(Ordering::SeqCst);
+        // Others finish their rows first, which may take a while where they slow each other down.
+        if self.resting.load(Ordering::SeqCst) < self.jobs - working {
+            self.rows.store(0, Ordering::SeqCst);
+            pace.1 = Instant::now();
+            return;
+        }
+        let took = pace.1.elapsed();
+        if took >= WINDOW && self.rows.load(Ordering::SeqCst) >= WINDOW_ROWS {
+            pace.0.end_window(self.rows.swap(0, Ordering::SeqCst), took.as_secs_f64());
+            pace.1 = Instant::now();
+            self.working.store(pace.0.jobs(), Ordering::SeqCst);
+        }
+    }
+
+    /// Whether job `number` works at present.
+    fn works(&self, number: usize) -> bool {
+        number < self.working.load(Ordering::SeqCst)
+    }
+
+    /// The share of the time in which fewer jobs worked.
+    fn fewer(&self) -> f64 {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner).0.fewer()
+    }
 }
 
 /// One thread's share of a batch.
 struct Job<'a> {
+    /// Its number, from 0.
+    number: usize,
+    rates: &'a Rates,
     next: &'a AtomicUsize,
     /// Rows passed on; all of them when the batch is to stop.
     written: &'a AtomicUsize,
@@ -95,6 +167,32 @@ struct Job<'a> {
     ahead: usize,
     /// Rows whose first visit was unstable.
     revisits: VecDeque<Revisit>,
+    outbox: Outbox,
+}
+
+/// A row's number and its measurement.
+type Done = (usize, Result<Measurement>);
+
+/// Measurements to hand over.
+struct Outbox {
+    sender: mpsc::SyncSender<Vec<Done>>,
+    rows: Vec<Done>,
+    /// When it was empty last.
+    since: Instant,
+}
+
+impl Outbox {
+    /// Adds a row; whether anybody still wants more.
+    fn add(&mut self, row: Done) -> bool {
+        self.rows.push(row);
+        self.rows.len() < HAND_OVER && self.since.elapsed() < HAND_OVER_AFTER || self.hand_over()
+    }
+
+    /// Hands all rows over; whether anybody took them.
+    fn hand_over(&mut self) -> bool {
+        self.since = Instant::now();
+        self.rows.is_empty() || self.sender.send(std::mem::take(&mut self.rows)).is_ok()
+    }
 }
 
 /// A row to visit again.
@@ -109,15 +207,12 @@ struct Revisit {
 impl Job<'_> {
     /// Measures until no row is left. A block that is unstable on its first visit is visited again some
     /// rows later, with its full budget. There is no third visit.
-    fn work(
-        &mut self,
-        profiler: &mut Profiler,
-        budget: Duration,
-        sender: &mpsc::SyncSender<(usize, Result<Measurement>)>,
-    ) {
+    fn work(&mut self, profiler: &mut Profiler, budget: Duration) {
         while let Some((row, first)) = self.take() {
             profiler.set_budget(if first.is_some() { budget } else { budget.min(FIRST_BUDGET) });
-            let measurement = match (measure_row(profiler, &self.rows[row]), first) {
+            let measured = measure_row(profiler, &self.rows[row]);
+            self.rates.count(self.number);
+            let measurement = match (measured, first) {
                 (Ok(first), None) if first.status == Status::Unstable => {
                     self.revisits.push_back(Revisit { row, before: row + self.ahead / 4, first });
                     continue;
@@ -126,14 +221,15 @@ impl Job<'_> {
                 (measurement, _) => measurement,
             };
             let failed = measurement.is_err();
-            if sender.send((row, measurement)).is_err() || failed {
-                return;
+            if !self.outbox.add((row, measurement)) || failed {
+                break;
             }
         }
+        self.outbox.hand_over();
     }
 
     /// The next row, with the measurement of its first visit if there was one. Waits while the slowest
-    /// row lags too far and there is no row to revisit.
+    /// row lags too far, or while fewer jobs work, unless there is a row to revisit.
     fn take(&mut self) -> Option<(usize, Option<Measurement>)> {
         let all = self.rows.len();
         loop {
@@ -152,8 +248,11 @@ impl Job<'_> {
             if next >= all {
                 return None;
             }
-            if full {
-                std::thread::sleep(Duration::from_millis(1));
+            if full || !self.rates.works(self.number) {
+                self.outbox.hand_over();
+                self.rates.resting.fetch_add(1, Ordering::SeqCst);
+                std::thread::sleep(if full { Duration::from_millis(1) } else { PARKED });
+                self.rates.resting.fetch_sub(1, Ordering::SeqCst);
             } else if self.claim(next) {
                 return Some((next, None));
             }
@@ -167,7 +266,7 @@ impl Job<'_> {
 
 /// Passes measurements on in order until all rows are done.
 fn in_order(
-    receiver: &mpsc::Receiver<(usize, Result<Measurement>)>,
+    receiver: &mpsc::Receiver<Vec<Done>>,
     written: &AtomicUsize,
     all: usize,
     each: &mut impl FnMut(Step) -> Result<bool>,
@@ -176,8 +275,10 @@ fn in_order(
     let mut done = 0;
     while done < all {
         match receiver.recv_timeout(TICK) {
-            Ok((row, measurement)) => {
-                arrived.insert(row, measurement?);
+            Ok(rows) => {
+                for (row, measurement) in rows {
+                    arrived.insert(row, measurement?);
+                }
             }
             Err(RecvTimeoutError::Timeout) => {
                 if !each(Step::Wait)? {

@@ -115,7 +115,7 @@ impl Profiler {
             Err(why) => return Ok(Err(format!("not with the program's values: {why}"))),
         };
         let look = captured.form(1, 1);
-        let rough = match look.rough(&mut self.runner, &self.options, None)? {
+        let rough = match look.rough(&mut self.runner, &self.options, None, None)? {
             Ok(cycles) => cycles * captured.trips as f64,
             Err(failure) => return Ok(Err(failure.reason)),
         };
@@ -150,7 +150,7 @@ impl Profiler {
             None => ALIGNS.into_iter().take(self.options.placements.clamp(1, 2)).collect(),
         };
         let look = measure::closed(&shape, &how, iterations, 1, &aligns[..1]);
-        let rough = match look.rough(&mut self.runner, &self.options, None)? {
+        let rough = match look.rough(&mut self.runner, &self.options, None, None)? {
             Ok(cycles) => cycles,
             Err(failure) => return Ok(Err(failure.reason)),
         };

@@ -92,7 +92,11 @@ impl<'a> Builder<'a> {
             .map(|i| if traced { trace::needed(i) } else { Default::default() })
             .collect();
         self.origins.reserve(copies.len() * instructions.len());
+        let first = copies.start;
         for copy in copies {
+            if copy > first && !traced && self.repeats_last(copy) {
+                continue;
+            }
             if copy > 0 || self.looping {
                 self.shape.reseeded.iter().for_each(|r| load_initial(&mut self.code, *r));
             }
@@ -103,6 +107,27 @@ impl<'a> Builder<'a> {
                 self.store(copy, i, after, true);
             }
         }
+    }
+
+    /// Adds `copy` as the bytes of the one before, if it is the same code at any address.
+    fn repeats_last(&mut self, copy: usize) -> bool {
+        let (shape, taken) = (self.shape, |copy: usize| self.shape.taken.get(copy));
+        let instructions = &shape.block.instructions;
+        let moves = |inst: &Inst| inst.rip_displacement.is_some();
+        if !shape.reseeded.is_empty()
+            || taken(copy) != taken(copy - 1)
+            || instructions.iter().any(moves)
+        {
+            return false;
+        }
+        let last = self.origins.len() - instructions.len();
+        let length = self.code.here() - self.origins[last].0;
+        self.code.repeat(length);
+        for origin in last..last + instructions.len() {
+            let (at, _, instruction) = self.origins[origin];
+            self.origins.push((at + length, copy, instruction));
+        }
+        true
     }
 
     /// The block once, its back edge to its own start.

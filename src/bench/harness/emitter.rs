@@ -47,6 +47,11 @@ impl Emitter {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// The last `length` bytes again.
+    pub fn repeat(&mut self, length: usize) {
+        self.bytes.extend_from_within(self.bytes.len() - length..);
+    }
+
     /// `opcode` with a memory operand at an offset of the region; `register` in ModRM.
     fn relative(&mut self, opcode: &[u8], register: u8, target: usize) {
         self.raw(opcode);

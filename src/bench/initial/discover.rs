@@ -94,7 +94,11 @@ pub fn replay(
     Ok(compare_end_state(runner, block, setup))
 }
 
-fn compare_end_state(
+/// Compares the end of a run that replayed the copies last with that of the traced run.
+///
+/// # Errors
+/// Pages, registers or memory differ.
+pub fn compare_end_state(
     runner: &Runner,
     block: &Block,
     setup: &RunSetup,

@@ -1,9 +1,9 @@
 //! Finds initial values, pages and a way to repeat with which a block's copies run.
 
 use super::{Look, Profiler, REPEAT};
-use crate::harness::copies;
 use crate::harness::required_state::RequiredState;
-use crate::initial::discover::{discover_staged, replay, run_once};
+use crate::harness::{copies, forms};
+use crate::initial::discover::{compare_end_state, discover_staged, replay, run_once};
 use crate::initial::failure::Failure;
 use crate::initial::run_setup::RunSetup;
 use crate::timing::measure::{self, Repeat};
@@ -36,9 +36,13 @@ impl Profiler {
                     }
                     Err(_) => continue,
                 };
-            let look = match self.rerun_setup(block, required_state, &setup)? {
-                Ok(()) => self.first_look(block, required_state, &setup, last)?,
+            let look = match self.look_and_replay(block, required_state, &setup)? {
+                Ok(Some(look)) => Ok(look),
                 Err(failure) => Err(failure),
+                Ok(None) => match self.rerun_setup(block, required_state, &setup)? {
+                    Ok(()) => self.first_look(block, required_state, &setup, last)?,
+                    Err(failure) => Err(failure),
+                },
             };
             match look {
                 Ok(look) => return Ok(Ok((setup, look))),
@@ -47,6 +51,34 @@ impl Profiler {
             }
         }
         Ok(Err(Failure::not_attempted()))
+    }
+
+    /// The first look at copies in a loop and the replay in one command, which is enough for most blocks;
+    /// `None` where either fails: then one after the other says why. The replay comes last, so that it also
+    /// shows that the loop left no other state.
+    fn look_and_replay(
+        &mut self,
+        block: &Block,
+        required_state: &RequiredState,
+        setup: &RunSetup,
+    ) -> Result<std::result::Result<Option<Look>, Failure>> {
+        let Some((copies, how @ Repeat::Counted(_))) =
+            copies::ways(block, setup, &self.options).first().copied()
+        else {
+            return Ok(Ok(None));
+        };
+        let shape = (copies, how, how.look());
+        let look = measure::unrolled(block, required_state, setup, shape, &[0]);
+        let replay = forms::replay(&setup.shape(block, required_state, setup.copies, look.end()));
+        self.runner.lines(&setup.lines)?;
+        let rough = look.rough(&mut self.runner, &self.options, Some(REPEAT), Some(&replay))?;
+        if let Ok(cycles) = rough
+            && compare_end_state(&self.runner, block, setup).is_ok()
+        {
+            let copies = copies::timed(block, (copies, how), cycles, &self.options);
+            return Ok(Ok(Some((copies, how, cycles))));
+        }
+        Ok(self.restore_pages(block, required_state, setup)?.map(|()| None))
     }
 
     /// Runs the copies as they are measured, on the pages and lines of the trace.
@@ -77,7 +109,7 @@ impl Profiler {
                 measure::unrolled(block, required_state, setup, (copies, how, how.look()), &[0]);
             // Without a pause as long as it may be repeated when it is timed.
             let longest = matches!(how, Repeat::Counted(_)).then_some(REPEAT);
-            let rough = look.rough(&mut self.runner, &self.options, longest)?;
+            let rough = look.rough(&mut self.runner, &self.options, longest, None)?;
             if self.runner.pages().as_ref() == Some(&setup.pages) {
                 match rough {
                     Ok(cycles) => {
@@ -88,17 +120,9 @@ impl Profiler {
                 }
                 continue;
             }
-            // It went beyond the trace: restore the pages of the trace, in its order. A run that restores
-            // lines first maps their pages first.
-            let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
-            self.runner.prepare(&setup.values, physical, pages)?;
-            if setup.reseeded.is_empty() {
-                let same = (setup.copies, &setup.values);
-                let traced =
-                    run_once(&mut self.runner, block, required_state, same, &self.options)?;
-                if let Err(failure) = traced {
-                    return Ok(Err(failure));
-                }
+            // It went beyond the trace.
+            if let Err(failure) = self.restore_pages(block, required_state, setup)? {
+                return Ok(Err(failure));
             }
             if let Err(failure) = self.rerun_setup(block, required_state, setup)? {
                 return Ok(Err(failure));
@@ -107,5 +131,22 @@ impl Profiler {
             last = Some(rough.err().unwrap_or_else(other));
         }
         Ok(Err(last.unwrap_or_else(Failure::not_attempted)))
+    }
+
+    /// Restores the pages of the trace, in its order: a run that restores lines first maps their pages first.
+    fn restore_pages(
+        &mut self,
+        block: &Block,
+        required_state: &RequiredState,
+        setup: &RunSetup,
+    ) -> Result<std::result::Result<(), Failure>> {
+        let (physical, pages) = (self.options.physical_pages, self.options.pages_allowed());
+        self.runner.prepare(&setup.values, physical, pages)?;
+        if !setup.reseeded.is_empty() {
+            return Ok(Ok(()));
+        }
+        let same = (setup.copies, &setup.values);
+        let traced = run_once(&mut self.runner, block, required_state, same, &self.options)?;
+        Ok(traced.map(|_| ()))
     }
 }

@@ -5,7 +5,7 @@
 //! reproduce. The headline is the fastest state that rounds of several batches share, for the long and
 //! the short run separately; the others are reported as modes.
 
-use super::state::{DOUBT, Nearness, Run, State, fastest, is_believed, usual};
+use super::state::{DOUBT, Nearness, Run, State, around, fastest, is_believed, usual};
 use super::stats::{median, modes};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +16,8 @@ const RARE: f64 = 0.25;
 
 /// A result with a greater error than this share gets more passes.
 const PRECISE: f64 = 0.01;
+/// How much further differences of a state may lie apart than its runs: both runs have noise.
+const WIDER: f64 = 1.5;
 /// Batches that must agree where rounds do not.
 const NARROW: usize = 8;
 /// Rounds in which both runs must be in their fastest states.
@@ -96,21 +98,41 @@ impl FormTiming {
         if self.batches.is_empty() {
             return None;
         }
-        let cycles = match self.states() {
-            Some((long, short)) => long.mean - short.mean,
-            None => self.median(long) - self.median(short),
+        let cycles = match (self.differences(), self.states()) {
+            (Some(differences), _) => differences.mean,
+            (None, Some((long, short))) => long.mean - short.mean,
+            (None, None) => self.median(long) - self.median(short),
         };
         Some(cycles / self.between)
     }
 
-    /// Two standard errors of the state to either side, extended to faster states too rare to be trusted;
-    /// the range of all batches if they share no state.
+    /// The differences of long and short run of the rounds in the fastest state. What slows both runs of a
+    /// round alike cancels in them, but not between the means of the two states, which are of different rounds.
+    fn differences(&self) -> Option<State> {
+        let (long, short) = self.states().filter(|_| !self.usual)?;
+        let near = Nearness { share: self.tolerance, step: self.step };
+        let width = WIDER * (near.above(long.mean) - long.mean);
+        around(self.all_differences(), self.batches.len(), (long.mean - short.mean, width))
+    }
+
+    fn all_differences(&self) -> Vec<Run> {
+        self.pairs().map(|((batch, round), (long, short))| (long - short, batch, round)).collect()
+    }
+
+    /// Two standard errors to either side, of the fastest state and of the differences in it, extended to faster
+    /// states too rare to be trusted; the range of all batches if they share no state.
     pub fn range(&self) -> Option<(f64, f64)> {
         if let Some((long, short)) = self.states() {
             let (low, high) = self.doubt(&long, &short);
             let clock = (long.mean - short.mean) * self.clock_error();
-            let error = 2.0 * long.error.hypot(short.error).hypot(clock) / self.between;
-            return Some((low - error, high + error));
+            let around = |error: f64| 2.0 * error.hypot(clock) / self.between;
+            let error = around(long.error.hypot(short.error));
+            let (low, high) = (low - error, high + error);
+            let Some(State { mean, error, .. }) = self.differences() else {
+                return Some((low, high));
+            };
+            let (cycles, error) = (mean / self.between, around(error));
+            return Some((low.min(cycles - error), high.max(cycles + error)));
         }
         self.batch_range()
     }
@@ -224,10 +246,7 @@ impl FormTiming {
         if self.usual {
             // As differences: pairs are of different lengths.
             let near = Nearness { share: self.tolerance, step: self.step };
-            let difference = |((batch, round), (long, short)): ((usize, usize), (f64, f64))| {
-                (long - short, batch, round)
-            };
-            let long = usual(self.pairs().map(difference).collect(), self.batches.len(), near)?;
+            let long = usual(self.all_differences(), self.batches.len(), near)?;
             let all = (f64::NEG_INFINITY, f64::INFINITY);
             let none = State { mean: 0.0, error: 0.0, range: all, ..long.clone() };
             return Some((long, none));
@@ -380,7 +399,8 @@ mod tests {
             (2000.0, 998.0),
         ]);
         assert!(t.is_reproduced());
-        assert!((t.cycles().unwrap() - 1.0).abs() < 1e-9);
+        // The mean of 1,000, 1,001, 999 and 1,002 cycles.
+        assert!((t.cycles().unwrap() - 1.0005).abs() < 1e-9);
         let (low, high) = t.range().unwrap();
         assert!(low < 1.0 && 1.0 < high && high - low < 0.01);
         // As cycles of a round: 1, 1.21 and 1.4.
@@ -394,6 +414,19 @@ mod tests {
         let (low, high) = t.range().unwrap();
         let error = 2.0 * 0.003 / 3.0f64.sqrt();
         assert!((low - (1.0 - error)).abs() < 1e-9 && (high - (1.0 + error)).abs() < 1e-9);
+    }
+
+    /// Rounds slowed by 0 to 48 cycles, each both of its runs: every difference is 1,000.
+    #[test]
+    fn what_slows_both_runs_of_a_round_cancels() {
+        let mut t = timed(&[(2000.0, 1000.0); 6]);
+        for (i, batch) in t.batches.iter_mut().enumerate() {
+            let slow = |n: usize| (12 * ((n + i) % 5)) as f64;
+            batch.long = (0..16).map(|n| 2000.0 + slow(n)).collect();
+            batch.short = (0..16).map(|n| 1000.0 + slow(n)).collect();
+        }
+        assert!(t.is_reproduced());
+        assert!((t.cycles().unwrap() - 1.0).abs() < 1e-9, "{:?}", t.cycles());
     }
 
     /// Some long runs are faster than twice the short one: the state that no whole run was in.
@@ -421,7 +454,7 @@ mod tests {
             let fast = 2000.0 + 2.5 * (i % 2) as f64;
             batch.long = [fast, 2402.5, fast, 2498.0].to_vec();
         }
-        t.batches[0].long[3] = 1985.0;
+        t.batches[0].long[3] = 1975.0;
         t.batches[1].long[3] = 1700.0;
         assert!(t.is_reproduced());
         assert!((t.cycles().unwrap() - 1.001_25).abs() < 1e-9, "{:?}", t.cycles());

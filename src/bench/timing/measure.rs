@@ -323,7 +323,8 @@ impl Form {
     }
 
     /// Approximate cycles per iteration from a few runs, regardless of contention; at least 0.05. First
-    /// the copies run `longest` times without a pause, which may fail or find more pages.
+    /// the copies run `longest` times without a pause, which may fail or find more pages; `last` runs after
+    /// all of them.
     ///
     /// # Errors
     /// The sandbox cannot be started. A block that does not run is a [`Failure`].
@@ -332,6 +333,7 @@ impl Form {
         runner: &mut Runner,
         options: &Options,
         longest: Option<u32>,
+        last: Option<&Program>,
     ) -> Result<std::result::Result<f64, Failure>> {
         self.install(runner)?;
         let (long, short) = self.pairs[0];
@@ -343,6 +345,11 @@ impl Form {
         if let Some(repeat) = longest {
             plan.insert(0, segments.len());
             segments.push(Segment { repeat, ..long });
+        }
+        if let Some(program) = last {
+            runner.worker()?.write(program.start, &program.bytes);
+            plan.push(segments.len());
+            segments.push(Segment { entry: program.start, repeat: 1 });
         }
         let plan: Vec<_> = plan.into_iter().map(|segment| (segment, 1)).collect();
         let (ended, ticks) = runner.run(&segments, &plan)?;
@@ -358,6 +365,11 @@ impl Form {
         let ratio = TscClock::cycles_per_tick(&[chains]).unwrap_or(1.0);
         let ticks = least(clock) - least(clock + 1);
         Ok(Ok((ticks * ratio / self.between).max(0.05)))
+    }
+
+    /// The first free offset after its code.
+    pub fn end(&self) -> usize {
+        self.programs.iter().map(Program::end).max().unwrap_or(BLOCK_CODE).next_multiple_of(64)
     }
 
     /// Where and why the block failed.
@@ -437,7 +449,7 @@ impl Form {
         count: usize,
     ) -> Result<std::result::Result<Vec<Vec<Round>>, Ended>> {
         let mut segments = runner.clock_segments().to_vec();
-        let (clock, count) = (segments.len(), (count + WARM).min(at::SCHEDULE_MAX / 8));
+        let (clock, count) = (segments.len(), count.min(at::SCHEDULE_MAX / 8 - WARM));
         let mut plan = Vec::new();
         for (i, placement) in placements.iter().enumerate() {
             let (long, short) = self.pairs[*placement];
@@ -462,16 +474,17 @@ fn together(rounds: usize) -> usize {
 
 /// Interval in rounds of the multiply chains: at least three times, even with few rounds.
 fn multiply_every(count: usize) -> usize {
-    if count < 16 { 2 } else { 4 }
+    if count < 16 { 3 } else { 4 }
 }
 
-/// Rounds of sentinel, short run, long run, sentinel, and calibration chains in turn, where the
-/// segment `long` is the long run and the next one the short run.
+/// Rounds that warm up the short and the long run, then those of sentinel, short run, long run, sentinel, and
+/// calibration chains in turn, where the segment `long` is the long run and the next one the short run.
 fn plan_rounds(long: usize, count: usize, plan: &mut Vec<usize>) {
+    plan.extend([long + 1, long].repeat(WARM));
     let every = multiply_every(count);
     for round in 0..count {
         plan.extend([4, long + 1, long, 4, 0, 1]);
-        if round % every == every - 1 {
+        if round % every == 0 {
             plan.extend([2, 3]);
         }
     }
@@ -479,17 +492,17 @@ fn plan_rounds(long: usize, count: usize, plan: &mut Vec<usize>) {
 
 /// The rounds of [`plan_rounds`] without warm-up.
 fn read_rounds(count: usize, ticks: &mut impl Iterator<Item = f64>) -> Vec<Round> {
+    let mut ticks = ticks.skip(2 * WARM);
     let mut next = || ticks.next().unwrap_or(f64::NAN);
     let every = multiply_every(count);
     let mut all = Vec::with_capacity(count);
     for round in 0..count {
         let [before, short, long, behind, add_long, add_short] = [(); 6].map(|()| next());
-        let multiply = (round % every == every - 1).then(|| (next(), next()));
+        let multiply = (round % every == 0).then(|| (next(), next()));
         let calibration =
             Calibration { add: (add_long, add_short), multiply, sentinel: (before, behind) };
         all.push(Round { long, short, calibration });
     }
-    all.drain(..WARM.min(count));
     all
 }
 

@@ -98,7 +98,8 @@ pub fn fastest(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<S
     // The group that begins with a stray round holds only a part of the state.
     let start =
         (first..first + group(first).len()).filter(enough).max_by_key(|i| group(*i).len())?;
-    let (start, end) = centred(&rounds, group(start), near);
+    let middle = mean(&values(group(start)));
+    let (start, end) = centred(&rounds, middle, |middle| near.above(middle) - middle);
     let found = state(&rounds[start..end], rounds.len(), batches)?;
     let rare = (0..start)
         .map(|i| group(i)[..group(i).len().min(start - i)].iter().map(|r| (r.1, r.2)).collect())
@@ -112,24 +113,30 @@ pub fn is_believed(group: &[(usize, usize)], rounds: usize) -> bool {
     group.len() as f64 >= strays && group.iter().any(|place| place.0 != group[0].0)
 }
 
-/// First and last round, exclusively, around the centre of the state that a group of sorted rounds is part
-/// of: the group begins with the state's lowest rounds, and may lack its highest.
-fn centred(rounds: &[Run], group: &[Run], near: Nearness) -> (usize, usize) {
-    let mut middle = mean(&values(group));
+/// First and last round, exclusively, around the centre of the state that `middle` is in or near: a group that
+/// was found from below begins with the state's lowest rounds, and may lack its highest.
+fn centred(rounds: &[Run], mut middle: f64, width: impl Fn(f64) -> f64) -> (usize, usize) {
     let mut found = (0, 0);
     for _ in 0..STEPS {
-        let width = near.above(middle) - middle;
+        let width = width(middle);
         let around = (
             rounds.partition_point(|run| run.0 < middle - width),
             rounds.partition_point(|run| run.0 <= middle + width),
         );
-        if around == found {
+        if around == found || around.0 == around.1 {
             break;
         }
         found = around;
         middle = mean(&values(&rounds[found.0..found.1]));
     }
     found
+}
+
+/// The group of rounds around `middle`, no further than `width` from its own centre.
+pub fn around(mut rounds: Vec<Run>, batches: usize, (middle, width): (f64, f64)) -> Option<State> {
+    rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (start, end) = centred(&rounds, middle, |_| width);
+    state(&rounds[start..end], rounds.len(), batches)
 }
 
 /// The group of rounds around the median, if it holds enough of them.

@@ -42,7 +42,13 @@ pub fn run(
     });
     drop(signals);
     progress.end();
-    outcome?;
+    let fewer = outcome?;
+    if fewer >= 0.005 {
+        let what = format!("fewer than {} jobs for {:.0} % of the time", jobs.len(), 100.0 * fewer);
+        let cause = "more were slower: processors may be threads of one core for a while, although the topology of \
+                     this machine shows none";
+        message::print("note", &what, Some(cause), None);
+    }
     let Some(signal) = interrupted else { return Ok(ExitCode::SUCCESS) };
     let what = format!("interrupted: {} of {} rows written", progress.rows(), rows.len());
     message::print("note", &what, None, Some("rerun with --resume to continue"));
@@ -68,32 +74,10 @@ fn jobs(wanted: Option<u16>, options: &Options) -> Result<Vec<Option<usize>>> {
                 message::print("note", &what, Some(&cause), None);
             }
             cores.truncate(wanted.unwrap_or(usize::MAX));
-            let cores = apart(cores, options);
             Ok(match cores.len() {
                 1 => vec![None],
                 _ => cores.into_iter().map(Some).collect(),
             })
         }
-    }
-}
-
-/// Those processors that are cores of their own by measurement, too.
-fn apart(cores: Vec<usize>, options: &Options) -> Vec<usize> {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let all = cores.len();
-        let apart = bench::siblings::apart(cores, &options.core);
-        if apart.len() < all {
-            let what = format!("{} jobs instead of {all}", apart.len());
-            let cause = "the other processors slow these down as sibling threads do, although the topology of \
-                         this machine shows none";
-            message::print("note", &what, Some(cause), None);
-        }
-        apart
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = options;
-        cores
     }
 }
