@@ -4,7 +4,6 @@ use super::bound_names::{COMPUTED, DEPENDENCY, FORWARDING, FRONT_END, PORTS};
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
 use super::model::{Cycles, Evidence, latency_hides_ports};
-use super::verdict::{Class, judge};
 use super::wait_budget::WaitBudget;
 use crate::microbench::{Microbenchmark, Multiset, Settings, measure};
 use crate::{Bound, Measurement, Status, Throughput, Values};
@@ -65,7 +64,7 @@ impl Explainer {
         findings.evidence.slots =
             self.measure_slots(subject, independent.as_ref(), &mut findings)?;
         findings.evidence.lengthened = self.measure_lengthened(subject, &findings)?;
-        if let Some(own) = independent.filter(|_| judge(&findings.evidence).class == Class::Ports) {
+        if let Some(own) = independent.filter(|_| findings.evidence.names_ports_or_front_end()) {
             findings.evidence.independent_front_end = self.front_end_of_independent(&own)?;
         }
         if findings.evidence.is_unexplained_by_resources() {

@@ -51,8 +51,7 @@ impl Explainer {
         findings: &Findings,
     ) -> Result<Option<Cycles>> {
         let evidence = &findings.evidence;
-        let is_front_end = evidence.front_end.is_some_and(|f| evidence.reached(f) == Reaches::Yes);
-        if is_front_end || evidence.reached(independent.cycles) == Reaches::No {
+        if evidence.reached(independent.cycles) == Reaches::No {
             return Ok(None);
         }
         let own = Block::decode(&independent.benchmark.bytes)?;

@@ -234,6 +234,23 @@ impl Evidence {
         self.is_faster_than_every_state(broken) && !self.memory_control.is_some_and(same)
     }
 
+    /// Whether the independent instructions reach the time and the slots do not: the front end of those is
+    /// then to be measured, since the ports or the block's front end may be the bound.
+    pub(super) fn names_ports_or_front_end(&self) -> bool {
+        let reaches =
+            |bound: Option<Cycles>| bound.is_some_and(|b| self.reached(b) == Reaches::Yes);
+        reaches(self.independent) && !reaches(self.slots)
+    }
+
+    /// Whether the ports take as long as the front end: the independent instructions reach the time, and
+    /// their own front end does not.
+    pub(super) fn ports_take_as_long(&self) -> bool {
+        self.names_ports_or_front_end()
+            && self.independent_front_end.is_some()
+            && !self.independent_waits_for_front_end()
+            && !self.is_latency_limited()
+    }
+
     /// Whether the independent instructions wait for their own front end, so that they say nothing of the
     /// ports.
     pub(super) fn independent_waits_for_front_end(&self) -> bool {

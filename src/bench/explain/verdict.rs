@@ -143,6 +143,13 @@ fn front_end_or_slots_bound(evidence: &Evidence) -> Verdict {
             text(evidence.front_end),
             text(evidence.slots)
         )),
+        Reaches::No if evidence.ports_take_as_long() => undecided(format!(
+            "front end ({}) and the instructions with independent operands ({}, their own front end {}) \
+             both reach the time",
+            text(evidence.front_end),
+            text(evidence.independent),
+            text(evidence.independent_front_end)
+        )),
         Reaches::No if evidence.withstands_longer_encodings() => undecided(format!(
             "the front end ({}) comes up to the time, but with longer encodings that relieve it the \
              block still takes {}",

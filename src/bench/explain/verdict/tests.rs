@@ -306,3 +306,14 @@ fn a_latency_between_1_and_8_is_no_verdict_by_itself() {
     let known = Evidence { memory_latency: range(1.0, 1.2), ..vague };
     assert_eq!(judge(&known).class, Class::StoreForwarding);
 }
+
+// Twelve loads of two bytes in a loop, natively on Zen 5 (tests/figures/verdicts_aside2.csv, `loop_p_loads_12`): 3.0
+// for their ports, and with four fewer 2.99 at two of four places.
+#[test]
+fn a_front_end_as_slow_as_the_ports_is_undecided() {
+    let loads = Evidence { slots: measured(1.63), ..evidence(3.0, 3.0, 3.0) };
+    assert_eq!(judge(&loads).class, Class::FrontEnd);
+    let front_end = |cycles| Evidence { independent_front_end: measured(cycles), ..loads };
+    assert_eq!(judge(&front_end(1.5)).class, Class::Undecided);
+    assert_eq!(judge(&front_end(2.9)).class, Class::FrontEnd);
+}
