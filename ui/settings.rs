@@ -47,6 +47,26 @@ impl Settings {
         Ok(self.core.get_or_init(|| core).clone())
     }
 
+    /// This machine's core, for what is measured on it: that of `--uarch` only where no table describes
+    /// this machine, or where that is the same one.
+    ///
+    /// # Errors
+    /// As [`Settings::core`].
+    pub fn own_core_model(&self) -> Result<CoreModel> {
+        let named = self.core()?;
+        let own = match named.foreign {
+            true => Arc::new(self.machine().core(self.library, None)?),
+            false => named.clone(),
+        };
+        if own.table.is_none() {
+            return CoreModel::new(named, self.cache.as_deref());
+        }
+        if let Some(cache) = self.cache.as_ref().filter(|_| named.foreign) {
+            own.self_test.keep_in(cache);
+        }
+        CoreModel::new(own, self.cache.as_deref())
+    }
+
     /// The core with its latencies.
     ///
     /// # Errors

@@ -43,7 +43,7 @@ fn the_ports_of_zen_cores_bound_a_block() {
     }
 }
 
-/// Another core's table cannot be measured here: it is predicted.
+/// Another core's table cannot be measured here: it is predicted, and what is measured is this core's.
 #[test]
 fn what_uarch_says_of_another_core_is_predicted() {
     let Some(_busy) = sandbox() else { return };
@@ -51,6 +51,13 @@ fn what_uarch_says_of_another_core_is_predicted() {
     let document = json(&[BLOCK, "--uarch", other]);
     let found = predictions(&document).iter().find(|p| p["uarch"] == other).expect("a prediction");
     assert_eq!((&found["kind"], &found["measured_core"]), (&"predicted".into(), &false.into()));
+    let own = json(&[BLOCK]);
+    let measured_with = |document: &serde_json::Value| {
+        let bounds = document["bounds"].as_array().cloned().unwrap_or_default();
+        bounds.into_iter().find(|b| b["name"] == "issue-width").map(|b| b["how"].clone())
+    };
+    assert_eq!(measured_with(&document), measured_with(&own));
+    assert!(!document["notes"].to_string().contains("does not describe"), "{document}");
 }
 
 /// What `/proc/cpuinfo` says of the processor.

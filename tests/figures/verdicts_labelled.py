@@ -7,7 +7,8 @@ another class; a verdict has no degrees, so that any such is confidently wrong. 
 with `1:` are bodies of loops.
 
 verdicts_errata.csv has the labels that native_blocks.py, a program apart from the tool, found wrong on a core; the
-results are shown with and without them. verdicts_aside.csv was labelled with that program, and is measured once.
+results are shown with and without them. verdicts_aside.csv was labelled with that program, and is measured once; verdicts_aside2.csv by reasoning, which that program
+confirms, before the rules of the verdict were changed, and is measured when they are final.
 
     tests/figures/verdicts_labelled.py [--list tests/figures/verdicts_aside.csv] [--core zen5] [--runs 3] [--hogs 2] [--only REGEX] [--part K/N] [-o rows.csv]
     tests/figures/verdicts_labelled.py --from rows.csv …      only the tables of earlier runs

@@ -36,6 +36,12 @@ struct Operand {
     stores: bool,
 }
 
+/// The variant, and its control: the same copies and encodings with the addresses left as they are.
+pub struct Disjoint {
+    pub variant: Variant,
+    pub control: Block,
+}
+
 /// Builds the variant, with the instructions `before` ahead of each copy; `values` are the block's
 /// initial values.
 ///
@@ -46,7 +52,7 @@ pub fn disjoint_memory(
     effects: &[Effects],
     values: &Values,
     before: &[u8],
-) -> Result<Variant, &'static str> {
+) -> Result<Disjoint, &'static str> {
     let body = match block.final_branch() {
         Some(jump) => &block.instructions[..block.instructions.len().min(index(block, jump))],
         None => &block.instructions[..],
@@ -63,22 +69,38 @@ pub fn disjoint_memory(
     let Spread { step, copies, alias } =
         Spread::of(&operands, most).ok_or("its accesses are too far apart")?;
     let load_shift = load_shift(&operands, step, copies, alias);
+    let parts: Vec<(&Inst, Option<&Operand>)> =
+        body.iter().zip(operands.iter().map(Option::as_ref)).collect();
+    let of = |operand: &Operand, copy: i64| if operand.stores { copy * step } else { load_shift };
+    let block = repeated(&parts, copies, before, of)?;
+    Ok(Disjoint {
+        variant: Variant { block, copies },
+        control: repeated(&parts, copies, before, |_, _| 0)?,
+    })
+}
+
+/// Copies of the instructions, each after those `before`, with `shift` of its operand and the copy's number
+/// added to every address.
+fn repeated(
+    parts: &[(&Inst, Option<&Operand>)],
+    copies: usize,
+    before: &[u8],
+    shift: impl Fn(&Operand, i64) -> i64,
+) -> Result<Block, &'static str> {
     let mut bytes = Vec::new();
     for copy in 0..copies as i64 {
         bytes.extend(before);
-        for (inst, operand) in body.iter().zip(&operands) {
+        for (inst, operand) in parts {
             match operand {
                 None => bytes.extend(&inst.bytes),
                 Some(o) => {
-                    let shift = if o.stores { copy * step } else { load_shift };
-                    let encoded = shifted(inst, shift, bytes.len() as u64);
+                    let encoded = shifted(inst, shift(o, copy), bytes.len() as u64);
                     bytes.extend(encoded.ok_or("an address cannot be changed")?);
                 }
             }
         }
     }
-    let block = Block::decode(&bytes).map_err(|_| "the variant cannot be decoded")?;
-    Ok(Variant { block, copies })
+    Block::decode(&bytes).map_err(|_| "the variant cannot be decoded")
 }
 
 fn index(block: &Block, inst: &Inst) -> usize {
@@ -205,7 +227,7 @@ mod tests {
     use isa::deps::memory::{InitialValues, Settings};
     use isa::deps::{Analyser, Code};
 
-    fn build(hex: &str) -> Result<Variant, &'static str> {
+    fn build(hex: &str) -> Result<Disjoint, &'static str> {
         let bytes = isa::code::parse_hex(hex).unwrap();
         let code = Code::of_bytes(&bytes, tma::Core::default().facts()).unwrap();
         let values = Values { registers: [0x1234_5600; 16], ..Values::default() };
@@ -231,7 +253,12 @@ mod tests {
             "488b03 48ffc0 48894308", // load, add, store beside it
             "4801442460 4801442468",  // two counters on the stack
         ] {
-            let variant = build(hex).unwrap();
+            let Disjoint { variant, control } = build(hex).unwrap();
+            let lengths =
+                |b: &Block| b.instructions.iter().map(|i| i.bytes.len()).collect::<Vec<_>>();
+            assert_eq!(lengths(&control), lengths(&variant.block), "{hex}");
+            let own = isa::code::parse_hex(hex).unwrap().repeat(variant.copies);
+            assert_eq!(memory_dependencies(&control.bytes), memory_dependencies(&own), "{hex}");
             assert!(variant.copies >= 8, "{hex}: {}", variant.copies);
             assert_eq!(memory_dependencies(&variant.block.bytes), 0, "{hex}");
         }

@@ -1,12 +1,15 @@
-//! The block with prefixes that have no effect before its short instructions. On some processors the
-//! front end delivers fewer of those per cycle (Zen 5: natively 5 to 7 of 2 to 4 bytes, 8 of 5 bytes and
-//! more): a block that the front end bounds is then faster, one that another unit bounds is not.
+//! Whether code waits for its front end: measured again with prefixes that have no effect before its
+//! short instructions. On some processors the front end delivers fewer of those per cycle (Zen 5:
+//! natively 5 to 7 of 2 to 4 bytes, 8 of 5 bytes and more): code that the front end bounds is then
+//! faster, code that another unit bounds is not.
 
-use super::evidence::known;
+use super::evidence::Independent;
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
 use super::model::{Cycles, Lengthened, Reaches};
-use crate::Status;
+use crate::Values;
+use crate::filler::Filler;
+use crate::harness::skeleton::skeleton;
 use isa::code::Block;
 use tma::Result;
 
@@ -16,12 +19,10 @@ const PREFIX: u8 = 0x3e;
 const LONG: usize = 5;
 /// More prefixes decode slowly on some cores.
 const PREFIXES: usize = 3;
-/// How often it is measured until it is `ok`.
-const TRIES: usize = 3;
 
 impl Explainer {
-    /// Measures the variant where front end and slots say that the front end is the bound. A loop is not
-    /// measured: the place of its jump matters as well.
+    /// Measures the block with longer instructions where front end and slots say that the front end is the
+    /// bound. A loop is not measured: the place of its jump matters as well.
     pub(super) fn measure_lengthened(
         &mut self,
         subject: &Subject<'_>,
@@ -37,18 +38,46 @@ impl Explainer {
         let Some(block) = lengthened(subject.block).filter(|_| subject.looped.is_none()) else {
             return Ok(None);
         };
-        for _ in 0..TRIES {
-            if self.progress.is_cancelled() {
-                break;
-            }
-            let measurement = self.bench.block(&block.bytes, values)?;
-            let front_end = known(&measurement, super::bound_names::FRONT_END);
-            if let (Status::Ok, Some(front_end)) = (measurement.status, front_end) {
-                let time = Cycles::of_headline(&measurement);
-                return Ok(Some(Lengthened { time, front_end }));
-            }
+        let Ok(time) = self.trusted(&block.bytes, values)? else { return Ok(None) };
+        let front_end = self.front_end_of(&block, values)?;
+        Ok(front_end.map(|front_end| Lengthened { time: Cycles::of(&time, 1.0), front_end }))
+    }
+
+    /// What the independent instructions take where their front end is relieved; `None` where it cannot be
+    /// or need not.
+    pub(super) fn measure_relieved(
+        &mut self,
+        independent: &Independent,
+        findings: &Findings,
+    ) -> Result<Option<Cycles>> {
+        let evidence = &findings.evidence;
+        if evidence.reached(independent.cycles) == Reaches::No {
+            return Ok(None);
         }
-        Ok(None)
+        let own = Block::decode(&independent.benchmark.bytes)?;
+        let Some(longer) = lengthened(&own) else { return Ok(None) };
+        let time = self.trusted(&longer.bytes, &independent.benchmark.values)?.ok();
+        Ok(time.map(|time| Cycles::of(&time, independent.benchmark.sets as f64)))
+    }
+
+    /// The front end of the independent instructions, as relieved as it can be, in isolation.
+    pub(super) fn front_end_of_independent(
+        &mut self,
+        independent: &Independent,
+    ) -> Result<Option<Cycles>> {
+        let own = Block::decode(&independent.benchmark.bytes)?;
+        let code = lengthened(&own).unwrap_or(own);
+        let all = self.front_end_of(&code, &independent.benchmark.values)?;
+        Ok(all.map(|all| all.per(independent.benchmark.sets as f64)))
+    }
+
+    /// The front end of straight code in isolation.
+    fn front_end_of(&mut self, code: &Block, values: &Values) -> Result<Option<Cycles>> {
+        let Some(bare) = skeleton(code, Filler::instead_of(code, &self.core)) else {
+            return Ok(None);
+        };
+        let time = self.trusted(&bare.bytes, values)?.ok();
+        Ok(time.map(|time| Cycles::of(&time, 1.0)))
     }
 }
 

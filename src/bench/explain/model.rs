@@ -27,12 +27,18 @@ impl Cycles {
     /// Per iteration, where one measured iteration holds the block `copies` times.
     pub fn of(throughput: &Throughput, copies: f64) -> Self {
         let Throughput { cycles, low, high, .. } = *throughput;
-        Self { best: cycles / copies, low: low / copies, high: high / copies }
+        Self { best: cycles, low, high }.per(copies)
     }
 
     /// The headline of a measurement; 0 without one.
     pub fn of_headline(measurement: &Measurement) -> Self {
         measurement.throughput.as_ref().map(|t| Self::of(t, 1.0)).unwrap_or_default()
+    }
+
+    /// Of one of so many copies.
+    pub(super) fn per(self, copies: f64) -> Self {
+        let Self { best, low, high } = self;
+        Self { best: best / copies, low: low / copies, high: high / copies }
     }
 
     /// The larger of two.
@@ -68,6 +74,8 @@ pub struct Lengthened {
 pub struct Evidence {
     /// The block's measured time.
     pub time: Cycles,
+    /// The fastest state that the block was in at a placement or more, where `time` is another.
+    pub fastest_state: Option<f64>,
     /// The front end in isolation: nops of the block's instruction lengths.
     pub front_end: Option<Cycles>,
     /// The block's issue slots, over the pipeline's width.
@@ -76,6 +84,8 @@ pub struct Evidence {
     pub slots_unconfirmed: bool,
     /// The block's instructions with independent operands.
     pub independent: Option<Cycles>,
+    /// The front end of `independent` in isolation.
+    pub independent_front_end: Option<Cycles>,
     /// Loop-carried latency that is left in `independent`, because an operand cannot be made
     /// independent. Where it is close to `independent`, the ports may need less.
     pub residual_latency: Option<f64>,
@@ -85,6 +95,8 @@ pub struct Evidence {
     pub memory_latency: Option<Cycles>,
     /// The block with its memory dependencies broken.
     pub memory_broken: Option<Cycles>,
+    /// The same copies and encodings as in `memory_broken`, the addresses left as they are.
+    pub memory_control: Option<Cycles>,
     /// The block with its loop-carried register dependencies broken.
     pub registers_broken: Option<Broken>,
     /// The block with both broken.
@@ -116,6 +128,9 @@ const LATENCY_FAR: f64 = 0.18;
 /// A sum of latencies whose range starts below this share of the time does not compete with what was
 /// measured.
 const RIVAL: f64 = 0.50;
+/// A sum of latencies whose range is wider than this factor is not known well enough to be a verdict by
+/// itself: a chain through memory of 1 to 8 cycles reaches any time between.
+const KNOWN: f64 = 1.5;
 /// A chain whose latencies are below this share of the time is not what bounds it, even if the block is
 /// faster without it: an instruction added to break it also changes which port each one is given.
 /// Natively on Zen 5: three `pdep` and a counter of latency 1 take 1.85 cycles, with a nop among them
@@ -204,6 +219,45 @@ impl Evidence {
         variant.high < self.time.low * (1.0 - FASTER)
     }
 
+    /// Whether a variant is clearly faster than the block in every state that the block was in: a block
+    /// that is faster at some placements does not need what was changed to be so.
+    pub(super) fn is_faster_than_every_state(&self, variant: Cycles) -> bool {
+        let least = self.fastest_state.map_or(self.time.low, |state| state.min(self.time.low));
+        variant.high < least * (1.0 - FASTER)
+    }
+
+    /// Whether the broken memory dependencies make the difference, and not the longer encodings or the
+    /// straight copies of the variant.
+    pub(super) fn is_through_memory(&self) -> bool {
+        let Some(broken) = self.memory_broken else { return false };
+        let same = |control: Cycles| broken.high >= control.low * (1.0 - FASTER);
+        self.is_faster_than_every_state(broken) && !self.memory_control.is_some_and(same)
+    }
+
+    /// Whether the independent instructions reach the time and the slots do not: the front end of those is
+    /// then to be measured, since the ports or the block's front end may be the bound.
+    pub(super) fn names_ports_or_front_end(&self) -> bool {
+        let reaches =
+            |bound: Option<Cycles>| bound.is_some_and(|b| self.reached(b) == Reaches::Yes);
+        reaches(self.independent) && !reaches(self.slots)
+    }
+
+    /// Whether the ports take as long as the front end: the independent instructions reach the time, and
+    /// their own front end does not.
+    pub(super) fn ports_take_as_long(&self) -> bool {
+        self.names_ports_or_front_end()
+            && self.independent_front_end.is_some()
+            && !self.independent_waits_for_front_end()
+            && !self.is_latency_limited()
+    }
+
+    /// Whether the independent instructions wait for their own front end, so that they say nothing of the
+    /// ports.
+    pub(super) fn independent_waits_for_front_end(&self) -> bool {
+        let (independent, front_end) = (self.independent, self.independent_front_end);
+        front_end.zip(independent).is_some_and(|(f, i)| f.high > OPEN * i.low)
+    }
+
     /// Whether a variant may be faster or not: nothing follows.
     pub(super) fn may_be_faster(&self, variant: Cycles) -> bool {
         !self.is_faster(variant) && variant.low < self.time.high * (1.0 - NEAR)
@@ -217,6 +271,15 @@ impl Evidence {
         let Some(cycles) = latency else { return Reaches::No };
         match reaches(cycles, self.time, LATENCY_NEAR, LATENCY_FAR) {
             Reaches::Yes if cycles.low < RIVAL * self.time.low => Reaches::Perhaps,
+            reached => reached,
+        }
+    }
+
+    /// The same, where nothing but the latency says so: perhaps at most, unless it is known well.
+    pub(super) fn latency_alone_reached(&self, latency: Option<Cycles>) -> Reaches {
+        let is_vague = latency.is_some_and(|cycles| cycles.high > KNOWN * cycles.low);
+        match self.latency_reached(latency) {
+            Reaches::Yes if is_vague => Reaches::Perhaps,
             reached => reached,
         }
     }
@@ -259,10 +322,7 @@ impl Evidence {
 
     /// The times with dependencies broken, and the latencies, in words.
     pub(super) fn remaining(&self) -> String {
-        let of = |variant: Option<Cycles>, how: &str| {
-            variant
-                .map(|v| format!("{:.2} of {:.2} cycles remain with {how}", v.best, self.time.best))
-        };
+        let of = |variant: Option<Cycles>, how: &str| variant.map(|v| self.left(v, how));
         let parts = [
             of(self.memory_broken, "memory dependencies broken"),
             self.registers_broken.map(|broken| self.remaining_registers(&broken)),
@@ -270,6 +330,17 @@ impl Evidence {
             Some(self.latencies()),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// What is left of the time in a variant, in words; one that is slower has waits of its own.
+    pub(super) fn left(&self, variant: Cycles, how: &str) -> String {
+        let time = self.time.best;
+        match variant.low > self.time.high * (1.0 + NEAR) {
+            true => {
+                format!("{:.2} cycles, more than the block's {time:.2}, with {how}", variant.best)
+            }
+            false => format!("{:.2} of {time:.2} cycles remain with {how}", variant.best),
+        }
     }
 
     /// What passing through memory adds to the chain through it, in words.
@@ -293,10 +364,8 @@ impl Evidence {
             ),
         };
         format!(
-            "{:.2} of {:.2} cycles remain with register dependencies broken ({} added instructions \
-             per iteration, {cost:.2} cycles of slots{caveat})",
-            remaining.best,
-            self.time.best,
+            "{} ({} added instructions per iteration, {cost:.2} cycles of slots{caveat})",
+            self.left(*remaining, "register dependencies broken"),
             (100.0 * instructions).round() / 100.0,
         )
     }

@@ -84,6 +84,12 @@ pub fn judge(evidence: &Evidence) -> Verdict {
                 text(evidence.front_end_or_slots())
             ))
         }
+        Reaches::No if evidence.independent_waits_for_front_end() => undecided(format!(
+            "the instructions with independent operands take {}, but their own front end takes {}: what \
+             they need of the ports is not known",
+            text(evidence.independent),
+            text(evidence.independent_front_end)
+        )),
         Reaches::No => ports_bound(evidence),
     }
 }
@@ -136,6 +142,13 @@ fn front_end_or_slots_bound(evidence: &Evidence) -> Verdict {
             "front end ({}) and slots ({}) are too close to tell apart",
             text(evidence.front_end),
             text(evidence.slots)
+        )),
+        Reaches::No if evidence.ports_take_as_long() => undecided(format!(
+            "front end ({}) and the instructions with independent operands ({}, their own front end {}) \
+             both reach the time",
+            text(evidence.front_end),
+            text(evidence.independent),
+            text(evidence.independent_front_end)
         )),
         Reaches::No if evidence.withstands_longer_encodings() => undecided(format!(
             "the front end ({}) comes up to the time, but with longer encodings that relieve it the \
@@ -194,6 +207,16 @@ fn dependency_bound(evidence: &Evidence) -> Verdict {
     let remaining = evidence.remaining();
     let registers = evidence.registers_broken.map(|broken| broken.remaining);
     match (is_faster(evidence.memory_broken), is_faster(registers)) {
+        (true, _) if !evidence.is_through_memory() => undecided(format!(
+            "{remaining}, but {}",
+            match evidence.memory_control {
+                Some(control) => format!(
+                    "{:.2} in the same copies with the dependencies left as they are",
+                    control.best
+                ),
+                None => "the block is as fast at some places in a cache line".to_owned(),
+            }
+        )),
         // A dependency through both, or loads that wait for stores: the stores are needed for either.
         (true, _) => Verdict {
             class: Class::StoreForwarding,
@@ -207,6 +230,11 @@ fn dependency_bound(evidence: &Evidence) -> Verdict {
             "the longest chain is too short to explain the time, though the instructions that break it \
              do shorten it, as they would if they changed the ports that others are given: {remaining}"
         )),
+        (false, true) if !registers.is_some_and(|r| evidence.is_faster_than_every_state(r)) => {
+            undecided(format!(
+                "{remaining}, but the block is as fast at some places in a cache line"
+            ))
+        }
         (false, true) => Verdict {
             class: Class::Dependency,
             why: format!("the dependency is through registers: {remaining}"),
@@ -218,8 +246,8 @@ fn dependency_bound(evidence: &Evidence) -> Verdict {
 /// Breaking one kind of dependency at a time made no difference, or was not possible: decides by
 /// latencies.
 fn by_latency(evidence: &Evidence, remaining: &str) -> Verdict {
-    let registers = evidence.latency_reached(evidence.register_latency);
-    let memory = evidence.latency_reached(evidence.memory_latency);
+    let registers = evidence.latency_alone_reached(evidence.register_latency);
+    let memory = evidence.latency_alone_reached(evidence.memory_latency);
     // Without any dependencies it is no faster: they are not the only cause.
     let independent = evidence.ports();
     if independent.is_some_and(|i| !evidence.is_faster(i)) {

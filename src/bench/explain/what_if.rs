@@ -1,7 +1,7 @@
 //! What-if measurements: the block with one dependency broken or one instruction removed.
 
 use super::breakers::{breaker, breakers};
-use super::disjoint_memory::disjoint_memory;
+use super::disjoint_memory::{Disjoint, disjoint_memory};
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
 use super::variants::{Variant, preceded, without};
@@ -83,7 +83,7 @@ impl Explainer {
         if recurrence.path.iter().any(|step| step.kind == Kind::Memory) {
             let change = format!("{change}, with all memory dependencies");
             return match disjoint_memory(block, &code.effects, values, &[]) {
-                Ok(Variant { block, copies }) => {
+                Ok(Disjoint { variant: Variant { block, copies }, .. }) => {
                     let mut what = self.changed(change, &block, values, wait_budget)?;
                     for cycles in [&mut what.cycles, &mut what.low, &mut what.high] {
                         *cycles = cycles.map(|c| c / copies as f64);

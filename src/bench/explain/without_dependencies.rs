@@ -2,7 +2,7 @@
 //! and both.
 
 use super::breakers::breakers;
-use super::disjoint_memory::disjoint_memory;
+use super::disjoint_memory::{Disjoint, disjoint_memory};
 use super::evidence::search;
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
@@ -43,16 +43,23 @@ impl Explainer {
         let disjoint = disjoint_memory(subject.block, effects, &values, &[]);
         let before = breakers.as_ref().map(|breakers| &breakers.bytes);
         let both = before.and_then(|b| disjoint_memory(subject.block, effects, &values, b).ok());
-        if let Ok(disjoint) = disjoint {
+        if let Ok(Disjoint { variant, control }) = disjoint {
             let name = "memory dependencies broken";
-            findings.evidence.memory_broken = self.variant(&disjoint, subject, name, findings)?;
+            let broken = self.variant(&variant, subject, name, findings)?;
+            findings.evidence.memory_broken = broken;
+            if broken.is_some_and(|broken| findings.evidence.is_faster(broken)) {
+                let control = Variant { block: control, copies: variant.copies };
+                let name = "the same copies with memory dependencies";
+                findings.evidence.memory_control =
+                    self.variant(&control, subject, name, findings)?;
+            }
         }
         if let Some(breakers) = self.without_new_aliasing(subject, &values, breakers, findings) {
             self.break_registers(subject, &breakers, findings)?;
         }
         if let Some(both) = both {
             let name = "memory and register dependencies broken";
-            findings.evidence.both_broken = self.variant(&both, subject, name, findings)?;
+            findings.evidence.both_broken = self.variant(&both.variant, subject, name, findings)?;
         }
         Ok(())
     }

@@ -93,6 +93,13 @@ impl FormTiming {
         }
     }
 
+    /// The samples of some placements only.
+    pub fn of_placements(&self, are_kept: impl Fn(usize) -> bool) -> Self {
+        let kept = |batch: &&Batch| are_kept(batch.placement);
+        let batches = self.batches.iter().filter(kept).cloned().collect();
+        Self { batches, found: RefCell::default(), ..self.clone() }
+    }
+
     /// Cycles per iteration in the fastest state; where there is none, of the median round.
     pub fn cycles(&self) -> Option<f64> {
         if self.batches.is_empty() {

@@ -158,7 +158,9 @@ impl BlockArgs {
         if !required && !options.counts && options.clock == ClockSource::Tsc {
             return Ok(options);
         }
-        let uarch = settings.uarch.as_deref();
+        // Counted is the core that is measured, whatever is predicted.
+        let is_own = |name: &&str| model.core.uarch().is_some_and(|u| u.eq_ignore_ascii_case(name));
+        let uarch = settings.uarch.as_deref().filter(is_own);
         let pmu = match Pmu::find(settings.machine(), settings.library, uarch, options.cpu)? {
             Ok(pmu) => pmu,
             Err(finding) if required => return Err(required_pmu(&finding)),

@@ -40,8 +40,9 @@ fn predictors(args: &BlockArgs, settings: &Settings, model: &CoreModel) -> Resul
         let own = Predictor::new(model.clone(), true)?;
         all.extend((args.ports || own.has_ports()).then_some(own));
     }
-    // With --ports or JSON it is the first one already.
-    let is_new = all.is_empty() && model.core.foreign;
+    // Where only that table describes this machine, it is the measured core with --ports or JSON already.
+    let named = settings.core()?;
+    let is_new = named.foreign && (all.is_empty() || model.core.uarch() != named.uarch());
     let forced = settings.uarch.iter().filter(|name| is_new && !args.predict.contains(name));
     for name in forced.chain(&args.predict) {
         let core = Arc::new(Core::modelled(settings.library, name)?);

@@ -79,7 +79,7 @@ impl CodeArgs {
             callers: self.callers.clone(),
             filter,
             search: SearchPaths { roots: self.symfs.clone(), ..SearchPaths::default() },
-            measure: self.measure.then(|| settings.core_model()).transpose()?,
+            measure: self.measure.then(|| settings.own_core_model()).transpose()?,
             command: None,
             count: None,
             folded: self.folded.clone(),

@@ -257,3 +257,63 @@ fn the_cost_of_forwarding_is_in_the_evidence() {
     let cost = "the arithmetic of that chain takes 1.00, passing through memory 0.00";
     assert!(verdict.why.contains(cost), "{}", verdict.why);
 }
+
+// A variant of a block of 1.08 cycles with loads that wait falsely for other copies' stores took 15.78.
+#[test]
+fn more_than_the_time_does_not_remain_of_it() {
+    let waits = Evidence { registers_broken: broken(15.78), ..evidence(1.08, 0.5, 0.5) };
+    let verdict = judge(&waits);
+    let longer = "15.78 cycles, more than the block's 1.08, with register dependencies broken";
+    assert!(verdict.why.contains(longer), "{}", verdict.why);
+    assert!(!verdict.why.contains("15.78 of"), "{}", verdict.why);
+    let memory = judge(&Evidence { memory_broken: measured(15.78), ..evidence(1.08, 0.5, 0.5) });
+    assert!(memory.why.contains("15.78 cycles, more than the block's 1.08"), "{}", memory.why);
+}
+
+// Natively on Zen 5 (tests/figures/verdicts_aside.csv, `loop_short_18`): 2.4 to 4 cycles by its place, padded
+// 2.37 at most places; eighteen short instructions at five a cycle take 3.6.
+#[test]
+fn independent_instructions_that_wait_for_their_front_end_say_nothing_of_the_ports() {
+    let short = evidence(3.0, 3.0, 2.3);
+    assert_eq!(judge(&short).class, Class::Ports);
+    let front_end = |cycles| Evidence { independent_front_end: measured(cycles), ..short };
+    assert_eq!(judge(&front_end(2.9)).class, Class::Undecided);
+    assert_eq!(judge(&front_end(1.5)).class, Class::Ports);
+}
+
+// Natively on Zen 5 (tests/figures/verdicts_errata.csv, `mixed_8b`): 1.08 to 1.27 by its place, 1.00 with
+// longer instructions, and there is no load of what was stored.
+#[test]
+fn store_forwarding_shows_in_every_state_and_not_in_the_control() {
+    let block = Evidence { memory_broken: measured(1.0), ..evidence(1.27, 0.9, 0.8) };
+    assert_eq!(judge(&block).class, Class::StoreForwarding);
+    let somewhere = Evidence { fastest_state: Some(1.08), ..block };
+    assert_eq!(judge(&somewhere).class, Class::Undecided);
+    let control = |cycles| Evidence { memory_control: measured(cycles), ..block };
+    assert_eq!(judge(&control(1.0)).class, Class::Undecided);
+    assert_eq!(judge(&control(1.27)).class, Class::StoreForwarding);
+    let registers = Evidence { memory_broken: None, registers_broken: broken(1.0), ..somewhere };
+    assert_eq!(judge(&registers).class, Class::Undecided);
+}
+
+// `mov eax,[rsi-4]; add eax,[rdi]; mov [rsi],eax; …`: natively 1.08 on Zen 5 (tests/figures/verdicts_errata.csv,
+// `loop_prefix`), and 1.11 where it loads from elsewhere; by the tables 1 to 8, since values in memory may be renamed.
+#[test]
+fn a_latency_between_1_and_8_is_no_verdict_by_itself() {
+    let range = |low, high| Some(Cycles { best: f64::midpoint(low, high), low, high });
+    let vague = Evidence { memory_latency: range(1.0, 8.0), ..evidence(1.11, 0.9, 0.8) };
+    assert_eq!(judge(&vague).class, Class::Undecided);
+    let known = Evidence { memory_latency: range(1.0, 1.2), ..vague };
+    assert_eq!(judge(&known).class, Class::StoreForwarding);
+}
+
+// Twelve loads of two bytes in a loop, natively on Zen 5 (tests/figures/verdicts_aside2.csv, `loop_p_loads_12`): 3.0
+// for their ports, and with four fewer 2.99 at two of four places.
+#[test]
+fn a_front_end_as_slow_as_the_ports_is_undecided() {
+    let loads = Evidence { slots: measured(1.63), ..evidence(3.0, 3.0, 3.0) };
+    assert_eq!(judge(&loads).class, Class::FrontEnd);
+    let front_end = |cycles| Evidence { independent_front_end: measured(cycles), ..loads };
+    assert_eq!(judge(&front_end(1.5)).class, Class::Undecided);
+    assert_eq!(judge(&front_end(2.9)).class, Class::FrontEnd);
+}
