@@ -3,5 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | [`predictor`] | how many of a stream of branches a predictor of the TAGE family mispredicts |
+//! | [`sampled`] | bursts of branches from a run → mispredictions of each branch |
 
 pub mod predictor;
+pub mod sampled;

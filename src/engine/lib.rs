@@ -10,6 +10,7 @@
 //! | [`captured`] | a block with the values of its running program |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`count`] | exact counts of chosen functions of a command |
+//! | `mispredicted` | mispredictions of the branches of these functions, modelled |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
@@ -34,6 +35,7 @@ pub mod format;
 pub mod hot;
 pub mod initial_values;
 pub mod judge;
+mod mispredicted;
 pub mod predict;
 pub mod record;
 pub mod render;
