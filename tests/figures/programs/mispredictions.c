@@ -1,6 +1,7 @@
-/* Branches of known nature. `mispredictions KIND MODE N ROUNDS` runs N of them on data that is `hard` or `easy`, of the
- * same work: as many executions of each side. It prints core cycles for each, the least of all rounds; the clock is
- * the time-stamp counter against a chain of additions, one cycle each, before and after. */
+/* Branches of known nature. `mispredictions KIND MODE N ROUNDS` runs N of them on data that is `hard`, or `easy`: the same
+ * sorted (alternating, where the hard data is sorted), so that the work is the same and every branch is predicted. It
+ * prints the function and core cycles for each, the least of all rounds; the clock is the time-stamp counter against a
+ * chain of additions, one cycle each, before and after. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,57 +91,44 @@ NOINLINE long search(const byte *d, long n) {
     return found;
 }
 
-static int order(const void *a, const void *b) { return *(const byte *)a - *(const byte *)b; }
-/* How the data is made: `share` of 1,000 are 1; each repeats after `period` if that is given. */
-static void bits(byte *d, long n, unsigned share, int easy) {
-    for (long i = 0; i < n; i++) d[i] = easy ? i % 1000 * share / 1000 != (i % 1000 + 1) * share / 1000
-                                             : random_below(1000) < share;
+static int order(const void *a, const void *b) { return *(const byte *)b - *(const byte *)a; }
+/* Numbers below `kinds` (2 or more), the last one `share` of 100 times, the others alike. */
+static void numbers(byte *d, long n, unsigned kinds, unsigned share) {
+    for (long i = 0; i < n; i++) d[i] = random_below(100) < share ? kinds - 1 : random_below(kinds - 1);
 }
-/* Runs of ones and a zero; their lengths from `low` to `high`. Easy: all ones, then all zeros. */
-static void runs(byte *d, long n, unsigned low, unsigned high, int easy) {
-    long zeros = 0;
-    for (long i = 0; i < n; zeros++) {
+/* Runs of ones and a zero; their lengths from `low` to `high`. */
+static void runs(byte *d, long n, unsigned low, unsigned high) {
+    for (long i = 0; i < n;) {
         long length = low + random_below(high - low + 1);
         while (length-- && i < n - 1) d[i++] = 1;
         d[i++] = 0;
     }
-    if (easy) { memset(d, 1, n - zeros); memset(d + n - zeros, 0, zeros); }
 }
-/* Numbers below `kinds`, the first one `first` of 100 times, the others alike. Easy: in turn. */
-static void numbers(byte *d, long n, unsigned kinds, unsigned first, int easy) {
-    static byte turn[100];
-    for (unsigned i = 0; i < 100; i++) turn[i] = i < first ? 0 : 1 + (i - first) % (kinds - 1);
-    for (long i = 0; i < n; i++) d[i] = turn[easy ? i * 37 % 100 : random_below(100)];
-}
-static const char *fill(const char *kind, byte *d, long n, int easy) {
-    const char *of = "branch";
-    if (!strcmp(kind, "random 50 %")) bits(d, n, 500, easy);
-    else if (!strcmp(kind, "random 10 %")) bits(d, n, 100, easy);
-    else if (!strcmp(kind, "random 2 %")) bits(d, n, 20, easy);
-    else if (!strcmp(kind, "random 25 %")) bits(d, n, 250, easy);
-    else if (!strcmp(kind, "sorted")) { bits(d, n, 500, easy); if (!easy) qsort(d, n, 1, order); }
-    else if (!strcmp(kind, "bursts")) {
-        for (long i = 0, now = 0; i < n; i++) d[i] = now ^= easy ? i % 10 == 0 : random_below(10) == 0;
-    } else if (!strcmp(kind, "trips 4")) of = "loop", runs(d, n, 4, 4, easy);
-    else if (!strcmp(kind, "trips 17")) of = "loop", runs(d, n, 17, 17, easy);
-    else if (!strcmp(kind, "trips 100")) of = "loop", runs(d, n, 100, 100, easy);
-    else if (!strcmp(kind, "trips 1 to 16")) of = "loop", runs(d, n, 1, 16, easy);
-    else if (!strcmp(kind, "trips 1 to 4")) of = "loop", runs(d, n, 1, 4, easy);
-    else if (!strcmp(kind, "correlated")) {
-        of = "three";
-        for (long i = 0; i < n; i++) { unsigned b = easy ? i & 3 : random_below(4); d[i] = b | (b & b >> 1) << 2; }
-    } else if (!strcmp(kind, "exclusive or")) {
-        of = "three";
-        for (long i = 0; i < n; i++) { unsigned b = easy ? i & 3 : random_below(4); d[i] = b | ((b ^ b >> 1) & 1) << 2; }
-    } else if (!strcmp(kind, "switch 70 %")) of = "choose", numbers(d, n, 8, 70, easy);
-    else if (!strcmp(kind, "switch even")) of = "choose", numbers(d, n, 8, 12, easy);
-    else if (!strcmp(kind, "calls even")) of = "calls", numbers(d, n, 4, 25, easy);
-    else if (!strcmp(kind, "calls 90 %")) of = "calls", numbers(d, n, 4, 90, easy);
-    else if (!strcmp(kind, "search")) {
-        of = "search";
-        for (long i = 0; i < n; i++) d[i] = easy ? i / 64 : random_below(256);
-    } else exit(2);
-    return of;
+/* Makes hard data; the function to run. */
+static const char *fill(const char *kind, byte *d, long n) {
+    unsigned share, low, high;
+    if (sscanf(kind, "random %u", &share) == 1) return numbers(d, n, 2, share), "branch";
+    if (sscanf(kind, "switch %u", &share) == 1) return numbers(d, n, 8, share), "choose";
+    if (sscanf(kind, "calls %u", &share) == 1) return numbers(d, n, 4, share), "calls";
+    if (sscanf(kind, "trips %u to %u", &low, &high) == 2) return runs(d, n, low, high), "loop";
+    if (sscanf(kind, "trips %u", &low) == 1) return runs(d, n, low, low), "loop";
+    if (!strcmp(kind, "search")) return numbers(d, n, 257, 0), "search";
+    if (!strcmp(kind, "sorted")) {
+        numbers(d, n, 2, 50);
+        qsort(d, n, 1, order);
+        return "branch";
+    }
+    if (sscanf(kind, "turns %u", &share) == 1) {
+        numbers(d, n, 2, share);
+        for (long i = 1; i < n; i++) d[i] ^= d[i - 1];
+        return "branch";
+    }
+    /* The third bit is the conjunction or the exclusive or of the first two. */
+    int is_and = !strcmp(kind, "and");
+    if (!is_and && strcmp(kind, "exclusive or")) exit(2);
+    numbers(d, n, 4, 25);
+    for (long i = 0; i < n; i++) d[i] |= (is_and ? d[i] & d[i] >> 1 & 1 : (d[i] ^ d[i] >> 1) & 1) << 2;
+    return "three";
 }
 
 static long run(const char *of, const byte *d, long n) {
@@ -169,7 +157,11 @@ int main(int count, char **arguments) {
     long n = atol(arguments[3]), rounds = atol(arguments[4]), all = 0;
     byte *d = malloc(n);
     for (int i = 0; i < 256; i++) sorted_table[i] = i;
-    const char *of = fill(arguments[1], d, n, !strcmp(arguments[2], "easy"));
+    const char *of = fill(arguments[1], d, n);
+    if (!strcmp(arguments[2], "easy")) {
+        qsort(d, n, 1, order);
+        for (long i = 0; i < n && !strcmp(arguments[1], "sorted"); i++) d[i] = i & 1;
+    }
     double best = 1e9;
     for (long round = 0; round < rounds; round++) {
         double before = tick();
