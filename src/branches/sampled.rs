@@ -18,6 +18,8 @@ const Z: f64 = 1.96;
 pub struct Burst {
     /// Whether nothing ran before.
     pub is_first: bool,
+    /// Whether nothing ran after it.
+    pub is_last: bool,
     /// The branches, in order.
     pub branches: Vec<Branch>,
 }
@@ -33,11 +35,10 @@ pub struct Estimate {
     pub interval: (f64, f64),
 }
 
-/// The estimates of all branches, by address. A single first burst is a whole run, of which everything
-/// is counted.
+/// The estimates of all branches, by address. Of a whole run everything is counted.
 pub fn estimate(predictor: &mut Predictor, bursts: &[Burst]) -> BTreeMap<u64, Estimate> {
     let all: usize = bursts.iter().map(|burst| burst.branches.len()).sum();
-    let is_whole = matches!(bursts, [Burst { is_first: true, .. }]);
+    let is_whole = bursts.iter().all(|burst| burst.is_first && burst.is_last);
     let learnt = if is_whole { 0 } else { (all as f64 * LEARNT) as usize };
     let (mut slices, mut done) = (Vec::new(), 0);
     for burst in bursts {
@@ -97,8 +98,11 @@ mod tests {
     #[test]
     fn shares_of_random_branches_lie_in_their_intervals() {
         for (percent, low, high) in [(50, 0.49, 0.51), (10, 0.095, 0.13)] {
-            let part =
-                |seed| Burst { is_first: seed == 0, branches: random(16_000, seed, percent) };
+            let part = |seed| Burst {
+                is_first: seed == 0,
+                is_last: false,
+                branches: random(16_000, seed, percent),
+            };
             let bursts: Vec<Burst> = (0..8).map(part).collect();
             let found = estimate(&mut Predictor::default(), &bursts)[&0x40];
             let (from, to) = found.interval;
@@ -110,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_whole_run_is_counted_from_its_start() {
-        let whole = [Burst { is_first: true, branches: random(100, 1, 0) }];
+        let whole = [Burst { is_first: true, is_last: true, branches: random(100, 1, 0) }];
         let found = estimate(&mut Predictor::default(), &whole)[&0x40];
         assert_eq!((found.seen, found.interval), (100, (found.share, found.share)));
     }

@@ -149,24 +149,24 @@ fn modelled(recorded: &Recorded, wanted: &[Wanted]) -> BTreeMap<u64, Estimate> {
     };
     let bursts = recorded.bursts.iter().flat_map(|burst| threads(burst, recorded.tasks > 0));
     let bursts: Vec<sampled::Burst> = bursts
-        .map(|(is_first, records)| {
+        .map(|(burst, records)| {
             let branches = records.iter().map(branch).collect();
-            sampled::Burst { is_first, branches }
+            sampled::Burst { is_first: burst.is_first, is_last: burst.is_last, branches }
         })
         .collect();
     estimate(&mut Predictor::default(), &bursts)
 }
 
 /// The records of each thread.
-fn threads(burst: &Burst, are_several: bool) -> Vec<(bool, Vec<Record>)> {
+fn threads(burst: &Burst, are_several: bool) -> Vec<(&Burst, Vec<Record>)> {
     if !are_several {
-        return vec![(burst.is_first, burst.records.clone())];
+        return vec![(burst, burst.records.clone())];
     }
     let mut pages: Vec<u32> = burst.records.iter().map(|r| r.stack).collect();
     pages.sort_unstable();
     pages.dedup();
     let stacks: Vec<&[u32]> = pages.chunk_by(|a, b| b - a < APART).collect();
-    let mut all = vec![(burst.is_first, Vec::new()); stacks.len()];
+    let mut all = vec![(burst, Vec::new()); stacks.len()];
     for record in &burst.records {
         let of = stacks.partition_point(|stack| stack.last().is_some_and(|p| *p < record.stack));
         all[of].1.push(*record);
