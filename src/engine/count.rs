@@ -187,8 +187,10 @@ fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
     for name in &ask.functions {
         if !all.iter().any(|one| is(one, name)) {
             let error = Error::failed(format!("there is no function `{name}` to count"));
-            let names = all.iter().map(|one| one.name.as_str());
-            return Err(match nearest(name, names) {
+            let short: Vec<String> = all.iter().map(|one| demangle_short(&one.name)).collect();
+            let swapped = |other: &&str| is_swapped(name, other);
+            let names = || short.iter().map(String::as_str);
+            return Err(match names().find(swapped).or_else(|| nearest(name, names())) {
                 Some(other) => error.hint(format!("did you mean `{other}`?")),
                 None => error.hint("--module FILE names the file that has it"),
             });
@@ -196,6 +198,18 @@ fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
     }
     all.retain(|one| ask.functions.iter().any(|name| is(one, name)));
     Ok(all)
+}
+
+/// Whether two names have the same letters, two of which changed places: a slip that is two edits even in a
+/// short name.
+fn is_swapped(one: &str, other: &str) -> bool {
+    let sorted = |name: &str| {
+        let mut letters: Vec<char> = name.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let differ = one.chars().zip(other.chars()).filter(|(a, b)| a != b).count();
+    differ == 2 && sorted(one) == sorted(other)
 }
 
 impl Chosen {
