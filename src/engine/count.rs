@@ -4,6 +4,7 @@ use crate::documents::Exit;
 use crate::documents::count::{
     BlockRow, BranchRow, Cost, Count, EdgeRow, LoopRow, Refused, SCHEMA, Trips,
 };
+use crate::mispredicted;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, FunctionCounts, Wanted, count};
@@ -12,9 +13,10 @@ use profile::symbols::demangle::{demangle, demangle_short};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 use tma::error::nearest;
-use tma::{Error, Result};
+use tma::{Core, Error, Result};
 
 /// What to count.
 #[derive(Debug, Clone)]
@@ -27,6 +29,8 @@ pub struct CountAsk {
     pub functions: Vec<String>,
     /// Whether the command is also run without probes, for the cost.
     pub plain: bool,
+    /// Whether mispredictions are modelled, on this core: the command is run once more.
+    pub branches: Option<Arc<Core>>,
 }
 
 /// A function to count, with its name.
@@ -59,6 +63,9 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
             Ok(found) => enter(&mut document, one, found),
             Err(why) => document.refused.push(refused(one, one.wanted.range.start, why)),
         }
+    }
+    if let (Some(core), None) = (&ask.branches, counts.interrupted) {
+        mispredicted::enter(&mut document, &ask.command, (&wanted, plain), core, &signals)?;
     }
     if counts.interrupted.is_some() {
         document.notes.push("interrupted: counts are of the run until then".to_owned());
@@ -135,6 +142,8 @@ fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
         address: hex(branch.address),
         taken: branch.taken,
         not_taken: branch.not_taken,
+        kind: "conditional".to_owned(),
+        mispredicted: None,
     }));
     let mean = |entries: Option<u64>, iterations: Option<u64>| {
         entries.zip(iterations).filter(|(n, _)| *n > 0).map(|(n, all)| all as f64 / n as f64)

@@ -12,6 +12,7 @@
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`count`] | exact counts of chosen functions of a command |
+//! | `mispredicted` | mispredictions of the branches of these functions, modelled |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
@@ -38,6 +39,7 @@ pub mod hot;
 pub mod initial_values;
 pub mod judge;
 mod loop_path;
+mod mispredicted;
 pub mod predict;
 pub mod record;
 pub mod render;
