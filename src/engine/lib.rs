@@ -27,6 +27,7 @@ pub mod block_pair;
 pub mod captured;
 pub mod core_model;
 pub mod count;
+mod count_hot;
 pub mod deps;
 pub mod doctor;
 pub mod documents;

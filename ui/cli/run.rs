@@ -63,7 +63,7 @@ fn command(arguments: Arguments) -> Result<Next> {
         Command::Report(args) => report::run(global, args),
         Command::Record(args) => record::run(global, args),
         Command::Diff(args) => diff::run(global, args),
-        Command::Count(args) => count::run(args),
+        Command::Count(args) => count::run(global, args),
         Command::Tables(args) => tables::run(global, args),
         Command::Workload(args) => workload::run(args),
         Command::Microbench(args) => microbench::run(global, args),

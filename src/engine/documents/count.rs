@@ -29,6 +29,9 @@ pub struct Count {
     pub checked: usize,
     /// Sums that do not agree.
     pub contradictions: Vec<String>,
+    /// How the functions were chosen, if by samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot: Option<HotFunctions>,
     /// What the runs took.
     pub cost: Vec<Cost>,
     /// Limits that a reader must know.
@@ -119,14 +122,40 @@ pub struct Refused {
     pub reason: String,
 }
 
+/// The functions that hold most of the samples of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HotFunctions {
+    /// Share of the samples that was asked for, 0 to 1.
+    pub asked: f64,
+    /// Event that was sampled.
+    pub event: String,
+    /// Samples of the run.
+    pub samples: u64,
+    /// The functions, hottest first.
+    pub functions: Vec<HotRow>,
+}
+
+/// A function with its share of the samples.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HotRow {
+    /// Path of its file; empty for the kernel.
+    pub module: String,
+    /// Name of the function.
+    pub function: String,
+    /// Its share of the samples, 0 to 1.
+    pub share: f64,
+    /// Why its blocks are not counted; absent where they are asked for.
+    pub reason: Option<String>,
+}
+
 /// What a run took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// What was counted in it: `counts`.
+    /// What the run was for: `samples` or `counts`.
     pub run: String,
     /// Wall time.
     pub seconds: f64,
-    /// Wall time without probes, if that was asked for.
+    /// Wall time of a run without probes: the sampled one, or one more that was asked for.
     pub plain: Option<f64>,
     /// Probes in the process with most of them.
     pub probes: usize,

@@ -52,6 +52,14 @@ impl Profile {
         all
     }
 
+    /// First addresses of the blocks of a function that have samples, and how many.
+    pub fn block_samples(&mut self, function: usize) -> Vec<(u64, u64)> {
+        let Some(of) = self.functions.get(function).cloned() else { return Vec::new() };
+        let Ok(flow) = self.flow(function, &of) else { return Vec::new() };
+        let places = (0..flow.blocks.len()).map(|i| self.place_of(function, &flow, i));
+        places.filter(|b| b.samples > 0).map(|b| (b.start, b.samples)).collect()
+    }
+
     /// The bytes of a block.
     ///
     /// # Errors
