@@ -1,6 +1,6 @@
 //! Chosen functions of a command → exact counts of their blocks.
 
-use crate::count_hot;
+use crate::count_hot::{self, Counted};
 use crate::documents::Exit;
 use crate::documents::count::{
     BlockRow, BranchRow, Cost, Count, EdgeRow, LoopRow, Refused, SCHEMA, Trips,
@@ -8,7 +8,7 @@ use crate::documents::count::{
 use crate::hot::hottest::Hottest;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
-use probe::count::{Counts, FunctionCounts, Wanted, count};
+use probe::count::{Counts, FunctionCounts, Wanted, count_sampled};
 use probe::facts::{Named, functions};
 use profile::symbols::demangle::{demangle, demangle_short};
 use std::ffi::OsStr;
@@ -49,23 +49,27 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
         return Err(Error::failed("the command was not counted")
             .because(format!("signal {signal} interrupted the run that was sampled")));
     }
-    let (chosen, sampled) = match &ask.hot {
+    let mut samples = Vec::new();
+    let (chosen, hot) = match &ask.hot {
         Some(found) => {
-            let (chosen, sampled) = count_hot::hot(found)?;
-            let one = |(name, wanted)| Chosen { name, wanted };
-            (chosen.into_iter().map(one).collect(), Some(sampled))
+            let (all, hot) = count_hot::hot(found)?;
+            let mut one = |of: Counted| {
+                samples.push(of.samples);
+                Chosen { name: of.name, wanted: of.wanted }
+            };
+            (all.into_iter().map(&mut one).collect(), Some(hot))
         }
         None => (chosen(ask)?, None),
     };
     let plain = if ask.plain { Some(plain(&ask.command)?) } else { None };
     let signals = Signals::catch()?;
     let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
-    let counts = count(&ask.command, &wanted, &signals)?;
+    let counts = count_sampled(&ask.command, &wanted, &samples, &signals)?;
     let mut document = Count {
         schema: SCHEMA.to_owned(),
         command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
         exit: counts.exit.map(ended),
-        hot: sampled,
+        hot,
         cost: costs(ask, &counts, plain),
         notes: counts.notes.clone(),
         ..Count::default()

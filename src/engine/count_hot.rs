@@ -8,21 +8,32 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tma::{Error, Result};
 
-/// The functions that can be counted, with their names, and what the document says of all.
+/// A function that can be counted.
+pub(crate) struct Counted {
+    /// Its name in its file.
+    pub name: String,
+    /// Where it is.
+    pub wanted: Wanted,
+    /// The samples of its blocks.
+    pub samples: Vec<(u64, u64)>,
+}
+
+/// The functions that can be counted, and what the document says of all.
 ///
 /// # Errors
 /// None of them can be counted.
-pub(crate) fn hot(found: &Hottest) -> Result<(Vec<(String, Wanted)>, HotFunctions)> {
+pub(crate) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
     let mut files = BTreeMap::new();
-    let mut wanted: Vec<(String, Wanted)> = Vec::new();
+    let mut counted: Vec<Counted> = Vec::new();
     let mut row = |of: &Hot| {
-        let one = named(of, &mut files);
-        let is_new = |one: &(String, Wanted)| !wanted.iter().any(|w| w.1 == one.1);
-        let (function, reason) = match one {
-            Ok(one) => {
-                let name = one.0.clone();
-                if is_new(&one) {
-                    wanted.push(one);
+        let (function, reason) = match named(of, &mut files) {
+            Ok((name, wanted)) => {
+                match counted.iter_mut().find(|known| known.wanted == wanted) {
+                    Some(known) => known.samples.extend(&of.blocks),
+                    None => {
+                        let (name, samples) = (name.clone(), of.blocks.clone());
+                        counted.push(Counted { name, wanted, samples });
+                    }
                 }
                 (name, None)
             }
@@ -32,14 +43,14 @@ pub(crate) fn hot(found: &Hottest) -> Result<(Vec<(String, Wanted)>, HotFunction
         HotRow { module, function, share: of.share, reason }
     };
     let functions: Vec<HotRow> = found.functions.iter().map(&mut row).collect();
-    if wanted.is_empty() {
+    if counted.is_empty() {
         let why = functions.first().and_then(|f| f.reason.clone());
         return Err(Error::failed("none of the hot functions can be counted")
             .because(why.unwrap_or_else(|| "the run has no samples".to_owned()))
             .hint("name functions with --functions, or a file with --module"));
     }
     let (asked, event, samples) = (found.asked, found.event.clone(), found.samples);
-    Ok((wanted, HotFunctions { asked, event, samples, functions }))
+    Ok((counted, HotFunctions { asked, event, samples, functions }))
 }
 
 /// A function by its name in its file.

@@ -175,7 +175,7 @@ fn plans(
                 return Err("its code in memory differs from the file's".to_owned());
             }
             counters += function.blocks.len() as u64;
-            Ok(plan(function, room))
+            Ok(plan(function, room, member.samples.as_deref()))
         });
         plans.push(planned);
     }

@@ -2,8 +2,9 @@
 
 use super::candidates::candidates;
 use super::conservation::solve;
-use super::room::Room;
+use super::room::{LONGEST, Room};
 use super::site::{JUMP, Kind, Site};
+use super::spare::spare;
 use crate::facts::Function;
 use std::ops::Range;
 
@@ -53,17 +54,45 @@ impl Planned {
     }
 }
 
-/// Plans a count for every block of a function. Trampolines of puns are taken from `room`.
-///
-/// Blocks that need the instructions of the next one come first.
-pub fn plan(function: &Function, room: &mut Room) -> Planned {
+/// Plans a count for every block of a function. Trampolines of puns are taken from `room`. With `samples`
+/// of the blocks, hot ones have no probe if their counts follow from those of others.
+pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Planned {
+    let Some(samples) = samples else { return plan_of(function, room, &[]) };
+    let before = room.clone();
+    let all = plan_of(function, room, &[]);
+    let spare = spare(function, &all.placements, samples);
+    if spare.is_empty() {
+        return all;
+    }
+    let mut again = before;
+    let fewer = plan_of(function, &mut again, &spare);
+    let refused = |p: &Planned| {
+        p.placements.iter().filter(|p| matches!(p, Placement::Refused(_))).count()
+    };
+    // Others may have taken the bytes of a block that could be counted before.
+    if refused(&fewer) > refused(&all) {
+        return all;
+    }
+    *room = again;
+    fewer
+}
+
+/// A plan without probes for the `spare` blocks. Blocks that need the instructions of the next one come
+/// first.
+fn plan_of(function: &Function, room: &mut Room, spare: &[usize]) -> Planned {
     let mut code = Code {
         start: function.range.start,
         bytes: function.bytes.iter().map(|byte| (*byte, Use::Free)).collect(),
     };
-    let all: Vec<Vec<Site>> =
-        (0..function.blocks.len()).map(|number| candidates(function, number)).collect();
-    let mut placements: Vec<Option<Placement>> = vec![None; all.len()];
+    let none = || Placement::Refused("its count does not follow from others".to_owned());
+    let mut placements: Vec<Option<Placement>> = vec![None; function.blocks.len()];
+    spare.iter().for_each(|block| placements[*block] = Some(none()));
+    let sites = |number| {
+        let mut all = candidates(function, number);
+        all.iter_mut().for_each(|site| site.then.retain(|then| placements[then.block].is_none()));
+        all
+    };
+    let all: Vec<Vec<Site>> = (0..placements.len()).map(sites).collect();
     let is_alone = |site: &Site| site.then.is_empty() && site.kind != Kind::Pun;
     let needs_next = |number: &usize| !all[*number].iter().any(is_alone);
     let (first, rest): (Vec<usize>, Vec<usize>) = (0..all.len()).rev().partition(needs_next);
@@ -72,7 +101,6 @@ pub fn plan(function: &Function, room: &mut Room) -> Planned {
             place(function, number, &all[number], (&mut code, room), &mut placements);
         }
     }
-    let none = || Placement::Refused("it was not looked at".to_owned());
     let mut placements: Vec<Placement> =
         placements.into_iter().map(|p| p.unwrap_or_else(none)).collect();
     derive(function, &mut placements);
@@ -103,7 +131,7 @@ impl Code {
     }
 
     /// Takes the bytes of a probe, if all of them can be had; where the trampoline of a pun lies.
-    fn take(&mut self, site: &Site, room: &mut Room) -> Option<Option<u64>> {
+    fn take(&mut self, function: &Function, site: &Site, room: &mut Room) -> Option<Option<u64>> {
         let own = site.at..site.next;
         if self.at(own.clone()).iter().any(|(_, used)| *used != Use::Free) {
             return None;
@@ -115,7 +143,7 @@ impl Code {
                 return None;
             }
             let tail: Vec<u8> = tail.iter().map(|(byte, _)| *byte).collect();
-            far = Some(pun(site, &tail, room)?);
+            far = Some(pun(site, &tail, room).filter(|at| reaches(function, site, *at))?);
             self.at(site.next..site.at + JUMP).iter_mut().for_each(|byte| byte.1 = Use::Kept);
         }
         self.at(own).iter_mut().for_each(|byte| byte.1 = Use::Moved);
@@ -143,7 +171,7 @@ fn place(
         if site.then.iter().any(|then| placements[then.block].is_some()) {
             continue;
         }
-        if let Some(trampoline) = code.take(site, room) {
+        if let Some(trampoline) = code.take(function, site, room) {
             for then in &site.then {
                 placements[then.block] = Some(Placement::Within);
             }
@@ -154,6 +182,19 @@ fn place(
     }
     let why = "no free address that a jump over its short instructions could reach";
     placements[number] = refused(why);
+}
+
+/// Whether the instruction of a pun reaches its operand from the trampoline, too.
+fn reaches(function: &Function, site: &Site, trampoline: u64) -> bool {
+    /// Distances of 32 bits, less a trampoline.
+    const REACH: u64 = (1 << 31) - LONGEST;
+    let mut all = function.blocks[site.block].instructions.iter();
+    all.find(|instruction| instruction.ip() == site.at).is_none_or(|instruction| {
+        !instruction.is_ip_rel_memory_operand()
+            || (instruction.ip_rel_memory_address().wrapping_sub(trampoline).cast_signed())
+                .unsigned_abs()
+                < REACH
+    })
 }
 
 /// Where the trampoline of a pun can lie. `tail` are the bytes after its instruction.

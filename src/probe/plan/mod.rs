@@ -5,14 +5,18 @@
 //! | `site` | one probe as data |
 //! | `candidates` | the instructions of a block that can be patched, and how |
 //! | `room` | free addresses, from which trampolines take theirs |
+//! | `components` | what the edges of a function join |
 //! | `conservation` | what enters a block leaves it: derived counts, and the check of all |
+//! | `spare` | hot blocks that need no probe |
 //! | `choose` | blocks → [`Placement`] |
 
 mod candidates;
 mod choose;
+mod components;
 mod conservation;
 mod room;
 mod site;
+mod spare;
 #[cfg(test)]
 mod tests;
 

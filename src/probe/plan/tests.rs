@@ -42,7 +42,7 @@ fn kinds(function: &Function, room: &mut Room) -> Vec<Option<Kind>> {
         Placement::Within => Some(Kind::Multi),
         _ => None,
     };
-    plan(function, room).placements.iter().map(kind).collect()
+    plan(function, room, None).placements.iter().map(kind).collect()
 }
 
 /// 1000: test edi,edi; je 1009
@@ -54,7 +54,7 @@ const BRANCH: [(&str, &[usize]); 3] =
 fn a_short_block_shares_the_jump_of_the_next_one() {
     // The first block has four bytes, and the second is only fallen into: one jump for both.
     let branch = function(&BRANCH, &[]);
-    let planned = plan(&branch, &mut Room::default());
+    let planned = plan(&branch, &mut Room::default(), None);
     let [Placement::Placed(site), Placement::Within, Placement::Derived] = &planned.placements[..]
     else {
         panic!("{planned:?}");
@@ -91,7 +91,7 @@ fn counts_follow_and_contradictions_are_found() {
 #[test]
 fn trampolines_count_execute_and_go_back() {
     let branch = function(&BRANCH, &[]);
-    let planned = plan(&branch, &mut Room::default());
+    let planned = plan(&branch, &mut Room::default(), None);
     let site = planned.sites().next().unwrap();
     let bias = 0x5555_0000_0000;
     let counter = |block: usize| bias + 0x80_0000 + 8 * block as u64;
@@ -122,7 +122,7 @@ fn trampolines_count_execute_and_go_back() {
 #[test]
 fn live_flags_are_kept() {
     let branch = function(&BRANCH, &[0, 1]);
-    let planned = plan(&branch, &mut Room::default());
+    let planned = plan(&branch, &mut Room::default(), None);
     let site = planned.sites().next().unwrap();
     assert!(site.keeps_flags);
     let patch = emit(site, &branch.bytes[..9], 0, |_| 0x80_0000, 0x90_0000).unwrap();
