@@ -2,6 +2,8 @@
 
 use super::report::Exit;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
+use tma::error::{Error, Result};
 
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.count/1";
@@ -36,6 +38,26 @@ pub struct Count {
     pub cost: Vec<Cost>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
+}
+
+impl Count {
+    /// The document in a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is another.
+    pub fn read(path: &Path) -> Result<Self> {
+        let failed = |why: String| {
+            Error::failed(format!("cannot read the counts in {}", path.display()))
+                .because(why)
+                .hint("tdtool count --hot --format json --output FILE -- COMMAND writes them")
+        };
+        let text = std::fs::read_to_string(path).map_err(|e| failed(e.to_string()))?;
+        let document: Self = serde_json::from_str(&text).map_err(|e| failed(e.to_string()))?;
+        match document.schema == SCHEMA {
+            true => Ok(document),
+            false => Err(failed(format!("it is not a {SCHEMA}"))),
+        }
+    }
 }
 
 /// A block.

@@ -87,6 +87,14 @@ impl Profile {
         }
     }
 
+    /// The first address of the innermost loop around a block.
+    pub fn loop_head(&mut self, block: &HotBlock) -> Option<u64> {
+        let function = self.functions.get(block.function).cloned()?;
+        let flow = self.flow(block.function, &function).ok()?;
+        let innermost = flow.blocks.iter().find(|b| b.start == block.start)?.innermost?;
+        Some(flow.blocks.get(flow.loops.get(innermost)?.head)?.start)
+    }
+
     /// Enclosing reference points of a block: the heads of the loops around its innermost loop, the
     /// innermost first, and the start of its function. They are executed less often than the block.
     pub fn around(&mut self, block: &HotBlock) -> Vec<u64> {

@@ -80,6 +80,9 @@ pub fn enter(
         let probed = probed(report, profile, blocks, command, &signals)?;
         report.notes.extend(probed.notes);
         interrupted = probed.interrupted;
+        for (row, found) in report.blocks.iter_mut().zip(probed.loops) {
+            (row.loop_entries, row.loop_trips) = found.unzip();
+        }
         for (row, found) in probed.blocks.into_iter().enumerate() {
             match found {
                 Ok(entries) => done[row] = Some(entries),
