@@ -110,7 +110,8 @@ fn plain(command: &Command) -> Result<f64> {
 /// Each run's time, beside that of a run without probes.
 fn costs(ask: &CountAsk, counts: &Counts, plain: Option<f64>) -> Vec<Cost> {
     let sampled = ask.hot.as_ref().map(|found| found.seconds);
-    let cost = |run: &str, seconds, plain, probes| Cost { run: run.to_owned(), seconds, plain, probes };
+    let cost =
+        |run: &str, seconds, plain, probes| Cost { run: run.to_owned(), seconds, plain, probes };
     let mut all: Vec<Cost> = sampled.map(|s| cost("samples", s, plain, 0)).into_iter().collect();
     all.push(cost("counts", counts.wall.as_secs_f64(), plain.or(sampled), counts.probes));
     all

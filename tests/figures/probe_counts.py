@@ -2,7 +2,8 @@
 """Counts of `tdtool count` against callgrind's, and what they cost.
 
 Every function of a module is counted; a block is compared where both have a count and one of them is not 0. Of a
-block's instructions callgrind's least count is taken: it adds what a call through a stub costs to the call itself.
+block's instructions callgrind's least count is taken: it adds what a call through a stub costs to the call itself. A
+block that is a call alone is compared by the instruction that the call returns to.
 Further runs of `tdtool count` (addresses as they come and fixed ones, a longer environment) tell which
 differences are the program's own. Commands are counted with the variables that valgrind adds.
 
@@ -299,6 +300,8 @@ def compare(document, executed):
         start, end = int(block["start"], 16), int(block["end"], 16)
         own = addresses[bisect.bisect_left(addresses, start):bisect.bisect_left(addresses, end)]
         known = executed[start] and min(executed[a] for a in own)
+        if len(own) == 1 and block["count"] == executed[end]:
+            known = executed[end]
         if block["count"] or known:
             figures[block["how"]] += 1
             figures["entries"] += block["count"]

@@ -54,7 +54,9 @@ enum Format {
 /// A share in percent, as 0 to 1.
 fn percent(text: &str) -> std::result::Result<f64, String> {
     let share = text.trim_end_matches('%').parse::<f64>().ok().map(|percent| percent / 100.0);
-    share.filter(|s| *s > 0.0 && *s <= 1.0).ok_or_else(|| "a share is above 0 and at most 100".to_owned())
+    share
+        .filter(|s| *s > 0.0 && *s <= 1.0)
+        .ok_or_else(|| "a share is above 0 and at most 100".to_owned())
 }
 
 /// The command as it is measured first, for its hot functions.

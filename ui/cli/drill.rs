@@ -2,8 +2,8 @@
 
 use super::arguments::Arguments;
 use super::next::Next;
-use engine::documents::count::Count;
 use crate::subject::{Samples, Subject};
+use engine::documents::count::Count;
 use profile::files::SearchPaths;
 use std::path::Path;
 use tma::{Error, Result};

@@ -51,12 +51,7 @@ pub struct Hottest {
 ///
 /// # Errors
 /// The command cannot be run, or nothing can be sampled here.
-pub fn hottest(
-    machine: &Machine,
-    library: &Library,
-    ask: &LiveAsk,
-    share: f64,
-) -> Result<Hottest> {
+pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) -> Result<Hottest> {
     let folder = Temporary::new()?;
     let path = folder.path().join("session");
     let recorded = record(machine, library, ask, Some(&SampleAsk::default()), &path, &mut |_| ())?;

@@ -51,7 +51,8 @@ impl Module {
     ) -> Vec<Range<u64>> {
         let mut other = Vec::new();
         let mut end = segment.memory.start;
-        let inside = |f: &&Range<u64>| segment.memory.contains(&f.start) && f.end <= segment.memory.end;
+        let inside =
+            |f: &&Range<u64>| segment.memory.contains(&f.start) && f.end <= segment.memory.end;
         let last = segment.memory.end..segment.memory.end;
         for function in self.functions.iter().filter(inside).chain([&last]) {
             let gap = end..function.start;
@@ -63,9 +64,8 @@ impl Module {
             if targets.is_none() {
                 other.push(function.clone());
             }
-            let elsewhere = |target: &u64| {
-                within(ranges, *target).is_some_and(|index| own != Some(index))
-            };
+            let elsewhere =
+                |target: &u64| within(ranges, *target).is_some_and(|index| own != Some(index));
             found.extend(targets.into_iter().flatten().filter(elsewhere));
             end = function.end;
         }

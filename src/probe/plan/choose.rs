@@ -66,9 +66,8 @@ pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Pl
     }
     let mut again = before;
     let fewer = plan_of(function, &mut again, &spare);
-    let refused = |p: &Planned| {
-        p.placements.iter().filter(|p| matches!(p, Placement::Refused(_))).count()
-    };
+    let refused =
+        |p: &Planned| p.placements.iter().filter(|p| matches!(p, Placement::Refused(_))).count();
     // Others may have taken the bytes of a block that could be counted before.
     if refused(&fewer) > refused(&all) {
         return all;

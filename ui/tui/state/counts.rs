@@ -82,10 +82,11 @@ impl Counts {
             let taken = *module.edges.get(&(*last, *to))?;
             (*left > 0).then(|| taken as f64 / *left as f64)
         };
-        let each = entries.filter(|n| *n > 0 && own.samples > 0).zip(seconds).map(|(n, seconds)| {
-            // Two standard deviations of the number of samples.
-            (seconds * own.share / n as f64, 2.0 / (own.samples as f64).sqrt())
-        });
+        let each =
+            entries.filter(|n| *n > 0 && own.samples > 0).zip(seconds).map(|(n, seconds)| {
+                // Two standard deviations of the number of samples.
+                (seconds * own.share / n as f64, 2.0 / (own.samples as f64).sqrt())
+            });
         Some(BlockCounts {
             entries,
             edges: block.edges.iter().map(share).collect(),
@@ -123,13 +124,15 @@ mod tests {
                 module: module.clone(),
                 head: "0x10".to_owned(),
                 entries: Some(100),
-                trips: Trips { mean: Some(4.0), ..Trips::default() },
+                trips: Trips { mean: Some(4.0) },
                 ..LoopRow::default()
             }],
             ..Count::default()
         };
-        let own = HotBlock { start: 0x10, end: 0x18, share: 0.5, samples: 100, ..HotBlock::default() };
-        let block = AnnotatedBlock { block: own, edges: vec![0x10, 0x20], ..AnnotatedBlock::default() };
+        let own =
+            HotBlock { start: 0x10, end: 0x18, share: 0.5, samples: 100, ..HotBlock::default() };
+        let block =
+            AnnotatedBlock { block: own, edges: vec![0x10, 0x20], ..AnnotatedBlock::default() };
         let function = HotFunction { path: module, ..HotFunction::default() };
         let found = Counts::new(&document).of(&function, &block, Some(8.0)).unwrap();
         assert_eq!(found.edges, [Some(0.75), Some(0.25)]);
