@@ -26,6 +26,16 @@ impl Placement {
     pub fn is_counted(&self) -> bool {
         matches!(self, Placement::Placed(_) | Placement::Within)
     }
+
+    /// What its probe costs each time, in plain counts.
+    fn cost(&self) -> Option<f64> {
+        /// One that keeps the flags or whose trampoline is far away, roughly.
+        const DEAR: f64 = 3.0;
+        match self {
+            Placement::Placed(site) if site.keeps_flags || site.trampoline.is_some() => Some(DEAR),
+            placement => placement.is_counted().then_some(1.0),
+        }
+    }
 }
 
 /// The plan of a function.
@@ -60,7 +70,8 @@ pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Pl
     let Some(samples) = samples else { return plan_of(function, room, &[]) };
     let before = room.clone();
     let all = plan_of(function, room, &[]);
-    let spare = spare(function, &all.placements, samples);
+    let costs: Vec<Option<f64>> = all.placements.iter().map(Placement::cost).collect();
+    let spare = spare(function, &costs, samples);
     if spare.is_empty() {
         return all;
     }

@@ -5,34 +5,26 @@
 //! TOPLAS 16, 1994). Blocks that hardly run keep their probes: they cost nothing, and the sums that no
 //! count is derived from are the check of all.
 
-use super::choose::Placement;
 use super::components::{Joined, components};
 use crate::facts::Function;
 
 /// Blocks without samples that are passed through between two that have some.
 const PASSED: usize = 8;
-/// A count that keeps the flags or whose trampoline is far away costs so many plain ones.
-const DEAR: f64 = 3.0;
 
-/// The blocks that need no probe. `samples` are those of each block, `placements` a plan with all probes.
-pub(super) fn spare(function: &Function, placements: &[Placement], samples: &[u64]) -> Vec<usize> {
+/// The blocks that need no probe. `samples` are those of each block, `costs` what its probe costs each time
+/// it runs; blocks that cannot have one have no cost.
+pub(super) fn spare(function: &Function, costs: &[Option<f64>], samples: &[u64]) -> Vec<usize> {
     let components = components(function);
     let mut joined = Joined::new(components.number);
     let mut join = |block: usize| joined.join(components.into[block], components.out[block]);
-    for (block, placement) in placements.iter().enumerate() {
-        if !placement.is_counted() {
+    for (block, cost) in costs.iter().enumerate() {
+        if cost.is_none() {
             join(block);
         }
     }
     let runs = runs(function, samples);
-    let cost = |block: usize| match &placements[block] {
-        Placement::Placed(site) if site.keeps_flags || site.trampoline.is_some() => {
-            DEAR * runs[block]
-        }
-        _ => runs[block],
-    };
-    let is_hot = |block: &usize| placements[*block].is_counted() && runs[*block] > 0.0;
-    let mut hot: Vec<usize> = (0..placements.len()).filter(is_hot).collect();
+    let cost = |block: usize| costs[block].unwrap_or(0.0) * runs[block];
+    let mut hot: Vec<usize> = (0..costs.len()).filter(|block| cost(*block) > 0.0).collect();
     hot.sort_by(|a, b| cost(*b).total_cmp(&cost(*a)));
     hot.retain(|block| join(*block));
     hot

@@ -88,6 +88,30 @@ fn counts_follow_and_contradictions_are_found() {
     assert!(!solve(&branch, &[Some(3), Some(4), None], 0).contradictions.is_empty());
 }
 
+/// 1000: mov ecx,1; test edi,edi; je 100e
+/// 1009: mov eax,1 / 100e: mov ebx,1; ret
+const WIDE: [(&str, &[usize]); 3] = [
+    ("b9 01 00 00 00, 85 ff, 74 05", &[2, 1]),
+    ("b8 01 00 00 00", &[2]),
+    ("bb 01 00 00 00, c3", &[]),
+];
+
+#[test]
+fn the_hottest_block_needs_no_probe_where_another_runs_as_often() {
+    let wide = function(&WIDE, &[]);
+    let all = plan(&wide, &mut Room::default(), None);
+    assert_eq!(all.sites().count(), 3, "{all:?}");
+    // The first and the last run equally often; the one between is skipped at times.
+    let fewer = plan(&wide, &mut Room::default(), Some(&[4, 0, 9]));
+    let placed: Vec<bool> = fewer.placements.iter().map(Placement::is_counted).collect();
+    assert_eq!(placed, [true, true, false], "{fewer:?}");
+    assert_eq!(solve(&wide, &[Some(10), Some(4), None], 0).blocks[2], Some(10));
+    let other = plan(&wide, &mut Room::default(), Some(&[90, 0, 4]));
+    assert_eq!(other.placements[0], Placement::Derived, "{other:?}");
+    // What does not run keeps its probe.
+    assert_eq!(plan(&wide, &mut Room::default(), Some(&[0, 0, 0])).sites().count(), 3);
+}
+
 #[test]
 fn trampolines_count_execute_and_go_back() {
     let branch = function(&BRANCH, &[]);

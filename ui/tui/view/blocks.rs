@@ -147,6 +147,8 @@ fn numbers(block: &AnnotatedBlock, counts: Option<&BlockCounts>) -> String {
         Some((entries, mean)) => {
             text += &format!(", {mean:.1} trips of {}", format::count(entries as f64));
         }
+        // The edges into it do not follow from the blocks.
+        None if block.is_head && counts.is_some() => text += ", trip count not known",
         // Samples do not show how often a loop iterates.
         None if block.is_head => text += ", trip count not measured",
         None => {}
