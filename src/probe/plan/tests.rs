@@ -97,17 +97,16 @@ const WIDE: [(&str, &[usize]); 3] = [
 ];
 
 #[test]
-fn the_hottest_block_needs_no_probe_where_another_runs_as_often() {
+fn a_hot_block_needs_no_probe_where_another_runs_as_often() {
     let wide = function(&WIDE, &[]);
     let all = plan(&wide, &mut Room::default(), None);
     assert_eq!(all.sites().count(), 3, "{all:?}");
     // The first and the last run equally often; the one between is skipped at times.
     let fewer = plan(&wide, &mut Room::default(), Some(&[4, 0, 9]));
     let placed: Vec<bool> = fewer.placements.iter().map(Placement::is_counted).collect();
-    assert_eq!(placed, [true, true, false], "{fewer:?}");
-    assert_eq!(solve(&wide, &[Some(10), Some(4), None], 0).blocks[2], Some(10));
-    let other = plan(&wide, &mut Room::default(), Some(&[90, 0, 4]));
-    assert_eq!(other.placements[0], Placement::Derived, "{other:?}");
+    assert_eq!(placed, [false, true, true], "{fewer:?}");
+    assert_eq!(fewer.placements[0], Placement::Derived);
+    assert_eq!(solve(&wide, &[None, Some(4), Some(10)], 0).blocks[0], Some(10));
     // What does not run keeps its probe.
     assert_eq!(plan(&wide, &mut Room::default(), Some(&[0, 0, 0])).sites().count(), 3);
 }
