@@ -61,7 +61,8 @@ fn a_block_of_a_recording_that_an_older_perf_refuses() {
 fn iterations_and_trips_of_a_run_that_is_known() {
     let Some(folder) = shared("simlbr") else { return };
     let recording = folder.join("levels.perf.data");
-    let document = read(&[text(&recording), "--symfs", text(folder.parent().unwrap())]);
+    let roots = folder.parent().unwrap();
+    let document = read(&[text(&recording), "--symfs", text(roots)]);
     let levels = row(&document, "loops", "head", "0x401b48");
     assert_eq!(levels["iterations"]["modes"], serde_json::json!([80, 230, 650]));
     let inner = row(&document, "loops", "head", "0x401cd1");
@@ -80,7 +81,7 @@ fn the_export_has_the_ranges_and_edges_of_llvm_profgen() {
     let Some(folder) = shared("simlbr") else { return };
     let recording = folder.join("counts.perf.data");
     let roots = text(folder.parent().unwrap()).to_owned();
-    let done = tdtool(&["branches", text(&recording), "--symfs", &roots, "--format", "profgen"]);
+    let done = tdtool(["branches", text(&recording), "--symfs", &roots, "--format", "profgen"]);
     let lines: Vec<&str> = done.stdout.lines().collect();
     assert_eq!((lines[0], lines[63]), ("62", "46"));
     let sum = |lines: &[&str]| -> u64 {
@@ -97,7 +98,7 @@ fn the_export_has_the_ranges_and_edges_of_llvm_profgen() {
 #[test]
 fn a_recording_without_branch_stacks_is_refused() {
     let Some(folder) = shared("recordings/quipper") else { return };
-    let done = tdtool(&["branches", text(&folder.join("perf.data.weight_struct"))]);
+    let done = tdtool(["branches", text(&folder.join("perf.data.weight_struct"))]);
     assert_eq!(done.code(), Some(1));
     assert!(done.stderr.contains("has no branch stacks"), "{}", done.stderr);
 }

@@ -1,6 +1,7 @@
 //! What the drill-down is opened on.
 
 use bench::Options;
+use engine::documents::count::Count;
 use profile::files::SearchPaths;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ pub struct Samples {
     pub threads: Vec<String>,
     /// Where to look for the recorded binaries.
     pub search: SearchPaths,
+    /// Exact counts of another run.
+    pub counts: Option<Box<Count>>,
 }
 
 /// A block to measure.

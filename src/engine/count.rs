@@ -1,13 +1,15 @@
 //! Chosen functions of a command → exact counts of their blocks.
 
+use crate::count_hot::{self, Counted};
 use crate::documents::Exit;
 use crate::documents::count::{
     BlockRow, BranchRow, Cost, Count, EdgeRow, LoopRow, Refused, SCHEMA, Trips,
 };
+use crate::hot::hottest::Hottest;
 use crate::mispredicted;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
-use probe::count::{Counts, FunctionCounts, Wanted, count};
+use probe::count::{Counts, FunctionCounts, Wanted, count_sampled};
 use probe::facts::{Named, functions};
 use profile::symbols::demangle::{demangle, demangle_short};
 use std::ffi::OsStr;
@@ -27,6 +29,8 @@ pub struct CountAsk {
     pub modules: Vec<PathBuf>,
     /// Names of functions, or addresses in them (`0x4327`); all if none.
     pub functions: Vec<String>,
+    /// Those that hold most of the samples of an earlier run, instead.
+    pub hot: Option<Hottest>,
     /// Whether the command is also run without probes, for the cost.
     pub plain: bool,
     /// Whether mispredictions are modelled, on this core: the command is run once more.
@@ -45,16 +49,32 @@ struct Chosen {
 /// # Errors
 /// No such function or file; the command cannot be started or traced.
 pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
-    let chosen = chosen(ask)?;
+    if let Some(signal) = ask.hot.as_ref().and_then(|found| found.interrupted) {
+        return Err(Error::failed("the command was not counted")
+            .because(format!("signal {signal} interrupted the run that was sampled")));
+    }
+    let mut samples = Vec::new();
+    let (chosen, hot) = match &ask.hot {
+        Some(found) => {
+            let (all, hot) = count_hot::hot(found)?;
+            let mut one = |of: Counted| {
+                samples.push(of.samples);
+                Chosen { name: of.name, wanted: of.wanted }
+            };
+            (all.into_iter().map(&mut one).collect(), Some(hot))
+        }
+        None => (chosen(ask)?, None),
+    };
     let plain = if ask.plain { Some(plain(&ask.command)?) } else { None };
     let signals = Signals::catch()?;
     let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
-    let counts = count(&ask.command, &wanted, &signals)?;
+    let counts = count_sampled(&ask.command, &wanted, &samples, &signals)?;
     let mut document = Count {
         schema: SCHEMA.to_owned(),
         command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
         exit: counts.exit.map(ended),
-        cost: vec![cost(&counts, plain)],
+        hot,
+        cost: costs(ask, &counts, plain),
         notes: counts.notes.clone(),
         ..Count::default()
     };
@@ -66,6 +86,10 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
     }
     if let (Some(core), None) = (&ask.branches, counts.interrupted) {
         mispredicted::enter(&mut document, &ask.command, (&wanted, plain), core, &signals)?;
+    }
+    let differs = |before: pmu::Exit| counts.exit.is_some_and(|now| now != before);
+    if ask.hot.as_ref().and_then(|found| found.exit).is_some_and(differs) {
+        document.notes.push("the counted run ended otherwise than the sampled one".to_owned());
     }
     if counts.interrupted.is_some() {
         document.notes.push("interrupted: counts are of the run until then".to_owned());
@@ -90,9 +114,14 @@ fn plain(command: &Command) -> Result<f64> {
     Ok(begin.elapsed().as_secs_f64())
 }
 
-fn cost(counts: &Counts, plain: Option<f64>) -> Cost {
-    let seconds = counts.wall.as_secs_f64();
-    Cost { run: "counts".to_owned(), seconds, plain, probes: counts.probes }
+/// Each run's time, beside that of a run without probes.
+fn costs(ask: &CountAsk, counts: &Counts, plain: Option<f64>) -> Vec<Cost> {
+    let sampled = ask.hot.as_ref().map(|found| found.seconds);
+    let cost =
+        |run: &str, seconds, plain, probes| Cost { run: run.to_owned(), seconds, plain, probes };
+    let mut all: Vec<Cost> = sampled.map(|s| cost("samples", s, plain, 0)).into_iter().collect();
+    all.push(cost("counts", counts.wall.as_secs_f64(), plain.or(sampled), counts.probes));
+    all
 }
 
 fn hex(address: u64) -> String {

@@ -2,19 +2,24 @@
 """Counts of `tdtool count` against callgrind's, and what they cost.
 
 Every function of a module is counted; a block is compared where both have a count and one of them is not 0. Of a
-block's instructions callgrind's least count is taken: it adds what a call through a stub costs to the call itself.
-A second run of `tdtool count` tells which differences are the program's own.
+block's instructions callgrind's least count is taken: it adds what a call through a stub costs to the call itself. A
+block that is a call alone is compared by the instruction that the call returns to.
+Further runs of `tdtool count` (addresses as they come and fixed ones, a longer environment) tell which
+differences are the program's own. Commands are counted with the variables that valgrind adds.
 
-    tests/figures/probe_counts.py                # the whole table; needs valgrind, gcc, g++, rustc
+    tests/figures/probe_counts.py                # exactness; needs valgrind, gcc, g++, rustc
     tests/figures/probe_counts.py gzip sort      # some programs
+    tests/figures/probe_counts.py --cost         # what `count --hot` costs, in longer runs
 """
 
 import argparse
+import bisect
 import collections
 import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -161,6 +166,8 @@ def library(program, part):
     return found and found[1]
 
 
+# Seconds of a hardware breakpoint for each entry: `tdtool report --counts -p PID` says what it costs here.
+BREAKPOINT = 9.5e-6
 # Programs of which callgrind, or the program itself, counts other things in the other functions: its forked children
 # begin with their parent's counts, signals come when they come, the C library asks for another processor's features.
 ONLY = {"loops, static": "nested,fib,choose,main", "fork and system(3)": "loop", "signals every 50 µs": "loop"}
@@ -216,20 +223,36 @@ def programs(folder):
 ENVIRONMENT = {**os.environ, "LC_ALL": "C", "PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0"}
 
 
-def run(command, **options):
+def added():
+    """The variables that valgrind adds to the environment of its programs."""
+    out = subprocess.run(["valgrind", "-q", "--tool=none", "env"], env=ENVIRONMENT, capture_output=True, text=True)
+    pairs = (line.split("=", 1) for line in out.stdout.splitlines() if "=" in line)
+    return {name: value for name, value in pairs if ENVIRONMENT.get(name) != value and name != "_"}
+
+
+def run(command, environment=ENVIRONMENT):
     """Wall time of a command."""
     begin = time.perf_counter()
-    done = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return time.perf_counter() - begin, done
 
 
-def counts(tool, module, command, folder, functions):
+def counts(tool, module, command, folder, functions, like, before=()):
     """The document of `tdtool count`, and the command's output."""
     out = f"{folder}/count.json"
     chosen = ["--functions", functions] if functions else []
-    _, done = run([tool, "count", *chosen, "--module", module, "--format", "json", "--output", out, "--", *command])
+    options = ["--module", module, "--format", "json", "--output", out]
+    _, done = run([*before, tool, "count", *chosen, *options, "--", *command], like)
     with open(out) as file:
         return json.load(file), done
+
+
+def further(*rest, like):
+    """Counts of further runs, by block: with other addresses, fixed ones, and a longer environment."""
+    longer = {**like, "LONGER": "x" * 3000}
+    ways = [(like, ()), (like, ()), (like, ("setarch", "-R")), (longer, ("setarch", "-R")), (longer, ())]
+    documents = [counts(*rest, environment, before)[0] for environment, before in ways]
+    return [{block["start"]: block["count"] for block in document["blocks"]} for document in documents]
 
 
 def callgrind(module, command, folder):
@@ -273,19 +296,93 @@ def compare(document, executed):
     addresses = sorted(executed)
     figures = collections.Counter()
     unequal = []
-    import bisect
     for block in document["blocks"]:
         start, end = int(block["start"], 16), int(block["end"], 16)
         own = addresses[bisect.bisect_left(addresses, start):bisect.bisect_left(addresses, end)]
         known = executed[start] and min(executed[a] for a in own)
+        if len(own) == 1 and block["count"] == executed[end]:
+            known = executed[end]
         if block["count"] or known:
             figures[block["how"]] += 1
             figures["entries"] += block["count"]
             figures["equal"] += block["count"] == known
             if block["count"] != known:
-                unequal.append((block["start"], block["count"], known, block["probe"]))
+                unequal.append((block["start"], block["count"], known, block["probe"], block["function"]))
     figures["refused"] = sum(executed[int(r["start"], 16)] > 0 for r in document["refused"])
     return figures, unequal
+
+
+def exactness(args, folder):
+    """Prints the table of counts."""
+    print(f"{'program':<20} {'entries':>11} {'placed':>6} {'derived':>7} {'refused':>7} {'equal':>6} {'own':>4} "
+          f"{'other':>5} {'checked':>7} {'wrong':>5}")
+    like = {**ENVIRONMENT, **added()}
+    for name, (module, command) in programs(folder).items():
+        if args.programs and not any(word in name for word in args.programs):
+            continue
+        _, done = run(command)
+        what = (args.tool, module, command, folder, ONLY.get(name))
+        document, probed = counts(*what, like)
+        same = done.stdout == probed.stdout and done.returncode == probed.returncode
+        executed, _ = callgrind(module, command, folder)
+        figures, unequal = compare(document, executed)
+        others = further(*what, like=like) if unequal else []
+        rest = [row for row in unequal if all(other.get(row[0]) == row[1] for other in others)]
+        print(f"{name:<20} {figures['entries']:>11} {figures['placed']:>6} {figures['derived']:>7} "
+              f"{figures['refused']:>7} {figures['equal']:>6} {len(unequal) - len(rest):>4} {len(rest):>5} "
+              f"{document['checked']:>7} {len(document['contradictions']):>5}"
+              f"{'' if same else '  OUTPUT DIFFERS'}", flush=True)
+        for row in rest[:10000 if args.verbose else 10]:
+            print("   ", *row)
+
+
+def longer(folder):
+    """Programs of a second or more: name → command."""
+    text = f"{folder}/text"
+    with open(text, "w") as out:
+        state = 1
+        for _ in range(1500000):
+            state = state * 6364136223846793005 + 1442695040888963407 & (1 << 64) - 1
+            out.write(f"{state >> 40:x} {state >> 20 & 4095}\n")
+    with open("tests/figures/programs/words.cpp") as file:
+        words = compile(folder, "words", file.read(), "g++")
+    work = PYTHON.replace("60000", "4000000")
+    python = subprocess.run(["python3", "-c", "import sys; print(sys.executable)"], capture_output=True, text=True)
+    all = {"gzip -9": ["gzip", "-9", "-c", text], "sort": ["sort", "-S", "500M", "--parallel=1", text]}
+    if words:
+        all["C++ (words.cpp)"] = [words, "25"]
+    all["python3"] = [os.path.realpath(python.stdout.strip()), "-S", "-c", work]
+    return all
+
+
+def cost(args, folder):
+    """Prints the table of costs: medians of alternating runs."""
+    print(f"{'program':<16} {'functions':>9} {'probes':>6} {'entries':>6} {'derived':>7} {'plain s':>8} "
+          f"{'probes':>7} {'':>14} {'callgrind':>9} {'breakpoints':>11}")
+    for name, command in longer(folder).items():
+        if args.programs and not any(word in name for word in args.programs):
+            continue
+        plain, probed = [], []
+        for _ in range(args.rounds):
+            plain.append(run(command)[0])
+            out = f"{folder}/count.json"
+            run([args.tool, "count", "--hot", "--format", "json", "--output", out, "--", *command])
+            with open(out) as file:
+                document = json.load(file)
+            probed.append(document["cost"][-1]["seconds"])
+        base, with_probes = statistics.median(plain), statistics.median(probed)
+        entries = sum(block["count"] for block in document["blocks"])
+        derived = sum(block["count"] for block in document["blocks"] if block["how"] == "derived")
+        slow = 0
+        if args.callgrind:
+            slow, _ = run(["valgrind", "-q", "--tool=callgrind", "--dump-instr=yes",
+                           f"--callgrind-out-file={folder}/callgrind.out", *command])
+        ratios = sorted(p / base for p in probed)
+        functions = sum(row["reason"] is None for row in document["hot"]["functions"])
+        print(f"{name:<16} {functions:>9} {document['cost'][-1]['probes']:>6} {entries / 1e6:>5.0f}M "
+              f"{derived / entries:>6.0%} {base:>8.2f} {with_probes / base:>6.2f}× "
+              f"{ratios[0]:>6.2f} to {ratios[-1]:.2f} {slow / base:>8.1f}× "
+              f"{1 + entries * BREAKPOINT / base:>10.0f}×", flush=True)
 
 
 def main():
@@ -293,33 +390,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments(parser, blocks=False)
     parser.add_argument("programs", nargs="*", help="words of the programs' names (default: all)")
-    parser.add_argument("--verbose", action="store_true", help="list the blocks that differ")
+    parser.add_argument("--cost", action="store_true", help="the cost of `count --hot` instead")
+    parser.add_argument("--rounds", type=int, default=3, help="runs for the cost (default 3)")
+    parser.add_argument("--callgrind", action="store_true", help="with --cost: callgrind's, too (minutes)")
+    parser.add_argument("--verbose", action="store_true", help="list all blocks that differ in no other run")
     args = parser.parse_args()
     need(args.tool)
     if not shutil.which("valgrind"):
         sys.exit("error: no valgrind here")
-    print(f"{'program':<20} {'entries':>11} {'placed':>6} {'derived':>7} {'refused':>7} {'equal':>6} {'other':>5} "
-          f"{'own':>4} {'checked':>7} {'wrong':>5} {'plain s':>8} {'probes':>7} {'callgrind':>9}")
     with tempfile.TemporaryDirectory() as folder:
-        for name, (module, command) in programs(folder).items():
-            if args.programs and not any(word in name for word in args.programs):
-                continue
-            plain, done = run(command)
-            document, probed = counts(args.tool, module, command, folder, ONLY.get(name))
-            again, _ = counts(args.tool, module, command, folder, ONLY.get(name))
-            same = done.stdout == probed.stdout and done.returncode == probed.returncode
-            executed, slow = callgrind(module, command, folder)
-            figures, unequal = compare(document, executed)
-            second = {b["start"]: b["count"] for b in again["blocks"]}
-            own = sum(second.get(start) != count for start, count, _, _ in unequal)
-            took = document["cost"][0]["seconds"]
-            print(f"{name:<20} {figures['entries']:>11} {figures['placed']:>6} {figures['derived']:>7} "
-                  f"{figures['refused']:>7} {figures['equal']:>6} {len(unequal) - own:>5} {own:>4} "
-                  f"{document['checked']:>7} {len(document['contradictions']):>5} {plain:>8.3f} "
-                  f"{took / plain:>6.1f}× {slow / plain:>8.1f}×{'' if same else '  OUTPUT DIFFERS'}", flush=True)
-            if args.verbose:
-                for row in unequal[:20]:
-                    print("   ", *row)
+        (cost if args.cost else exactness)(args, folder)
 
 
 if __name__ == "__main__":

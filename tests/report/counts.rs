@@ -3,6 +3,7 @@
 use super::{compiled, report};
 use crate::support::files::Folder;
 use crate::support::quiet::{alone, busy};
+use crate::support::run::tdtool;
 use crate::support::trial::{Trial, assert_holds, claim};
 use serde_json::Value;
 
@@ -55,6 +56,27 @@ pub fn hottest<'r>(report: &'r Value, function: &str) -> &'r Value {
     let blocks = report["blocks"].as_array().expect("blocks");
     let found = blocks.iter().find(|block| block["function"] == function);
     found.unwrap_or_else(|| panic!("no block of {function}: {report:#}"))
+}
+
+#[test]
+fn the_functions_with_most_samples_are_counted_and_the_rest_is_not() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, COUNTED, &["-O1"]) else { return };
+    let ran = tdtool(["count", "--hot", "--format", "json", "--", &program, "1", "40000"]);
+    need!(ran.code() == Some(0), ran.stderr);
+    let document = ran.json();
+    let rows = document["hot"]["functions"].as_array().expect("functions");
+    assert_eq!(rows[0]["function"], "nested", "{document:#}");
+    let blocks = document["blocks"].as_array().expect("blocks");
+    // 40,000 times 3,000, in one block by its probe or from others.
+    assert!(blocks.iter().any(|b| b["count"].as_u64() == Some(120_000_000)), "{document:#}");
+    let loops = document["loops"].as_array().expect("loops");
+    let is_inner = |l: &&Value| l["entries"].as_u64() == Some(40_000);
+    let inner = loops.iter().find(is_inner).expect("the inner loop");
+    assert_eq!(inner["trips"]["mean"].as_f64(), Some(3_000.0), "{document:#}");
+    let costs = document["cost"].as_array().expect("costs");
+    assert_eq!(costs[1]["plain"], costs[0]["seconds"], "{document:#}");
 }
 
 #[test]

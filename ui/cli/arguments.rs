@@ -36,6 +36,9 @@ pub struct Arguments {
     pub run: Vec<OsString>,
     #[command(flatten)]
     pub samples: SampleArgs,
+    /// Show the exact counts that `tdtool count --format json` wrote
+    #[arg(long, value_name = "FILE", help_heading = "Samples")]
+    pub counts: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Option<Command>,
 }

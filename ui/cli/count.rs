@@ -3,13 +3,17 @@
 use super::global::Global;
 use super::output::print;
 use crate::message;
+use crate::settings::Settings;
 use clap::{Args, ValueEnum};
 use engine::count::{CountAsk, counted};
+use engine::hot::hottest::hottest;
 use engine::render::{count, json};
-use pmu::Command;
+use engine::topdown::{Ask, LiveAsk};
+use pmu::{Aggregate, Command, Target};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use tma::{Error, Result};
 
 #[derive(Args)]
@@ -23,6 +27,12 @@ pub struct CountArgs {
     /// Model which branches are mispredicted, from a second run
     #[arg(long)]
     branches: bool,
+    /// Count the functions that hold most of the samples of a first run, in any file
+    #[arg(long, conflicts_with_all = ["functions", "module"])]
+    hot: bool,
+    /// With --hot: the share of the samples, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "90", requires = "hot", value_parser = percent)]
+    share: f64,
     /// Run the command once more without probes, for the cost
     #[arg(long)]
     plain: bool,
@@ -44,15 +54,56 @@ enum Format {
     Callgrind,
 }
 
+/// A share in percent, as 0 to 1.
+fn percent(text: &str) -> std::result::Result<f64, String> {
+    let share = text.trim_end_matches('%').parse::<f64>().ok().map(|percent| percent / 100.0);
+    share
+        .filter(|s| *s > 0.0 && *s <= 1.0)
+        .ok_or_else(|| "a share is above 0 and at most 100".to_owned())
+}
+
+/// The command as it is measured first, for its hot functions.
+fn live(settings: &Settings, command: &Command) -> Result<LiveAsk> {
+    Ok(LiveAsk {
+        // One level needs no counters that others wait for.
+        ask: Ask { level: Some(1), ..Ask::default() },
+        uarch: settings.uarch.clone(),
+        core: settings.core()?,
+        target: Target::Command,
+        command: Some(command.clone()),
+        typed: command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
+        aggregate: Aggregate::All,
+        inherit: true,
+        user_only: false,
+        multiplex: true,
+        drilldown: false,
+        repeats: 1,
+        delay: Duration::ZERO,
+        duration: None,
+        interval: None,
+        require_pmu: false,
+    })
+}
+
 pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     // As with `tdtool report`: a text leaves standard output to the command, a document takes it.
     let beside = args.output.is_none() && args.format == Format::Text;
     let stdout_to_stderr = file.is_none() && !beside;
+    let command = Command { argv: args.command, stdout_to_stderr };
+    let hot = match args.hot {
+        true => {
+            let settings = global.settings()?;
+            let live = live(&settings, &command)?;
+            Some(hottest(settings.machine(), settings.library, &live, args.share)?)
+        }
+        false => None,
+    };
     let ask = CountAsk {
-        command: Command { argv: args.command, stdout_to_stderr },
+        command,
         modules: args.module,
         functions: args.functions,
+        hot,
         plain: args.plain,
         branches: if args.branches { Some(global.settings()?.core()?) } else { None },
     };

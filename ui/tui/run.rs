@@ -5,7 +5,7 @@ use super::alternate_screen::AlternateScreen;
 use super::background::Background;
 use super::events::{self, Message};
 use super::look::Look;
-use super::state::State;
+use super::state::{Counts, State};
 use super::update::{show_block, update};
 use crate::config::{self, Config};
 use crate::keymap::Screen;
@@ -63,6 +63,7 @@ fn first_state(settings: &Settings, config: Config, subject: &Subject) -> State 
     state.keys = config.keys;
     if let Subject::File(_, samples) | Subject::Command(_, samples) = subject {
         state.functions.samples_of.threads.clone_from(&samples.threads);
+        state.counts = samples.counts.as_deref().map(Counts::new);
     }
     state
 }

@@ -2,6 +2,8 @@
 
 use super::report::Exit;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
+use tma::error::{Error, Result};
 
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.count/1";
@@ -32,10 +34,33 @@ pub struct Count {
     pub checked: usize,
     /// Sums that do not agree.
     pub contradictions: Vec<String>,
+    /// How the functions were chosen, if by samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot: Option<HotFunctions>,
     /// What the runs took.
     pub cost: Vec<Cost>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
+}
+
+impl Count {
+    /// The document in a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is another.
+    pub fn read(path: &Path) -> Result<Self> {
+        let failed = |why: String| {
+            Error::failed(format!("cannot read the counts in {}", path.display()))
+                .because(why)
+                .hint("tdtool count --hot --format json --output FILE -- COMMAND writes them")
+        };
+        let text = std::fs::read_to_string(path).map_err(|e| failed(e.to_string()))?;
+        let document: Self = serde_json::from_str(&text).map_err(|e| failed(e.to_string()))?;
+        match document.schema == SCHEMA {
+            true => Ok(document),
+            false => Err(failed(format!("it is not a {SCHEMA}"))),
+        }
+    }
 }
 
 /// A block.
@@ -145,14 +170,40 @@ pub struct Refused {
     pub reason: String,
 }
 
+/// The functions that hold most of the samples of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HotFunctions {
+    /// Share of the samples that was asked for, 0 to 1.
+    pub asked: f64,
+    /// Event that was sampled.
+    pub event: String,
+    /// Samples of the run.
+    pub samples: u64,
+    /// The functions, hottest first.
+    pub functions: Vec<HotRow>,
+}
+
+/// A function with its share of the samples.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HotRow {
+    /// Path of its file; empty for the kernel.
+    pub module: String,
+    /// Name of the function.
+    pub function: String,
+    /// Its share of the samples, 0 to 1.
+    pub share: f64,
+    /// Why its blocks are not counted; absent where they are asked for.
+    pub reason: Option<String>,
+}
+
 /// What a run took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// What was recorded in it: `counts` or `branches`.
+    /// What the run was for: `samples`, `counts` or `branches`.
     pub run: String,
     /// Wall time.
     pub seconds: f64,
-    /// Wall time without probes, if that was asked for.
+    /// Wall time of a run without probes: the sampled one, or one more that was asked for.
     pub plain: Option<f64>,
     /// Probes in the process with most of them.
     pub probes: usize,

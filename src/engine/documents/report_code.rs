@@ -82,6 +82,12 @@ pub struct BlockRow {
     /// How `entries` are known, or why they are not; absent where they were not asked for.
     #[serde(default)]
     pub entries_how: Option<String>,
+    /// How often the innermost loop around it was entered, where that is known exactly.
+    #[serde(default)]
+    pub loop_entries: Option<u64>,
+    /// Iterations of that loop for each of them, on average.
+    #[serde(default)]
+    pub loop_trips: Option<f64>,
     /// Half width of what is known of the time and cycles of an entry, as a ratio: two standard
     /// deviations of the number of samples, and the error of `entries`.
     #[serde(default)]

@@ -110,7 +110,7 @@ pub fn of_live(
         return Ok(outcome);
     };
     let folder = Temporary::new()?;
-    let path = folder.0.join("session");
+    let path = folder.path().join("session");
     let recorded = record(machine, library, ask, Some(sample), &path, update)?;
     let mut outcome = recorded.outcome;
     let notes = |report: &mut Report, notes: Vec<String>| report.notes.extend(notes);
@@ -133,10 +133,15 @@ pub fn of_live(
 }
 
 /// A folder that is gone when it is dropped.
-struct Temporary(PathBuf);
+pub(super) struct Temporary(PathBuf);
 
 impl Temporary {
-    fn new() -> Result<Self> {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn new() -> Result<Self> {
         let template = std::env::temp_dir().join("tdtool-XXXXXX");
         nix::unistd::mkdtemp(&template).map(Self).map_err(|e| {
             Error::failed(format!("cannot make a folder in {}", std::env::temp_dir().display()))

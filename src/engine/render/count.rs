@@ -1,6 +1,7 @@
 //! Exact counts as text and in callgrind's format.
 
 use crate::documents::count::{BlockRow, BranchRow, Count};
+use profile::symbols::demangle::demangle_short;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -10,12 +11,14 @@ const MOST: usize = 40;
 /// The document as text: the blocks that were entered most often, the loops, what has no count.
 pub fn text(document: &Count) -> String {
     let mut out = String::new();
+    hot(document, &mut out);
     let mut blocks: Vec<&BlockRow> = document.blocks.iter().filter(|b| b.count > 0).collect();
     blocks.sort_by(|a, b| b.count.cmp(&a.count).then(a.start.cmp(&b.start)));
     let _ = writeln!(out, "{:>14}  {:<8}  block", "entries", "how");
     for block in blocks.iter().take(MOST) {
         let how = block.probe.as_deref().unwrap_or(&block.how);
-        let place = format!("{}..{} {}", block.start, block.end, block.function);
+        let name = demangle_short(&block.function);
+        let place = format!("{}..{} {name}", block.start, block.end);
         let _ = writeln!(out, "{:>14}  {how:<8}  {place}", block.count);
     }
     if blocks.len() > MOST {
@@ -25,6 +28,25 @@ pub fn text(document: &Count) -> String {
     branches(document, &mut out);
     summary(document, &mut out);
     out
+}
+
+/// How the functions were chosen.
+fn hot(document: &Count, out: &mut String) {
+    let Some(hot) = &document.hot else { return };
+    let (percent, samples) = (100.0 * hot.asked, hot.samples);
+    let _ =
+        writeln!(out, "functions that hold {percent:.0} % of {samples} samples of {}", hot.event);
+    for row in &hot.functions {
+        let not = row.reason.as_ref().map_or(String::new(), |why| format!(" (not counted: {why})"));
+        let file = row.module.rsplit('/').next().unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "{:>13.1}%  {} {file}{not}",
+            100.0 * row.share,
+            demangle_short(&row.function)
+        );
+    }
+    out.push('\n');
 }
 
 fn loops(document: &Count, out: &mut String) {
@@ -39,7 +61,7 @@ fn loops(document: &Count, out: &mut String) {
         let number = |n: Option<u64>| n.map_or("?".to_owned(), |n| n.to_string());
         let mean = one.trips.mean.map_or("?".to_owned(), |mean| format!("{mean:.1}"));
         let (iterations, entries) = (number(one.iterations), number(one.entries));
-        let place = format!("{} {}", one.head, one.function);
+        let place = format!("{} {}", one.head, demangle_short(&one.function));
         let _ = writeln!(out, "{iterations:>14}  {entries:>12}  {mean:>10}  {place}");
     }
 }
@@ -84,8 +106,11 @@ fn summary(document: &Count, out: &mut String) {
     };
     let _ = writeln!(out, "flow conservation: {} sums checked, {agree}", document.checked);
     for cost in &document.cost {
-        let plain = cost.plain.map_or(String::new(), |s| format!(", {s:.3} s without probes"));
-        let _ = writeln!(out, "cost: {} probes, {:.3} s{plain}", cost.probes, cost.seconds);
+        let ratio = |s: f64| format!(", {:.2} times the {s:.3} s without probes", cost.seconds / s);
+        let plain = cost.plain.map_or(String::new(), ratio);
+        let probes =
+            if cost.probes > 0 { format!(", {} probes", cost.probes) } else { String::new() };
+        let _ = writeln!(out, "cost: run of {}{probes}: {:.3} s{plain}", cost.run, cost.seconds);
     }
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");

@@ -27,39 +27,6 @@ fn inside(line: &str, site: &Site) -> Option<u64> {
     (address < to).then_some(address)
 }
 
-/// The process and its descendants, as far as `/proc` lists them (CONFIG_PROC_CHILDREN); bounded.
-pub fn family(pid: i32) -> Vec<i32> {
-    const MOST: usize = 256;
-    let mut all = vec![pid];
-    let mut at = 0;
-    while at < all.len() && all.len() < MOST {
-        for thread in threads(all[at]) {
-            let path = format!("/proc/{}/task/{thread}/children", all[at]);
-            let children = fs::read_to_string(path).unwrap_or_default();
-            all.extend(children.split_whitespace().filter_map(|c| c.parse::<i32>().ok()));
-        }
-        at += 1;
-    }
-    all.truncate(MOST);
-    all
-}
-
-/// Whether a process was forked and has not executed another program: it inherits its parent's
-/// breakpoints.
-pub fn is_fork(pid: i32) -> bool {
-    // PF_FORKNOEXEC of linux/sched.h, in the ninth field of proc_pid_stat(5).
-    const FORKED: u64 = 0x40;
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let flags = after_name.split_whitespace().nth(6).and_then(|f| f.parse::<u64>().ok());
-    flags.is_some_and(|flags| flags & FORKED != 0)
-}
-
-/// Whether a process is alive, not a zombie.
-pub fn is_whole(pid: i32) -> bool {
-    fs::read_link(format!("/proc/{pid}/exe")).is_ok()
-}
-
 /// The threads of a process.
 pub fn threads(pid: i32) -> Vec<i32> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };

@@ -14,50 +14,29 @@ pub struct Site {
     pub offset: u64,
 }
 
-/// What to count.
-#[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
-    /// At most four sites.
-    pub sites: &'a [Site],
-    /// For each site, the enclosing reference points among them, the innermost first.
-    pub enclosing: &'a [Vec<usize>],
-    /// For each site, the planned entries of it per window, if it is a reference point.
-    pub strides: &'a [Option<u64>],
-    /// How much it may cost.
-    pub limits: Limits,
-    /// Cost of a hit.
-    pub cost: Duration,
-}
-
 /// How much counting a site may cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Hits at the start of a run after which a site is counted in windows only.
     pub first: u64,
-    /// The same for a site without a reference point: it is counted throughout or not at all.
-    pub alone: u64,
     /// Hits in a window of time.
     pub window: u64,
     /// Longest window of time.
     pub longest: Duration,
     /// Mean time between windows of time.
     pub pause: Duration,
-    /// Time that planned windows between entries may take, per reference point and thread.
-    pub planned: Duration,
 }
 
 /// At about 9 µs per hit (measured on a virtual machine; about one on bare metal): half a second at
-/// the start, then a sixth of the time, or two seconds. Windows are short so that there are many:
+/// the start, then a sixth of the time. Windows are short so that there are many:
 /// the error is estimated from their differences.
 impl Default for Limits {
     fn default() -> Self {
         Self {
             first: 50_000,
-            alone: 500_000,
             window: 3_000,
             longest: Duration::from_millis(100),
             pause: Duration::from_millis(150),
-            planned: Duration::from_secs(2),
         }
     }
 }

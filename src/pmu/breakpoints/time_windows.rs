@@ -63,9 +63,6 @@ impl TimeWindows {
             if self.ticked > self.begin {
                 self.open_windows(at);
             }
-        } else if coverage == Coverage::Late && site.counted.coverage == Coverage::Whole {
-            // Another process has mapped the file; its first instructions were not counted.
-            site.counted.coverage = Coverage::Late;
         }
         if !self.sites[at].on {
             // Between windows.
@@ -159,10 +156,8 @@ impl TimeWindows {
         Outcome {
             counted: self.sites.iter().map(|t| t.counted).collect(),
             together: self.together,
-            sampled: Vec::new(),
             wall: self.begin.elapsed(),
             interrupted,
-            exit: None,
         }
     }
 }

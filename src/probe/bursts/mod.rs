@@ -37,7 +37,7 @@ pub fn record(
     pace: Pace,
     signals: &Signals,
 ) -> Result<Recorded> {
-    let targets = targets(wanted);
+    let targets = targets(wanted, &[]);
     let observing = Observing::new(&targets, wishes, pace);
     let mut patcher = Patcher::new(observing, targets);
     let followed = follow(command, &mut patcher, signals)?;

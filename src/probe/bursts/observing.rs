@@ -69,8 +69,13 @@ impl Probes for Observing {
         (Gate::needs(&self.pace), trampolines.sum())
     }
 
-    fn plan(&self, function: (usize, usize), facts: &Function, room: &mut Room) -> Observation {
-        observe(facts, &self.wishes(function).1, room, most)
+    fn plan(
+        &self,
+        (number, _, index): (usize, &Target, usize),
+        facts: &Function,
+        room: &mut Room,
+    ) -> Observation {
+        observe(facts, &self.wishes((number, index)).1, room, most)
     }
 
     fn write(

@@ -25,8 +25,13 @@ impl Probes for Counting {
         (blocks * COUNTER, blocks * LONGEST)
     }
 
-    fn plan(&self, _: (usize, usize), facts: &Function, room: &mut Room) -> Planned {
-        plan(facts, room)
+    fn plan(
+        &self,
+        (_, target, index): (usize, &Target, usize),
+        facts: &Function,
+        room: &mut Room,
+    ) -> Planned {
+        plan(facts, room, target.functions[index].samples.as_deref())
     }
 
     fn write(

@@ -25,7 +25,21 @@ pub use request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, Lo
 /// # Errors
 /// The command cannot be started or traced.
 pub fn count(command: &Command, wanted: &[Wanted], signals: &Signals) -> Result<Counts> {
-    let mut patcher = Patcher::new(Counting, targets(wanted));
+    count_sampled(command, wanted, &[], signals)
+}
+
+/// As [`count`], with fewer probes: `samples` has the first addresses of blocks with samples of an
+/// earlier run, and how many, by function. Hot blocks whose counts follow from others have no probe.
+///
+/// # Errors
+/// As [`count`].
+pub fn count_sampled(
+    command: &Command,
+    wanted: &[Wanted],
+    samples: &[Vec<(u64, u64)>],
+    signals: &Signals,
+) -> Result<Counts> {
+    let mut patcher = Patcher::new(Counting, targets(wanted, samples));
     let followed = follow(command, &mut patcher, signals)?;
     Ok(result::counts(patcher, wanted, &followed))
 }

@@ -3,7 +3,7 @@
 //! landing pad.
 
 use super::module::{Module, Segment};
-use iced_x86::{Decoder, DecoderOptions, OpKind};
+use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -22,17 +22,86 @@ impl Module {
         }
         for segment in &self.segments {
             let bytes = self.of(segment);
-            words(segment, bytes, ranges, &mut found);
+            // Elsewhere an address has no relocation by which it could be one.
+            if self.is_fixed || segment.writable {
+                words(segment, bytes, ranges, &mut found);
+            }
             if segment.executable {
-                relative(segment, bytes, ranges, &mut found);
+                let other = self.decoded(segment, bytes, ranges, &mut found);
+                other.iter().for_each(|gap| relative(segment, bytes, gap, ranges, &mut found));
                 if self.is_fixed {
                     absolute(bytes, ranges, &mut found);
                 }
-                ranges.iter().for_each(|range| short(self, segment, bytes, range, &mut found));
+                for range in ranges {
+                    short(self, segment, bytes, (range, &other), &mut found);
+                }
             }
         }
         found
     }
+
+    /// Adds what the instructions of known functions name. What else there is in the segment: the code
+    /// between functions that is no padding, and functions in which something is no instruction.
+    fn decoded(
+        &self,
+        segment: &Segment,
+        bytes: &[u8],
+        ranges: &[Range<u64>],
+        found: &mut BTreeSet<u64>,
+    ) -> Vec<Range<u64>> {
+        let mut other = Vec::new();
+        let mut end = segment.memory.start;
+        let inside =
+            |f: &&Range<u64>| segment.memory.contains(&f.start) && f.end <= segment.memory.end;
+        let last = segment.memory.end..segment.memory.end;
+        for function in self.functions.iter().filter(inside).chain([&last]) {
+            let gap = end..function.start;
+            if !is_padding(segment, bytes, &gap) {
+                other.push(gap);
+            }
+            let own = within(ranges, function.start);
+            let targets = targets(segment, bytes, function);
+            if targets.is_none() {
+                other.push(function.clone());
+            }
+            let elsewhere =
+                |target: &u64| within(ranges, *target).is_some_and(|index| own != Some(index));
+            found.extend(targets.into_iter().flatten().filter(elsewhere));
+            end = function.end;
+        }
+        other
+    }
+}
+
+/// The bytes of some addresses.
+fn part<'b>(segment: &Segment, bytes: &'b [u8], range: &Range<u64>) -> &'b [u8] {
+    let inside = |address: u64| address.saturating_sub(segment.memory.start) as usize;
+    bytes.get(inside(range.start)..inside(range.end)).unwrap_or_default()
+}
+
+/// Whether there are only instructions without effect, as between functions.
+fn is_padding(segment: &Segment, bytes: &[u8], gap: &Range<u64>) -> bool {
+    let code = part(segment, bytes, gap);
+    let decoder = Decoder::with_ip(64, code, gap.start, DecoderOptions::NONE);
+    code.iter().all(|byte| *byte == 0)
+        || decoder.into_iter().all(|i| matches!(i.mnemonic(), Mnemonic::Nop | Mnemonic::Int3))
+}
+
+/// The addresses that the instructions of a function name; `None` if something is no instruction.
+fn targets(segment: &Segment, bytes: &[u8], function: &Range<u64>) -> Option<Vec<u64>> {
+    let mut all = Vec::new();
+    let code = part(segment, bytes, function);
+    for instruction in Decoder::with_ip(64, code, function.start, DecoderOptions::NONE) {
+        if instruction.is_invalid() {
+            return None;
+        }
+        if instruction.op0_kind() == OpKind::NearBranch64 {
+            all.push(instruction.near_branch_target());
+        } else if instruction.is_ip_rel_memory_operand() {
+            all.push(instruction.ip_rel_memory_address());
+        }
+    }
+    Some(all)
 }
 
 /// The range that contains `address`.
@@ -54,9 +123,15 @@ fn words(segment: &Segment, bytes: &[u8], ranges: &[Range<u64>], found: &mut BTr
 }
 
 /// Displacements of 32 bits at the end of an instruction: jumps, calls, `lea`.
-fn relative(segment: &Segment, bytes: &[u8], ranges: &[Range<u64>], found: &mut BTreeSet<u64>) {
-    for (at, word) in bytes.windows(4).enumerate() {
-        let place = segment.memory.start + at as u64;
+fn relative(
+    segment: &Segment,
+    bytes: &[u8],
+    gap: &Range<u64>,
+    ranges: &[Range<u64>],
+    found: &mut BTreeSet<u64>,
+) {
+    for (at, word) in part(segment, bytes, gap).windows(4).enumerate() {
+        let place = gap.start + at as u64;
         let distance = i32::from_le_bytes(word.try_into().unwrap_or_default());
         let target = place.wrapping_add(4).wrapping_add_signed(distance.into());
         if let Some(index) = within(ranges, target)
@@ -77,7 +152,7 @@ fn absolute(bytes: &[u8], ranges: &[Range<u64>], found: &mut BTreeSet<u64>) {
     }
 }
 
-/// Short jumps from the code around a function: jcc, jmp, loop and jrcxz.
+/// Short jumps from the code around a function that is in no known one: jcc, jmp, loop and jrcxz.
 ///
 /// Before it, instructions are decoded from each of the bytes of the first one that could reach it,
 /// so that the true ones are among them; after it, from its end; and from every symbol.
@@ -85,11 +160,15 @@ fn short(
     module: &Module,
     segment: &Segment,
     bytes: &[u8],
-    range: &Range<u64>,
+    (range, other): (&Range<u64>, &[Range<u64>]),
     found: &mut BTreeSet<u64>,
 ) {
     let low = range.start.saturating_sub(SHORT + 2 * LONGEST).max(segment.memory.start);
     let high = range.end.saturating_add(SHORT).min(segment.memory.end);
+    let near = |gap: &Range<u64>| gap.start < high && low < gap.end && gap.start != range.start;
+    if !other.iter().any(near) {
+        return;
+    }
     let symbols = module.named.range(low..high).copied();
     let starts = (low..(low + LONGEST).min(range.start)).chain([range.end]).chain(symbols);
     for start in starts.filter(|start| (low..high).contains(start) && !range.contains(start)) {

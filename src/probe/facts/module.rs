@@ -1,6 +1,7 @@
 //! An ELF file whose code is probed.
 
 use super::exceptions::landing_pads;
+use super::names::{contents, named, stubs};
 use isa::flow::Image;
 use object::elf::{DT_FLAGS, DT_TEXTREL, ET_EXEC, PF_W, PF_X, PT_DYNAMIC, PT_LOAD};
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
@@ -13,8 +14,6 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Longest file that is read.
-const LONGEST: u64 = 1 << 30;
 /// `DF_TEXTREL` (ELF gABI, dynamic section).
 const DF_TEXTREL: u64 = 4;
 
@@ -27,6 +26,8 @@ pub(super) struct Segment {
     pub file: Range<usize>,
     /// Whether it is executable.
     pub executable: bool,
+    /// Whether it is writable.
+    pub writable: bool,
 }
 
 /// An ELF file whose code is probed. Addresses are p_vaddr.
@@ -39,6 +40,8 @@ pub struct Module {
     pub is_fixed: bool,
     /// Addresses that relocations, symbols, exception tables and the header name, ascending.
     pub(super) named: BTreeSet<u64>,
+    /// Addresses of its functions and stubs that are known, ascending and disjoint.
+    pub(super) functions: Vec<Range<u64>>,
 }
 
 impl Module {
@@ -68,13 +71,17 @@ impl Module {
             });
             rest.unwrap_or_default()
         };
+        let mut functions: Vec<Range<u64>> =
+            named(&general).into_iter().map(|function| function.range).collect();
+        functions.extend(stubs(&general));
+        functions.sort_by_key(|range| range.start);
         let mut named = landing_pads(&general, &bytes)?;
         let symbols = elf.symbols().chain(elf.dynamic_symbols());
         named.extend(symbols.filter(|s| s.is_definition()).map(|s| s.address()));
         named.insert(elf.entry());
         named.extend(relocated(&elf));
         let is_fixed = elf.elf_header().e_type(elf.endian()) == ET_EXEC;
-        Ok(Self { image, segments, is_fixed, named, data: Arc::clone(&data) })
+        Ok(Self { image, segments, is_fixed, named, functions, data: Arc::clone(&data) })
     }
 
     /// The bytes of a segment.
@@ -123,6 +130,7 @@ fn segments(elf: &ElfFile64<'_, Endianness>) -> Result<Vec<Segment>, String> {
             memory: start..start.saturating_add(bytes as u64),
             file: offset..offset.saturating_add(bytes),
             executable: flags.contains(PF_X),
+            writable: flags.contains(PF_W),
         });
     }
     Ok(all)
@@ -159,18 +167,4 @@ fn relocated(elf: &ElfFile64<'_, Endianness>) -> Vec<u64> {
         _ => None,
     });
     absolute.collect()
-}
-/// What is in a file of bounded length: a device has no end.
-///
-/// # Errors
-/// It is no regular file, too long, or cannot be read.
-pub(super) fn contents(path: &Path) -> Result<Vec<u8>, String> {
-    let kind = std::fs::metadata(path).map_err(|e| e.to_string())?;
-    if !kind.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    if kind.len() > LONGEST {
-        return Err(format!("the file is longer than {} MiB", LONGEST >> 20));
-    }
-    std::fs::read(path).map_err(|e| e.to_string())
 }

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
+/// Longest file that is read.
+const LONGEST: u64 = 1 << 30;
+
 /// A function of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
@@ -21,8 +24,17 @@ pub struct Named {
 /// # Errors
 /// The reason why it has none.
 pub fn functions(path: &Path) -> Result<Vec<Named>, String> {
-    let data = super::module::contents(path)?;
+    let data = contents(path)?;
     let file = object::File::parse(&*data).map_err(|e| format!("it is not an ELF file: {e}"))?;
+    let found = named(&file);
+    match found.is_empty() {
+        true => Err("it has neither symbols nor an unwind table".to_owned()),
+        false => Ok(found),
+    }
+}
+
+/// As [`functions`]; none if there are none.
+pub(super) fn named(file: &object::File<'_>) -> Vec<Named> {
     let mut names: BTreeMap<u64, (String, u64)> = BTreeMap::new();
     for symbol in file.symbols().chain(file.dynamic_symbols()) {
         if symbol.kind() == SymbolKind::Text && symbol.is_definition() {
@@ -31,12 +43,8 @@ pub fn functions(path: &Path) -> Result<Vec<Named>, String> {
             known.1 = known.1.max(symbol.size());
         }
     }
-    let stubs: Vec<Range<u64>> = file
-        .sections()
-        .filter(|s| s.name().is_ok_and(|name| name.starts_with(".plt")))
-        .map(|s| s.address()..s.address() + s.size())
-        .collect();
-    let mut ranges: BTreeMap<u64, u64> = unwind_table(&file).into_iter().collect();
+    let stubs = stubs(file);
+    let mut ranges: BTreeMap<u64, u64> = unwind_table(file).into_iter().collect();
     for (start, (_, size)) in &names {
         ranges.entry(*start).or_insert(start.saturating_add(*size));
     }
@@ -49,10 +57,13 @@ pub fn functions(path: &Path) -> Result<Vec<Named>, String> {
             found.push(Named { name, range: start..end });
         }
     }
-    match found.is_empty() {
-        true => Err("it has neither symbols nor an unwind table".to_owned()),
-        false => Ok(found),
-    }
+    found
+}
+
+/// The sections of stubs that call other files.
+pub(super) fn stubs(file: &object::File<'_>) -> Vec<Range<u64>> {
+    let sections = file.sections().filter(|s| s.name().is_ok_and(|name| name.starts_with(".plt")));
+    sections.map(|s| s.address()..s.address().saturating_add(s.size())).collect()
 }
 
 /// Start and end of all functions in the unwind table; fewer if it is damaged.
@@ -72,6 +83,21 @@ fn unwind_table(file: &object::File<'_>) -> Vec<(u64, u64)> {
         found.push((start, start.saturating_add(entry.len())));
     }
     found
+}
+
+/// What is in a file of bounded length: a device has no end.
+///
+/// # Errors
+/// It is no regular file, too long, or cannot be read.
+pub(super) fn contents(path: &Path) -> Result<Vec<u8>, String> {
+    let kind = std::fs::metadata(path).map_err(|e| e.to_string())?;
+    if !kind.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    if kind.len() > LONGEST {
+        return Err(format!("the file is longer than {} MiB", LONGEST >> 20));
+    }
+    std::fs::read(path).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]

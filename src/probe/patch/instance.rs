@@ -163,7 +163,7 @@ fn plans<P: Probes>(
         if memory.read(start, function.bytes.len()) != function.bytes {
             return Err("its code in memory differs from the file's".to_owned());
         }
-        Ok(probes.plan((number, index), function, room))
+        Ok(probes.plan((number, target, index), function, room))
     };
     target.functions.iter().enumerate().map(plan).collect()
 }

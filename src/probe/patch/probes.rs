@@ -19,8 +19,8 @@ pub trait Probes: Sized {
     /// trampolines near the code.
     fn needs(&self, target: (usize, &Target)) -> (u64, u64);
 
-    /// The plan of a function: its target and its number in that.
-    fn plan(&self, function: (usize, usize), facts: &Function, room: &mut Room) -> Self::Plan;
+    /// The plan of a function: its target, with its number, and the function's number in that.
+    fn plan(&self, of: (usize, &Target, usize), facts: &Function, room: &mut Room) -> Self::Plan;
 
     /// Encodes a plan. What cannot be encoded is refused in it.
     fn write(

@@ -37,6 +37,8 @@ pub struct Member {
     pub number: usize,
     /// Its facts, or why it cannot be probed.
     pub facts: Result<Function, String>,
+    /// Samples of its blocks in an earlier run, where it was sampled.
+    pub samples: Option<Vec<u64>>,
 }
 
 impl Member {
@@ -46,15 +48,15 @@ impl Member {
     }
 }
 
-/// The files, with their functions.
-pub fn targets(wanted: &[Wanted]) -> Vec<Target> {
+/// The files, with their functions. `samples` are those of blocks, by function; none if not sampled.
+pub fn targets(wanted: &[Wanted], samples: &[Vec<(u64, u64)>]) -> Vec<Target> {
     let mut paths: Vec<&PathBuf> = wanted.iter().map(|w| &w.path).collect();
     paths.sort();
     paths.dedup();
-    paths.into_iter().map(|path| target(path, wanted)).collect()
+    paths.into_iter().map(|path| target(path, wanted, samples)).collect()
 }
 
-fn target(path: &PathBuf, wanted: &[Wanted]) -> Target {
+fn target(path: &PathBuf, wanted: &[Wanted], samples: &[Vec<(u64, u64)>]) -> Target {
     let mut own: Vec<(usize, &Range<u64>)> = wanted
         .iter()
         .enumerate()
@@ -78,11 +80,22 @@ fn target(path: &PathBuf, wanted: &[Wanted]) -> Target {
         Ok(_) if !is_new => Err("it overlaps another function".to_owned()),
         Ok(opened) => Function::read(&opened.module, range, &entered),
     };
-    let functions = chosen
-        .into_iter()
-        .map(|(number, range, is_new)| Member { number, facts: facts(range, is_new) })
-        .collect();
+    let member = |(number, range, is_new): (usize, Range<u64>, bool)| {
+        let facts = facts(range, is_new);
+        let samples = samples.get(number).zip(facts.as_ref().ok());
+        let samples = samples.map(|(of, function)| of_blocks(of, function));
+        Member { number, facts, samples }
+    };
+    let functions = chosen.into_iter().map(member).collect();
     Target { path: path.clone(), opened, functions }
+}
+
+/// The samples of each block.
+fn of_blocks(samples: &[(u64, u64)], function: &Function) -> Vec<u64> {
+    let inside = |b: &crate::facts::Block| {
+        samples.iter().filter(|(at, _)| (b.start..b.end).contains(at)).map(|(_, n)| n).sum()
+    };
+    function.blocks.iter().map(inside).collect()
 }
 
 fn open(path: &Path, ranges: &[Range<u64>]) -> Result<Opened, String> {

@@ -35,13 +35,13 @@ impl Bytes {
     }
 
     /// Takes the bytes of a probe over these instructions, if all of them can be had; where the
-    /// trampoline of a pun lies, which may have `length` bytes.
+    /// trampoline of a pun lies, which may have `length` bytes and `reaches` what it must from there.
     pub fn take(
         &mut self,
         kind: Kind,
         own: Range<u64>,
-        room: &mut Room,
-        length: u64,
+        (room, length): (&mut Room, u64),
+        reaches: impl Fn(u64) -> bool,
     ) -> Option<Option<u64>> {
         if self.at(own.clone()).iter().any(|(_, used)| *used != Use::Free) {
             return None;
@@ -54,7 +54,7 @@ impl Bytes {
                 return None;
             }
             let tail: Vec<u8> = tail.iter().map(|(byte, _)| *byte).collect();
-            far = Some(pun(&own, &tail, room, length)?);
+            far = Some(pun(&own, &tail, room, length).filter(|at| reaches(*at))?);
             self.at(rest).iter_mut().for_each(|byte| byte.1 = Use::Kept);
         }
         self.at(own).iter_mut().for_each(|byte| byte.1 = Use::Moved);

@@ -5,6 +5,7 @@ use super::candidates::candidates;
 use super::conservation::solve;
 use super::room::Room;
 use super::site::{Kind, Site};
+use super::spare::spare;
 use crate::facts::Function;
 
 /// Bytes that the trampoline of a count may have.
@@ -27,6 +28,16 @@ impl Placement {
     /// Whether a probe counts it.
     pub fn is_counted(&self) -> bool {
         matches!(self, Placement::Placed(_) | Placement::Within)
+    }
+
+    /// What its probe costs each time, in plain counts.
+    fn cost(&self) -> Option<f64> {
+        /// One that keeps the flags or whose trampoline is far away, roughly.
+        const DEAR: f64 = 3.0;
+        match self {
+            Placement::Placed(site) if site.keeps_flags || site.trampoline.is_some() => Some(DEAR),
+            placement => placement.is_counted().then_some(1.0),
+        }
     }
 }
 
@@ -56,14 +67,42 @@ impl Planned {
     }
 }
 
-/// Plans a count for every block of a function. Trampolines of puns are taken from `room`.
-///
-/// Blocks that need the instructions of the next one come first.
-pub fn plan(function: &Function, room: &mut Room) -> Planned {
+/// Plans a count for every block of a function. Trampolines of puns are taken from `room`. With `samples`
+/// of the blocks, hot ones have no probe if their counts follow from those of others.
+pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Planned {
+    let Some(samples) = samples else { return plan_of(function, room, &[]) };
+    let before = room.clone();
+    let all = plan_of(function, room, &[]);
+    let costs: Vec<Option<f64>> = all.placements.iter().map(Placement::cost).collect();
+    let spare = spare(function, &costs, samples);
+    if spare.is_empty() {
+        return all;
+    }
+    let mut again = before;
+    let fewer = plan_of(function, &mut again, &spare);
+    let refused =
+        |p: &Planned| p.placements.iter().filter(|p| matches!(p, Placement::Refused(_))).count();
+    // Others may have taken the bytes of a block that could be counted before.
+    if refused(&fewer) > refused(&all) {
+        return all;
+    }
+    *room = again;
+    fewer
+}
+
+/// A plan without probes for the `spare` blocks. Blocks that need the instructions of the next one come
+/// first.
+fn plan_of(function: &Function, room: &mut Room, spare: &[usize]) -> Planned {
     let mut code = Bytes::new(function);
-    let all: Vec<Vec<Site>> =
-        (0..function.blocks.len()).map(|number| candidates(function, number)).collect();
-    let mut placements: Vec<Option<Placement>> = vec![None; all.len()];
+    let none = || Placement::Refused("its count does not follow from others".to_owned());
+    let mut placements: Vec<Option<Placement>> = vec![None; function.blocks.len()];
+    spare.iter().for_each(|block| placements[*block] = Some(none()));
+    let sites = |number| {
+        let mut all = candidates(function, number);
+        all.iter_mut().for_each(|site| site.then.retain(|then| placements[then.block].is_none()));
+        all
+    };
+    let all: Vec<Vec<Site>> = (0..placements.len()).map(sites).collect();
     let is_alone = |site: &Site| site.then.is_empty() && site.kind != Kind::Pun;
     let needs_next = |number: &usize| !all[*number].iter().any(is_alone);
     let (first, rest): (Vec<usize>, Vec<usize>) = (0..all.len()).rev().partition(needs_next);
@@ -72,7 +111,6 @@ pub fn plan(function: &Function, room: &mut Room) -> Planned {
             place(function, number, &all[number], (&mut code, room), &mut placements);
         }
     }
-    let none = || Placement::Refused("it was not looked at".to_owned());
     let mut placements: Vec<Placement> =
         placements.into_iter().map(|p| p.unwrap_or_else(none)).collect();
     derive(function, &mut placements);
@@ -99,7 +137,9 @@ fn place(
         if site.then.iter().any(|then| placements[then.block].is_some()) {
             continue;
         }
-        if let Some(trampoline) = code.take(site.kind, site.at..site.next, room, LONGEST) {
+        let reached = |at: u64| reaches(function, site, at);
+        let taken = code.take(site.kind, site.at..site.next, (room, LONGEST), reached);
+        if let Some(trampoline) = taken {
             for then in &site.then {
                 placements[then.block] = Some(Placement::Within);
             }
@@ -110,6 +150,19 @@ fn place(
     }
     let why = "no free address that a jump over its short instructions could reach";
     placements[number] = refused(why);
+}
+
+/// Whether the instruction of a pun reaches its operand from the trampoline, too.
+fn reaches(function: &Function, site: &Site, trampoline: u64) -> bool {
+    /// Distances of 32 bits, less a trampoline.
+    const REACH: u64 = (1 << 31) - LONGEST;
+    let mut all = function.blocks[site.block].instructions.iter();
+    all.find(|instruction| instruction.ip() == site.at).is_none_or(|instruction| {
+        !instruction.is_ip_rel_memory_operand()
+            || (instruction.ip_rel_memory_address().wrapping_sub(trampoline).cast_signed())
+                .unsigned_abs()
+                < REACH
+    })
 }
 
 /// Marks blocks without a place whose counts follow from the others.

@@ -1,10 +1,8 @@
 //! Flow conservation: a block is entered as often as its incoming edges are taken, and left as often.
 //! From that follow counts of blocks without a probe, of edges, and whether all counts agree.
 
+use super::components::{Edge, components, edges};
 use crate::facts::{Exit, Function};
-
-/// An edge: from and to which block; none is outside.
-type Edge = (Option<usize>, Option<usize>);
 
 /// Counts of a function that follow from those of some blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,63 +20,83 @@ pub struct Solved {
 /// Derives what follows from the `counted` blocks. Sums may differ by `slack`: what was inside a
 /// block when a thread ended.
 pub fn solve(function: &Function, counted: &[Option<i64>], slack: i64) -> Solved {
+    let mut solved = Solved { blocks: counted.to_vec(), ..Solved::default() };
+    solved.blocks.resize(function.blocks.len(), None);
+    sums(function, slack, &mut solved);
     let edges = edges(function);
-    let mut blocks = counted.to_vec();
-    blocks.resize(function.blocks.len(), None);
     let mut taken: Vec<Option<i64>> = vec![None; edges.len()];
-    let sides = sides(&edges, blocks.len());
+    let sides = sides(&edges, solved.blocks.len());
     let mut changed = true;
     while changed {
         changed = false;
         for (block, side) in &sides {
-            let unknown: Vec<usize> =
-                side.iter().copied().filter(|e| taken[*e].is_none()).collect();
+            let mut unknown = side.iter().copied().filter(|e| taken[*e].is_none());
+            let (Some(edge), None) = (unknown.next(), unknown.next()) else { continue };
+            let Some(count) = solved.blocks[*block] else { continue };
             let sum: i64 = side.iter().filter_map(|e| taken[*e]).sum();
-            match (blocks[*block], unknown.as_slice()) {
-                (None, []) => blocks[*block] = Some(sum),
-                (Some(count), [edge]) => taken[*edge] = Some(count - sum),
-                _ => continue,
-            }
+            taken[edge] = Some(count - sum);
             changed = true;
         }
     }
-    let mut solved = Solved { blocks, ..Solved::default() };
-    let mut sums = 0_usize;
     let may_end =
         |edge: &Edge| matches!(edge, (Some(b), None) if function.blocks[*b].exit == Exit::MayEnd);
+    // A call may return twice (setjmp, fork) or not at all.
+    let is_negative = |e: &usize| taken[*e].is_some_and(|n| n < -slack) && !may_end(&edges[*e]);
     for (block, side) in &sides {
-        let known: Option<Vec<i64>> = side.iter().map(|e| taken[*e]).collect();
-        let (Some(known), Some(count)) = (known, solved.blocks[*block]) else { continue };
-        sums += 1;
-        let sum: i64 = known.iter().sum();
-        // A call may return twice (setjmp, fork) or not at all.
-        let is_negative = |e: &usize| taken[*e].is_some_and(|n| n < -slack) && !may_end(&edges[*e]);
-        if (sum - count).abs() > slack || side.iter().any(is_negative) {
+        let Some(count) = solved.blocks[*block] else { continue };
+        let is_known = solved.contradictions.iter().any(|(b, ..)| b == block);
+        if !is_known && (count < -slack || side.iter().any(is_negative)) {
+            let sum = side.iter().filter_map(|e| taken[*e]).filter(|n| *n > 0).sum();
             solved.contradictions.push((*block, sum, count));
         }
     }
-    let derived = |all: &[Option<i64>]| all.iter().flatten().count();
-    let given = counted.iter().flatten().count();
-    let derived = derived(&taken) + derived(&solved.blocks) - given;
-    solved.checked = sums.saturating_sub(derived);
     let inside = |(edge, taken): (&Edge, &Option<i64>)| Some((edge.0?, edge.1?, *taken));
     solved.edges = edges.iter().zip(&taken).filter_map(inside).collect();
     solved
 }
 
-/// All edges. Every block of a function with unknown jumps may be entered from outside.
-fn edges(function: &Function) -> Vec<Edge> {
-    let mut edges = Vec::new();
-    for (number, block) in function.blocks.iter().enumerate() {
-        if block.is_entered || !function.is_complete {
-            edges.push((None, Some(number)));
-        }
-        edges.extend(block.successors.iter().map(|to| (Some(number), Some(*to))));
-        if block.exit != Exit::None {
-            edges.push((Some(number), None));
+/// Derives the counts of blocks from the sums of what enters and leaves each component, and checks the
+/// other sums.
+fn sums(function: &Function, slack: i64, solved: &mut Solved) {
+    let components = components(function);
+    // By component: the blocks that lead there (1) and those that are entered from there (-1).
+    let mut of: Vec<Vec<(usize, i64)>> = vec![Vec::new(); components.number];
+    for block in 0..function.blocks.len() {
+        let (from, to) = (components.into[block], components.out[block]);
+        if from != to {
+            of[to].push((block, 1));
+            of[from].push((block, -1));
         }
     }
-    edges
+    of[components.outside].clear();
+    of.retain(|sum| !sum.is_empty());
+    let mut derived = 0;
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for sum in &of {
+            let mut unknown = sum.iter().filter(|(block, _)| solved.blocks[*block].is_none());
+            let (Some((block, sign)), None) = (unknown.next(), unknown.next()) else { continue };
+            solved.blocks[*block] = Some(-sign * total(sum, &solved.blocks));
+            derived += 1;
+            changed = true;
+        }
+    }
+    let known = |sum: &&Vec<(usize, i64)>| sum.iter().all(|(b, _)| solved.blocks[*b].is_some());
+    let known: Vec<_> = of.iter().filter(known).collect();
+    solved.checked = known.len().saturating_sub(derived);
+    for sum in known {
+        let (more, (first, sign)) = (total(sum, &solved.blocks), sum[0]);
+        if more.abs() > slack {
+            let count = solved.blocks[first].unwrap_or(0);
+            solved.contradictions.push((first, count - sign * more, count));
+        }
+    }
+}
+
+/// What enters a component more than leaves it, of the blocks whose counts are known.
+fn total(sum: &[(usize, i64)], blocks: &[Option<i64>]) -> i64 {
+    sum.iter().filter_map(|(block, sign)| Some(sign * blocks[*block]?)).sum()
 }
 
 /// The incoming and the outgoing edges of every block.

@@ -6,17 +6,21 @@
 //! | `bytes` | which bytes of the code are taken |
 //! | `candidates` | the instructions of a block that can be patched, and how |
 //! | `room` | free addresses, from which trampolines take theirs |
+//! | `components` | what the edges of a function join |
 //! | `conservation` | what enters a block leaves it: derived counts, and the check of all |
+//! | `spare` | hot blocks that need no probe |
 //! | `choose` | blocks → [`Placement`] of their counts |
 //! | `observe` | [`Wish`]es → [`Observer`]s of single instructions |
 
 mod bytes;
 mod candidates;
 mod choose;
+mod components;
 mod conservation;
 mod observe;
 mod room;
 mod site;
+mod spare;
 #[cfg(test)]
 mod tests;
 

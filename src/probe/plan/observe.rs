@@ -85,7 +85,7 @@ pub fn observe(
         let taken = spans(block, &open).into_iter().find_map(|span| {
             let own: Vec<usize> = open[block..=span.last].concat();
             let most = length(own.len(), span.instructions);
-            let trampoline = code.take(span.kind, span.at..span.next, room, most)?;
+            let trampoline = code.take(span.kind, span.at..span.next, (room, most), |_| true)?;
             let Span { at, next, until, kind, last, .. } = span;
             Some((last, Observer { at, next, until, kind, wishes: own, trampoline }))
         });

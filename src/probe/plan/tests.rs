@@ -42,7 +42,7 @@ fn kinds(function: &Function, room: &mut Room) -> Vec<Option<Kind>> {
         Placement::Within => Some(Kind::Multi),
         _ => None,
     };
-    plan(function, room).placements.iter().map(kind).collect()
+    plan(function, room, None).placements.iter().map(kind).collect()
 }
 
 /// 1000: test edi,edi; je 1009
@@ -54,7 +54,7 @@ const BRANCH: [(&str, &[usize]); 3] =
 fn a_short_block_shares_the_jump_of_the_next_one() {
     // The first block has four bytes, and the second is only fallen into: one jump for both.
     let branch = function(&BRANCH, &[]);
-    let planned = plan(&branch, &mut Room::default());
+    let planned = plan(&branch, &mut Room::default(), None);
     let [Placement::Placed(site), Placement::Within, Placement::Derived] = &planned.placements[..]
     else {
         panic!("{planned:?}");
@@ -88,10 +88,33 @@ fn counts_follow_and_contradictions_are_found() {
     assert!(!solve(&branch, &[Some(3), Some(4), None], 0).contradictions.is_empty());
 }
 
+/// 1000: mov ecx,1; test edi,edi; je 100e
+/// 1009: mov eax,1 / 100e: mov ebx,1; ret
+const WIDE: [(&str, &[usize]); 3] = [
+    ("b9 01 00 00 00, 85 ff, 74 05", &[2, 1]),
+    ("b8 01 00 00 00", &[2]),
+    ("bb 01 00 00 00, c3", &[]),
+];
+
+#[test]
+fn a_hot_block_needs_no_probe_where_another_runs_as_often() {
+    let wide = function(&WIDE, &[]);
+    let all = plan(&wide, &mut Room::default(), None);
+    assert_eq!(all.sites().count(), 3, "{all:?}");
+    // The first and the last run equally often; the one between is skipped at times.
+    let fewer = plan(&wide, &mut Room::default(), Some(&[4, 0, 9]));
+    let placed: Vec<bool> = fewer.placements.iter().map(Placement::is_counted).collect();
+    assert_eq!(placed, [false, true, true], "{fewer:?}");
+    assert_eq!(fewer.placements[0], Placement::Derived);
+    assert_eq!(solve(&wide, &[None, Some(4), Some(10)], 0).blocks[0], Some(10));
+    // What does not run keeps its probe.
+    assert_eq!(plan(&wide, &mut Room::default(), Some(&[0, 0, 0])).sites().count(), 3);
+}
+
 #[test]
 fn trampolines_count_execute_and_go_back() {
     let branch = function(&BRANCH, &[]);
-    let planned = plan(&branch, &mut Room::default());
+    let planned = plan(&branch, &mut Room::default(), None);
     let site = planned.sites().next().unwrap();
     let bias = 0x5555_0000_0000;
     let counter = |block: usize| bias + 0x80_0000 + 8 * block as u64;
@@ -122,7 +145,7 @@ fn trampolines_count_execute_and_go_back() {
 #[test]
 fn live_flags_are_kept() {
     let branch = function(&BRANCH, &[0, 1]);
-    let planned = plan(&branch, &mut Room::default());
+    let planned = plan(&branch, &mut Room::default(), None);
     let site = planned.sites().next().unwrap();
     assert!(site.keeps_flags);
     let patch = emit(site, &branch.bytes[..9], 0, |_| 0x80_0000, 0x90_0000).unwrap();

@@ -52,6 +52,14 @@ impl Profile {
         all
     }
 
+    /// First addresses of the blocks of a function that have samples, and how many.
+    pub fn block_samples(&mut self, function: usize) -> Vec<(u64, u64)> {
+        let Some(of) = self.functions.get(function).cloned() else { return Vec::new() };
+        let Ok(flow) = self.flow(function, &of) else { return Vec::new() };
+        let places = (0..flow.blocks.len()).map(|i| self.place_of(function, &flow, i));
+        places.filter(|b| b.samples > 0).map(|b| (b.start, b.samples)).collect()
+    }
+
     /// The bytes of a block.
     ///
     /// # Errors
@@ -77,6 +85,14 @@ impl Profile {
             Some(offset) => Ok((path, offset)),
             None => Err(format!("{path} cannot be read")),
         }
+    }
+
+    /// The first address of the innermost loop around a block.
+    pub fn loop_head(&mut self, block: &HotBlock) -> Option<u64> {
+        let function = self.functions.get(block.function).cloned()?;
+        let flow = self.flow(block.function, &function).ok()?;
+        let innermost = flow.blocks.iter().find(|b| b.start == block.start)?.innermost?;
+        Some(flow.blocks.get(flow.loops.get(innermost)?.head)?.start)
     }
 
     /// Enclosing reference points of a block: the heads of the loops around its innermost loop, the

@@ -6,11 +6,13 @@
 //! | `tree`, `tree_rows`, `history` | the top-down tree |
 //! | `functions`, `samples` | functions, and which samples they are of |
 //! | `blocks`, `loops` | the blocks of a function |
+//! | `counts` | exact counts of another run |
 //! | `block` | a measured block |
 //! | `list` | a cursor in rows; `load`: data that arrives later; `prompt`; `matches`: search |
 
 mod block;
 mod blocks;
+mod counts;
 mod functions;
 mod history;
 mod list;
@@ -25,6 +27,7 @@ mod tree_rows;
 
 pub use block::{Job, Line};
 pub use blocks::{BlockRow, Blocks, SourceLines};
+pub use counts::{BlockCounts, Counts};
 pub use functions::{Order, WITH_LINES};
 pub use load::Load;
 pub use matches::matches;

@@ -2,6 +2,7 @@
 
 use super::block::BlockScreen;
 use super::blocks::Blocks;
+use super::counts::Counts;
 use super::functions::Functions;
 use super::list::List;
 use super::prompt::Prompt;
@@ -23,6 +24,8 @@ pub struct State {
     pub tree: Tree,
     pub functions: Functions,
     pub blocks: Blocks,
+    /// Exact counts of another run.
+    pub counts: Option<Counts>,
     pub block: BlockScreen,
     pub prompt: Option<Prompt>,
     /// First visible line of the `?` screen, while it is open.
@@ -47,6 +50,7 @@ impl State {
             tree: Tree::default(),
             functions: Functions::default(),
             blocks: Blocks::default(),
+            counts: None,
             block: BlockScreen::default(),
             prompt: None,
             help: None,

@@ -4,7 +4,7 @@ use super::gutter::gutter;
 use super::layout::Layout;
 use super::put::{heat, put_prose, put_row, put_wrapped};
 use super::{info, names};
-use crate::tui::state::{BlockRow, Load, State};
+use crate::tui::state::{BlockCounts, BlockRow, Load, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_right, width};
 use engine::format;
@@ -106,20 +106,52 @@ fn block_text(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
     if b.loop_depth > 0 {
         text += &format!(" depth {}", b.loop_depth);
     }
-    if block.is_head && columns >= WITH_BARS {
-        // Samples do not show how often a loop iterates.
-        text += ", trip count not measured";
+    let counts = counts(state, block);
+    if columns >= WITH_BARS {
+        text += &numbers(block, counts.as_ref());
     }
-    for edge in &block.edges {
+    for (number, edge) in block.edges.iter().enumerate() {
         let arrow = match Some(*edge) == block.back_to {
             true if *edge <= b.start => "↑",
             true => "↓",
             false => "→",
         };
         text += &format!(" {arrow}{}", address(state, *edge).trim_start());
+        if let Some(share) = counts.as_ref().and_then(|c| *c.edges.get(number)?) {
+            text += &format!(" {:.1} %", 100.0 * share);
+        }
     }
     if block.unresolved {
         text += " ? edges missing";
+    }
+    text
+}
+
+/// The counts of a block, if another run was counted.
+fn counts(state: &State, block: &AnnotatedBlock) -> Option<BlockCounts> {
+    let software = state.tree.report.as_ref().and_then(|r| *r.software.get("task_clock_ms")?);
+    let function = &state.blocks.data.ready()?.function;
+    state.counts.as_ref()?.of(function, block, software.map(|ms| ms / 1e3))
+}
+
+/// How often a block was entered, and what an entry took; of a loop, its iterations.
+fn numbers(block: &AnnotatedBlock, counts: Option<&BlockCounts>) -> String {
+    let mut text = String::new();
+    if let Some(entries) = counts.and_then(|c| c.entries) {
+        text += &format!(", {} entries", format::count(entries as f64));
+    }
+    if let Some((seconds, error)) = counts.and_then(|c| c.each) {
+        text += &format!(" of {:.2} ns ± {:.0} %", 1e9 * seconds, 100.0 * error);
+    }
+    match counts.and_then(|c| c.loops) {
+        Some((entries, mean)) => {
+            text += &format!(", {mean:.1} trips of {}", format::count(entries as f64));
+        }
+        // The edges into it do not follow from the blocks.
+        None if block.is_head && counts.is_some() => text += ", trip count not known",
+        // Samples do not show how often a loop iterates.
+        None if block.is_head => text += ", trip count not measured",
+        None => {}
     }
     text
 }

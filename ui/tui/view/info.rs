@@ -54,6 +54,9 @@ pub fn blocks(state: &State) -> String {
     if let (Some(file), Some(line)) = (&f.file, f.line) {
         parts.push(format!("{file}:{line}"));
     }
+    if let Some(counts) = &state.counts {
+        parts.push(format!("counts of another run: {}", counts.command));
+    }
     // Skid is among the profile's own notes.
     parts.extend(annotated.notes.iter().cloned());
     parts.join(" · ")

@@ -11,9 +11,12 @@ use std::ops::Range;
 use tma::error::Result;
 
 /// What probes counted.
+#[derive(Default)]
 pub(super) struct Probed {
     /// By block: its entries, or why it has no probe.
     pub blocks: Vec<std::result::Result<Entries, String>>,
+    /// By block: how often the innermost loop around it was entered, and its iterations each time.
+    pub loops: Vec<Option<(u64, f64)>>,
     /// The signal that interrupted it.
     pub interrupted: Option<i32>,
     /// What must be known of the counts.
@@ -45,7 +48,7 @@ pub(super) fn probed(
     }
     if wanted.is_empty() {
         let blocks = of.into_iter().map(|why| Err(why.err().unwrap_or_default())).collect();
-        return Ok(Probed { blocks, interrupted: None, notes: Vec::new() });
+        return Ok(Probed { blocks, ..Probed::default() });
     }
     let counts = count(command, &wanted, signals)?;
     let short = cut_short(report, counts.exit, counts.interrupted);
@@ -56,9 +59,18 @@ pub(super) fn probed(
         }
         entries(function, block.start..block.end)
     };
-    let found = blocks.iter().zip(of).map(entries).collect();
+    let found = blocks.iter().zip(of.clone()).map(entries).collect();
+    let mut trips = |(block, number): (&HotBlock, std::result::Result<usize, String>)| {
+        let function = counts.functions[number.ok()?].as_ref().ok().filter(|_| short.is_none())?;
+        let head = profile.loop_head(block)?;
+        let found = function.loops.iter().find(|l| l.head == head)?;
+        let entries = found.entries.filter(|n| *n > 0)?;
+        Some((entries, found.iterations? as f64 / entries as f64))
+    };
+    let loops = blocks.iter().zip(of).map(&mut trips).collect();
     Ok(Probed {
         blocks: found,
+        loops,
         interrupted: counts.interrupted,
         notes: notes(report, &counts, &wanted),
     })

@@ -140,6 +140,9 @@ fn entered(row: &BlockRow) -> Option<String> {
         let error = row.per_entry_error.map(|e| format!(" (± {:.0} %)", 100.0 * e));
         text += &format!("; {each_is} {}{}", each.join(" = "), error.unwrap_or_default());
     }
+    if let Some((entries, trips)) = row.loop_entries.zip(row.loop_trips) {
+        text += &format!("; its loop iterates {trips:.1} times for each of {entries} entries");
+    }
     Some(text)
 }
 

@@ -1,0 +1,97 @@
+//! The functions that hold most of the samples of a command, to be looked at in further runs.
+
+use super::sampled::Temporary;
+use crate::record::{SampleAsk, record};
+use crate::topdown::live::LiveAsk;
+use pmu::machine::Machine;
+use profile::hot::{Filter, Profile};
+use profile::{files::SearchPaths, session};
+use std::ops::Range;
+use std::path::PathBuf;
+use tma::error::{Error, Result};
+use tma::tables::Library;
+
+/// A function with its share of the samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hot {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its demangled name.
+    pub name: String,
+    /// Its addresses (p_vaddr).
+    pub range: Range<u64>,
+    /// Share of all samples, 0 to 1.
+    pub share: f64,
+    /// Why its code is not known: it is the kernel's, or in no file.
+    pub gap: Option<String>,
+    /// First addresses of its blocks with samples, and how many.
+    pub blocks: Vec<(u64, u64)>,
+}
+
+/// What a sampled run gave.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Hottest {
+    /// The share of the samples that was asked for, 0 to 1.
+    pub asked: f64,
+    /// The fewest functions that together hold the share, hottest first.
+    pub functions: Vec<Hot>,
+    /// Name of the sampled event.
+    pub event: String,
+    /// Samples.
+    pub samples: u64,
+    /// Wall time of the run.
+    pub seconds: f64,
+    /// How it ended.
+    pub exit: Option<pmu::Exit>,
+    /// The signal that interrupted it.
+    pub interrupted: Option<i32>,
+}
+
+/// Runs and samples the command of `ask`: which functions hold `share` of the samples, 0 to 1.
+///
+/// # Errors
+/// The command cannot be run, or nothing can be sampled here.
+pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) -> Result<Hottest> {
+    let folder = Temporary::new()?;
+    let path = folder.path().join("session");
+    let recorded = record(machine, library, ask, Some(&SampleAsk::default()), &path, &mut |_| ())?;
+    let outcome = recorded.outcome;
+    let mut found = Hottest {
+        asked: share,
+        seconds: outcome.report.duration.unwrap_or(0.0),
+        exit: outcome.exit,
+        interrupted: outcome.interrupted,
+        ..Hottest::default()
+    };
+    if found.interrupted.is_some() {
+        return Ok(found);
+    }
+    if recorded.sampled.is_none() || !session::has_samples(&path)? {
+        let why = recorded.notes.first().map_or(session::NO_SAMPLES, String::as_str);
+        return Err(Error::not_possible("the hot functions of the command are not known")
+            .because(why)
+            .hint("name the functions with --functions, or a file with --module"));
+    }
+    let recording = session::load_recording(&path)?;
+    let mut profile = Profile::new(&recording, &Filter::default(), SearchPaths::default());
+    (found.event, found.samples) = (profile.event.clone(), profile.samples);
+    let mut held = 0.0;
+    let mut wanted = 0;
+    while wanted < profile.functions.len() && held < share {
+        held += profile.functions[wanted].share;
+        wanted += 1;
+    }
+    for number in 0..wanted {
+        let blocks = profile.block_samples(number);
+        let of = &profile.functions[number];
+        found.functions.push(Hot {
+            path: PathBuf::from(&of.path),
+            name: of.name.clone(),
+            range: of.start..of.end,
+            share: of.share,
+            gap: of.gap.clone(),
+            blocks,
+        });
+    }
+    Ok(found)
+}
