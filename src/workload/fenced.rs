@@ -1,0 +1,224 @@
+//! Latencies of single loads from each cache and from memory, taken between fences: what the latencies of
+//! a program's loads are compared with, as the latency probe takes them in the same way.
+
+use super::memory::{Pages, Region};
+use super::random::cycle;
+use super::size::parse_size;
+use std::arch::asm;
+use std::fs;
+use std::time::{Duration, Instant};
+use tma::{Error, Result};
+
+/// Loads timed at each level.
+const LOADS: usize = 10_000;
+/// Bytes of a cache line (64 on x86).
+const LINE: u64 = 64;
+/// Passes over the memory before loads are timed.
+const PASSES: usize = 2;
+/// The counter's rate is taken over at least so long.
+const RATE: Duration = Duration::from_millis(20);
+
+/// Latencies in ticks of the time-stamp counter.
+#[derive(Debug, Clone, Default)]
+pub struct Fenced {
+    /// Of no load at all.
+    pub floor: Vec<u32>,
+    /// Of loads from each level of the caches; of memory last, with the number 0.
+    pub levels: Vec<(u8, Vec<u32>)>,
+    /// Ticks of the counter in a nanosecond.
+    pub ticks_per_ns: f64,
+}
+
+/// Times loads from all levels of this machine: a walk in random order over memory that a cache holds and
+/// the one before it does not, and loads of lines that were flushed.
+///
+/// # Errors
+/// The sizes of the caches are not known, or memory cannot be mapped.
+pub fn fenced_loads() -> Result<Fenced> {
+    let begin = (Instant::now(), counter());
+    let caches = caches();
+    if caches.is_empty() {
+        return Err(Error::not_possible("what loads take on this machine is not known").because(
+            "the kernel reports no sizes of caches (/sys/devices/system/cpu/cpu0/cache)",
+        ));
+    }
+    let mut found = Fenced { floor: (0..LOADS).map(|_| empty()).collect(), ..Fenced::default() };
+    let mut largest = 0;
+    for (number, (level, size)) in caches.iter().enumerate() {
+        let before = number.checked_sub(1).map_or(0, |before| caches[before].1);
+        largest = walked(*size, before);
+        found.levels.push((*level, Walk::new(largest)?.timed(false)));
+    }
+    found.levels.push((0, Walk::new(largest)?.timed(true)));
+    while begin.0.elapsed() < RATE {}
+    let ticks = counter().wrapping_sub(begin.1) as f64;
+    found.ticks_per_ns = ticks / begin.0.elapsed().as_nanos() as f64;
+    Ok(found)
+}
+
+/// Bytes that are walked over for a cache after one of `before` bytes: small enough for it to hold them
+/// beside others', and too many for the one before. A walk in a ring misses a cache that is twice too
+/// small for it.
+fn walked(size: u64, before: u64) -> u64 {
+    match before {
+        0 => size / 3,
+        before => (2 * before).max(size / 4).min(4 * before).min(size),
+    }
+}
+
+/// The caches of the first processor that hold data, as the kernel reports them: level and bytes,
+/// ascending.
+fn caches() -> Vec<(u8, u64)> {
+    let folder = fs::read_dir("/sys/devices/system/cpu/cpu0/cache");
+    let mut all: Vec<(u8, u64)> = folder
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let read = |file: &str| fs::read_to_string(path.join(file)).ok();
+            let holds_data = read("type")?.trim() != "Instruction";
+            let level = read("level")?.trim().parse().ok()?;
+            let size = parse_size(read("size")?.trim()).ok()?;
+            holds_data.then_some((level, size))
+        })
+        .collect();
+    all.sort_unstable();
+    all.dedup_by_key(|(level, _)| *level);
+    all
+}
+
+/// A walk over all lines of a region, in random order.
+struct Walk {
+    region: Region,
+    next: Vec<u32>,
+    at: u32,
+}
+
+impl Walk {
+    fn new(bytes: u64) -> Result<Self> {
+        let lines = u32::try_from((bytes / LINE).max(1)).unwrap_or(u32::MAX);
+        let mut region = Region::new(u64::from(lines) * LINE, Pages::Default)?;
+        region.contents().fill(1);
+        Ok(Self { region, next: cycle(lines)?, at: 0 })
+    }
+
+    /// The next line.
+    fn step(&mut self) -> *const u8 {
+        self.at = self.next[self.at as usize];
+        self.region.start().wrapping_byte_add(self.at as usize * LINE as usize)
+    }
+
+    /// Latencies of loads on the way; `flushed` ones come from memory.
+    fn timed(mut self, flushed: bool) -> Vec<u32> {
+        let lines = self.next.len();
+        for _ in 0..PASSES * lines {
+            let line = self.step();
+            // SAFETY: a line of the region, which lives.
+            unsafe { line.read_volatile() };
+        }
+        // All of a long ring must be walked, or a cache keeps what is timed.
+        let others = lines.div_ceil(LOADS).max(1) - 1;
+        let mut found = Vec::with_capacity(LOADS);
+        let near = 0_u64;
+        while found.len() < LOADS {
+            for _ in 0..others {
+                let line = self.step();
+                // SAFETY: as above.
+                unsafe { line.read_volatile() };
+            }
+            let line = self.step();
+            if flushed {
+                // SAFETY: as above; writing a line back changes no contents.
+                unsafe { asm!("clflush [{}]", "mfence", in(reg) line, options(nostack)) };
+            }
+            // The first is for the code to be in the cache, as in the probe.
+            // SAFETY: 8 bytes of a local variable, and of the line.
+            found.push(unsafe {
+                timed(&raw const near);
+                timed(line.cast())
+            });
+        }
+        found
+    }
+}
+
+/// Ticks of a load between fences, with those of the fences. `rdtsc` is between two of them as it waits
+/// for no load, nor a load for it.
+///
+/// # Safety
+/// 8 bytes at `at` must be readable.
+#[inline(never)]
+unsafe fn timed(at: *const u64) -> u32 {
+    let ticks;
+    // SAFETY: one load, which the caller permits.
+    unsafe {
+        asm!(
+            "lfence", "rdtsc", "lfence",
+            "mov {begin:e}, eax",
+            "mov {value}, [{at}]",
+            "lfence", "rdtsc",
+            "sub eax, {begin:e}",
+            begin = out(reg) _, value = out(reg) _, at = in(reg) at,
+            out("eax") ticks, out("edx") _,
+            options(nostack, readonly)
+        );
+    }
+    ticks
+}
+
+/// Ticks between the fences without a load.
+#[inline(never)]
+fn empty() -> u32 {
+    let ticks;
+    // SAFETY: reads the time-stamp counter only.
+    unsafe {
+        asm!(
+            "lfence", "rdtsc", "lfence",
+            "mov {begin:e}, eax",
+            "lfence", "rdtsc",
+            "sub eax, {begin:e}",
+            begin = out(reg) _, out("eax") ticks, out("edx") _,
+            options(nostack, nomem)
+        );
+    }
+    ticks
+}
+
+/// The time-stamp counter.
+fn counter() -> u64 {
+    // SAFETY: reads the time-stamp counter only.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_fits_its_cache_and_not_the_one_before() {
+        // A Zen 5 and a Golden Cove server: 48 KiB, 1 or 2 MiB, 32 or 105 MiB.
+        for caches in [[48 << 10, 1 << 20, 32 << 20], [48 << 10, 2 << 20, 105 << 20]] {
+            let mut before = 0;
+            for size in caches {
+                let bytes = walked(size, before);
+                assert!(bytes <= size && bytes >= before * 2, "{bytes} of {size} after {before}");
+                before = size;
+            }
+        }
+    }
+
+    #[test]
+    fn memory_takes_longer_than_the_first_cache() {
+        let Ok(found) = fenced_loads() else { return };
+        let median = |all: &[u32]| {
+            let mut all = all.to_vec();
+            all.sort_unstable();
+            all[all.len() / 2]
+        };
+        let (first, memory) = (&found.levels[0], found.levels.last().unwrap());
+        assert_eq!((first.0, memory.0), (1, 0));
+        assert!(median(&memory.1) > 2 * median(&first.1), "{found:?}");
+        assert!(median(&first.1) >= median(&found.floor));
+        assert!(found.ticks_per_ns > 0.1);
+    }
+}
