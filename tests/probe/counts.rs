@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The function `name` of a file.
-fn function(file: &Path, name: &str) -> Wanted {
+pub fn function(file: &Path, name: &str) -> Wanted {
     find(file, name).unwrap()
 }
 
@@ -27,6 +27,14 @@ fn find(file: &Path, name: &str) -> Option<Wanted> {
 /// The counts of functions in a run of a command; `None`, with a message, where tracing is not
 /// permitted.
 fn counted(command: &[&str], wanted: &[Wanted]) -> Option<Counts> {
+    probed(command, |command, signals| count(command, wanted, signals))
+}
+
+/// What a run with probes gives; `None`, with a message, where tracing is not permitted.
+pub fn probed<T>(
+    command: &[&str],
+    run: impl FnOnce(&pmu::Command, &Signals) -> tma::Result<T>,
+) -> Option<T> {
     let argv = command.iter().map(OsString::from).collect();
     let command = pmu::Command { argv, stdout_to_stderr: true };
     // One measurement at a time in a process.
@@ -37,7 +45,7 @@ fn counted(command: &[&str], wanted: &[Wanted]) -> Option<Counts> {
     };
     until(caught, || "another test still measures".to_owned());
     let signals = signals?;
-    match count(&command, wanted, &signals) {
+    match run(&command, &signals) {
         Err(error) if error.kind() == tma::error::ErrorKind::NotPossible => {
             eprintln!("skipped: {error}");
             None

@@ -1,32 +1,12 @@
 //! Tagged banks of geometric history lengths: which entry predicts a branch, and which one learns it.
 
 use super::history::{History, mix};
+use super::sizes::{INDEX_BITS, TAG_BITS};
 
-/// Bits of a bank's index: 2,048 entries.
-pub(super) const INDEX_BITS: u32 = 11;
-/// Bits of a tag: one wrong match in 4,096.
-pub(super) const TAG_BITS: u32 = 12;
-/// Banks: between the 8 of the paper of 2006 and the 15 of that of 2011.
-const BANKS: usize = 12;
-/// The shortest history.
-const SHORTEST: usize = 3;
 /// Most that an entry's usefulness counts: two bits.
 const MOST_USEFUL: u8 = 3;
 /// Usefulness is halved after this many branches, so that what was useful once is replaced.
 const PERIOD: u32 = 1 << 18;
-
-/// The history lengths, geometric from the shortest to `longest`.
-pub(super) fn lengths(longest: usize) -> Vec<usize> {
-    let longest = longest.max(SHORTEST + BANKS);
-    let ratio = (longest as f64 / SHORTEST as f64).powf(1.0 / (BANKS - 1) as f64);
-    let mut lengths: Vec<usize> = (0..BANKS)
-        .map(|bank| (SHORTEST as f64 * ratio.powi(bank as i32)).round() as usize)
-        .collect();
-    for at in 1..lengths.len() {
-        lengths[at] = lengths[at].max(lengths[at - 1] + 1);
-    }
-    lengths
-}
 
 /// An entry; `T` is what it predicts.
 #[derive(Debug, Clone, Copy, Default)]
@@ -127,17 +107,5 @@ impl<T: Copy + Default> Banks<T> {
             self.branches = 0;
             self.banks.iter_mut().flatten().for_each(|entry| entry.useful /= 2);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// By hand: 3 × (640 ÷ 3)^(n ÷ 11).
-    #[test]
-    fn lengths_are_geometric() {
-        assert_eq!(lengths(640), [3, 5, 8, 13, 21, 34, 56, 91, 148, 241, 393, 640]);
-        assert!(lengths(0).windows(2).all(|pair| pair[0] < pair[1]));
     }
 }

@@ -1,6 +1,6 @@
 //! The global history: outcomes of the last branches, and bits of the last targets.
 
-use super::banks;
+use super::sizes;
 
 /// Bits that a target adds.
 const TARGET_BITS: u32 = 3;
@@ -35,7 +35,7 @@ pub(super) struct Folded {
 impl History {
     /// All branches not taken. `longest`: how many are kept, at least those of two banks.
     pub fn new(longest: usize) -> Self {
-        let lengths = banks::lengths(longest);
+        let lengths = sizes::lengths(longest);
         let folded = lengths.iter().map(|length| Folds::new(*length)).collect();
         let kept = lengths.last().copied().unwrap_or(1);
         Self { bits: vec![false; kept], next: 0, folded }
@@ -70,9 +70,9 @@ impl Folds {
     fn new(length: usize) -> Self {
         let folded = |width| Folded { value: 0, length, width };
         Self {
-            index: folded(banks::INDEX_BITS),
-            tag: folded(banks::TAG_BITS),
-            tag_less_one: folded(banks::TAG_BITS - 1),
+            index: folded(sizes::INDEX_BITS),
+            tag: folded(sizes::TAG_BITS),
+            tag_less_one: folded(sizes::TAG_BITS - 1),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `branch` | one executed branch: its address, kind and where it went |
 //! | `history` | the global history and its folded copies |
+//! | `sizes` | bits of the tables, lengths of the histories |
 //! | `banks` | tagged banks of geometric history lengths, which all predictors share |
 //! | `direction` | conditional branches: TAGE over a bimodal table |
 //! | `target` | indirect jumps and calls: the same with targets (ITTAGE) |
@@ -19,6 +20,7 @@ mod banks;
 mod branch;
 mod direction;
 mod history;
+mod sizes;
 mod tally;
 mod target;
 #[cfg(test)]

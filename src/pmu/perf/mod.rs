@@ -8,9 +8,9 @@
 //! | `open` | opening groups, with every fallback |
 //! | `opened` | open groups, and what could not be opened |
 //! | `fit` | splitting groups that do not fit |
-//! | `run` | one run: start, read, interrupt, end |
+//! | `run`, `watch` | one run: start and end; the readings between |
 //! | `read` | one reading of all open groups |
-//! | `bank` | a bounded number of readings |
+//! | `frames` | a bounded number of readings |
 //! | `result`, `merge` | readings → [`tma::counts::Counts`]; counts of several runs → one |
 //! | `software`, `software_event`, `proc_stat` | software events, wait4 and `/proc` |
 //! | `breakpoint` | execute breakpoints |
@@ -41,6 +41,7 @@ mod signals;
 mod software;
 mod software_event;
 mod trace;
+mod watch;
 
 pub use breakpoint::{Breakpoint, MOST as MOST_BREAKPOINTS};
 pub use child::Child;

@@ -7,43 +7,30 @@ use super::place::{Places, Spot};
 use super::{result, software};
 use crate::kernel::{Event, Kernel, Subject, Usage, Wake};
 use crate::sampling::{Attachment, RunHooks};
-use crate::{Exit, Interval, Progress, Request, Software, Target};
+use crate::{Exit, Progress, Request, Software, Target};
 use nix::errno::Errno;
 use std::time::Duration;
 use tma::counts::Counts;
 use tma::error::{Error, Result};
 
 /// First period between readings.
-const FIRST: Duration = Duration::from_millis(4);
-/// Longest period: the fixed top-down metrics are 8-bit fractions that lose their meaning over
-/// long stretches (Linux, `topdown.txt`: read every few seconds).
-const LONGEST: Duration = Duration::from_secs(2);
-/// Readings of an interval: enough for a jackknife even if multiplexing leaves some empty.
-const PER_INTERVAL: u32 = 16;
-/// Minimum ratio of the period to the time of a reading: the cost is below 1 %, …
-const COST: u32 = 100;
-/// … except for the first readings of a run.
-const COST_AT_FIRST: u32 = 4;
+pub(super) const FIRST: Duration = Duration::from_millis(4);
 /// Time between SIGTERM and SIGKILL.
 const TERM_TIMEOUT: Duration = Duration::from_secs(2);
-/// Longer than any measurement.
-const NEVER: Duration = Duration::from_secs(1 << 32);
-/// Number of frames from which the rate of readings is reduced because of their cost: half remain.
-const ENOUGH: usize = 24;
 
 /// One run of a measurement.
 pub struct Run<'k, 'r> {
     pub(super) kernel: &'k mut dyn Kernel,
-    hooks: &'k mut dyn RunHooks,
+    pub(super) hooks: &'k mut dyn RunHooks,
     pub(super) request: &'r Request<'r>,
     pub(super) part: &'r Part,
     /// Number of places at which a group is opened.
     pub(super) places: usize,
     /// Whether this kernel reads inherited groups.
     pub(super) group_read: bool,
-    number: u32,
-    begin: Duration,
-    period: Duration,
+    pub(super) number: u32,
+    pub(super) begin: Duration,
+    pub(super) period: Duration,
     pub(super) words: Vec<u64>,
     pub(super) last: Vec<u64>,
     pub(super) delta: Vec<u64>,
@@ -74,19 +61,19 @@ pub struct RunResult {
 }
 
 /// How the counting ended.
-struct End {
+pub(super) struct End {
     /// When.
-    at: Duration,
-    interrupted: Option<i32>,
+    pub(super) at: Duration,
+    pub(super) interrupted: Option<i32>,
     /// The command is still running and has to be ended.
-    forced: bool,
+    pub(super) forced: bool,
 }
 
 /// The readings of a whole run or of one interval.
-struct Readings {
-    frames: Frames,
-    software: software::Totals,
-    since: Duration,
+pub(super) struct Readings {
+    pub(super) frames: Frames,
+    pub(super) software: software::Totals,
+    pub(super) since: Duration,
 }
 
 /// The error if all threads have ended or all CPUs are offline.
@@ -279,145 +266,6 @@ impl<'k, 'r> Run<'k, 'r> {
             None => self.watch(opened, software, &mut whole, interrupted, on_progress),
         };
         Ok((whole, end))
-    }
-
-    /// Waits, reads and emits intervals until the end.
-    fn watch(
-        &mut self,
-        opened: &Opened,
-        software: &mut software::Counters,
-        whole: &mut Readings,
-        mut interrupted: Option<i32>,
-        on_progress: &mut dyn FnMut(Progress),
-    ) -> End {
-        let finish = self.request.duration.map(|d| self.begin + d);
-        let length = self.request.interval;
-        if let Some(length) = length {
-            self.period = (length / PER_INTERVAL).clamp(FIRST / 4, LONGEST);
-        }
-        if opened.groups.is_empty() {
-            // Nothing to read: do not wake up for it.
-            self.period = NEVER;
-        }
-        let first = Readings { frames: Frames::new(), software: whole.software, since: self.begin };
-        let mut current = length.map(|_| first);
-        let mut tick = self.begin + self.period;
-        loop {
-            let boundary = current.as_ref().zip(length).map(|(c, l)| self.boundary(c.since, l));
-            let until = [Some(tick), boundary, finish].into_iter().flatten().min();
-            let until = until.unwrap_or(tick);
-            let mut end = self.sleep(until, &mut interrupted, on_progress);
-            let now = self.kernel.now();
-            if end.is_none() && finish.is_some_and(|f| now >= f) {
-                end = Some(End { at: now, interrupted, forced: true });
-            }
-            if end.is_some() && self.request.target != Target::Command {
-                self.disable(opened);
-            }
-            self.read(opened);
-            let merged = whole.frames.push(&self.delta);
-            if let Some(readings) = &mut current {
-                readings.frames.push(&self.delta);
-            }
-            let complete = boundary.is_some_and(|b| now >= b) || end.is_some();
-            if complete && let Some(readings) = current.take() {
-                // If this process was not scheduled, the interval is longer.
-                let at = end.as_ref().map_or_else(|| self.kernel.now(), |e| e.at);
-                current = Some(self.emit_interval(opened, software, readings, at, on_progress));
-            }
-            if let Some(end) = end {
-                return end;
-            }
-            let spent = self.kernel.now().saturating_sub(now);
-            self.pace(spent, merged, &mut whole.frames);
-            tick = now + self.period;
-        }
-    }
-
-    /// The end of an interval that began at `since`: the next multiple of `length`. If multiples have
-    /// passed without a reading, the interval is longer.
-    fn boundary(&self, since: Duration, length: Duration) -> Duration {
-        let length = length.as_nanos().max(1);
-        let next = (since.saturating_sub(self.begin).as_nanos() / length + 1) * length;
-        self.begin + Duration::from_nanos(u64::try_from(next).unwrap_or(u64::MAX))
-    }
-
-    /// Chooses the next period, from the time of a reading and whether frames were merged. The rate is
-    /// halved in steps, so that frames stay of equal length.
-    fn pace(&mut self, spent: Duration, merged: bool, frames: &mut Frames) {
-        self.period = self.period.max(spent * COST_AT_FIRST);
-        if self.request.interval.is_some() {
-            return;
-        }
-        let costly = spent * COST > self.period && frames.len() >= ENOUGH;
-        if costly && !merged {
-            frames.merge();
-        }
-        if (merged || costly) && self.period < LONGEST {
-            self.period = (self.period * 2).min(LONGEST);
-            frames.halve_rate();
-        }
-    }
-
-    /// Waits until `until`; `Some` if the run ends.
-    fn sleep(
-        &mut self,
-        until: Duration,
-        interrupted: &mut Option<i32>,
-        on_progress: &mut dyn FnMut(Progress),
-    ) -> Option<End> {
-        let wake = self.kernel.wait(Some(until));
-        let at = self.kernel.now();
-        match wake {
-            Wake::Time => None,
-            Wake::Exited | Wake::TargetEnded => {
-                Some(End { at, interrupted: *interrupted, forced: false })
-            }
-            Wake::Signal { number, from_terminal } => {
-                // The first signal is for the command, which may have data to save; the second ends
-                // the run.
-                let again = interrupted.replace(number).is_some();
-                let forced = again || self.request.command.is_none();
-                if !from_terminal && !again {
-                    self.kernel.signal(number);
-                }
-                on_progress(Progress::Interrupted { signal: number });
-                forced.then_some(End { at, interrupted: Some(number), forced: true })
-            }
-        }
-    }
-
-    /// Emits the interval that ends at `at` and begins the next.
-    fn emit_interval(
-        &mut self,
-        opened: &Opened,
-        software: &mut software::Counters,
-        readings: Readings,
-        at: Duration,
-        on_progress: &mut dyn FnMut(Progress),
-    ) -> Readings {
-        let totals = software.totals(self.kernel);
-        let wall = at.saturating_sub(readings.since);
-        let span = (readings.since - self.begin, at - self.begin);
-        let frames = readings.frames.finish();
-        let mut counts = result::counts(self.request, opened, &frames, &self.unread, wall);
-        counts.iter_mut().for_each(|c| c.interval = Some(span));
-        let software = software.between(&readings.software, &totals, wall, None);
-        let run = self.number;
-        on_progress(Progress::Interval(Box::new(Interval { run, span, counts, software })));
-        Readings { frames: Frames::new(), software: totals, since: at }
-    }
-
-    fn enable(&mut self, opened: &Opened) {
-        for handle in opened.leaders() {
-            let _ = self.kernel.enable(handle);
-        }
-    }
-
-    fn disable(&mut self, opened: &Opened) {
-        for handle in opened.leaders() {
-            let _ = self.kernel.disable(handle);
-        }
     }
 
     /// Ends the command if it is still running; how it ended.

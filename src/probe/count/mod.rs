@@ -2,33 +2,30 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `request` | which functions, and what was found of them |
-//! | `target` | the files of those functions, and their facts |
-//! | `instance` | one file in one process: mapped, patched, its counters |
-//! | `mapped` | memory of the program's own for counters and trampolines |
-//! | `patcher` | what is done at the events of the command |
+//! | `request` | what was found of the functions |
+//! | `counting` | the probes: a counter for every block |
 //! | `result` | counters → counts |
 
-mod instance;
-mod mapped;
-mod patcher;
+mod counting;
 mod request;
 mod result;
-mod target;
 
+use crate::patch::{Patcher, targets};
 use crate::process::follow;
-use patcher::Patcher;
+use counting::Counting;
 use pmu::Command;
 use pmu::perf::Signals;
-pub use request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Wanted};
 use tma::Result;
+
+pub use crate::patch::Wanted;
+pub use request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
 
 /// Runs the command once and counts the blocks of these functions in it and in all that it starts.
 ///
 /// # Errors
 /// The command cannot be started or traced.
 pub fn count(command: &Command, wanted: &[Wanted], signals: &Signals) -> Result<Counts> {
-    let mut patcher = Patcher::new(target::targets(wanted));
+    let mut patcher = Patcher::new(Counting, targets(wanted));
     let followed = follow(command, &mut patcher, signals)?;
     Ok(result::counts(patcher, wanted, &followed))
 }

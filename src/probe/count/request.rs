@@ -1,18 +1,7 @@
-//! Which functions to count, and what was found of them.
+//! What was found of the functions to count.
 
 use crate::plan::Kind;
-use std::ops::Range;
-use std::path::PathBuf;
 use std::time::Duration;
-
-/// A function to count.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// Its file.
-    pub path: PathBuf,
-    /// Its addresses (p_vaddr).
-    pub range: Range<u64>,
-}
 
 /// What one run gave.
 #[derive(Debug, Clone)]

@@ -1,16 +1,14 @@
 //! Counters → counts of blocks and edges, of all processes together.
 
-use super::patcher::Patcher;
-use super::request::{
-    BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Wanted,
-};
-use super::target::{Member, Target};
+use super::counting::{Counting, counters};
+use super::request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
 use crate::facts::{Block, Function, Loop};
+use crate::patch::{Member, Patcher, Target, Wanted};
 use crate::plan::{Kind, Placement, Site, Solved, solve};
 use crate::process::Followed;
 
 /// All that was counted.
-pub(super) fn counts(patcher: Patcher, wanted: &[Wanted], followed: &Followed) -> Counts {
+pub(super) fn counts(patcher: Patcher<Counting>, wanted: &[Wanted], followed: &Followed) -> Counts {
     let never = || Err("its file was not mapped".to_owned());
     let mut functions: Vec<Result<FunctionCounts, String>> =
         wanted.iter().map(|_| never()).collect();
@@ -32,7 +30,7 @@ pub(super) fn counts(patcher: Patcher, wanted: &[Wanted], followed: &Followed) -
 }
 
 fn function(
-    patcher: &Patcher,
+    patcher: &Patcher<Counting>,
     (number, target): (usize, &Target),
     (index, member): (usize, &Member),
     followed: &Followed,
@@ -51,7 +49,7 @@ fn function(
     let mut any = false;
     for instance in patcher.instances.iter().filter(|i| i.target == number) {
         let planned = instance.plans[index].as_ref().map_err(Clone::clone)?;
-        let counters = instance.counts(index, facts.blocks.len()).map_err(|e| e.to_string())?;
+        let counters = counters(instance, target, index).map_err(|e| e.to_string())?;
         let counted: Vec<Option<i64>> = planned
             .placements
             .iter()

@@ -1,15 +1,11 @@
 //! The trampoline of a count: `inc`, the displaced instructions, a jump back.
 
+use super::pieces::{OVERFLOW, RED_ZONE, goes_on, jump, stack};
 use crate::plan::{Kind, Site};
 use iced_x86::{
-    BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, IcedError,
-    Instruction, InstructionBlock, MemoryOperand, Register,
+    BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, IcedError, Instruction,
+    InstructionBlock, MemoryOperand, Register,
 };
-
-/// Bytes below the stack pointer that a leaf function may use (System V ABI, AMD64, 3.2.2).
-const RED_ZONE: i64 = 128;
-/// Makes an addition to `seto`'s 0 or 1 set the overflow flag again: 1 + 127 overflows a byte.
-const OVERFLOW: i32 = 127;
 
 /// A probe as bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,15 +54,7 @@ pub fn emit(
             }
             all.push(*instruction);
         }
-        let goes_on = displaced.last().is_none_or(|last| {
-            !matches!(
-                last.flow_control(),
-                FlowControl::UnconditionalBranch
-                    | FlowControl::IndirectBranch
-                    | FlowControl::Return
-            )
-        });
-        if goes_on {
+        if goes_on(&displaced) {
             let back = bias.wrapping_add(site.next);
             all.push(Instruction::with_branch(Code::Jmp_rel32_64, back).map_err(failed)?);
         }
@@ -82,19 +70,8 @@ pub fn emit(
     if prefixes.len() != site.then.len() + 1 || !prefixes.iter().all(is_prefix) {
         return Err("its count cannot be encoded".to_owned());
     }
-    let jump = jump(site, at, trampoline)?;
+    let jump = jump(site.kind, at..bias.wrapping_add(site.next), trampoline)?;
     Ok(Patch { trampoline: encoded.code_buffer, prefixes, jump })
-}
-
-/// The jump or call to the trampoline; of a pun only the bytes of its instruction.
-fn jump(site: &Site, at: u64, trampoline: u64) -> Result<Vec<u8>, String> {
-    let distance = trampoline.wrapping_sub(at.wrapping_add(5)).cast_signed();
-    let distance = i32::try_from(distance).map_err(|_| "its trampoline is too far away")?;
-    let code = if site.kind == Kind::Retarget { 0xe8 } else { 0xe9 };
-    let mut bytes = vec![code];
-    bytes.extend(distance.to_le_bytes());
-    bytes.truncate(usize::try_from(site.next - site.at).unwrap_or(bytes.len()));
-    Ok(bytes)
 }
 
 /// The instructions that count, and which of them is the `inc`.
@@ -102,16 +79,13 @@ fn jump(site: &Site, at: u64, trampoline: u64) -> Result<Vec<u8>, String> {
 /// To keep the flags: the red zone is left by `lea`, `lahf` saves all flags but OF, which `seto`
 /// saves; a signal may come between any two of them.
 fn counting(counter: u64, keeps_flags: bool) -> Result<(Vec<Instruction>, usize), IcedError> {
-    use Register::{AL, RAX, RIP, RSP};
+    use Register::{AL, RAX, RIP};
     let cell = MemoryOperand::with_base_displ(RIP, counter.cast_signed());
     let mut inc = Instruction::with1(Code::Inc_rm64, cell)?;
     inc.set_segment_prefix(Register::DS);
     if !keeps_flags {
         return Ok((vec![inc], 0));
     }
-    let stack = |distance| {
-        Instruction::with2(Code::Lea_r64_m, RSP, MemoryOperand::with_base_displ(RSP, distance))
-    };
     let all = vec![
         stack(-RED_ZONE)?,
         Instruction::with1(Code::Push_r64, RAX)?,

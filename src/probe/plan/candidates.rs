@@ -4,6 +4,7 @@ use super::site::{JUMP, Kind, Site, Then};
 use crate::facts::{Block, Function};
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, RflagsBits};
 use std::ops::Bound::Excluded;
+use std::ops::Range;
 
 /// What `inc` changes.
 const CHANGED: u32 =
@@ -39,7 +40,7 @@ fn retarget(function: &Function, number: usize, at: usize) -> Option<Site> {
     let block = &function.blocks[number];
     let call = &block.instructions[at];
     let is_plain = call.code() == Code::Call_rel32_64 && call.len() as u64 == JUMP;
-    let stays = is_free(function, call.ip(), call.next_ip());
+    let stays = is_free(function, call.ip()..call.next_ip());
     (is_plain && stays).then(|| site(block, number, at, at, Kind::Retarget))
 }
 
@@ -60,7 +61,7 @@ fn displaced(function: &Function, number: usize, first: usize) -> Option<Site> {
         if end - start >= JUMP {
             let kind = if (of, at) == (number, first) { Kind::Single } else { Kind::Multi };
             let is_sure = kind == Kind::Single || function.is_complete;
-            let found = is_sure && is_free(function, start, start + JUMP);
+            let found = is_sure && is_free(function, start..start + JUMP);
             let one = site(&function.blocks[number], number, first, first, kind);
             return found.then_some(Site { next: end, then, ..one });
         }
@@ -83,19 +84,19 @@ fn pun(function: &Function, number: usize, at: usize) -> Option<Site> {
     let block = &function.blocks[number];
     let one = &block.instructions[at];
     let is_short = (one.len() as u64) < JUMP && can_move(one);
-    (is_short && is_free(function, one.ip(), one.next_ip()))
+    (is_short && is_free(function, one.ip()..one.next_ip()))
         .then(|| site(block, number, at, at, Kind::Pun))
 }
 
-/// Whether nothing leads or refers to the bytes between the two addresses.
-fn is_free(function: &Function, start: u64, end: u64) -> bool {
-    function.fixed.range((Excluded(start), Excluded(end))).next().is_none()
+/// Whether nothing leads or refers to these bytes after the first.
+pub(super) fn is_free(function: &Function, range: Range<u64>) -> bool {
+    function.fixed.range((Excluded(range.start), Excluded(range.end))).next().is_none()
 }
 
 /// Whether an instruction does the same elsewhere. A call would leave another return address; a
 /// landing place of indirect jumps, a system call and an instruction that raises an exception are
 /// where others look for them.
-fn can_move(instruction: &Instruction) -> bool {
+pub(super) fn can_move(instruction: &Instruction) -> bool {
     match instruction.flow_control() {
         FlowControl::Next => {
             !matches!(instruction.code(), Code::Endbr64 | Code::Endbr32 | Code::Hlt)

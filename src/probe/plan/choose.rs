@@ -1,11 +1,14 @@
 //! Blocks → places of their counts.
 
+use super::bytes::Bytes;
 use super::candidates::candidates;
 use super::conservation::solve;
 use super::room::Room;
-use super::site::{JUMP, Kind, Site};
+use super::site::{Kind, Site};
 use crate::facts::Function;
-use std::ops::Range;
+
+/// Bytes that the trampoline of a count may have.
+pub const LONGEST: u64 = 96;
 
 /// How a block is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,10 +60,7 @@ impl Planned {
 ///
 /// Blocks that need the instructions of the next one come first.
 pub fn plan(function: &Function, room: &mut Room) -> Planned {
-    let mut code = Code {
-        start: function.range.start,
-        bytes: function.bytes.iter().map(|byte| (*byte, Use::Free)).collect(),
-    };
+    let mut code = Bytes::new(function);
     let all: Vec<Vec<Site>> =
         (0..function.blocks.len()).map(|number| candidates(function, number)).collect();
     let mut placements: Vec<Option<Placement>> = vec![None; all.len()];
@@ -79,55 +79,11 @@ pub fn plan(function: &Function, room: &mut Room) -> Planned {
     Planned { placements }
 }
 
-/// What a byte of code is used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
-    Free,
-    /// The end of the displacement of a pun: it must stay as it is.
-    Kept,
-    /// Written, or executed elsewhere.
-    Moved,
-}
-
-/// The bytes of a function, with their uses.
-struct Code {
-    start: u64,
-    bytes: Vec<(u8, Use)>,
-}
-
-impl Code {
-    fn at(&mut self, range: Range<u64>) -> &mut [(u8, Use)] {
-        let inside = |address: u64| ((address - self.start) as usize).min(self.bytes.len());
-        let range = inside(range.start)..inside(range.end);
-        &mut self.bytes[range]
-    }
-
-    /// Takes the bytes of a probe, if all of them can be had; where the trampoline of a pun lies.
-    fn take(&mut self, site: &Site, room: &mut Room) -> Option<Option<u64>> {
-        let own = site.at..site.next;
-        if self.at(own.clone()).iter().any(|(_, used)| *used != Use::Free) {
-            return None;
-        }
-        let mut far = None;
-        if site.kind == Kind::Pun {
-            let tail = self.at(site.next..site.at + JUMP);
-            if tail.iter().any(|(_, used)| *used == Use::Moved) {
-                return None;
-            }
-            let tail: Vec<u8> = tail.iter().map(|(byte, _)| *byte).collect();
-            far = Some(pun(site, &tail, room)?);
-            self.at(site.next..site.at + JUMP).iter_mut().for_each(|byte| byte.1 = Use::Kept);
-        }
-        self.at(own).iter_mut().for_each(|byte| byte.1 = Use::Moved);
-        Some(far)
-    }
-}
-
 fn place(
     function: &Function,
     number: usize,
     candidates: &[Site],
-    (code, room): (&mut Code, &mut Room),
+    (code, room): (&mut Bytes, &mut Room),
     placements: &mut [Option<Placement>],
 ) {
     let refused = |why: &str| Some(Placement::Refused(why.to_owned()));
@@ -143,7 +99,7 @@ fn place(
         if site.then.iter().any(|then| placements[then.block].is_some()) {
             continue;
         }
-        if let Some(trampoline) = code.take(site, room) {
+        if let Some(trampoline) = code.take(site.kind, site.at..site.next, room, LONGEST) {
             for then in &site.then {
                 placements[then.block] = Some(Placement::Within);
             }
@@ -154,20 +110,6 @@ fn place(
     }
     let why = "no free address that a jump over its short instructions could reach";
     placements[number] = refused(why);
-}
-
-/// Where the trampoline of a pun can lie. `tail` are the bytes after its instruction.
-fn pun(site: &Site, tail: &[u8], room: &mut Room) -> Option<u64> {
-    let length = (site.next - site.at) as usize;
-    let (mut low, mut high) = ([0; 4], [0xff; 4]);
-    for at in length..JUMP as usize {
-        low[at - 1] = *tail.get(at - length)?;
-        high[at - 1] = low[at - 1];
-    }
-    // The sign is in the last byte, which is never free.
-    let base = site.at + JUMP;
-    let (low, high) = (i32::from_le_bytes(low), i32::from_le_bytes(high));
-    room.take(base.wrapping_add_signed(low.into()), u64::from(high.abs_diff(low)) + 1)
 }
 
 /// Marks blocks without a place whose counts follow from the others.

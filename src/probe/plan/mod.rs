@@ -1,22 +1,27 @@
-//! Where to put the counts of a function: pure, from its facts and the room around its module.
+//! Where to put probes in a function: pure, from its facts and the room around its module.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `site` | one probe as data |
+//! | `site` | one count as data |
+//! | `bytes` | which bytes of the code are taken |
 //! | `candidates` | the instructions of a block that can be patched, and how |
 //! | `room` | free addresses, from which trampolines take theirs |
 //! | `conservation` | what enters a block leaves it: derived counts, and the check of all |
-//! | `choose` | blocks → [`Placement`] |
+//! | `choose` | blocks → [`Placement`] of their counts |
+//! | `observe` | [`Wish`]es → [`Observer`]s of single instructions |
 
+mod bytes;
 mod candidates;
 mod choose;
 mod conservation;
+mod observe;
 mod room;
 mod site;
 #[cfg(test)]
 mod tests;
 
-pub use choose::{Placement, Planned, derive, plan};
+pub use choose::{LONGEST, Placement, Planned, derive, plan};
 pub use conservation::{Solved, solve};
+pub use observe::{Observation, Observer, What, Wish, branches, observe};
 pub use room::{PAGE, Room};
 pub use site::{Kind, Site, Then};

@@ -5,8 +5,6 @@ use std::ops::Range;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
-/// Bytes that a trampoline may have.
-pub const LONGEST: u64 = 96;
 /// Pages with trampolines that are looked at before a new one is taken.
 const LOOKED_AT: usize = 16;
 
@@ -28,20 +26,20 @@ impl Room {
         Self { bias, free, pages: BTreeMap::new() }
     }
 
-    /// Takes `LONGEST` bytes that begin among the `most` from `start` (p_vaddr) on.
-    pub fn take(&mut self, start: u64, most: u64) -> Option<u64> {
+    /// Takes `length` bytes that begin among the `most` from `start` (p_vaddr) on.
+    pub fn take(&mut self, start: u64, most: u64, length: u64) -> Option<u64> {
         let start = start.wrapping_add(self.bias);
-        let found = self.take_at(start..start.checked_add(most)?)?;
+        let found = self.take_at(start..start.checked_add(most)?, length)?;
         Some(found.wrapping_sub(self.bias))
     }
 
-    fn take_at(&mut self, window: Range<u64>) -> Option<u64> {
+    fn take_at(&mut self, window: Range<u64>, length: u64) -> Option<u64> {
         let first = window.start & !(PAGE - 1);
         let used = self.pages.range(first..window.end).rev().take(LOOKED_AT);
         for (page, used) in used.map(|(page, used)| (*page, *used)) {
             let at = used.max(window.start);
-            if at < window.end && at + LONGEST <= page + PAGE {
-                self.pages.insert(page, at + LONGEST);
+            if at < window.end && at + length <= page + PAGE {
+                self.pages.insert(page, at + length);
                 return Some(at);
             }
         }
@@ -53,8 +51,8 @@ impl Room {
                 at = free;
                 continue;
             }
-            if at + LONGEST <= page + PAGE && !self.pages.contains_key(&page) {
-                self.pages.insert(page, at + LONGEST);
+            if at + length <= page + PAGE && !self.pages.contains_key(&page) {
+                self.pages.insert(page, at + length);
                 return Some(at);
             }
             at = page.checked_add(PAGE)?;
@@ -81,19 +79,24 @@ impl Room {
 mod tests {
     use super::*;
 
+    const LONGEST: u64 = 96;
+
     #[test]
     fn trampolines_share_a_page_and_leave_what_is_mapped() {
         let mut room = Room::new([0x1000..0x3000, 0x8000..0x9000], 0);
-        assert_eq!(room.take(0x1010, 0x10), Some(0x1010));
-        assert_eq!(room.take(0x1000, 0x100), Some(0x1010 + LONGEST));
-        assert_eq!(room.take(0x3000, 0x5000), None);
+        assert_eq!(room.take(0x1010, 0x10, LONGEST), Some(0x1010));
+        assert_eq!(room.take(0x1000, 0x100, LONGEST), Some(0x1010 + LONGEST));
+        assert_eq!(room.take(0x3000, 0x5000, LONGEST), None);
         // The end of a page has no room; the next page has.
-        assert_eq!(room.take(0x1ff0, 0x20), Some(0x2000));
-        assert_eq!(room.take(0x8fff, 2), None);
+        assert_eq!(room.take(0x1ff0, 0x20, LONGEST), Some(0x2000));
+        assert_eq!(room.take(0x8fff, 2, LONGEST), None);
         assert_eq!(room.pages().collect::<Vec<_>>(), [0x1000, 0x2000]);
         // Below a module at 0x8000: its p_vaddr are negative.
         let mut below = Room::new(std::iter::once(0x1000..0x8000), 0x8000);
-        assert_eq!(below.take(0x1000_u64.wrapping_neg(), 1), Some(0x1000_u64.wrapping_neg()));
+        assert_eq!(
+            below.take(0x1000_u64.wrapping_neg(), 1, LONGEST),
+            Some(0x1000_u64.wrapping_neg())
+        );
         assert_eq!(below.pages().collect::<Vec<_>>(), [0x7000]);
     }
 }

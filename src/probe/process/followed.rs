@@ -58,6 +58,8 @@ pub trait Follower {
     fn executed(&mut self, process: i32);
     /// A process is about to end; its memory is still there.
     fn ending(&mut self, process: i32);
+    /// Called every 100 µs or more often.
+    fn tick(&mut self) {}
 }
 
 /// How the command went.
@@ -113,6 +115,7 @@ pub fn follow(
     let (mut interrupted, mut last) = (None, begin);
     while !child.has_ended() {
         interrupted = signals.forward(leader).or(interrupted);
+        following.follower.tick();
         if following.poll() {
             last = Instant::now();
         } else if last.elapsed() > AWAKE {

@@ -4,6 +4,7 @@
 //! the one it needs. [`validate`] finds everything wrong with a file, [`texts`] says what a node
 //! means, [`select()`] reads `--nodes`. Nothing here measures, schedules or prints.
 
+mod compile;
 mod embedded;
 pub mod facts;
 mod library;

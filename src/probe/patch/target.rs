@@ -1,13 +1,21 @@
 //! The files of the wanted functions, and the facts of each.
 
-use super::request::Wanted;
 use crate::facts::{Function, Module};
 use crate::process::Image;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+/// A function of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its addresses (p_vaddr).
+    pub range: Range<u64>,
+}
+
 /// A file with wanted functions.
-pub(super) struct Target {
+pub struct Target {
     pub path: PathBuf,
     /// The file, or why its code cannot be probed.
     pub opened: Result<Opened, String>,
@@ -16,7 +24,7 @@ pub(super) struct Target {
 }
 
 /// A file that is read.
-pub(super) struct Opened {
+pub struct Opened {
     pub module: Module,
     pub image: Image,
     /// Offset of some code, by which its mapping is found.
@@ -24,7 +32,7 @@ pub(super) struct Opened {
 }
 
 /// A function of a file.
-pub(super) struct Member {
+pub struct Member {
     /// Its number in the request.
     pub number: usize,
     /// Its facts, or why it cannot be probed.
@@ -39,7 +47,7 @@ impl Member {
 }
 
 /// The files, with their functions.
-pub(super) fn targets(wanted: &[Wanted]) -> Vec<Target> {
+pub fn targets(wanted: &[Wanted]) -> Vec<Target> {
     let mut paths: Vec<&PathBuf> = wanted.iter().map(|w| &w.path).collect();
     paths.sort();
     paths.dedup();

@@ -2,35 +2,52 @@
 //! atomic when there are several tasks, the code is looked at before a process ends.
 
 use super::instance::Instance;
+use super::probes::Probes;
 use super::target::Target;
 use crate::process::{Follower, MOST_CALLS, Memory, Stopped, mappings};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// A process of the command.
-#[derive(Clone, Default)]
-struct Process {
+struct Process<P: Probes> {
     /// By target: whether it was found, patched or not.
     found: Vec<bool>,
-    instances: Vec<Rc<Instance>>,
+    instances: Vec<Rc<Instance<P>>>,
     /// Counts are atomic.
     is_locked: bool,
 }
 
+impl<P: Probes> Default for Process<P> {
+    fn default() -> Self {
+        Self { found: Vec::new(), instances: Vec::new(), is_locked: false }
+    }
+}
+
+impl<P: Probes> Clone for Process<P> {
+    fn clone(&self) -> Self {
+        let Self { found, instances, is_locked } = self;
+        Self { found: found.clone(), instances: instances.clone(), is_locked: *is_locked }
+    }
+}
+
 /// The patched processes of a command.
-pub(super) struct Patcher {
+pub struct Patcher<P: Probes> {
+    /// What is put into the code.
+    pub probes: P,
+    /// The files.
     pub targets: Vec<Target>,
-    processes: BTreeMap<i32, Process>,
+    processes: BTreeMap<i32, Process<P>>,
     /// All that were ever patched, also of processes that have ended.
-    pub instances: Vec<Rc<Instance>>,
+    pub instances: Vec<Rc<Instance<P>>>,
     /// By target: why a process with it was not counted whole.
     pub refused: Vec<Vec<String>>,
 }
 
-impl Patcher {
-    pub fn new(targets: Vec<Target>) -> Self {
+impl<P: Probes> Patcher<P> {
+    /// Nothing is patched yet.
+    pub fn new(probes: P, targets: Vec<Target>) -> Self {
         let refused = targets.iter().map(|_| Vec::new()).collect();
-        Self { targets, processes: BTreeMap::new(), instances: Vec::new(), refused }
+        Self { probes, targets, processes: BTreeMap::new(), instances: Vec::new(), refused }
     }
 
     fn refuse(&mut self, target: usize, why: String) {
@@ -40,7 +57,11 @@ impl Patcher {
     }
 }
 
-impl Follower for Patcher {
+impl<P: Probes> Follower for Patcher<P> {
+    fn tick(&mut self) {
+        self.probes.tick();
+    }
+
     fn mapped(&mut self, stopped: &Stopped) -> bool {
         let mut process = self.processes.remove(&stopped.process).unwrap_or_default();
         process.found.resize(self.targets.len(), false);
@@ -53,10 +74,14 @@ impl Follower for Patcher {
             }
             let Some(address) = opened.image.find(&mappings, opened.anchor.1) else { continue };
             process.found[number] = true;
-            match Instance::patch(stopped, (number, target), opened, address, process.is_locked) {
+            let common = process.instances.first().map(|instance| &*instance.shared);
+            let how = (process.is_locked, common.filter(|_| P::IS_COMMON));
+            let of = (number, target);
+            match Instance::patch(&self.probes, stopped, of, opened, address, how) {
                 Err(why) => self.refuse(number, why),
                 Ok(instance) => {
                     let instance = Rc::new(instance);
+                    self.probes.patched(&instance.shared);
                     process.instances.push(Rc::clone(&instance));
                     self.instances.push(instance);
                 }

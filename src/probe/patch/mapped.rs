@@ -1,21 +1,23 @@
-//! Memory of the program's own for counters and trampolines.
+//! Memory of the program's own for results and trampolines.
 
 use crate::plan::PAGE;
 use crate::process::{Memory, Stopped};
 use nix::errno::Errno;
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 
-/// The name of the counters' memory, as /proc/PID/maps shows it.
+/// The name of the shared memory, as /proc/PID/maps shows it.
 const NAME: &[u8] = b"tdtool-counts\0";
 
 /// Bytes of whole pages.
-pub(super) fn pages(bytes: u64) -> u64 {
+pub fn pages(bytes: u64) -> u64 {
     bytes.div_ceil(PAGE) * PAGE
 }
 
 /// Refuses a process whose system calls are filtered: ours could end it.
-pub(super) fn permitted(stopped: &Stopped) -> Result<(), String> {
+pub fn permitted(stopped: &Stopped) -> Result<(), String> {
     let path = format!("/proc/{}/status", stopped.process);
     let status = std::fs::read_to_string(path).map_err(|e| format!("its status: {e}"))?;
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
@@ -25,22 +27,54 @@ pub(super) fn permitted(stopped: &Stopped) -> Result<(), String> {
     }
 }
 
-/// Maps counters at `cells` and trampolines at `code`. The counters are shared memory: children that
-/// the process forks count in it, too, and it is read here after they have ended.
-pub(super) fn map(
+/// Memory that a process and its forked children share with this process.
+pub struct Shared {
+    /// Where it is in the process.
+    at: u64,
+    length: u64,
+    file: File,
+    /// Whether it is the memory of another file in the process.
+    pub is_copy: bool,
+}
+
+impl Shared {
+    /// Fills `bytes` from this offset on.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        self.file.read_exact_at(bytes, at)
+    }
+
+    /// Writes to this offset.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, at)
+    }
+}
+
+/// Maps shared memory at `cells`, that of `common` if there is one, and trampolines at `code`. Children
+/// that the process forks share it, too, and it is read here after they have ended.
+pub fn map(
     stopped: &Stopped,
     memory: &Memory,
     cells: Range<u64>,
+    common: Option<&Shared>,
     code: impl Iterator<Item = Range<u64>>,
-) -> Result<File, String> {
+) -> Result<Shared, String> {
     let refused = |e: Errno| format!("the process may not map memory: {}", e.desc());
+    let placed = |got: u64, at: u64| match got == at {
+        true => Ok(()),
+        // Kernels before 4.17 take the address for a hint.
+        false => Err("the addresses chosen are not free".to_owned()),
+    };
     let place = |at: &Range<u64>, rights: i32, all: i32, file: u64| {
         let flags = (all | libc::MAP_FIXED_NOREPLACE).cast_unsigned();
         let rights = rights.cast_unsigned();
         let arguments = [at.start, at.end - at.start, rights.into(), flags.into(), file, 0];
-        let got = stopped.call(libc::SYS_mmap, arguments).map_err(refused)?;
-        // Kernels before 4.17 take the address for a hint.
-        if got == at.start { Ok(()) } else { Err("the addresses chosen are not free".to_owned()) }
+        placed(stopped.call(libc::SYS_mmap, arguments).map_err(refused)?, at.start)
     };
     let mut first = None;
     for range in code {
@@ -49,20 +83,30 @@ pub(super) fn map(
         place(&range, libc::PROT_READ | libc::PROT_EXEC, private, u64::MAX)?;
         first.get_or_insert(range.start);
     }
-    let name = first.ok_or("no block of it can be counted")?;
-    let failed = |e: std::io::Error| format!("its memory cannot be written: {e}");
+    let length = cells.end - cells.start;
+    if let Some(common) = common {
+        // A second mapping of the same memory: an old length of 0 (mremap(2), notes).
+        let how = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED).cast_unsigned();
+        let arguments = [common.at, 0, length.min(common.length), how.into(), cells.start, 0];
+        let got = stopped.call(libc::SYS_mremap, arguments).map_err(refused)?;
+        placed(got, cells.start)?;
+        let file = common.file.try_clone().map_err(|e| format!("no more files: {e}"))?;
+        return Ok(Shared { at: cells.start, length, file, is_copy: true });
+    }
+    let name = first.ok_or("no probe fits into it")?;
+    let failed = |e: io::Error| format!("its memory cannot be written: {e}");
     memory.write_all(name, NAME).map_err(failed)?;
     let close = u64::from(libc::MFD_CLOEXEC);
     let file = stopped.call(libc::SYS_memfd_create, [name, close, 0, 0, 0, 0]).map_err(refused)?;
-    let opened = open(stopped, file, cells.end - cells.start);
+    let opened = open(stopped, file, length);
     let shared = place(&cells, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file);
     stopped.call(libc::SYS_close, [file, 0, 0, 0, 0, 0]).map_err(refused)?;
-    shared.and(opened)
+    shared.and(opened).map(|file| Shared { at: cells.start, length, file, is_copy: false })
 }
 
 /// The same file in this process, with its length.
 fn open(stopped: &Stopped, file: u64, length: u64) -> Result<File, String> {
-    let failed = |e: std::io::Error| format!("its counters cannot be opened: {e}");
+    let failed = |e: io::Error| format!("its shared memory cannot be opened: {e}");
     let path = format!("/proc/{}/fd/{file}", stopped.process);
     let opened = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
     opened.set_len(length).map_err(failed)?;
@@ -70,7 +114,7 @@ fn open(stopped: &Stopped, file: u64, length: u64) -> Result<File, String> {
 }
 
 /// Whole free pages without `taken`.
-pub(super) fn without(free: &[Range<u64>], taken: &Range<u64>) -> Vec<Range<u64>> {
+pub fn without(free: &[Range<u64>], taken: &Range<u64>) -> Vec<Range<u64>> {
     let parts = free.iter().flat_map(|range| {
         [range.start..range.end.min(taken.start), range.start.max(taken.end)..range.end]
     });
@@ -79,7 +123,7 @@ pub(super) fn without(free: &[Range<u64>], taken: &Range<u64>) -> Vec<Range<u64>
 }
 
 /// Adjacent pages as ranges.
-pub(super) fn ranges(all: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
+pub fn ranges(all: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
     let mut sorted: Vec<u64> = all.collect();
     sorted.sort_unstable();
     let mut found: Vec<Range<u64>> = Vec::new();

@@ -1,0 +1,132 @@
+//! When records are taken: a gate in memory that is shared with the program.
+
+use super::request::{Burst, Pace, Record};
+use crate::emit::{RECORD, RECORDS};
+use crate::patch::Shared;
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// The gate of one program image.
+pub(super) struct Gate {
+    shared: Rc<Shared>,
+    image: usize,
+    pace: Pace,
+    state: State,
+    /// Pauses are this many times longer than the pace says.
+    factor: f64,
+    random: Random,
+    /// What was recorded.
+    pub bursts: Vec<Burst>,
+}
+
+enum State {
+    Open {
+        since: Instant,
+    },
+    Closed {
+        until: Instant,
+    },
+    /// Its memory cannot be reached.
+    Broken,
+}
+
+impl Gate {
+    /// Opens the gate of an image, none of whose code has run.
+    pub fn new(shared: Rc<Shared>, image: usize, pace: Pace) -> Self {
+        let random = Random(image as u64 + 1);
+        let state = State::Broken;
+        let mut gate = Self { shared, image, pace, state, factor: 1.0, random, bursts: Vec::new() };
+        gate.open();
+        gate
+    }
+
+    /// Bytes of shared memory.
+    pub fn needs(pace: &Pace) -> u64 {
+        RECORDS + pace.length as u64 * RECORD
+    }
+
+    /// Opens or closes it, if it is time to.
+    pub fn tick(&mut self, now: Instant) {
+        match self.state {
+            State::Closed { until } if now >= until => self.open(),
+            State::Open { since } if self.wanted().is_ok_and(|wanted| wanted == 0) => {
+                let took = now - since;
+                self.take(0);
+                self.pause(now, took);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes what a burst has that the end of the program has cut off.
+    pub fn finish(&mut self) {
+        if let (State::Open { .. }, Ok(wanted)) = (&self.state, self.wanted()) {
+            self.take(wanted);
+        }
+        self.state = State::Broken;
+    }
+
+    /// How many records are still wanted.
+    fn wanted(&self) -> io::Result<usize> {
+        let mut word = [0; 8];
+        self.shared.read(&mut word, 0)?;
+        let wanted = usize::try_from(i64::from_le_bytes(word)).unwrap_or(0);
+        Ok(wanted.min(self.pace.length))
+    }
+
+    fn open(&mut self) {
+        let empty = vec![0; self.pace.length * RECORD as usize];
+        let clean = self.bursts.is_empty() || self.shared.write(&empty, RECORDS).is_ok();
+        let length = (self.pace.length as u64).to_le_bytes();
+        let is_open = clean && self.shared.write(&length, 0).is_ok();
+        self.state = if is_open { State::Open { since: Instant::now() } } else { State::Broken };
+    }
+
+    /// Adds a burst of which `wanted` records are missing.
+    fn take(&mut self, wanted: usize) {
+        let mut bytes = vec![0; (self.pace.length - wanted) * RECORD as usize];
+        let from = RECORDS + wanted as u64 * RECORD;
+        if self.shared.read(&mut bytes, from).is_err() {
+            return;
+        }
+        let records: Vec<Record> = bytes.as_chunks().0.iter().rev().filter_map(record).collect();
+        if !records.is_empty() {
+            let is_first = self.bursts.is_empty();
+            self.bursts.push(Burst { image: self.image, is_first, records });
+        }
+    }
+
+    fn pause(&mut self, now: Instant, took: Duration) {
+        if self.bursts.len() > self.pace.bursts {
+            let mut number = 0;
+            self.bursts.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.factor *= 2.0;
+        }
+        let times = self.pace.pause * self.factor * 2.0 * self.random.share();
+        self.state = State::Closed { until: now + took.mul_f64(times) };
+    }
+}
+
+/// A record as the trampolines write it; none if it is not complete.
+fn record(bytes: &[u8; RECORD as usize]) -> Option<Record> {
+    let word = |at: usize| bytes[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
+    let value = bytes[8..].try_into().map_or(0, u64::from_le_bytes);
+    Some(Record { site: word(0).checked_sub(1)?, stack: word(4), value })
+}
+
+/// Random numbers: xorshift (Marsaglia, "Xorshift RNGs", 2003).
+struct Random(u64);
+
+impl Random {
+    /// Between 0 and 1.
+    fn share(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}

@@ -1,0 +1,146 @@
+//! Wishes as probes: an observer for every block with one.
+
+use super::gate::Gate;
+use super::request::{Observed, Pace, Recorded};
+use crate::emit::{emit_observer, most};
+use crate::facts::Function;
+use crate::patch::{Code, Patcher, Probes, Shared, Target, Written};
+use crate::plan::{Observation, Room, Wish, observe};
+use crate::process::Followed;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Most program images that are recorded.
+const MOST_IMAGES: usize = 64;
+
+/// The wishes of a run, and its gates.
+pub(super) struct Observing {
+    observed: Vec<Observed>,
+    /// Target and function in it → its wishes: first, and how many.
+    of: BTreeMap<(usize, usize), (usize, usize)>,
+    pace: Pace,
+    gates: Vec<Gate>,
+}
+
+impl Observing {
+    pub fn new(
+        targets: &[Target],
+        wishes: &dyn Fn(usize, &Function) -> Vec<Wish>,
+        pace: Pace,
+    ) -> Self {
+        let (mut observed, mut of) = (Vec::new(), BTreeMap::new());
+        for (number, target) in targets.iter().enumerate() {
+            for (index, member) in target.functions.iter().enumerate() {
+                let Ok(facts) = &member.facts else { continue };
+                let own = wishes(member.number, facts);
+                of.insert((number, index), (observed.len(), own.len()));
+                let function = member.number;
+                observed.extend(own.into_iter().map(|wish| Observed {
+                    function,
+                    wish,
+                    refused: None,
+                }));
+            }
+        }
+        Self { observed, of, pace, gates: Vec::new() }
+    }
+
+    /// The wishes of a function, and the number of the first.
+    fn wishes(&self, of: (usize, usize)) -> (usize, Vec<Wish>) {
+        let (first, length) = self.of.get(&of).copied().unwrap_or_default();
+        (first, self.observed[first..first + length].iter().map(|o| o.wish).collect())
+    }
+}
+
+impl Probes for Observing {
+    type Plan = Observation;
+    const IS_COMMON: bool = true;
+
+    fn needs(&self, (number, target): (usize, &Target)) -> (u64, u64) {
+        let trampolines = target.functions.iter().enumerate().map(|(index, member)| {
+            let wishes = self.of.get(&(number, index)).map_or(0, |(_, length)| *length);
+            let facts = member.facts.as_ref().ok().filter(|_| wishes > 0);
+            let blocks = facts.iter().flat_map(|f| &f.blocks);
+            let instructions: usize = blocks.map(|b| b.instructions.len()).sum();
+            // An instruction may be executed for its own block and for the one before.
+            most(wishes, 2 * instructions) + 5 * wishes as u64
+        });
+        (Gate::needs(&self.pace), trampolines.sum())
+    }
+
+    fn plan(&self, function: (usize, usize), facts: &Function, room: &mut Room) -> Observation {
+        observe(facts, &self.wishes(function).1, room, most)
+    }
+
+    fn write(
+        &self,
+        code: &Code,
+        (number, _, index): (usize, &Target, usize),
+        facts: &Function,
+        plan: &mut Observation,
+        written: &mut Written,
+    ) {
+        let (first, wishes) = self.wishes((number, index));
+        for observer in std::mem::take(&mut plan.observers) {
+            let own: Vec<(Wish, u32)> =
+                observer.wishes.iter().map(|n| (wishes[*n], (first + n) as u32)).collect();
+            let bytes = &facts.bytes[(observer.at - facts.range.start) as usize..];
+            let to = written.place(code, observer.trampoline);
+            match emit_observer(&observer, bytes, code.bias, &own, code.shared, to) {
+                Ok(bytes) => {
+                    let place = (observer.trampoline, observer.at);
+                    written.add(code, place, (bytes.trampoline, bytes.jump), &[]);
+                    plan.observers.push(observer);
+                }
+                Err(why) => plan.refused.extend(observer.wishes.iter().map(|n| (*n, why.clone()))),
+            }
+        }
+    }
+
+    fn patched(&mut self, shared: &Rc<Shared>) {
+        if !shared.is_copy && self.gates.len() < MOST_IMAGES {
+            self.gates.push(Gate::new(Rc::clone(shared), self.gates.len(), self.pace));
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = Instant::now();
+        self.gates.iter_mut().for_each(|gate| gate.tick(now));
+    }
+}
+
+/// All that was recorded.
+pub(super) fn recorded(patcher: Patcher<Observing>, followed: &Followed) -> Recorded {
+    let Patcher { probes: mut observing, instances, refused, .. } = patcher;
+    for (of, (first, length)) in &observing.of {
+        let own = &mut observing.observed[*first..*first + *length];
+        let mut patched = instances.iter().filter(|i| i.target == of.0).peekable();
+        let never = patched.peek().is_none().then(|| "its file was not mapped".to_owned());
+        if let Some(why) = refused[of.0].first().cloned().or(never) {
+            own.iter_mut().for_each(|o| o.refused = Some(why.clone()));
+        }
+        for plan in patched.map(|instance| &instance.plans[of.1]) {
+            match plan {
+                Err(why) => own.iter_mut().for_each(|o| o.refused = Some(why.clone())),
+                Ok(plan) => {
+                    plan.refused.iter().for_each(|(n, why)| own[*n].refused = Some(why.clone()));
+                }
+            }
+        }
+    }
+    let mut bursts = Vec::new();
+    for mut gate in observing.gates.drain(..) {
+        gate.finish();
+        bursts.append(&mut gate.bursts);
+    }
+    Recorded {
+        observed: observing.observed,
+        bursts,
+        wall: followed.wall,
+        exit: followed.exit,
+        interrupted: followed.interrupted,
+        tasks: followed.tasks,
+        probes: instances.iter().map(|i| i.probes()).max().unwrap_or(0),
+    }
+}

@@ -1,0 +1,75 @@
+//! How much is recorded, and what was.
+
+use crate::plan::Wish;
+use std::time::Duration;
+
+/// How much is recorded.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Records of a burst.
+    pub length: usize,
+    /// Most bursts that are kept of a process. If there are more, every other one is dropped, and from
+    /// then on half as many are taken.
+    pub bursts: usize,
+    /// A gate stays closed this many times as long as the last burst took, on average.
+    pub pause: f64,
+}
+
+impl Default for Pace {
+    /// At most 128 × 32,768 records of 16 bytes, 64 MiB; a fifth of the time.
+    fn default() -> Self {
+        Self { length: 1 << 15, bursts: 128, pause: 4.0 }
+    }
+}
+
+/// One execution of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// Which one: index in [`Recorded::observed`].
+    pub site: u32,
+    /// Number of the page of the stack, its lower 32 bits: threads have stacks of their own.
+    pub stack: u32,
+    /// The outcome (1 is taken), or the address of the target in the process.
+    pub value: u64,
+}
+
+/// Consecutive executions in one process and those forked from it.
+#[derive(Debug, Clone)]
+pub struct Burst {
+    /// Which program image, in order of start.
+    pub image: usize,
+    /// Whether it begins with the first execution in that image.
+    pub is_first: bool,
+    /// The records, in the order of execution.
+    pub records: Vec<Record>,
+}
+
+/// A wished instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observed {
+    /// Its function, in the order of the request.
+    pub function: usize,
+    /// The instruction and what was observed of it.
+    pub wish: Wish,
+    /// Why not all of its executions were.
+    pub refused: Option<String>,
+}
+
+/// What one run gave.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The wishes. Those of a function that cannot be read are missing.
+    pub observed: Vec<Observed>,
+    /// The bursts of each image, in order of time.
+    pub bursts: Vec<Burst>,
+    /// From the start of the command to its end.
+    pub wall: Duration,
+    /// How it ended.
+    pub exit: Option<pmu::Exit>,
+    /// The signal that interrupted it.
+    pub interrupted: Option<i32>,
+    /// Threads and processes, beside the first.
+    pub tasks: u32,
+    /// Most probes in one process.
+    pub probes: usize,
+}

@@ -1,0 +1,37 @@
+//! What all trampolines have.
+
+use crate::plan::Kind;
+use iced_x86::{Code, FlowControl, IcedError, Instruction, MemoryOperand, Register};
+use std::ops::Range;
+
+/// Bytes below the stack pointer that a leaf function may use (System V ABI, AMD64, 3.2.2).
+pub(super) const RED_ZONE: i64 = 128;
+/// Makes an addition to `seto`'s 0 or 1 set the overflow flag again: 1 + 127 overflows a byte.
+pub(super) const OVERFLOW: i32 = 127;
+
+/// Moves the stack pointer; flags stay.
+pub(super) fn stack(distance: i64) -> Result<Instruction, IcedError> {
+    let moved = MemoryOperand::with_base_displ(Register::RSP, distance);
+    Instruction::with2(Code::Lea_r64_m, Register::RSP, moved)
+}
+
+/// Whether control may pass from the last of these instructions to what follows it.
+pub(super) fn goes_on(instructions: &[Instruction]) -> bool {
+    instructions.last().is_none_or(|last| {
+        !matches!(
+            last.flow_control(),
+            FlowControl::UnconditionalBranch | FlowControl::IndirectBranch | FlowControl::Return
+        )
+    })
+}
+
+/// The jump or call to the trampoline, in place of `own`; of a pun only the bytes of its instruction.
+pub(super) fn jump(kind: Kind, own: Range<u64>, trampoline: u64) -> Result<Vec<u8>, String> {
+    let distance = trampoline.wrapping_sub(own.start.wrapping_add(5)).cast_signed();
+    let distance = i32::try_from(distance).map_err(|_| "its trampoline is too far away")?;
+    let code = if kind == Kind::Retarget { 0xe8 } else { 0xe9 };
+    let mut bytes = vec![code];
+    bytes.extend(distance.to_le_bytes());
+    bytes.truncate(usize::try_from(own.end.wrapping_sub(own.start)).unwrap_or(bytes.len()));
+    Ok(bytes)
+}

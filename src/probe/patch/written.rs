@@ -1,0 +1,56 @@
+//! Trampolines and jumps, before they are written into a process.
+
+/// What is written over the code.
+pub(super) struct Jump {
+    pub at: u64,
+    pub bytes: Vec<u8>,
+    /// Where it leads.
+    pub to: u64,
+}
+
+/// Where the code of a process and its shared memory are.
+pub struct Code {
+    /// Added to a p_vaddr.
+    pub bias: u64,
+    /// The shared memory.
+    pub shared: u64,
+    /// Trampolines near the code.
+    pub(super) trampolines: u64,
+}
+
+/// All that is to be written.
+#[derive(Default)]
+pub struct Written {
+    /// Those next to the shared memory.
+    pub(super) trampolines: Vec<u8>,
+    /// Those of puns, with their addresses.
+    pub(super) far: Vec<(u64, Vec<u8>)>,
+    pub(super) prefixes: Vec<u64>,
+    pub(super) jumps: Vec<Jump>,
+}
+
+impl Written {
+    /// Where a trampoline lies, if it may lie anywhere, or at the p_vaddr `far`.
+    pub fn place(&self, code: &Code, far: Option<u64>) -> u64 {
+        let next = code.trampolines + self.trampolines.len() as u64;
+        far.map_or(next, |at| code.bias.wrapping_add(at))
+    }
+
+    /// Adds a trampoline at its place, and the jump there from the p_vaddr `at`. `prefixes` are where
+    /// in it `lock` is put as soon as there are several tasks.
+    pub fn add(
+        &mut self,
+        code: &Code,
+        (far, at): (Option<u64>, u64),
+        (trampoline, jump): (Vec<u8>, Vec<u8>),
+        prefixes: &[usize],
+    ) {
+        let to = self.place(code, far);
+        self.prefixes.extend(prefixes.iter().map(|at| to + *at as u64));
+        self.jumps.push(Jump { at: code.bias.wrapping_add(at), bytes: jump, to });
+        match far {
+            Some(_) => self.far.push((to, trampoline)),
+            None => self.trampolines.extend(trampoline),
+        }
+    }
+}

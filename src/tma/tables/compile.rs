@@ -1,0 +1,217 @@
+//! A table file → a table: names become indices, formulas programs, and what a node needs is closed.
+
+use super::schema::{NodeSpec, PmuKind, TableFile};
+use super::table::{Const, Event, EventId, Node, NodeId, NodeKind, Table};
+use crate::formula::{Leaf, Program, Resolve, parse};
+use std::collections::HashMap;
+
+impl Resolve for HashMap<String, Leaf> {
+    fn name(&self, name: &str) -> Option<Leaf> {
+        self.get(name).copied()
+    }
+
+    fn constant(&self, name: &str) -> Option<Leaf> {
+        Const::from_name(name).map(|c| Leaf::Const(c as u8))
+    }
+}
+
+impl Table {
+    /// Compiles a table that is already read.
+    ///
+    /// # Errors
+    /// The first thing wrong with it, in one sentence.
+    pub fn compile(file: TableFile) -> std::result::Result<Self, String> {
+        if file.schema != 1 {
+            return Err(format!(
+                "schema {} is not supported (this version supports 1)",
+                file.schema
+            ));
+        }
+        let names = name_index(&file)?;
+        let events: Vec<Event> =
+            file.events.into_iter().map(|(name, spec)| Event { name, spec }).collect();
+        let specs = [
+            (NodeKind::Tree, file.node),
+            (NodeKind::Bottleneck, file.bottleneck),
+            (NodeKind::Info, file.info),
+        ];
+        let mut nodes = Vec::new();
+        for (kind, list) in specs {
+            for spec in list {
+                nodes.push(compile_node(kind, spec, &names, &nodes)?);
+            }
+        }
+        let Some(Leaf::Event(clocks)) = names.get(&file.clocks).copied() else {
+            return Err(format!("`clocks` is not an event: `{}`", file.clocks));
+        };
+        let order = dependency_order(&nodes)?;
+        let mut by_id: Vec<NodeId> = (0..).take(nodes.len()).collect();
+        by_id.sort_by(|a, b| nodes[usize::from(*a)].id.cmp(&nodes[usize::from(*b)].id));
+        for smt in [0, 1] {
+            close_events(&mut nodes, &order, smt);
+        }
+        for &n in &order {
+            let through = nodes[usize::from(n)].formula.leaves().any(|l| match l {
+                Leaf::Const(c) => usize::from(c) != Const::SmtOn.index(),
+                Leaf::Node(m) => nodes[usize::from(m)].reads_constants,
+                Leaf::Event(e) => events[usize::from(e)].spec.pmu == PmuKind::Tsc,
+            });
+            nodes[usize::from(n)].reads_constants = through;
+        }
+        Ok(Self {
+            name: file.name,
+            title: file.title,
+            vendor: file.vendor,
+            core: file.core,
+            pmu: file.pmu,
+            source: file.source,
+            tma: file.tma,
+            clocks,
+            texts: file.texts,
+            notes: file.notes,
+            matches: file.matches,
+            pipeline: file.pipeline,
+            counters: file.counters,
+            facts: file.facts,
+            events,
+            nodes,
+            order,
+            by_id,
+        })
+    }
+}
+
+fn name_index(file: &TableFile) -> std::result::Result<HashMap<String, Leaf>, String> {
+    let mut names = HashMap::new();
+    for (i, name) in (0u16..).zip(file.events.keys()) {
+        names.insert(name.clone(), Leaf::Event(i));
+    }
+    let nodes = file.node.iter().chain(&file.bottleneck).chain(&file.info);
+    for (i, node) in (0u16..).zip(nodes) {
+        if names.insert(node.id.clone(), Leaf::Node(i)).is_some() {
+            return Err(format!("`{}` is defined twice", node.id));
+        }
+    }
+    if names.len() >= usize::from(u16::MAX) {
+        return Err("more than 65,534 names".into());
+    }
+    Ok(names)
+}
+
+fn compile_node(
+    kind: NodeKind,
+    spec: NodeSpec,
+    names: &HashMap<String, Leaf>,
+    before: &[Node],
+) -> std::result::Result<Node, String> {
+    let id = &spec.id;
+    let program = |what: &str, text: &str| {
+        let expr = parse(text).map_err(|e| format!("{what} of `{id}`, {e}: `{text}`"))?;
+        Program::compile(&expr, names).map_err(|e| {
+            let known = names.keys().map(String::as_str);
+            let unknown = e.split('`').nth(1).unwrap_or("");
+            match crate::error::nearest(unknown, known) {
+                Some(near) => format!("{what} of `{id}`: {e}; did you mean `{near}`?"),
+                None => format!("{what} of `{id}`: {e}"),
+            }
+        })
+    };
+    let formula = program("formula", &spec.formula)?;
+    let over = spec.over.as_deref().map(|t| program("threshold", t)).transpose()?;
+    let parent = match &spec.parent {
+        None => None,
+        Some(p) => {
+            let at = before.iter().position(|n| n.id == *p && n.kind == kind);
+            let at = at.ok_or_else(|| format!("`{id}` has no parent `{p}` before it"))?;
+            if before[at].level + 1 != spec.level {
+                return Err(format!(
+                    "`{id}` is at level {} under `{p}` at level {}",
+                    spec.level, before[at].level
+                ));
+            }
+            u16::try_from(at).ok()
+        }
+    };
+    if kind == NodeKind::Tree && parent.is_none() && spec.level != 1 {
+        return Err(format!("`{id}` is at level {} and has no parent", spec.level));
+    }
+    Ok(Node {
+        label: spec.label.clone().unwrap_or_else(|| id.replace('_', " ")),
+        id: id.clone(),
+        kind,
+        parent,
+        level: spec.level,
+        formula,
+        over,
+        events: Default::default(),
+        uses: Default::default(),
+        reads_constants: false,
+        spec,
+    })
+}
+
+/// Depth-first order of formula references.
+fn dependency_order(nodes: &[Node]) -> std::result::Result<Vec<NodeId>, String> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        New,
+        Open,
+        Done,
+    }
+    let mut state = vec![State::New; nodes.len()];
+    let mut order = Vec::with_capacity(nodes.len());
+    for root in 0..nodes.len() {
+        let mut stack = vec![(root, false)];
+        while let Some((n, leaving)) = stack.pop() {
+            if leaving {
+                state[n] = State::Done;
+                order.push(u16::try_from(n).unwrap_or(u16::MAX));
+                continue;
+            }
+            if state[n] != State::New {
+                continue;
+            }
+            state[n] = State::Open;
+            stack.push((n, true));
+            for leaf in nodes[n].formula.leaves() {
+                let Leaf::Node(m) = leaf else { continue };
+                match state[usize::from(m)] {
+                    State::Open => {
+                        let (a, b) = (&nodes[n].id, &nodes[usize::from(m)].id);
+                        return Err(format!("formulas form a cycle through `{a}` and `{b}`"));
+                    }
+                    State::New => stack.push((usize::from(m), false)),
+                    State::Done => {}
+                }
+            }
+        }
+    }
+    Ok(order)
+}
+
+/// Fills `events` and `uses` for one SMT state.
+fn close_events(nodes: &mut [Node], order: &[NodeId], smt: usize) {
+    let smt_on = Leaf::Const(Const::SmtOn as u8);
+    for &n in order {
+        let mut events: Vec<EventId> = Vec::new();
+        let mut uses = Vec::new();
+        let value = if smt == 1 { 1.0 } else { 0.0 };
+        for leaf in nodes[usize::from(n)].formula.leaves_given(smt_on, value) {
+            match leaf {
+                Leaf::Event(e) => events.push(e),
+                Leaf::Node(m) => {
+                    uses.push(m);
+                    events.extend(&nodes[usize::from(m)].events[smt]);
+                }
+                Leaf::Const(_) => {}
+            }
+        }
+        for list in [&mut events, &mut uses] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        let node = &mut nodes[usize::from(n)];
+        node.events[smt] = events;
+        node.uses[smt] = uses;
+    }
+}
