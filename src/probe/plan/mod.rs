@@ -8,12 +8,14 @@
 //! | `room` | free addresses, from which trampolines take theirs |
 //! | `conservation` | what enters a block leaves it: derived counts, and the check of all |
 //! | `choose` | blocks → [`Placement`] of their counts |
+//! | `loads` | the loads of a function |
 //! | `observe` | [`Wish`]es → [`Observer`]s of single instructions |
 
 mod bytes;
 mod candidates;
 mod choose;
 mod conservation;
+mod loads;
 mod observe;
 mod room;
 mod site;
@@ -22,6 +24,7 @@ mod tests;
 
 pub use choose::{LONGEST, Placement, Planned, derive, plan};
 pub use conservation::{Solved, solve};
+pub use loads::{Load, loads};
 pub use observe::{Observation, Observer, What, Wish, branches, observe};
 pub use room::{PAGE, Room};
 pub use site::{Kind, Site, Then};
