@@ -4,6 +4,7 @@ use crate::documents::Exit;
 use crate::documents::count::{
     BlockRow, BranchRow, Cost, Count, EdgeRow, LoopRow, Refused, SCHEMA, Trips,
 };
+use crate::loads::loads;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, FunctionCounts, Wanted, count};
@@ -27,6 +28,8 @@ pub struct CountAsk {
     pub functions: Vec<String>,
     /// Whether the command is also run without probes, for the cost.
     pub plain: bool,
+    /// Whether it is run twice more, for access patterns and latencies of the hot loads.
+    pub loads: bool,
 }
 
 /// A function to count, with its name.
@@ -60,11 +63,21 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
             Err(why) => document.refused.push(refused(one, one.wanted.range.start, why)),
         }
     }
-    if counts.interrupted.is_some() {
+    let mut interrupted = counts.interrupted;
+    if ask.loads && interrupted.is_none() {
+        let functions: Vec<_> = chosen.iter().map(|c| (c.name.as_str(), &c.wanted)).collect();
+        let found = loads(&ask.command, &functions, &counts, &signals)?;
+        document.loads = found.rows;
+        document.timer = found.timer;
+        document.cost.extend(found.cost);
+        document.notes.extend(found.notes);
+        interrupted = found.interrupted;
+    }
+    if interrupted.is_some() {
         document.notes.push("interrupted: counts are of the run until then".to_owned());
     }
     let own = counts.exit.map_or(0, pmu::Exit::code);
-    Ok((document, counts.interrupted.map_or(own, |signal| 128 + signal)))
+    Ok((document, interrupted.map_or(own, |signal| 128 + signal)))
 }
 
 fn ended(exit: pmu::Exit) -> Exit {

@@ -34,6 +34,7 @@ pub mod format;
 pub mod hot;
 pub mod initial_values;
 pub mod judge;
+mod loads;
 pub mod predict;
 pub mod record;
 pub mod render;

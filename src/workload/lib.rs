@@ -32,7 +32,7 @@ mod x86;
 
 pub use catalog::list;
 #[cfg(target_arch = "x86_64")]
-pub use fenced::{Fenced, fenced_loads};
+pub use fenced::{Fenced, Triple, fenced_loads};
 pub use launch::{command, resolve};
 pub use run::{Options, Rate, Summary, find, run};
 pub use size::parse_size;

@@ -22,6 +22,9 @@ pub struct CountArgs {
     /// Run the command once more without probes, for the cost
     #[arg(long)]
     plain: bool,
+    /// Also run it twice for access patterns and cache levels of the hot loads
+    #[arg(long)]
+    loads: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -50,6 +53,7 @@ pub fn run(args: CountArgs) -> Result<ExitCode> {
         modules: args.module,
         functions: args.functions,
         plain: args.plain,
+        loads: args.loads,
     };
     let (document, code) = counted(&ask)?;
     let text = match args.format {

@@ -174,6 +174,8 @@ pub struct LevelShare {
 pub struct LoadLatency {
     /// Executions that were timed.
     pub samples: u64,
+    /// Others that took more than 5 µs: an interrupt or a page fault came between.
+    pub interrupted: u64,
     /// The mean.
     pub mean: f64,
     /// The median, to a step of the counter.
@@ -191,12 +193,15 @@ pub struct TimerRow {
     pub ticks_per_ns: f64,
     /// The step by which the counter advances, in ticks.
     pub step: u32,
-    /// What the fences take without a load, in ticks, on average: this is subtracted.
+    /// What the fences take without a load, in ticks, on average: no part of a latency.
     pub floor: f64,
     /// Mean latencies of hits of each cache in nanoseconds.
     pub caches: Vec<LevelMean>,
     /// Latencies from here on are of memory, in nanoseconds.
     pub memory: f64,
+    /// Caches that others use so much that no hits could be measured: theirs are taken to be those
+    /// between the cache before and memory.
+    pub assumed: Vec<String>,
 }
 
 /// What hits of a cache take.

@@ -1,5 +1,6 @@
 //! Exact counts as text and in callgrind's format.
 
+use super::loads::loads;
 use crate::documents::count::{BlockRow, Count};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,6 +23,7 @@ pub fn text(document: &Count) -> String {
         let _ = writeln!(out, "{:>14}  blocks more (all in JSON)", blocks.len() - MOST);
     }
     loops(document, &mut out);
+    loads(document, &mut out);
     summary(document, &mut out);
     out
 }
@@ -65,7 +67,11 @@ fn summary(document: &Count, out: &mut String) {
     let _ = writeln!(out, "flow conservation: {} sums checked, {agree}", document.checked);
     for cost in &document.cost {
         let plain = cost.plain.map_or(String::new(), |s| format!(", {s:.3} s without probes"));
-        let _ = writeln!(out, "cost: {} probes, {:.3} s{plain}", cost.probes, cost.seconds);
+        let _ = writeln!(
+            out,
+            "cost of {}: {} probes, {:.3} s{plain}",
+            cost.run, cost.probes, cost.seconds
+        );
     }
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");

@@ -51,6 +51,13 @@ pub(super) fn loads(document: &Count, out: &mut String) {
         timer.memory,
         timer.step,
     );
+    for level in &timer.assumed {
+        let _ = writeln!(
+            out,
+            "{level}: others use it so much that its hits could not be measured; what lies between the \
+             cache before it and memory is taken for them"
+        );
+    }
 }
 
 /// A share in per cent, with half its interval.
@@ -82,7 +89,8 @@ fn words(class: &LoadClass) -> String {
         "pointer_chase" => "pointer chase".to_owned(),
         "chase_offset" => format!("offset {offset} of the chase at {of}"),
         "indirect" => {
-            let inner = class.inner.as_deref().map_or(String::new(), |i| format!(" ({})", words(i)));
+            let inner =
+                class.inner.as_deref().map_or(String::new(), |i| format!(" ({})", words(i)));
             match scale {
                 1 => format!("indirect by pointer {of}{inner}"),
                 scale => format!("indirect × {scale} by {of}{inner}"),

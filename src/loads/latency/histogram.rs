@@ -28,11 +28,6 @@ impl Histogram {
         self.0.iter().map(|(ticks, n)| (*ticks, *n))
     }
 
-    /// How often this latency came.
-    pub fn count(&self, ticks: u32) -> u64 {
-        self.0.get(&ticks).copied().unwrap_or(0)
-    }
-
     /// How many latencies it holds.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
@@ -57,14 +52,37 @@ impl Histogram {
             .map(|(ticks, _)| ticks)
     }
 
+    /// The mean of the latencies up to that which 99 % do not exceed: without interrupts.
+    pub fn usual(&self) -> Option<f64> {
+        self.below(self.quantile(0.99)?.saturating_add(1)).mean()
+    }
+
     /// The latencies below a limit.
     pub fn below(&self, limit: u32) -> Self {
         self.iter().filter(|(ticks, _)| *ticks < limit).collect()
     }
+}
 
-    /// These latencies and others.
-    pub fn and(&self, other: &Self) -> Self {
-        self.iter().chain(other.iter()).collect()
+/// Latencies of one load, and those of a load from the first cache that was timed right before each: what
+/// differs between two times and places, such as the processor's frequency, changes both.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Timed {
+    /// Of the word in the first cache.
+    pub near: Histogram,
+    /// Of the load.
+    pub load: Histogram,
+}
+
+impl Timed {
+    /// From pairs of the two.
+    pub fn of(pairs: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        let (near, load): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
+        Self { near: near.into_iter().collect(), load: load.into_iter().collect() }
+    }
+
+    /// The latencies of both.
+    pub fn all(&self) -> [&Histogram; 2] {
+        [&self.near, &self.load]
     }
 }
 

@@ -4,9 +4,10 @@
 //! a mixture of those of the caches, whose weights are those of the greatest likelihood (expectation
 //! maximisation: Dempster, Laird and Rubin, 1977).
 
-use super::histogram::Histogram;
+use super::histogram::{Histogram, Timed};
 use super::resample::resample;
 use fastrand::Rng;
+use std::collections::BTreeMap;
 
 /// Steps of the maximisation.
 const STEPS: usize = 200;
@@ -20,6 +21,8 @@ const EARLY: f64 = 0.05;
 const MARGIN: f64 = 0.9;
 /// Least share of a cache's loads that must have hit a cache, else it is not known what a hit takes.
 const USABLE: f64 = 0.2;
+/// Weight of each latency that a hit of a cache is only assumed to take.
+const EACH: u64 = 1000;
 /// Probability of a latency that a cache has never shown; ten times that for the last cache, whose hits
 /// may take longer by a page walk.
 const UNSEEN: f64 = 1e-4;
@@ -46,10 +49,10 @@ impl Level {
 /// What loads of known levels take on a host.
 #[derive(Debug, Clone, Default)]
 pub struct Calibration {
-    /// Of no load at all.
-    pub floor: Histogram,
+    /// The step of the counter.
+    pub step: u32,
     /// By level, from the first cache to memory.
-    pub levels: Vec<(Level, Histogram)>,
+    pub levels: Vec<(Level, Timed)>,
 }
 
 /// The share of a level.
@@ -71,14 +74,18 @@ pub struct Share {
 pub struct Limits {
     /// From here on it is memory.
     pub memory: u32,
-    /// Histograms of hits, by cache.
-    caches: Vec<(Level, Histogram)>,
+    /// Caches of which too few hits were seen: others use them. Their hits are taken to be anywhere
+    /// between those of the one before and memory.
+    pub assumed: Vec<Level>,
+    /// Hits, by cache.
+    caches: Vec<(Level, Timed)>,
 }
 
 impl Limits {
-    /// Mean latencies of the caches.
+    /// Mean latencies of the caches that were measured, beyond those of the first.
     pub fn means(&self) -> impl Iterator<Item = (Level, f64)> {
-        self.caches.iter().filter_map(|(level, all)| Some((*level, all.mean()?)))
+        let measured = self.caches.iter().filter(|(level, _)| !self.assumed.contains(level));
+        measured.filter_map(|(level, all)| Some((*level, all.load.mean()? - all.near.usual()?)))
     }
 }
 
@@ -89,20 +96,30 @@ impl Limits {
 pub fn limits(calibration: &Calibration) -> Result<Limits, String> {
     let of = |wanted: Level| calibration.levels.iter().find(|(level, _)| *level == wanted);
     let (_, memory) = of(Level::Memory).ok_or("what memory takes was not measured")?;
-    let early = memory.quantile(EARLY).ok_or("what memory takes was not measured")?;
+    let early = memory.load.quantile(EARLY).ok_or("what memory takes was not measured")?;
     let first = (f64::from(early) * MARGIN) as u32;
-    let caches: Vec<(Level, Histogram)> = calibration
-        .levels
-        .iter()
-        .filter(|(level, _)| *level != Level::Memory)
-        .map(|(level, all)| (*level, all.below(first), all.total() as f64))
-        .filter(|(_, hits, all)| hits.total() as f64 > all * USABLE)
-        .map(|(level, hits, _)| (level, hits))
-        .collect();
-    let last = caches.last().and_then(|(_, hits)| hits.quantile(0.99));
+    let (mut caches, mut assumed): (Vec<(Level, Timed)>, _) = (Vec::new(), Vec::new());
+    for (level, all) in calibration.levels.iter().filter(|(level, _)| *level != Level::Memory) {
+        let hits = all.load.below(first);
+        let is_measured = hits.total() as f64 > all.load.total() as f64 * USABLE;
+        let near = all.near.clone();
+        let load = match caches.last().and_then(|(_, before)| before.load.quantile(0.99)) {
+            _ if is_measured => hits,
+            None => return Err("what the first cache takes was not measured".to_owned()),
+            Some(before) => {
+                assumed.push(*level);
+                let step = calibration.step.max(1);
+                let between = (1..).map(|n| before + n * step).take_while(|t| *t < first);
+                between.map(|ticks| (ticks, EACH)).collect()
+            }
+        };
+        caches.push((*level, Timed { near, load }));
+    }
+    let measured = caches.iter().rfind(|(level, _)| !assumed.contains(level));
+    let last = measured.and_then(|(_, hits)| hits.load.quantile(0.99));
     let last = last.ok_or("what the caches take was not measured")?;
     let memory = (f64::from(last) * f64::from(early)).sqrt() as u32;
-    Ok(Limits { memory, caches })
+    Ok(Limits { memory, assumed, caches })
 }
 
 /// The shares of the levels of a load. Several calibrations, such as before and after the run, show how
@@ -112,23 +129,25 @@ pub fn limits(calibration: &Calibration) -> Result<Limits, String> {
 /// There are no latencies or calibrations.
 ///
 /// ```
-/// use loads::latency::{Calibration, Histogram, Level, shares};
+/// use loads::latency::{Calibration, Histogram, Level, Timed, shares};
 ///
 /// let of = |ticks: &[(u32, u64)]| ticks.iter().copied().collect::<Histogram>();
+/// let near = of(&[(52, 9_200), (78, 800)]);
+/// let timed = |ticks: &[(u32, u64)]| Timed { near: near.clone(), load: of(ticks) };
 /// let levels = vec![
-///     (Level::Cache(1), of(&[(52, 9_200), (78, 800)])),
-///     (Level::Cache(2), of(&[(52, 6_500), (78, 3_500)])),
-///     (Level::Memory, of(&[(364, 5_000), (390, 5_000)])),
+///     (Level::Cache(1), timed(&[(52, 9_200), (78, 800)])),
+///     (Level::Cache(2), timed(&[(52, 6_500), (78, 3_500)])),
+///     (Level::Memory, timed(&[(364, 5_000), (390, 5_000)])),
 /// ];
-/// let calibration = Calibration { floor: Histogram::default(), levels };
-/// let found = shares(&of(&[(52, 6_500), (78, 3_500), (390, 10_000)]), &[calibration])?;
+/// let calibration = Calibration { step: 26, levels };
+/// let found = shares(&timed(&[(52, 6_500), (78, 3_500), (390, 10_000)]), &[calibration])?;
 /// let names: Vec<String> = found.iter().map(|one| one.level.name()).collect();
 /// assert_eq!(names, ["L1", "L2", "DRAM"]);
 /// assert!(found[0].share < 0.03 && found[1].share > 0.47 && found[2].share == 0.5);
 /// # Ok::<(), String>(())
 /// ```
-pub fn shares(samples: &Histogram, calibrations: &[Calibration]) -> Result<Vec<Share>, String> {
-    if samples.total() == 0 {
+pub fn shares(samples: &Timed, calibrations: &[Calibration]) -> Result<Vec<Share>, String> {
+    if samples.load.total() == 0 {
         return Err("it was not executed while latencies were taken".to_owned());
     }
     let all: Vec<Limits> = calibrations.iter().map(limits).collect::<Result<_, _>>()?;
@@ -136,28 +155,34 @@ pub fn shares(samples: &Histogram, calibrations: &[Calibration]) -> Result<Vec<S
     // Levels that all calibrations have.
     let common = |level: &Level| all.iter().all(|one| one.caches.iter().any(|c| c.0 == *level));
     let levels: Vec<Level> = first.caches.iter().map(|c| c.0).filter(common).collect();
-    let of = |limits: &Limits, level: &Level| {
+    let step = calibrations.iter().map(|one| one.step).max().unwrap_or(1).max(1);
+    // As they would be when and where the samples were taken.
+    let of = |limits: &Limits, level: &Level, random: Option<&mut Rng>| -> Density {
         let own = limits.caches.iter().find(|(own, _)| own == level);
-        own.map(|(_, all)| all.clone()).unwrap_or_default()
+        own.map_or_else(Density::default, |(_, hits)| {
+            let by = samples.near.usual().zip(hits.near.usual()).map_or(0.0, |(a, b)| a - b);
+            let load = random.map(|random| resample(&hits.load, random));
+            shifted(load.as_ref().unwrap_or(&hits.load), by, step)
+        })
     };
-    let together: Vec<Histogram> = levels
+    let together: Vec<Density> = levels
         .iter()
-        .map(|level| all.iter().map(|one| of(one, level)).reduce(|a, b| a.and(&b)))
-        .map(Option::unwrap_or_default)
+        .map(|level| all.iter().map(|one| of(one, level, None)).collect::<Vec<_>>())
+        .map(|each| mean(&each))
         .collect();
     let limit = all.iter().map(|one| one.memory).sum::<u32>() / all.len() as u32;
-    let point = weights(samples, &together, limit);
+    let point = weights(&samples.load, &together, limit);
     let mut random = Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     let mut drawn: Vec<Vec<f64>> = vec![Vec::new(); point.len()];
     for number in 0..DRAWN {
         let one = &all[number % all.len()];
-        let caches: Vec<Histogram> =
-            levels.iter().map(|level| resample(&of(one, level), &mut random)).collect();
-        let found = weights(&resample(samples, &mut random), &caches, one.memory);
+        let caches: Vec<Density> =
+            levels.iter().map(|level| of(one, level, Some(&mut random))).collect();
+        let found = weights(&resample(&samples.load, &mut random), &caches, one.memory);
         drawn.iter_mut().zip(found).for_each(|(all, share)| all.push(share));
     }
     // None of n: below 3 / n with 95 % (Hanley and Lippman-Hand, JAMA 249, 1983).
-    let least = (3.0 / samples.total() as f64).min(1.0);
+    let least = (3.0 / samples.load.total() as f64).min(1.0);
     let levels = levels.into_iter().chain([Level::Memory]);
     let share = |((level, share), mut all): ((Level, f64), Vec<f64>)| {
         all.sort_by(f64::total_cmp);
@@ -170,8 +195,36 @@ pub fn shares(samples: &Histogram, calibrations: &[Calibration]) -> Result<Vec<S
     Ok(found)
 }
 
+/// The probability of each latency.
+type Density = BTreeMap<u32, f64>;
+
+/// A histogram as it would be if all latencies were `by` ticks longer: a part of those of each step is seen
+/// as the next one.
+fn shifted(of: &Histogram, by: f64, step: u32) -> Density {
+    let total = of.total() as f64;
+    let steps = (by / f64::from(step)).floor();
+    let part = by / f64::from(step) - steps;
+    let mut found = Density::new();
+    for (ticks, n) in of.iter() {
+        let first = f64::from(ticks) + steps * f64::from(step);
+        for (at, part) in [(first, 1.0 - part), (first + f64::from(step), part)] {
+            *found.entry(at.max(0.0) as u32).or_default() += part * n as f64 / total;
+        }
+    }
+    found
+}
+
+/// The mean of densities.
+fn mean(all: &[Density]) -> Density {
+    let mut found = Density::new();
+    for (ticks, share) in all.iter().flatten() {
+        *found.entry(*ticks).or_default() += share / all.len() as f64;
+    }
+    found
+}
+
 /// The weights of the caches and of memory.
-fn weights(samples: &Histogram, caches: &[Histogram], limit: u32) -> Vec<f64> {
+fn weights(samples: &Histogram, caches: &[Density], limit: u32) -> Vec<f64> {
     let total = samples.total() as f64;
     let near = samples.below(limit);
     let hits = near.total() as f64;
@@ -181,8 +234,7 @@ fn weights(samples: &Histogram, caches: &[Histogram], limit: u32) -> Vec<f64> {
     }
     let last = caches.len().saturating_sub(1);
     let probability = |number: usize, ticks: u32| {
-        let own = &caches[number];
-        let of = own.count(ticks) as f64 / (own.total() as f64).max(1.0);
+        let of = caches[number].get(&ticks).copied().unwrap_or(0.0);
         of.max(if number == last { 10.0 * UNSEEN } else { UNSEEN })
     };
     let bins: Vec<(f64, Vec<f64>)> = near

@@ -15,5 +15,5 @@ mod resample;
 #[cfg(test)]
 mod tests;
 
-pub use histogram::{Histogram, granularity};
+pub use histogram::{Histogram, Timed, granularity};
 pub use levels::{Calibration, Level, Limits, Share, limits, shares};

@@ -2,7 +2,7 @@
 
 use super::gate::Gate;
 use super::request::{Observed, Pace, Recorded};
-use crate::emit::{MOST_TIMED, countdown, emit_observer, most};
+use crate::emit::{MOST_TIMED, count, countdown, emit_observer, most};
 use crate::facts::Function;
 use crate::patch::{Code, Patcher, Probes, Shared, Target, Written};
 use crate::plan::{Observation, Room, What, Wish, observe};
@@ -62,8 +62,8 @@ impl Observing {
         for (number, observed) in (0..MOST_TIMED).zip(&self.observed) {
             let What::Latency { bits, .. } = observed.wish.what else { continue };
             let executions = (number.wrapping_mul(SPREAD) >> (32 - u32::from(bits))) as u16;
-            // If it cannot be written, it is after 65,536.
-            let _ = shared.write(&executions.wrapping_add(1).to_le_bytes(), countdown(number));
+            // If it cannot be written, it is after 16,384.
+            let _ = shared.write(&count(executions + 1), countdown(number));
         }
     }
 }

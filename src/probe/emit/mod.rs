@@ -18,5 +18,5 @@ mod trampoline;
 
 pub use observer::{Observing, emit_observer, most};
 pub use records::{RECORD, RECORDS};
-pub use timed::{MOST_BITS, MOST_TIMED, countdown};
+pub use timed::{MOST_BITS, MOST_TIMED, count, countdown};
 pub use trampoline::{Patch, emit};

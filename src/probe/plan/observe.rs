@@ -25,11 +25,12 @@ pub enum What {
         /// 1, 2, 4 or 8.
         width: u32,
     },
-    /// What a load takes between fences, in ticks, of one in 1 to 2^`bits` executions, at random.
+    /// What a load takes between fences, in ticks, of one in 1 to 2^`bits` executions, at random; in the
+    /// upper half what a load from the first cache took right before.
     Latency {
         /// Bytes that it loads.
         width: u32,
-        /// 1 to 16.
+        /// 1 to 14.
         bits: u8,
     },
 }
