@@ -5,6 +5,7 @@ mod bursts;
 mod captured;
 mod counts;
 mod ends;
+mod loads;
 pub mod programs;
 
 use crate::support::files::text;
