@@ -75,8 +75,8 @@ pub(super) fn windows(loads: &[Load], number: usize, burst: &[Event]) -> Vec<Win
             return Window { kind: Kind::Constant, offset: 0, stride };
         }
         for ahead in 0..AHEAD {
-            for (origin, of) in origins.iter().enumerate() {
-                let pair = |at: usize| Some((before[origin][at][ahead]?, burst[own[at]].address));
+            for (of, values) in origins.iter().zip(&before) {
+                let pair = |at: usize| Some((values[at][ahead]?, burst[own[at]].address));
                 let pairs: Vec<(u64, u64)> = (from..to).filter_map(pair).collect();
                 let enough = pairs.len() + AHEAD >= to - from;
                 let found = linear(&pairs, loads[*of].width).filter(|_| enough);
