@@ -10,6 +10,8 @@ mod support;
 #[cfg(target_arch = "x86_64")]
 mod block;
 #[cfg(target_arch = "x86_64")]
+mod branches;
+#[cfg(target_arch = "x86_64")]
 mod code;
 mod collect;
 mod deps;

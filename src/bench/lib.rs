@@ -73,7 +73,7 @@ mod timing;
 
 pub use closed_loop::can_be_moved;
 pub use counters::Pmu;
-pub use initial::{Init, Snapshot, Values};
+pub use initial::{Init, LoopPath, Snapshot, Values};
 pub use measurement::{
     Assumption, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, Line, Measurement, Miss,
     Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput, UNROLLED, WhatIf,

@@ -357,6 +357,12 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// The bound of iterations a `share` of which needs this one, and the others nothing for certain.
+    pub(super) fn times(self, share: f64) -> Self {
+        let Self { cycles, low, high, .. } = self;
+        Self { cycles: share * cycles, low: share * low, high: share * high, ..self }
+    }
+
     /// That it exceeds the measurement, in words.
     pub fn needs_more(&self, measured: f64) -> String {
         let Self { name, cycles, low, high, .. } = self;

@@ -2,6 +2,10 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | [`stacks`] | recorded branch stacks: edges, straight code, loops |
 //! | [`predictor`] | how many of a stream of branches a predictor of the TAGE family mispredicts |
+//! | [`sampled`] | bursts of branches from a run → mispredictions of each branch |
 
 pub mod predictor;
+pub mod sampled;
+pub mod stacks;

@@ -2,8 +2,9 @@
 
 use crate::core_model::CoreModel;
 use bench::explain::Explainer;
-use bench::{Measurement, Options, Profiler, Progress};
+use bench::{Measurement, Options, Profiler, Progress, Snapshot};
 use isa::code::Block;
+use std::sync::Arc;
 use tma::Result;
 
 /// Measures and explains blocks one after the other and reuses its sandboxes. Belongs to its thread.
@@ -37,7 +38,7 @@ pub struct Measurer {
     profiler: Profiler,
     explainer: Option<Explainer>,
     notes: Vec<String>,
-    is_whole_loop: bool,
+    whole_loop: Option<Arc<Snapshot>>,
 }
 
 impl Measurer {
@@ -46,9 +47,9 @@ impl Measurer {
         let options = Options { core: model.core.clone(), ..options };
         let explain = || Explainer::new(&options, model.latencies.clone());
         let explainer = options.explain.then(explain);
-        let is_whole_loop = options.snapshot.as_ref().is_some_and(|snapshot| snapshot.whole);
+        let whole_loop = options.snapshot.clone().filter(|snapshot| snapshot.whole);
         let notes = model.notes.clone();
-        Self { profiler: Profiler::new(options), explainer, notes, is_whole_loop }
+        Self { profiler: Profiler::new(options), explainer, notes, whole_loop }
     }
 
     /// Measures `block` and explains the result; with `what_if`, measures it again with dependencies
@@ -58,11 +59,16 @@ impl Measurer {
     /// The sandbox cannot be started. Whatever is wrong with the block is in its measurement.
     pub fn measure(&mut self, block: &Block, what_if: bool) -> Result<Measurement> {
         let mut measurement = self.profiler.measure(block)?;
-        if self.is_whole_loop {
-            measurement.hierarchy.verdict =
-                "not known: bounds are of one block, and this loop has several".to_owned();
-        } else if let Some(explainer) = &mut self.explainer {
-            explainer.explain(&mut self.profiler, block, &mut measurement, what_if)?;
+        let path = self.whole_loop.as_ref().filter(|one| one.is_whole_at(block)).map(|one| {
+            let path = one.main_path()?;
+            Block::decode(&path.body).map_err(|e| e.to_string())
+        });
+        let path = path.transpose();
+        if let Err(why) = path {
+            measurement.hierarchy.verdict = format!("not known: {why}");
+        } else if let (Some(explainer), Ok(path)) = (&mut self.explainer, path) {
+            let profiler = &mut self.profiler;
+            explainer.explain(profiler, block, path.as_ref(), &mut measurement, what_if)?;
         } else if measurement.throughput.is_some() && !measurement.hierarchy.is_measured() {
             measurement.hierarchy.verdict =
                 "not requested (--quick and --no-explain leave it out)".to_owned();

@@ -17,34 +17,40 @@ const TRIES: usize = 2;
 /// Both measurements with their explanations, and the difference or why there is none.
 pub type Compared = (Measurement, Measurement, std::result::Result<Difference, String>);
 
-/// Measures both blocks with `options` and explains them, then measures them in pairs, of which every
-/// second one is in reverse order so that drift cancels.
+/// Measures both blocks, each with its `options`, and explains them, then measures them in pairs, of which
+/// every second one is in reverse order so that drift cancels.
 ///
 /// # Errors
 /// The sandbox cannot be started.
-pub fn compare(options: &Options, model: &CoreModel, a: &Block, b: &Block) -> Result<Compared> {
-    let mut measurer = Measurer::new(options.clone(), model);
-    let first = settled(&mut measurer, a)?;
-    let second = settled(&mut measurer, b)?;
+pub fn compare(
+    options: [&Options; 2],
+    model: &CoreModel,
+    a: &Block,
+    b: &Block,
+) -> Result<Compared> {
+    let first = settled(&mut Measurer::new(options[0].clone(), model), a)?;
+    let second = settled(&mut Measurer::new(options[1].clone(), model), b)?;
     let why = not_ok("A", &first).or_else(|| not_ok("B", &second));
     if let Some(why) = why {
         return Ok((first, second, Err(why)));
     }
-    let budget = options.budget / PAIRS as u32;
-    let plain = Options { explain: false, counts: false, budget, ..options.clone() };
-    let mut measurer = Measurer::new(plain, model);
-    let mut time = |block: &Block| -> Result<Option<f64>> {
-        let measurement = measurer.measure(block, false)?;
+    let mut measurers = options.map(|options| {
+        let budget = options.budget / PAIRS as u32;
+        let plain = Options { explain: false, counts: false, budget, ..options.clone() };
+        Measurer::new(plain, model)
+    });
+    let mut time = |number: usize| -> Result<Option<f64>> {
+        let measurement = measurers[number].measure([a, b][number], false)?;
         let ok = measurement.status == Status::Ok;
         Ok(measurement.throughput.filter(|_| ok).map(|t| t.cycles))
     };
     let mut pairs = Vec::new();
     for pair in 0..2 * PAIRS {
         let (one, other) = match pair % 2 {
-            0 => (time(a)?, time(b)?),
+            0 => (time(0)?, time(1)?),
             _ => {
-                let other = time(b)?;
-                (time(a)?, other)
+                let other = time(1)?;
+                (time(0)?, other)
             }
         };
         pairs.extend(one.zip(other));

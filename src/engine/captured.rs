@@ -1,6 +1,7 @@
 //! A block with the values of its running program: what to capture, and what a measurement takes
 //! of it.
 
+use crate::loop_path::most_frequent;
 use bench::{Init, Options, Snapshot as Values};
 use isa::code::{Around, loop_region};
 use isa::deps::memory::InitialValues;
@@ -149,7 +150,8 @@ pub fn apply(snapshot: &Snapshot, subject: Subject, options: &mut Options) {
     let with_code =
         |snapshot: &Snapshot| Values { length, code: code.clone(), whole, ..values(snapshot) };
     let others = snapshot.others.iter().map(with_code).collect();
-    options.snapshot = Some(Arc::new(Values { others, ..with_code(snapshot) }));
+    let path = whole.then(|| most_frequent(&snapshot.walk, snapshot.address, &code));
+    options.snapshot = Some(Arc::new(Values { others, path, ..with_code(snapshot) }));
 }
 
 /// The code of the loop around the block of `range` in an ELF file, or of the block: p_vaddr and bytes.
@@ -177,6 +179,8 @@ fn values(snapshot: &Snapshot) -> Values {
         // The last one may not be complete.
         stepped: walk.sequence.len().saturating_sub(1) as u64,
         left_with: walk.left_with.map(|registers| registers.0),
+        at_least: walk.trips,
+        followed_to: walk.followed_to.map(|registers| (walk.sequence.len() as u64, registers.0)),
         trips: (walk.end == End::Left).then_some(walk.trips),
         ..Values::default()
     }

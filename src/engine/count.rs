@@ -5,6 +5,7 @@ use crate::documents::count::{
     BlockRow, BranchRow, Cost, Count, EdgeRow, LoopRow, Refused, SCHEMA, Trips,
 };
 use crate::loads::loads;
+use crate::mispredicted;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, FunctionCounts, Wanted, count};
@@ -13,9 +14,10 @@ use profile::symbols::demangle::{demangle, demangle_short};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 use tma::error::nearest;
-use tma::{Error, Result};
+use tma::{Core, Error, Result};
 
 /// What to count.
 #[derive(Debug, Clone)]
@@ -30,6 +32,8 @@ pub struct CountAsk {
     pub plain: bool,
     /// Whether it is run twice more, for access patterns and latencies of the hot loads.
     pub loads: bool,
+    /// Whether mispredictions are modelled, on this core: the command is run once more.
+    pub branches: Option<Arc<Core>>,
 }
 
 /// A function to count, with its name.
@@ -64,6 +68,9 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
         }
     }
     let mut interrupted = counts.interrupted;
+    if let (Some(core), None) = (&ask.branches, interrupted) {
+        mispredicted::enter(&mut document, &ask.command, (&wanted, plain), core, &signals)?;
+    }
     if ask.loads && interrupted.is_none() {
         let functions: Vec<_> = chosen.iter().map(|c| (c.name.as_str(), &c.wanted)).collect();
         let found = loads(&ask.command, &functions, &counts, &signals)?;
@@ -148,6 +155,8 @@ fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
         address: hex(branch.address),
         taken: branch.taken,
         not_taken: branch.not_taken,
+        kind: "conditional".to_owned(),
+        mispredicted: None,
     }));
     let mean = |entries: Option<u64>, iterations: Option<u64>| {
         entries.zip(iterations).filter(|(n, _)| *n > 0).map(|(n, all)| all as f64 / n as f64)
@@ -191,8 +200,10 @@ fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
     for name in &ask.functions {
         if !all.iter().any(|one| is(one, name)) {
             let error = Error::failed(format!("there is no function `{name}` to count"));
-            let names = all.iter().map(|one| one.name.as_str());
-            return Err(match nearest(name, names) {
+            let short: Vec<String> = all.iter().map(|one| demangle_short(&one.name)).collect();
+            let swapped = |other: &&str| is_swapped(name, other);
+            let names = || short.iter().map(String::as_str);
+            return Err(match names().find(swapped).or_else(|| nearest(name, names())) {
                 Some(other) => error.hint(format!("did you mean `{other}`?")),
                 None => error.hint("--module FILE names the file that has it"),
             });
@@ -200,6 +211,18 @@ fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
     }
     all.retain(|one| ask.functions.iter().any(|name| is(one, name)));
     Ok(all)
+}
+
+/// Whether two names have the same letters, two of which changed places: a slip that is two edits even in a
+/// short name.
+fn is_swapped(one: &str, other: &str) -> bool {
+    let sorted = |name: &str| {
+        let mut letters: Vec<char> = name.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let differ = one.chars().zip(other.chars()).filter(|(a, b)| a != b).count();
+    differ == 2 && sorted(one) == sorted(other)
 }
 
 impl Chosen {

@@ -8,8 +8,11 @@
 //! | [`trials`] | counts from rows `trial,event,value` |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`captured`] | a block with the values of its running program |
+//! | `loop_path` | the path of most iterations of a captured loop |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
+//! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`count`] | exact counts of chosen functions of a command |
+//! | `mispredicted` | mispredictions of the branches of these functions, modelled |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
@@ -24,6 +27,7 @@
 
 pub mod block;
 pub mod block_pair;
+pub mod branches;
 pub mod captured;
 pub mod core_model;
 pub mod count;
@@ -35,6 +39,8 @@ pub mod hot;
 pub mod initial_values;
 pub mod judge;
 mod loads;
+mod loop_path;
+mod mispredicted;
 pub mod predict;
 pub mod record;
 pub mod render;

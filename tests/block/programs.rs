@@ -125,3 +125,34 @@ fn this_tests_own_binary_is_a_program_like_any_other() {
     let code: String = code.iter().map(|b| format!("{b:02x}")).collect();
     assert!(!hex(&document).is_empty() && code.starts_with(hex(&document)));
 }
+
+/// What gcc calls a copy of a function with a constant argument.
+const CLONE: &str = r#"
+__asm__(".globl sum.constprop.0\n.type sum.constprop.0,@function\nsum.constprop.0: nop\n ret\n"
+    ".size sum.constprop.0,.-sum.constprop.0\n");
+int main(void) { return 0; }
+"#;
+
+#[test]
+fn a_place_that_the_file_has_not_by_that_name_is_found_or_suggested() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), CLONE, &["-O1"], "program") else { return };
+    let Some(stripped) = gcc(folder.path(), CLONE, &["-O1", "-s"], "stripped") else { return };
+    let (program, stripped) = (text(&program), text(&stripped));
+    let listed = block(["--list", &format!("{program}:sum")]);
+    assert!(
+        listed.stdout.contains("sum.constprop.0: 1 block"),
+        "{}{}",
+        listed.stdout,
+        listed.stderr
+    );
+    for (arguments, word) in [
+        (&[&*format!("{stripped}:sum@0"), "--", "x"][..], "FILE:@0xADDRESS"),
+        (&[program], "--list FILE:FUNCTION"),
+        (&["90", "--predict", "icelake"], "`icl` or `icx`"),
+    ] {
+        let output = block(arguments);
+        assert_ne!(output.code(), Some(0));
+        assert!(output.stderr.contains(word), "{arguments:?}: {}", output.stderr);
+    }
+}

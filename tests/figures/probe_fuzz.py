@@ -5,7 +5,7 @@ Each program has loops, switches, recursion, arithmetic with carry, floating poi
 of its own, and counts its functions' calls itself; it is compiled at a random level and kind of addresses.
 
     tests/figures/probe_fuzz.py                  # 100 programs of 20 functions
-    tests/figures/probe_fuzz.py --programs 10 --seed 7
+    tests/figures/probe_fuzz.py --programs 10 --seed 7 --branches
 """
 
 import argparse
@@ -99,8 +99,10 @@ def main():
     parser.add_argument("--programs", type=int, default=100, metavar="N", help="programs (default 100)")
     parser.add_argument("--functions", type=int, default=20, metavar="N", help="functions of each (default 20)")
     parser.add_argument("--seed", type=int, default=1, help="seed (default 1)")
+    parser.add_argument("--branches", action="store_true", help="record all branches in a second run of each program")
     args = parser.parse_args()
     need(args.tool)
+    more = ["--branches"] if args.branches else []
     sums = {"programs": 0, "functions": 0, "placed": 0, "derived": 0, "refused": 0, "checked": 0}
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -114,14 +116,16 @@ def main():
             subprocess.run(["gcc", "-w", *options, source, "-o", program], check=True)
             plain = subprocess.run([program], capture_output=True, text=True)
             names = ",".join(["main", *(f"f{n}" for n in range(args.functions))])
-            probed = subprocess.run([args.tool, "count", "--functions", names, "--format", "json", "--output", out, "--", program],
+            probed = subprocess.run([args.tool, "count", *more, "--functions", names, "--format", "json", "--output", out, "--", program],
                                     capture_output=True, text=True)
+            # Each run of the program prints it once.
+            output = plain.stdout * (1 + args.branches)
             with open(out) as file:
                 document = json.load(file)
             calls = dict(zip((f"f{n}" for n in range(args.functions)), map(int, plain.stdout.split()[1:])))
             faults = []
-            if (plain.stdout, plain.returncode) != (probed.stdout, probed.returncode):
-                faults.append(f"output {probed.stdout!r} status {probed.returncode}, not {plain.stdout!r} {plain.returncode}")
+            if (output, plain.returncode) != (probed.stdout, probed.returncode):
+                faults.append(f"output {probed.stdout!r} status {probed.returncode}, not {output!r} {plain.returncode}")
             seen = set()
             for block in document["blocks"]:
                 if block["function"] in calls and block["function"] not in seen:
@@ -130,6 +134,8 @@ def main():
                         faults.append(f"{block['function']}: {block['count']} entries, {calls[block['function']]} calls")
                 sums[block["how"]] += 1
             faults += document["contradictions"]
+            if args.branches:
+                sums["branches"] = sums.get("branches", 0) + sum("mispredicted" in b for b in document["branches"])
             sums["refused"] += len(document["refused"])
             sums["checked"] += document["checked"]
             sums["programs"] += 1

@@ -96,7 +96,7 @@ fn check(program: &Path, all: &Recorded, records: &[Record], log: &[u8]) {
     for jumps in places.iter().map(|at| targets(*at)).filter(|all| *all != calls) {
         let whole = jumps.len() == log.len();
         let chosen = log.iter().map(|byte| byte >> 3).filter(|case| whole || *case < 6);
-        let mut cases = vec![0; 7];
+        let mut cases = [0; 7];
         assert_eq!(chosen.clone().count(), jumps.len());
         for (case, target) in chosen.zip(jumps) {
             let case = &mut cases[usize::from(case)];
@@ -120,7 +120,9 @@ fn outcomes_and_targets_are_those_of_the_program() {
         let refused: Vec<_> = all.observed.iter().filter(|o| o.refused.is_some()).collect();
         // Short blocks: with -Os the end of the loop.
         assert!(refused.len() < 2, "{refused:?}");
-        let [Burst { is_first: true, records, .. }] = &all.bursts[..] else { panic!("one burst") };
+        let [Burst { is_first: true, is_last: true, records, .. }] = &all.bursts[..] else {
+            panic!("one burst")
+        };
         let written = std::fs::read(&log).unwrap();
         check(&program, &all, records, &written[..60_000]);
     }

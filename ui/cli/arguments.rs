@@ -1,6 +1,7 @@
 //! Every command, and the options of `tdtool` without one.
 
 use super::block::BlockArgs;
+use super::branches::BranchesArgs;
 use super::count::CountArgs;
 use super::deps::DepsArgs;
 use super::diff::DiffArgs;
@@ -60,6 +61,8 @@ pub enum Command {
     Diff(DiffArgs),
     /// Count blocks, branches and loops of a command exactly, without a PMU
     Count(CountArgs),
+    /// Edges, straight code and loops of recorded branch stacks (LBR)
+    Branches(BranchesArgs),
     /// List, show, validate and evaluate the event tables
     Tables(TablesArgs),
     /// List and run built-in programs with a known bottleneck

@@ -1,5 +1,6 @@
 //! `tdtool count`: exact counts of chosen functions of a command, by probes.
 
+use super::global::Global;
 use super::output::print;
 use crate::message;
 use clap::{Args, ValueEnum};
@@ -19,6 +20,9 @@ pub struct CountArgs {
     /// ELF file with the functions, repeatable [default: the command's program]
     #[arg(long, value_name = "FILE")]
     module: Vec<PathBuf>,
+    /// Model which branches are mispredicted, from a second run
+    #[arg(long)]
+    branches: bool,
     /// Run the command once more without probes, for the cost
     #[arg(long)]
     plain: bool,
@@ -43,7 +47,7 @@ enum Format {
     Callgrind,
 }
 
-pub fn run(args: CountArgs) -> Result<ExitCode> {
+pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     // As with `tdtool report`: a text leaves standard output to the command, a document takes it.
     let beside = args.output.is_none() && args.format == Format::Text;
@@ -54,6 +58,7 @@ pub fn run(args: CountArgs) -> Result<ExitCode> {
         functions: args.functions,
         plain: args.plain,
         loads: args.loads,
+        branches: if args.branches { Some(global.settings()?.core()?) } else { None },
     };
     let (document, code) = counted(&ask)?;
     let text = match args.format {

@@ -13,6 +13,7 @@
 
 mod arguments;
 mod block;
+mod branches;
 mod code;
 mod count;
 mod deps;

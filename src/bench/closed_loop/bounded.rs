@@ -1,28 +1,29 @@
 //! A captured loop that runs longer than it was followed: its bound, or its counter, set so that it
-//! leaves after the iterations whose memory is known.
+//! leaves after iterations whose memory is known.
 
 use super::exit::{Control, control};
 use super::known::Known;
+use super::leave_early::Bounded;
+use super::only_read_by_exit;
 use crate::Snapshot;
 use isa::code::Block;
 use isa::flow::Iteration;
 
-/// Where a loop of one block starts so that it leaves earlier than in the program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bounded {
-    /// The register that is not the program's, by encoding number.
-    pub register: u8,
-    /// All registers.
-    pub registers: [u64; 16],
-    /// Iterations until it leaves.
-    pub trips: u64,
-    /// Registers that change by a fixed amount, and what they hold then.
-    pub ends: Vec<(u8, u64)>,
+/// Ways in which the loop of a snapshot may leave earlier, the better ones first. Each has to be run to know
+/// whether it does.
+pub(super) fn bounded(snapshot: &Snapshot) -> Vec<Bounded> {
+    let mut all = Vec::new();
+    if let Some(one) = of_one_block(snapshot) {
+        all.extend(one.longer(snapshot));
+        all.push(one);
+    }
+    all.extend(only_read_by_exit::candidates(snapshot));
+    all
 }
 
-/// The loop of a snapshot, left after the iterations that were followed; `None` where it is not known to
-/// leave by a register.
-pub(super) fn bounded(snapshot: &Snapshot) -> Option<Bounded> {
+/// The loop of one block, left after the iterations that were followed; `None` where it is not known to leave
+/// by a register.
+fn of_one_block(snapshot: &Snapshot) -> Option<Bounded> {
     let [(start, bytes)] = snapshot.code.as_slice() else { return None };
     let block = Block::decode(bytes).ok().filter(Block::is_loop_body)?;
     if *start != snapshot.address || snapshot.stepped < 2 {
@@ -43,16 +44,18 @@ pub(super) fn bounded(snapshot: &Snapshot) -> Option<Bounded> {
     if addresses.contains(&register) {
         return None;
     }
-    let value = found.value(&iteration, exit, &known, usize::try_from(snapshot.stepped).ok()?)?;
-    let mut registers = snapshot.registers;
-    registers[usize::from(register)] = value as u64;
+    let value = |trips| found.value(&iteration, exit, &known, trips);
+    let step = value(2)?.wrapping_sub(value(1)?);
+    let none = value(1)?.wrapping_sub(step) as u64;
     let steps = (0..16).filter_map(|r| Some((r, iteration.step(r).filter(|step| *step != 0)?)));
-    let end = |(r, step): (u8, i64)| {
-        let moved = step.wrapping_mul(snapshot.stepped as i64) as u64;
-        (r, registers[usize::from(r)].wrapping_add(moved))
-    };
-    let ends = steps.map(end).collect();
-    Some(Bounded { register, registers, trips: snapshot.stepped, ends })
+    Some(Bounded {
+        register,
+        value: (none, step),
+        start: snapshot.registers,
+        steps: steps.collect(),
+        trips: snapshot.stepped,
+        like: None,
+    })
 }
 
 #[cfg(test)]
@@ -70,15 +73,21 @@ mod tests {
     fn a_bound_is_set_and_addresses_stay() {
         let mut registers = [0; 16];
         (registers[7], registers[6]) = (0x7000, 0x9000);
-        let found = bounded(&snapshot("480307 4883c708 4839f7 75f4", registers)).unwrap();
-        assert_eq!((found.register, found.registers[6]), (6, 0x7050));
-        assert_eq!((found.registers[7], found.ends), (0x7000, vec![(7, 0x7050)]));
+        let mut snapshot = snapshot("480307 4883c708 4839f7 75f4", registers);
+        let found = bounded(&snapshot).remove(0);
+        assert_eq!((found.register, found.trips, found.registers(10)[6]), (6, 10, 0x7050));
+        assert_eq!((found.registers(10)[7], found.registers(3)[6]), (0x7000, 0x7018));
+        assert_eq!(found.ends(10).collect::<Vec<_>>(), [(7, 0x7050)]);
+        // It runs longer where the program does.
+        snapshot.at_least = 500;
+        let trips: Vec<u64> = bounded(&snapshot).iter().map(|one| one.trips).collect();
+        assert_eq!(trips, [500, 10]);
     }
 
     /// add rax,[rdi]; add rdi,8; cmp [rdi],0; jne: only memory decides. And a jump to elsewhere.
     #[test]
     fn what_memory_ends_is_not_bounded() {
-        assert_eq!(bounded(&snapshot("480307 4883c708 48833f00 75f3", [1; 16])), None);
-        assert_eq!(bounded(&snapshot("480307 4883c708 7500", [1; 16])), None);
+        assert_eq!(bounded(&snapshot("480307 4883c708 48833f00 75f3", [1; 16])), []);
+        assert_eq!(bounded(&snapshot("480307 4883c708 7500", [1; 16])), []);
     }
 }

@@ -1,7 +1,8 @@
 //! A program's loop run with the program's own values: its code with its own jumps, its memory, and
 //! as many iterations as there.
 
-use super::bounded::{Bounded, bounded};
+use super::bounded::bounded;
+use super::leave_early::Bounded;
 use crate::Snapshot;
 use crate::harness::forms;
 use crate::harness::program::{Program, Shape};
@@ -10,7 +11,7 @@ use crate::harness::required_state::RequiredState;
 use crate::initial::values::Values;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
-use crate::timing::measure::{Form, whole};
+use crate::timing::measure::{EIGHTHS, Form, lengths, whole};
 use std::collections::{BTreeMap, BTreeSet};
 use tma::Result;
 
@@ -19,10 +20,14 @@ const RIP_ROOM: u64 = 0x10_0000;
 /// How far from where `[rip+x]` points its data may be.
 const TABLE: u64 = 0x1_0000;
 /// Runs of the loop that must end alike before it is timed.
-const AGAIN: u32 = 2;
+const AGAIN: usize = 2;
+/// Most pages of a loop that runs further than it was followed: those of an L1 data cache of 32 KiB.
+const IN_CACHE: usize = 8;
 
 /// The reason where flags, masks or what it reads of the system decide.
 const UNLIKE: &str = "it does not end as in the program";
+/// The reason where a register does not end it as planned.
+const OVERRAN: &str = "it does not end where its registers say";
 
 /// A loop with its values, ready to be timed.
 pub(super) struct Captured {
@@ -57,7 +62,11 @@ impl Captured {
         runner: &mut Runner,
         snapshot: &Snapshot,
     ) -> Result<std::result::Result<Self, String>> {
-        let mut reason = "its end was not reached while it was captured".to_owned();
+        let mut reason = format!(
+            "its end was not reached in the first {} iterations, and no register that only its exit reads \
+             ends it earlier",
+            snapshot.at_least
+        );
         if let Some(trips) = snapshot.trips.filter(|trips| *trips > 0) {
             match Self::attempt(runner, snapshot, (trips, snapshot.registers), None)? {
                 Ok(captured) => return Ok(Ok(captured)),
@@ -65,9 +74,40 @@ impl Captured {
                 Err(why) => reason = why,
             }
         }
-        let Some(bounded) = bounded(snapshot) else { return Ok(Err(reason)) };
-        let start = (bounded.trips, bounded.registers);
-        Self::attempt(runner, snapshot, start, Some(bounded))
+        for bounded in bounded(snapshot) {
+            match Self::left_early(runner, snapshot, &bounded)? {
+                Ok(captured) => {
+                    // Longer, once it is known to leave where the program was seen.
+                    let longer = bounded.longer(snapshot).filter(|_| bounded.like.is_some());
+                    let Some(longer) = longer else { return Ok(Ok(captured)) };
+                    let longer = Self::left_early(runner, snapshot, &longer)?;
+                    // The sandbox holds what the last attempt left there.
+                    return match longer {
+                        Ok(captured) => Ok(Ok(captured)),
+                        Err(_) => Self::left_early(runner, snapshot, &bounded),
+                    };
+                }
+                Err(why) if why == OVERRAN => {}
+                Err(why) => reason = why,
+            }
+        }
+        Ok(Err(reason))
+    }
+
+    fn left_early(
+        runner: &mut Runner,
+        snapshot: &Snapshot,
+        bounded: &Bounded,
+    ) -> Result<std::result::Result<Self, String>> {
+        let start = (bounded.trips, bounded.registers(bounded.trips));
+        let outcome = Self::attempt(runner, snapshot, start, Some(bounded.clone()))?;
+        let followed = snapshot.stepped.max(snapshot.followed_to.map_or(0, |(trips, _)| trips));
+        Ok(outcome.and_then(|captured| {
+            if bounded.trips > followed && captured.pages.len() > IN_CACHE {
+                return Err("it leaves the L1 data cache".to_owned());
+            }
+            Ok(captured)
+        }))
     }
 
     fn attempt(
@@ -136,7 +176,7 @@ impl Captured {
             self.images = images.keys().copied().collect();
             runner.images(&images)?;
             self.set_values(runner, snapshot)?;
-            let program = self.untimed();
+            let program = self.untimed(self.trips);
             if program.end() > at::CODE + at::CODE_SIZE {
                 return Ok(Err("its code exceeds the code area of the sandbox".to_owned()));
             }
@@ -202,16 +242,19 @@ impl Captured {
         }
     }
 
-    fn untimed(&self) -> Program {
+    fn untimed(&self, trips: u64) -> Program {
         let rip = |target| self.rip(target);
-        forms::region(&self.shape(), &self.region, &rip, (true, false))
+        let start = self.bounded.as_ref().map(|bounded| bounded.registers(trips));
+        forms::region(&self.shape(), &self.region, &rip, (true, false), start.as_ref())
     }
 
     /// Finds written lines, then runs it again from the same values: it must end alike.
     fn run_alike(&mut self, runner: &mut Runner) -> Result<std::result::Result<(), String>> {
         let mut ends = Vec::new();
-        for _ in 0..AGAIN {
-            let ended = run_once(runner, &self.untimed())?;
+        let shortest = self.bounded.as_ref().filter(|bounded| bounded.eighth() > 0);
+        let shortest = shortest.map(|bounded| bounded.length(EIGHTHS - 1));
+        for trips in shortest.into_iter().chain([self.trips; AGAIN]) {
+            let ended = run_once(runner, &self.untimed(trips))?;
             if ended != Ended::Done {
                 return Ok(Err(words(&ended)));
             }
@@ -228,14 +271,13 @@ impl Captured {
             }
             self.pages = pages;
             runner.lines(&self.lines)?;
-            ends.push(runner.end_registers());
-        }
-        let ends_of = self.bounded.iter().flat_map(|bounded| &bounded.ends);
-        let as_planned = |end: &Vec<u64>| {
-            ends_of.clone().all(|(r, value)| end.get(usize::from(*r)) == Some(value))
-        };
-        if !ends.iter().all(as_planned) {
-            return Ok(Err("its end was not reached while it was captured".to_owned()));
+            let end = runner.end_registers();
+            if self.bounded.as_ref().is_some_and(|bounded| !self.is_planned(bounded, trips, &end)) {
+                return Ok(Err(OVERRAN.to_owned()));
+            }
+            if trips == self.trips {
+                ends.push(end);
+            }
         }
         if let (None, Some(left_with)) = (&self.bounded, self.left_with)
             && !ends.iter().all(|end| self.is_like(end, &left_with))
@@ -244,6 +286,17 @@ impl Captured {
         }
         let alike = ends.windows(2).all(|pair| pair[0] == pair[1]);
         Ok(if alike { Ok(()) } else { Err("it does not end alike each time".to_owned()) })
+    }
+
+    /// Whether registers after `trips` are as planned, and those of the program as far as they are known.
+    fn is_planned(&self, bounded: &Bounded, trips: u64, end: &[u64]) -> bool {
+        let has = |(r, value): (u8, u64)| end.get(usize::from(r)) == Some(&value);
+        let like = bounded.like.filter(|(known, _)| trips == *known).map(|(_, mut like)| {
+            let set = usize::from(bounded.register);
+            like[set] = end.get(set).copied().unwrap_or(like[set]);
+            like
+        });
+        bounded.ends(trips).all(has) && like.is_none_or(|like| self.is_like(end, &like))
     }
 
     /// Whether registers at the end are the program's, apart from pointers made by `lea [rip+x]`.
@@ -256,12 +309,22 @@ impl Captured {
         end.iter().zip(program).all(|(own, other)| own == other || is_moved(*own))
     }
 
-    /// An execution against the same code not entered, each `repeat` times.
+    /// An execution against the same code not entered, or longer against shorter executions where they end
+    /// earlier than in the program, so that start and end do not count; each `repeat` times.
     pub fn form(&self, placements: usize, repeat: u32) -> Form {
         let shape = self.shape();
         let rip = |target| self.rip(target);
+        if let Some(bounded) = self.bounded.as_ref().filter(|bounded| bounded.eighth() > 0) {
+            let starts: [_; EIGHTHS] =
+                std::array::from_fn(|n| bounded.registers(bounded.length(n)));
+            let build = |shape: &Shape<'_>, n: usize| -> Program {
+                forms::region(shape, &self.region, &rip, (true, true), Some(&starts[n]))
+            };
+            let units = bounded.eighth() as f64;
+            return lengths(&shape, &build, placements, (units, repeat));
+        }
         let build = |shape: &Shape<'_>, enter: bool| -> Program {
-            forms::region(shape, &self.region, &rip, (enter, true))
+            forms::region(shape, &self.region, &rip, (enter, true), None)
         };
         whole(&shape, &build, placements, (self.trips as f64, repeat))
     }

@@ -23,17 +23,19 @@ fn mean(all: &[Execution], of: impl Fn(&Execution) -> f64) -> f64 {
     all.iter().map(|one| of(one) * one.iterations as f64).sum::<f64>() / iterations
 }
 
-/// Makes a throughput that of all executions.
+/// Makes a throughput that of all executions, its range that of the executions and their samples.
 pub(super) fn combine(all: &[Execution], throughput: &mut Throughput) {
     if all.len() > 1 {
         throughput.cycles = mean(all, |one| one.cycles);
-        throughput.low = mean(all, |one| one.low);
-        throughput.high = mean(all, |one| one.high);
+        throughput.low = all.iter().map(|one| one.low).fold(f64::INFINITY, f64::min);
+        throughput.high = all.iter().map(|one| one.high).fold(0.0, f64::max);
     }
 }
 
-/// How many there were, how they differ, and what an entry costs.
-pub(super) fn words(all: &[Execution], captured: usize) -> String {
+/// How many there were, how they differ, why others were not measured, and what an entry costs where
+/// they were run to their ends.
+pub(super) fn words(all: &[Execution], dropped: &[String], is_whole: bool) -> String {
+    let captured = all.len() + dropped.len();
     let mut text = String::new();
     if all.len() > 1 {
         let of = |f: fn(f64, f64) -> f64, start| all.iter().map(|one| one.cycles).fold(start, f);
@@ -45,7 +47,14 @@ pub(super) fn words(all: &[Execution], captured: usize) -> String {
             of(f64::max, 0.0)
         );
     }
-    if !all.is_empty() {
+    for (n, why) in dropped.iter().enumerate().filter(|_| captured > 1) {
+        let is_first = !dropped[..n].contains(why);
+        let count = dropped.iter().filter(|other| *other == why).count();
+        if is_first {
+            text += &format!("; {count} of {captured} executions not measured: {why}");
+        }
+    }
+    if !all.is_empty() && is_whole {
         let trips = all.iter().map(|one| one.iterations as f64).sum::<f64>() / all.len() as f64;
         let (cost, is_known) = entry(all).map_or((ENTRY, false), |cost| (cost, true));
         let share = cost / (trips * mean(all, |one| one.cycles));
@@ -96,17 +105,20 @@ mod tests {
         // (80 + 120 + 60) / 14
         assert!((throughput.cycles - 18.571).abs() < 0.001, "{throughput:?}");
         assert!((entry(&all).unwrap() - 40.0).abs() < 1e-9);
-        let text = words(&all, 4);
+        assert_eq!((throughput.low, throughput.high), (15.0, 30.0));
+        let text = words(&all, &["it does not come to an end".to_owned()], true);
         assert!(
             text.contains("3 executions of 4 captured") && text.contains("40 cycles"),
             "{text}"
         );
+        assert!(text.contains("1 of 4 executions not measured: it does not come"), "{text}");
         assert!(text.contains("46 %"), "{text}");
     }
 
     #[test]
     fn a_long_execution_needs_no_note() {
-        assert_eq!(words(&[of(1000, 5.0)], 1), "");
-        assert!(words(&[of(3, 5.0)], 1).contains("typically"));
+        assert_eq!(words(&[of(1000, 5.0)], &[], true), "");
+        assert!(words(&[of(3, 5.0)], &[], true).contains("typically"));
+        assert_eq!(words(&[of(3, 5.0)], &[], false), "");
     }
 }

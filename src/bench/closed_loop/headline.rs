@@ -4,7 +4,7 @@ use super::executions::combine;
 use super::outcome::ClosedLoop;
 use crate::checks;
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{Assumption, Closed, LOOP, Measurement, Outcome, Status};
+use crate::measurement::{Assumption, Closed, LOOP, Line, Measurement, Outcome, Status};
 use crate::plausibility::{is_above, plausible, ruled_out, too_few, width};
 use crate::profiler::Profiler;
 use crate::results::conclude;
@@ -38,6 +38,7 @@ impl Profiler {
         measurement.executions.clone_from(&closed.executions);
         // A loop of several blocks has no fixed number of instructions.
         measurement.ipc = measurement.ipc.filter(|_| closed.is_one_block);
+        self.list_path(block, measurement);
         measurement.headline = LOOP;
         measurement.closed = Some(Closed {
             forwards: closed.setup.as_ref().map(forwards),
@@ -71,19 +72,64 @@ impl Profiler {
         if self.options.explain && closed.setup.is_some() {
             bounds.extend(self.loop_front_end(block, closed)?);
         }
-        bounds.extend(width(block, &self.options.core).filter(|_| closed.setup.is_some()));
+        bounds.extend(match self.main_path(block) {
+            // Other iterations may take less.
+            Some(Ok((body, share))) => {
+                width(&body, &self.options.core).map(|bound| bound.times(share))
+            }
+            Some(Err(_)) => None,
+            None => width(block, &self.options.core).filter(|_| closed.is_one_block),
+        });
         if let (Status::Ok, Some(bound)) =
             (measurement.status, ruled_out(&bounds, &throughput, closed.iterations))
         {
             measurement.status = Status::Unstable;
             measurement.reason = Some(too_few(throughput.cycles, bound));
         }
-        measurement.assumptions.push(plausible(&bounds, &throughput, closed.iterations));
+        let mut checked = plausible(&bounds, &throughput, closed.iterations);
+        if let (Outcome::Unchecked, Some(Err(why))) = (checked.outcome, self.main_path(block)) {
+            checked.how = why;
+        }
+        measurement.assumptions.push(checked);
         for bound in &mut bounds {
             bound.refuted = is_above(bound, throughput.high, closed.iterations);
         }
         measurement.bounds = bounds;
         Ok(())
+    }
+}
+
+impl Profiler {
+    /// Of a loop of several blocks that starts with `block`: the block of the path that nearly all iterations
+    /// take, and their share, or why there is none.
+    fn main_path(&self, block: &Block) -> Option<std::result::Result<(Block, f64), String>> {
+        let snapshot = self.options.snapshot.as_ref().filter(|one| one.is_whole_at(block))?;
+        Some(snapshot.main_path().and_then(|path| {
+            let body = Block::decode(&path.body).map_err(|e| e.to_string())?;
+            Ok((body, path.share))
+        }))
+    }
+
+    /// Lists the path of most iterations of a loop of several blocks as its code.
+    fn list_path(&self, block: &Block, measurement: &mut Measurement) {
+        let whole = self.options.snapshot.as_ref().filter(|one| one.is_whole_at(block));
+        let Some(Ok(path)) = whole.and_then(|one| one.path.as_ref()) else { return };
+        let line = |(at, bytes, text): &(u64, Vec<u8>, String)| Line {
+            offset: format!("{at:#x}"),
+            bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            text: text.clone(),
+        };
+        measurement.block.instructions = path.instructions.iter().map(line).collect();
+        let count = path.instructions.len();
+        let share = 100.0 * path.share;
+        measurement.notes.push(format!(
+            "{count} instructions are listed, at their addresses in the file: the path of {share:.0} % of the \
+             iterations; bounds are of this path without its jumps"
+        ));
+        let cycles = measurement.throughput.as_ref().map(|throughput| throughput.cycles);
+        measurement.ipc = cycles
+            .filter(|cycles| *cycles > 0.0 && path.share == 1.0)
+            .map(|cycles| count as f64 / cycles);
     }
 }
 

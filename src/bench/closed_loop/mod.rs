@@ -12,7 +12,9 @@
 //! | `traced` | the plan run once: how many iterations it really takes, and which lines it touches |
 //! | `captured` | the same with the code, registers and memory of a running program |
 //! | `executions` | several executions of such a loop |
-//! | `bounded` | such a loop left earlier than in the program |
+//! | `bounded` | ways to leave such a loop earlier than in the program |
+//! | `leave_early` | the register that is set for that |
+//! | `only_read_by_exit` | the same of several blocks |
 //! | `timing` | long against short runs of the loop |
 //! | `outcome` | what that gives |
 //! | `front_end` | the front end of the loop in isolation |
@@ -30,6 +32,8 @@ mod exit;
 mod front_end;
 mod headline;
 mod known;
+mod leave_early;
+mod only_read_by_exit;
 mod outcome;
 mod plan;
 mod pointers;

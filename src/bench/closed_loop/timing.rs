@@ -31,7 +31,7 @@ impl Profiler {
         required_state: &RequiredState,
     ) -> Result<Option<std::result::Result<ClosedLoop, String>>> {
         let own = self.options.snapshot.clone();
-        let snapshot = own.filter(|snapshot| snapshot.length == block.bytes.len());
+        let snapshot = own.filter(|snapshot| snapshot.is_of(block));
         let outcome = match snapshot {
             Some(snapshot) => self.time_captured(block, &snapshot)?,
             None if block.is_loop_body() && !self.options.straight => {
@@ -49,24 +49,37 @@ impl Profiler {
         snapshot: &Snapshot,
     ) -> Result<std::result::Result<ClosedLoop, String>> {
         let mut executions = Vec::new();
-        let (mut first, mut reason) = (None, String::new());
+        let (mut first, mut reason, mut dropped) = (None, String::new(), Vec::new());
         for one in snapshot.others.iter().rev().chain([snapshot]) {
             match self.time_execution(block, one)? {
                 Ok((captured, timed)) => {
-                    executions.extend(execution(captured.trips, &timed));
-                    first = Some((captured, timed));
+                    let reproduced = execution(captured.trips, &timed);
+                    if reproduced.is_none() {
+                        dropped.push("its samples disagree".to_owned());
+                    }
+                    // The first that is reproduced stands for the others where the document has one.
+                    if reproduced.is_some() || executions.is_empty() {
+                        first = Some((captured, timed));
+                    }
+                    executions.extend(reproduced);
                 }
-                Err(why) => reason = why,
+                Err(why) => {
+                    dropped.push(why.clone());
+                    reason = why;
+                }
             }
         }
         let Some((captured, timed)) = first else { return Ok(Err(reason)) };
         executions.reverse();
-        let all = 1 + snapshot.others.len();
-        let until = match &captured.bounded {
-            None => "to leaving it".to_owned(),
+        let (until, is_whole) = match &captured.bounded {
+            None => ("to leaving it".to_owned(), true),
             Some(bounded) => {
                 let name = REGISTERS[usize::from(bounded.register)];
-                format!("on; {name} is set to leave after them")
+                let lengths = match bounded.eighth() {
+                    0 => "",
+                    _ => ", long against short runs, so that start and end do not count",
+                };
+                (format!("on; {name} is set to leave after them{lengths}"), lengths.is_empty())
             }
         };
         let how = format!(
@@ -75,7 +88,7 @@ impl Profiler {
             captured.trips,
             captured.lines.len(),
             if captured.is_relaxed() { "; its short jumps are longer than there" } else { "" },
-            words(&executions, all)
+            words(&executions, &dropped, is_whole)
         );
         Ok(Ok(ClosedLoop {
             iterations: captured.trips.min(1 << 20) as usize,

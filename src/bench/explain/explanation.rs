@@ -20,7 +20,8 @@ const RETRIES: usize = 2;
 
 impl Explainer {
     /// Adds bounds, verdict and nodes to `measurement`, which `profiler` made of `block`; with
-    /// `what_if`, also the what-if measurements. A block without a trusted number is left unexplained.
+    /// `what_if`, also the what-if measurements. A loop of several blocks is explained by the `path` of its
+    /// iterations, without jumps. A block without a trusted number is left unexplained.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -28,6 +29,7 @@ impl Explainer {
         &mut self,
         profiler: &mut Profiler,
         block: &Block,
+        path: Option<&Block>,
         measurement: &mut Measurement,
         what_if: bool,
     ) -> Result<()> {
@@ -43,12 +45,13 @@ impl Explainer {
             _ => return Ok(()),
         }
         let is_loop = measurement.headline == LOOP;
-        if measurement.closed.as_ref().is_some_and(|closed| !closed.is_one_block) {
+        if path.is_none() && measurement.closed.as_ref().is_some_and(|closed| !closed.is_one_block)
+        {
             nodes::not_explained(measurement, "the loop has several blocks");
             return Ok(());
         }
         // The block is measured with its final jump, its bounds without.
-        let body = variants::body(block);
+        let body = path.cloned().or_else(|| variants::body(block));
         let own = match &body {
             Some(body) => Some(profiler.measure(body)?),
             None => None,

@@ -119,18 +119,22 @@ pub fn closed(shape: &Shape<'_>, start: &[u64; 16], align: usize, timed: bool) -
 
 /// A region of code with its own jumps, entered at its entry, until it leaves; not entered at all
 /// unless `enter`, so that the difference of both is the code's own time. `rip` says where `[rip+x]` of an
-/// address points.
+/// address points; `start` are other general-purpose registers than the initial ones.
 pub fn region(
     shape: &Shape<'_>,
     region: &Region,
     rip: &dyn Fn(u64) -> usize,
     (enter, timed): (bool, bool),
+    start: Option<&[u64; 16]>,
 ) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
     builder.code.warm_up(if timed { CLOSED_WARM } else { 1 });
     let again = builder.code.here();
     builder.restore();
+    if let Some(start) = start {
+        builder.registers(start);
+    }
     builder.code.fence();
     builder.region(region, rip, enter);
     repeated(builder, again, timed)

@@ -33,5 +33,5 @@ pub(crate) mod value_search;
 pub(crate) mod values;
 
 pub use init::Init;
-pub use snapshot::Snapshot;
+pub use snapshot::{LoopPath, Snapshot};
 pub use values::Values;

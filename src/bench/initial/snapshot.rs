@@ -1,9 +1,13 @@
 //! Registers and memory of a running program, as initial values.
 
+use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Bounds of a path are those of the loop where this share of the iterations takes it.
+const NEARLY_ALL: f64 = 0.95;
+
 /// What a program had in registers and memory when it entered a block.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
     /// Address of the block's first instruction in its file (p_vaddr).
     pub address: u64,
@@ -15,6 +19,8 @@ pub struct Snapshot {
     pub code: Vec<(u64, Vec<u8>)>,
     /// Whether the loop as a whole is asked for, and the block is only the first of it.
     pub whole: bool,
+    /// The path of most iterations of the whole loop, or why it is not known.
+    pub path: Option<Result<LoopPath, String>>,
     /// Distinct paths through the loop that were seen.
     pub paths: usize,
     /// General-purpose registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
@@ -42,6 +48,58 @@ pub struct Snapshot {
     pub trips: Option<u64>,
     /// General-purpose registers where it left.
     pub left_with: Option<[u64; 16]>,
+    /// Trips that it has at least, if it was not followed to its end.
+    pub at_least: u64,
+    /// Where it did not leave within the iterations that were followed: their number, and the general-purpose
+    /// registers after them.
+    pub followed_to: Option<(u64, [u64; 16])>,
     /// Further executions of the loop.
     pub others: Vec<Self>,
+}
+
+impl Snapshot {
+    /// Whether these are the values of `block`, not of a part or a variant of it.
+    pub fn is_of(&self, block: &Block) -> bool {
+        let bytes = &block.bytes;
+        let starts = self.code.iter().find_map(|(start, code)| {
+            let from = usize::try_from(self.address.checked_sub(*start)?).ok()?;
+            code.get(from..)
+        });
+        // A final call or return is not part of the block that is measured.
+        self.length == bytes.len() && starts.is_none_or(|code| code.starts_with(bytes))
+    }
+
+    /// Whether they are of a loop of several blocks, of which `block` is the first.
+    pub fn is_whole_at(&self, block: &Block) -> bool {
+        self.whole && self.is_of(block)
+    }
+
+    /// The path that nearly all iterations of the whole loop take: bounds and verdict are those of this
+    /// path.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn main_path(&self) -> Result<&LoopPath, String> {
+        let path =
+            self.path.as_ref().ok_or("its path is not known")?.as_ref().map_err(String::clone)?;
+        if path.share < NEARLY_ALL {
+            return Err(format!(
+                "its iterations take {} paths, the most frequent one {:.0} % of them",
+                self.paths,
+                100.0 * path.share
+            ));
+        }
+        Ok(path)
+    }
+}
+
+/// A path through a loop of several blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopPath {
+    /// Address (p_vaddr), bytes and text of each instruction.
+    pub instructions: Vec<(u64, Vec<u8>, String)>,
+    /// The same without jumps, as one block at the start of the loop.
+    pub body: Vec<u8>,
+    /// Share of the iterations that take it.
+    pub share: f64,
 }

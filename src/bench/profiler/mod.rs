@@ -187,7 +187,8 @@ impl Profiler {
     ) -> Result<std::result::Result<(), Failure>> {
         let required_state = RequiredState::of(block);
         self.runner.set_rip_offset(rip_offset(block, self.options.address));
-        let whole = self.options.snapshot.as_ref().is_some_and(|snapshot| snapshot.whole);
+        let whole =
+            self.options.snapshot.as_ref().is_some_and(|snapshot| snapshot.is_whole_at(block));
         let closed = match self.closed_loop(block, &required_state)? {
             Some(Ok(closed)) => Some(closed),
             Some(Err(why)) if whole => return Ok(Err(Failure::of_block(why))),

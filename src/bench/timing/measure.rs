@@ -245,6 +245,33 @@ pub fn whole(
     form
 }
 
+/// Code that `build` emits with its work of five lengths, which differ by `units` iterations each, and each
+/// `repeat` times: long against short runs, as of [`Closed::Exits`].
+pub fn lengths(
+    shape: &Shape<'_>,
+    build: &dyn Fn(&Shape<'_>, usize) -> Program,
+    placements: usize,
+    (units, repeat): (f64, u32),
+) -> Form {
+    let between = 2.0 * units * f64::from(repeat);
+    let mut form = Form::of(between, between);
+    let mut start = BLOCK_CODE;
+    for _ in 0..placements {
+        let programs: [Program; EIGHTHS] = std::array::from_fn(|length| {
+            let program = build(&Shape { start, ..shape.clone() }, length);
+            start = program.end().next_multiple_of(64) + 64;
+            program
+        });
+        if start > at::CODE + at::CODE_SIZE {
+            break;
+        }
+        let segment = |n: usize| Segment { entry: programs[n].start, repeat };
+        form.pairs.extend(PAIRS.map(|(long, short)| (segment(long), segment(short))));
+        form.programs.extend(programs);
+    }
+    form
+}
+
 impl Form {
     /// A form without placements yet: iterations between long and short, and the same with those before
     /// the time stamp.

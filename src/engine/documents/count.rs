@@ -21,7 +21,7 @@ pub struct Count {
     pub edges: Vec<EdgeRow>,
     /// Loops.
     pub loops: Vec<LoopRow>,
-    /// Conditional jumps.
+    /// Conditional jumps; with their mispredictions, indirect jumps and calls, too.
     pub branches: Vec<BranchRow>,
     /// Loads, if they were asked for: those executed most often.
     #[serde(default)]
@@ -29,6 +29,9 @@ pub struct Count {
     /// What the latencies of loads were compared with.
     #[serde(default)]
     pub timer: Option<TimerRow>,
+    /// Cycles that a misprediction costs here, by the self-test; with mispredictions only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misprediction_cycles: Option<f64>,
     /// Functions and blocks without a count, and why.
     pub refused: Vec<Refused>,
     /// Sums of flow conservation that were checked.
@@ -99,7 +102,7 @@ pub struct Trips {
     pub mean: Option<f64>,
 }
 
-/// A conditional jump.
+/// A branch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BranchRow {
     /// Path of the file.
@@ -110,6 +113,29 @@ pub struct BranchRow {
     pub taken: Option<u64>,
     /// How often it did not.
     pub not_taken: Option<u64>,
+    /// `conditional` or `indirect`.
+    #[serde(default)]
+    pub kind: String,
+    /// How often it is mispredicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mispredicted: Option<Modelled>,
+}
+
+/// A number from a model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Modelled {
+    /// The number.
+    pub value: f64,
+    /// The lower end of its 95 % interval, of the sample alone.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Executions that were given to the model.
+    pub seen: u64,
+    /// Its cost in cycles: the number × `misprediction_cycles`.
+    pub cycles: Option<f64>,
+    /// `modelled`.
+    pub source: String,
 }
 
 /// A load.
@@ -230,6 +256,7 @@ pub struct Refused {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// What was recorded in it: `counts`, `addresses of loads`, `latencies of loads`.
+    /// What was recorded in it: `counts` or `branches`.
     pub run: String,
     /// Wall time.
     pub seconds: f64,

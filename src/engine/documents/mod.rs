@@ -25,6 +25,7 @@
 
 pub mod block;
 pub mod block_pair;
+pub mod branches;
 pub mod build;
 pub mod census;
 pub mod count;

@@ -1,7 +1,7 @@
 //! Exact counts as text and in callgrind's format.
 
 use super::loads::loads;
-use crate::documents::count::{BlockRow, Count};
+use crate::documents::count::{BlockRow, BranchRow, Count};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -23,6 +23,7 @@ pub fn text(document: &Count) -> String {
         let _ = writeln!(out, "{:>14}  blocks more (all in JSON)", blocks.len() - MOST);
     }
     loops(document, &mut out);
+    branches(document, &mut out);
     loads(document, &mut out);
     summary(document, &mut out);
     out
@@ -42,6 +43,25 @@ fn loops(document: &Count, out: &mut String) {
         let (iterations, entries) = (number(one.iterations), number(one.entries));
         let place = format!("{} {}", one.head, one.function);
         let _ = writeln!(out, "{iterations:>14}  {entries:>12}  {mean:>10}  {place}");
+    }
+}
+
+/// The branches with modelled mispredictions, most first.
+fn branches(document: &Count, out: &mut String) {
+    let with = |row: &'_ BranchRow| row.mispredicted.as_ref().is_some_and(|m| m.high > 0.0);
+    let mut rows: Vec<&BranchRow> = document.branches.iter().filter(|row| with(row)).collect();
+    if rows.is_empty() {
+        return;
+    }
+    let value = |row: &BranchRow| row.mispredicted.as_ref().map_or(0.0, |m| m.value);
+    rows.sort_by(|a, b| value(b).total_cmp(&value(a)).then(a.address.cmp(&b.address)));
+    let _ = writeln!(out, "\n{:>14}  {:>22}  {:>10}  branch", "mispredicted", "95 %", "cycles");
+    for row in rows.into_iter().take(MOST) {
+        let Some(found) = &row.mispredicted else { continue };
+        let interval = format!("{:.0} … {:.0}", found.low, found.high);
+        let cycles = found.cycles.map_or("?".to_owned(), |cycles| format!("{cycles:.3e}"));
+        let place = format!("{} {}", row.address, row.kind);
+        let _ = writeln!(out, "{:>14.0}  {interval:>22}  {cycles:>10}  {place}", found.value);
     }
 }
 

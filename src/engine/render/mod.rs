@@ -1,6 +1,7 @@
 //! Documents as text, JSON, CSV and graphs. Renderers compute nothing.
 
 pub mod block;
+pub mod branches;
 pub mod census;
 pub mod count;
 pub mod csv;

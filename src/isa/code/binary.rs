@@ -48,8 +48,10 @@ fn program(data: &[u8]) -> Result<Vec<Region>> {
     }
     let found = marked_code(&file)?;
     if found.is_empty() {
-        return Err(Error::usage("the program has no IACA markers")
-            .hint("give FILE:FUNCTION, FILE:FUNCTION+N or FILE:START..END"));
+        return Err(Error::usage("a program needs a function, or IACA markers around a region").hint(
+            "give FILE:FUNCTION, FILE:FUNCTION+N or FILE:START..END; `tdtool block --list FILE:FUNCTION` \
+             lists blocks and loops, `tdtool report -- PROGRAM` finds hot ones",
+        ));
     }
     Ok(found)
 }

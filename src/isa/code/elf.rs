@@ -269,14 +269,35 @@ impl<'a> Program<'a> {
             .filter(|s| s.kind() == SymbolKind::Text && s.size() > 0)
             .collect();
         let found = symbols.iter().find(|s| s.name() == Ok(name));
-        found.and_then(Function::of).ok_or_else(|| {
+        let clones: Vec<_> = symbols.iter().filter(|s| is_clone(s.name(), name)).collect();
+        let only = clones
+            .first()
+            .filter(|first| clones.iter().all(|other| other.address() == first.address()));
+        found.or(only.copied()).and_then(Function::of).ok_or_else(|| {
             let error = Error::failed(format!("the file has no sized function symbol `{name}`"));
+            let others: Vec<_> = clones.iter().filter_map(|s| s.name().ok()).collect();
             match nearest(name, symbols.iter().filter_map(|s| s.name().ok())) {
+                _ if !others.is_empty() => error
+                    .because("the compiler has made several functions of it")
+                    .hint(format!("choose one: {}", others.join(", "))),
                 Some(other) => error.hint(format!("did you mean `{other}`?")),
+                None if self.file.symbols().next().is_none() => {
+                    error.because("the file is stripped").hint(
+                        "name a place by its address: FILE:0xADDRESS, its loop by FILE:@0xADDRESS, and \
+                         list the function around it by --list FILE:0xADDRESS; `tdtool report` finds hot ones",
+                    )
+                }
                 None => error.hint("give FILE:START..END, as objdump prints the addresses"),
             }
         })
     }
+}
+
+/// Whether a symbol is of a copy of function `name` that the compiler has made, such as
+/// `name.constprop.0`; what it expects to be rarely executed is no such copy.
+fn is_clone(symbol: object::Result<&str>, name: &str) -> bool {
+    let suffix = symbol.ok().and_then(|symbol| symbol.strip_prefix(name)?.strip_prefix('.'));
+    suffix.is_some_and(|suffix| !suffix.starts_with("cold"))
 }
 
 impl Function {

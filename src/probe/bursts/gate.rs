@@ -83,7 +83,7 @@ impl Gate {
         self.state = if is_open { State::Open { since: Instant::now() } } else { State::Broken };
     }
 
-    /// Adds a burst of which `wanted` records are missing.
+    /// Adds a burst of which `wanted` records are missing: if any are, the program has ended.
     fn take(&mut self, wanted: usize) {
         let mut bytes = vec![0; (self.pace.length - wanted) * RECORD as usize];
         let from = RECORDS + wanted as u64 * RECORD;
@@ -93,7 +93,8 @@ impl Gate {
         let records: Vec<Record> = bytes.as_chunks().0.iter().rev().filter_map(record).collect();
         if !records.is_empty() {
             let is_first = self.bursts.is_empty();
-            self.bursts.push(Burst { image: self.image, is_first, records });
+            let is_last = wanted > 0;
+            self.bursts.push(Burst { image: self.image, is_first, is_last, records });
         }
     }
 

@@ -41,6 +41,8 @@ pub struct Burst {
     pub image: usize,
     /// Whether it begins with the first execution in that image.
     pub is_first: bool,
+    /// Whether it ends with the last one.
+    pub is_last: bool,
     /// The records, in the order of execution.
     pub records: Vec<Record>,
 }

@@ -138,6 +138,10 @@ pub struct Walk {
     /// General-purpose registers where it left.
     #[serde(default)]
     pub left_with: Option<Registers>,
+    /// General-purpose registers at the first instruction after the iterations of `sequence`, if it did not
+    /// leave within them.
+    #[serde(default)]
+    pub followed_to: Option<Registers>,
 }
 
 /// Why a walk ended.

@@ -74,6 +74,8 @@ impl<'a> Walker<'a> {
             self.end_iteration();
         }
         if let (End::Limit, Ok(begin)) = (self.walk.end, begin) {
+            let now = registers(self.tid).ok().filter(|now| now.pointer == begin.pointer);
+            self.walk.followed_to = now.map(|now| super::snapshot::Registers(now.general));
             self.touch_nearby();
             self.count(&begin);
         }
@@ -217,7 +219,14 @@ impl<'a> Walker<'a> {
             let there = self.traced.run_to(self.tid, stops, ONE_STEP);
             match registers(self.tid) {
                 Ok(now) if !there && !exits.contains(&now.pointer) => break,
-                // A recursive call has another stack pointer.
+                // A recursive call has another stack pointer. Where it leaves by an `int3`, the instruction
+                // under it is executed before the next stop.
+                Ok(now) if now.general[4] != stack && !there => {
+                    self.traced.disarm(self.tid);
+                    if self.one().is_none() || !self.traced.plant(self.tid, &exits) {
+                        break;
+                    }
+                }
                 Ok(now) if now.general[4] != stack => {}
                 Ok(now) if now.pointer == head => self.walk.trips += 1,
                 Ok(_) => {

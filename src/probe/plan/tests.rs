@@ -1,7 +1,7 @@
 //! Plans of small functions, by hand, and their counts.
 
-use super::{Kind, Placement, Room, plan, solve};
-use crate::emit::emit;
+use super::{Kind, Placement, Room, What, Wish, observe, plan, solve};
+use crate::emit::{emit, emit_observer, most};
 use crate::facts::{Block, Exit, Function};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use isa::code::parse_hex;
@@ -134,4 +134,56 @@ fn live_flags_are_kept() {
         decoder.into_iter().filter(one).count()
     };
     assert_eq!((count(0x9f), count(0x9e)), (2, 2), "{:x?}", patch.trampoline);
+}
+
+/// A wish for the outcome of the jump in [`BRANCH`].
+const OUTCOME: Wish = Wish { at: 0x1002, what: What::Outcome };
+
+#[test]
+fn a_jump_is_observed_by_a_probe_before_it() {
+    // The jump has two bytes, so the instruction after it is executed in the trampoline, too.
+    let branch = function(&BRANCH, &[]);
+    let found = observe(&branch, &[OUTCOME], &mut Room::default(), most);
+    assert!(found.refused.is_empty(), "{found:?}");
+    let [observer] = &found.observers[..] else { panic!("{found:?}") };
+    assert_eq!((observer.at, observer.next, observer.until), (0x1002, 0x1009, 0x1009));
+    // A block that is entered otherwise, too: nothing fits, and there is no room for a pun.
+    let mut entered = branch;
+    entered.fixed.insert(0x1004);
+    let found = observe(&entered, &[OUTCOME], &mut Room::default(), most);
+    assert_eq!((found.observers.len(), found.refused.len()), (0, 1));
+    // 1000: mov eax,1; test edi,edi; je 1000: the first instruction has room for the jump, the others
+    // stay where they are, and the trampoline executes all.
+    let long = function(&[("b8 01 00 00 00 85 ff 74 f7", &[0])], &[]);
+    let wish = Wish { at: 0x1007, what: What::Outcome };
+    let found = observe(&long, &[wish], &mut Room::default(), most);
+    let [observer] = &found.observers[..] else { panic!("{found:?}") };
+    assert_eq!((observer.kind, observer.next, observer.until), (Kind::Single, 0x1005, 0x1009));
+    let nowhere = Wish { at: 0x1001, ..wish };
+    assert_eq!(observe(&long, &[nowhere], &mut Room::default(), most).refused.len(), 1);
+}
+
+#[test]
+fn an_observer_records_before_the_jump_and_keeps_the_flags() {
+    let branch = function(&BRANCH, &[]);
+    let found = observe(&branch, &[OUTCOME], &mut Room::default(), most);
+    let observer = &found.observers[0];
+    let (bias, shared, at) = (0x5555_0000_0000, 0x5555_0080_0000, 0x5555_0090_0000);
+    let bytes =
+        emit_observer(observer, &branch.bytes[2..], bias, &[(OUTCOME, 7)], shared, at).unwrap();
+    let decoder = Decoder::with_ip(64, &bytes.trampoline, at, DecoderOptions::NONE);
+    let all: Vec<Instruction> = decoder.into_iter().collect();
+    let place = |code: &str| {
+        let found = all.iter().position(|i| isa::code::text(i).starts_with(code));
+        found.unwrap_or_else(|| panic!("no {code}"))
+    };
+    // By hand: gate; outcome of `je`; flags saved, record taken, flags restored; je; mov; back.
+    let order = ["jrcxz", "sete", "lahf", "lock xadd", "sahf", "je", "mov eax,1"];
+    let places: Vec<usize> = order.iter().map(|code| place(code)).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    // Nothing before the flags are saved changes any.
+    assert!(all[..places[2]].iter().all(|i| i.rflags_modified() == 0));
+    // The closed gate goes to the two instructions before `je`, which restore rcx and rsp.
+    assert_eq!(all[places[0]].near_branch_target(), all[places[5] - 2].ip());
+    assert!(bytes.trampoline.len() as u64 <= most(1, 2));
 }

@@ -29,7 +29,7 @@ pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Found, Gap
     let path = module.path.strip_suffix(DELETED).unwrap_or(&module.path);
     let deleted = path.len() != module.path.len();
     let mut gap = Gap::NoFile(module.path.clone());
-    for candidate in candidates(search, path) {
+    for candidate in candidates(search, module, path) {
         let Ok(file) = open(&candidate) else { continue };
         match Layout::read(&ReadCache::new(file)) {
             Ok(layout) => match differs(module, &layout, deleted) {
@@ -47,10 +47,14 @@ fn worse(known: Gap, new: Gap) -> Gap {
     if matches!(known, Gap::NoFile(_)) { new } else { known }
 }
 
-fn candidates(search: &SearchPaths, path: &str) -> Vec<PathBuf> {
+fn candidates(search: &SearchPaths, module: &Module, path: &str) -> Vec<PathBuf> {
     let inside = path.trim_start_matches('/');
     let name = inside.rsplit('/').next().unwrap_or(inside);
-    let mut all: Vec<PathBuf> = search.roots.iter().map(|root| root.join(inside)).collect();
+    let stands_for = |program: &&PathBuf| {
+        module.build_id.is_some() || program.file_name().is_some_and(|own| own == name)
+    };
+    let mut all: Vec<PathBuf> = search.programs.iter().filter(stands_for).cloned().collect();
+    all.extend(search.roots.iter().map(|root| root.join(inside)));
     all.extend(search.roots.iter().map(|root| root.join(name)));
     all.push(PathBuf::from(path));
     all

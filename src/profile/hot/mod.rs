@@ -29,6 +29,6 @@ pub use callers::Caller;
 pub use code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
 pub use filter::Filter;
 pub use function::HotFunction;
-pub use profile::{Profile, Summary};
+pub use profile::{Profile, Summary, origin};
 pub use skid::Skid;
 pub use threads::{Thread, threads};

@@ -104,7 +104,8 @@ impl Profile {
     }
 }
 
-fn origin(recording: &Recording) -> Origin {
+/// What a recording tells of the system that it was made on.
+pub fn origin(recording: &Recording) -> Origin {
     Origin {
         live: is_of_this_system(recording),
         this_boot: recording.boot.is_some() && recording.boot == pmu::machine::boot_id(),

@@ -10,6 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+/// Fewest letters of a processor's name that is searched for in titles.
+const SHORTEST: usize = 4;
+
 /// All known tables; each is decoded when it is asked for.
 ///
 /// ```
@@ -251,6 +254,19 @@ impl Library {
         }
     }
 
+    /// The tables whose titles contain `name`, such as `icelake` in *Ice Lake server*.
+    fn titled(&self, name: &str) -> Vec<String> {
+        let bare = |text: &str| {
+            let kept = text.chars().filter(char::is_ascii_alphanumeric);
+            kept.map(|c| c.to_ascii_lowercase()).collect::<String>()
+        };
+        let wanted = bare(name);
+        let is_title =
+            |table: &str| self.load(table).is_ok_and(|table| bare(&table.title).contains(&wanted));
+        let names = self.names().filter(|table| wanted.len() >= SHORTEST && is_title(table));
+        names.map(|table| format!("`{table}`")).collect()
+    }
+
     fn known(&self, name: &str) -> Result<(&Known, String)> {
         let lower = name.to_lowercase();
         match self.tables.get(&lower).or_else(|| self.tables.get(name)) {
@@ -263,6 +279,13 @@ impl Library {
             )),
             None => {
                 let error = Error::usage(format!("unknown microarchitecture `{name}`"));
+                let titled = self.titled(&lower);
+                if !titled.is_empty() {
+                    return Err(error.hint(format!(
+                        "did you mean {}? `tdtool tables list` lists them",
+                        titled.join(" or ")
+                    )));
+                }
                 Err(match nearest(&lower, self.names()) {
                     Some(near) => error.hint(format!(
                         "did you mean `--uarch {near}`? `tdtool tables list` lists them"

@@ -2,7 +2,7 @@
 
 use super::arguments::{BlockArgs, Format};
 use super::predicted::predicted;
-use super::requests::requests;
+use super::requests::{Request, requests};
 use crate::cli::code::named::{Named, located};
 use crate::cli::code::program::{one_block, without_exit};
 use crate::cli::output::print;
@@ -12,7 +12,7 @@ use engine::block_pair::compare;
 use engine::core_model::CoreModel;
 use engine::documents::block_pair::{BlockPair, SCHEMA};
 use engine::render::{block as render, json};
-use isa::code::{Block, Location};
+use isa::code::{Block, Location, Region};
 use std::process::ExitCode;
 use tma::{Error, Result};
 
@@ -28,10 +28,15 @@ pub fn run(
     let (Some(request), true) = (first.pop(), first.is_empty()) else {
         return Err(several("the first input"));
     };
-    let (a, b) = (Block::decode(&request.region.bytes)?, second(other, args)?);
-    let (mut one, two, difference) = compare(&request.options, model, &a, &b)?;
-    one.block.name = request.region.name;
-    one.notes.splice(0..0, request.notes);
+    let own = if args.is_run() { options } else { &request.options };
+    let against = second(other, args, own)?;
+    let (a, b) = (Block::decode(&request.region.bytes)?, Block::decode(&against.region.bytes)?);
+    let both = [&request.options, &against.options];
+    let (mut one, mut two, difference) = compare(both, model, &a, &b)?;
+    for (measurement, request) in [(&mut one, request), (&mut two, against)] {
+        measurement.block.name = request.region.name;
+        measurement.notes.splice(0..0, request.notes);
+    }
     let mut reports = predicted(args, settings, model, vec![one, two])?.into_iter();
     let (Some(a), Some(b)) = (reports.next(), reports.next()) else {
         return Err(Error::failed("a measurement is missing"));
@@ -65,8 +70,15 @@ fn text(pair: &BlockPair, args: &BlockArgs, ascii: bool) -> String {
     text
 }
 
-/// The block of `--against`: assembly if the first one is.
-fn second(other: &str, args: &BlockArgs) -> Result<Block> {
+/// The block of `--against`: assembly if the first one is; of a program that is run, with its values, too.
+fn second(other: &str, args: &BlockArgs, options: &Options) -> Result<Request> {
+    if args.is_run() && Location::parse(other).is_some() {
+        let mut both = requests(&args.of_other(other), options)?;
+        return match (both.pop(), both.is_empty()) {
+            (Some(request), true) => Ok(request),
+            _ => Err(several("--against")),
+        };
+    }
     let named = match args.asm {
         Some(_) => Named { asm: Some(other), att: args.att, ..Named::default() },
         None => Named { block: Some(other), ..Named::default() },
@@ -79,7 +91,11 @@ fn second(other: &str, args: &BlockArgs) -> Result<Block> {
     if named.asm.is_none() && Location::parse(other).is_some() {
         without_exit(&mut block);
     }
-    Block::decode(&block.bytes)
+    Ok(Request {
+        region: Region { name: block.name, bytes: block.bytes },
+        options: options.clone(),
+        notes: block.notes,
+    })
 }
 
 fn several(input: &str) -> Error {

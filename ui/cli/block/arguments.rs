@@ -20,7 +20,7 @@ const OUTPUT: &str = "Output";
 /// What names no block of a program, or other values for it.
 const NOT_CAPTURED: [&str; 6] = ["asm", "asm_file", "repeat", "batch", "list", "registers"];
 
-#[derive(Args)]
+#[derive(Clone, Args)]
 #[group(skip)]
 #[command(group = clap::ArgGroup::new("input").required(true))]
 #[command(after_help = crate::cli::code::INPUTS)]
@@ -129,6 +129,12 @@ impl BlockArgs {
             asm_file: self.asm_file.as_deref(),
             att: self.att,
         }
+    }
+
+    /// The same for another block of a program, whose values are not saved.
+    pub fn of_other(&self, block: &str) -> Self {
+        let block = Some(block.to_owned());
+        Self { block, against: None, save_values: None, ..self.clone() }
     }
 
     /// Whether the program is to be run for its values.

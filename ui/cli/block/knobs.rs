@@ -9,7 +9,7 @@ const EFFORT: &str = "Effort";
 const METHOD: &str = "Method";
 const VALUES: &str = "Initial values and pages";
 
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub struct Knobs {
     /// Passes over all placements, separated in time
     #[arg(long, value_name = "N", value_parser = number(1, 100), help_heading = EFFORT)]

@@ -14,7 +14,10 @@ pub fn block(file: &str, location: &Location, given: &str) -> Result<Located> {
 pub fn list(given: &str) -> Result<FunctionBlocks> {
     let (file, location) = Location::parse(given).ok_or_else(|| {
         Error::usage(format!("`{given}` is not a function"))
-            .hint("write FILE:FUNCTION, or FILE:0xADDRESS for the function at that address")
+            .hint(
+                "write --list FILE:FUNCTION, or FILE:0xADDRESS for the function at that address; `tdtool \
+                 report -- PROGRAM` finds hot functions",
+            )
     })?;
     list_blocks(&load(Path::new(file))?, &location)
 }

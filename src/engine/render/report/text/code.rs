@@ -102,10 +102,18 @@ impl Renderer<'_> {
         }
         match rows.iter().find(|r| r.path.starts_with('/')) {
             Some(row) if rows.iter().all(|r| r.measured.is_none()) => {
-                let text = format!(
-                    "`tdtool block {}:{}` shows what bounds the hottest block; `tdtool report --measure` \
-                     measures all of these",
+                // In a loop it may be one block of several, which only the program's values bring together.
+                let its_loop = format!(
+                    "; `tdtool block {}:@{} -- ARGS` its whole loop, with the values of the program run with \
+                     ARGS",
                     row.path, row.start
+                );
+                let text = format!(
+                    "`tdtool block {}:{}` shows what bounds the hottest block{}; `tdtool report --measure` \
+                     measures all of these",
+                    row.path,
+                    row.start,
+                    if row.loop_depth > 0 { its_loop.as_str() } else { "" }
                 );
                 self.paragraph("next:  ", &text)
             }

@@ -1,0 +1,61 @@
+//! A register set so that a captured loop leaves after fewer iterations than in the program.
+
+use crate::Snapshot;
+use crate::timing::measure::EIGHTHS;
+
+/// Iterations that are run where the memory around is known too: enough that what an execution takes to start is over.
+const ENOUGH: u64 = 1024;
+
+/// How a loop is made to leave earlier than in the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bounded {
+    /// The register that is not the program's, by encoding number.
+    pub register: u8,
+    /// What it holds for no iteration, and its change with each.
+    pub value: (u64, i64),
+    /// Registers at the start in the program.
+    pub start: [u64; 16],
+    /// Registers that change by a fixed amount, and this amount.
+    pub steps: Vec<(u8, i64)>,
+    /// Iterations until it leaves.
+    pub trips: u64,
+    /// Where the program was seen after as many iterations: all registers then, but the one that was set.
+    pub like: Option<(u64, [u64; 16])>,
+}
+
+impl Bounded {
+    /// Registers with which it leaves after `trips`.
+    pub fn registers(&self, trips: u64) -> [u64; 16] {
+        let mut registers = self.start;
+        registers[usize::from(self.register)] = moved(self.value.0, self.value.1, trips);
+        registers
+    }
+
+    /// Registers that are known then.
+    pub fn ends(&self, trips: u64) -> impl Iterator<Item = (u8, u64)> {
+        let registers = self.registers(trips);
+        self.steps
+            .iter()
+            .map(move |(r, step)| (*r, moved(registers[usize::from(*r)], *step, trips)))
+    }
+
+    /// Trips of a run of length number `n`, from the longest.
+    pub fn length(&self, n: usize) -> u64 {
+        self.trips - n as u64 * self.eighth()
+    }
+
+    /// The same with as many iterations as are enough, if the program has more than `self`.
+    pub fn longer(&self, snapshot: &Snapshot) -> Option<Self> {
+        let trips = snapshot.at_least.min(ENOUGH);
+        (trips > self.trips).then(|| Self { trips, ..self.clone() })
+    }
+
+    /// How many trips the lengths differ by; 0 where it has too few for several lengths.
+    pub fn eighth(&self) -> u64 {
+        if self.trips < 4 * EIGHTHS as u64 { 0 } else { self.trips / 8 }
+    }
+}
+
+fn moved(value: u64, step: i64, trips: u64) -> u64 {
+    value.wrapping_add(step.wrapping_mul(trips as i64) as u64)
+}

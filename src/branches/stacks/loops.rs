@@ -1,0 +1,211 @@
+//! Windows → iterations and trips of loops.
+//!
+//! An *iteration* is the time from one back edge to the next, of one execution of the loop and within
+//! one window: the cycles of all branches after the first, up to and including the second. A *trip count*
+//! is how often an execution entered the head; it is complete only if the window shows how the loop was
+//! entered and how it was left.
+
+use super::distribution::Distribution;
+use super::window::{Step, Window};
+use profile::address_space::ModuleAddress;
+use std::collections::HashMap;
+
+/// A loop to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopShape {
+    /// Its module.
+    pub module: usize,
+    /// First address of its first block.
+    pub head: u64,
+    /// The branch back to it.
+    pub back: u64,
+    /// Its code, in order of address.
+    pub body: Vec<std::ops::Range<u64>>,
+}
+
+impl LoopShape {
+    fn has(&self, place: Option<ModuleAddress>) -> bool {
+        place.is_some_and(|place| {
+            place.module == self.module
+                && self.body.iter().any(|part| part.contains(&place.address))
+        })
+    }
+
+    fn is_head(&self, place: Option<ModuleAddress>) -> bool {
+        place == Some(ModuleAddress { module: self.module, address: self.head })
+    }
+}
+
+/// What was recorded of a loop.
+#[derive(Debug, Clone, Default)]
+pub struct LoopSum {
+    /// How often its back edge was taken.
+    pub taken: u64,
+    /// Cycles of iterations without a misprediction that the entries show.
+    pub clean: Distribution,
+    /// Cycles of all iterations.
+    pub iterations: Distribution,
+    /// Trips of whole executions.
+    pub trips: Distribution,
+    /// Trips seen of executions of which the beginning or the end is not in the window.
+    pub truncated: Distribution,
+}
+
+/// Tells calls and interrupts from other ways out of a loop.
+pub trait Calls {
+    /// Where a call or an interrupt returns to; `None` if it is neither, or not known.
+    fn returns_to(&mut self, branch: ModuleAddress) -> Option<u64>;
+}
+
+/// Adds a window to the sums of the loops whose back edges are in it.
+pub fn add(
+    window: &Window,
+    shapes: &[LoopShape],
+    by_edge: &HashMap<(ModuleAddress, ModuleAddress), usize>,
+    calls: &mut dyn Calls,
+    sums: &mut [LoopSum],
+) {
+    let edges = window.steps.iter().filter_map(|s| Some((s.from?, s.to?)));
+    let mut seen: Vec<usize> = edges.filter_map(|edge| by_edge.get(&edge).copied()).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    for number in seen {
+        let mut walk =
+            Walk { shape: &shapes[number], sum: &mut sums[number], state: State::Unknown };
+        window.steps.iter().for_each(|step| walk.step(step, calls));
+        walk.end();
+    }
+}
+
+/// Where the program is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum State {
+    /// Before the first branch.
+    Unknown,
+    Outside {
+        next: Option<ModuleAddress>,
+    },
+    Inside(Inside),
+}
+
+/// An execution of the loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Inside {
+    /// How often the head was entered.
+    trips: u64,
+    /// How it was entered is known.
+    is_whole: bool,
+    /// Since the last back edge: cycles and whether a branch was mispredicted; `None` before the first
+    /// one, and where a time is missing.
+    since: Option<(u64, bool)>,
+    /// It is in a function that the loop called, which returns to here.
+    call: Option<u64>,
+}
+
+struct Walk<'a> {
+    shape: &'a LoopShape,
+    sum: &'a mut LoopSum,
+    state: State,
+}
+
+impl Walk<'_> {
+    fn step(&mut self, step: &Step, calls: &mut dyn Calls) {
+        let from_inside = self.shape.has(step.from);
+        self.fall_in(from_inside);
+        match self.state {
+            State::Inside(inside) => self.inside(inside, step, from_inside, calls),
+            State::Unknown if from_inside => {
+                let begun = Inside { trips: 0, is_whole: false, since: None, call: None };
+                self.inside(begun, step, true, calls);
+            }
+            State::Unknown | State::Outside { .. } => self.outside(step),
+        }
+    }
+
+    /// Entering without a branch: straight code that begins before the loop and ends in it.
+    fn fall_in(&mut self, from_inside: bool) {
+        if let State::Outside { next: Some(_) } = self.state
+            && from_inside
+        {
+            self.state =
+                State::Inside(Inside { trips: 1, is_whole: true, since: None, call: None });
+        }
+    }
+
+    fn outside(&mut self, step: &Step) {
+        self.state = match self.shape.has(step.to) {
+            // Into the middle: the return of a call, or an entry that is none of a natural loop.
+            true => {
+                let is_head = self.shape.is_head(step.to);
+                let is_whole = is_head;
+                let trips = u64::from(is_head);
+                State::Inside(Inside { trips, is_whole, since: None, call: None })
+            }
+            false => State::Outside { next: step.to },
+        };
+    }
+
+    fn inside(&mut self, mut now: Inside, step: &Step, from_inside: bool, calls: &mut dyn Calls) {
+        let mispredicted = step.mispredicted == Some(true);
+        now.since = now
+            .since
+            .zip(step.cycles)
+            .map(|((sum, any), cycles)| (sum + u64::from(cycles), any || mispredicted));
+        if let Some(back) = now.call {
+            let returned =
+                step.to.is_some_and(|to| to.module == self.shape.module && to.address == back);
+            now.call = (!returned).then_some(back);
+            self.state = State::Inside(now);
+            return;
+        }
+        if !from_inside && self.is_interrupt(step) {
+            self.state = State::Inside(now);
+            return;
+        }
+        if !from_inside {
+            // It was left by falling out.
+            self.leave(now);
+            self.outside(step);
+            return;
+        }
+        if self.shape.is_head(step.to) {
+            now.trips += 1;
+            if step.from.is_some_and(|from| from.address == self.shape.back) {
+                self.sum.taken += 1;
+                if let Some((cycles, any)) = now.since {
+                    self.sum.iterations.add(cycles);
+                    if !any {
+                        self.sum.clean.add(cycles);
+                    }
+                }
+                now.since = Some((0, false));
+            } else {
+                now.since = None;
+            }
+        } else if !self.shape.has(step.to) {
+            let Some(back) = step.from.and_then(|from| calls.returns_to(from)) else {
+                self.leave(now);
+                self.state = State::Outside { next: step.to };
+                return;
+            };
+            now.call = Some(back);
+        }
+        self.state = State::Inside(now);
+    }
+
+    /// The return from the kernel into the loop, which nothing recorded has left: only user mode is recorded.
+    fn is_interrupt(&self, step: &Step) -> bool {
+        step.from.is_none_or(|from| from.module != self.shape.module) && self.shape.has(step.to)
+    }
+
+    fn leave(&mut self, now: Inside) {
+        let trips = if now.is_whole { &mut self.sum.trips } else { &mut self.sum.truncated };
+        trips.add(now.trips);
+    }
+
+    fn end(&mut self) {
+        if let State::Inside(now) = self.state {
+            self.sum.truncated.add(now.trips);
+        }
+    }
+}

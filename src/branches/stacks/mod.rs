@@ -1,0 +1,28 @@
+//! Recorded branch stacks (LBR): what the last branches before each sample tell of edges, straight
+//! code, loops.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `window` | a sample's branches, without what the hardware got wrong |
+//! | `sums` | edges, ranges, sampled instructions |
+//! | `loops` | iterations and trips |
+//! | `distribution` | mean, median, modes |
+//! | `code` | the code around branches: functions, loops, calls |
+//! | `analysis` | a recording → everything about one event |
+//!
+//! Semantics: linux/perf_event.h (`perf_branch_entry`): entries are newest first, and the cycles of an
+//! entry are those since the branch *before* it. Ranges as in llvm-profgen and AutoFDO; iterations
+//! as in Jamilan et al., "APT-GET" (EuroSys 2022).
+
+mod analysis;
+mod code;
+mod distribution;
+mod loops;
+mod sums;
+mod window;
+
+pub use analysis::{Analysis, BlockSum, Places, analyse};
+pub use distribution::Distribution;
+pub use loops::{LoopShape, LoopSum};
+pub use sums::{Edge, EdgeSum, RangeSum, Sums};
+pub use window::{LONGEST_RANGE, Range, Skipped, Step};

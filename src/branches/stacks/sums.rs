@@ -1,0 +1,98 @@
+//! Windows → edges, ranges and sampled instructions.
+
+use super::distribution::Distribution;
+use super::window::{Range, Skipped, Window};
+use profile::address_space::ModuleAddress;
+use std::collections::HashMap;
+
+/// A branch and one of its targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Edge {
+    /// The branch; `None` outside all known mappings.
+    pub from: Option<ModuleAddress>,
+    /// Its target.
+    pub to: Option<ModuleAddress>,
+}
+
+/// What was recorded of an edge.
+#[derive(Debug, Clone, Default)]
+pub struct EdgeSum {
+    /// How often it was taken.
+    pub count: u64,
+    /// How often it was marked as predicted or mispredicted, …
+    pub marked: u64,
+    /// … and as mispredicted.
+    pub mispredicted: u64,
+    /// Cycles since the branch before.
+    pub cycles: Distribution,
+}
+
+/// What was recorded of a range.
+#[derive(Debug, Clone, Default)]
+pub struct RangeSum {
+    /// How often it was executed.
+    pub count: u64,
+    /// Cycles of it, with the branch that ends it.
+    pub cycles: Distribution,
+}
+
+/// All that was recorded of one event.
+#[derive(Debug, Clone, Default)]
+pub struct Sums {
+    /// Samples with branches.
+    pub samples: u64,
+    /// Entries, skipped ones included.
+    pub entries: u64,
+    /// What was skipped.
+    pub skipped: Skipped,
+    /// Taken branches.
+    pub edges: HashMap<Edge, EdgeSum>,
+    /// Straight code.
+    pub ranges: HashMap<Range, RangeSum>,
+    /// Samples by their own address.
+    pub instructions: HashMap<ModuleAddress, u64>,
+}
+
+impl Sums {
+    /// Adds a window.
+    pub fn add(&mut self, window: &Window) {
+        if let Some(place) = window.place {
+            *self.instructions.entry(place).or_default() += 1;
+        }
+        if window.entries == 0 {
+            return;
+        }
+        self.samples += 1;
+        self.entries += window.entries;
+        self.skipped.add(&window.skipped);
+        for step in &window.steps {
+            let sum = self.edges.entry(Edge { from: step.from, to: step.to }).or_default();
+            sum.count += 1;
+            sum.marked += u64::from(step.mispredicted.is_some());
+            sum.mispredicted += u64::from(step.mispredicted == Some(true));
+            if let Some(cycles) = step.cycles {
+                sum.cycles.add(cycles.into());
+            }
+        }
+        let mut skipped = Skipped::default();
+        for (range, step) in window.ranges(&mut skipped) {
+            let Some(range) = range else { continue };
+            let sum = self.ranges.entry(range).or_default();
+            sum.count += 1;
+            if let Some(cycles) = step.cycles {
+                sum.cycles.add(cycles.into());
+            }
+        }
+        self.skipped.add(&skipped);
+    }
+
+    /// Whether any entry has cycles.
+    pub fn has_cycles(&self) -> bool {
+        self.edges.values().any(|sum| sum.cycles.number() > 0)
+    }
+
+    /// Whether any entry tells its prediction.
+    pub fn has_predictions(&self) -> bool {
+        self.edges.values().any(|sum| sum.marked > 0)
+    }
+}

@@ -1,0 +1,155 @@
+//! Samples → windows: the last branches before each, with their modules, without what the hardware
+//! got wrong.
+
+use profile::address_space::{AddressSpaces, ModuleAddress};
+use profile::record::Record;
+use profile::recording::Recording;
+use profile::sample::{Branch, Sample};
+
+/// Straight code between two branches is shorter than this (AutoFDO and llvm-profgen drop longer ranges:
+/// they come from lost entries).
+pub const LONGEST_RANGE: u64 = 1 << 20;
+/// The counter of cycles has 16 bits and stays at its end.
+const SATURATED: u16 = u16::MAX;
+
+/// Entries and ranges that are not used, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// The newest entry repeats the one before it, with no way from its target to its source (Skylake).
+    pub duplicated: u64,
+    /// Executed on a wrong path of speculation only.
+    pub wrong_path: u64,
+    /// Ranges that end before they begin.
+    pub backward: u64,
+    /// Ranges over [`LONGEST_RANGE`].
+    pub long: u64,
+    /// Ranges from one module into another.
+    pub between_modules: u64,
+    /// Times at the end of their counter; the entries count.
+    pub saturated: u64,
+    /// Entries with an end outside all known mappings; they count where the other end is.
+    pub unmapped: u64,
+}
+
+/// A taken branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The branch.
+    pub from: Option<ModuleAddress>,
+    /// Its target.
+    pub to: Option<ModuleAddress>,
+    /// Whether it was mispredicted, if the hardware tells.
+    pub mispredicted: Option<bool>,
+    /// Cycles since the branch before it, if the hardware tells.
+    pub cycles: Option<u16>,
+}
+
+/// Straight code that ran between two branches: from the target of one to the other itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Range {
+    /// Number of its module.
+    pub module: usize,
+    /// Address of its first instruction (p_vaddr).
+    pub first: u64,
+    /// Address of the branch that ends it.
+    pub last: u64,
+}
+
+/// The last branches before a sample.
+#[derive(Debug, Clone, Default)]
+pub struct Window {
+    /// The sample's own address.
+    pub place: Option<ModuleAddress>,
+    /// The branches, oldest first.
+    pub steps: Vec<Step>,
+    /// How many entries were recorded.
+    pub entries: u64,
+    /// What is left out of `steps`, and of their times.
+    pub skipped: Skipped,
+}
+
+/// Calls `visit` with the window of each sample of an event, in order of time.
+pub fn windows(
+    recording: &Recording,
+    event: usize,
+    spaces: &mut AddressSpaces,
+    visit: &mut dyn FnMut(&Window),
+) {
+    for record in &recording.records {
+        match record {
+            Record::Sample { event: of, sample } if *of == event => {
+                visit(&Window::of(sample, spaces));
+            }
+            Record::Sample { .. } => {}
+            other => spaces.apply(other),
+        }
+    }
+}
+
+impl Window {
+    fn of(sample: &Sample, spaces: &mut AddressSpaces) -> Self {
+        let pid = sample.pid.unwrap_or(u32::MAX);
+        let mut window = Window {
+            place: sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user)),
+            entries: sample.branches.len() as u64,
+            ..Window::default()
+        };
+        let mut all: Vec<&Branch> = sample.branches.iter().filter(|b| !b.wrong_path).collect();
+        window.skipped.wrong_path = window.entries - all.len() as u64;
+        if let [newest, before, ..] = all.as_slice()
+            && (newest.from, newest.to) == (before.from, before.to)
+            && newest.to > newest.from
+        {
+            all.remove(0);
+            window.skipped.duplicated = 1;
+        }
+        for branch in all.into_iter().rev() {
+            let (from, to) =
+                (spaces.resolve(pid, branch.from, None), spaces.resolve(pid, branch.to, None));
+            window.skipped.unmapped += u64::from(from.is_none() || to.is_none());
+            let cycles = branch.cycles.filter(|cycles| *cycles != SATURATED);
+            window.skipped.saturated += u64::from(branch.cycles == Some(SATURATED));
+            window.steps.push(Step { from, to, mispredicted: branch.mispredicted, cycles });
+        }
+        window
+    }
+
+    /// The ranges between the branches, each with the branch that ends it; `None` where what is recorded
+    /// cannot be one, which is counted.
+    pub fn ranges<'a>(
+        &'a self,
+        skipped: &'a mut Skipped,
+    ) -> impl Iterator<Item = (Option<Range>, &'a Step)> {
+        self.steps.windows(2).map(|pair| {
+            let (older, newer) = (pair[0], &pair[1]);
+            let (Some(first), Some(last)) = (older.to, newer.from) else { return (None, newer) };
+            if first.module != last.module {
+                skipped.between_modules += 1;
+                return (None, newer);
+            }
+            if last.address < first.address {
+                skipped.backward += 1;
+                return (None, newer);
+            }
+            if last.address - first.address > LONGEST_RANGE {
+                skipped.long += 1;
+                return (None, newer);
+            }
+            let range = Range { module: first.module, first: first.address, last: last.address };
+            (Some(range), newer)
+        })
+    }
+}
+
+impl Skipped {
+    /// Adds another.
+    pub fn add(&mut self, other: &Self) {
+        self.duplicated += other.duplicated;
+        self.wrong_path += other.wrong_path;
+        self.backward += other.backward;
+        self.long += other.long;
+        self.between_modules += other.between_modules;
+        self.saturated += other.saturated;
+        self.unmapped += other.unmapped;
+    }
+}

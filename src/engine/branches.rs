@@ -1,0 +1,204 @@
+//! Recorded branch stacks → edges, ranges, blocks and loops.
+
+use crate::documents::branches::{
+    BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, RangeRow,
+    SCHEMA, SkippedRow, TripsRow,
+};
+use crate::hot::recording::open;
+use branches::stacks::{
+    Analysis, BlockSum, Distribution, Edge, EdgeSum, LoopShape, LoopSum, Skipped, analyse,
+};
+use iced_x86::FlowControl;
+use profile::address_space::ModuleAddress;
+use profile::event::Event;
+use profile::files::SearchPaths;
+use profile::recording::Recording;
+use std::path::Path;
+use tma::{Error, Result};
+
+/// Analyses the branch stacks of a recording; of one event, or of all that have some.
+///
+/// # Errors
+/// It cannot be read, or has no branch stacks.
+pub fn branches(path: &Path, event: Option<usize>, search: &SearchPaths) -> Result<Branches> {
+    let recording = open(path)?.ok_or_else(|| {
+        Error::failed(format!("{} has no samples", path.display()))
+            .hint("branch stacks are recorded by `perf record -b`")
+    })?;
+    let mut document = Branches {
+        schema: SCHEMA.to_owned(),
+        source: recording.source.clone(),
+        notes: recording.notes.clone(),
+        ..Branches::default()
+    };
+    for number in 0..recording.events.len() {
+        if event.is_none_or(|wanted| wanted == number) {
+            add(&mut document, &recording, number, search);
+        }
+    }
+    match document.events.is_empty() {
+        true => Err(Error::failed(format!("{} has no branch stacks", path.display()))
+            .because("no sample of it has the last branches")
+            .hint("record with `perf record -b`, on a processor with LBR (Intel, AMD Zen 4 and later)")),
+        false => Ok(document),
+    }
+}
+
+fn add(document: &mut Branches, recording: &Recording, number: usize, search: &SearchPaths) {
+    let mut found = analyse(recording, number, search);
+    if found.sums.entries == 0 {
+        return;
+    }
+    document.events.push(event_row(&recording.events[number], number, &found));
+    let mut edges: Vec<(Edge, EdgeSum)> =
+        found.sums.edges.iter().map(|(edge, sum)| (*edge, sum.clone())).collect();
+    edges.sort_by(|(a, x), (b, y)| y.count.cmp(&x.count).then(a.cmp(b)));
+    for (edge, sum) in edges {
+        document.edges.extend(edge_row(&mut found, number, (edge, &sum)));
+    }
+    let mut ranges: Vec<_> = found.sums.ranges.iter().collect();
+    ranges.sort_by(|(a, x), (b, y)| y.count.cmp(&x.count).then(a.cmp(b)));
+    document.ranges.extend(ranges.into_iter().map(|(range, sum)| RangeRow {
+        event: number,
+        module: module(&found, range.module),
+        first: hex(range.first),
+        last: hex(range.last),
+        count: sum.count,
+        cycles_mean: sum.cycles.mean(),
+        cycles_median: sum.cycles.median(),
+    }));
+    let mut blocks: Vec<&BlockSum> = found.blocks.iter().collect();
+    blocks.sort_by(|a, b| b.count.cmp(&a.count).then(a.start.cmp(&b.start)));
+    document.blocks.extend(blocks.into_iter().map(|block| BlockRow {
+        event: number,
+        module: module(&found, block.module),
+        function: block.function.clone(),
+        start: hex(block.start),
+        end: hex(block.end),
+        count: block.count,
+        timed: block.cycles.number(),
+        cycles_mean: block.cycles.mean(),
+        cycles_median: block.cycles.median(),
+    }));
+    let mut instructions: Vec<_> = found.sums.instructions.iter().collect();
+    instructions.sort_by(|(a, x), (b, y)| y.cmp(x).then(a.cmp(b)));
+    document.instructions.extend(instructions.into_iter().map(|(place, samples)| InstructionRow {
+        event: number,
+        module: module(&found, place.module),
+        address: hex(place.address),
+        samples: *samples,
+    }));
+    let loops = std::mem::take(&mut found.loops);
+    let rows = loops.iter().filter(|(_, sum)| sum.taken > 0);
+    document.loops.extend(rows.map(|one| loop_row(&mut found, number, one)));
+}
+
+fn event_row(event: &Event, number: usize, found: &Analysis) -> EventRow {
+    EventRow {
+        event: number,
+        name: event.name.clone(),
+        samples: found.sums.samples,
+        entries: found.sums.entries,
+        skipped: skipped_row(&found.sums.skipped),
+        has_cycles: found.sums.has_cycles(),
+        has_predictions: found.sums.has_predictions(),
+        bias: bias(&event.name).to_owned(),
+    }
+}
+
+/// How the sampled event distorts counts of branches: windows end where it overflows.
+fn bias(event: &str) -> &'static str {
+    let name = event.to_ascii_lowercase();
+    if name.contains("branch") || name.contains("br_inst") {
+        return "sampled by branches: counts are in proportion to executions";
+    }
+    if ["cycles", "clock", "cpu_clk"].iter().any(|part| name.contains(part)) {
+        return "sampled by time: code that takes longer is seen more often than it is executed";
+    }
+    "sampled by another event: branches near it are seen more often than they are executed"
+}
+
+fn skipped_row(skipped: &Skipped) -> SkippedRow {
+    SkippedRow {
+        duplicated: skipped.duplicated,
+        wrong_path: skipped.wrong_path,
+        backward: skipped.backward,
+        long: skipped.long,
+        between_modules: skipped.between_modules,
+        saturated: skipped.saturated,
+        unmapped: skipped.unmapped,
+    }
+}
+
+fn hex(address: u64) -> String {
+    format!("{address:#x}")
+}
+
+fn module(found: &Analysis, number: usize) -> String {
+    found.places.module(number).map(|m| m.path.clone()).unwrap_or_default()
+}
+
+fn edge_row(found: &mut Analysis, event: usize, (edge, sum): (Edge, &EdgeSum)) -> Option<EdgeRow> {
+    let own = edge.from.or(edge.to)?.module;
+    let other = edge.to.map(|to| to.module).filter(|to| *to != own);
+    let mut name =
+        |place: Option<ModuleAddress>| found.places.function(place?).map(|function| function.short);
+    let (from_function, to_function) = (name(edge.from), name(edge.to));
+    Some(EdgeRow {
+        event,
+        module: module(found, own),
+        from: edge.from.map(|place| hex(place.address)),
+        to: edge.to.map(|place| hex(place.address)),
+        to_module: other.map(|number| module(found, number)),
+        from_function,
+        to_function,
+        kind: edge.from.and_then(|from| found.places.branch(from)).map(|k| kind(k).to_owned()),
+        count: sum.count,
+        share: sum.count as f64 / found.sums.entries as f64,
+        mispredicted: (sum.marked > 0).then_some(sum.mispredicted),
+        cycles_mean: sum.cycles.mean(),
+        cycles_median: sum.cycles.median(),
+    })
+}
+
+fn kind(kind: FlowControl) -> &'static str {
+    match kind {
+        FlowControl::ConditionalBranch => "conditional",
+        FlowControl::UnconditionalBranch => "jump",
+        FlowControl::IndirectBranch => "indirect jump",
+        FlowControl::Call => "call",
+        FlowControl::IndirectCall => "indirect call",
+        FlowControl::Return => "return",
+        _ => "other",
+    }
+}
+
+fn histogram(of: &Distribution) -> Vec<(u64, u64)> {
+    of.counts().collect()
+}
+
+fn loop_row(found: &mut Analysis, event: usize, (shape, sum): &(LoopShape, LoopSum)) -> LoopRow {
+    let head = ModuleAddress { module: shape.module, address: shape.head };
+    LoopRow {
+        event,
+        module: module(found, shape.module),
+        function: found.places.function(head).map(|function| function.short),
+        head: hex(shape.head),
+        back: hex(shape.back),
+        taken: sum.taken,
+        trips: TripsRow {
+            whole: sum.trips.number(),
+            mean: sum.trips.mean(),
+            histogram: histogram(&sum.trips),
+            truncated: sum.truncated.number(),
+            at_least: sum.truncated.counts().last().map(|(trips, _)| trips),
+        },
+        iterations: IterationsRow {
+            count: sum.iterations.number(),
+            mean: sum.iterations.mean(),
+            median: sum.iterations.median(),
+            modes: sum.clean.modes(),
+            histogram: histogram(&sum.iterations),
+        },
+    }
+}

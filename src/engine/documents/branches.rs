@@ -1,0 +1,207 @@
+//! Recorded branches: the document `tdtool.branches/1`. Addresses are p_vaddr, `0x…`.
+
+use serde::{Deserialize, Serialize};
+
+/// Schema of the document.
+pub const SCHEMA: &str = "tdtool.branches/1";
+
+/// What the branch stacks of a recording tell; `event` in rows is the number of the event.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Branches {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The recording.
+    pub source: String,
+    /// Sampled events with branch stacks.
+    pub events: Vec<EventRow>,
+    /// Taken branches, the most frequent first.
+    pub edges: Vec<EdgeRow>,
+    /// Straight code between branches, the most frequent first.
+    pub ranges: Vec<RangeRow>,
+    /// Blocks of known functions, the most frequent first.
+    pub blocks: Vec<BlockRow>,
+    /// Sampled instructions, the most frequent first.
+    pub instructions: Vec<InstructionRow>,
+    /// Loops by back edge, the most frequent first.
+    pub loops: Vec<LoopRow>,
+    /// Limits that a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// An event.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventRow {
+    /// Its number in the recording.
+    pub event: usize,
+    /// perf's name for it.
+    pub name: String,
+    /// Samples with branches.
+    pub samples: u64,
+    /// Recorded branches, skipped ones included.
+    pub entries: u64,
+    /// What of them is not used.
+    pub skipped: SkippedRow,
+    /// Whether entries have cycles.
+    pub has_cycles: bool,
+    /// Whether entries tell if they were mispredicted.
+    pub has_predictions: bool,
+    /// How the choice of samples distorts the counts.
+    pub bias: String,
+}
+
+/// Entries and ranges that are not used.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SkippedRow {
+    /// Newest entries that repeat the one before.
+    pub duplicated: u64,
+    /// Entries on a wrong path.
+    pub wrong_path: u64,
+    /// Ranges that end before they begin.
+    pub backward: u64,
+    /// Ranges over 1 MiB.
+    pub long: u64,
+    /// Ranges from one module into another.
+    pub between_modules: u64,
+    /// Times at the end of their counter.
+    pub saturated: u64,
+    /// Entries with an end outside all known mappings.
+    pub unmapped: u64,
+}
+
+/// A taken branch.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EdgeRow {
+    /// Event.
+    pub event: usize,
+    /// Module of the branch; of its target where that of the branch is not known.
+    pub module: String,
+    /// The branch; absent outside all known mappings.
+    pub from: Option<String>,
+    /// Its target.
+    pub to: Option<String>,
+    /// Module of the target, where it is another.
+    pub to_module: Option<String>,
+    /// Function of the branch.
+    pub from_function: Option<String>,
+    /// Function of the target.
+    pub to_function: Option<String>,
+    /// `conditional`, `jump`, `indirect jump`, `call`, `indirect call`, `return` or `other`; absent
+    /// where the code is not known.
+    pub kind: Option<String>,
+    /// How often it was taken.
+    pub count: u64,
+    /// Share of all entries of the event, 0 to 1.
+    pub share: f64,
+    /// How often it was mispredicted, if the recording tells.
+    pub mispredicted: Option<u64>,
+    /// Cycles since the branch before: mean.
+    pub cycles_mean: Option<f64>,
+    /// The same: median.
+    pub cycles_median: Option<f64>,
+}
+
+/// Straight code between two branches.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RangeRow {
+    /// Event.
+    pub event: usize,
+    /// Its module.
+    pub module: String,
+    /// First address.
+    pub first: String,
+    /// Address of the branch that ends it.
+    pub last: String,
+    /// How often it was executed.
+    pub count: u64,
+    /// Cycles of one execution: mean.
+    pub cycles_mean: Option<f64>,
+    /// The same: median.
+    pub cycles_median: Option<f64>,
+}
+
+/// A block.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockRow {
+    /// Event.
+    pub event: usize,
+    /// Its module.
+    pub module: String,
+    /// Its function.
+    pub function: String,
+    /// First address.
+    pub start: String,
+    /// Address after its last instruction.
+    pub end: String,
+    /// How often it was entered in the recorded ranges.
+    pub count: u64,
+    /// Executions with a time of their own: ranges that are this block and nothing else.
+    pub timed: u64,
+    /// Cycles of those: mean.
+    pub cycles_mean: Option<f64>,
+    /// The same: median.
+    pub cycles_median: Option<f64>,
+}
+
+/// A sampled instruction.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct InstructionRow {
+    /// Event.
+    pub event: usize,
+    /// Its module.
+    pub module: String,
+    /// Its address.
+    pub address: String,
+    /// Samples.
+    pub samples: u64,
+}
+
+/// A loop, by its back edge.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoopRow {
+    /// Event.
+    pub event: usize,
+    /// Its module.
+    pub module: String,
+    /// Its function, if known.
+    pub function: Option<String>,
+    /// First address of its first block.
+    pub head: String,
+    /// The branch back to it.
+    pub back: String,
+    /// How often that was taken.
+    pub taken: u64,
+    /// How often an execution enters the head.
+    pub trips: TripsRow,
+    /// Cycles from one back edge to the next of one execution.
+    pub iterations: IterationsRow,
+}
+
+/// Trips of a loop.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TripsRow {
+    /// Executions seen from beginning to end.
+    pub whole: u64,
+    /// Their mean.
+    pub mean: Option<f64>,
+    /// Trips and how many of those executions had them.
+    pub histogram: Vec<(u64, u64)>,
+    /// Executions of which the beginning or the end is not recorded.
+    pub truncated: u64,
+    /// Most trips seen of one of those: it had at least as many.
+    pub at_least: Option<u64>,
+}
+
+/// Iterations of a loop.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct IterationsRow {
+    /// How many were timed.
+    pub count: u64,
+    /// Mean cycles.
+    pub mean: Option<f64>,
+    /// Median cycles.
+    pub median: Option<f64>,
+    /// Most frequent cycles, of iterations without a recorded misprediction.
+    pub modes: Vec<u64>,
+    /// Cycles and how many iterations took them.
+    pub histogram: Vec<(u64, u64)>,
+}

@@ -1,0 +1,187 @@
+//! Mispredictions of the branches of chosen functions: outcomes in bursts, from a run of their own → a
+//! model of branch predictors → numbers and cycles, always labelled as modelled.
+
+use crate::documents::count::{BranchRow, Cost, Count, Modelled};
+use bench::{Options, Pmu, Profiler};
+use branches::predictor::{Branch, Kind, Predictor};
+use branches::sampled::{self, Estimate, estimate};
+use isa::code::Block;
+use pmu::Command;
+use pmu::perf::Signals;
+use probe::bursts::{Burst, Pace, Record, Recorded, record};
+use probe::count::Wanted;
+use probe::facts::Function;
+use probe::plan::{What, branches};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tma::{Core, Result};
+
+/// `add rax, rbx`, a block that is measured for the sake of the self-test.
+const SIMPLEST: [u8; 3] = [0x48, 0x01, 0xd8];
+/// Stacks whose pages are this far apart or more are of different threads: 1 MiB; threads of glibc have
+/// stacks of 8.
+const APART: u32 = 256;
+/// Bits of an address in a file; above them the model has the file's number.
+const ADDRESS: u32 = 48;
+
+/// Runs the command once more, records its branches, and adds what a predictor does with them.
+/// `plain` is the time without probes.
+///
+/// # Errors
+/// The command cannot be started or traced.
+pub fn enter(
+    document: &mut Count,
+    command: &Command,
+    (wanted, plain): (&[Wanted], Option<f64>),
+    core: &Arc<Core>,
+    signals: &Signals,
+) -> Result<()> {
+    let all = |_: usize, function: &Function| branches(function);
+    let recorded = record(command, wanted, &all, Pace::default(), signals)?;
+    document.cost.push(Cost {
+        run: "branches".to_owned(),
+        seconds: recorded.wall.as_secs_f64(),
+        plain,
+        probes: recorded.probes,
+    });
+    document.misprediction_cycles = misprediction(core);
+    match document.misprediction_cycles {
+        Some(cycles) => document.notes.push(format!(
+            "mispredictions are modelled, not counted; one costs {cycles:.0} cycles by the self-test"
+        )),
+        None => document.notes.push(
+            "mispredictions are modelled, not counted; what one costs is not known: the self-test \
+             has no answer yet"
+                .to_owned(),
+        ),
+    }
+    let found = modelled(&recorded, wanted);
+    let executions = executions(document);
+    for (number, observed) in recorded.observed.iter().enumerate() {
+        let path = &wanted[observed.function].path;
+        let (module, at) = (path.display().to_string(), observed.wish.at);
+        let runs = executions.get(module.as_str()).and_then(|all| within(all, at));
+        let estimate = found.get(&address(&recorded, wanted, number as u32));
+        let mispredicted =
+            runs.and_then(|runs| modelled_of(runs, estimate, document.misprediction_cycles));
+        let own = format!("{at:#x}");
+        let row = document.branches.iter_mut().find(|r| r.module == module && r.address == own);
+        match row {
+            Some(row) => row.mispredicted = mispredicted,
+            None => document.branches.push(BranchRow {
+                module,
+                address: own,
+                kind: "indirect".to_owned(),
+                mispredicted,
+                ..BranchRow::default()
+            }),
+        }
+    }
+    let refused: Vec<_> = recorded.observed.iter().filter_map(|o| o.refused.as_ref()).collect();
+    if let Some(why) = refused.first() {
+        document.notes.push(format!(
+            "{} of {} branches were not recorded, and are not in the history of the others: {why}",
+            refused.len(),
+            recorded.observed.len()
+        ));
+    }
+    Ok(())
+}
+
+/// The row of a branch that ran so often.
+fn modelled_of(runs: u64, estimate: Option<&Estimate>, cycles: Option<f64>) -> Option<Modelled> {
+    let of = |share: f64| share * runs as f64;
+    let (seen, share, interval) = match estimate {
+        Some(e) => (e.seen, e.share, e.interval),
+        None if runs == 0 => (0, 0.0, (0.0, 0.0)),
+        None => return None,
+    };
+    Some(Modelled {
+        value: of(share),
+        low: of(interval.0),
+        high: of(interval.1),
+        seen,
+        cycles: cycles.map(|cycles| of(share) * cycles),
+        source: "modelled".to_owned(),
+    })
+}
+
+/// Blocks: first address, address after, entries.
+type Blocks = Vec<(u64, u64, u64)>;
+
+/// The blocks of each module, in order.
+fn executions(document: &Count) -> BTreeMap<String, Blocks> {
+    let mut all: BTreeMap<String, Blocks> = BTreeMap::new();
+    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or(0);
+    for block in &document.blocks {
+        let of = all.entry(block.module.clone()).or_default();
+        of.push((number(&block.start), number(&block.end), block.count));
+    }
+    all.values_mut().for_each(|blocks| blocks.sort_unstable());
+    all
+}
+
+/// Entries of the block with this address.
+fn within(blocks: &Blocks, at: u64) -> Option<u64> {
+    let index = blocks.partition_point(|(start, _, _)| *start <= at).checked_sub(1)?;
+    let (_, end, count) = blocks[index];
+    (at < end).then_some(count)
+}
+
+/// The address of a branch for the model, in which files have addresses of their own.
+fn address(recorded: &Recorded, wanted: &[Wanted], site: u32) -> u64 {
+    let observed = &recorded.observed[site as usize];
+    let path = &wanted[observed.function].path;
+    let module = wanted.iter().position(|w| w.path == *path).unwrap_or(0) as u64;
+    observed.wish.at | module << ADDRESS
+}
+
+/// What the model says of all branches.
+fn modelled(recorded: &Recorded, wanted: &[Wanted]) -> BTreeMap<u64, Estimate> {
+    let addresses: Vec<u64> =
+        (0..recorded.observed.len()).map(|n| address(recorded, wanted, n as u32)).collect();
+    let branch = |record: &Record| Branch {
+        address: addresses[record.site as usize],
+        kind: match recorded.observed[record.site as usize].wish.what {
+            What::Outcome => Kind::Conditional { taken: record.value != 0 },
+            // The others that this run has asked for are targets.
+            _ => Kind::Indirect { target: record.value },
+        },
+    };
+    let bursts = recorded.bursts.iter().flat_map(|burst| threads(burst, recorded.tasks > 0));
+    let bursts: Vec<sampled::Burst> = bursts
+        .map(|(burst, records)| {
+            let branches = records.iter().map(branch).collect();
+            sampled::Burst { is_first: burst.is_first, is_last: burst.is_last, branches }
+        })
+        .collect();
+    estimate(&mut Predictor::default(), &bursts)
+}
+
+/// The records of each thread.
+fn threads(burst: &Burst, are_several: bool) -> Vec<(&Burst, Vec<Record>)> {
+    if !are_several {
+        return vec![(burst, burst.records.clone())];
+    }
+    let mut pages: Vec<u32> = burst.records.iter().map(|r| r.stack).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    let stacks: Vec<&[u32]> = pages.chunk_by(|a, b| b - a < APART).collect();
+    let mut all = vec![(burst, Vec::new()); stacks.len()];
+    for record in &burst.records {
+        let of = stacks.partition_point(|stack| stack.last().is_some_and(|p| *p < record.stack));
+        all[of].1.push(*record);
+    }
+    all
+}
+
+/// What a misprediction costs on this machine, by the self-test, which is made if it was not.
+fn misprediction(core: &Arc<Core>) -> Option<f64> {
+    if core.answers().is_none() {
+        let pmu = Pmu::Absent(String::new());
+        let options = Options { core: core.clone(), pmu, counts: false, ..Options::quick() };
+        let block = Block::decode(&SIMPLEST).ok()?;
+        Profiler::new(options).measure(&block).ok()?;
+    }
+    core.answers()?.misprediction
+}

@@ -1,0 +1,103 @@
+//! `tdtool branches`: figures of recordings with known truth (../shared/notes/recordings.md).
+
+use crate::support::files::{shared, text};
+use crate::support::run::tdtool;
+use serde_json::Value;
+
+fn read(arguments: &[&str]) -> Value {
+    let mut all = vec!["branches"];
+    all.extend(arguments);
+    all.extend(["--format", "json"]);
+    let done = tdtool(&all);
+    serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.stderr))
+}
+
+fn row<'a>(document: &'a Value, list: &str, key: &str, value: &str) -> &'a Value {
+    let all = document[list].as_array().expect("a list");
+    all.iter().find(|row| row[key] == value).unwrap_or_else(|| panic!("no {list} at {value}"))
+}
+
+/// Figures of notes/recordings.md: counted with `perf script` and by other tools.
+#[test]
+fn a_real_recording_of_a_skylake() {
+    let Some(folder) = shared("recordings/autofdo") else { return };
+    let program = folder.join("propeller_sample_1.bin");
+    let recording = folder.join("propeller_sample_1.perfdata1");
+    let document = read(&[text(&recording), "--binary", text(&program)]);
+    assert_eq!(document["events"][0]["entries"], 119_424);
+    let edges = document["edges"].as_array().unwrap();
+    let inside = |edge: &&Value| edge["module"].as_str().unwrap().ends_with("sample_1.bin.gen");
+    let count = |edge: &Value| edge["count"].as_u64().unwrap();
+    let of_program: u64 = edges.iter().filter(inside).map(count).sum();
+    let repeated = document["events"][0]["skipped"]["duplicated"].as_u64().unwrap();
+    assert_eq!(repeated, 733, "newest entries with no way from target to source, by perf script");
+    assert_eq!(of_program + repeated, 119_419);
+    let one = row(&document, "loops", "back", "0x1a6e");
+    assert_eq!(one["head"], "0x1957");
+    assert_eq!(one["taken"], 15_550);
+    assert_eq!(one["iterations"]["count"], 11_818);
+    assert!((one["iterations"]["mean"].as_f64().unwrap() - 30.32).abs() < 0.01);
+    assert_eq!(one["iterations"]["median"], 24.0);
+}
+
+/// 62 entries in two events; 95 / 62 cycles for the block in both together.
+#[test]
+fn a_block_of_a_recording_that_an_older_perf_refuses() {
+    let Some(folder) = shared("recordings/gematria") else { return };
+    let recording = folder.join("simple_x86_elf_object.perf.data");
+    let document = read(&[text(&recording), "--symfs", text(&folder)]);
+    let own = document["blocks"].as_array().unwrap().iter().filter(|b| b["start"] == "0x16cb");
+    let (mut timed, mut cycles) = (0, 0.0);
+    for block in own {
+        timed += block["timed"].as_u64().unwrap();
+        cycles += block["timed"].as_f64().unwrap() * block["cycles_mean"].as_f64().unwrap();
+    }
+    assert_eq!(timed, 62);
+    assert!((cycles - 95.0).abs() < 1e-6, "{cycles}");
+}
+
+/// The truth of the run that the recording was made from (simlbr/README.md).
+#[test]
+fn iterations_and_trips_of_a_run_that_is_known() {
+    let Some(folder) = shared("simlbr") else { return };
+    let recording = folder.join("levels.perf.data");
+    let document = read(&[text(&recording), "--symfs", text(folder.parent().unwrap())]);
+    let levels = row(&document, "loops", "head", "0x401b48");
+    assert_eq!(levels["iterations"]["modes"], serde_json::json!([80, 230, 650]));
+    let inner = row(&document, "loops", "head", "0x401cd1");
+    assert_eq!(inner["iterations"]["modes"], serde_json::json!([190, 360, 610]));
+    let trips = &inner["trips"]["histogram"];
+    assert_eq!(trips.as_array().unwrap().len(), 1);
+    assert_eq!(trips[0][0], 4, "each whole execution has 4 trips");
+    let coin = row(&document, "edges", "from", "0x401dc6");
+    let share = coin["mispredicted"].as_f64().unwrap() / coin["count"].as_f64().unwrap();
+    assert!((share - 0.5).abs() < 0.1, "half of the taken ones: {share}");
+}
+
+/// llvm-profgen 14 reads 62 ranges and 46 edges from it (simlbr/README.md).
+#[test]
+fn the_export_has_the_ranges_and_edges_of_llvm_profgen() {
+    let Some(folder) = shared("simlbr") else { return };
+    let recording = folder.join("counts.perf.data");
+    let roots = text(folder.parent().unwrap()).to_owned();
+    let done = tdtool(&["branches", text(&recording), "--symfs", &roots, "--format", "profgen"]);
+    let lines: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!((lines[0], lines[63]), ("62", "46"));
+    let sum = |lines: &[&str]| -> u64 {
+        lines.iter().map(|line| line.rsplit(':').next().unwrap().parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!((sum(&lines[1..63]), sum(&lines[64..])), (50_313, 51_936));
+    assert_eq!(
+        (lines[1], lines.last().copied()),
+        ("401550-40157f:589", Some("401e1e->401e11:4342"))
+    );
+}
+
+/// A recording without them gives no empty table.
+#[test]
+fn a_recording_without_branch_stacks_is_refused() {
+    let Some(folder) = shared("recordings/quipper") else { return };
+    let done = tdtool(&["branches", text(&folder.join("perf.data.weight_struct"))]);
+    assert_eq!(done.code(), Some(1));
+    assert!(done.stderr.contains("has no branch stacks"), "{}", done.stderr);
+}

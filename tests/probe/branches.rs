@@ -1,0 +1,54 @@
+//! `tdtool count --branches`: what no predictor can know is modelled as mispredicted, what all know is not.
+
+use crate::support::files::Folder;
+use crate::support::quiet::busy;
+use crate::support::run::tdtool;
+use crate::support::tools::gcc;
+
+/// A random branch and a loop of five trips in each of 200,000 iterations, and a random indirect call.
+const PROGRAM: &str = r#"
+__attribute__((noipa)) void f0(void) {}
+__attribute__((noipa)) void f1(void) {}
+static void (*volatile table[2])(void) = {f0, f1};
+__attribute__((noipa)) long run(long n) {
+    unsigned long x = 88172645463325252ul, all = 0;
+    for (long i = 0; i < n; i++) {
+        x ^= x << 13; x ^= x >> 7; x ^= x << 17;
+        if (x & 0x100) { all += 1; __asm__ volatile("" : "+r"(all)); } else { all ^= i; __asm__ volatile("" : "+r"(all)); }
+        for (int k = 0; k < 5; k++) __asm__ volatile("" : "+r"(all));
+        table[x >> 40 & 1]();
+    }
+    return all;
+}
+int main(void) { return run(200000) == 0; }
+"#;
+
+#[test]
+fn random_branches_are_mispredicted_half_of_the_time_and_short_loops_never() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), PROGRAM, &["-O1"], "program") else { return };
+    let name = super::name(&program);
+    let out = folder.file("count.json");
+    let arguments = ["count", "--branches", "--plain", "--functions", "run", "--format", "json"];
+    let ran = tdtool(arguments.iter().copied().chain(["-o", out.as_str(), "--", name]));
+    if ran.code() != Some(0) && ran.stderr.contains("ptrace") {
+        return eprintln!("skipped: {}", ran.stderr);
+    }
+    ran.succeeded();
+    let document: serde_json::Value = serde_json::from_str(&folder.read("count.json")).unwrap();
+    let branches = document["branches"].as_array().unwrap();
+    let shares = |kind: &str| -> Vec<f64> {
+        let own = branches.iter().filter(|b| b["kind"] == kind);
+        own.map(|b| b["mispredicted"]["value"].as_f64().unwrap() / 200_000.0).collect()
+    };
+    let is_half = |share: &f64| (0.45..0.55).contains(share);
+    let (conditional, indirect) = (shares("conditional"), shares("indirect"));
+    assert_eq!(conditional.iter().filter(|s| is_half(s)).count(), 1, "{conditional:?}");
+    assert!(conditional.iter().all(|s| is_half(s) || *s < 0.01), "{conditional:?}");
+    assert!(indirect.len() == 1 && is_half(&indirect[0]), "{indirect:?}");
+    assert!(branches.iter().all(|b| b["mispredicted"]["source"] == "modelled"));
+    let runs: Vec<_> = document["cost"].as_array().unwrap().iter().map(|c| &c["run"]).collect();
+    assert_eq!(runs, ["counts", "branches"]);
+    assert!(document["cost"][1]["plain"].as_f64().is_some());
+}
