@@ -57,6 +57,7 @@ pub fn enter(
     }
     let found = modelled(&recorded, wanted);
     let executions = executions(document);
+    let (mut unknown, mut without) = (0, 0);
     for (number, observed) in recorded.observed.iter().enumerate() {
         let path = &wanted[observed.function].path;
         let (module, at) = (path.display().to_string(), observed.wish.at);
@@ -64,6 +65,9 @@ pub fn enter(
         let estimate = found.get(&address(&recorded, wanted, number as u32));
         let mispredicted =
             runs.and_then(|runs| modelled_of(runs, estimate, document.misprediction_cycles));
+        if mispredicted.is_none() && runs.is_some() {
+            (unknown, without) = (unknown + 1, without + runs.unwrap_or(0));
+        }
         let own = format!("{at:#x}");
         let row = document.branches.iter_mut().find(|r| r.module == module && r.address == own);
         match row {
@@ -76,6 +80,12 @@ pub fn enter(
                 ..BranchRow::default()
             }),
         }
+    }
+    if unknown > 0 {
+        document.notes.push(format!(
+            "{unknown} branches, executed {without} times, are in no burst that counts: their \
+             mispredictions are not known"
+        ));
     }
     let refused: Vec<_> = recorded.observed.iter().filter_map(|o| o.refused.as_ref()).collect();
     if let Some(why) = refused.first() {

@@ -15,6 +15,7 @@ __attribute__((noipa)) long run(long n) {
     for (long i = 0; i < n; i++) {
         x ^= x << 13; x ^= x >> 7; x ^= x << 17;
         if (x & 0x100) { all += 1; __asm__ volatile("" : "+r"(all)); } else { all ^= i; __asm__ volatile("" : "+r"(all)); }
+        #pragma GCC unroll 1
         for (int k = 0; k < 5; k++) __asm__ volatile("" : "+r"(all));
         table[x >> 40 & 1]();
     }
@@ -40,14 +41,17 @@ fn random_branches_are_mispredicted_half_of_the_time_and_short_loops_never() {
     let branches = document["branches"].as_array().unwrap();
     let shares = |kind: &str| -> Vec<f64> {
         let own = branches.iter().filter(|b| b["kind"] == kind);
-        own.map(|b| b["mispredicted"]["value"].as_f64().unwrap() / 200_000.0).collect()
+        own.filter_map(|b| Some(b["mispredicted"]["value"].as_f64()? / 200_000.0)).collect()
     };
     let is_half = |share: &f64| (0.45..0.55).contains(share);
     let (conditional, indirect) = (shares("conditional"), shares("indirect"));
     assert_eq!(conditional.iter().filter(|s| is_half(s)).count(), 1, "{conditional:?}");
     assert!(conditional.iter().all(|s| is_half(s) || *s < 0.01), "{conditional:?}");
     assert!(indirect.len() == 1 && is_half(&indirect[0]), "{indirect:?}");
-    assert!(branches.iter().all(|b| b["mispredicted"]["source"] == "modelled"));
+    // What ran once, at the start, is in no burst that counts.
+    let known: Vec<_> =
+        branches.iter().map(|b| &b["mispredicted"]).filter(|m| !m.is_null()).collect();
+    assert!(known.len() > 2 && known.iter().all(|m| m["source"] == "modelled"), "{known:?}");
     let runs: Vec<_> = document["cost"].as_array().unwrap().iter().map(|c| &c["run"]).collect();
     assert_eq!(runs, ["counts", "branches"]);
     assert!(document["cost"][1]["plain"].as_f64().is_some());
