@@ -6,6 +6,7 @@ use crate::documents::count::{
     BlockRow, BranchRow, Cost, Count, EdgeRow, LoopRow, Refused, SCHEMA, Trips,
 };
 use crate::hot::hottest::Hottest;
+use crate::loads::loads;
 use crate::mispredicted;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
@@ -33,6 +34,8 @@ pub struct CountAsk {
     pub hot: Option<Hottest>,
     /// Whether the command is also run without probes, for the cost.
     pub plain: bool,
+    /// Whether it is run twice more, for access patterns and latencies of the hot loads.
+    pub loads: bool,
     /// Whether mispredictions are modelled, on this core: the command is run once more.
     pub branches: Option<Arc<Core>>,
 }
@@ -84,18 +87,28 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
             Err(why) => document.refused.push(refused(one, one.wanted.range.start, why)),
         }
     }
-    if let (Some(core), None) = (&ask.branches, counts.interrupted) {
+    let mut interrupted = counts.interrupted;
+    if let (Some(core), None) = (&ask.branches, interrupted) {
         mispredicted::enter(&mut document, &ask.command, (&wanted, plain), core, &signals)?;
     }
     let differs = |before: pmu::Exit| counts.exit.is_some_and(|now| now != before);
     if ask.hot.as_ref().and_then(|found| found.exit).is_some_and(differs) {
         document.notes.push("the counted run ended otherwise than the sampled one".to_owned());
     }
-    if counts.interrupted.is_some() {
+    if ask.loads && interrupted.is_none() {
+        let functions: Vec<_> = chosen.iter().map(|c| (c.name.as_str(), &c.wanted)).collect();
+        let found = loads(&ask.command, &functions, &counts, &signals)?;
+        document.loads = found.rows;
+        document.timer = found.timer;
+        document.cost.extend(found.cost);
+        document.notes.extend(found.notes);
+        interrupted = found.interrupted;
+    }
+    if interrupted.is_some() {
         document.notes.push("interrupted: counts are of the run until then".to_owned());
     }
     let own = counts.exit.map_or(0, pmu::Exit::code);
-    Ok((document, counts.interrupted.map_or(own, |signal| 128 + signal)))
+    Ok((document, interrupted.map_or(own, |signal| 128 + signal)))
 }
 
 fn ended(exit: pmu::Exit) -> Exit {

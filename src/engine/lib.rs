@@ -39,6 +39,7 @@ pub mod format;
 pub mod hot;
 pub mod initial_values;
 pub mod judge;
+mod loads;
 mod loop_path;
 mod mispredicted;
 pub mod predict;

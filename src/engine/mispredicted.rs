@@ -154,7 +154,8 @@ fn modelled(recorded: &Recorded, wanted: &[Wanted]) -> BTreeMap<u64, Estimate> {
         address: addresses[record.site as usize],
         kind: match recorded.observed[record.site as usize].wish.what {
             What::Outcome => Kind::Conditional { taken: record.value != 0 },
-            What::Target => Kind::Indirect { target: record.value },
+            // The others that this run has asked for are targets.
+            _ => Kind::Indirect { target: record.value },
         },
     };
     let bursts = recorded.bursts.iter().flat_map(|burst| threads(burst, recorded.tasks > 0));

@@ -7,6 +7,7 @@
 //! | `memory` | mapped regions, and how much memory a program may use |
 //! | `chase`, `stream`, `matmul`, `idle` | portable loops |
 //! | `x86` | loops in x86-64 assembly |
+//! | `fenced` | what single loads from each cache and from memory take |
 //! | `random`, `size` | reproducible random numbers, sizes as text |
 //! | `launch` | the command line that runs a program |
 //!
@@ -16,6 +17,8 @@
 
 mod catalog;
 mod chase;
+#[cfg(target_arch = "x86_64")]
+mod fenced;
 mod idle;
 mod launch;
 mod matmul;
@@ -28,6 +31,8 @@ mod stream;
 mod x86;
 
 pub use catalog::list;
+#[cfg(target_arch = "x86_64")]
+pub use fenced::{Fenced, Triple, fenced_loads};
 pub use launch::{command, resolve};
 pub use run::{Options, Rate, Summary, find, run};
 pub use size::parse_size;

@@ -6,6 +6,7 @@ mod bursts;
 mod captured;
 mod counts;
 mod ends;
+mod loads;
 pub mod programs;
 
 use crate::support::files::text;

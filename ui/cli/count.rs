@@ -36,6 +36,9 @@ pub struct CountArgs {
     /// Run the command once more without probes, for the cost
     #[arg(long)]
     plain: bool,
+    /// Also run it twice for access patterns and cache levels of the hot loads
+    #[arg(long)]
+    loads: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -105,6 +108,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         functions: args.functions,
         hot,
         plain: args.plain,
+        loads: args.loads,
         branches: if args.branches { Some(global.settings()?.core()?) } else { None },
     };
     let (document, code) = counted(&ask)?;

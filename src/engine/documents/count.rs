@@ -25,6 +25,12 @@ pub struct Count {
     pub loops: Vec<LoopRow>,
     /// Conditional jumps; with their mispredictions, indirect jumps and calls, too.
     pub branches: Vec<BranchRow>,
+    /// Loads, if they were asked for: those executed most often.
+    #[serde(default)]
+    pub loads: Vec<LoadRow>,
+    /// What the latencies of loads were compared with.
+    #[serde(default)]
+    pub timer: Option<TimerRow>,
     /// Cycles that a misprediction costs here, by the self-test; with mispredictions only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misprediction_cycles: Option<f64>,
@@ -157,6 +163,107 @@ pub struct Modelled {
     pub source: String,
 }
 
+/// A load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadRow {
+    /// Path of the file.
+    pub module: String,
+    /// Name of its function.
+    pub function: String,
+    /// Its address.
+    pub address: String,
+    /// The instruction, in Intel syntax.
+    pub instruction: String,
+    /// How often it was executed.
+    pub executions: Option<u64>,
+    /// How its addresses are made.
+    pub class: Option<LoadClass>,
+    /// Shares of the caches and of memory.
+    pub levels: Vec<LevelShare>,
+    /// What it takes, from the address to the value, in isolation.
+    pub latency: Option<LoadLatency>,
+    /// Why some of that is missing.
+    pub reasons: Vec<String>,
+}
+
+/// How the addresses of a load are made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadClass {
+    /// `constant`, `stride`, `pointer_chase`, `chase_offset`, `indirect` or `irregular`.
+    pub kind: String,
+    /// The distance of most addresses to those before them, in bytes.
+    pub stride: Option<i64>,
+    /// Address of the load whose value it uses: the chase, or what loads the index.
+    pub of: Option<String>,
+    /// What that value is multiplied by.
+    pub scale: Option<i64>,
+    /// What is added to it, but for a base address.
+    pub offset: Option<i64>,
+    /// The class of the load of the index.
+    pub inner: Option<Box<LoadClass>>,
+    /// Windows of up to 64 executions that were looked at.
+    pub windows: usize,
+    /// Their share that agrees, 0 to 1.
+    pub share: f64,
+}
+
+/// The share of a level of the memory hierarchy.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LevelShare {
+    /// `L1`, `L2`, `L3` or `DRAM`.
+    pub level: String,
+    /// Its share of the load's executions, 0 to 1.
+    pub share: f64,
+    /// Ends of its 95 % interval, of the sampling error.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// Latencies in nanoseconds, without those of the fences.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadLatency {
+    /// Executions that were timed.
+    pub samples: u64,
+    /// Others that took more than 5 µs: an interrupt or a page fault came between.
+    pub interrupted: u64,
+    /// The mean.
+    pub mean: f64,
+    /// The median, to a step of the counter.
+    pub p50: f64,
+    /// 90 % are not longer.
+    pub p90: f64,
+    /// 99 % are not longer.
+    pub p99: f64,
+}
+
+/// The time-stamp counter, and loads of known levels on this host.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimerRow {
+    /// Ticks in a nanosecond.
+    pub ticks_per_ns: f64,
+    /// The step by which the counter advances, in ticks.
+    pub step: u32,
+    /// What the fences take without a load, in ticks, on average: no part of a latency.
+    pub floor: f64,
+    /// Mean latencies of hits of each cache in nanoseconds.
+    pub caches: Vec<LevelMean>,
+    /// Latencies from here on are of memory, in nanoseconds.
+    pub memory: f64,
+    /// Caches that others use so much that no hits could be measured: theirs are taken to be those
+    /// between the cache before and memory.
+    pub assumed: Vec<String>,
+}
+
+/// What hits of a cache take.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LevelMean {
+    /// `L1`, `L2` or `L3`.
+    pub level: String,
+    /// In nanoseconds.
+    pub mean: f64,
+}
+
 /// A function or block without a count.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Refused {
@@ -199,7 +306,7 @@ pub struct HotRow {
 /// What a run took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// What the run was for: `samples`, `counts` or `branches`.
+    /// What the run was for: `samples`, `counts`, `branches`, `addresses of loads` or `latencies of loads`.
     pub run: String,
     /// Wall time.
     pub seconds: f64,

@@ -1,5 +1,6 @@
 //! Exact counts as text and in callgrind's format.
 
+use super::loads::loads;
 use crate::documents::count::{BlockRow, BranchRow, Count};
 use profile::symbols::demangle::demangle_short;
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub fn text(document: &Count) -> String {
     }
     loops(document, &mut out);
     branches(document, &mut out);
+    loads(document, &mut out);
     summary(document, &mut out);
     out
 }

@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod evaluation;
 pub mod function_blocks;
 pub mod json;
+mod loads;
 pub mod microbench;
 pub mod model_errors;
 pub mod report;

@@ -2,15 +2,18 @@
 
 use super::gate::Gate;
 use super::request::{Observed, Pace, Recorded};
-use crate::emit::{emit_observer, most};
+use crate::emit::{MOST_TIMED, count, countdown, emit_observer, most};
 use crate::facts::Function;
 use crate::patch::{Code, Patcher, Probes, Shared, Target, Written};
-use crate::plan::{Observation, Room, Wish, observe};
+use crate::plan::{Observation, Room, What, Wish, observe};
 use crate::process::Followed;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
 
+/// Spreads numbers over 32 bits: 2^32 by the golden ratio (Knuth, The Art of Computer Programming, volume
+/// 3, 6.4).
+const SPREAD: u32 = 0x9e37_79b9;
 /// Most program images that are recorded.
 const MOST_IMAGES: usize = 64;
 
@@ -53,18 +56,31 @@ impl Observing {
     }
 }
 
+impl Observing {
+    /// Sets when the first execution of each load is timed.
+    fn start(&self, shared: &Shared) {
+        for (number, observed) in (0..MOST_TIMED).zip(&self.observed) {
+            let What::Latency { bits, .. } = observed.wish.what else { continue };
+            let executions = (number.wrapping_mul(SPREAD) >> (32 - u32::from(bits))) as u16;
+            // If it cannot be written, it is after 16,384.
+            let _ = shared.write(&count(executions + 1), countdown(number));
+        }
+    }
+}
+
 impl Probes for Observing {
     type Plan = Observation;
     const IS_COMMON: bool = true;
 
     fn needs(&self, (number, target): (usize, &Target)) -> (u64, u64) {
         let trampolines = target.functions.iter().enumerate().map(|(index, member)| {
-            let wishes = self.of.get(&(number, index)).map_or(0, |(_, length)| *length);
-            let facts = member.facts.as_ref().ok().filter(|_| wishes > 0);
+            let wishes = self.wishes((number, index)).1;
+            let parts = wishes.iter().map(|wish| wish.what.parts()).sum();
+            let facts = member.facts.as_ref().ok().filter(|_| parts > 0);
             let blocks = facts.iter().flat_map(|f| &f.blocks);
             let instructions: usize = blocks.map(|b| b.instructions.len()).sum();
             // An instruction may be executed for its own block and for the one before.
-            most(wishes, 2 * instructions) + 5 * wishes as u64
+            most(parts, 2 * instructions) + 5 * wishes.len() as u64
         });
         (Gate::needs(&self.pace), trampolines.sum())
     }
@@ -105,6 +121,7 @@ impl Probes for Observing {
 
     fn patched(&mut self, shared: &Rc<Shared>) {
         if !shared.is_copy && self.gates.len() < MOST_IMAGES {
+            self.start(shared);
             self.gates.push(Gate::new(Rc::clone(shared), self.gates.len(), self.pace));
         }
     }

@@ -29,7 +29,8 @@ pub struct Record {
     pub site: u32,
     /// Number of the page of the stack, its lower 32 bits: threads have stacks of their own.
     pub stack: u32,
-    /// The outcome (1 is taken), or the address of the target in the process.
+    /// The outcome (1 is taken); the address of the target, or that a load loads from, in the process; what
+    /// is loaded; or the ticks that it took.
     pub value: u64,
 }
 

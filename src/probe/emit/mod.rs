@@ -2,13 +2,21 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | `labelled` | instructions with jumps among them |
+//! | `records` | records in shared memory, and the code that writes one |
 //! | `pieces` | what all trampolines have |
 //! | `trampoline` | those of counts |
 //! | `observer` | those that record what an instruction does |
+//! | `timed` | the part that times a load |
 
+mod labelled;
 mod observer;
 mod pieces;
+mod records;
+mod timed;
 mod trampoline;
 
-pub use observer::{Observing, RECORD, RECORDS, emit_observer, most};
+pub use observer::{Observing, emit_observer, most};
+pub use records::{RECORD, RECORDS};
+pub use timed::{MOST_BITS, MOST_TIMED, count, countdown};
 pub use trampoline::{Patch, emit};

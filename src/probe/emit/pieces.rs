@@ -35,3 +35,23 @@ pub(super) fn jump(kind: Kind, own: Range<u64>, trampoline: u64) -> Result<Vec<u
     bytes.truncate(usize::try_from(own.end.wrapping_sub(own.start)).unwrap_or(bytes.len()));
     Ok(bytes)
 }
+
+/// The memory operand of an instruction, where the stack pointer is `below` that of the program.
+pub(super) fn memory(instruction: &Instruction, below: i64) -> Result<MemoryOperand, String> {
+    let base = instruction.memory_base();
+    if matches!(base, Register::ESP | Register::EIP) {
+        return Err("its address has 32 bits".to_owned());
+    }
+    let displacement = instruction.memory_displacement64().cast_signed();
+    let below = if base == Register::RSP { below } else { 0 };
+    Ok(MemoryOperand::new(
+        base,
+        instruction.memory_index(),
+        instruction.memory_index_scale(),
+        displacement.wrapping_add(below),
+        // The shortest that fits; the encoder needs to know that there is one.
+        u32::from(base != Register::None && displacement != 0 || below != 0).max(1),
+        false,
+        instruction.segment_prefix(),
+    ))
+}

@@ -10,6 +10,7 @@
 //! | `conservation` | what enters a block leaves it: derived counts, and the check of all |
 //! | `spare` | hot blocks that need no probe |
 //! | `choose` | blocks → [`Placement`] of their counts |
+//! | `loads` | the loads of a function |
 //! | `observe` | [`Wish`]es → [`Observer`]s of single instructions |
 
 mod bytes;
@@ -17,6 +18,7 @@ mod candidates;
 mod choose;
 mod components;
 mod conservation;
+mod loads;
 mod observe;
 mod room;
 mod site;
@@ -26,6 +28,7 @@ mod tests;
 
 pub use choose::{LONGEST, Placement, Planned, derive, plan};
 pub use conservation::{Solved, solve};
+pub use loads::{Load, loads};
 pub use observe::{Observation, Observer, What, Wish, branches, observe};
 pub use room::{PAGE, Room};
 pub use site::{Kind, Site, Then};

@@ -18,6 +18,28 @@ pub enum What {
     Outcome,
     /// Where an indirect jump or call goes.
     Target,
+    /// Where a load loads from.
+    Address,
+    /// What a load of so many bytes loads.
+    Value {
+        /// 1, 2, 4 or 8.
+        width: u32,
+    },
+    /// What a load takes between fences, in ticks, of one in 1 to 2^`bits` executions, at random; in the
+    /// upper half what a load from the first cache took right before.
+    Latency {
+        /// Bytes that it loads.
+        width: u32,
+        /// 1 to 14.
+        bits: u8,
+    },
+}
+
+impl What {
+    /// How much code it needs, in multiples of that of a plain record.
+    pub fn parts(self) -> usize {
+        if matches!(self, What::Latency { .. }) { 3 } else { 1 }
+    }
 }
 
 /// An instruction, and what to observe of it.
@@ -55,8 +77,8 @@ pub struct Observation {
     pub refused: Vec<(usize, String)>,
 }
 
-/// Plans probes for all wishes. `length` bounds the bytes of a trampoline of so many wishes and
-/// instructions.
+/// Plans probes for all wishes. `length` bounds the bytes of a trampoline of so many parts
+/// ([`What::parts`]) and instructions.
 pub fn observe(
     function: &Function,
     wishes: &[Wish],
@@ -84,7 +106,8 @@ pub fn observe(
         }
         let taken = spans(block, &open).into_iter().find_map(|span| {
             let own: Vec<usize> = open[block..=span.last].concat();
-            let most = length(own.len(), span.instructions);
+            let parts = own.iter().map(|number| wishes[*number].what.parts()).sum();
+            let most = length(parts, span.instructions);
             let trampoline = code.take(span.kind, span.at..span.next, (room, most), |_| true)?;
             let Span { at, next, until, kind, last, .. } = span;
             Some((last, Observer { at, next, until, kind, wishes: own, trampoline }))

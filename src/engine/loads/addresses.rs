@@ -1,0 +1,82 @@
+//! A run that records addresses and values of loads → their classes.
+
+use super::sites::Sites;
+use loads::pattern::{Classified, Event, Load, classify};
+use pmu::Command;
+use pmu::perf::Signals;
+use probe::bursts::{Pace, Recorded, record};
+use probe::count::Wanted;
+use probe::facts::Function;
+use probe::plan::{What, Wish};
+use std::collections::BTreeMap;
+use tma::Result;
+
+/// Bursts of 8,192 records, at most 128 of them: an address and a value for each execution.
+const PACE: Pace = Pace { length: 1 << 13, bursts: 128, pause: 1.0 };
+/// Pages as a power of two in which the stack of one thread is taken to lie: those of different threads
+/// are 8 MiB apart (glibc's default).
+const STACK: u32 = 9;
+
+/// Runs the command, and finds the loads and their classes.
+pub(super) fn run(
+    command: &Command,
+    wanted: &[Wanted],
+    sites: &mut Sites,
+    signals: &Signals,
+) -> Result<(Vec<Option<Classified>>, Recorded)> {
+    let wishes = |number: usize, function: &Function| -> Vec<Wish> {
+        let own = sites.add(number, function).into_iter();
+        own.flat_map(|load| {
+            let value = What::Value { width: load.width };
+            let value = load.has_value().then_some(Wish { at: load.at, what: value });
+            [Some(Wish { at: load.at, what: What::Address }), value].into_iter().flatten()
+        })
+        .collect()
+    };
+    let recorded = record(command, wanted, &wishes, PACE, signals)?;
+    let all = sites.all();
+    let number: BTreeMap<(usize, u64), usize> =
+        all.iter().enumerate().map(|(n, site)| ((site.function, site.load.at), n)).collect();
+    let of: Vec<Option<usize>> =
+        recorded.observed.iter().map(|o| number.get(&(o.function, o.wish.at)).copied()).collect();
+    for (observed, site) in recorded.observed.iter().zip(&of) {
+        if let (Some(why), Some(site)) = (&observed.refused, site) {
+            all[*site].refused = Some(why.clone());
+        }
+    }
+    let loads: Vec<Load> = all
+        .iter()
+        .map(|site| Load { width: site.load.width, origins: site.origins.clone() })
+        .collect();
+    Ok((classify(&loads, &events(&recorded, &of)), recorded))
+}
+
+/// The executions of each thread and function in each burst: other functions' are not needed to tell
+/// where an address comes from.
+fn events(recorded: &Recorded, of: &[Option<usize>]) -> Vec<Vec<Event>> {
+    let mut found = Vec::new();
+    for burst in &recorded.bursts {
+        let mut own: BTreeMap<(u32, usize), Vec<Event>> = BTreeMap::new();
+        for record in &burst.records {
+            let site = record.site as usize;
+            let (Some(observed), Some(Some(load))) = (recorded.observed.get(site), of.get(site))
+            else {
+                continue;
+            };
+            let events = own.entry((record.stack >> STACK, observed.function)).or_default();
+            match observed.wish.what {
+                What::Address => {
+                    events.push(Event { load: *load, address: record.value, value: None });
+                }
+                // After its address, unless the burst begins between the two.
+                What::Value { .. } => match events.last_mut() {
+                    Some(last) if last.load == *load => last.value = Some(record.value),
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        found.extend(own.into_values());
+    }
+    found
+}

@@ -1,0 +1,122 @@
+//! A run that times single executions of loads, and loads of known levels on this host.
+
+use super::sites::{Site, Sites};
+use loads::latency::{Calibration, Histogram, Level, Timed, granularity};
+use pmu::Command;
+use pmu::perf::Signals;
+use probe::bursts::{Pace, Recorded, record};
+use probe::count::Wanted;
+use probe::emit::{MOST_BITS, MOST_TIMED};
+use probe::facts::Function;
+use probe::plan::{What, Wish};
+use std::collections::BTreeMap;
+use tma::Result;
+use workload::{Fenced, Triple, fenced_loads};
+
+/// Executions that are timed of a load, about.
+const TIMED: u64 = 4096;
+/// Most records in all: 16 MiB.
+const RECORDS: u64 = 1 << 20;
+
+/// Latencies of loads.
+pub(super) struct Latencies {
+    /// By site, in ticks.
+    pub of: BTreeMap<usize, Timed>,
+    /// What the fences take without a load on this host.
+    pub none: Histogram,
+    /// What a load from the first cache takes there.
+    pub near: Histogram,
+    /// Why a site was not timed.
+    pub refused: BTreeMap<usize, String>,
+    /// Loads of known levels, before and after.
+    pub calibrations: Vec<Calibration>,
+    /// Ticks of the counter in a nanosecond.
+    pub ticks_per_ns: f64,
+    /// The step of the counter.
+    pub step: u32,
+}
+
+/// Runs the command and times its loads; or the reason why latencies say nothing here.
+pub(super) fn run(
+    command: &Command,
+    wanted: &[Wanted],
+    sites: &Sites,
+    signals: &Signals,
+) -> Result<std::result::Result<(Latencies, Recorded), String>> {
+    let before = match fenced_loads() {
+        Ok(found) => found,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let all = sites.read();
+    let mut chosen: Vec<usize> = (0..all.len()).filter(|number| is_timed(&all[*number])).collect();
+    chosen.sort_by_key(|number| std::cmp::Reverse(all[*number].executions));
+    chosen.truncate(MOST_TIMED as usize);
+    let expected: u64 = chosen
+        .iter()
+        .map(|number| all[*number].executions >> (bits(all[*number].executions) - 1))
+        .sum();
+    let length = (expected + expected / 4).clamp(TIMED, RECORDS) as usize;
+    let pace = Pace { length, bursts: 4, pause: 0.0 };
+    let number: BTreeMap<(usize, u64), usize> =
+        chosen.iter().map(|n| ((all[*n].function, all[*n].load.at), *n)).collect();
+    let wishes = |function: usize, _: &Function| -> Vec<Wish> {
+        let own = number.range((function, 0)..=(function, u64::MAX));
+        own.map(|(_, site)| {
+            let Site { load, executions, .. } = &all[*site];
+            let what = What::Latency { width: load.width, bits: bits(*executions) };
+            Wish { at: load.at, what }
+        })
+        .collect()
+    };
+    let recorded = record(command, wanted, &wishes, pace, signals)?;
+    let Ok(after) = fenced_loads() else { return Ok(Err("the caches have gone".to_owned())) };
+    let known =
+        || [&before, &after].into_iter().flat_map(|one| one.levels.iter().flat_map(|l| &l.1));
+    let mut found = Latencies {
+        of: BTreeMap::new(),
+        none: known().map(|one| one.none).collect(),
+        near: known().map(|one| one.near).collect(),
+        refused: BTreeMap::new(),
+        ticks_per_ns: f64::midpoint(before.ticks_per_ns, after.ticks_per_ns),
+        calibrations: [&before, &after].map(calibration).to_vec(),
+        step: 0,
+    };
+    let mut ticks: BTreeMap<usize, Vec<(u32, u32)>> = BTreeMap::new();
+    let site = |index: usize| {
+        let observed = recorded.observed.get(index)?;
+        number.get(&(observed.function, observed.wish.at)).copied()
+    };
+    for record in recorded.bursts.iter().flat_map(|burst| &burst.records) {
+        if let Some(site) = site(record.site as usize) {
+            ticks.entry(site).or_default().push(((record.value >> 32) as u32, record.value as u32));
+        }
+    }
+    for (index, observed) in recorded.observed.iter().enumerate() {
+        if let (Some(why), Some(site)) = (&observed.refused, site(index)) {
+            found.refused.insert(site, why.clone());
+        }
+    }
+    found.of = ticks.into_iter().map(|(site, all)| (site, Timed::of(all))).collect();
+    let known = found.calibrations.iter().flat_map(|one| one.levels.iter().map(|(_, all)| all));
+    found.step = granularity(known.chain(found.of.values()).flat_map(Timed::all));
+    found.calibrations.iter_mut().for_each(|one| one.step = found.step);
+    Ok(Ok((found, recorded)))
+}
+
+fn is_timed(site: &Site) -> bool {
+    site.load.untimed.is_none()
+}
+
+/// Bits of the number of executions from one that is timed to the next: half of that on average.
+fn bits(executions: u64) -> u8 {
+    let most = (2 * executions / TIMED).max(2).ilog2() as u8;
+    most.clamp(1, MOST_BITS)
+}
+
+fn calibration(of: &Fenced) -> Calibration {
+    let level = |(number, all): &(u8, Vec<Triple>)| {
+        let level = if *number == 0 { Level::Memory } else { Level::Cache(*number) };
+        (level, Timed::of(all.iter().map(|one| (one.near, one.load))))
+    };
+    Calibration { step: 0, levels: of.levels.iter().map(level).collect() }
+}

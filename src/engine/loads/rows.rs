@@ -1,0 +1,148 @@
+//! Loads as rows of the document.
+
+use super::latencies::Latencies;
+use super::sites::{Site, Sites};
+use crate::documents::count::{LevelMean, LevelShare, LoadClass, LoadLatency, LoadRow, TimerRow};
+use loads::latency::{Level, limits, shares};
+use loads::pattern::{Class, Classified};
+use probe::count::Wanted;
+
+/// Nanoseconds that no load from memory takes: an interrupt or a page fault came between.
+const MOST: f64 = 5_000.0;
+
+/// The loads, those executed most often first.
+pub(super) fn rows(
+    functions: &[(&str, &Wanted)],
+    sites: &Sites,
+    classes: &[Option<Classified>],
+    timed: Option<&Latencies>,
+) -> Vec<LoadRow> {
+    let all = sites.read();
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|number| (std::cmp::Reverse(all[*number].executions), all[*number].load.at));
+    let row = |number: usize| {
+        let site = &all[number];
+        let (name, wanted) = functions[site.function];
+        let mut row = LoadRow {
+            module: wanted.path.display().to_string(),
+            function: name.to_owned(),
+            address: hex(site.load.at),
+            instruction: site.text.clone(),
+            executions: Some(site.executions),
+            reasons: site.refused.iter().cloned().collect(),
+            ..LoadRow::default()
+        };
+        match classes.get(number).and_then(Option::as_ref) {
+            Some(found) => row.class = Some(class(&all, found)),
+            None if row.reasons.is_empty() => {
+                row.reasons.push("addresses: too few executions were recorded".to_owned());
+            }
+            None => {}
+        }
+        if let Some(timed) = timed {
+            time(&mut row, timed, number, site);
+        }
+        row
+    };
+    order.into_iter().map(row).collect()
+}
+
+fn hex(address: u64) -> String {
+    format!("{address:#x}")
+}
+
+fn class(all: &[Site], found: &Classified) -> LoadClass {
+    let class = words(all, &found.class);
+    LoadClass {
+        stride: class.stride.or(found.stride),
+        windows: found.windows,
+        share: found.agree as f64 / found.windows.max(1) as f64,
+        ..class
+    }
+}
+
+fn words(all: &[Site], class: &Class) -> LoadClass {
+    let kind = |kind: &str| LoadClass { kind: kind.to_owned(), ..LoadClass::default() };
+    let at = |of: usize| all.get(of).map(|site| hex(site.load.at));
+    match class {
+        Class::Constant => kind("constant"),
+        Class::Stride(stride) => LoadClass { stride: Some(*stride), ..kind("stride") },
+        Class::Chase { scale: 1, offset } => {
+            LoadClass { scale: Some(1), offset: Some(*offset), ..kind("pointer_chase") }
+        }
+        // The offset is the address of an array.
+        Class::Chase { scale, .. } => LoadClass { scale: Some(*scale), ..kind("pointer_chase") },
+        Class::OffsetOfChase { of, offset } => {
+            LoadClass { of: at(*of), offset: Some(*offset), ..kind("chase_offset") }
+        }
+        Class::Indirect { of, scale, inner } => LoadClass {
+            of: at(*of),
+            scale: Some(*scale),
+            inner: Some(Box::new(words(all, inner))),
+            ..kind("indirect")
+        },
+        Class::Irregular => kind("irregular"),
+    }
+}
+
+/// Adds the latency and the levels.
+fn time(row: &mut LoadRow, timed: &Latencies, number: usize, site: &Site) {
+    let Some(ticks) = timed.of.get(&number) else {
+        let why = timed.refused.get(&number).map(String::as_str).or(site.load.untimed);
+        let why = why.unwrap_or("it was not executed while latencies were taken");
+        row.reasons.push(format!("latency: {why}"));
+        row.reasons.dedup();
+        return;
+    };
+    // A word in the first cache, timed right before, takes as much more than nothing as on its own.
+    let floor = ticks.near.usual().unwrap_or(0.0) - first(timed);
+    let ns = |ticks: f64| (ticks - floor).max(0.0) / timed.ticks_per_ns;
+    let usual = ticks.load.below((MOST * timed.ticks_per_ns) as u32);
+    let quantile = |share: f64| ns(f64::from(usual.quantile(share).unwrap_or(0)));
+    row.latency = Some(LoadLatency {
+        samples: usual.total(),
+        interrupted: ticks.load.total() - usual.total(),
+        mean: ns(usual.mean().unwrap_or(0.0)),
+        p50: quantile(0.5),
+        p90: quantile(0.9),
+        p99: quantile(0.99),
+    });
+    match shares(ticks, &timed.calibrations) {
+        Err(why) => row.reasons.push(format!("levels: {why}")),
+        Ok(found) => {
+            row.levels = found
+                .into_iter()
+                .map(|one| LevelShare {
+                    level: one.level.name(),
+                    share: one.share,
+                    low: one.low,
+                    high: one.high,
+                })
+                .collect();
+        }
+    }
+}
+
+/// What a load from the first cache takes, in ticks.
+fn first(timed: &Latencies) -> f64 {
+    let (near, none) = (timed.near.usual(), timed.none.usual());
+    near.zip(none).map_or(0.0, |(near, none)| (near - none).max(0.0))
+}
+
+/// What the latencies were compared with.
+pub(super) fn timer(timed: &Latencies) -> Option<TimerRow> {
+    let limits = limits(timed.calibrations.first()?).ok()?;
+    let first = first(timed);
+    let ns = |ticks: f64| ticks / timed.ticks_per_ns;
+    let cache =
+        |(level, mean): (Level, f64)| LevelMean { level: level.name(), mean: ns(mean + first) };
+    let near = timed.near.usual().unwrap_or(0.0);
+    Some(TimerRow {
+        ticks_per_ns: timed.ticks_per_ns,
+        step: timed.step,
+        floor: timed.none.usual().unwrap_or(0.0),
+        caches: limits.means().map(cache).collect(),
+        memory: ns(f64::from(limits.memory) - near + first),
+        assumed: limits.assumed.iter().map(|level| level.name()).collect(),
+    })
+}

@@ -1,0 +1,135 @@
+//! The loads of the blocks that are entered most often.
+
+use isa::code::text;
+use loads::pattern::{Part, origins};
+use probe::count::Counts;
+use probe::facts::Function;
+use probe::plan::{Load, loads};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// The blocks that are looked at have this share of all executed instructions.
+const SHARE: f64 = 0.99;
+/// Most blocks that are looked at.
+const MOST: usize = 400;
+
+/// One load.
+pub(super) struct Site {
+    /// Its function, in the order of the request.
+    pub function: usize,
+    pub load: Load,
+    /// The instruction.
+    pub text: String,
+    /// How often it was executed.
+    pub executions: u64,
+    /// The loads that its address may be computed from.
+    pub origins: Vec<usize>,
+    /// Why it was not observed, if so.
+    pub refused: Option<String>,
+}
+
+/// The loads of a run.
+pub(super) struct Sites {
+    /// Function and block → entries.
+    hot: BTreeMap<(usize, u64), u64>,
+    /// Whether other blocks were entered, too.
+    is_part: bool,
+    all: RefCell<Vec<Site>>,
+}
+
+impl Sites {
+    /// None yet; the counts of all blocks say which are looked at.
+    pub fn new(counts: &Counts) -> Self {
+        let mut blocks = Vec::new();
+        for (function, found) in counts.functions.iter().enumerate() {
+            for block in found.iter().flat_map(|found| &found.blocks) {
+                if let Ok(count @ 1..) = block.count {
+                    blocks.push((count, (function, block.start), block.instructions as u64));
+                }
+            }
+        }
+        blocks.sort_by(|a, b| b.cmp(a));
+        let executed: u64 = blocks.iter().map(|(count, _, length)| count * length).sum();
+        let (mut hot, mut sum) = (BTreeMap::new(), 0);
+        for (count, block, length) in &blocks {
+            if sum as f64 >= SHARE * executed as f64 || hot.len() == MOST {
+                break;
+            }
+            sum += count * length;
+            hot.insert(*block, *count);
+        }
+        Self { is_part: hot.len() < blocks.len(), hot, all: RefCell::default() }
+    }
+
+    /// Adds the loads of a function.
+    pub fn add(&self, number: usize, function: &Function) -> Vec<Load> {
+        let (found, refused) = loads(function);
+        let entries = |at: u64| {
+            let block = function.blocks.iter().find(|b| (b.start..b.end).contains(&at))?;
+            self.hot.get(&(number, block.start)).copied()
+        };
+        let words = |at: u64| {
+            let all = function.blocks.iter().flat_map(|b| &b.instructions);
+            all.into_iter().find(|i| i.ip() == at).map_or(String::new(), text)
+        };
+        let mut all = self.all.borrow_mut();
+        let first = all.len();
+        for load in found {
+            let Some(executions) = entries(load.at) else { continue };
+            all.push(Site {
+                function: number,
+                text: words(load.at),
+                load,
+                executions,
+                origins: Vec::new(),
+                refused: None,
+            });
+        }
+        let own: Vec<Load> = all[first..].iter().map(|site| site.load.clone()).collect();
+        let addresses: Vec<u64> = own.iter().map(|load| load.at).collect();
+        let part = |block: &probe::facts::Block| Part {
+            instructions: block.instructions.clone(),
+            successors: block.successors.clone(),
+        };
+        if !own.is_empty() {
+            let parts: Vec<Part> = function.blocks.iter().map(part).collect();
+            let from = origins(&parts, &addresses);
+            for (site, from) in all[first..].iter_mut().zip(from) {
+                site.origins = from.into_iter().map(|origin| first + origin).collect();
+            }
+        }
+        for (at, why) in refused {
+            let Some(executions) = entries(at) else { continue };
+            let load = Load { at, width: 0, untimed: Some(why) };
+            all.push(Site {
+                function: number,
+                load,
+                text: words(at),
+                executions,
+                origins: Vec::new(),
+                refused: Some(why.to_owned()),
+            });
+        }
+        own
+    }
+
+    /// The loads.
+    pub fn all(&mut self) -> &mut Vec<Site> {
+        self.all.get_mut()
+    }
+
+    /// The loads, to read.
+    pub fn read(&self) -> std::cell::Ref<'_, Vec<Site>> {
+        self.all.borrow()
+    }
+
+    /// What a reader must know of them.
+    pub fn notes(&self) -> Vec<String> {
+        let share = SHARE * 100.0;
+        let note = format!(
+            "loads: those of the blocks with {share:.0} % of the executed instructions, of {MOST} \
+             blocks at most"
+        );
+        if self.is_part { vec![note] } else { Vec::new() }
+    }
+}

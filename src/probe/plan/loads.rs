@@ -1,0 +1,80 @@
+//! The loads of a function, and what can be recorded of each.
+
+use crate::facts::{Block, Function};
+use iced_x86::{Instruction, Register};
+use isa::effects::{Access, Effects, Finder};
+use tma::tables::Facts;
+
+/// A load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load {
+    /// Its address (p_vaddr).
+    pub at: u64,
+    /// Bytes that it loads.
+    pub width: u32,
+    /// Why it cannot be timed in isolation, if so.
+    pub untimed: Option<&'static str>,
+}
+
+impl Load {
+    /// Whether what it loads fits a record.
+    pub fn has_value(&self) -> bool {
+        matches!(self.width, 1 | 2 | 4 | 8)
+    }
+}
+
+/// The loads of the blocks that are certain to be code, in order of address, and those that cannot be
+/// observed, with the reason. What a stack instruction loads is none.
+pub fn loads(function: &Function) -> (Vec<Load>, Vec<(u64, &'static str)>) {
+    let mut finder = Finder::new(&Facts::default());
+    let (mut found, mut refused) = (Vec::new(), Vec::new());
+    let reached = function.blocks.iter().filter(|block| block.is_reached);
+    for instruction in reached.flat_map(|block: &Block| &block.instructions) {
+        if instruction.is_stack_instruction() || instruction.flow_control() != NEXT {
+            continue;
+        }
+        let effects = finder.effects(instruction);
+        if !effects.memory.iter().any(|access| access.load) {
+            continue;
+        }
+        match load(instruction, &effects) {
+            Ok(load) => found.push(load),
+            Err(why) => refused.push((instruction.ip(), why)),
+        }
+    }
+    (found, refused)
+}
+
+const NEXT: iced_x86::FlowControl = iced_x86::FlowControl::Next;
+
+fn load(instruction: &Instruction, effects: &Effects) -> Result<Load, &'static str> {
+    if instruction.is_string_instruction() {
+        return Err("a string instruction");
+    }
+    if instruction.is_vsib() {
+        return Err("a gather has several addresses");
+    }
+    let [access] = &effects.memory[..] else { return Err("it has several addresses") };
+    refusal(access).map_or(Ok(()), Err)?;
+    let untimed = if instruction.has_lock_prefix() {
+        Some("it is atomic")
+    } else if access.store {
+        Some("it also stores")
+    } else {
+        None
+    };
+    Ok(Load { at: instruction.ip(), width: access.bytes, untimed })
+}
+
+fn refusal(access: &Access) -> Option<&'static str> {
+    if access.segment != Register::None {
+        return Some("its address is relative to a segment");
+    }
+    if access.conditional {
+        return Some("it is masked, and may load nothing");
+    }
+    if access.bytes == 0 || !access.wide {
+        return Some("its address depends on more than its operand");
+    }
+    None
+}
