@@ -18,11 +18,18 @@ pub fn markdown() -> String {
         ("Blocks of a function", only(Screen::Blocks)),
         ("Measured block", only(Screen::Block)),
     ];
+    let mut described: Vec<String> = Vec::new();
     for (title, bindings) in sections {
         let _ = writeln!(out, "\n## {title}\n\n| keys | action | what it does |\n|---|---|---|");
-        for binding in bindings {
-            let keys: Vec<_> = binding.keys.iter().map(|k| format!("`{}`", k.name())).collect();
-            let _ = writeln!(out, "| {} | {} | {} |", keys.join(" "), binding.name(), binding.help);
+        let (known, new): (Vec<&Binding>, Vec<&Binding>) =
+            bindings.into_iter().partition(|binding| described.contains(&binding.name()));
+        for binding in new {
+            let _ = writeln!(out, "| {} | {} | {} |", keys(binding), binding.name(), binding.help);
+            described.push(binding.name());
+        }
+        if !known.is_empty() {
+            let names: Vec<String> = known.iter().map(|binding| binding.name()).collect();
+            let _ = writeln!(out, "\nAs above: {}.", names.join(", "));
         }
     }
     out += "\nIn a prompt: `Enter` accepts the text, `Esc` discards it, `Ctrl-W` erases a word, `Ctrl-U` \
@@ -52,6 +59,12 @@ the screen opens.
 | theme | colours |
 |---|---|
 ";
+
+/// The keys of an action.
+fn keys(binding: &Binding) -> String {
+    let all: Vec<_> = binding.keys.iter().map(|k| format!("`{}`", k.name())).collect();
+    all.join(" ")
+}
 
 /// A config file with every setting commented out.
 pub fn template() -> String {
