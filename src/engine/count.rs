@@ -196,7 +196,7 @@ fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
         head: hex(one.head),
         entries: one.entries,
         iterations: one.iterations,
-        trips: Trips { mean: mean(one.entries, one.iterations) },
+        trips: Trips { mean: mean(one.entries, one.iterations), ..Trips::default() },
     }));
     document.checked += found.checked;
     let name = &of.name;

@@ -47,6 +47,7 @@ pub mod record;
 pub mod render;
 pub mod topdown;
 pub mod trials;
+mod trips;
 
 /// The tables that are built in.
 pub use events::library;

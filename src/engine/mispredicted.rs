@@ -2,6 +2,7 @@
 //! model of branch predictors → numbers and cycles, always labelled as modelled.
 
 use crate::documents::count::{BranchRow, Cost, Count, Modelled};
+use crate::trips::{self, Followed};
 use bench::{Options, Pmu, Profiler};
 use branches::predictor::{Branch, Kind, Predictor};
 use branches::sampled::{self, Estimate, estimate};
@@ -12,6 +13,7 @@ use probe::bursts::{Burst, Pace, Record, Recorded, record};
 use probe::count::Wanted;
 use probe::facts::Function;
 use probe::plan::{What, branches};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tma::{Core, Result};
@@ -36,7 +38,11 @@ pub fn enter(
     core: &Arc<Core>,
     signals: &Signals,
 ) -> Result<()> {
-    let all = |_: usize, function: &Function| branches(function);
+    let followed = RefCell::new(BTreeMap::new());
+    let all = |number: usize, function: &Function| {
+        followed.borrow_mut().insert(number, Followed::of(function));
+        branches(function)
+    };
     let recorded = record(command, wanted, &all, Pace::default(), signals)?;
     document.cost.push(Cost {
         run: "branches".to_owned(),
@@ -55,6 +61,13 @@ pub fn enter(
                 .to_owned(),
         ),
     }
+    let streams: Vec<(bool, Vec<Record>)> = recorded
+        .bursts
+        .iter()
+        .flat_map(|burst| threads(burst, recorded.tasks > 0))
+        .map(|(burst, records)| (burst.is_first, records))
+        .collect();
+    trips::enter(document, (&recorded, wanted), &followed.into_inner(), &streams);
     let found = modelled(&recorded, wanted);
     let executions = executions(document);
     let (mut unknown, mut without) = (0, 0);

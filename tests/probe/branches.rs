@@ -48,6 +48,10 @@ fn random_branches_are_mispredicted_half_of_the_time_and_short_loops_never() {
     assert_eq!(conditional.iter().filter(|s| is_half(s)).count(), 1, "{conditional:?}");
     assert!(conditional.iter().all(|s| is_half(s) || *s < 0.01), "{conditional:?}");
     assert!(indirect.len() == 1 && is_half(&indirect[0]), "{indirect:?}");
+    // The inner loop, by the source.
+    let inner = document["loops"].as_array().unwrap().iter().find(|l| l["trips"]["mean"] == 5.0);
+    let seen = inner.expect("a loop of five trips")["trips"]["histogram"].as_array().unwrap();
+    assert!(seen.len() == 1 && seen[0][0] == 5, "{seen:?}");
     // What ran once, at the start, is in no burst that counts.
     let known: Vec<_> =
         branches.iter().map(|b| &b["mispredicted"]).filter(|m| !m.is_null()).collect();

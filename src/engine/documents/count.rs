@@ -125,6 +125,12 @@ pub struct LoopRow {
 pub struct Trips {
     /// On average.
     pub mean: Option<f64>,
+    /// With `--branches`: trips, and how many of the executions had them that were seen from beginning to end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<(u64, u64)>,
+    /// With `--branches`: executions of which the beginning or the end was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<u64>,
 }
 
 /// A branch.

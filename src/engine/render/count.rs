@@ -1,7 +1,7 @@
 //! Exact counts as text and in callgrind's format.
 
 use super::loads::loads;
-use crate::documents::count::{BlockRow, BranchRow, Count};
+use crate::documents::count::{BlockRow, BranchRow, Count, Trips};
 use profile::symbols::demangle::demangle_short;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -51,6 +51,19 @@ fn hot(document: &Count, out: &mut String) {
     out.push('\n');
 }
 
+/// The most frequent trips, where executions of the loop were seen from beginning to end.
+fn most_frequent(trips: &Trips) -> String {
+    let all: u64 = trips.histogram.iter().map(|(_, n)| n).sum();
+    let mut sorted = trips.histogram.clone();
+    sorted.sort_by_key(|(trips, n)| (std::cmp::Reverse(*n), *trips));
+    let share = |n: u64| 100.0 * n as f64 / all.max(1) as f64;
+    let shown = sorted.iter().take(3).map(|(trips, n)| format!("{trips} ({:.0} %)", share(*n)));
+    match sorted.is_empty() {
+        true => String::new(),
+        false => format!("  trips: {}", shown.collect::<Vec<_>>().join(", ")),
+    }
+}
+
 fn loops(document: &Count, out: &mut String) {
     let run = |one: &&crate::documents::count::LoopRow| one.iterations.is_some_and(|n| n > 0);
     let mut loops: Vec<_> = document.loops.iter().filter(run).collect();
@@ -63,7 +76,8 @@ fn loops(document: &Count, out: &mut String) {
         let number = |n: Option<u64>| n.map_or("?".to_owned(), |n| n.to_string());
         let mean = one.trips.mean.map_or("?".to_owned(), |mean| format!("{mean:.1}"));
         let (iterations, entries) = (number(one.iterations), number(one.entries));
-        let place = format!("{} {}", one.head, demangle_short(&one.function));
+        let trips = most_frequent(&one.trips);
+        let place = format!("{} {}{trips}", one.head, demangle_short(&one.function));
         let _ = writeln!(out, "{iterations:>14}  {entries:>12}  {mean:>10}  {place}");
     }
 }

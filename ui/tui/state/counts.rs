@@ -124,7 +124,7 @@ mod tests {
                 module: module.clone(),
                 head: "0x10".to_owned(),
                 entries: Some(100),
-                trips: Trips { mean: Some(4.0) },
+                trips: Trips { mean: Some(4.0), ..Trips::default() },
                 ..LoopRow::default()
             }],
             ..Count::default()

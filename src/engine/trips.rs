@@ -1,0 +1,124 @@
+//! Recorded outcomes of branches → trips of loops.
+
+use crate::documents::count::{Count, LoopRow, Trips as Row};
+use branches::trips::{Body, Next, Outcome, Shape, Stream, Trips, add};
+use iced_x86::{FlowControl, Instruction};
+use probe::bursts::{Record, Recorded};
+use probe::count::Wanted;
+use probe::facts::{Block, Exit, Function, Loop};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A function for which all branches are recorded: its control flow, and the heads of its loops.
+#[derive(Debug, Clone, Default)]
+pub struct Followed {
+    shape: Shape,
+    heads: Vec<u64>,
+}
+
+impl Followed {
+    /// The control flow of a function; nothing of one that calls itself, whose executions cannot be told apart.
+    pub fn of(function: &Function) -> Self {
+        let index = |at: u64| function.blocks.binary_search_by_key(&at, |block| block.start).ok();
+        let calls_itself = |block: &Block| {
+            block.instructions.last().is_some_and(|last| {
+                last.flow_control() == FlowControl::Call
+                    && last.near_branch_target() == function.range.start
+            })
+        };
+        if function.blocks.iter().any(calls_itself) || index(function.range.start) != Some(0) {
+            return Self::default();
+        }
+        let next = function.blocks.iter().map(|block| next(function, block, &index)).collect();
+        let mut into = vec![Vec::new(); function.blocks.len()];
+        for (from, block) in function.blocks.iter().enumerate() {
+            block.successors.iter().for_each(|to| into[*to].push(from));
+        }
+        let loops = function.loops.iter().map(|one| body(&into, one)).collect();
+        let heads = function.loops.iter().map(|one| function.blocks[one.head].start).collect();
+        Self { shape: Shape { next, loops }, heads }
+    }
+}
+
+fn next(function: &Function, block: &Block, index: &dyn Fn(u64) -> Option<usize>) -> Next {
+    let Some(last) = block.instructions.last() else { return Next::Unknown };
+    match (last.flow_control(), block.exit) {
+        (FlowControl::ConditionalBranch, _) => {
+            Next::Conditional(last.ip(), index(last.near_branch_target()), index(last.next_ip()))
+        }
+        (FlowControl::IndirectBranch, Exit::Unknown) => Next::Unknown,
+        (FlowControl::IndirectBranch, _) => {
+            let all = block.successors.iter().map(|to| (function.blocks[*to].start, *to));
+            Next::Indirect(last.ip(), all.collect())
+        }
+        (FlowControl::UnconditionalBranch, _) => target(last, index),
+        (FlowControl::Return, _) => Next::Leaves,
+        _ => match block.successors.as_slice() {
+            [one] => Next::Block(*one),
+            [] => Next::Leaves,
+            _ => Next::Unknown,
+        },
+    }
+}
+
+fn target(jump: &Instruction, index: &dyn Fn(u64) -> Option<usize>) -> Next {
+    index(jump.near_branch_target()).map_or(Next::Leaves, Next::Block)
+}
+
+/// The blocks of a natural loop: those that reach its latches without its head.
+fn body(into: &[Vec<usize>], of: &Loop) -> Body {
+    let mut blocks = BTreeSet::from([of.head]);
+    let mut open = of.latches.clone();
+    while let Some(block) = open.pop() {
+        if blocks.insert(block) {
+            open.extend(&into[block]);
+        }
+    }
+    Body { head: of.head, blocks }
+}
+
+/// Adds the trips that the outcomes of a run tell to the document's loops. `functions` are by number in
+/// `wanted`; `threads` has the records of each thread of each burst, and whether nothing ran before.
+pub fn enter(
+    document: &mut Count,
+    (recorded, wanted): (&Recorded, &[Wanted]),
+    functions: &BTreeMap<usize, Followed>,
+    threads: &[(bool, Vec<Record>)],
+) {
+    // A branch that is not recorded leaves the way open.
+    let open: BTreeSet<usize> =
+        recorded.observed.iter().filter(|o| o.refused.is_some()).map(|o| o.function).collect();
+    let none = Followed::default();
+    let of = |number: usize| match open.contains(&number) {
+        true => &none,
+        false => functions.get(&number).unwrap_or(&none),
+    };
+    let shapes: Vec<Shape> = (0..wanted.len()).map(|number| of(number).shape.clone()).collect();
+    let mut trips: Vec<Vec<Trips>> =
+        shapes.iter().map(|shape| vec![Trips::default(); shape.loops.len()]).collect();
+    let outcome = |record: &Record| {
+        let observed = &recorded.observed[record.site as usize];
+        Outcome { function: observed.function, at: observed.wish.at, value: record.value }
+    };
+    for (is_first, records) in threads {
+        let outcomes = records.iter().map(outcome).collect();
+        add(&shapes, &Stream { is_first: *is_first, outcomes }, &mut trips);
+    }
+    for (number, found) in trips.into_iter().enumerate() {
+        let module = wanted[number].path.display().to_string();
+        for (head, found) in of(number).heads.iter().zip(found) {
+            let head = format!("{head:#x}");
+            let row =
+                document.loops.iter_mut().find(|row| row.module == module && row.head == head);
+            let seen = found.whole.number() + found.truncated;
+            // More than there were: the way through the function was not understood.
+            let fits = |row: &&mut LoopRow| row.entries.is_none_or(|n| found.whole.number() <= n);
+            if let (Some(row), true) = (row.filter(fits), seen > 0) {
+                row.trips = Row {
+                    histogram: found.whole.counts().collect(),
+                    truncated: Some(found.truncated),
+                    ..row.trips.clone()
+                };
+            }
+        }
+    }
+}
