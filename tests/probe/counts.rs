@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The function `name` of a file.
-fn function(file: &Path, name: &str) -> Wanted {
+pub fn function(file: &Path, name: &str) -> Wanted {
     find(file, name).unwrap()
 }
 
@@ -29,7 +29,12 @@ fn find(file: &Path, name: &str) -> Option<Wanted> {
 fn counted(command: &[&str], wanted: &[Wanted]) -> Option<Counts> {
     let argv = command.iter().map(OsString::from).collect();
     let command = pmu::Command { argv, stdout_to_stderr: true };
-    // One measurement at a time in a process.
+    with_signals(|signals| count(&command, wanted, signals))
+}
+
+/// What `measure` gives, one measurement at a time in this process; `None`, with a message, where it is
+/// not permitted.
+pub fn with_signals<T>(measure: impl FnOnce(&Signals) -> tma::Result<T>) -> Option<T> {
     let mut signals = None;
     let caught = || {
         signals = Signals::catch().ok();
@@ -37,7 +42,7 @@ fn counted(command: &[&str], wanted: &[Wanted]) -> Option<Counts> {
     };
     until(caught, || "another test still measures".to_owned());
     let signals = signals?;
-    match count(&command, wanted, &signals) {
+    match measure(&signals) {
         Err(error) if error.kind() == tma::error::ErrorKind::NotPossible => {
             eprintln!("skipped: {error}");
             None
@@ -47,7 +52,7 @@ fn counted(command: &[&str], wanted: &[Wanted]) -> Option<Counts> {
 }
 
 /// All counts of a function that are known, ascending, without those that are 0.
-fn numbers(function: &FunctionCounts) -> Vec<u64> {
+pub fn numbers(function: &FunctionCounts) -> Vec<u64> {
     assert!(function.contradictions.is_empty(), "{function:?}");
     let mut all: Vec<u64> =
         function.blocks.iter().filter_map(|b| b.count.clone().ok()).filter(|n| *n > 0).collect();

@@ -1,9 +1,9 @@
 //! Memory of the program's own for counters and trampolines.
 
 use crate::plan::PAGE;
-use crate::process::{Memory, Stopped};
+use crate::process::{Memory, Tracee};
 use nix::errno::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::ops::Range;
 
 /// The name of the counters' memory, as /proc/PID/maps shows it.
@@ -14,31 +14,75 @@ pub(super) fn pages(bytes: u64) -> u64 {
     bytes.div_ceil(PAGE) * PAGE
 }
 
-/// Refuses a process whose system calls are filtered: ours could end it.
-pub(super) fn permitted(stopped: &Stopped) -> Result<(), String> {
-    let path = format!("/proc/{}/status", stopped.process);
-    let status = std::fs::read_to_string(path).map_err(|e| format!("its status: {e}"))?;
-    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
-    match mode.is_some_and(|mode| mode.trim() != "0") {
-        true => Err("its system calls are filtered (seccomp)".to_owned()),
+/// Refuses a process whose system calls are filtered, as ours could end it, and one that would have too
+/// many mappings with `more` of them.
+pub(super) fn permitted(tracee: &Tracee, mappings: usize, more: usize) -> Result<(), String> {
+    let mode = tracee.seccomp().map_err(|e| format!("its status: {e}"))?;
+    if mode != 0 {
+        return Err("its system calls are filtered (seccomp)".to_owned());
+    }
+    let most = std::fs::read_to_string("/proc/sys/vm/max_map_count");
+    let most = most.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(usize::MAX);
+    match mappings + more > most / 2 {
+        true => Err(format!("it has {mappings} mappings; {most} are possible (vm.max_map_count)")),
         false => Ok(()),
     }
 }
 
-/// Maps counters at `cells` and trampolines at `code`. The counters are shared memory: children that
-/// the process forks count in it, too, and it is read here after they have ended.
-pub(super) fn map(
-    stopped: &Stopped,
+/// Memory of the program's own.
+pub(super) struct Mapped {
+    /// Its counters, which are shared memory: children that the process forks count in it, too, and it
+    /// is read here after they have ended.
+    pub counters: File,
+    ranges: Vec<Range<u64>>,
+}
+
+impl Mapped {
+    /// Maps counters at `cells` and trampolines at `code`.
+    pub fn new(
+        tracee: &Tracee,
+        memory: &Memory,
+        cells: Range<u64>,
+        code: impl Iterator<Item = Range<u64>>,
+    ) -> Result<Self, String> {
+        let mut ranges = Vec::new();
+        match map(tracee, memory, (cells, code), &mut ranges) {
+            Ok(counters) => Ok(Self { counters, ranges }),
+            Err(why) => {
+                unmap(tracee, memory, &ranges);
+                Err(why)
+            }
+        }
+    }
+
+    /// Takes it away from a process that has not used it.
+    pub fn unmap(self, tracee: &Tracee, memory: &Memory) {
+        unmap(tracee, memory, &self.ranges);
+    }
+}
+
+fn unmap(tracee: &Tracee, memory: &Memory, ranges: &[Range<u64>]) {
+    for range in ranges {
+        let arguments = [range.start, range.end - range.start, 0, 0, 0, 0];
+        let _ = tracee.call(memory, libc::SYS_munmap, arguments);
+    }
+}
+
+/// The file of the counters. `done` is what was mapped, also if not all was.
+fn map(
+    tracee: &Tracee,
     memory: &Memory,
-    cells: Range<u64>,
-    code: impl Iterator<Item = Range<u64>>,
+    (cells, code): (Range<u64>, impl Iterator<Item = Range<u64>>),
+    done: &mut Vec<Range<u64>>,
 ) -> Result<File, String> {
     let refused = |e: Errno| format!("the process may not map memory: {}", e.desc());
-    let place = |at: &Range<u64>, rights: i32, all: i32, file: u64| {
+    let call = |number, arguments| tracee.call(memory, number, arguments).map_err(refused);
+    let mut place = |at: &Range<u64>, rights: i32, all: i32, file: u64| {
         let flags = (all | libc::MAP_FIXED_NOREPLACE).cast_unsigned();
-        let rights = rights.cast_unsigned();
-        let arguments = [at.start, at.end - at.start, rights.into(), flags.into(), file, 0];
-        let got = stopped.call(libc::SYS_mmap, arguments).map_err(refused)?;
+        let (rights, length) = (rights.cast_unsigned(), at.end - at.start);
+        let arguments = [at.start, length, rights.into(), flags.into(), file, 0];
+        let got = call(libc::SYS_mmap, arguments)?;
+        done.push(got..got + length);
         // Kernels before 4.17 take the address for a hint.
         if got == at.start { Ok(()) } else { Err("the addresses chosen are not free".to_owned()) }
     };
@@ -53,18 +97,17 @@ pub(super) fn map(
     let failed = |e: std::io::Error| format!("its memory cannot be written: {e}");
     memory.write_all(name, NAME).map_err(failed)?;
     let close = u64::from(libc::MFD_CLOEXEC);
-    let file = stopped.call(libc::SYS_memfd_create, [name, close, 0, 0, 0, 0]).map_err(refused)?;
-    let opened = open(stopped, file, cells.end - cells.start);
+    let file = call(libc::SYS_memfd_create, [name, close, 0, 0, 0, 0])?;
+    let opened = open(tracee, file, cells.end - cells.start);
     let shared = place(&cells, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file);
-    stopped.call(libc::SYS_close, [file, 0, 0, 0, 0, 0]).map_err(refused)?;
+    call(libc::SYS_close, [file, 0, 0, 0, 0, 0])?;
     shared.and(opened)
 }
 
 /// The same file in this process, with its length.
-fn open(stopped: &Stopped, file: u64, length: u64) -> Result<File, String> {
+fn open(tracee: &Tracee, file: u64, length: u64) -> Result<File, String> {
     let failed = |e: std::io::Error| format!("its counters cannot be opened: {e}");
-    let path = format!("/proc/{}/fd/{file}", stopped.process);
-    let opened = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+    let opened = tracee.open(file).map_err(failed)?;
     opened.set_len(length).map_err(failed)?;
     Ok(opened)
 }

@@ -1,9 +1,12 @@
 //! What is done at the events of the command: files are patched as they are mapped, counts become
-//! atomic when there are several tasks, the code is looked at before a process ends.
+//! atomic when there are several tasks, the code is looked at before a process ends, counters are read
+//! after its end.
 
 use super::instance::Instance;
+use super::patched::Condition;
+use super::tally::Tally;
 use super::target::Target;
-use crate::process::{Follower, MOST_CALLS, Memory, Stopped, mappings};
+use crate::process::{Follower, MOST_CALLS, Memory, Tracee, Watcher, mappings};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -13,6 +16,8 @@ struct Process {
     /// By target: whether it was found, patched or not.
     found: Vec<bool>,
     instances: Vec<Rc<Instance>>,
+    /// Its memory, opened before its id could be another's.
+    memory: Option<Rc<Memory>>,
     /// Counts are atomic.
     is_locked: bool,
 }
@@ -21,8 +26,8 @@ struct Process {
 pub(super) struct Patcher {
     pub targets: Vec<Target>,
     processes: BTreeMap<i32, Process>,
-    /// All that were ever patched, also of processes that have ended.
-    pub instances: Vec<Rc<Instance>>,
+    /// What those have counted that have ended.
+    pub tallies: Vec<Tally>,
     /// By target: why a process with it was not counted whole.
     pub refused: Vec<Vec<String>>,
 }
@@ -30,7 +35,7 @@ pub(super) struct Patcher {
 impl Patcher {
     pub fn new(targets: Vec<Target>) -> Self {
         let refused = targets.iter().map(|_| Vec::new()).collect();
-        Self { targets, processes: BTreeMap::new(), instances: Vec::new(), refused }
+        Self { targets, processes: BTreeMap::new(), tallies: Vec::new(), refused }
     }
 
     fn refuse(&mut self, target: usize, why: String) {
@@ -38,13 +43,48 @@ impl Patcher {
             self.refused[target].push(why);
         }
     }
+
+    /// Refuses what the code of an image says of its counts.
+    fn judge(&mut self, target: usize, condition: Condition) {
+        match condition {
+            Condition::Patched | Condition::Gone => {}
+            Condition::Changed => {
+                self.refuse(target, "the program has changed its own code".to_owned());
+            }
+            Condition::Unmapped => {
+                self.refuse(target, "it was unmapped before the end (dlclose(3))".to_owned());
+            }
+        }
+    }
+
+    /// A process is not interested in its counters any more: they are read with the last of them.
+    fn forget(&mut self, process: i32) {
+        let Some(of) = self.processes.remove(&process) else { return };
+        for instance in of.instances {
+            let target = instance.target;
+            let Ok(instance) = Rc::try_unwrap(instance) else { continue };
+            match instance.close() {
+                Ok(tally) => tally.add_to(&mut self.tallies),
+                Err(why) => self.refuse(target, why),
+            }
+        }
+    }
+
+    /// Reads the counters of all that still runs.
+    pub fn finish(&mut self) {
+        for process in self.processes.keys().copied().collect::<Vec<_>>() {
+            self.forget(process);
+        }
+    }
 }
 
 impl Follower for Patcher {
-    fn mapped(&mut self, stopped: &Stopped) -> bool {
-        let mut process = self.processes.remove(&stopped.process).unwrap_or_default();
+    fn mapped(&mut self, tracee: &Tracee) -> bool {
+        let mut process = self.processes.remove(&tracee.process).unwrap_or_default();
         process.found.resize(self.targets.len(), false);
-        let mappings = stopped.mappings();
+        // A process that runs already may have other threads.
+        process.is_locked |= tracee.is_live;
+        let mappings = tracee.mappings();
         for number in 0..self.targets.len() {
             let target = &self.targets[number];
             let Ok(opened) = &target.opened else { continue };
@@ -53,47 +93,64 @@ impl Follower for Patcher {
             }
             let Some(address) = opened.image.find(&mappings, opened.anchor.1) else { continue };
             process.found[number] = true;
-            match Instance::patch(stopped, (number, target), opened, address, process.is_locked) {
-                Err(why) => self.refuse(number, why),
-                Ok(instance) => {
-                    let instance = Rc::new(instance);
-                    process.instances.push(Rc::clone(&instance));
-                    self.instances.push(instance);
+            let memory = match &process.memory {
+                Some(memory) => Ok(Rc::clone(memory)),
+                None => tracee.memory().map(Rc::new),
+            };
+            let memory = match memory {
+                Ok(memory) => process.memory.insert(memory),
+                Err(error) => {
+                    self.refuse(number, format!("its memory cannot be opened: {error}"));
+                    continue;
                 }
+            };
+            let (of, place) = ((tracee, &**memory), (number, target));
+            match Instance::patch(of, place, opened, address, process.is_locked) {
+                Err(why) => self.refuse(number, why),
+                Ok(instance) => process.instances.push(Rc::new(instance)),
             }
         }
         let open = |(target, found): (&Target, &bool)| target.opened.is_ok() && !found;
         let any_left = self.targets.iter().zip(&process.found).any(open);
-        self.processes.insert(stopped.process, process);
+        self.processes.insert(tracee.process, process);
         any_left
     }
 
     fn created(&mut self, parent: i32, process: i32) {
         let Some(of) = self.processes.get_mut(&parent) else { return };
         let was_locked = std::mem::replace(&mut of.is_locked, true);
-        let copy = of.clone();
-        // A new process has a copy of the code as it is before this.
-        let mut memories = vec![parent, process];
-        memories.dedup();
-        for id in memories.into_iter().filter(|_| !was_locked) {
-            if let Ok(memory) = Memory::open(id) {
-                copy.instances.iter().for_each(|instance| instance.lock(&memory));
+        let mut copy = of.clone();
+        let mut memories = vec![copy.memory.clone()];
+        let mut failed = Vec::new();
+        if process != parent && !copy.instances.is_empty() {
+            // A copy of the code as it is before this.
+            let opened = Memory::open(process).map(Rc::new);
+            failed.extend(
+                opened.as_ref().err().map(|e| format!("a child's memory cannot be opened: {e}")),
+            );
+            copy.memory = opened.ok();
+            memories.push(copy.memory.clone());
+        }
+        let mut refused = Vec::new();
+        for instance in &copy.instances {
+            for memory in memories.iter().flatten().filter(|_| !was_locked) {
+                failed.extend(instance.lock(memory).err());
             }
+            refused.extend(failed.first().map(|why| (instance.target, why.clone())));
         }
         self.processes.entry(process).or_insert(copy);
+        refused.into_iter().for_each(|(target, why)| self.refuse(target, why));
     }
 
     fn executed(&mut self, process: i32) {
-        self.processes.remove(&process);
+        self.forget(process);
     }
 
     fn ending(&mut self, process: i32) {
         let Some(of) = self.processes.get(&process).cloned() else { return };
-        if let Ok(memory) = Memory::open(process) {
+        if let Some(memory) = &of.memory {
             for instance in &of.instances {
-                if !instance.is_intact(&memory) {
-                    self.refuse(instance.target, "the program has changed its own code".to_owned());
-                }
+                self.judge(instance.target, instance.code.condition(memory));
             }
         }
         if of.found.iter().all(|found| *found) {
@@ -106,6 +163,29 @@ impl Follower for Patcher {
             if !is_found && opened.image.find(&mappings, opened.anchor.1).is_some() {
                 let why = format!("it was mapped after {MOST_CALLS} system calls");
                 self.refuse(number, why);
+            }
+        }
+    }
+
+    fn ended(&mut self, process: i32) {
+        self.forget(process);
+    }
+}
+
+impl Watcher for Patcher {
+    fn leave(&mut self) {
+        // A child of vfork(2) has the memory of its parent, whose code is then as it was already.
+        let mut restored: Vec<*const Instance> = Vec::new();
+        let all: Vec<Process> = self.processes.values().cloned().collect();
+        for process in all {
+            let Some(memory) = &process.memory else { continue };
+            for instance in &process.instances {
+                let condition = instance.code.restore(memory);
+                let is_first = !restored.contains(&Rc::as_ptr(instance));
+                restored.push(Rc::as_ptr(instance));
+                if is_first || condition != Condition::Changed {
+                    self.judge(instance.target, condition);
+                }
             }
         }
     }

@@ -28,7 +28,7 @@ impl Placement {
 }
 
 /// The plan of a function.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     /// By block.
     pub placements: Vec<Placement>,
@@ -57,12 +57,22 @@ impl Planned {
 ///
 /// Blocks that need the instructions of the next one come first.
 pub fn plan(function: &Function, room: &mut Room) -> Planned {
+    planned(function, room, |_| true)
+}
+
+/// The same for code that has been running: every probe replaces one instruction, so that what was
+/// interrupted or called before comes back to the beginning of an instruction or of a jump.
+pub fn plan_live(function: &Function, room: &mut Room) -> Planned {
+    planned(function, room, |site| site.kind != Kind::Multi)
+}
+
+fn planned(function: &Function, room: &mut Room, is_allowed: impl Fn(&Site) -> bool) -> Planned {
     let mut code = Code {
         start: function.range.start,
         bytes: function.bytes.iter().map(|byte| (*byte, Use::Free)).collect(),
     };
-    let all: Vec<Vec<Site>> =
-        (0..function.blocks.len()).map(|number| candidates(function, number)).collect();
+    let of = |number| candidates(function, number).into_iter().filter(&is_allowed).collect();
+    let all: Vec<Vec<Site>> = (0..function.blocks.len()).map(of).collect();
     let mut placements: Vec<Option<Placement>> = vec![None; all.len()];
     let is_alone = |site: &Site| site.then.is_empty() && site.kind != Kind::Pun;
     let needs_next = |number: &usize| !all[*number].iter().any(is_alone);

@@ -16,7 +16,7 @@ mod site;
 #[cfg(test)]
 mod tests;
 
-pub use choose::{Placement, Planned, derive, plan};
+pub use choose::{Placement, Planned, derive, plan, plan_live};
 pub use conservation::{Solved, solve};
-pub use room::{PAGE, Room};
+pub use room::{LONGEST, PAGE, Room};
 pub use site::{Kind, Site, Then};
