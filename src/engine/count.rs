@@ -6,21 +6,24 @@ use crate::documents::count::{
 };
 use pmu::Command;
 use pmu::perf::{Child, Signals};
-use probe::count::{Counts, FunctionCounts, Wanted, count};
+use probe::count::{Counts, FunctionCounts, Wanted, count, count_process};
 use probe::facts::{Named, functions};
 use profile::symbols::demangle::{demangle, demangle_short};
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tma::error::nearest;
 use tma::{Error, Result};
 
 /// What to count.
 #[derive(Debug, Clone)]
 pub struct CountAsk {
-    /// The command.
+    /// The command; not used with a process.
     pub command: Command,
+    /// A live process instead, and for how long.
+    pub process: Option<(i32, Duration)>,
     /// Files with the functions; the command's own program if none.
     pub modules: Vec<PathBuf>,
     /// Names of functions; all if none.
@@ -35,20 +38,24 @@ struct Chosen {
     wanted: Wanted,
 }
 
-/// Runs the command and counts. With the document, the exit status that a shell would give: that of
+/// Runs the command and counts, or counts in a live process. With the document, the exit status that a shell would give: that of
 /// the command, or 128 + the signal that interrupted the run.
 ///
 /// # Errors
 /// No such function or file; the command cannot be started or traced.
 pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
     let chosen = chosen(ask)?;
-    let plain = if ask.plain { Some(plain(&ask.command)?) } else { None };
+    let plain = if ask.plain && ask.process.is_none() { Some(plain(&ask.command)?) } else { None };
     let signals = Signals::catch()?;
     let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
-    let counts = count(&ask.command, &wanted, &signals)?;
+    let counts = match ask.process {
+        Some((pid, window)) => count_process(pid, &wanted, window, &signals)?,
+        None => count(&ask.command, &wanted, &signals)?,
+    };
     let mut document = Count {
         schema: SCHEMA.to_owned(),
         command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
+        process: ask.process.map(|(pid, _)| pid),
         exit: counts.exit.map(ended),
         cost: vec![cost(&counts, plain)],
         notes: counts.notes.clone(),
@@ -155,7 +162,10 @@ fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
 /// The functions that are asked for.
 fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
     let modules = match ask.modules.as_slice() {
-        [] => vec![program(&ask.command)?],
+        [] => match ask.process {
+            Some((pid, _)) => vec![executable(pid)?],
+            None => vec![program(&ask.command)?],
+        },
         given => given.to_vec(),
     };
     let mut all = Vec::new();
@@ -194,6 +204,20 @@ impl Chosen {
         let name = named.name.unwrap_or_else(|| hex(named.range.start));
         Self { name, wanted: Wanted { path: path.to_owned(), range: named.range } }
     }
+}
+
+/// The program that a process executes.
+fn executable(pid: i32) -> Result<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| {
+        let failed = Error::not_possible(format!("process {pid} cannot be counted"));
+        match error.kind() {
+            ErrorKind::NotFound if !Path::new(&format!("/proc/{pid}")).exists() => {
+                Error::failed(format!("there is no process {pid}"))
+            }
+            ErrorKind::NotFound => failed.because("it is a thread of the kernel, or has ended"),
+            _ => failed.because(error).hint("it is another user's: run as that user, or as root"),
+        }
+    })
 }
 
 /// The command's own program.

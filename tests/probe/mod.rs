@@ -6,6 +6,7 @@ mod captured;
 mod counts;
 mod ends;
 pub mod programs;
+mod refused;
 
 use crate::support::files::text;
 use object::{Object as _, ObjectSymbol as _};

@@ -1,4 +1,4 @@
-//! `tdtool count`: exact counts of chosen functions of a command, by probes.
+//! `tdtool count`: exact counts of chosen functions of a command or a live process, by probes.
 
 use super::output::print;
 use crate::message;
@@ -9,6 +9,7 @@ use pmu::Command;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use tma::{Error, Result};
 
 #[derive(Args)]
@@ -16,7 +17,7 @@ pub struct CountArgs {
     /// Functions to count, separated by commas; all of the file by default
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     functions: Vec<String>,
-    /// ELF file with the functions, repeatable [default: the command's program]
+    /// ELF file with the functions, repeatable [default: the program's own]
     #[arg(long, value_name = "FILE")]
     module: Vec<PathBuf>,
     /// Run the command once more without probes, for the cost
@@ -28,8 +29,14 @@ pub struct CountArgs {
     /// Write to FILE instead
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Count a running process for a while instead of a command
+    #[arg(short, long, value_name = "PID", conflicts_with_all = ["command", "plain"])]
+    pid: Option<i32>,
+    /// With -p: for how many seconds
+    #[arg(long, value_name = "N", default_value = "1", requires = "pid", value_parser = seconds)]
+    seconds: Duration,
     /// The command
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present = "pid", value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -40,6 +47,13 @@ enum Format {
     Callgrind,
 }
 
+fn seconds(text: &str) -> std::result::Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|s| *s > 0.0 && *s <= 86400.0);
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "seconds are above 0 and at most 86400".to_owned())
+}
+
 pub fn run(args: CountArgs) -> Result<ExitCode> {
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     // As with `tdtool report`: a text leaves standard output to the command, a document takes it.
@@ -47,6 +61,7 @@ pub fn run(args: CountArgs) -> Result<ExitCode> {
     let stdout_to_stderr = file.is_none() && !beside;
     let ask = CountAsk {
         command: Command { argv: args.command, stdout_to_stderr },
+        process: args.pid.map(|pid| (pid, args.seconds)),
         modules: args.module,
         functions: args.functions,
         plain: args.plain,

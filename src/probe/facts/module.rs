@@ -1,6 +1,7 @@
 //! An ELF file whose code is probed.
 
 use super::exceptions::landing_pads;
+use super::kind::foreign;
 use isa::flow::Image;
 use object::elf::{DT_FLAGS, DT_TEXTREL, ET_EXEC, PF_W, PF_X, PT_DYNAMIC, PT_LOAD};
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
@@ -51,6 +52,9 @@ impl Module {
     }
 
     fn new(data: Vec<u8>) -> Result<Self, String> {
+        if let Some(why) = foreign(&data) {
+            return Err(why);
+        }
         let data = Arc::new(data);
         let image = Image::new(Arc::clone(&data))?;
         let elf = ElfFile64::<Endianness>::parse(&**data).map_err(|e| e.to_string())?;

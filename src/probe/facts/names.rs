@@ -22,6 +22,9 @@ pub struct Named {
 /// The reason why it has none.
 pub fn functions(path: &Path) -> Result<Vec<Named>, String> {
     let data = super::module::contents(path)?;
+    if let Some(why) = super::kind::foreign(&data) {
+        return Err(why);
+    }
     let file = object::File::parse(&*data).map_err(|e| format!("it is not an ELF file: {e}"))?;
     let mut names: BTreeMap<u64, (String, u64)> = BTreeMap::new();
     for symbol in file.symbols().chain(file.dynamic_symbols()) {

@@ -1,6 +1,7 @@
 //! Counts the entries of the hottest blocks in further runs, and enters them into the report.
 
 use super::clock::Clock;
+use super::count_ask::CountAsk;
 use super::estimate::{Entries, Plan, TOO_HOT, WINDOW, gains, plans, rate, whole};
 use super::plausible::contradiction;
 use super::probed::probed;
@@ -12,15 +13,6 @@ use pmu::{Command, Target};
 use profile::hot::{HotBlock, Profile};
 use std::time::{Duration, Instant};
 use tma::error::{Error, Result};
-
-/// Whom to count.
-#[derive(Debug, Clone)]
-pub enum CountAsk {
-    /// Further runs of this command.
-    Command(Command),
-    /// A window of this process.
-    Process(i32),
-}
 
 /// Most further runs of the command.
 const MAX_RUNS: usize = 10;
@@ -73,18 +65,15 @@ pub fn enter(
 ) -> Result<Option<i32>> {
     // To the end: what was found is not lost by a signal that comes between two runs.
     let signals = Signals::catch()?;
-    let mut interrupted = None;
     let mut done: Vec<Option<Entries>> = vec![None; blocks.len()];
-    if let CountAsk::Command(command) = ask {
-        progress(0, blocks.len());
-        let probed = probed(report, profile, blocks, command, &signals)?;
-        report.notes.extend(probed.notes);
-        interrupted = probed.interrupted;
-        for (row, found) in probed.blocks.into_iter().enumerate() {
-            match found {
-                Ok(entries) => done[row] = Some(entries),
-                Err(why) => report.blocks[row].entries_how = Some(why),
-            }
+    progress(0, blocks.len());
+    let probed = probed(report, profile, blocks, ask, &signals)?;
+    report.notes.extend(probed.notes);
+    let mut interrupted = probed.interrupted;
+    for (row, found) in probed.blocks.into_iter().enumerate() {
+        match found {
+            Ok(entries) => done[row] = Some(entries),
+            Err(why) => report.blocks[row].entries_how = Some(why),
         }
     }
     let mut wanted = Vec::new();
