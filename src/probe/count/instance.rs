@@ -6,7 +6,7 @@ use super::tally::Tally;
 use super::target::{Member, Opened, Target};
 use crate::emit::{Patch, emit};
 use crate::facts::Function;
-use crate::plan::{LONGEST, PAGE, Placement, Planned, Room, Site, derive, plan, plan_live};
+use crate::plan::{Kind, LONGEST, PAGE, Placement, Planned, Room, Site, derive, plan, plan_live};
 use crate::process::{Memory, Tracee, near, vacant};
 use std::fs::File;
 use std::ops::Range;
@@ -27,6 +27,8 @@ pub(super) struct Instance {
     /// Addresses of the prefixes of all counts.
     prefixes: Vec<u64>,
     pub code: Patched,
+    /// What the parts of trampolines stand for, until they are asked for.
+    pub origins: Vec<(Range<u64>, u64)>,
     counters: File,
     /// By function: its first counter.
     first: Vec<u64>,
@@ -53,13 +55,14 @@ impl Instance {
         let (cells, room) = (pages(blocks as u64 * COUNTER), pages(blocks as u64 * LONGEST));
         let base = near(&free, &extent, cells + room, REACH)
             .ok_or("no free addresses within 2 GiB of its code")?;
-        let mut around = Room::new(without(&free, &(base..base + cells + room)), bias);
+        let others = without(&free, &(base..base + cells + room));
+        let mut around = Room::new(others.clone(), bias);
         let plan = if tracee.is_live { plan_live } else { plan };
         let (mut plans, first) = plans(target, (memory, bias), |of| plan(of, &mut around));
         let code = Code { target, bias, base, trampolines: base + cells, first: &first };
         let written = code.written(&mut plans)?;
         let own = base + cells..base + cells + pages(written.trampolines.len() as u64);
-        let far = ranges(around.pages());
+        let far = ranges(around.pages(), &others);
         permitted(tracee, mappings.len(), far.len() + 2)?;
         let facts = target.functions.iter().filter_map(|member| member.facts.as_ref().ok());
         let moved =
@@ -85,8 +88,8 @@ impl Instance {
             mapped.unmap(tracee, memory);
             return Err(why);
         }
-        let counters = mapped.counters;
-        Ok(Self { target: number, plans, prefixes, code: patched, counters, first })
+        let (counters, origins) = (mapped.counters, written.origins);
+        Ok(Self { target: number, plans, prefixes, code: patched, origins, counters, first })
     }
 
     /// Makes all counts atomic: another thread, or a process with the same counters, is to run.
@@ -164,6 +167,21 @@ struct Code<'a> {
     first: &'a [u64],
 }
 
+/// What the parts of a trampoline at `to` stand for: each count for what follows it.
+fn origins(function: &Function, site: &Site, patch: &Patch, to: u64) -> Vec<(Range<u64>, u64)> {
+    let end = to + patch.trampoline.len() as u64;
+    let starts = patch.prefixes.iter().skip(1).map(|at| to + *at as u64);
+    let starts: Vec<u64> = std::iter::once(to).chain(starts).chain([end]).collect();
+    let block = &function.blocks[site.block];
+    let call = block.instructions.iter().find(|i| i.ip() == site.at);
+    let first = match (site.kind, call) {
+        (Kind::Retarget, Some(call)) => call.near_branch_target(),
+        _ => site.at,
+    };
+    let all = std::iter::once(first).chain(site.then.iter().map(|then| then.at));
+    starts.windows(2).map(|two| two[0]..two[1]).zip(all).collect()
+}
+
 /// All that is to be written.
 #[derive(Default)]
 struct Written {
@@ -173,6 +191,8 @@ struct Written {
     far: Vec<(u64, Vec<u8>)>,
     prefixes: Vec<u64>,
     jumps: Vec<Jump>,
+    /// What the parts of trampolines stand for.
+    origins: Vec<(Range<u64>, u64)>,
 }
 
 impl Code<'_> {
@@ -197,6 +217,7 @@ impl Code<'_> {
                     Ok(patch) => {
                         let prefixes = patch.prefixes.iter().map(|at| to + *at as u64);
                         written.prefixes.extend(prefixes);
+                        written.origins.extend(origins(function, site, &patch, to));
                         let at = self.bias.wrapping_add(site.at);
                         written.jumps.push(Jump { at, bytes: patch.jump, to });
                         match far {

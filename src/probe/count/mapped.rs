@@ -121,16 +121,39 @@ pub(super) fn without(free: &[Range<u64>], taken: &Range<u64>) -> Vec<Range<u64>
     whole.filter(|part| part.start < part.end).collect()
 }
 
-/// Adjacent pages as ranges.
-pub(super) fn ranges(all: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
+/// Free pages between two with trampolines that are mapped with them: a system call and a mapping less.
+const BETWEEN: u64 = 4 << 20;
+
+/// Pages as ranges; what lies between them is in one with them if it is `free` and not long.
+pub(super) fn ranges(all: impl Iterator<Item = u64>, free: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut sorted: Vec<u64> = all.collect();
     sorted.sort_unstable();
+    let is_free = |from: u64, to: u64| {
+        let of = free.partition_point(|range| range.start <= from).checked_sub(1);
+        of.is_some_and(|index| to <= free[index].end)
+    };
     let mut found: Vec<Range<u64>> = Vec::new();
     for page in sorted {
         match found.last_mut() {
-            Some(last) if last.end == page => last.end += PAGE,
+            Some(last) if page - last.end <= BETWEEN && is_free(last.start, page + PAGE) => {
+                last.end = page + PAGE;
+            }
             _ => found.push(page..page + PAGE),
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_with_little_between_them_are_mapped_together() {
+        let free = [0x10000..0x20000, 0x30000..0x4000_0000];
+        let far = 0x30000 + BETWEEN + 0x2000;
+        let pages = [0x12000, 0x10000, 0x1f000, 0x30000, far];
+        let all = [0x10000..0x20000, 0x30000..0x31000, far..far + PAGE];
+        assert_eq!(ranges(pages.into_iter(), &free), all);
+    }
 }

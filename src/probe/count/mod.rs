@@ -7,12 +7,14 @@
 //! | `instance` | one file in one process: mapped, patched, its counters |
 //! | `patched` | the code of that process: written over, checked, put back |
 //! | `tally` | what was counted by images that have ended |
+//! | `origins` | from trampolines to the original code |
 //! | `mapped` | memory of the program's own for counters and trampolines |
 //! | `patcher` | what is done at the events of the command |
 //! | `result` | counters → counts |
 
 mod instance;
 mod mapped;
+mod origins;
 mod patched;
 mod patcher;
 mod request;
@@ -21,6 +23,7 @@ mod tally;
 mod target;
 
 use crate::process::{follow, watch};
+pub use origins::Trampolines;
 use patcher::Patcher;
 use pmu::Command;
 use pmu::perf::Signals;

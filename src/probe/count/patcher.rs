@@ -3,12 +3,16 @@
 //! after its end.
 
 use super::instance::Instance;
+use super::origins::Trampolines;
 use super::patched::Condition;
 use super::tally::Tally;
 use super::target::Target;
 use crate::process::{Follower, MOST_CALLS, Memory, Tracee, Watcher, mappings};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+
+/// Images whose trampolines are reported.
+const MOST_MAPS: usize = 16;
 
 /// A process of the command.
 #[derive(Clone, Default)]
@@ -28,6 +32,8 @@ pub(super) struct Patcher {
     processes: BTreeMap<i32, Process>,
     /// What those have counted that have ended.
     pub tallies: Vec<Tally>,
+    /// Of the first images.
+    pub trampolines: Vec<Trampolines>,
     /// By target: why a process with it was not counted whole.
     pub refused: Vec<Vec<String>>,
 }
@@ -35,7 +41,8 @@ pub(super) struct Patcher {
 impl Patcher {
     pub fn new(targets: Vec<Target>) -> Self {
         let refused = targets.iter().map(|_| Vec::new()).collect();
-        Self { targets, processes: BTreeMap::new(), tallies: Vec::new(), refused }
+        let (processes, tallies, trampolines) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { targets, processes, tallies, trampolines, refused }
     }
 
     fn refuse(&mut self, target: usize, why: String) {
@@ -107,7 +114,14 @@ impl Follower for Patcher {
             let (of, place) = ((tracee, &**memory), (number, target));
             match Instance::patch(of, place, opened, address, process.is_locked) {
                 Err(why) => self.refuse(number, why),
-                Ok(instance) => process.instances.push(Rc::new(instance)),
+                Ok(mut instance) => {
+                    let pieces = std::mem::take(&mut instance.origins);
+                    if self.trampolines.len() < MOST_MAPS {
+                        let path = self.targets[number].path.clone();
+                        self.trampolines.push(Trampolines::new(tracee.process, path, pieces));
+                    }
+                    process.instances.push(Rc::new(instance));
+                }
             }
         }
         let open = |(target, found): (&Target, &bool)| target.opened.is_ok() && !found;

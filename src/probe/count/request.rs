@@ -1,5 +1,6 @@
 //! Which functions to count, and what was found of them.
 
+use super::origins::Trampolines;
 use crate::plan::Kind;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -27,6 +28,8 @@ pub struct Counts {
     pub interrupted: Option<i32>,
     /// Most probes in one process.
     pub probes: usize,
+    /// What the trampolines of the first images stand for.
+    pub trampolines: Vec<Trampolines>,
     /// What else must be known.
     pub notes: Vec<String>,
 }

@@ -58,7 +58,8 @@ pub(super) fn counts(mut patcher: Patcher, wanted: &[Wanted], run: Run) -> Count
     }
     let probes = patcher.tallies.iter().map(|tally| tally.probes).max().unwrap_or(0);
     let Run { wall, exit, interrupted, notes, .. } = run;
-    Counts { functions, wall, exit, interrupted, probes, notes }
+    let trampolines = patcher.trampolines;
+    Counts { functions, wall, exit, interrupted, probes, trampolines, notes }
 }
 
 fn function(

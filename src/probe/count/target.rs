@@ -6,6 +6,9 @@ use crate::process::Image;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+/// Functions for which another thread is not worth its start.
+const FEW: usize = 64;
+
 /// A file with wanted functions.
 pub(super) struct Target {
     pub path: PathBuf,
@@ -70,11 +73,30 @@ fn target(path: &PathBuf, wanted: &[Wanted]) -> Target {
         Ok(_) if !is_new => Err("it overlaps another function".to_owned()),
         Ok(opened) => Function::read(&opened.module, range, &entered),
     };
-    let functions = chosen
-        .into_iter()
-        .map(|(number, range, is_new)| Member { number, facts: facts(range, is_new) })
-        .collect();
+    let member = |(number, range, is_new): &(usize, Range<u64>, bool)| Member {
+        number: *number,
+        facts: facts(range.clone(), *is_new),
+    };
+    let functions = in_parallel(&chosen, member);
     Target { path: path.clone(), opened, functions }
+}
+
+/// The same as `all.iter().map(of)`, by all processors.
+fn in_parallel<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let each = all.len().div_ceil(processors).max(FEW);
+    let of = &of;
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = all
+            .chunks(each)
+            .map(|part| scope.spawn(move || part.iter().map(of).collect::<Vec<R>>()))
+            .collect();
+        let joined = |part: std::thread::ScopedJoinHandle<'_, Vec<R>>| match part.join() {
+            Ok(found) => found,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        parts.into_iter().flat_map(joined).collect()
+    })
 }
 
 fn open(path: &Path, ranges: &[Range<u64>]) -> Result<Opened, String> {
