@@ -67,6 +67,10 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
             Err(why) => document.refused.push(refused(one, one.wanted.range.start, why)),
         }
     }
+    if ask.process.is_none() && is_setuid(&ask.command) {
+        let note = "the program is setuid or setgid: traced, it has the privileges of its caller";
+        document.notes.push(note.to_owned());
+    }
     if counts.interrupted.is_some() {
         document.notes.push("interrupted: counts are of the run until then".to_owned());
     }
@@ -204,6 +208,13 @@ impl Chosen {
         let name = named.name.unwrap_or_else(|| hex(named.range.start));
         Self { name, wanted: Wanted { path: path.to_owned(), range: named.range } }
     }
+}
+
+/// Whether it would have other privileges than its caller (execve(2)).
+fn is_setuid(command: &Command) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = program(command).ok().and_then(|path| path.metadata().ok());
+    metadata.is_some_and(|of| of.mode() & (libc::S_ISUID | libc::S_ISGID) != 0)
 }
 
 /// The program that a process executes.

@@ -213,6 +213,11 @@ fn stripped_and_short_programs_are_counted() {
             ran.stderr
         );
     }
+    // Such a program has no other privileges while it is traced.
+    let Some(file) = build(&folder, "", &[]) else { return };
+    run(program("chmod").args(["u+s", text(&file)])).succeeded();
+    let ran = count(&["--", text(&file)]);
+    assert!(ran.json()["notes"].to_string().contains("setuid"), "{ran:?}");
     // It ends with its first instructions.
     let at_once = "__asm__(\".globl _start\\n.type _start,@function\\n_start: mov $60,%eax\\n\
         mov $6,%edi\\nsyscall\\n.size _start,.-_start\\n\");";

@@ -31,7 +31,7 @@ impl Run {
 
     /// Of a window in the life of a process.
     pub fn of_window(watched: &Watched) -> Self {
-        let Watched { wall, stopped, interrupted, tasks, executed } = *watched;
+        let Watched { wall, stopped, interrupted, tasks, executed, ended } = *watched;
         let mut notes = vec![format!(
             "the process was stopped for {:.0} ms; its code is as it was, and trampolines and counters \
              stay mapped in it",
@@ -39,6 +39,9 @@ impl Run {
         )];
         if executed > 0 {
             notes.push(format!("not counted: {executed} programs that it executed meanwhile"));
+        }
+        if ended {
+            notes = vec![format!("the process has ended, after {:.2} s", wall.as_secs_f64())];
         }
         Self { wall, exit: None, interrupted, slack: 2 * u64::from(tasks), notes }
     }

@@ -41,6 +41,8 @@ pub struct Watched {
     pub tasks: u32,
     /// Programs that it executed meanwhile.
     pub executed: u32,
+    /// It has ended meanwhile.
+    pub ended: bool,
 }
 
 /// What is done to a watched process, beside what is done at its events.
@@ -88,7 +90,7 @@ pub fn watch(
         }
         interrupted = signals.next().map(|(signal, _)| signal);
     }
-    let wall = begin.elapsed();
+    let (wall, ended) = (begin.elapsed(), watching.is_over());
     let begin = Instant::now();
     // A thread that waits in the kernel stops before it comes back to its code.
     let _ = watching.halt();
@@ -99,7 +101,7 @@ pub fn watch(
     watcher.leave();
     detach(&all, &halted);
     paused += begin.elapsed();
-    Ok(Watched { wall, stopped: paused, interrupted, tasks, executed })
+    Ok(Watched { wall, stopped: paused, interrupted, tasks, executed, ended })
 }
 
 /// Traces all threads of a process.
