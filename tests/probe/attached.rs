@@ -8,7 +8,7 @@ use crate::support::tools::gcc;
 use crate::support::wait::until;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use probe::count::{Counts, Wanted, count_process};
+use probe::count::{Counts, Wanted, count, count_process};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -147,6 +147,37 @@ int main(void) {
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 7) wrong++;
         if (rounds % 8 == 0 && WEXITSTATUS(system("exit 3")) != 3 && !over) wrong++;
     }
+    return done();
+}
+"#;
+
+/// The first thread ends; another one computes.
+const LEADER: &str = r#"
+static void *work(void *none) {
+    unsigned long first = part(1000, 3);
+    while (!over) check(3, first);
+    exit(done());
+}
+int main(int count, char **arguments) {
+    pthread_t thread;
+    if (count > 1) over = 1;
+    signal(SIGTERM, end);
+    pthread_create(&thread, 0, work, 0);
+    pthread_exit(0);
+}
+"#;
+
+/// A child that is no thread, but has the same memory.
+const SHARING: &str = r#"
+#include <sched.h>
+static char stack[1 << 16];
+static int child(void *none) { for (;;) pause(); }
+int main(void) {
+    signal(SIGTERM, end);
+    pid_t other = clone(child, stack + sizeof stack, CLONE_VM | SIGCHLD, 0);
+    unsigned long first = part(1000, 3);
+    while (!over) check(3, first);
+    kill(other, SIGKILL);
     return done();
 }
 "#;
@@ -317,6 +348,41 @@ fn children_that_are_forked_meanwhile_have_their_code_back() {
         }
     }
     assert!(entries > 0);
+    live.end();
+}
+
+#[test]
+fn a_first_thread_that_has_ended_hides_nothing() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(live) = Live::start(&folder, LEADER, &[]) else { return };
+    let wanted = live.wanted(["part", "work"]);
+    for _ in 0..10 {
+        let Some(counts) = counted(live.pid(), &wanted, Duration::from_millis(5)) else { return };
+        let part = counts.functions[0].as_ref().unwrap();
+        assert!(part.blocks[0].count.clone().unwrap() > 0, "{part:?}");
+    }
+    // As a command: one call before the loop, which is over at once.
+    let file = live.file.clone();
+    live.end();
+    let argv = [text(&file), "over"].map(std::ffi::OsString::from).to_vec();
+    let command = pmu::Command { argv, stdout_to_stderr: true };
+    let counts = with_signals(|signals| count(&command, &wanted, signals)).unwrap();
+    let part = counts.functions[0].as_ref().unwrap();
+    assert_eq!((part.blocks[0].count.clone(), numbers(part).contains(&1000)), (Ok(1), true));
+}
+
+#[test]
+fn a_process_whose_memory_another_one_has_is_left_alone() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(live) = Live::start(&folder, SHARING, &[]) else { return };
+    let wanted = live.wanted(["part"]);
+    let found = with_signals(|signals| {
+        Ok(count_process(live.pid(), &wanted, Duration::from_millis(5), signals))
+    });
+    let why = format!("{:?}", found.unwrap().unwrap_err());
+    assert!(why.contains("has the same memory") || why.contains("cannot trace"), "{why}");
     live.end();
 }
 

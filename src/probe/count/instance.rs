@@ -7,7 +7,7 @@ use super::target::{Member, Opened, Target};
 use crate::emit::{Patch, emit};
 use crate::facts::Function;
 use crate::plan::{Kind, LONGEST, PAGE, Placement, Planned, Room, Site, derive, plan, plan_live};
-use crate::process::{Memory, Tracee, near, vacant};
+use crate::process::{Memory, Tracee, near};
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
@@ -48,7 +48,7 @@ impl Instance {
     ) -> Result<Self, String> {
         let bias = address.wrapping_sub(opened.anchor.0);
         let mappings = tracee.mappings();
-        let free = vacant(tracee.process, &mappings);
+        let free = tracee.vacant(&mappings);
         let extent = opened.module.extent();
         let extent = extent.start.wrapping_add(bias)..extent.end.wrapping_add(bias);
         let blocks: usize = target.functions.iter().map(Member::blocks).sum();

@@ -8,6 +8,7 @@
 
 use super::followed::{Follower, Following, OPTIONS, rest};
 use super::seize::{refused, seize, tracer};
+use super::sharing::shares_with;
 use super::signals::may_restart;
 use super::tracee::Tracee;
 use nix::errno::Errno;
@@ -228,6 +229,9 @@ impl Watching<'_> {
     fn begin(&mut self, pid: i32) -> std::result::Result<(), String> {
         if self.halted.values().any(|how| *how == Resume::Listen) {
             return Err(format!("it is stopped by a signal; kill -CONT {pid} continues it"));
+        }
+        if let Some(other) = shares_with(pid, self.halted.keys().copied()) {
+            return Err(format!("process {other} has the same memory, and runs on"));
         }
         let memory = |tid| super::memory::Memory::open(tid).ok();
         let is_fit = |tid: &i32| memory(*tid).is_some_and(|memory| !may_restart(*tid, &memory));

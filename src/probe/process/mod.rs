@@ -9,6 +9,7 @@
 //! | `followed` | a command followed through all its threads and children, without breakpoints |
 //! | `attached` | a live process, watched for a while |
 //! | `seize` | the beginning of tracing, and why it is refused |
+//! | `sharing` | processes with the same memory (`unsafe`) |
 //! | `tracee` | a process that makes system calls for us |
 //! | `inject` | system calls in a stopped thread |
 //! | `signals` | its blocked signals (`unsafe`) |
@@ -30,6 +31,7 @@ mod maps;
 mod memory;
 mod resuming;
 mod seize;
+mod sharing;
 mod signals;
 mod stepping;
 mod task;
@@ -47,5 +49,5 @@ pub use memory::{Memory, PAGE};
 pub use thread::{Registers, registers};
 pub use traced::{Event, Traced};
 pub use tracee::Tracee;
-pub use vacant::{near, vacant};
+pub use vacant::near;
 pub use xstate::{Vectors, vectors};

@@ -3,8 +3,10 @@
 use super::inject;
 use super::maps::{Mapping, mappings};
 use super::memory::Memory;
+use super::vacant::vacant;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::ops::Range;
 
 /// A process with one thread stopped where it can make system calls for us.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +24,11 @@ impl Tracee {
     /// Its mappings.
     pub fn mappings(&self) -> Vec<Mapping> {
         mappings(self.tid)
+    }
+
+    /// The ranges of it in which nothing is mapped, given its mappings.
+    pub fn vacant(&self, mappings: &[Mapping]) -> Vec<Range<u64>> {
+        vacant(self.tid, mappings)
     }
 
     /// Its memory.
