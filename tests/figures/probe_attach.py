@@ -61,7 +61,7 @@ def main():
         live = subprocess.Popen([path], stdout=subprocess.PIPE, text=True)
         time.sleep(0.2)
         for number in range(args.times):
-            command = [args.tool, "count", "--functions", "part,work,check,on,main", "--format", "json",
+            command = [args.tool, "count", "--functions", "part,tight,work,check,on,main", "--format", "json",
                        "--seconds", str(args.seconds), "-p", str(live.pid)]
             ran = subprocess.run(command, capture_output=True, text=True)
             if live.poll() is not None:
