@@ -127,9 +127,10 @@ int main(void) {
         all[i].uc_link = &first;
         makecontext(&all[i], (void (*)(void))work, 1, i + 3);
     }
+    // Until the first of them runs: this thread has no context of its own to come back to.
+    is_switching = 1;
     sigaction(SIGALRM, &action, 0);
     setitimer(ITIMER_REAL, &often, 0);
-    is_switching = 1;
     volatile int begun = 0;
     getcontext(&first);
     if (!begun++) setcontext(&all[0]);
