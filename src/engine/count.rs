@@ -10,22 +10,25 @@ use crate::loads::loads;
 use crate::mispredicted;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
-use probe::count::{Counts, FunctionCounts, Wanted, count_sampled};
+use probe::count::{Counts, FunctionCounts, Wanted, count_process, count_sampled};
 use probe::facts::{Named, functions};
 use profile::symbols::demangle::{demangle, demangle_short};
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tma::error::nearest;
 use tma::{Core, Error, Result};
 
 /// What to count.
 #[derive(Debug, Clone)]
 pub struct CountAsk {
-    /// The command.
+    /// The command; not used with a process.
     pub command: Command,
+    /// A live process instead, and for how long.
+    pub process: Option<(i32, Duration)>,
     /// Files with the functions; the command's own program if none.
     pub modules: Vec<PathBuf>,
     /// Names of functions, or addresses in them (`0x4327`); all if none.
@@ -46,8 +49,8 @@ struct Chosen {
     wanted: Wanted,
 }
 
-/// Runs the command and counts. With the document, the exit status that a shell would give: that of
-/// the command, or 128 + the signal that interrupted the run.
+/// Runs the command and counts, or counts in a live process. With the document, the exit status that a
+/// shell would give: that of the command, or 128 + the signal that interrupted the run.
 ///
 /// # Errors
 /// No such function or file; the command cannot be started or traced.
@@ -68,13 +71,17 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
         }
         None => (chosen(ask)?, None),
     };
-    let plain = if ask.plain { Some(plain(&ask.command)?) } else { None };
+    let plain = if ask.plain && ask.process.is_none() { Some(plain(&ask.command)?) } else { None };
     let signals = Signals::catch()?;
     let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
-    let counts = count_sampled(&ask.command, &wanted, &samples, &signals)?;
+    let counts = match ask.process {
+        Some((pid, window)) => count_process(pid, &wanted, window, &signals)?,
+        None => count_sampled(&ask.command, &wanted, &samples, &signals)?,
+    };
     let mut document = Count {
         schema: SCHEMA.to_owned(),
         command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
+        process: ask.process.map(|(pid, _)| pid),
         exit: counts.exit.map(ended),
         hot,
         cost: costs(ask, &counts, plain),
@@ -86,6 +93,10 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
             Ok(found) => enter(&mut document, one, found),
             Err(why) => document.refused.push(refused(one, one.wanted.range.start, why)),
         }
+    }
+    if ask.process.is_none() && is_setuid(&ask.command) {
+        let note = "the program is setuid or setgid: traced, it has the privileges of its caller";
+        document.notes.push(note.to_owned());
     }
     let mut interrupted = counts.interrupted;
     if let (Some(core), None) = (&ask.branches, interrupted) {
@@ -206,7 +217,10 @@ fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
 /// The functions that are asked for.
 fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
     let modules = match ask.modules.as_slice() {
-        [] => vec![program(&ask.command)?],
+        [] => match ask.process {
+            Some((pid, _)) => vec![executable(pid)?],
+            None => vec![program(&ask.command)?],
+        },
         given => given.to_vec(),
     };
     let mut all = Vec::new();
@@ -267,6 +281,27 @@ impl Chosen {
         let name = named.name.unwrap_or_else(|| hex(named.range.start));
         Self { name, wanted: Wanted { path: path.to_owned(), range: named.range } }
     }
+}
+
+/// Whether it would have other privileges than its caller (execve(2)).
+fn is_setuid(command: &Command) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = program(command).ok().and_then(|path| path.metadata().ok());
+    metadata.is_some_and(|of| of.mode() & (libc::S_ISUID | libc::S_ISGID) != 0)
+}
+
+/// The program that a process executes.
+fn executable(pid: i32) -> Result<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| {
+        let failed = Error::not_possible(format!("process {pid} cannot be counted"));
+        match error.kind() {
+            ErrorKind::NotFound if !Path::new(&format!("/proc/{pid}")).exists() => {
+                Error::failed(format!("there is no process {pid}"))
+            }
+            ErrorKind::NotFound => failed.because("it is a thread of the kernel, or has ended"),
+            _ => failed.because(error).hint("it is another user's: run as that user, or as root"),
+        }
+    })
 }
 
 /// The command's own program.

@@ -38,7 +38,12 @@ pub fn probed<T>(
 ) -> Option<T> {
     let argv = command.iter().map(OsString::from).collect();
     let command = pmu::Command { argv, stdout_to_stderr: true };
-    // One measurement at a time in a process.
+    with_signals(|signals| run(&command, signals))
+}
+
+/// What `measure` gives, one measurement at a time in this process; `None`, with a message, where it is
+/// not permitted.
+pub fn with_signals<T>(measure: impl FnOnce(&Signals) -> tma::Result<T>) -> Option<T> {
     let mut signals = None;
     let caught = || {
         signals = Signals::catch().ok();
@@ -46,7 +51,7 @@ pub fn probed<T>(
     };
     until(caught, || "another test still measures".to_owned());
     let signals = signals?;
-    match run(&command, &signals) {
+    match measure(&signals) {
         Err(error) if error.kind() == tma::error::ErrorKind::NotPossible => {
             eprintln!("skipped: {error}");
             None
@@ -56,7 +61,7 @@ pub fn probed<T>(
 }
 
 /// All counts of a function that are known, ascending, without those that are 0.
-fn numbers(function: &FunctionCounts) -> Vec<u64> {
+pub fn numbers(function: &FunctionCounts) -> Vec<u64> {
     assert!(function.contradictions.is_empty(), "{function:?}");
     let mut all: Vec<u64> =
         function.blocks.iter().filter_map(|b| b.count.clone().ok()).filter(|n| *n > 0).collect();
@@ -128,6 +133,8 @@ fn loops_recursion_and_switches_of_position_independent_code() {
     for level in ["-O1", "-O2", "-O3", "-Os"] {
         assert_plain(&[level]);
     }
+    // With landing places of indirect jumps, as for shadow stacks.
+    assert_plain(&["-O2", "-fcf-protection=full"]);
 }
 
 #[test]
@@ -358,7 +365,7 @@ fn what_is_not_probed_says_why() {
     let why = |number: usize| counts.functions[number].as_ref().unwrap_err();
     assert!(why(0).contains("not mapped"), "{}", why(0));
     assert!(why(1).contains("length is not known"), "{}", why(1));
-    assert!(why(2).contains("not a 64-bit ELF"), "{}", why(2));
+    assert!(why(2).contains("a script, run by /bin/sh"), "{}", why(2));
     assert!(why(3).contains("No such file"), "{}", why(3));
     assert!(why(4).contains("its code is writable"), "{}", why(4));
     assert_eq!(counts.exit, Some(pmu::Exit::Status(0)));

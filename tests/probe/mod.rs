@@ -1,6 +1,7 @@
 //! Blocks captured in running programs: what is captured is what the program has, by its own
 //! account.
 
+mod attached;
 mod branches;
 mod bursts;
 mod captured;
@@ -8,6 +9,7 @@ mod counts;
 mod ends;
 mod loads;
 pub mod programs;
+mod refused;
 
 use crate::support::files::text;
 use object::{Object as _, ObjectSymbol as _};

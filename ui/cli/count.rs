@@ -1,4 +1,4 @@
-//! `tdtool count`: exact counts of chosen functions of a command, by probes.
+//! `tdtool count`: exact counts of chosen functions of a command or a live process, by probes.
 
 use super::global::Global;
 use super::output::print;
@@ -21,7 +21,7 @@ pub struct CountArgs {
     /// Functions by name or address (0x4327), separated by commas [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     functions: Vec<String>,
-    /// ELF file with the functions, repeatable [default: the command's program]
+    /// ELF file with the functions, repeatable [default: the program's own]
     #[arg(long, value_name = "FILE")]
     module: Vec<PathBuf>,
     /// Model which branches are mispredicted, from a second run
@@ -45,8 +45,14 @@ pub struct CountArgs {
     /// Write to FILE instead
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Count a running process for a while instead of a command
+    #[arg(short, long, value_name = "PID", conflicts_with_all = ["command", "plain", "hot", "branches", "loads"])]
+    pid: Option<i32>,
+    /// With -p: for how many seconds
+    #[arg(long, value_name = "N", default_value = "1", requires = "pid", value_parser = seconds)]
+    seconds: Duration,
     /// The command
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present = "pid", value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -55,6 +61,13 @@ enum Format {
     Text,
     Json,
     Callgrind,
+}
+
+fn seconds(text: &str) -> std::result::Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|s| *s > 0.0 && *s <= 86400.0);
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "seconds are above 0 and at most 86400".to_owned())
 }
 
 /// A share in percent, as 0 to 1.
@@ -104,6 +117,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     };
     let ask = CountAsk {
         command,
+        process: args.pid.map(|pid| (pid, args.seconds)),
         modules: args.module,
         functions: args.functions,
         hot,

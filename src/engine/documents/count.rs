@@ -13,8 +13,11 @@ pub const SCHEMA: &str = "tdtool.count/1";
 pub struct Count {
     /// [`SCHEMA`].
     pub schema: String,
-    /// The command.
+    /// The command; empty if it was a live process.
     pub command: Vec<String>,
+    /// The live process that was counted for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<i32>,
     /// How the counted run ended.
     pub exit: Option<Exit>,
     /// Blocks, by module and address.

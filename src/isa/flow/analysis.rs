@@ -4,6 +4,7 @@ use super::graph::{BasicBlock, Flow};
 use super::memory::Memory;
 use super::{disassembly, jump_tables, loops, partition};
 use crate::code::{Inst, InstBuilder};
+use iced_x86::Instruction;
 
 /// The control flow of the function with the bytes `code` at `start` (p_vaddr). `observed` are branch
 /// targets seen in a recording, which also begin blocks; those outside the function are ignored.
@@ -27,6 +28,17 @@ use crate::code::{Inst, InstBuilder};
 /// # Ok::<(), tma::Error>(())
 /// ```
 pub fn flow(code: &[u8], start: u64, observed: &[u64], memory: &dyn Memory) -> Flow {
+    let (found, decoded) = decoded_flow(code, start, observed, memory);
+    Flow { instructions: instructions(code, start, &decoded), ..found }
+}
+
+/// As [`flow`] without texts: the instructions come beside it, and [`Flow::instructions`] is empty.
+pub fn decoded_flow(
+    code: &[u8],
+    start: u64,
+    observed: &[u64],
+    memory: &dyn Memory,
+) -> (Flow, Vec<Instruction>) {
     let (disassembly, partition, tables) = resolve(code, start, observed, memory);
     let mut blocks = partition.blocks;
     let successors: Vec<_> = blocks.iter().map(jump_tables::successors).collect();
@@ -34,16 +46,17 @@ pub fn flow(code: &[u8], start: u64, observed: &[u64], memory: &dyn Memory) -> F
     for (block, innermost) in blocks.iter_mut().zip(found.innermost) {
         block.innermost = innermost;
     }
-    Flow {
+    let flow = Flow {
         blocks,
         loops: found.loops,
-        instructions: instructions(code, start, &disassembly),
+        instructions: Vec::new(),
         undecoded: disassembly.undecoded,
         tables: tables.into_iter().collect(),
         padding: partition.padding,
         irreducible: found.irreducible,
         loops_incomplete: found.incomplete,
-    }
+    };
+    (flow, disassembly.instructions)
 }
 
 /// Only the basic blocks of a function, as [`flow`] finds them, without instruction texts and loops.
@@ -68,16 +81,12 @@ fn resolve(
 }
 
 /// The instructions with their addresses.
-fn instructions(
-    code: &[u8],
-    start: u64,
-    disassembly: &disassembly::Disassembly,
-) -> Vec<(u64, Inst)> {
+fn instructions(code: &[u8], start: u64, decoded: &[Instruction]) -> Vec<(u64, Inst)> {
     let mut builder = InstBuilder::default();
-    let inst = |&decoded: &iced_x86::Instruction| {
+    let inst = |&decoded: &Instruction| {
         let offset = usize::try_from(decoded.ip() - start).unwrap_or(usize::MAX);
         let bytes = code.get(offset..offset.saturating_add(decoded.len())).unwrap_or_default();
         (decoded.ip(), builder.inst(decoded, bytes, offset))
     };
-    disassembly.instructions.iter().map(inst).collect()
+    decoded.iter().map(inst).collect()
 }

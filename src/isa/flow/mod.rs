@@ -36,7 +36,7 @@ mod tests;
 mod transfer;
 mod value;
 
-pub use analysis::{blocks, flow};
+pub use analysis::{blocks, decoded_flow, flow};
 pub use graph::{BasicBlock, Edge, Flow, Loop};
 pub use image::Image;
 pub use iteration::{Exit, Iteration, Linear, LinearAccess, Loaded, Term};

@@ -140,24 +140,28 @@ fn pointer(tid: i32) -> u64 {
     if Errno::last_raw() == 0 { word as u64 } else { 0 }
 }
 
-/// Ends tracing a thread; its breakpoints must have been removed before.
-pub fn release(tid: i32) {
+/// Ends tracing a thread, and a task that it has just created; its breakpoints must have been removed
+/// before. False if it has not stopped in 100 ms, and so is still traced.
+pub fn release(tid: i32) -> bool {
     const MOST_POLLS: u32 = 200;
     const POLL: std::time::Duration = std::time::Duration::from_micros(500);
     // SAFETY: this request takes numbers only.
     unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, tid, 0, 0) };
     for _ in 0..MOST_POLLS {
-        let signal = match stop(tid, 0) {
+        let (signal, child) = match stop(tid, 0) {
             None => {
                 std::thread::sleep(POLL);
                 continue;
             }
-            Some(Stop::Ended) => return,
-            Some(Stop::Signal(signal)) => signal,
-            Some(_) => 0,
+            Some(Stop::Ended) => return true,
+            Some(Stop::Signal(signal)) => (signal, None),
+            Some(Stop::Created(child)) => (0, Some(child)),
+            Some(_) => (0, None),
         };
         // SAFETY: as above.
         unsafe { libc::ptrace(libc::PTRACE_DETACH, tid, 0, libc::c_long::from(signal)) };
-        return;
+        // It is traced, too, and stops at its first instruction.
+        return child.is_none_or(release);
     }
+    false
 }

@@ -7,7 +7,7 @@ use crate::facts::Function;
 use crate::patch::{Code, Patcher, Probes, Shared, Target, Written};
 use crate::plan::{Observation, Room, What, Wish, observe};
 use crate::process::Followed;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -24,6 +24,10 @@ pub(super) struct Observing {
     of: BTreeMap<(usize, usize), (usize, usize)>,
     pace: Pace,
     gates: Vec<Gate>,
+    /// The targets that were patched.
+    patched: BTreeSet<usize>,
+    /// Most probes in one process.
+    probes: usize,
 }
 
 impl Observing {
@@ -46,7 +50,8 @@ impl Observing {
                 }));
             }
         }
-        Self { observed, of, pace, gates: Vec::new() }
+        let (gates, patched) = (Vec::new(), BTreeSet::new());
+        Self { observed, of, pace, gates, patched, probes: 0 }
     }
 
     /// The wishes of a function, and the number of the first.
@@ -126,6 +131,28 @@ impl Probes for Observing {
         }
     }
 
+    fn closed(
+        &mut self,
+        (number, _): (usize, &Target),
+        plans: Vec<Result<Observation, String>>,
+        _: &Shared,
+        probes: usize,
+    ) -> Result<(), String> {
+        self.patched.insert(number);
+        self.probes = self.probes.max(probes);
+        for (index, plan) in plans.into_iter().enumerate() {
+            let Some((first, length)) = self.of.get(&(number, index)) else { continue };
+            let own = &mut self.observed[*first..*first + *length];
+            match plan {
+                Err(why) => own.iter_mut().for_each(|o| o.refused = Some(why.clone())),
+                Ok(plan) => {
+                    plan.refused.into_iter().for_each(|(n, why)| own[n].refused = Some(why))
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn tick(&mut self) {
         let now = Instant::now();
         self.gates.iter_mut().for_each(|gate| gate.tick(now));
@@ -133,22 +160,15 @@ impl Probes for Observing {
 }
 
 /// All that was recorded.
-pub(super) fn recorded(patcher: Patcher<Observing>, followed: &Followed) -> Recorded {
-    let Patcher { probes: mut observing, instances, refused, .. } = patcher;
+pub(super) fn recorded(mut patcher: Patcher<Observing>, followed: &Followed) -> Recorded {
+    patcher.finish();
+    let Patcher { probes: mut observing, refused, .. } = patcher;
     for (of, (first, length)) in &observing.of {
         let own = &mut observing.observed[*first..*first + *length];
-        let mut patched = instances.iter().filter(|i| i.target == of.0).peekable();
-        let never = patched.peek().is_none().then(|| "its file was not mapped".to_owned());
+        let is_patched = observing.patched.contains(&of.0);
+        let never = (!is_patched).then(|| "its file was not mapped".to_owned());
         if let Some(why) = refused[of.0].first().cloned().or(never) {
             own.iter_mut().for_each(|o| o.refused = Some(why.clone()));
-        }
-        for plan in patched.map(|instance| &instance.plans[of.1]) {
-            match plan {
-                Err(why) => own.iter_mut().for_each(|o| o.refused = Some(why.clone())),
-                Ok(plan) => {
-                    plan.refused.iter().for_each(|(n, why)| own[*n].refused = Some(why.clone()));
-                }
-            }
         }
     }
     let mut bursts = Vec::new();
@@ -163,6 +183,6 @@ pub(super) fn recorded(patcher: Patcher<Observing>, followed: &Followed) -> Reco
         exit: followed.exit,
         interrupted: followed.interrupted,
         tasks: followed.tasks,
-        probes: instances.iter().map(|i| i.probes()).max().unwrap_or(0),
+        probes: observing.probes,
     }
 }

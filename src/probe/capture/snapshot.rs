@@ -15,7 +15,7 @@ pub const REGISTERS: [&str; 16] = [
 ];
 
 /// Bytes of a page.
-const PAGE: usize = 4096;
+const PAGE: usize = crate::plan::PAGE as usize;
 
 /// A block as it was at one entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

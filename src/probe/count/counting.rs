@@ -1,19 +1,65 @@
 //! Counts as probes: a counter for every block.
 
-use crate::emit::emit;
+use super::tally::Tally;
+use crate::emit::{Patch, emit};
 use crate::facts::Function;
-use crate::patch::{Code, Instance, Member, Probes, Target, Written};
-use crate::plan::{LONGEST, Placement, Planned, Room, derive, plan};
+use crate::patch::{Code, Member, Probes, Shared, Target, Written};
+use crate::plan::{Kind, LONGEST, Placement, Planned, Room, Site, derive, plan, plan_live};
+use std::ops::Range;
 
 /// Bytes of a counter.
 const COUNTER: u64 = 8;
 
 /// Counts of all blocks.
-pub(super) struct Counting;
+pub(super) struct Counting {
+    /// Of code that has been running.
+    is_live: bool,
+    /// What those images have counted that have ended.
+    pub tallies: Vec<Tally>,
+}
 
-/// The counters of the functions before this one.
-fn first(target: &Target, index: usize) -> u64 {
-    target.functions[..index].iter().map(Member::blocks).sum::<usize>() as u64 * COUNTER
+impl Counting {
+    pub fn new(is_live: bool) -> Self {
+        Self { is_live, tallies: Vec::new() }
+    }
+}
+
+/// The number of the first counter of a function of the target.
+pub(super) fn first(target: &Target, index: usize) -> usize {
+    target.functions[..index].iter().map(Member::blocks).sum()
+}
+
+/// The bytes of a probe.
+fn patch(
+    function: &Function,
+    site: &Site,
+    bias: u64,
+    counter: impl Fn(usize) -> u64,
+    to: u64,
+) -> Result<Patch, String> {
+    let inside = |address: u64| (address - function.range.start) as usize;
+    let bytes = &function.bytes[inside(site.at)..inside(site.next)];
+    let patch = emit(site, bytes, bias, counter, to)?;
+    // What follows it may be another one.
+    match patch.trampoline.len() as u64 > LONGEST * (1 + site.then.len() as u64) {
+        true => Err("its trampoline would be too long".to_owned()),
+        false => Ok(patch),
+    }
+}
+
+/// What the parts of a trampoline at `to` stand for: each count for what follows it.
+fn origins(function: &Function, site: &Site, patch: &Patch, to: u64) -> Vec<(Range<u64>, u64)> {
+    let end = to + patch.trampoline.len() as u64;
+    let starts = patch.prefixes.iter().skip(1).map(|at| to + *at as u64);
+    let starts: Vec<u64> = std::iter::once(to).chain(starts).chain([end]).collect();
+    let block = &function.blocks[site.block];
+    let call = block.instructions.iter().find(|i| i.ip() == site.at);
+    let first = match (site.kind, call) {
+        (Kind::Retarget, Some(call)) => call.near_branch_target(),
+        _ => site.at,
+    };
+    let all = std::iter::once(first).chain(site.then.iter().map(|then| then.at));
+    starts.windows(2).map(|two| two[0]..two[1]).zip(all).collect()
 }
 
 impl Probes for Counting {
@@ -31,7 +77,10 @@ impl Probes for Counting {
         facts: &Function,
         room: &mut Room,
     ) -> Planned {
-        plan(facts, room, target.functions[index].samples.as_deref())
+        match self.is_live {
+            true => plan_live(facts, room),
+            false => plan(facts, room, target.functions[index].samples.as_deref()),
+        }
     }
 
     fn write(
@@ -42,16 +91,15 @@ impl Probes for Counting {
         plan: &mut Planned,
         written: &mut Written,
     ) {
-        let first = code.shared + first(target, index);
+        let first = code.shared + first(target, index) as u64 * COUNTER;
         let counter = |block: usize| first + block as u64 * COUNTER;
-        let inside = |address: u64| (address - facts.range.start) as usize;
         let mut any = false;
         for number in 0..plan.placements.len() {
             let Placement::Placed(site) = &plan.placements[number] else { continue };
-            let bytes = &facts.bytes[inside(site.at)..inside(site.next)];
             let to = written.place(code, site.trampoline);
-            match emit(site, bytes, code.bias, counter, to) {
+            match patch(facts, site, code.bias, counter, to) {
                 Ok(patch) => {
+                    written.origins.extend(origins(facts, site, &patch, to));
                     let bytes = (patch.trampoline, patch.jump);
                     written.add(code, (site.trampoline, site.at), bytes, &patch.prefixes);
                 }
@@ -65,15 +113,18 @@ impl Probes for Counting {
             derive(facts, &mut plan.placements);
         }
     }
-}
 
-/// The counters of a function of the target.
-pub(super) fn counters(
-    instance: &Instance<Counting>,
-    target: &Target,
-    index: usize,
-) -> std::io::Result<Vec<u64>> {
-    let mut bytes = vec![0; target.functions[index].blocks() * COUNTER as usize];
-    instance.shared.read(&mut bytes, first(target, index))?;
-    Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    fn closed(
+        &mut self,
+        (number, target): (usize, &Target),
+        plans: Vec<Result<Planned, String>>,
+        shared: &Shared,
+        probes: usize,
+    ) -> Result<(), String> {
+        let mut bytes = vec![0; first(target, target.functions.len()) * COUNTER as usize];
+        shared.read(&mut bytes, 0).map_err(|e| format!("its counters cannot be read: {e}"))?;
+        let counters = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        Tally::new(number, plans, counters, probes).add_to(&mut self.tallies);
+        Ok(())
+    }
 }

@@ -1,5 +1,6 @@
 //! What was found of the functions to count.
 
+use crate::patch::Trampolines;
 use crate::plan::Kind;
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ pub struct Counts {
     pub interrupted: Option<i32>,
     /// Most probes in one process.
     pub probes: usize,
+    /// What the trampolines of the first images stand for.
+    pub trampolines: Vec<Trampolines>,
     /// What else must be known.
     pub notes: Vec<String>,
 }

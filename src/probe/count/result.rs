@@ -1,39 +1,73 @@
 //! Counters → counts of blocks and edges, of all processes together.
 
-use super::counting::{Counting, counters};
+use super::counting::{Counting, first};
 use super::request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
 use crate::facts::{Block, Function, Loop};
 use crate::patch::{Member, Patcher, Target, Wanted};
 use crate::plan::{Kind, Placement, Site, Solved, solve};
-use crate::process::Followed;
+use crate::process::{Followed, Watched};
+use std::time::Duration;
+
+/// How the run or the window went.
+pub(super) struct Run {
+    pub wall: Duration,
+    pub exit: Option<pmu::Exit>,
+    pub interrupted: Option<i32>,
+    /// So many threads may have been inside a block at the end, or at the beginning of a window.
+    pub slack: u64,
+    pub notes: Vec<String>,
+}
+
+impl Run {
+    /// Of a command from its start to its end. Threads that are ended by others may be inside a block.
+    pub fn of_command(followed: &Followed) -> Self {
+        let Followed { wall, exit, interrupted, tasks } = *followed;
+        let killed = matches!(exit, Some(pmu::Exit::Signal(_)) | None);
+        let slack = if tasks > 0 || killed { u64::from(tasks) + 1 } else { 0 };
+        Self { wall, exit, interrupted, slack, notes: Vec::new() }
+    }
+
+    /// Of a window in the life of a process.
+    pub fn of_window(watched: &Watched) -> Self {
+        let Watched { wall, stopped, interrupted, tasks, executed, ended } = *watched;
+        let mut notes = vec![format!(
+            "the process was stopped for {:.0} ms; its code is as it was, and trampolines and counters \
+             stay mapped in it",
+            stopped.as_secs_f64() * 1e3
+        )];
+        if executed > 0 {
+            notes.push(format!("not counted: {executed} programs that it executed meanwhile"));
+        }
+        if ended {
+            notes = vec![format!("the process has ended, after {:.2} s", wall.as_secs_f64())];
+        }
+        Self { wall, exit: None, interrupted, slack: 2 * u64::from(tasks), notes }
+    }
+}
 
 /// All that was counted.
-pub(super) fn counts(patcher: Patcher<Counting>, wanted: &[Wanted], followed: &Followed) -> Counts {
+pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run) -> Counts {
+    patcher.finish();
     let never = || Err("its file was not mapped".to_owned());
     let mut functions: Vec<Result<FunctionCounts, String>> =
         wanted.iter().map(|_| never()).collect();
     for (number, target) in patcher.targets.iter().enumerate() {
         for (index, member) in target.functions.iter().enumerate() {
-            functions[member.number] =
-                function(&patcher, (number, target), (index, member), followed);
+            let slack = run.slack;
+            functions[member.number] = function(&patcher, (number, target), (index, member), slack);
         }
     }
-    let probes = patcher.instances.iter().map(|i| i.probes()).max().unwrap_or(0);
-    Counts {
-        functions,
-        wall: followed.wall,
-        exit: followed.exit,
-        interrupted: followed.interrupted,
-        probes,
-        notes: Vec::new(),
-    }
+    let probes = patcher.probes.tallies.iter().map(|tally| tally.probes).max().unwrap_or(0);
+    let Run { wall, exit, interrupted, notes, .. } = run;
+    let trampolines = patcher.trampolines;
+    Counts { functions, wall, exit, interrupted, probes, trampolines, notes }
 }
 
 fn function(
     patcher: &Patcher<Counting>,
     (number, target): (usize, &Target),
     (index, member): (usize, &Member),
-    followed: &Followed,
+    slack: u64,
 ) -> Result<FunctionCounts, String> {
     if let Err(why) = &target.opened {
         return Err(format!("{}: {why}", target.path.display()));
@@ -42,20 +76,17 @@ fn function(
     if let Some(why) = patcher.refused[number].first() {
         return Err(why.clone());
     }
-    // Threads that are ended by others may be inside a block.
-    let killed = matches!(followed.exit, Some(pmu::Exit::Signal(_)) | None);
-    let slack = if followed.tasks > 0 || killed { u64::from(followed.tasks) + 1 } else { 0 };
     let mut result = FunctionCounts { slack, ..FunctionCounts::default() };
     let mut any = false;
-    for instance in patcher.instances.iter().filter(|i| i.target == number) {
-        let planned = instance.plans[index].as_ref().map_err(Clone::clone)?;
-        let counters = counters(instance, target, index).map_err(|e| e.to_string())?;
+    for tally in patcher.probes.tallies.iter().filter(|tally| tally.target == number) {
+        let planned = tally.plans[index].as_ref().map_err(Clone::clone)?;
+        let counters = tally.counts(first(target, index), facts.blocks.len());
         let counted: Vec<Option<i64>> = planned
             .placements
             .iter()
             .zip(counters)
             .map(|(placement, n)| match placement {
-                placement if placement.is_counted() => i64::try_from(n).ok(),
+                placement if placement.is_counted() => i64::try_from(*n).ok(),
                 _ => None,
             })
             .collect();

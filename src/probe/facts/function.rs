@@ -3,7 +3,7 @@
 use super::flags;
 use super::module::Module;
 use iced_x86::{Code, FlowControl, Instruction, OpKind};
-use isa::flow::{Edge, Flow, Memory as _, flow};
+use isa::flow::{Edge, Flow, Memory as _, decoded_flow};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -89,25 +89,25 @@ impl Function {
             return Err("its length is not known".to_owned());
         }
         let bytes = module.code(range.clone()).ok_or("it is in no executable segment")?.to_vec();
-        let first = flow(&bytes, range.start, &[], &module.image);
+        let flow = |observed: &[u64]| decoded_flow(&bytes, range.start, observed, &module.image);
+        let (first, own) = flow(&[]);
         let mut fixed: BTreeSet<u64> = entered.range(range.clone()).copied().collect();
-        let own: Vec<_> = first.instructions.iter().map(|(_, inst)| inst.decoded).collect();
         for instruction in &own {
             fixed.extend(named(instruction, module).filter(|t| range.contains(t)));
         }
         if first.blocks.iter().any(|b| b.unresolved) {
             fixed.extend(tables(&own, module, &range));
         }
-        let is_start = |at: &&u64| first.instructions.binary_search_by_key(*at, |i| i.0).is_ok();
+        let is_start = |at: &&u64| own.binary_search_by_key(*at, Instruction::ip).is_ok();
         let observed: Vec<u64> = fixed.iter().filter(is_start).copied().collect();
         let begins = |at: &u64| first.blocks.binary_search_by_key(at, |b| b.start).is_ok();
-        let found = match observed.iter().all(begins) {
-            true => first,
-            false => flow(&bytes, range.start, &observed, &module.image),
+        let (found, own) = match observed.iter().all(begins) {
+            true => (first, own),
+            false => flow(&observed),
         };
         let mut function = Self {
             is_complete: found.undecoded.is_empty() && !found.blocks.iter().any(|b| b.unresolved),
-            blocks: blocks(&found, &fixed, range.start),
+            blocks: blocks((&found, &own), &fixed, range.start),
             loops: found.loops.iter().map(Loop::of).collect(),
             range,
             bytes,
@@ -192,12 +192,11 @@ impl Loop {
 }
 
 /// The blocks of a flow graph, without what needs other blocks.
-fn blocks(found: &Flow, fixed: &BTreeSet<u64>, start: u64) -> Vec<Block> {
+fn blocks((found, own): (&Flow, &[Instruction]), fixed: &BTreeSet<u64>, start: u64) -> Vec<Block> {
     let block = |block: &isa::flow::BasicBlock| {
-        let from = found.instructions.partition_point(|(at, _)| *at < block.start);
-        let to = found.instructions.partition_point(|(at, _)| *at < block.end);
-        let instructions: Vec<Instruction> =
-            found.instructions[from..to].iter().map(|(_, inst)| inst.decoded).collect();
+        let from = own.partition_point(|instruction| instruction.ip() < block.start);
+        let to = own.partition_point(|instruction| instruction.ip() < block.end);
+        let instructions = own[from..to].to_vec();
         let inside = |edge: &Edge| match edge {
             Edge::Block(index) => Some(*index),
             Edge::Outside(_) => None,

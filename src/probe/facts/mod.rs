@@ -3,6 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `module` | an ELF file: its code, and why none of it is probed |
+//! | `kind` | files that are no program of this processor |
 //! | `entered` | addresses that may be reached from elsewhere, over-approximated |
 //! | `exceptions` | landing pads of C++ and Rust exceptions |
 //! | `function` | one function: blocks, edges and instructions |
@@ -13,6 +14,7 @@ mod entered;
 mod exceptions;
 mod flags;
 mod function;
+mod kind;
 mod module;
 mod names;
 

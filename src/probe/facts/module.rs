@@ -1,6 +1,7 @@
 //! An ELF file whose code is probed.
 
 use super::exceptions::landing_pads;
+use super::kind::foreign;
 use super::names::{contents, named, stubs};
 use isa::flow::Image;
 use object::elf::{DT_FLAGS, DT_TEXTREL, ET_EXEC, PF_W, PF_X, PT_DYNAMIC, PT_LOAD};
@@ -54,6 +55,9 @@ impl Module {
     }
 
     fn new(data: Vec<u8>) -> Result<Self, String> {
+        if let Some(why) = foreign(&data) {
+            return Err(why);
+        }
         let data = Arc::new(data);
         let image = Image::new(Arc::clone(&data))?;
         let elf = ElfFile64::<Endianness>::parse(&**data).map_err(|e| e.to_string())?;

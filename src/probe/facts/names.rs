@@ -25,6 +25,9 @@ pub struct Named {
 /// The reason why it has none.
 pub fn functions(path: &Path) -> Result<Vec<Named>, String> {
     let data = contents(path)?;
+    if let Some(why) = super::kind::foreign(&data) {
+        return Err(why);
+    }
     let file = object::File::parse(&*data).map_err(|e| format!("it is not an ELF file: {e}"))?;
     let found = named(&file);
     match found.is_empty() {

@@ -1,11 +1,12 @@
 //! One file in one process: where its shared memory and trampolines are, and what was patched.
 
-use super::mapped::{Shared, map, pages, permitted, ranges, without};
+use super::mapped::{Mapped, Shared, pages, permitted, ranges, without};
+use super::patched::Patched;
 use super::probes::Probes;
 use super::target::{Member, Opened, Target};
-use super::written::{Code, Jump, Written};
-use crate::plan::Room;
-use crate::process::{Memory, Stopped, near, vacant};
+use super::written::{Code, Written};
+use crate::plan::{PAGE, Room};
+use crate::process::{Memory, Tracee, near};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -24,7 +25,10 @@ pub struct Instance<P: Probes> {
     pub shared: Rc<Shared>,
     /// Addresses of the prefixes of all counts.
     prefixes: Vec<u64>,
-    jumps: Vec<Jump>,
+    /// Its code.
+    pub code: Patched,
+    /// What the parts of trampolines stand for, until they are asked for.
+    pub origins: Vec<(Range<u64>, u64)>,
 }
 
 impl<P: Probes> Instance<P> {
@@ -36,116 +40,109 @@ impl<P: Probes> Instance<P> {
     /// The reason why it is left as it was.
     pub fn patch(
         probes: &P,
-        stopped: &Stopped,
+        (tracee, memory): (&Tracee, &Memory),
         (number, target): (usize, &Target),
-        opened: &Opened,
-        address: u64,
+        (opened, address): (&Opened, u64),
         (is_locked, common): (bool, Option<&Shared>),
     ) -> Result<Self, String> {
         let bias = address.wrapping_sub(opened.anchor.0);
-        let memory = stopped.memory().map_err(|e| format!("its memory cannot be read: {e}"))?;
-        permitted(stopped)?;
-        let mappings = stopped.mappings();
-        let free = vacant(stopped.process, &mappings);
+        let mappings = tracee.mappings();
+        let free = tracee.vacant(&mappings);
         let extent = opened.module.extent();
         let extent = extent.start.wrapping_add(bias)..extent.end.wrapping_add(bias);
         let (cells, room) = probes.needs((number, target));
         let (cells, room) = (pages(cells), pages(room));
         let base = near(&free, &extent, cells + room, REACH)
             .ok_or("no free addresses within 2 GiB of its code")?;
-        let mut around = Room::new(without(&free, &(base..base + cells + room)), bias);
-        let mut plans = plans(probes, (number, target), &memory, bias, &mut around);
+        let others = without(&free, &(base..base + cells + room));
+        let mut around = Room::new(others.clone(), bias);
+        let mut plans = plans(probes, (number, target), memory, bias, &mut around);
         let code = Code { bias, shared: base, trampolines: base + cells };
-        let mut written = Written::default();
-        for (index, plan) in plans.iter_mut().enumerate() {
-            if let (Ok(plan), Ok(function)) = (plan, &target.functions[index].facts) {
-                probes.write(&code, (number, target, index), function, plan, &mut written);
-            }
-        }
-        if written.jumps.is_empty() {
-            return Err("no probe fits into it".to_owned());
-        }
+        let written = written(probes, &code, (number, target), &mut plans)?;
         let own = base + cells..base + cells + pages(written.trampolines.len() as u64);
-        let far = ranges(around.pages());
-        let all = std::iter::once(own).chain(far);
-        let shared = Rc::new(map(stopped, &memory, base..base + cells, common, all)?);
-        let failed = |e: std::io::Error| format!("its memory cannot be written: {e}");
-        memory.write_all(base + cells, &written.trampolines).map_err(failed)?;
-        for (at, bytes) in &written.far {
-            memory.write_all(*at, bytes).map_err(failed)?;
+        if own.end > base + cells + room {
+            return Err("its trampolines would be too long".to_owned());
         }
-        let Written { prefixes, jumps, .. } = written;
-        let instance = Self { target: number, plans, shared, prefixes, jumps };
-        if is_locked {
-            instance.lock(&memory);
-        }
+        let far = ranges(around.pages(), &others);
+        permitted(tracee, mappings.len(), far.len() + 2)?;
         let facts = target.functions.iter().filter_map(|member| member.facts.as_ref().ok());
         let moved =
             |range: &Range<u64>| range.start.wrapping_add(bias)..range.end.wrapping_add(bias);
-        let mut ranges: Vec<Range<u64>> = facts.map(|f| moved(&f.range)).collect();
-        ranges.sort_by_key(|range| range.start);
-        instance.write(&memory, &ranges).map(|()| instance)
-    }
-
-    /// Patches the code; takes that back if not every jump leads where it is to.
-    fn write(&self, memory: &Memory, ranges: &[Range<u64>]) -> Result<(), String> {
-        let length = |range: &Range<u64>| (range.end - range.start) as usize;
-        let read = |range: &Range<u64>| (range.start, memory.read(range.start, length(range)));
-        let before: Vec<(u64, Vec<u8>)> = ranges.iter().map(read).collect();
-        let mut after = before.clone();
-        for jump in &self.jumps {
-            let index = after.partition_point(|(start, _)| *start <= jump.at).wrapping_sub(1);
-            let part = after.get_mut(index).and_then(|(start, bytes)| {
-                let at = (jump.at - *start) as usize;
-                bytes.get_mut(at..at + jump.bytes.len())
-            });
-            part.ok_or("its code cannot be read")?.copy_from_slice(&jump.bytes);
+        let ranges = facts.map(|f| moved(&f.range)).collect();
+        let patched = Patched::new(memory, ranges, written.jumps)?;
+        let all = std::iter::once(own).chain(far);
+        let mapped = Mapped::new(tracee, memory, (base..base + cells, common), all)?;
+        let mut prefixes = written.prefixes;
+        prefixes.sort_unstable();
+        let fill = || {
+            let failed = |e: std::io::Error| format!("its memory cannot be written: {e}");
+            memory.write_all(base + cells, &written.trampolines).map_err(failed)?;
+            for (at, bytes) in &written.far {
+                memory.write_all(*at, bytes).map_err(failed)?;
+            }
+            if is_locked {
+                lock(memory, &prefixes).map_err(failed)?;
+            }
+            patched.write(memory)
+        };
+        if let Err(why) = fill() {
+            mapped.unmap(tracee, memory);
+            return Err(why);
         }
-        let mut failed = None;
-        for (start, bytes) in &after {
-            failed = failed.or(memory.write_all(*start, bytes).err());
-        }
-        if failed.is_none() && self.leads(&ranges.iter().map(read).collect::<Vec<_>>()) {
-            return Ok(());
-        }
-        for (start, bytes) in &before {
-            let _ = memory.write_all(*start, bytes);
-        }
-        Err(match failed {
-            Some(error) => format!("its code cannot be written: {error}"),
-            None => "a jump does not lead to its trampoline".to_owned(),
-        })
-    }
-
-    /// Whether every jump in this code leads to its trampoline.
-    fn leads(&self, code: &[(u64, Vec<u8>)]) -> bool {
-        self.jumps.iter().all(|jump| {
-            let index = code.partition_point(|(start, _)| *start <= jump.at).wrapping_sub(1);
-            let Some((start, bytes)) = code.get(index) else { return false };
-            let at = (jump.at - start) as usize + 1;
-            let distance = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());
-            let to = distance
-                .map(|word| (jump.at + 5).wrapping_add_signed(i32::from_le_bytes(word).into()));
-            to == Some(jump.to)
-        })
+        let (shared, origins) = (Rc::new(mapped.shared), written.origins);
+        Ok(Self { target: number, plans, shared, prefixes, code: patched, origins })
     }
 
     /// Makes all counts atomic: another thread, or a process with the same counters, is to run.
-    pub fn lock(&self, memory: &Memory) {
-        for prefix in &self.prefixes {
-            // The process may have been killed.
-            let _ = memory.write(*prefix, LOCK);
-        }
-    }
-
-    /// Whether the code is still as it was patched.
-    pub fn is_intact(&self, memory: &Memory) -> bool {
-        self.jumps.iter().all(|jump| memory.read(jump.at, jump.bytes.len()) == jump.bytes)
+    ///
+    /// # Errors
+    /// Some are not.
+    pub fn lock(&self, memory: &Memory) -> Result<(), String> {
+        lock(memory, &self.prefixes).map_err(|e| format!("its counts cannot be made atomic: {e}"))
     }
 
     /// How many probes it has.
     pub fn probes(&self) -> usize {
-        self.jumps.len()
+        self.code.jumps().len()
+    }
+}
+
+/// Writes the prefixes of all counts, page by page.
+fn lock(memory: &Memory, prefixes: &[u64]) -> std::io::Result<()> {
+    for run in prefixes.chunk_by(|one, next| one / PAGE == next / PAGE) {
+        let (start, end) = (run[0], run[run.len() - 1] + 1);
+        let mut bytes = memory.read(start, (end - start) as usize);
+        if bytes.is_empty() {
+            // The process may have ended; else the error of this.
+            memory.write_alive(start, &[LOCK])?;
+            continue;
+        }
+        for prefix in run {
+            if let Some(byte) = bytes.get_mut((prefix - start) as usize) {
+                *byte = LOCK;
+            }
+        }
+        memory.write_alive(start, &bytes)?;
+    }
+    Ok(())
+}
+
+/// The trampolines and jumps of all plans. What cannot be encoded is refused in its plan.
+fn written<P: Probes>(
+    probes: &P,
+    code: &Code,
+    (number, target): (usize, &Target),
+    plans: &mut [Result<P::Plan, String>],
+) -> Result<Written, String> {
+    let mut written = Written::default();
+    for (index, plan) in plans.iter_mut().enumerate() {
+        if let (Ok(plan), Ok(function)) = (plan, &target.functions[index].facts) {
+            probes.write(code, (number, target, index), function, plan, &mut written);
+        }
+    }
+    match written.jumps.is_empty() {
+        true => Err("no probe fits into it".to_owned()),
+        false => Ok(written),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Memory of the program's own for results and trampolines.
 
 use crate::plan::PAGE;
-use crate::process::{Memory, Stopped};
+use crate::process::{Memory, Tracee};
 use nix::errno::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
@@ -16,13 +16,17 @@ pub fn pages(bytes: u64) -> u64 {
     bytes.div_ceil(PAGE) * PAGE
 }
 
-/// Refuses a process whose system calls are filtered: ours could end it.
-pub fn permitted(stopped: &Stopped) -> Result<(), String> {
-    let path = format!("/proc/{}/status", stopped.process);
-    let status = std::fs::read_to_string(path).map_err(|e| format!("its status: {e}"))?;
-    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
-    match mode.is_some_and(|mode| mode.trim() != "0") {
-        true => Err("its system calls are filtered (seccomp)".to_owned()),
+/// Refuses a process whose system calls are filtered, as ours could end it, and one that would have too
+/// many mappings with `more` of them.
+pub fn permitted(tracee: &Tracee, mappings: usize, more: usize) -> Result<(), String> {
+    let mode = tracee.seccomp().map_err(|e| format!("its status: {e}"))?;
+    if mode != 0 {
+        return Err("its system calls are filtered (seccomp)".to_owned());
+    }
+    let most = std::fs::read_to_string("/proc/sys/vm/max_map_count");
+    let most = most.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(usize::MAX);
+    match mappings + more > most / 2 {
+        true => Err(format!("it has {mappings} mappings; {most} are possible (vm.max_map_count)")),
         false => Ok(()),
     }
 }
@@ -55,32 +59,73 @@ impl Shared {
     }
 }
 
-/// Maps shared memory at `cells`, that of `common` if there is one, and trampolines at `code`. Children
-/// that the process forks share it, too, and it is read here after they have ended.
-pub fn map(
-    stopped: &Stopped,
+/// Memory of the program's own.
+pub struct Mapped {
+    /// What its trampolines write. Children that the process forks share it, too, and it is read here
+    /// after they have ended.
+    pub shared: Shared,
+    ranges: Vec<Range<u64>>,
+}
+
+impl Mapped {
+    /// Maps shared memory at `cells`, that of `common` if there is one, and trampolines at `code`.
+    ///
+    /// # Errors
+    /// The reason why nothing is mapped.
+    pub fn new(
+        tracee: &Tracee,
+        memory: &Memory,
+        (cells, common): (Range<u64>, Option<&Shared>),
+        code: impl Iterator<Item = Range<u64>>,
+    ) -> Result<Self, String> {
+        let mut ranges = Vec::new();
+        match map(tracee, memory, (cells, common, code), &mut ranges) {
+            Ok(shared) => Ok(Self { shared, ranges }),
+            Err(why) => {
+                unmap(tracee, memory, &ranges);
+                Err(why)
+            }
+        }
+    }
+
+    /// Takes it away from a process that has not used it.
+    pub fn unmap(self, tracee: &Tracee, memory: &Memory) {
+        unmap(tracee, memory, &self.ranges);
+    }
+}
+
+fn unmap(tracee: &Tracee, memory: &Memory, ranges: &[Range<u64>]) {
+    for range in ranges {
+        let arguments = [range.start, range.end - range.start, 0, 0, 0, 0];
+        let _ = tracee.call(memory, libc::SYS_munmap, arguments);
+    }
+}
+
+/// The shared memory. `done` is what was mapped, also if not all was.
+fn map(
+    tracee: &Tracee,
     memory: &Memory,
-    cells: Range<u64>,
-    common: Option<&Shared>,
-    code: impl Iterator<Item = Range<u64>>,
+    (cells, common, code): (Range<u64>, Option<&Shared>, impl Iterator<Item = Range<u64>>),
+    done: &mut Vec<Range<u64>>,
 ) -> Result<Shared, String> {
     let refused = |e: Errno| format!("the process may not map memory: {}", e.desc());
-    let placed = |got: u64, at: u64| match got == at {
-        true => Ok(()),
+    let call = |number, arguments| tracee.call(memory, number, arguments).map_err(refused);
+    let mut placed = |got: u64, at: &Range<u64>| {
+        done.push(got..got + (at.end - at.start));
         // Kernels before 4.17 take the address for a hint.
-        false => Err("the addresses chosen are not free".to_owned()),
+        if got == at.start { Ok(()) } else { Err("the addresses chosen are not free".to_owned()) }
     };
-    let place = |at: &Range<u64>, rights: i32, all: i32, file: u64| {
+    let mapping = |at: &Range<u64>, rights: i32, all: i32, file: u64| {
         let flags = (all | libc::MAP_FIXED_NOREPLACE).cast_unsigned();
-        let rights = rights.cast_unsigned();
-        let arguments = [at.start, at.end - at.start, rights.into(), flags.into(), file, 0];
-        placed(stopped.call(libc::SYS_mmap, arguments).map_err(refused)?, at.start)
+        let (rights, length) = (rights.cast_unsigned(), at.end - at.start);
+        call(libc::SYS_mmap, [at.start, length, rights.into(), flags.into(), file, 0])
     };
     let mut first = None;
     for range in code {
         // Never writable for the program.
         let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        place(&range, libc::PROT_READ | libc::PROT_EXEC, private, u64::MAX)?;
+        let got = mapping(&range, libc::PROT_READ | libc::PROT_EXEC, private, u64::MAX)?;
+        placed(got, &range)?;
         first.get_or_insert(range.start);
     }
     let length = cells.end - cells.start;
@@ -88,8 +133,7 @@ pub fn map(
         // A second mapping of the same memory: an old length of 0 (mremap(2), notes).
         let how = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED).cast_unsigned();
         let arguments = [common.at, 0, length.min(common.length), how.into(), cells.start, 0];
-        let got = stopped.call(libc::SYS_mremap, arguments).map_err(refused)?;
-        placed(got, cells.start)?;
+        placed(call(libc::SYS_mremap, arguments)?, &cells)?;
         let file = common.file.try_clone().map_err(|e| format!("no more files: {e}"))?;
         return Ok(Shared { at: cells.start, length, file, is_copy: true });
     }
@@ -97,18 +141,19 @@ pub fn map(
     let failed = |e: io::Error| format!("its memory cannot be written: {e}");
     memory.write_all(name, NAME).map_err(failed)?;
     let close = u64::from(libc::MFD_CLOEXEC);
-    let file = stopped.call(libc::SYS_memfd_create, [name, close, 0, 0, 0, 0]).map_err(refused)?;
-    let opened = open(stopped, file, length);
-    let shared = place(&cells, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file);
-    stopped.call(libc::SYS_close, [file, 0, 0, 0, 0, 0]).map_err(refused)?;
-    shared.and(opened).map(|file| Shared { at: cells.start, length, file, is_copy: false })
+    let file = call(libc::SYS_memfd_create, [name, close, 0, 0, 0, 0])?;
+    let opened = open(tracee, file, length);
+    let got = mapping(&cells, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file);
+    let done = got.and_then(|got| placed(got, &cells));
+    call(libc::SYS_close, [file, 0, 0, 0, 0, 0])?;
+    let file = done.and(opened)?;
+    Ok(Shared { at: cells.start, length, file, is_copy: false })
 }
 
 /// The same file in this process, with its length.
-fn open(stopped: &Stopped, file: u64, length: u64) -> Result<File, String> {
+fn open(tracee: &Tracee, file: u64, length: u64) -> Result<File, String> {
     let failed = |e: io::Error| format!("its shared memory cannot be opened: {e}");
-    let path = format!("/proc/{}/fd/{file}", stopped.process);
-    let opened = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+    let opened = tracee.open(file).map_err(failed)?;
     opened.set_len(length).map_err(failed)?;
     Ok(opened)
 }
@@ -122,16 +167,39 @@ pub fn without(free: &[Range<u64>], taken: &Range<u64>) -> Vec<Range<u64>> {
     whole.filter(|part| part.start < part.end).collect()
 }
 
-/// Adjacent pages as ranges.
-pub fn ranges(all: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
+/// Free pages between two with trampolines that are mapped with them: a system call and a mapping less.
+const BETWEEN: u64 = 4 << 20;
+
+/// Pages as ranges; what lies between them is in one with them if it is `free` and not long.
+pub fn ranges(all: impl Iterator<Item = u64>, free: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut sorted: Vec<u64> = all.collect();
     sorted.sort_unstable();
+    let is_free = |from: u64, to: u64| {
+        let of = free.partition_point(|range| range.start <= from).checked_sub(1);
+        of.is_some_and(|index| to <= free[index].end)
+    };
     let mut found: Vec<Range<u64>> = Vec::new();
     for page in sorted {
         match found.last_mut() {
-            Some(last) if last.end == page => last.end += PAGE,
+            Some(last) if page - last.end <= BETWEEN && is_free(last.start, page + PAGE) => {
+                last.end = page + PAGE;
+            }
             _ => found.push(page..page + PAGE),
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_with_little_between_them_are_mapped_together() {
+        let free = [0x10000..0x20000, 0x30000..0x4000_0000];
+        let far = 0x30000 + BETWEEN + 0x2000;
+        let pages = [0x12000, 0x10000, 0x1f000, 0x30000, far];
+        let all = [0x10000..0x20000, 0x30000..0x31000, far..far + PAGE];
+        assert_eq!(ranges(pages.into_iter(), &free), all);
+    }
 }

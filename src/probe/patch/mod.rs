@@ -1,4 +1,4 @@
-//! Probes in the files that a running command maps, whatever they are for.
+//! Probes in the files that a running command or a live process maps, whatever they are for.
 //!
 //! | file | concern |
 //! |---|---|
@@ -7,17 +7,21 @@
 //! | `instance` | one file in one process: mapped, patched, its shared memory |
 //! | `mapped` | memory of the program's own for results and trampolines |
 //! | `written` | trampolines and jumps before they are written |
+//! | `patched` | the code of that process: written over, checked, put back |
+//! | `origins` | from trampolines to the original code |
 //! | `patcher` | what is done at the events of the command |
 
 mod instance;
 mod mapped;
+mod origins;
+mod patched;
 mod patcher;
 mod probes;
 mod target;
 mod written;
 
-pub use instance::Instance;
 pub use mapped::Shared;
+pub use origins::Trampolines;
 pub use patcher::Patcher;
 pub use probes::Probes;
 pub use target::{Member, Target, Wanted, targets};

@@ -1,32 +1,41 @@
 //! What is done at the events of the command: files are patched as they are mapped, counts become
-//! atomic when there are several tasks, the code is looked at before a process ends.
+//! atomic when there are several tasks, the code is looked at before a process ends, counters are read
+//! after its end.
 
 use super::instance::Instance;
+use super::origins::Trampolines;
+use super::patched::Condition;
 use super::probes::Probes;
 use super::target::Target;
-use crate::process::{Follower, MOST_CALLS, Memory, Stopped, mappings};
+use crate::process::{Follower, MOST_CALLS, Memory, Tracee, Watcher, mappings};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+
+/// Images whose trampolines are reported.
+const MOST_MAPS: usize = 16;
 
 /// A process of the command.
 struct Process<P: Probes> {
     /// By target: whether it was found, patched or not.
     found: Vec<bool>,
     instances: Vec<Rc<Instance<P>>>,
+    /// Its memory, opened before its id could be another's.
+    memory: Option<Rc<Memory>>,
     /// Counts are atomic.
     is_locked: bool,
 }
 
 impl<P: Probes> Default for Process<P> {
     fn default() -> Self {
-        Self { found: Vec::new(), instances: Vec::new(), is_locked: false }
+        Self { found: Vec::new(), instances: Vec::new(), memory: None, is_locked: false }
     }
 }
 
 impl<P: Probes> Clone for Process<P> {
     fn clone(&self) -> Self {
-        let Self { found, instances, is_locked } = self;
-        Self { found: found.clone(), instances: instances.clone(), is_locked: *is_locked }
+        let Self { found, instances, memory, is_locked } = self;
+        let (found, instances) = (found.clone(), instances.clone());
+        Self { found, instances, memory: memory.clone(), is_locked: *is_locked }
     }
 }
 
@@ -37,8 +46,8 @@ pub struct Patcher<P: Probes> {
     /// The files.
     pub targets: Vec<Target>,
     processes: BTreeMap<i32, Process<P>>,
-    /// All that were ever patched, also of processes that have ended.
-    pub instances: Vec<Rc<Instance<P>>>,
+    /// Of the first images.
+    pub trampolines: Vec<Trampolines>,
     /// By target: why a process with it was not counted whole.
     pub refused: Vec<Vec<String>>,
 }
@@ -47,12 +56,47 @@ impl<P: Probes> Patcher<P> {
     /// Nothing is patched yet.
     pub fn new(probes: P, targets: Vec<Target>) -> Self {
         let refused = targets.iter().map(|_| Vec::new()).collect();
-        Self { probes, targets, processes: BTreeMap::new(), instances: Vec::new(), refused }
+        let (processes, trampolines) = (BTreeMap::new(), Vec::new());
+        Self { probes, targets, processes, trampolines, refused }
     }
 
     fn refuse(&mut self, target: usize, why: String) {
         if !self.refused[target].contains(&why) {
             self.refused[target].push(why);
+        }
+    }
+
+    /// Refuses what the code of an image says of its counts.
+    fn judge(&mut self, target: usize, condition: Condition) {
+        match condition {
+            Condition::Patched | Condition::Gone => {}
+            Condition::Changed => {
+                self.refuse(target, "the program has changed its own code".to_owned());
+            }
+            Condition::Unmapped => {
+                self.refuse(target, "it was unmapped before the end (dlclose(3))".to_owned());
+            }
+        }
+    }
+
+    /// A process does not use its shared memory any more: it is read with the last of them.
+    fn forget(&mut self, process: i32) {
+        let Some(of) = self.processes.remove(&process) else { return };
+        for instance in of.instances {
+            let target = instance.target;
+            let Ok(instance) = Rc::try_unwrap(instance) else { continue };
+            let (of, probes) = ((target, &self.targets[target]), instance.probes());
+            let closed = self.probes.closed(of, instance.plans, &instance.shared, probes);
+            if let Err(why) = closed {
+                self.refuse(target, why);
+            }
+        }
+    }
+
+    /// Reads the shared memory of all that still runs.
+    pub fn finish(&mut self) {
+        for process in self.processes.keys().copied().collect::<Vec<_>>() {
+            self.forget(process);
         }
     }
 }
@@ -62,10 +106,12 @@ impl<P: Probes> Follower for Patcher<P> {
         self.probes.tick();
     }
 
-    fn mapped(&mut self, stopped: &Stopped) -> bool {
-        let mut process = self.processes.remove(&stopped.process).unwrap_or_default();
+    fn mapped(&mut self, tracee: &Tracee) -> bool {
+        let mut process = self.processes.remove(&tracee.process).unwrap_or_default();
         process.found.resize(self.targets.len(), false);
-        let mappings = stopped.mappings();
+        // A process that runs already may have other threads.
+        process.is_locked |= tracee.is_live;
+        let mappings = tracee.mappings();
         for number in 0..self.targets.len() {
             let target = &self.targets[number];
             let Ok(opened) = &target.opened else { continue };
@@ -74,51 +120,74 @@ impl<P: Probes> Follower for Patcher<P> {
             }
             let Some(address) = opened.image.find(&mappings, opened.anchor.1) else { continue };
             process.found[number] = true;
+            let memory = match &process.memory {
+                Some(memory) => Ok(Rc::clone(memory)),
+                None => tracee.memory().map(Rc::new),
+            };
+            let memory = match memory {
+                Ok(memory) => process.memory.insert(memory),
+                Err(error) => {
+                    self.refuse(number, format!("its memory cannot be opened: {error}"));
+                    continue;
+                }
+            };
             let common = process.instances.first().map(|instance| &*instance.shared);
             let how = (process.is_locked, common.filter(|_| P::IS_COMMON));
-            let of = (number, target);
-            match Instance::patch(&self.probes, stopped, of, opened, address, how) {
+            let (of, at) = ((tracee, &**memory), (opened, address));
+            match Instance::patch(&self.probes, of, (number, target), at, how) {
                 Err(why) => self.refuse(number, why),
-                Ok(instance) => {
-                    let instance = Rc::new(instance);
+                Ok(mut instance) => {
                     self.probes.patched(&instance.shared);
-                    process.instances.push(Rc::clone(&instance));
-                    self.instances.push(instance);
+                    let pieces = std::mem::take(&mut instance.origins);
+                    if !pieces.is_empty() && self.trampolines.len() < MOST_MAPS {
+                        let path = self.targets[number].path.clone();
+                        self.trampolines.push(Trampolines::new(tracee.process, path, pieces));
+                    }
+                    process.instances.push(Rc::new(instance));
                 }
             }
         }
         let open = |(target, found): (&Target, &bool)| target.opened.is_ok() && !found;
         let any_left = self.targets.iter().zip(&process.found).any(open);
-        self.processes.insert(stopped.process, process);
+        self.processes.insert(tracee.process, process);
         any_left
     }
 
     fn created(&mut self, parent: i32, process: i32) {
         let Some(of) = self.processes.get_mut(&parent) else { return };
         let was_locked = std::mem::replace(&mut of.is_locked, true);
-        let copy = of.clone();
-        // A new process has a copy of the code as it is before this.
-        let mut memories = vec![parent, process];
-        memories.dedup();
-        for id in memories.into_iter().filter(|_| !was_locked) {
-            if let Ok(memory) = Memory::open(id) {
-                copy.instances.iter().for_each(|instance| instance.lock(&memory));
+        let mut copy = of.clone();
+        let mut memories = vec![copy.memory.clone()];
+        let mut failed = Vec::new();
+        if process != parent && !copy.instances.is_empty() {
+            // A copy of the code as it is before this.
+            let opened = Memory::open(process).map(Rc::new);
+            failed.extend(
+                opened.as_ref().err().map(|e| format!("a child's memory cannot be opened: {e}")),
+            );
+            copy.memory = opened.ok();
+            memories.push(copy.memory.clone());
+        }
+        let mut refused = Vec::new();
+        for instance in &copy.instances {
+            for memory in memories.iter().flatten().filter(|_| !was_locked) {
+                failed.extend(instance.lock(memory).err());
             }
+            refused.extend(failed.first().map(|why| (instance.target, why.clone())));
         }
         self.processes.entry(process).or_insert(copy);
+        refused.into_iter().for_each(|(target, why)| self.refuse(target, why));
     }
 
     fn executed(&mut self, process: i32) {
-        self.processes.remove(&process);
+        self.forget(process);
     }
 
     fn ending(&mut self, process: i32) {
         let Some(of) = self.processes.get(&process).cloned() else { return };
-        if let Ok(memory) = Memory::open(process) {
+        if let Some(memory) = &of.memory {
             for instance in &of.instances {
-                if !instance.is_intact(&memory) {
-                    self.refuse(instance.target, "the program has changed its own code".to_owned());
-                }
+                self.judge(instance.target, instance.code.condition(memory));
             }
         }
         if of.found.iter().all(|found| *found) {
@@ -131,6 +200,29 @@ impl<P: Probes> Follower for Patcher<P> {
             if !is_found && opened.image.find(&mappings, opened.anchor.1).is_some() {
                 let why = format!("it was mapped after {MOST_CALLS} system calls");
                 self.refuse(number, why);
+            }
+        }
+    }
+
+    fn ended(&mut self, process: i32) {
+        self.forget(process);
+    }
+}
+
+impl<P: Probes> Watcher for Patcher<P> {
+    fn leave(&mut self) {
+        // A child of vfork(2) has the memory of its parent, whose code is then as it was already.
+        let mut restored: Vec<*const Instance<P>> = Vec::new();
+        let all: Vec<Process<P>> = self.processes.values().cloned().collect();
+        for process in all {
+            let Some(memory) = &process.memory else { continue };
+            for instance in &process.instances {
+                let condition = instance.code.restore(memory);
+                let is_first = !restored.contains(&Rc::as_ptr(instance));
+                restored.push(Rc::as_ptr(instance));
+                if is_first || condition != Condition::Changed {
+                    self.judge(instance.target, condition);
+                }
             }
         }
     }

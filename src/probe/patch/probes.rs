@@ -35,6 +35,19 @@ pub trait Probes: Sized {
     /// Called when a file was patched, before any of its code runs; with what its trampolines write.
     fn patched(&mut self, _shared: &Rc<Shared>) {}
 
+    /// Called when all processes with a patched file have ended, or at the end: its shared memory is
+    /// to be read now. With the plans of its functions, and how many probes they became.
+    ///
+    /// # Errors
+    /// The reason why its target was not counted whole.
+    fn closed(
+        &mut self,
+        target: (usize, &Target),
+        plans: Vec<Result<Self::Plan, String>>,
+        shared: &Shared,
+        probes: usize,
+    ) -> Result<(), String>;
+
     /// Called again and again while the command runs.
     fn tick(&mut self) {}
 }

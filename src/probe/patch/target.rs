@@ -5,6 +5,9 @@ use crate::process::Image;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+/// Functions for which another thread is not worth its start.
+const FEW: usize = 64;
+
 /// A function of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
@@ -80,13 +83,13 @@ fn target(path: &PathBuf, wanted: &[Wanted], samples: &[Vec<(u64, u64)>]) -> Tar
         Ok(_) if !is_new => Err("it overlaps another function".to_owned()),
         Ok(opened) => Function::read(&opened.module, range, &entered),
     };
-    let member = |(number, range, is_new): (usize, Range<u64>, bool)| {
-        let facts = facts(range, is_new);
-        let samples = samples.get(number).zip(facts.as_ref().ok());
+    let member = |(number, range, is_new): &(usize, Range<u64>, bool)| {
+        let facts = facts(range.clone(), *is_new);
+        let samples = samples.get(*number).zip(facts.as_ref().ok());
         let samples = samples.map(|(of, function)| of_blocks(of, function));
-        Member { number, facts, samples }
+        Member { number: *number, facts, samples }
     };
-    let functions = chosen.into_iter().map(member).collect();
+    let functions = in_parallel(&chosen, member);
     Target { path: path.clone(), opened, functions }
 }
 
@@ -96,6 +99,24 @@ fn of_blocks(samples: &[(u64, u64)], function: &Function) -> Vec<u64> {
         samples.iter().filter(|(at, _)| (b.start..b.end).contains(at)).map(|(_, n)| n).sum()
     };
     function.blocks.iter().map(inside).collect()
+}
+
+/// The same as `all.iter().map(of)`, by all processors.
+fn in_parallel<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let each = all.len().div_ceil(processors).max(FEW);
+    let of = &of;
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = all
+            .chunks(each)
+            .map(|part| scope.spawn(move || part.iter().map(of).collect::<Vec<R>>()))
+            .collect();
+        let joined = |part: std::thread::ScopedJoinHandle<'_, Vec<R>>| match part.join() {
+            Ok(found) => found,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        parts.into_iter().flat_map(joined).collect()
+    })
 }
 
 fn open(path: &Path, ranges: &[Range<u64>]) -> Result<Opened, String> {

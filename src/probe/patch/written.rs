@@ -1,12 +1,7 @@
 //! Trampolines and jumps, before they are written into a process.
 
-/// What is written over the code.
-pub(super) struct Jump {
-    pub at: u64,
-    pub bytes: Vec<u8>,
-    /// Where it leads.
-    pub to: u64,
-}
+use super::patched::Jump;
+use std::ops::Range;
 
 /// Where the code of a process and its shared memory are.
 pub struct Code {
@@ -27,6 +22,8 @@ pub struct Written {
     pub(super) far: Vec<(u64, Vec<u8>)>,
     pub(super) prefixes: Vec<u64>,
     pub(super) jumps: Vec<Jump>,
+    /// What the parts of trampolines stand for: addresses in the process → p_vaddr.
+    pub origins: Vec<(Range<u64>, u64)>,
 }
 
 impl Written {

@@ -42,7 +42,7 @@ impl Placement {
 }
 
 /// The plan of a function.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     /// By block.
     pub placements: Vec<Placement>,
@@ -70,16 +70,17 @@ impl Planned {
 /// Plans a count for every block of a function. Trampolines of puns are taken from `room`. With `samples`
 /// of the blocks, hot ones have no probe if their counts follow from those of others.
 pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Planned {
-    let Some(samples) = samples else { return plan_of(function, room, &[]) };
+    let every = |_: &Site| true;
+    let Some(samples) = samples else { return plan_of(function, room, &[], every) };
     let before = room.clone();
-    let all = plan_of(function, room, &[]);
+    let all = plan_of(function, room, &[], every);
     let costs: Vec<Option<f64>> = all.placements.iter().map(Placement::cost).collect();
     let spare = spare(function, &costs, samples);
     if spare.is_empty() {
         return all;
     }
     let mut again = before;
-    let fewer = plan_of(function, &mut again, &spare);
+    let fewer = plan_of(function, &mut again, &spare, every);
     let refused =
         |p: &Planned| p.placements.iter().filter(|p| matches!(p, Placement::Refused(_))).count();
     // Others may have taken the bytes of a block that could be counted before.
@@ -90,15 +91,27 @@ pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Pl
     fewer
 }
 
-/// A plan without probes for the `spare` blocks. Blocks that need the instructions of the next one come
-/// first.
-fn plan_of(function: &Function, room: &mut Room, spare: &[usize]) -> Planned {
+/// The same for code that has been running: every probe replaces one instruction, so that what was
+/// interrupted or called before comes back to the beginning of an instruction or of a jump.
+pub fn plan_live(function: &Function, room: &mut Room) -> Planned {
+    plan_of(function, room, &[], |site| site.kind != Kind::Multi)
+}
+
+/// A plan of these sites, without probes for the `spare` blocks. Blocks that need the instructions of the
+/// next one come first.
+fn plan_of(
+    function: &Function,
+    room: &mut Room,
+    spare: &[usize],
+    is_allowed: impl Fn(&Site) -> bool,
+) -> Planned {
     let mut code = Bytes::new(function);
     let none = || Placement::Refused("its count does not follow from others".to_owned());
     let mut placements: Vec<Option<Placement>> = vec![None; function.blocks.len()];
     spare.iter().for_each(|block| placements[*block] = Some(none()));
     let sites = |number| {
         let mut all = candidates(function, number);
+        all.retain(&is_allowed);
         all.iter_mut().for_each(|site| site.then.retain(|then| placements[then.block].is_none()));
         all
     };

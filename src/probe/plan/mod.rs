@@ -26,7 +26,7 @@ mod spare;
 #[cfg(test)]
 mod tests;
 
-pub use choose::{LONGEST, Placement, Planned, derive, plan};
+pub use choose::{LONGEST, Placement, Planned, derive, plan, plan_live};
 pub use conservation::{Solved, solve};
 pub use loads::{Load, loads};
 pub use observe::{Observation, Observer, What, Wish, branches, observe};

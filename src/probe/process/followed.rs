@@ -2,64 +2,37 @@
 //! tasks and ends. Nothing of it is stopped longer than that takes, and it goes on untraced if this
 //! process dies.
 
-use super::inject;
-use super::maps::{Mapping, mappings};
-use super::memory::Memory;
+use super::seize::{TASKS, refused, seize};
 use super::task::process_of;
-use nix::errno::Errno;
+use super::tracee::Tracee;
 use nix::sys::ptrace::{self, Options};
 use nix::unistd::Pid;
 use pmu::perf::{Child, Resume, Signals, Stop, resume, stop};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
-use tma::{Error, Result};
+use tma::Result;
 
 /// System calls of a process that are traced for files that it maps.
 pub const MOST_CALLS: u32 = 20_000;
-/// `mmap` (asm/unistd_64.h).
-const MMAP: u64 = 9;
 /// So long after a stop the next one is waited for without sleeping.
 const AWAKE: Duration = Duration::from_millis(5);
 /// Time between polls after that.
 const POLL: Duration = Duration::from_micros(100);
 
-/// A process with one thread stopped where it can make system calls for us.
-pub struct Stopped {
-    tid: i32,
-    leader: i32,
-    /// The process.
-    pub process: i32,
-}
-
-impl Stopped {
-    /// Its mappings.
-    pub fn mappings(&self) -> Vec<Mapping> {
-        mappings(self.tid)
-    }
-
-    /// Its memory.
-    pub fn memory(&self) -> std::io::Result<Memory> {
-        Memory::open(self.tid)
-    }
-
-    /// Makes a system call in it.
-    pub fn call(&self, number: libc::c_long, arguments: [u64; 6]) -> nix::Result<u64> {
-        inject::call(self.tid, self.leader, number.cast_unsigned(), arguments)
-    }
-}
-
 /// What is done at the events of a followed command.
 pub trait Follower {
     /// A process may have mapped files. Whether it is of interest which other ones it maps.
-    fn mapped(&mut self, stopped: &Stopped) -> bool;
+    fn mapped(&mut self, tracee: &Tracee) -> bool;
     /// A task of `parent` has created a task, of the same process or of a new one; both are stopped.
     fn created(&mut self, parent: i32, process: i32);
     /// A process executes another program: nothing of the old one is left.
     fn executed(&mut self, process: i32);
-    /// A process is about to end; its memory is still there.
+    /// All threads of a process are about to end; its memory is still there.
     fn ending(&mut self, process: i32);
     /// Called every 100 µs or more often.
     fn tick(&mut self) {}
+    /// A process has ended.
+    fn ended(&mut self, process: i32);
 }
 
 /// How the command went.
@@ -75,15 +48,25 @@ pub struct Followed {
     pub tasks: u32,
 }
 
-struct Following<'a> {
-    leader: i32,
+/// All that is followed.
+pub(super) struct Following<'a> {
+    /// The process whose end its owner waits for; 0 if there is none.
+    pub leader: i32,
     /// Threads → their processes.
-    tasks: BTreeMap<i32, i32>,
+    pub tasks: BTreeMap<i32, i32>,
+    /// Threads that do not come back to their code.
+    pub ending: BTreeSet<i32>,
     /// System calls of each process that are still traced.
-    calls: BTreeMap<i32, u32>,
-    follower: &'a mut dyn Follower,
-    created: u32,
+    pub calls: BTreeMap<i32, u32>,
+    /// Whether programs that are executed are of interest.
+    pub into_exec: bool,
+    pub follower: &'a mut dyn Follower,
+    /// How many tasks were created.
+    pub created: u32,
 }
+
+/// What is traced: all tasks that are created, what they execute, their ends.
+pub(super) const OPTIONS: Options = TASKS.union(Options::PTRACE_O_TRACEEXIT);
 
 /// Runs a command to its end.
 ///
@@ -95,21 +78,9 @@ pub fn follow(
     signals: &Signals,
 ) -> Result<Followed> {
     let mut child = Child::prepare(command)?;
-    let options = Options::PTRACE_O_TRACEEXEC
-        | Options::PTRACE_O_TRACECLONE
-        | Options::PTRACE_O_TRACEFORK
-        | Options::PTRACE_O_TRACEVFORK
-        | Options::PTRACE_O_TRACEEXIT
-        | Options::PTRACE_O_TRACESYSGOOD;
-    ptrace::seize(Pid::from_raw(child.pid), options).map_err(refused)?;
     let leader = child.pid;
-    let mut following = Following {
-        leader,
-        tasks: BTreeMap::from([(leader, leader)]),
-        calls: BTreeMap::new(),
-        follower,
-        created: 0,
-    };
+    seize(leader, OPTIONS).map_err(|errno| refused("the command", leader, errno))?;
+    let mut following = Following::new(leader, BTreeMap::from([(leader, leader)]), follower);
     let begin = Instant::now();
     child.start()?;
     let (mut interrupted, mut last) = (None, begin);
@@ -118,10 +89,8 @@ pub fn follow(
         following.follower.tick();
         if following.poll() {
             last = Instant::now();
-        } else if last.elapsed() > AWAKE {
-            std::thread::sleep(POLL);
         } else {
-            std::thread::yield_now();
+            rest(last);
         }
     }
     let wall = begin.elapsed();
@@ -131,9 +100,24 @@ pub fn follow(
     Ok(Followed { wall, exit, interrupted, tasks })
 }
 
-impl Following<'_> {
+/// Waits a little, if the `last` stop was some time ago.
+pub(super) fn rest(last: Instant) {
+    if last.elapsed() > AWAKE {
+        std::thread::sleep(POLL);
+    } else {
+        std::thread::yield_now();
+    }
+}
+
+impl<'a> Following<'a> {
+    /// Follows these tasks.
+    pub fn new(leader: i32, tasks: BTreeMap<i32, i32>, follower: &'a mut dyn Follower) -> Self {
+        let (ending, calls) = (BTreeSet::new(), BTreeMap::new());
+        Self { leader, tasks, ending, calls, into_exec: leader != 0, follower, created: 0 }
+    }
+
     /// Handles the stops of all threads; whether there were any.
-    fn poll(&mut self) -> bool {
+    pub fn poll(&mut self) -> bool {
         let mut any = false;
         for tid in self.tasks.keys().copied().collect::<Vec<_>>() {
             if let Some(stop) = stop(tid, self.leader) {
@@ -145,37 +129,8 @@ impl Following<'_> {
     }
 
     fn handle(&mut self, tid: i32, stop: Stop) {
+        let Some(how) = self.handled(tid, stop) else { return };
         let process = self.tasks.get(&tid).copied().unwrap_or(tid);
-        let mut how = Resume::Continue(0);
-        match stop {
-            Stop::Signal(signal) => how = Resume::Continue(signal),
-            Stop::Breakpoint(_) => how = Resume::Continue(libc::SIGTRAP),
-            Stop::GroupStop => how = Resume::Listen,
-            Stop::Created(child) => {
-                let of = process_of(child);
-                self.created += 1;
-                self.tasks.insert(child, of);
-                if let Some(calls) = self.calls.get(&process).copied() {
-                    self.calls.entry(of).or_insert(calls);
-                }
-                self.follower.created(process, of);
-            }
-            Stop::Exec => {
-                let process = process_of(tid);
-                self.tasks.retain(|other, of| *of != process || *other == tid);
-                self.tasks.insert(tid, process);
-                self.follower.executed(process);
-                self.calls.insert(process, MOST_CALLS);
-                self.mapped(tid, process);
-            }
-            Stop::SystemCall => self.after_call(tid, process),
-            Stop::Ending if tid == process => self.follower.ending(process),
-            Stop::Ending | Stop::Attached => {}
-            Stop::Ended => {
-                self.tasks.remove(&tid);
-                return;
-            }
-        }
         let traces = self.calls.get(&process).is_some_and(|calls| *calls > 0);
         match how {
             Resume::Continue(signal) if traces => resume(tid, Resume::ToSystemCall(signal)),
@@ -183,9 +138,67 @@ impl Following<'_> {
         }
     }
 
+    /// Handles a stop and leaves the thread stopped; how it continues, or `None` if it has ended.
+    pub fn handled(&mut self, tid: i32, stop: Stop) -> Option<Resume> {
+        let process = self.tasks.get(&tid).copied().unwrap_or(tid);
+        match stop {
+            // With its own siginfo, which the kernel keeps for the same number.
+            Stop::Signal(signal) => return Some(Resume::Continue(signal)),
+            Stop::Breakpoint(_) => return Some(Resume::Continue(libc::SIGTRAP)),
+            Stop::GroupStop => return Some(Resume::Listen),
+            Stop::Created(child) => self.adopt(child, process),
+            Stop::Exec => self.executed(tid),
+            Stop::SystemCall => self.after_call(tid, process),
+            Stop::Ending => self.ending(tid, process),
+            Stop::Attached => {}
+            Stop::Ended => {
+                self.tasks.remove(&tid);
+                self.ending.remove(&tid);
+                if !self.tasks.values().any(|of| *of == process) {
+                    self.calls.remove(&process);
+                    self.follower.ended(process);
+                }
+                return None;
+            }
+        }
+        Some(Resume::Continue(0))
+    }
+
+    /// A new thread, or a new process with a copy of its parent's memory.
+    fn adopt(&mut self, child: i32, parent: i32) {
+        let process = process_of(child);
+        self.created += 1;
+        self.tasks.insert(child, process);
+        if let Some(calls) = self.calls.get(&parent).copied() {
+            self.calls.entry(process).or_insert(calls);
+        }
+        self.follower.created(parent, process);
+    }
+
+    fn executed(&mut self, tid: i32) {
+        let process = process_of(tid);
+        self.tasks.retain(|other, of| *of != process || *other == tid);
+        self.tasks.insert(tid, process);
+        let tasks = &self.tasks;
+        self.ending.retain(|other| tasks.contains_key(other) && *other != tid);
+        self.follower.executed(process);
+        if self.into_exec {
+            self.calls.insert(process, MOST_CALLS);
+            self.mapped(tid, process);
+        }
+    }
+
+    fn ending(&mut self, tid: i32, process: i32) {
+        self.ending.insert(tid);
+        let mut of = self.tasks.iter().filter(|(_, of)| **of == process);
+        if of.all(|(tid, _)| self.ending.contains(tid)) {
+            self.follower.ending(process);
+        }
+    }
+
     fn mapped(&mut self, tid: i32, process: i32) {
-        let stopped = Stopped { tid, leader: self.leader, process };
-        if !self.follower.mapped(&stopped) {
+        let tracee = Tracee { tid, leader: self.leader, process, is_live: false };
+        if !self.follower.mapped(&tracee) {
             self.calls.insert(process, 0);
         }
     }
@@ -197,7 +210,7 @@ impl Following<'_> {
         if let (Some(calls), Some(_)) = (self.calls.get_mut(&process), &ended) {
             *calls = calls.saturating_sub(1);
         }
-        if ended.is_some_and(|r| r.orig_rax == MMAP) {
+        if ended.is_some_and(|r| r.orig_rax == libc::SYS_mmap.cast_unsigned()) {
             self.mapped(tid, process);
         }
     }
@@ -207,16 +220,5 @@ impl Following<'_> {
         for tid in self.tasks.keys().copied().filter(|tid| *tid != self.leader) {
             pmu::perf::release(tid);
         }
-    }
-}
-
-fn refused(errno: Errno) -> Error {
-    let error = Error::not_possible("cannot trace the command").because(errno.desc());
-    match errno {
-        Errno::EPERM | Errno::EACCES => error.hint(
-            "ptrace(2) must be permitted: kernel.yama.ptrace_scope below 3, and in a container \
-             --cap-add SYS_PTRACE or a seccomp profile that allows it",
-        ),
-        _ => error,
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 
 /// Bytes of a page.
-pub const PAGE: usize = 4096;
+pub const PAGE: usize = crate::plan::PAGE as usize;
 
 /// The memory of one process until it executes another program.
 #[derive(Debug)]
@@ -33,9 +33,26 @@ impl Memory {
         bytes
     }
 
+    /// Whether these addresses can be read, wholly; `None` if the process has ended.
+    pub fn holds(&self, address: u64, length: usize) -> Option<bool> {
+        match self.0.read_at(&mut vec![0; length], address) {
+            // No user of the memory is left (Linux, mem_rw).
+            Ok(0) if length > 0 => None,
+            got => Some(got.is_ok_and(|got| got == length)),
+        }
+    }
+
     /// Writes bytes, also to code that is mapped read-only (a private copy of the pages).
     pub fn write_all(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
         self.0.write_all_at(bytes, address)
+    }
+
+    /// The same, and nothing if the process has ended.
+    pub fn write_alive(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(address, bytes).or_else(|error| match error.kind() {
+            io::ErrorKind::WriteZero => Ok(()),
+            _ => Err(error),
+        })
     }
 
     /// Writes one byte, also to code that is mapped read-only (a private copy of the page).

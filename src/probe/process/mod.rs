@@ -5,16 +5,23 @@
 //! | `traced` | a traced command: its processes and threads, their stops, hits of the breakpoint |
 //! | `stepping` | stopping all threads, moving one of them on |
 //! | `ending` | killing the command, or letting it continue |
+//! | `resuming` | breakpoints and signals of a thread that continues |
 //! | `followed` | a command followed through all its threads and children, without breakpoints |
+//! | `attached` | a live process, watched for a while |
+//! | `seize` | the beginning of tracing, and why it is refused |
+//! | `sharing` | processes with the same memory (`unsafe`) |
+//! | `tracee` | a process that makes system calls for us |
 //! | `inject` | system calls in a stopped thread |
+//! | `signals` | its blocked signals (`unsafe`) |
 //! | `vacant` | addresses at which nothing is mapped |
 //! | `task` | traced processes and threads as data |
 //! | `breakpoints` | breakpoints in debug registers, or as `int3` where those are refused |
 //! | `thread` | one stopped thread: registers, steps, debug registers |
-//! | `xstate` | vector, mask and x87 registers (the only `unsafe`) |
+//! | `xstate` | vector, mask and x87 registers (`unsafe`) |
 //! | `memory`, `maps` | memory and mappings of a process |
 //! | `loader` | where the dynamic loader announces that it has mapped a file |
 
+mod attached;
 mod breakpoints;
 mod ending;
 mod followed;
@@ -22,18 +29,25 @@ mod inject;
 mod loader;
 mod maps;
 mod memory;
+mod resuming;
+mod seize;
+mod sharing;
+mod signals;
 mod stepping;
 mod task;
 mod thread;
 mod traced;
+mod tracee;
 mod vacant;
 mod xstate;
 
+pub use attached::{Watched, Watcher, watch};
 pub use breakpoints::Kind;
-pub use followed::{Followed, Follower, MOST_CALLS, Stopped, follow};
+pub use followed::{Followed, Follower, MOST_CALLS, follow};
 pub use maps::{Image, Mapping, mappings};
 pub use memory::{Memory, PAGE};
 pub use thread::{Registers, registers};
 pub use traced::{Event, Traced};
-pub use vacant::{near, vacant};
+pub use tracee::Tracee;
+pub use vacant::near;
 pub use xstate::{Vectors, vectors};

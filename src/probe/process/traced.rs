@@ -1,18 +1,17 @@
 //! A traced command: its processes and threads, and when one of them enters the block.
 
-use super::breakpoints::{self, Kind};
+use super::breakpoints::Kind;
 use super::loader;
 use super::maps::{Image, mappings};
+use super::seize::{TASKS, refused, seize};
 use super::task::{Process, Task, process_of};
 use super::thread::{self, Trap};
-use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
-use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use pmu::perf::{Child, Resume, Stop, resume, stop};
+use pmu::perf::{Child, Resume, Stop, stop};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
-use tma::{Error, Result};
+use tma::Result;
 
 /// System calls of a process without a known loader that are traced until the file is mapped.
 const MOST_CALLS: u32 = 10_000;
@@ -62,14 +61,9 @@ impl Traced {
     /// It cannot be started or traced.
     pub fn start(command: &pmu::Command, image: Image, offset: u64, kind: Kind) -> Result<Self> {
         let child = Child::prepare(command)?;
-        let options = Options::PTRACE_O_EXITKILL
-            | Options::PTRACE_O_TRACEEXEC
-            | Options::PTRACE_O_TRACECLONE
-            | Options::PTRACE_O_TRACEFORK
-            | Options::PTRACE_O_TRACEVFORK
-            | Options::PTRACE_O_TRACESYSGOOD;
-        ptrace::seize(Pid::from_raw(child.pid), options).map_err(refused)?;
         let leader = child.pid;
+        let options = TASKS.union(Options::PTRACE_O_EXITKILL);
+        seize(leader, options).map_err(|errno| refused("the command", leader, errno))?;
         let mut traced = Self {
             child,
             image,
@@ -231,8 +225,9 @@ impl Traced {
 
     fn after_call(&mut self, tid: i32) {
         let Some(id) = self.tasks.get(&tid).map(|task| task.process) else { return };
-        // mmap(2) is number 9 (asm/unistd_64.h); other calls map no file.
-        let is_mmap = ptrace::getregs(Pid::from_raw(tid)).is_ok_and(|r| r.orig_rax == 9);
+        // Other calls map no file.
+        let mmap = libc::SYS_mmap.cast_unsigned();
+        let is_mmap = ptrace::getregs(Pid::from_raw(tid)).is_ok_and(|r| r.orig_rax == mmap);
         if let Some(process) = self.processes.get_mut(&id) {
             process.calls = process.calls.saturating_sub(1);
         }
@@ -253,82 +248,5 @@ impl Traced {
         for tid in self.running(|task| task.process == id) {
             self.interrupt(tid);
         }
-    }
-
-    pub(super) fn interrupt(&mut self, tid: i32) {
-        if let Some(task) = self.tasks.get_mut(&tid)
-            && !task.interrupted
-        {
-            task.interrupted = ptrace::interrupt(Pid::from_raw(tid)).is_ok();
-        }
-    }
-
-    /// Sets the breakpoints of a stopped thread, and resumes it.
-    pub(super) fn go(&mut self, tid: i32, how: Resume) {
-        self.arm(tid);
-        let Some(task) = self.tasks.get_mut(&tid) else { return };
-        task.stopped = None;
-        let how = match (task.deferred.take(), how) {
-            (Some(signal), Resume::Continue(0)) => Resume::Continue(signal),
-            (Some(signal), _) => {
-                // Only one signal can be delivered as it is.
-                if let Ok(signal) = Signal::try_from(signal) {
-                    let _ = kill(Pid::from_raw(task.process), signal);
-                }
-                how
-            }
-            (None, _) => how,
-        };
-        let traces_calls = self.processes.get(&task.process).is_some_and(|p| p.calls > 0);
-        resume(
-            tid,
-            match how {
-                Resume::Continue(signal) if traces_calls => Resume::ToSystemCall(signal),
-                other => other,
-            },
-        );
-    }
-
-    pub(super) fn arm(&mut self, tid: i32) {
-        let Some(task) = self.tasks.get_mut(&tid) else { return };
-        let Some(process) = self.processes.get_mut(&task.process) else { return };
-        let stops = process.stops();
-        if self.kind == Kind::Debug {
-            match breakpoints::set(tid, task, stops) {
-                Ok(()) | Err(Errno::ESRCH) => return,
-                Err(_) => self.kind = Kind::Int3,
-            }
-        }
-        // A process that cannot be written is not counted: its block is then never reached.
-        let _ =
-            breakpoints::patch(task.process, process, &Vec::from_iter(stops.into_iter().flatten()));
-    }
-
-    /// Puts `int3` at these addresses of a stopped process, whose threads are all stopped, until
-    /// [`Traced::disarm`]. Where one is reached, [`Traced::run_to`] ends there and is false.
-    pub fn plant(&mut self, tid: i32, addresses: &[u64]) -> bool {
-        let Some(task) = self.tasks.get(&tid) else { return false };
-        let Some(process) = self.processes.get_mut(&task.process) else { return false };
-        breakpoints::patch(task.process, process, addresses).is_ok()
-    }
-
-    /// Removes the breakpoints of a stopped thread, whose process is stopped.
-    pub fn disarm(&mut self, tid: i32) {
-        let Some(task) = self.tasks.get_mut(&tid) else { return };
-        let _ = breakpoints::set(tid, task, [None; 4]);
-        if let Some(process) = self.processes.get_mut(&task.process) {
-            let _ = breakpoints::patch(task.process, process, &[]);
-        }
-    }
-}
-
-fn refused(errno: Errno) -> Error {
-    let error = Error::not_possible("cannot trace the command").because(errno.desc());
-    match errno {
-        Errno::EPERM | Errno::EACCES => error.hint(
-            "ptrace(2) must be permitted: kernel.yama.ptrace_scope below 3, and in a container \
-             --cap-add SYS_PTRACE or a seccomp profile that allows it",
-        ),
-        _ => error,
     }
 }

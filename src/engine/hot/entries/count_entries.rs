@@ -1,10 +1,10 @@
 //! Counts the entries of the hottest blocks, and enters them into the report.
 
 use super::clock::Clock;
+use super::count_ask::CountAsk;
 use super::estimate::{Entries, WINDOW, rate};
 use super::plausible::contradiction;
 use super::probed::probed;
-use super::same_end::INTERRUPTED;
 use crate::documents::Report;
 use pmu::breakpoints::{Limits, Site, cost, of_process};
 use pmu::perf::{MOST_BREAKPOINTS, Signals};
@@ -13,17 +13,8 @@ use profile::hot::{HotBlock, Profile};
 use std::time::Duration;
 use tma::error::{Error, Result};
 
-/// Whom to count.
-#[derive(Debug, Clone)]
-pub enum CountAsk {
-    /// A further run of this command.
-    Command(Command),
-    /// A window of this process.
-    Process(i32),
-}
-
-/// What was counted of each block, and the signal that interrupted it.
-type Found = (Vec<std::result::Result<Entries, String>>, Option<i32>);
+/// What was counted of a block, or why nothing was.
+type Found = std::result::Result<Entries, String>;
 
 /// Called with the number of counted blocks and of all.
 type Progress<'a> = &'a mut dyn FnMut(usize, usize);
@@ -55,24 +46,30 @@ pub fn enter(
 ) -> Result<Option<i32>> {
     // To the end: what was found is not lost by a signal that comes between two runs.
     let signals = Signals::catch()?;
-    let (found, mut interrupted) = match ask {
-        CountAsk::Command(command) => {
-            progress(0, blocks.len());
-            let probed = probed(report, profile, blocks, command, &signals)?;
-            progress(blocks.len(), blocks.len());
-            report.notes.extend(probed.notes);
-            for (row, found) in report.blocks.iter_mut().zip(probed.loops) {
-                (row.loop_entries, row.loop_trips) = found.unzip();
-            }
-            let not = |why: String| match why.starts_with("not ") {
-                true => why,
-                false => format!("not counted: {why}"),
-            };
-            let found = probed.blocks.into_iter().map(|found| found.map_err(not)).collect();
-            (found, probed.interrupted)
-        }
-        CountAsk::Process(pid) => of_live(report, profile, blocks, (*pid, &signals), progress)?,
+    progress(0, blocks.len());
+    let probed = probed(report, profile, blocks, ask, &signals)?;
+    report.notes.extend(probed.notes);
+    for (row, found) in report.blocks.iter_mut().zip(probed.loops) {
+        (row.loop_entries, row.loop_trips) = found.unzip();
+    }
+    let not = |why: String| match why.starts_with("not ") {
+        true => why,
+        false => format!("not counted: {why}"),
     };
+    let mut found: Vec<_> = probed.blocks.into_iter().map(|found| found.map_err(not)).collect();
+    let mut interrupted = probed.interrupted;
+    if let (CountAsk::Process(pid), None) = (ask, interrupted)
+        && found.iter().any(std::result::Result::is_err)
+    {
+        let of = (*pid, &signals);
+        match by_breakpoints(report, profile, blocks, of, &mut found, progress) {
+            Ok(signal) => interrupted = signal,
+            Err(error) if found.iter().all(std::result::Result::is_err) => return Err(error),
+            // What probes have counted stands without them.
+            Err(error) => report.notes.push(error.to_string()),
+        }
+    }
+    progress(blocks.len(), blocks.len());
     let clock = Clock::of(report, profile)?;
     interrupted = interrupted.or(signals.next().map(|(signal, _)| signal));
     if let (Some(note), true) = (clock.note(), found.iter().any(std::result::Result::is_ok)) {
@@ -107,24 +104,24 @@ pub fn enter(
     Ok(interrupted)
 }
 
-/// Counts the blocks of a live process by breakpoints, in a window for each few of them.
-fn of_live(
+/// Counts the blocks of a live process that probes have not counted, by breakpoints, in a window for each
+/// few of them. The signal that interrupted it.
+fn by_breakpoints(
     report: &mut Report,
     profile: &mut Profile,
     blocks: &[HotBlock],
     (pid, signals): (i32, &Signals),
+    found: &mut [Found],
     progress: Progress<'_>,
-) -> Result<Found> {
+) -> Result<Option<i32>> {
     let cost = cost().map_err(|errno| {
         Error::not_possible("blocks cannot be counted here")
             .because(format!("execute breakpoints do not work ({})", errno.desc()))
             .hint("leave --counts out; --measure needs no breakpoints")
     })?;
     let of: Vec<_> = blocks.iter().map(|block| sites(profile, block)).collect();
-    let unknown = || Err(INTERRUPTED.to_owned());
-    let mut found: Vec<_> =
-        of.iter().map(|sites| sites.as_ref().map_or_else(not, |_| unknown())).collect();
-    let mut pending: Vec<usize> = (0..of.len()).filter(|at| of[*at].is_ok()).collect();
+    let mut pending: Vec<usize> =
+        (0..of.len()).filter(|at| of[*at].is_ok() && found[*at].is_err()).collect();
     let (mut time, mut interrupted) = (Duration::ZERO, None);
     while !pending.is_empty() && interrupted.is_none() {
         progress(of.len() - pending.len(), of.len());
@@ -136,21 +133,19 @@ fn of_live(
             let place = |site: &Site| sites.iter().position(|s| s == site);
             let own = of[at].as_ref().map_or(&[][..], Vec::as_slice);
             let places: Vec<usize> = own.iter().filter_map(place).collect();
-            found[at] = rate(&outcome, &places);
+            // Else the reason why it has no probe stays.
+            if let Ok(entries) = rate(&outcome, &places) {
+                found[at] = Ok(entries);
+            }
         }
         pending.retain(|at| !taken.contains(at));
     }
-    progress(of.len(), of.len());
     report.notes.push(format!(
-        "entries are of {:.1} s after the samples; a counted entry costs {:.1} µs here",
+        "entries without a probe are of {:.1} s of breakpoints; a counted entry costs {:.1} µs here",
         time.as_secs_f64(),
         cost.as_secs_f64() * 1e6
     ));
-    Ok((found, interrupted))
-}
-
-fn not(why: &String) -> std::result::Result<Entries, String> {
-    Err(format!("not counted: {why}"))
+    Ok(interrupted)
 }
 
 /// The block's first instruction, then places around it.

@@ -1,14 +1,19 @@
-//! Entries of hot blocks counted by probes: all of them in one further run of the command.
+//! Entries of hot blocks counted by probes: all of them in one further run of the command, or in a
+//! window of a live process.
 
+use super::count_ask::CountAsk;
 use super::estimate::Entries;
 use super::same_end::cut_short;
 use crate::documents::Report;
-use pmu::Command;
 use pmu::perf::Signals;
-use probe::count::{Counts, FunctionCounts, Wanted, count};
+use probe::count::{Counts, FunctionCounts, Wanted, count, count_process};
 use profile::hot::{HotBlock, Profile};
 use std::ops::Range;
-use tma::error::Result;
+use std::time::Duration;
+use tma::error::{ErrorKind, Result};
+
+/// So long a live process is counted.
+const WINDOW: Duration = Duration::from_secs(1);
 
 /// What probes counted.
 #[derive(Default)]
@@ -23,15 +28,15 @@ pub(super) struct Probed {
     pub notes: Vec<String>,
 }
 
-/// Counts `blocks` in a run of `command`.
+/// Counts `blocks` in a run of the command, or a window of the process.
 ///
 /// # Errors
-/// The command cannot be started or traced.
+/// The command cannot be started.
 pub(super) fn probed(
     report: &Report,
     profile: &mut Profile,
     blocks: &[HotBlock],
-    command: &Command,
+    ask: &CountAsk,
     signals: &Signals,
 ) -> Result<Probed> {
     let mut wanted: Vec<Wanted> = Vec::new();
@@ -50,14 +55,26 @@ pub(super) fn probed(
         let blocks = of.into_iter().map(|why| Err(why.err().unwrap_or_default())).collect();
         return Ok(Probed { blocks, ..Probed::default() });
     }
-    let counts = count(command, &wanted, signals)?;
+    let counted = match ask {
+        CountAsk::Command(command) => count(command, &wanted, signals),
+        CountAsk::Process(pid) => count_process(*pid, &wanted, WINDOW, signals),
+    };
+    let counts = match counted {
+        // Breakpoints need no permission to trace.
+        Err(error) if error.kind() == ErrorKind::NotPossible => {
+            let blocks = blocks.iter().map(|_| Err(error.to_string())).collect();
+            return Ok(Probed { blocks, ..Probed::default() });
+        }
+        other => other?,
+    };
+    let window = matches!(ask, CountAsk::Process(_)).then_some(counts.wall.as_secs_f64());
     let short = cut_short(report, counts.exit, counts.interrupted);
     let entries = |(block, number): (&HotBlock, std::result::Result<usize, String>)| {
         let function = counts.functions[number?].as_ref().map_err(Clone::clone)?;
         if let Some(why) = &short {
             return Err(why.clone());
         }
-        entries(function, block.start..block.end)
+        entries(function, block.start..block.end, window)
     };
     let found = blocks.iter().zip(of.clone()).map(entries).collect();
     let mut trips = |(block, number): (&HotBlock, std::result::Result<usize, String>)| {
@@ -72,7 +89,7 @@ pub(super) fn probed(
         blocks: found,
         loops,
         interrupted: counts.interrupted,
-        notes: notes(report, &counts, &wanted),
+        notes: notes(report, &counts, &wanted, window.is_some()),
     })
 }
 
@@ -83,31 +100,48 @@ fn function(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Want
     Ok(Wanted { path: path.into(), range: function.start..function.end })
 }
 
-fn entries(function: &FunctionCounts, block: Range<u64>) -> std::result::Result<Entries, String> {
+/// The entries of a block: of the run, or a second of a window of so many seconds.
+fn entries(
+    function: &FunctionCounts,
+    block: Range<u64>,
+    window: Option<f64>,
+) -> std::result::Result<Entries, String> {
     let found = function.blocks.iter().find(|b| b.start == block.start);
     let found = found.ok_or("no block begins at its address in the file")?;
     let count = found.count.clone()? as f64;
-    let how = match found.kind {
-        Some(_) => "every entry of a further run, by a probe",
-        None => "every entry of a further run, from probes around it",
+    let by = match found.kind {
+        Some(_) => "by a probe",
+        None => "from probes around it",
     };
     // Threads may have ended between a block and the probes that its count is derived from.
-    let error = match found.kind {
+    let slack = match found.kind {
         None if function.slack > 0 && count > 0.0 => function.slack as f64 / count,
         _ => 0.0,
     };
-    Ok(Entries { count, error: Some(error), how: how.to_owned() })
+    let Some(seconds) = window else {
+        let how = format!("every entry of a further run, {by}");
+        return Ok(Entries { count, error: Some(slack), how });
+    };
+    if count == 0.0 {
+        return Err("not counted: it was not entered in the window".to_owned());
+    }
+    // Another second has other entries.
+    let error = slack.hypot(1.0 / count.sqrt());
+    let how = format!("a second, from a window of {seconds:.1} s, {by}");
+    Ok(Entries { count: count / seconds, error: Some(error), how })
 }
 
 /// What the run was, and whether its counts agree.
-fn notes(report: &Report, counts: &Counts, wanted: &[Wanted]) -> Vec<String> {
+fn notes(report: &Report, counts: &Counts, wanted: &[Wanted], is_window: bool) -> Vec<String> {
     let functions: Vec<&FunctionCounts> = counts.functions.iter().flatten().collect();
     let checked: usize = functions.iter().map(|f| f.checked).sum();
     let wrong: Vec<&String> = functions.iter().flat_map(|f| &f.contradictions).collect();
     let plural = |n: usize| if n == 1 { "" } else { "s" };
     let first = report.duration.map_or(String::new(), |s| format!(" (first run: {s:.2} s)"));
+    let run = if is_window { "a window of the process" } else { "a further run of the command" };
+    let first = if is_window { String::new() } else { first };
     let mut text = format!(
-        "entries are of a further run of the command with {} probe{} in {} function{}: {:.2} s{first}",
+        "entries are of {run} with {} probe{} in {} function{}: {:.2} s{first}",
         counts.probes,
         plural(counts.probes),
         wanted.len(),
@@ -119,6 +153,7 @@ fn notes(report: &Report, counts: &Counts, wanted: &[Wanted]) -> Vec<String> {
         text += &format!("; {checked} sum{} of flow conservation {agree}", plural(checked));
     }
     let mut notes = vec![text];
+    notes.extend(counts.notes.iter().cloned());
     if let Some(first) = wrong.first() {
         notes.push(format!(
             "{} sums of flow conservation do not agree: {first}; control left or entered a block \

@@ -1,0 +1,52 @@
+//! What a file is that is no 64-bit program of this processor.
+
+use object::elf::{ELFCLASS64, ELFDATA2LSB, EM_X86_64, ET_CORE, ET_REL};
+
+/// Why a file with this content has no code that can be probed: from its first bytes alone.
+pub(super) fn foreign(content: &[u8]) -> Option<String> {
+    if let Some(rest) = content.strip_prefix(b"#!") {
+        let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(&line[..line.len().min(100)]).trim().to_owned();
+        return Some(format!("it is a script, run by {line}"));
+    }
+    let header = match content.strip_prefix(b"\x7fELF") {
+        None => return Some("it is not an ELF file".to_owned()),
+        Some(_) => content.get(..20)?,
+    };
+    let half = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+    // ELF gABI, ELF header: class, byte order, e_type, e_machine.
+    match (header[4], header[5], half(16), half(18)) {
+        (class, ..) if class != ELFCLASS64.0 => Some("it is a 32-bit program".to_owned()),
+        (_, order, ..) if order != ELFDATA2LSB.0 => Some("it is a big-endian program".to_owned()),
+        (.., machine) if machine != EM_X86_64.0 => {
+            Some(format!("it is for another processor (e_machine {machine})"))
+        }
+        (_, _, kind, _) if kind == ET_REL.0 => Some("it is an object file, not linked".to_owned()),
+        (_, _, kind, _) if kind == ET_CORE.0 => Some("it is a core dump".to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_by_their_first_bytes() {
+        // ELF gABI, figure 4-3: class 1 is 32-bit; e_machine 183 is AArch64, 62 is x86-64; e_type 2
+        // an executable, 1 an object file.
+        let elf = |class: u8, machine: u8, kind: u8| {
+            let mut all = vec![0x7f, b'E', b'L', b'F', class, 1, 1];
+            all.resize(64, 0);
+            (all[16], all[18]) = (kind, machine);
+            foreign(&all)
+        };
+        assert_eq!(elf(2, 62, 2), None);
+        assert!(elf(1, 3, 2).unwrap().contains("32-bit"));
+        assert!(elf(2, 183, 2).unwrap().contains("another processor"));
+        assert!(elf(2, 62, 1).unwrap().contains("object file"));
+        let script = foreign(b"#!/usr/bin/env python3\nprint()\n").unwrap();
+        assert_eq!(script, "it is a script, run by /usr/bin/env python3");
+        assert!(foreign(b"\x7fELF").is_none() && foreign(b"text").unwrap().contains("not an ELF"));
+    }
+}

@@ -1,0 +1,168 @@
+//! What is written over the code of a process, and how it is taken back.
+
+use crate::process::Memory;
+use std::ops::Range;
+
+/// One jump.
+#[derive(Debug)]
+pub struct Jump {
+    pub at: u64,
+    pub bytes: Vec<u8>,
+    /// Where it leads.
+    pub to: u64,
+}
+
+/// How the code of a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// As it was patched.
+    Patched,
+    /// The program has changed it.
+    Changed,
+    /// It is not mapped any more.
+    Unmapped,
+    /// The process has ended.
+    Gone,
+}
+
+/// Code with jumps written over it.
+#[derive(Debug)]
+pub struct Patched {
+    /// In order of address.
+    jumps: Vec<Jump>,
+    /// The functions as they were, in order of address.
+    before: Vec<(u64, Vec<u8>)>,
+}
+
+impl Patched {
+    /// Of the code in `ranges`, as it is now.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn new(
+        memory: &Memory,
+        mut ranges: Vec<Range<u64>>,
+        mut jumps: Vec<Jump>,
+    ) -> Result<Self, String> {
+        ranges.sort_by_key(|range| range.start);
+        jumps.sort_by_key(|jump| jump.at);
+        let length = |range: &Range<u64>| (range.end - range.start) as usize;
+        let read = |range: &Range<u64>| (range.start, memory.read(range.start, length(range)));
+        let before: Vec<(u64, Vec<u8>)> = ranges.iter().map(read).collect();
+        let patched = Self { jumps, before };
+        match patched.jumps.iter().all(|jump| patched.original(jump).is_some()) {
+            true => Ok(patched),
+            false => Err("its code cannot be read".to_owned()),
+        }
+    }
+
+    /// The jumps.
+    pub fn jumps(&self) -> &[Jump] {
+        &self.jumps
+    }
+
+    /// What was in the place of a jump.
+    fn original(&self, jump: &Jump) -> Option<&[u8]> {
+        let index = self.before.partition_point(|(start, _)| *start <= jump.at).wrapping_sub(1);
+        let (start, bytes) = self.before.get(index)?;
+        let at = (jump.at - start) as usize;
+        bytes.get(at..at + jump.bytes.len())
+    }
+
+    /// The jumps inside the function that begins at `start` and has so many bytes.
+    fn inside(&self, start: u64, length: usize) -> &[Jump] {
+        let end = start + length as u64;
+        let from = self.jumps.partition_point(|jump| jump.at < start);
+        let to = self.jumps.partition_point(|jump| jump.at < end);
+        &self.jumps[from..to]
+    }
+
+    /// Patches the code; takes that back if not every jump leads where it is to.
+    ///
+    /// # Errors
+    /// The reason why the code is as it was.
+    pub fn write(&self, memory: &Memory) -> Result<(), String> {
+        let mut failed = None;
+        for (start, before) in &self.before {
+            let mut after = before.clone();
+            for jump in self.inside(*start, before.len()) {
+                let at = (jump.at - start) as usize;
+                after[at..at + jump.bytes.len()].copy_from_slice(&jump.bytes);
+            }
+            if after != *before {
+                failed = failed.or(memory.write_all(*start, &after).err());
+            }
+        }
+        if failed.is_none() && self.leads(memory) {
+            return Ok(());
+        }
+        for (start, bytes) in &self.before {
+            let _ = memory.write_all(*start, bytes);
+        }
+        Err(match failed {
+            Some(error) => format!("its code cannot be written: {error}"),
+            None => "a jump does not lead to its trampoline".to_owned(),
+        })
+    }
+
+    /// Whether every jump leads to its trampoline, as the bytes in memory say.
+    fn leads(&self, memory: &Memory) -> bool {
+        self.before.iter().all(|(start, before)| {
+            let now = memory.read(*start, before.len());
+            self.inside(*start, before.len()).iter().all(|jump| {
+                let at = (jump.at - start) as usize + 1;
+                let distance = now.get(at..at + 4).and_then(|word| word.try_into().ok());
+                let to = distance
+                    .map(|word| (jump.at + 5).wrapping_add_signed(i32::from_le_bytes(word).into()));
+                to == Some(jump.to)
+            })
+        })
+    }
+
+    /// How the code is.
+    pub fn condition(&self, memory: &Memory) -> Condition {
+        for (start, before) in &self.before {
+            let jumps = self.inside(*start, before.len());
+            if jumps.is_empty() {
+                continue;
+            }
+            let now = memory.read(*start, before.len());
+            if now.len() != before.len() {
+                return match memory.holds(*start, before.len()) {
+                    None => Condition::Gone,
+                    Some(_) => Condition::Unmapped,
+                };
+            }
+            let is_there = |jump: &Jump| {
+                let at = (jump.at - start) as usize;
+                now[at..at + jump.bytes.len()] == jump.bytes
+            };
+            if !jumps.iter().all(is_there) {
+                return Condition::Changed;
+            }
+        }
+        Condition::Patched
+    }
+
+    /// Puts the code back as it was wherever a jump still is; how it was before that. The process is
+    /// stopped.
+    pub fn restore(&self, memory: &Memory) -> Condition {
+        let condition = self.condition(memory);
+        for (start, before) in &self.before {
+            let now = memory.read(*start, before.len());
+            let mut after = now.clone();
+            for jump in self.inside(*start, before.len()) {
+                let at = (jump.at - start) as usize;
+                let range = at..at + jump.bytes.len();
+                if now.get(range.clone()) == Some(&jump.bytes[..]) {
+                    after[range.clone()].copy_from_slice(&before[range]);
+                }
+            }
+            if after != now {
+                // The process may have been killed.
+                let _ = memory.write_all(*start, &after);
+            }
+        }
+        condition
+    }
+}

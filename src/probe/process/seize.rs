@@ -1,0 +1,57 @@
+//! The beginning of tracing, and why it is refused.
+
+use nix::errno::Errno;
+use nix::sys::ptrace::{self, Options};
+use nix::unistd::Pid;
+use std::fs;
+use tma::Error;
+
+/// What every tracer of this room is told: new tasks, other programs, system calls where asked for.
+pub const TASKS: Options = Options::PTRACE_O_TRACEEXEC
+    .union(Options::PTRACE_O_TRACECLONE)
+    .union(Options::PTRACE_O_TRACEFORK)
+    .union(Options::PTRACE_O_TRACEVFORK)
+    .union(Options::PTRACE_O_TRACESYSGOOD);
+
+/// Begins to trace a thread, which goes on running.
+pub fn seize(tid: i32, options: Options) -> nix::Result<()> {
+    ptrace::seize(Pid::from_raw(tid), options)
+}
+
+/// Why `what` is not traced.
+pub fn refused(what: &str, tid: i32, errno: Errno) -> Error {
+    let error = Error::not_possible(format!("cannot trace {what}")).because(errno.desc());
+    if let Some(tracer) = tracer(tid) {
+        return Error::not_possible(format!("cannot trace {what}"))
+            .because(format!("process {tracer} traces it: a debugger, strace or itself"))
+            .hint("end that first");
+    }
+    match errno {
+        Errno::EPERM | Errno::EACCES => error.hint(remedy()),
+        _ => error,
+    }
+}
+
+/// The process that traces a thread.
+pub fn tracer(tid: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+    tracer.trim().parse().ok().filter(|pid| *pid != 0)
+}
+
+/// What permits ptrace(2) here (ptrace(2), "/proc/sys/kernel/yama/ptrace_scope").
+fn remedy() -> &'static str {
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    match scope.trim() {
+        "3" => "kernel.yama.ptrace_scope is 3: no process may be traced until the next boot",
+        "2" => "kernel.yama.ptrace_scope is 2: run as root, or sysctl kernel.yama.ptrace_scope=1",
+        "1" => {
+            "kernel.yama.ptrace_scope is 1: a process that runs already is traced by root only, or \
+             after sysctl kernel.yama.ptrace_scope=0"
+        }
+        _ => {
+            "ptrace(2) must be permitted: one's own process that is not setuid, and in a container \
+             --cap-add SYS_PTRACE or a seccomp profile that allows it"
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A traced process with one thread stopped where it can make system calls for us.
+
+use super::inject;
+use super::maps::{Mapping, mappings};
+use super::memory::Memory;
+use super::vacant::vacant;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::ops::Range;
+
+/// A process with one thread stopped where it can make system calls for us.
+#[derive(Debug, Clone, Copy)]
+pub struct Tracee {
+    pub(super) tid: i32,
+    /// The process whose end another one waits for; 0 if there is none.
+    pub(super) leader: i32,
+    /// The process.
+    pub process: i32,
+    /// Its code has been running: a thread may be, or return to, anywhere in it.
+    pub is_live: bool,
+}
+
+impl Tracee {
+    /// Its mappings.
+    pub fn mappings(&self) -> Vec<Mapping> {
+        mappings(self.tid)
+    }
+
+    /// The ranges of it in which nothing is mapped, given its mappings.
+    pub fn vacant(&self, mappings: &[Mapping]) -> Vec<Range<u64>> {
+        vacant(self.tid, mappings)
+    }
+
+    /// Its memory.
+    pub fn memory(&self) -> std::io::Result<Memory> {
+        Memory::open(self.tid)
+    }
+
+    /// A file that it has open, for reading and writing. Its first thread may have ended.
+    pub fn open(&self, descriptor: u64) -> io::Result<File> {
+        let path = format!("/proc/{}/fd/{descriptor}", self.tid);
+        OpenOptions::new().read(true).write(true).open(path)
+    }
+
+    /// How its system calls are filtered: 0 if not (proc_pid_status(5)).
+    pub fn seccomp(&self) -> io::Result<u32> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.tid))?;
+        let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
+        // A kernel without it shows none.
+        Ok(mode.and_then(|mode| mode.trim().parse().ok()).unwrap_or(0))
+    }
+
+    /// Makes a system call in it.
+    pub fn call(
+        &self,
+        memory: &Memory,
+        number: libc::c_long,
+        arguments: [u64; 6],
+    ) -> nix::Result<u64> {
+        inject::call(self.tid, self.leader, memory, number.cast_unsigned(), arguments)
+    }
+}

@@ -1,0 +1,438 @@
+//! A live process counted for a while, again and again: it does what it does, and its code is as it was.
+
+use super::counts::{function, numbers, with_signals};
+use crate::support::files::{Folder, text};
+use crate::support::quiet::busy;
+use crate::support::run::{Ran, ended, program, send, start};
+use crate::support::tools::gcc;
+use crate::support::wait::until;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use probe::count::{Counts, Wanted, count, count_process};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::Duration;
+
+/// What all programs have: `part`, whose result depends on every step, and the end by SIGTERM. `done`
+/// says whether anything was wrong.
+const COMMON: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+static volatile sig_atomic_t over, ticks;
+static volatile long rounds, wrong;
+static void end(int number) { over = 1; }
+__attribute__((noipa)) unsigned long part(unsigned long n, unsigned long x) {
+    for (unsigned long i = 0; i < n; i++) {
+        x = x * 3 + (x >> 5);
+        if (x & 16) x ^= i; else x += i & 7;
+        switch (x % 7) { case 0: x++; break; case 1: x ^= 5; break; case 2: x -= 9; break; case 3: x += i; break; case 4: x *= 5; }
+    }
+    return x;
+}
+/* Short instructions only: a jump over several of them would be in the way of what was interrupted there. */
+unsigned long tight(unsigned long n, unsigned long x);
+__asm__(".text\n.globl tight\n.type tight,@function\ntight: mov %rsi,%rax\n"
+    "1: add %rdi,%rax\nrol %rax\nxor %rdi,%rax\nnot %rax\ndec %rdi\njnz 1b\nret\n.size tight,.-tight\n");
+static unsigned long both(unsigned long seed) { return part(1000, seed) ^ tight(4000, seed); }
+static int done(void) {
+    printf("%s\n", wrong || !rounds ? "wrong" : "right");
+    return 4;
+}
+__attribute__((noipa)) void check(unsigned long seed, unsigned long expected) {
+    if (both(seed) != expected) __atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&rounds, 1, __ATOMIC_RELAXED);
+}
+"#;
+
+/// Three threads that compute, one that waits for input, and signals every 50 µs whose siginfo is
+/// checked.
+const THREADS: &str = r#"
+void on(int number, siginfo_t *info, void *context) {
+    if (info->si_code != SI_TIMER || info->si_value.sival_int != 12345) wrong++;
+    ticks++;
+}
+static void *work(void *seed) {
+    unsigned long first = both((unsigned long)seed);
+    while (!over) check((unsigned long)seed, first);
+    return 0;
+}
+static int ends[2];
+static void *waits(void *none) {
+    char byte = 0;
+    if (read(ends[0], &byte, 1) != 1 || byte != 'x') wrong++;
+    return 0;
+}
+int main(void) {
+    pthread_t threads[3], waiting;
+    struct sigaction action = {.sa_sigaction = on, .sa_flags = SA_RESTART | SA_SIGINFO};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN, .sigev_value.sival_int = 12345};
+    struct itimerspec often = {{0, 50000}, {0, 50000}}, never = {{0, 0}, {0, 0}};
+    timer_t timer;
+    signal(SIGTERM, end);
+    if (pipe(ends)) return 1;
+    sigaction(SIGRTMIN, &action, 0);
+    timer_create(CLOCK_MONOTONIC, &event, &timer);
+    timer_settime(timer, 0, &often, 0);
+    pthread_create(&waiting, 0, waits, 0);
+    for (long i = 0; i < 3; i++) pthread_create(&threads[i], 0, work, (void *)(i + 5));
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+    timer_settime(timer, 0, &never, 0);
+    if (write(ends[1], "x", 1) != 1) wrong++;
+    pthread_join(waiting, 0);
+    if (!ticks) wrong++;
+    return done();
+}
+"#;
+
+/// Contexts that are switched, by calls and by a signal handler in the middle of anything: most of
+/// them are saved while others run.
+const CONTEXTS: &str = r#"
+enum { MOST = 16 };
+static ucontext_t all[MOST], first;
+static volatile int now;
+static volatile sig_atomic_t is_switching;
+__attribute__((noipa)) void next(void) {
+    is_switching = 1;
+    int from = now;
+    now = (from + 1) % MOST;
+    swapcontext(&all[from], &all[now]);
+    is_switching = 0;
+}
+void on(int number) { if (!is_switching) next(); }
+static void work(int seed) {
+    is_switching = 0;
+    unsigned long expected = both(seed);
+    for (;;) {
+        check(seed, expected);
+        if (rounds % 7 == 0 && !is_switching) next();
+        if (over) { is_switching = 1; setcontext(&first); }
+    }
+}
+int main(void) {
+    struct itimerval often = {{0, 200}, {0, 200}};
+    struct sigaction action = {.sa_handler = on, .sa_flags = SA_RESTART | SA_NODEFER};
+    signal(SIGTERM, end);
+    for (int i = 0; i < MOST; i++) {
+        getcontext(&all[i]);
+        all[i].uc_stack.ss_sp = malloc(1 << 16);
+        all[i].uc_stack.ss_size = 1 << 16;
+        all[i].uc_link = &first;
+        makecontext(&all[i], (void (*)(void))work, 1, i + 3);
+    }
+    // Until the first of them runs: this thread has no context of its own to come back to.
+    is_switching = 1;
+    sigaction(SIGALRM, &action, 0);
+    setitimer(ITIMER_REAL, &often, 0);
+    volatile int begun = 0;
+    getcontext(&first);
+    if (!begun++) setcontext(&all[0]);
+    return done();
+}
+"#;
+
+/// A process that forks and starts others all the time; children compute, too.
+const FORKS: &str = r#"
+int main(void) {
+    signal(SIGTERM, end);
+    unsigned long expected = part(100000, 3);
+    while (!over) {
+        int status;
+        pid_t child = fork();
+        if (!child) _exit(part(100000, 3) == expected ? 7 : 8);
+        if (part(100000, 3) != expected) wrong++;
+        rounds++;
+        while (waitpid(child, &status, 0) != child);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 7) wrong++;
+        if (rounds % 8 == 0 && WEXITSTATUS(system("exit 3")) != 3 && !over) wrong++;
+    }
+    return done();
+}
+"#;
+
+/// The first thread ends; another one computes.
+const LEADER: &str = r#"
+static void *work(void *none) {
+    unsigned long first = both(3);
+    while (!over) check(3, first);
+    exit(done());
+}
+int main(int count, char **arguments) {
+    pthread_t thread;
+    if (count > 1) over = 1;
+    signal(SIGTERM, end);
+    pthread_create(&thread, 0, work, 0);
+    pthread_exit(0);
+}
+"#;
+
+/// A child that is no thread, but has the same memory.
+const SHARING: &str = r#"
+#include <sched.h>
+static char stack[1 << 16];
+static int child(void *none) { for (;;) pause(); }
+int main(void) {
+    signal(SIGTERM, end);
+    pid_t other = clone(child, stack + sizeof stack, CLONE_VM | SIGCHLD, 0);
+    unsigned long first = both(3);
+    while (!over) check(3, first);
+    kill(other, SIGKILL);
+    return done();
+}
+"#;
+
+fn counted(pid: i32, wanted: &[Wanted], window: Duration) -> Option<Counts> {
+    with_signals(|signals| count_process(pid, wanted, window, signals))
+}
+
+/// A program that runs until it is told to end.
+struct Live {
+    file: PathBuf,
+    running: Option<Child>,
+}
+
+impl Live {
+    fn start(folder: &Folder, source: &str, options: &[&str]) -> Option<Self> {
+        let options = [&["-O2", "-pthread", "-lrt"], options].concat();
+        let source = [COMMON, source].concat();
+        let file = gcc(folder.path(), &source, &options, "live")?.canonicalize().unwrap();
+        let running = start(&mut program(text(&file)));
+        let live = Self { file, running: Some(running) };
+        // It has begun to use its processor time: field 14 of proc_pid_stat(5).
+        until(|| live.ticks() > 2, || "the program does not run".to_owned());
+        Some(live)
+    }
+
+    fn pid(&self) -> i32 {
+        self.running.as_ref().unwrap().id().cast_signed()
+    }
+
+    fn ticks(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        let fields = stat.rsplit_once(')').unwrap().1;
+        fields.split_whitespace().nth(11).unwrap().parse().unwrap()
+    }
+
+    fn wanted<const N: usize>(&self, names: [&str; N]) -> [Wanted; N] {
+        names.map(|name| function(&self.file, name))
+    }
+
+    /// All of its code is what its file says.
+    fn assert_restored(&self, round: usize) {
+        assert_restored(self.pid(), &self.file, round);
+    }
+
+    fn end(mut self) {
+        let running = self.running.take().unwrap();
+        send(&running, Signal::SIGTERM);
+        let Ran { status, stdout, stderr } = ended(running);
+        assert_eq!((status.code(), stdout.trim()), (Some(4), "right"), "{status} {stderr}");
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Some(running) = &mut self.running {
+            let _ = running.kill();
+            let _ = running.wait();
+        }
+    }
+}
+
+fn assert_restored(pid: i32, file: &Path, round: usize) {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let memory = std::fs::File::open(format!("/proc/{pid}/mem")).unwrap();
+    let content = std::fs::read(file).unwrap();
+    let mut any = false;
+    for line in maps.lines().filter(|line| line.ends_with(text(file)) && line.contains(" r-xp ")) {
+        let mut fields = line.split_whitespace();
+        let (start, end) = fields.next().unwrap().split_once('-').unwrap();
+        let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
+        let (start, end, offset) = (number(start), number(end), number(fields.nth(1).unwrap()));
+        let mut bytes = vec![0; (end - start) as usize];
+        memory.read_exact_at(&mut bytes, start).unwrap();
+        let of_file = &content[offset as usize..content.len().min((offset + end - start) as usize)];
+        assert!(bytes.starts_with(of_file), "the code is as it was, round {round}");
+        any = true;
+    }
+    assert!(any, "{maps}");
+}
+
+/// Trampolines lie in executable memory without a file, and stand for code of the functions, or for what
+/// they call.
+fn assert_mapped(pid: i32, counts: &Counts, wanted: &[Wanted]) {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let is_mapped = |address: u64| {
+        maps.lines().any(|line| {
+            let (range, rest) = line.split_once(' ').unwrap();
+            let (start, end) = range.split_once('-').unwrap();
+            let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
+            (number(start)..number(end)).contains(&address)
+                && rest.starts_with("r-xp 00000000 00:00 0")
+        })
+    };
+    let [trampolines] = &counts.trampolines[..] else { panic!("{:?}", counts.trampolines) };
+    assert_eq!(trampolines.process, pid);
+    let inside = |original: u64| wanted.iter().any(|of| of.range.contains(&original));
+    let own = trampolines.all().filter(|(_, original)| inside(*original)).count();
+    assert!(2 * own > counts.probes, "{own} of {}", counts.probes);
+    for (range, original) in trampolines.all() {
+        assert!(is_mapped(range.start) && is_mapped(range.end - 1), "{range:x?}");
+        assert_eq!(trampolines.original(range.end - 1), Some(original));
+    }
+}
+
+#[test]
+fn two_hundred_times_threads_under_load_with_signals() {
+    let _busy = busy();
+    let folder = Folder::new();
+    for (options, rounds) in [(["-pie", "-O2"], 150), (["-no-pie", "-O1"], 50)] {
+        let Some(live) = Live::start(&folder, THREADS, &options) else { return };
+        let wanted = live.wanted(["part", "tight", "work", "on", "check", "main"]);
+        for round in 0..rounds {
+            let window = Duration::from_millis(if round % 50 == 0 { 100 } else { 3 });
+            let Some(counts) = counted(live.pid(), &wanted, window) else { return };
+            let part = counts.functions[0].as_ref().unwrap();
+            if round % 50 == 0 {
+                // All that is between two calls runs as often, but for the calls of each thread at the
+                // beginning and at the end.
+                let entries = part.blocks[0].count.clone().unwrap();
+                let most = *numbers(part).last().unwrap();
+                let off = most.abs_diff(1000 * entries);
+                assert!(entries > 0 && off <= 6000 + part.slack, "{off} {part:?}");
+            }
+            live.assert_restored(round);
+        }
+        live.end();
+    }
+}
+
+#[test]
+fn contexts_that_are_saved_in_the_middle_of_anything() {
+    let _busy = busy();
+    let folder = Folder::new();
+    for options in [["-pie", "-O2"], ["-no-pie", "-O3"]] {
+        let Some(live) = Live::start(&folder, CONTEXTS, &options) else { return };
+        let wanted = live.wanted(["part", "tight", "work", "check", "next", "on"]);
+        for round in 0..60 {
+            let window = Duration::from_millis(3);
+            let Some(counts) = counted(live.pid(), &wanted, window) else { return };
+            assert!(counts.probes > 3, "{counts:?}");
+            assert_mapped(live.pid(), &counts, &wanted);
+            live.assert_restored(round);
+        }
+        live.end();
+    }
+}
+
+#[test]
+fn children_that_are_forked_meanwhile_have_their_code_back() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(live) = Live::start(&folder, FORKS, &[]) else { return };
+    let wanted = live.wanted(["part", "main"]);
+    let mut entries = 0;
+    for round in 0..60 {
+        let Some(counts) = counted(live.pid(), &wanted, Duration::from_millis(5)) else { return };
+        entries += counts.functions[0].as_ref().unwrap().blocks[0].count.clone().unwrap();
+        live.assert_restored(round);
+        let children = format!("/proc/{0}/task/{0}/children", live.pid());
+        for child in std::fs::read_to_string(children).unwrap_or_default().split_whitespace() {
+            let executes = std::fs::read_link(format!("/proc/{child}/exe"));
+            let Ok(pid) = child.parse() else { continue };
+            // It may end at any time.
+            if executes.is_ok_and(|file| file == live.file) {
+                let _ = std::panic::catch_unwind(|| assert_restored(pid, &live.file, round));
+            }
+        }
+    }
+    assert!(entries > 0);
+    live.end();
+}
+
+#[test]
+fn a_first_thread_that_has_ended_hides_nothing() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(live) = Live::start(&folder, LEADER, &[]) else { return };
+    let wanted = live.wanted(["part", "work"]);
+    for _ in 0..10 {
+        let Some(counts) = counted(live.pid(), &wanted, Duration::from_millis(5)) else { return };
+        let part = counts.functions[0].as_ref().unwrap();
+        assert!(part.blocks[0].count.clone().unwrap() > 0, "{part:?}");
+    }
+    // As a command: one call before the loop, which is over at once.
+    let file = live.file.clone();
+    live.end();
+    let argv = [text(&file), "over"].map(std::ffi::OsString::from).to_vec();
+    let command = pmu::Command { argv, stdout_to_stderr: true };
+    let counts = with_signals(|signals| count(&command, &wanted, signals)).unwrap();
+    let part = counts.functions[0].as_ref().unwrap();
+    assert_eq!((part.blocks[0].count.clone(), numbers(part).contains(&1000)), (Ok(1), true));
+}
+
+#[test]
+fn a_process_whose_memory_another_one_has_is_left_alone() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(live) = Live::start(&folder, SHARING, &[]) else { return };
+    let wanted = live.wanted(["part"]);
+    let found = with_signals(|signals| {
+        Ok(count_process(live.pid(), &wanted, Duration::from_millis(5), signals))
+    });
+    let why = format!("{:?}", found.unwrap().unwrap_err());
+    assert!(why.contains("has the same memory") || why.contains("cannot trace"), "{why}");
+    live.end();
+}
+
+#[test]
+fn a_process_that_others_stop_and_continue() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(live) = Live::start(&folder, THREADS, &[]) else { return };
+    let wanted = live.wanted(["part", "work"]);
+    let pid = live.pid();
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let third = std::thread::spawn(move || {
+        let pause = Duration::from_millis(2);
+        while is_over.recv_timeout(pause) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+            std::thread::sleep(pause);
+            kill(Pid::from_raw(pid), Signal::SIGCONT).unwrap();
+        }
+    });
+    let mut counts = 0;
+    for round in 0..100 {
+        let found = with_signals(|signals| {
+            Ok(count_process(pid, &wanted, Duration::from_millis(5), signals))
+        });
+        match found.unwrap() {
+            Ok(_) => counts += 1,
+            Err(error) => {
+                assert!(format!("{error:?}").contains("stopped by a signal"), "{error:?}")
+            }
+        }
+        live.assert_restored(round);
+    }
+    drop(over);
+    third.join().unwrap();
+    kill(Pid::from_raw(pid), Signal::SIGCONT).unwrap();
+    assert!(counts > 0);
+    live.end();
+}
+
+#[test]
+fn a_process_that_is_not_there() {
+    let is_free = |n: &i32| !Path::new(&format!("/proc/{n}")).exists();
+    let Some(pid) = (1..1000).map(|n| 4_194_304 - n).find(is_free) else { return };
+    let error =
+        with_signals(|signals| Ok(count_process(pid, &[], Duration::ZERO, signals).unwrap_err()));
+    assert!(error.unwrap().to_string().contains("no process"));
+}
