@@ -62,10 +62,11 @@ def place(row):
 def sampled(command, together, folder):
     """A round: samples of runs of a command, by file and address in it; those of the clock; the rates before and after."""
     clock, wide, rates, data = built(folder, "clock", CLOCK), built(folder, "wide", WIDE), f"{folder}/rates", f"{folder}/perf.data"
+    cpu = calmest(wide)
     line = shlex.join(command.words) + (f" < {shlex.quote(command.input)}" if command.input else "")
     script = f"{clock}; {wide} {rates}; i=0; while [ $i -lt {together} ]; do {line}; i=$((i+1)); done; {wide} {rates}; {clock}"
     with open(f"{folder}/out", "w") as out:
-        subprocess.run(["perf", "record", "-q", "-F", "3989", "-e", "cpu-clock", "-o", data, "setarch", "-R", "sh", "-c", script],
+        subprocess.run(["perf", "record", "-q", "-F", "3989", "-e", "cpu-clock", "-o", data, "taskset", "-c", cpu, "setarch", "-R", "sh", "-c", script],
                        stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
     with open(rates) as file:
         before, after = map(float, file)
@@ -73,6 +74,14 @@ def sampled(command, together, folder):
     found = located(data)
     of_clock = sum(count for (path, _), count in found.items() if path == clock)
     return collections.Counter({at: count for at, count in found.items() if at[0] not in (clock, wide)}), of_clock, before, after
+
+
+def calmest(wide):
+    """The logical processor with the best rate now. A round stays on it: another one has another sibling."""
+    def rate(cpu):
+        return float(subprocess.run(["taskset", "-c", str(cpu), wide], capture_output=True, text=True, check=True).stdout)
+
+    return str(max(sorted(os.sched_getaffinity(0)), key=rate))
 
 
 def located(data):
