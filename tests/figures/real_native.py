@@ -11,7 +11,7 @@ import time
 
 from common import percent
 from real_programs import stdin
-from real_rounds import CLOCK, WIDE, Round, built, kept, read, written
+from real_rounds import CLOCK, LOST, WIDE, Round, built, kept, read, written
 
 ENVIRONMENT = dict(os.environ, LC_ALL="C")
 MAPPED = re.compile(r"PERF_RECORD_MMAP2 (\d+)/\d+: \[(0x\w+)\((0x\w+)\) @ (0x\w+|0) .*: r-xp (/.*)")
@@ -19,7 +19,7 @@ SAMPLE = re.compile(r"^\s*(\d+)\s+([0-9a-f]+)\s*$")
 TOGETHER = 0.3  # seconds: shorter runs are sampled several together
 LEAST, MOST = 5, 16  # rounds: kept ones, all
 HOT = 0.08  # of the samples
-SEGMENTS = {}
+SEGMENTS, FUNCTIONS = {}, {}
 
 
 def first(command, folder, args):
@@ -28,7 +28,7 @@ def first(command, folder, args):
     with stdin(command) as source:
         subprocess.run(command.words, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
     together = max(1, round(TOGETHER / max(time.monotonic() - begin, 1e-3)))
-    found, *around = sampled(command, together, folder)
+    found, *around = sampled(command, together, calmest(folder)[1], folder)
     for path, start, ranges in hottest(found, args):
         samples = within(found, path, ranges)
         row = {"share": percent(samples / sum(found.values()), 0), "runs": together, "target": f"{path}:@{start:#x}",
@@ -37,11 +37,14 @@ def first(command, folder, args):
 
 
 def further(rows, command, folder, args):
-    """More rounds for the rows of a command, for some seconds or until enough are kept."""
+    """More rounds for the rows of a command, for some seconds or until enough are kept; none begins with a low rate."""
     loops = [(row, *loop_around(*place(row), args)) for row in rows]
     end = time.monotonic() + args.seconds
     while time.monotonic() < end and any(unfinished(row, args.best) for row in rows):
-        found, *around = sampled(command, int(rows[0]["runs"]), folder)
+        rate, cpu = calmest(folder)
+        if rate < (1 - LOST) * args.best:
+            continue
+        found, *around = sampled(command, int(rows[0]["runs"]), cpu, folder)
         for row, path, _, ranges in loops:
             row["rounds"] += "; " + written([Round(within(found, path, ranges), *around)])
         args.best = max(args.best, *around[1:])
@@ -59,15 +62,15 @@ def place(row):
     return path, int(start, 16)
 
 
-def sampled(command, together, folder):
+def sampled(command, together, cpu, folder):
     """A round: samples of runs of a command, by file and address in it; those of the clock; the rates before and after."""
     clock, wide, rates, data = built(folder, "clock", CLOCK), built(folder, "wide", WIDE), f"{folder}/rates", f"{folder}/perf.data"
-    cpu = calmest(wide)
     line = shlex.join(command.words) + (f" < {shlex.quote(command.input)}" if command.input else "")
     script = f"{clock}; {wide} {rates}; i=0; while [ $i -lt {together} ]; do {line}; i=$((i+1)); done; {wide} {rates}; {clock}"
     with open(f"{folder}/out", "w") as out:
-        subprocess.run(["perf", "record", "-q", "-F", "3989", "-e", "cpu-clock", "-o", data, "taskset", "-c", cpu, "setarch", "-R", "sh", "-c", script],
-                       stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
+        subprocess.run(["perf", "record", "-q", "-F", "3989", "-e", "cpu-clock", "-o", data,
+                        "taskset", "-c", cpu, "setarch", "-R", "sh", "-c", script], stdin=subprocess.DEVNULL,
+                       stdout=out, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
     with open(rates) as file:
         before, after = map(float, file)
     os.remove(rates)
@@ -76,12 +79,14 @@ def sampled(command, together, folder):
     return collections.Counter({at: count for at, count in found.items() if at[0] not in (clock, wide)}), of_clock, before, after
 
 
-def calmest(wide):
-    """The logical processor with the best rate now. A round stays on it: another one has another sibling."""
+def calmest(folder):
+    """The best rate of a logical processor now, and which that is. A round stays on it: another one has another sibling."""
+    wide = built(folder, "wide", WIDE)
+
     def rate(cpu):
         return float(subprocess.run(["taskset", "-c", str(cpu), wide], capture_output=True, text=True, check=True).stdout)
 
-    return str(max(sorted(os.sched_getaffinity(0)), key=rate))
+    return max((rate(cpu), str(cpu)) for cpu in os.sched_getaffinity(0))
 
 
 def located(data):
@@ -134,16 +139,25 @@ def within(samples, path, ranges):
 
 def loop_around(path, at, args):
     """The innermost loop around an address; None: there is none."""
+    for function, ranges in functions(path, at, args):
+        number = next((block["innermost_loop"] for block, (low, high) in zip(function["blocks"], ranges) if low <= at < high), None)
+        if number is not None:
+            loop = function["loops"][number]
+            return path, int(loop["start"], 16), tuple(ranges[block] for block in loop["blocks"])
+    return None
+
+
+def functions(path, at, args):
+    """The listed function with an address, as a list of one, with the ranges of its blocks; empty: none."""
+    known = FUNCTIONS.setdefault(path, [])
+    if found := [one for one in known if covers(one[1], at)]:
+        return found[:1]
     done = subprocess.run([args.tool, "block", "--list", f"{path}:{at:#x}", "--format", "json"], capture_output=True, text=True)
-    if not done.stdout.startswith("{"):
-        return None
-    function = json.loads(done.stdout)
-    ranges = [(int(block["start"], 16), int(block["end"], 16)) for block in function["blocks"]]
-    number = next((block["innermost_loop"] for block, (low, high) in zip(function["blocks"], ranges) if low <= at < high), None)
-    if number is None:
-        return None
-    loop = function["loops"][number]
-    return path, int(loop["start"], 16), tuple(ranges[block] for block in loop["blocks"])
+    if done.stdout.startswith("{"):
+        function = json.loads(done.stdout)
+        known.append((function, [(int(block["start"], 16), int(block["end"], 16)) for block in function["blocks"]]))
+        return known[-1:]
+    return []
 
 
 def measured(path, start, command, args):
