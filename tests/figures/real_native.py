@@ -16,7 +16,9 @@ from real_rounds import CLOCK, LOST, WIDE, Round, built, kept, read, written
 ENVIRONMENT = dict(os.environ, LC_ALL="C")
 MAPPED = re.compile(r"PERF_RECORD_MMAP2 (\d+)/\d+: \[(0x\w+)\((0x\w+)\) @ (0x\w+|0) .*: r-xp (/.*)")
 SAMPLE = re.compile(r"^\s*(\d+)\s+([0-9a-f]+)\s*$")
-TOGETHER = 0.3  # seconds: shorter runs are sampled several together
+# Short rounds: a tenant of the sibling thread leaves some tenths of a second.
+TOGETHER = 0.1  # seconds: shorter runs are sampled several together
+FREQUENCY = "15989"
 LEAST, MOST = 5, 16  # rounds: kept ones, all
 HOT = 0.08  # of the samples
 SEGMENTS, FUNCTIONS = {}, {}
@@ -52,8 +54,8 @@ def further(rows, command, folder, args):
 
 def unfinished(row, best):
     """Whether a row needs more rounds."""
-    rounds = row["tool"] and read(row["rounds"])
-    return bool(rounds) and len(rounds) < MOST and len(kept(rounds, best)) < LEAST
+    rounds = read(row["rounds"])
+    return bool(row["tool"]) and len(rounds) < MOST and len(kept(rounds, best)) < LEAST
 
 
 def place(row):
@@ -68,7 +70,7 @@ def sampled(command, together, cpu, folder):
     line = shlex.join(command.words) + (f" < {shlex.quote(command.input)}" if command.input else "")
     script = f"{clock}; {wide} {rates}; i=0; while [ $i -lt {together} ]; do {line}; i=$((i+1)); done; {wide} {rates}; {clock}"
     with open(f"{folder}/out", "w") as out:
-        subprocess.run(["perf", "record", "-q", "-F", "3989", "-e", "cpu-clock", "-o", data,
+        subprocess.run(["perf", "record", "-q", "-F", FREQUENCY, "-e", "cpu-clock", "-o", data,
                         "taskset", "-c", cpu, "setarch", "-R", "sh", "-c", script], stdin=subprocess.DEVNULL,
                        stdout=out, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
     with open(rates) as file:

@@ -12,7 +12,7 @@ import os
 import statistics
 import subprocess
 
-ADDITIONS = 350_000_000
+ADDITIONS = 120_000_000
 LOST = 0.05
 FEWEST = 3
 CLOCK = r"""
@@ -26,7 +26,7 @@ WIDE = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <x86intrin.h>
-enum { PAIRS = 1200 };
+enum { PAIRS = 400 };
 static unsigned long long narrow[PAIRS], wide[PAIRS];
 static int order(const void *a, const void *b) {
     unsigned long long x = *(unsigned long long *)a, y = *(unsigned long long *)b;
