@@ -52,7 +52,7 @@ def judge(row, best):
         row["native"] = "contended"
         return
     cycles, error = estimated(rounds)
-    native = cycles / int(row["runs"]) / int(row["iterations"])
+    native = cycles / int(row["iterations"])
     if row["misses"]:
         memory, branches = float(row["misses"]) * MISS > native / 10, float(row["mispredicted"]) * MISPREDICTION > native / 10
     else:

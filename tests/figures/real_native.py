@@ -11,7 +11,7 @@ import time
 
 from common import percent
 from real_programs import stdin
-from real_rounds import CLOCK, LOST, WIDE, Round, built, kept, read, written
+from real_rounds import CLOCK, LOST, WIDE, built, kept, read, taken, written
 
 ENVIRONMENT = dict(os.environ, LC_ALL="C")
 MAPPED = re.compile(r"PERF_RECORD_MMAP2 (\d+)/\d+: \[(0x\w+)\((0x\w+)\) @ (0x\w+|0) .*: r-xp (/.*)")
@@ -34,7 +34,7 @@ def first(command, folder, args):
     for path, start, ranges in hottest(found, args):
         samples = within(found, path, ranges)
         row = {"share": percent(samples / sum(found.values()), 0), "runs": together, "target": f"{path}:@{start:#x}",
-               "rounds": written([Round(samples, *around)])}
+               "rounds": written(taken(samples, together, *around))}
         yield row | measured(path, start, command, args)
 
 
@@ -48,7 +48,7 @@ def further(rows, command, folder, args):
             continue
         found, *around = sampled(command, int(rows[0]["runs"]), cpu, folder)
         for row, path, _, ranges in loops:
-            row["rounds"] += "; " + written([Round(within(found, path, ranges), *around)])
+            row["rounds"] += written(taken(within(found, path, ranges), int(row["runs"]), *around))
         args.best = max(args.best, *around[1:])
 
 

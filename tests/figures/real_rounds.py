@@ -55,8 +55,8 @@ int main(int count, char **words) {
 }
 """
 
-# `samples` in the loop, `clock` of them in the dependent additions on both sides, rates before and after.
-Round = collections.namedtuple("Round", "samples clock before after")
+# Cycles in the loop in one run of the command, samples in it, those in the dependent additions on both sides, and the rates.
+Round = collections.namedtuple("Round", "cycles samples clock before after")
 
 
 def built(folder, name, text):
@@ -69,22 +69,22 @@ def built(folder, name, text):
     return path
 
 
-def cycles(one):
-    """Cycles in the loop."""
-    return 2 * ADDITIONS * one.samples / max(1, one.clock)
+def taken(samples, runs, clock, before, after):
+    """A round from its samples in so many runs of the command."""
+    return Round(2 * ADDITIONS * samples / max(1, clock) / runs, samples, clock, before, after)
 
 
-def written(rounds):
-    """As a field: cycles, then what they and the rule come from."""
-    return "; ".join(f"{cycles(one):.0f} {one.samples}/{one.clock} {one.before:.3f} {one.after:.3f}" for one in rounds)
+def written(one):
+    """As text."""
+    return f"{one.cycles:.0f} {one.samples}/{one.clock} {one.before:.3f} {one.after:.3f}; "
 
 
 def read(field):
     """The rounds of a field."""
     found = []
-    for text in filter(None, field.split("; ")):
-        _, counts, before, after = text.split()
-        found.append(Round(*map(int, counts.split("/")), float(before), float(after)))
+    for text in field.rstrip("; ").split("; ") if field else []:
+        cycles, counts, before, after = text.split()
+        found.append(Round(float(cycles), *map(int, counts.split("/")), float(before), float(after)))
     return found
 
 
@@ -99,8 +99,8 @@ def kept(rounds, top):
 
 
 def estimated(rounds):
-    """Cycles in the loop, the median, and their relative error."""
-    found = [cycles(one) for one in rounds]
+    """Cycles in the loop in a run, the median, and their relative error."""
+    found = [one.cycles for one in rounds]
     low, middle, high = statistics.quantiles(found, method="inclusive")
     # Of a normal distribution: the deviation is 0.74 of the distance of the quartiles, the median's 1.25 of the mean's.
     scatter = 1.25 * 0.74 * (high - low) / middle / len(found) ** 0.5 if middle else 1
