@@ -40,7 +40,7 @@ from common import TOOL, append, need, rows, table
 from real_counts import fill, judge
 from real_native import first, further, unfinished
 from real_programs import PROGRAMS, parsed, prepare
-from real_rounds import best
+from real_rounds import FEWEST, best, kept, read
 
 # `rounds`: see `written` in `real_rounds.py`; `native` and what follows it are computed from the columns before them.
 COLUMNS = ["program", "command", "target", "share", "trips", "executions", "pages", "paths", "tool", "status", "runs", "rounds",
@@ -96,8 +96,7 @@ def time_programs(inputs, folder, args):
     end = time.monotonic() + args.limit if args.limit else float("inf")
     wanted = [one for one in PROGRAMS if re.search(args.only, one[0])]
     for begin in (begin_program, go_on):
-        # Further rounds in another order each time: some programs stay contended, and would use up the time of the others.
-        for name, command in wanted if begin == begin_program else random.sample(wanted, len(wanted)):
+        for name, command in wanted if begin == begin_program else by_need(wanted, stored(args.output)):
             found = stored(args.output)
             if time.monotonic() + LEFT_FOR_ONE > end:
                 break
@@ -105,6 +104,15 @@ def time_programs(inputs, folder, args):
             begin(name, parsed(command, inputs), found, folder, args)
     found, known = stored(args.output), {row["program"] for row in stored(args.output)}
     return len({name for name, _ in wanted} - known) + len({row["program"] for row in found if unfinished(row, best(found))})
+
+
+def by_need(wanted, found):
+    """Those first that lack the fewest rounds, else at random: some stay contended, and would use up the time of the others."""
+    def lack(name):
+        have = [len(kept(read(row["rounds"]), best(found))) for row in found if row["program"] == name and row["tool"]]
+        return max((FEWEST - count if count < FEWEST else FEWEST for count in have), default=FEWEST)
+
+    return sorted(random.sample(wanted, len(wanted)), key=lambda one: lack(one[0]))
 
 
 def begin_program(name, command, found, folder, args):
