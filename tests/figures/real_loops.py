@@ -22,6 +22,7 @@ execution, `branches` more than two paths through the loop.
 
     tests/figures/real_loops.py -o rows.csv                # all that the file does not have yet, then the table
     quiet tests/figures/real_loops.py -o rows.csv --for 80 # timing only, of what fits into 80 s; repeat until none is left
+    tests/figures/real_loops.py -o rows.csv --table        # then this
 
 `quiet`: whatever keeps other work off the machine. Only timing needs that.
 """
@@ -59,16 +60,18 @@ def main():
     parser.add_argument("--loops", type=int, default=2, metavar="N", help="most loops of a program (default 2)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only these programs")
     parser.add_argument("--for", type=float, metavar="SECONDS", dest="limit", help="only time, and begin nothing that would end later")
+    parser.add_argument("--table", action="store_true", help="time nothing more: count what is not counted, and print")
     parser.add_argument("--folder", help="keep the inputs in this folder")
     parser.add_argument("-o", metavar="FILE", dest="output", required=True, help="the rows, a CSV")
     args = parser.parse_args()
     need(args.tool)
     with contextlib.ExitStack() as stack:
         folder = args.folder or stack.enter_context(tempfile.TemporaryDirectory())
-        left = time_programs(prepare(folder, 1, 26), folder, args)
-        if args.limit:
-            print(f"{left} programs left")
-            return
+        if not args.table:
+            left = time_programs(prepare(folder, 1, 26), folder, args)
+            if args.limit:
+                print(f"{left} programs left")
+                return
         found = stored(args.output)
         fill(found, folder, prepare(folder, 1 / 8, 3), args)
     for row in found:
