@@ -3,11 +3,12 @@
 import json
 import os
 import re
-import shlex
 import subprocess
 
-from real_native import ENVIRONMENT, covers, loop_around
-from real_programs import PROGRAMS, prepare
+from common import percent
+from real_native import ENVIRONMENT, covers, loop_around, place
+from real_programs import PROGRAMS, parsed, prepare, stdin
+from real_rounds import FEWEST, estimated, kept, read
 
 MISS, MISPREDICTION, EXECUTION = 14, 15, 30  # cycles; the first two: Software Optimization Guides of Zen 4 and 5
 MOST_PAGES, MOST_PATHS = 10, 2
@@ -16,49 +17,60 @@ SECONDS = 300
 
 
 def fill(rows, folder, small, args):
-    """Enters iterations, native cycles and limits into the rows that have none. `small`: a smaller input."""
+    """Enters iterations, misses and mispredictions into the rows that have none. `small`: a smaller input."""
     commands, inputs, simulated = dict(PROGRAMS), prepare(folder, 1, 26), {}
     for row in rows:
-        if row["tool"] and not row["iterations"] and re.search(args.only, row["program"]):
-            path, start = row["target"].rsplit(":@", 1)
-            full, few = (shlex.split(commands[row["program"]].format(**names)) for names in (inputs, small))
-            iterations, why = counted(full, path, int(start, 16), folder, args)
-            if not iterations:
-                row["judged"], row["status"] = "", f"{row['status']}; not counted: {why}"
-                continue
-            row["iterations"] = iterations
-            if (key := (row["program"], path)) not in simulated:
-                simulated[key] = executions(few, folder, path)
-            own = iterations if few == full else counted(few, path, int(start, 16), folder, args)[0]
-            judge(row, own, simulated[key], int(start, 16), path, args)
-            print(row["program"], row["target"], row["native"], row["tool"], row["ratio"], row["limits"], flush=True)
+        if row["tool"] and not row["iterations"] and not row["uncounted"] and re.search(args.only, row["program"]):
+            path, start = place(row)
+            full, few = (parsed(commands[row["program"]], names) for names in (inputs, small))
+            row["iterations"], row["uncounted"] = counted(full, path, start, folder, args)
+            if row["iterations"]:
+                if (key := (row["program"], path)) not in simulated:
+                    simulated[key] = executions(few, folder, path)
+                own = row["iterations"] if few == full else counted(few, path, start, folder, args)[0]
+                row |= of_loop(simulated[key], own, path, start, args)
+            print(row["program"], row["target"], row["iterations"], row["uncounted"], flush=True)
 
 
-def judge(row, few, counts, start, path, args):
-    """Native cycles, and what the replay leaves out. `few`: iterations with the smaller input."""
-    native = float(row["cycles"]) / row["iterations"]
-    error = float(row["error"].rstrip(" %")) / 100
+def of_loop(counts, few, path, start, args):
+    """Misses and mispredictions of an iteration; nothing where callgrind does not execute the loop as often as the processor."""
     own = counts.get(start, [0])[0]
-    if few and abs(own / few - 1) < 0.01:
-        ranges = loop_around(path, start, args)[2]
-        misses, mispredicted = (sum(events[i] for at, events in counts.items() if covers(ranges, at)) / own for i in (1, 2))
-        memory, branches = misses * MISS > native / 10, mispredicted * MISPREDICTION > native / 10
-        row |= {"misses": f"{misses:.3f}", "mispredicted": f"{mispredicted:.3f}"}
+    if not few or abs(own / few - 1) >= 0.01:
+        return {}
+    ranges = loop_around(path, start, args)[2]
+    names = ("misses", "mispredicted")
+    return {name: f"{sum(events[i] for at, events in counts.items() if covers(ranges, at)) / own:.3f}" for i, name in enumerate(names, 1)}
+
+
+def judge(row, best):
+    """Native cycles, and what the replay leaves out, from the other columns. `best`: the best rate of the run."""
+    rounds = kept(read(row["rounds"]), best)
+    row |= {"kept": f"{len(rounds)} of {len(read(row['rounds']))}", "native": "", "error": "", "ratio": "", "limits": "", "judged": ""}
+    if not row["iterations"]:
+        return
+    if len(rounds) < FEWEST:
+        row["native"] = "contended"
+        return
+    cycles, error = estimated(rounds)
+    native = cycles / int(row["iterations"])
+    if row["misses"]:
+        memory, branches = float(row["misses"]) * MISS > native / 10, float(row["mispredicted"]) * MISPREDICTION > native / 10
     else:
         memory, branches = int(row["pages"]) > MOST_PAGES, int(row["paths"] or 0) > MOST_PATHS
     short = EXECUTION > native * int(row["trips"]) / 10
     limits = ["memory"] * memory + ["branches"] * branches + ["short"] * short
-    row |= {"native": f"{native:.2f}", "ratio": f"{float(row['tool']) / native:.3f}", "limits": " ".join(limits),
-            "judged": "" if limits or error > MOST_ERROR else "yes"}
+    row |= {"native": f"{native:.2f}", "error": percent(error, 1), "ratio": f"{float(row['tool']) / native:.3f}",
+            "limits": " ".join(limits), "judged": "" if limits or error > MOST_ERROR else "yes"}
 
 
-def counted(words, path, start, folder, args):
+def counted(command, path, start, folder, args):
     """How often a run enters the block at an address (p_vaddr) of a file; 0 and why not."""
     result = f"{folder}/count"
-    command = [args.tool, "count", "--module", path, "--functions", hex(start), "--format", "json", "-o", result, "--", *words]
+    words = [args.tool, "count", "--module", path, "--functions", hex(start), "--format", "json", "-o", result, "--", *command.words]
     try:
-        done = subprocess.run(command, timeout=SECONDS, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
-                              env=ENVIRONMENT, check=False)
+        with stdin(command) as source:
+            done = subprocess.run(words, timeout=SECONDS, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                  errors="replace", env=ENVIRONMENT, check=False)
     except subprocess.TimeoutExpired:
         return 0, f"it took {SECONDS} s"
     if not os.path.exists(result):
@@ -71,12 +83,13 @@ def counted(words, path, start, folder, args):
     return (counts[0], "") if counts else (0, next(iter(reasons), "no such block"))
 
 
-def executions(words, folder, path):
+def executions(command, folder, path):
     """For each instruction of a file: executions, misses of the first-level data cache, mispredictions, by callgrind."""
     output, counts, inside, skip = f"{folder}/callgrind", {}, False, False
-    subprocess.run(["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-strings=no", "--compress-pos=no",
-                    "--cache-sim=yes", "--branch-sim=yes", f"--callgrind-out-file={output}", *words],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
+    with stdin(command) as source:
+        subprocess.run(["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-strings=no", "--compress-pos=no",
+                        "--cache-sim=yes", "--branch-sim=yes", f"--callgrind-out-file={output}", *command.words],
+                       stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
     if not os.path.exists(output):
         return counts
     with open(output, errors="replace") as file:

@@ -6,74 +6,94 @@ import os
 import re
 import shlex
 import shutil
-import statistics
 import subprocess
 import time
 
 from common import percent
-from real_programs import ADDITIONS, CLOCK
+from real_programs import stdin
+from real_rounds import CLOCK, LOST, WIDE, built, kept, read, taken, written
 
 ENVIRONMENT = dict(os.environ, LC_ALL="C")
 MAPPED = re.compile(r"PERF_RECORD_MMAP2 (\d+)/\d+: \[(0x\w+)\((0x\w+)\) @ (0x\w+|0) .*: r-xp (/.*)")
 SAMPLE = re.compile(r"^\s*(\d+)\s+([0-9a-f]+)\s*$")
-TOGETHER = 0.3  # seconds: shorter runs are sampled several together
-LEAST, MOST = 5, 16  # rounds
+# Short rounds: a tenant of the sibling thread leaves some tenths of a second.
+TOGETHER = 0.1  # seconds: shorter runs are sampled several together
+FREQUENCY = "15989"
+LEAST, MOST = 5, 16  # rounds: kept ones, all
 HOT = 0.08  # of the samples
-SEGMENTS = {}
+SEGMENTS, FUNCTIONS = {}, {}
 
 
-def timed(words, folder, args):
-    """The rows of the hot loops of a command."""
-    clock = built_clock(folder)
+def first(command, folder, args):
+    """The rows of the hot loops of a command, after one round."""
     begin = time.monotonic()
-    subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
+    with stdin(command) as source:
+        subprocess.run(command.words, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
     together = max(1, round(TOGETHER / max(time.monotonic() - begin, 1e-3)))
-    end, rounds = time.monotonic() + args.seconds, []
-    while len(rounds) < LEAST or (time.monotonic() < end and len(rounds) < MOST):
-        rounds.append(sampled(words, together, clock, folder))
-    samples = sum(rounds, collections.Counter())
-    clocks = [taken(one, clock) for one in rounds]
-    for path in [one for one in samples if one[0] == clock]:
-        del samples[path]
-    for path, start, ranges in hottest(samples, args):
-        inside = [within(one, path, ranges) for one in rounds]
-        cycles, error = estimated(inside, clocks)
-        row = {"samples": sum(inside), "share": percent(sum(inside) / sum(samples.values()), 0), "cycles": f"{cycles / together:.0f}",
-               "error": percent(error, 1), "target": f"{path}:@{start:#x}"}
-        yield row | measured(path, start, words, args)
+    found, *around = sampled(command, together, calmest(folder)[1], folder)
+    for path, start, ranges in hottest(found, args):
+        samples = within(found, path, ranges)
+        row = {"share": percent(samples / sum(found.values()), 0), "runs": together, "target": f"{path}:@{start:#x}",
+               "rounds": written(taken(samples, together, *around))}
+        yield row | measured(path, start, command, args)
 
 
-def built_clock(folder):
-    """The program that takes a known number of cycles."""
-    clock = os.path.realpath(f"{folder}/clock")
-    if not os.path.exists(clock):
-        with open(f"{clock}.c", "w") as file:
-            file.write(CLOCK)
-        subprocess.run(["gcc", "-O1", "-o", clock, f"{clock}.c"], check=True)
-    return clock
+def further(rows, command, folder, args):
+    """More rounds for the rows of a command, for some seconds or until enough are kept; none begins with a low rate."""
+    loops = [(row, *loop_around(*place(row), args)) for row in rows]
+    end = time.monotonic() + args.seconds
+    while time.monotonic() < end and any(unfinished(row, args.best) for row in rows):
+        rate, cpu = calmest(folder)
+        if rate < (1 - LOST) * args.best:
+            continue
+        found, *around = sampled(command, int(rows[0]["runs"]), cpu, folder)
+        for row, path, _, ranges in loops:
+            row["rounds"] += written(taken(within(found, path, ranges), int(row["runs"]), *around))
+        args.best = max(args.best, *around[1:])
 
 
-def taken(samples, path):
-    """The samples in a file."""
-    return sum(count for (file, _), count in samples.items() if file == path)
+def unfinished(row, best):
+    """Whether a row needs more rounds."""
+    rounds = read(row["rounds"])
+    return bool(row["tool"]) and len(rounds) < MOST and len(kept(rounds, best)) < LEAST
 
 
-def estimated(inside, clocks):
-    """Cycles in a loop and their relative error, from its samples and the clock's in each round."""
-    cycles = [2 * ADDITIONS * samples / clock for samples, clock in zip(inside, clocks)]
-    low, middle, high = statistics.quantiles(cycles, method="inclusive")
-    # Of a normal distribution: the deviation is 0.74 of the distance of the quartiles, the median's 1.25 of the mean's.
-    scatter = 1.25 * 0.74 * (high - low) / middle / len(cycles) ** 0.5 if middle else 1
-    return middle, 2 * max(scatter, (1 / max(1, sum(inside)) + 1 / sum(clocks)) ** 0.5)
+def place(row):
+    """File and address of a row's loop."""
+    path, start = row["target"].rsplit(":@", 1)
+    return path, int(start, 16)
 
 
-def sampled(words, together, clock, folder):
-    """Samples of runs of a command between two of the clock, by file and address in it; the kernel's without a file."""
-    data, found, mapped = f"{folder}/perf.data", collections.Counter(), collections.defaultdict(list)
-    script = f"{clock}; i=0; while [ $i -lt {together} ]; do {shlex.join(words)}; i=$((i+1)); done; {clock}"
+def sampled(command, together, cpu, folder):
+    """A round: samples of runs of a command, by file and address in it; those of the clock; the rates before and after."""
+    clock, wide, rates, data = built(folder, "clock", CLOCK), built(folder, "wide", WIDE), f"{folder}/rates", f"{folder}/perf.data"
+    line = shlex.join(command.words) + (f" < {shlex.quote(command.input)}" if command.input else "")
+    script = f"{clock}; {wide} {rates}; i=0; while [ $i -lt {together} ]; do {line}; i=$((i+1)); done; {wide} {rates}; {clock}"
     with open(f"{folder}/out", "w") as out:
-        subprocess.run(["perf", "record", "-q", "-F", "3989", "-e", "cpu-clock", "-o", data, "setarch", "-R", "sh", "-c", script],
+        subprocess.run(["perf", "record", "-q", "-F", FREQUENCY, "-e", "cpu-clock", "-o", data,
+                        "taskset", "-c", cpu, "setarch", "-R", "sh", "-c", script], stdin=subprocess.DEVNULL,
                        stdout=out, stderr=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
+    with open(rates) as file:
+        before, after = map(float, file)
+    os.remove(rates)
+    found = located(data)
+    of_clock = sum(count for (path, _), count in found.items() if path == clock)
+    return collections.Counter({at: count for at, count in found.items() if at[0] not in (clock, wide)}), of_clock, before, after
+
+
+def calmest(folder):
+    """The best rate of a logical processor now, and which that is. A round stays on it: another one has another sibling."""
+    wide = built(folder, "wide", WIDE)
+
+    def rate(cpu):
+        return float(subprocess.run(["taskset", "-c", str(cpu), wide], capture_output=True, text=True, check=True).stdout)
+
+    return max((rate(cpu), str(cpu)) for cpu in os.sched_getaffinity(0))
+
+
+def located(data):
+    """The samples of a recording by file and address in it; the kernel's without a file."""
+    found, mapped = collections.Counter(), collections.defaultdict(list)
     text = subprocess.run(["perf", "script", "-i", data, "--show-mmap-events", "-F", "pid,ip"], capture_output=True, text=True,
                           errors="replace").stdout
     for line in text.splitlines():
@@ -121,23 +141,35 @@ def within(samples, path, ranges):
 
 def loop_around(path, at, args):
     """The innermost loop around an address; None: there is none."""
+    for function, ranges in functions(path, at, args):
+        number = next((block["innermost_loop"] for block, (low, high) in zip(function["blocks"], ranges) if low <= at < high), None)
+        if number is not None:
+            loop = function["loops"][number]
+            return path, int(loop["start"], 16), tuple(ranges[block] for block in loop["blocks"])
+    return None
+
+
+def functions(path, at, args):
+    """The listed function with an address, as a list of one, with the ranges of its blocks; empty: none."""
+    known = FUNCTIONS.setdefault(path, [])
+    if found := [one for one in known if covers(one[1], at)]:
+        return found[:1]
     done = subprocess.run([args.tool, "block", "--list", f"{path}:{at:#x}", "--format", "json"], capture_output=True, text=True)
-    if not done.stdout.startswith("{"):
-        return None
-    function = json.loads(done.stdout)
-    ranges = [(int(block["start"], 16), int(block["end"], 16)) for block in function["blocks"]]
-    number = next((block["innermost_loop"] for block, (low, high) in zip(function["blocks"], ranges) if low <= at < high), None)
-    if number is None:
-        return None
-    loop = function["loops"][number]
-    return path, int(loop["start"], 16), tuple(ranges[block] for block in loop["blocks"])
+    if done.stdout.startswith("{"):
+        function = json.loads(done.stdout)
+        known.append((function, [(int(block["start"], 16), int(block["end"], 16)) for block in function["blocks"]]))
+        return known[-1:]
+    return []
 
 
-def measured(path, start, words, args):
+def measured(path, start, command, args):
     """What `tdtool block` says of the loop with the program's values."""
+    words = command.words
     is_own = os.path.realpath(shutil.which(words[0]) or "") == os.path.realpath(path)
-    done = subprocess.run([args.tool, "block", f"{path}:@{start:#x}", "--format", "json", *args.options.split(), "--",
-                           *(words[1:] if is_own else words)], capture_output=True, text=True, errors="replace", env=ENVIRONMENT)
+    with stdin(command) as source:
+        done = subprocess.run([args.tool, "block", f"{path}:@{start:#x}", "--format", "json", *args.options.split(), "--",
+                               *(words[1:] if is_own else words)], stdin=source, capture_output=True, text=True, errors="replace",
+                              env=ENVIRONMENT)
     document = json.loads(done.stdout) if done.stdout.startswith("{") else {}
     notes = " ".join(document.get("notes") or [])
     trips = re.search(r"measured as a loop: (\d+) iterations with the program", notes)

@@ -1,5 +1,7 @@
 """The programs whose loops `real_loops.py` measures, and what they read."""
 
+import collections
+import contextlib
 import os
 import shlex
 import shutil
@@ -37,7 +39,7 @@ PROGRAMS = [
     ("sha512sum", "sha512sum {mid}"), ("b2sum", "b2sum {mid}"), ("cksum", "cksum {mid}"), ("cksum sm3", "cksum -a sm3 {mid}"),
     ("sum", "sum {mid}"), ("sum -s", "sum -s {mid}"), ("base64", "base64 {mid}"), ("base64 -d", "base64 -d {mid}.b64"),
     ("base32", "base32 {mid}"), ("wc", "wc -L {mid}"), ("wc -l", "wc -l {mid}"), ("wc -w", "wc -w {mid}"), ("cmp", "cmp {mid} {mid}2"),
-    ("tr", "sh -c 'tr a-z A-Z < {mid}'"), ("od", "od -An -tx4 {text}"), ("cut", "cut -d, -f1 {mid}"), ("grep", "grep -c -E 'qu.*ick.*z$' {mid}"),
+    ("tr", "tr a-z A-Z < {mid}"), ("od", "od -An -tx4 {text}"), ("cut", "cut -d, -f1 {mid}"), ("grep", "grep -c -E 'qu.*ick.*z$' {mid}"),
     *map(digest, ["md5", "rmd160", "sha1", "sha256", "sha512", "sha3-256", "sha3-512", "blake2b512", "blake2s256", "sm3"]),
     enc("chacha20", 64), enc("aes-128-ctr"), enc("aes-128-cbc"), enc("aria-128-ctr"), enc("camellia-128-cbc"), enc("sm4-cbc"), enc("sm4-ctr"),
     enc("des-ede3-cbc", 48),
@@ -46,26 +48,38 @@ PROGRAMS = [
     ("hashlib md5", python(HASH.replace("NAME", "md5"))), ("hashlib blake2b", python(HASH.replace("NAME", "blake2b"))),
     ("hashlib sha3", python(HASH.replace("NAME", "sha3_224"))),
     ("python3", python(PYTHON)), ("sqlite3", "sqlite3 :memory: " + shlex.quote(QUERY)),
-    ("factor", "factor 340282366920938463463374607431768211297 340282366920938463463374607431768211283"), ("bc", "sh -c 'echo \"3^60000\" | bc'"),
+    ("factor", "factor 340282366920938463463374607431768211297 340282366920938463463374607431768211283"), ("bc", "bc < {power}"),
     ("mawk", "mawk '{{s+=$1; n[$2]++}} END {{print s}}' {mid}"), ("perl", "perl -ne '$n{{$_}}++ for split /[ ,]/' {text}"),
     ("jq", "jq -n '[range(100000)] | map(. * 3) | add'"),
 ]
-ADDITIONS = 350_000_000
-# Dependent additions: as many cycles.
-CLOCK = r"""
-int main(void) {
-    unsigned long x = 0, one = 1;
-    for (long i = 0; i < ADDITIONS / 100; i++) __asm__ volatile(".rept 100\nadd %1, %0\n.endr" : "+r"(x) : "r"(one));
-}
-""".replace("ADDITIONS", str(ADDITIONS))
+Command = collections.namedtuple("Command", "words input")
+
+
+def parsed(command, inputs):
+    """Its words and what it reads, the file after ` < `."""
+    text, _, source = command.partition(" < ")
+    return Command(shlex.split(text.format(**inputs)), source.format(**inputs))
+
+
+@contextlib.contextmanager
+def stdin(command):
+    """What a command reads, as a file or a constant of `subprocess`."""
+    if not command.input:
+        yield subprocess.DEVNULL
+        return
+    with open(command.input, "rb") as file:
+        yield file
 
 
 def prepare(folder, size, repeat):
-    """Text of numbers and words (2.5 MB × size, `text`), compressed, and that repeated (`mid`)."""
+    """Text of numbers and words (2.5 MB × size, `text`), compressed, and that repeated (`mid`); what `bc` reads."""
     words = "the quick brown fox jumps over a lazy dog while sorting numbers and hashing keys".split()
     text, mid, state = f"{folder}/text{size}", f"{folder}/mid{size}", 1
+    inputs = {"text": text, "mid": mid, "power": f"{folder}/power"}
     if os.path.exists(mid + "2"):
-        return {"text": text, "mid": mid}
+        return inputs
+    with open(inputs["power"], "w") as file:
+        file.write("3^60000\n")
     with open(text, "w") as file:
         for _ in range(int(120_000 * size)):
             state = state * 6364136223846793005 + 1442695040888963407 & (1 << 64) - 1
@@ -78,4 +92,4 @@ def prepare(folder, size, repeat):
     with open(mid + ".b64", "w") as target:
         subprocess.run(["base64", mid], stdout=target, check=True)
     shutil.copy(mid, mid + "2")
-    return {"text": text, "mid": mid}
+    return inputs
