@@ -13,6 +13,7 @@ use profile::address_space::ModuleAddress;
 use profile::event::Event;
 use profile::files::SearchPaths;
 use profile::recording::Recording;
+use std::collections::BTreeMap;
 use std::path::Path;
 use tma::{Error, Result};
 
@@ -56,6 +57,7 @@ fn add(document: &mut Branches, recording: &Recording, number: usize, search: &S
     for (edge, sum) in edges {
         document.edges.extend(edge_row(&mut found, number, (edge, &sum)));
     }
+    without_code(document, number);
     let mut ranges: Vec<_> = found.sums.ranges.iter().collect();
     ranges.sort_by(|(a, x), (b, y)| y.count.cmp(&x.count).then(a.cmp(b)));
     document.ranges.extend(ranges.into_iter().map(|(range, sum)| RangeRow {
@@ -91,6 +93,30 @@ fn add(document: &mut Branches, recording: &Recording, number: usize, search: &S
     let loops = std::mem::take(&mut found.loops);
     let rows = loops.iter().filter(|(_, sum)| sum.taken > 0);
     document.loops.extend(rows.map(|one| loop_row(&mut found, number, one)));
+}
+
+/// Says of which modules the code is not known.
+fn without_code(document: &mut Branches, event: usize) {
+    let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
+    for edge in document.edges.iter().filter(|edge| edge.event == event && edge.kind.is_none()) {
+        *missing.entry(&edge.module).or_default() += edge.count;
+    }
+    let kernel = |module: &str| module.starts_with('[');
+    let notes: Vec<String> = missing
+        .into_iter()
+        .filter(|(module, _)| !kernel(module))
+        .map(|(module, count)| {
+            format!(
+                "the code of {module} ({count} branches) was not found: its functions, blocks and kinds of \
+                 branches are missing; --binary FILE or --symfs DIR gives it"
+            )
+        })
+        .collect();
+    for note in notes {
+        if !document.notes.contains(&note) {
+            document.notes.push(note);
+        }
+    }
 }
 
 fn event_row(event: &Event, number: usize, found: &Analysis) -> EventRow {

@@ -70,8 +70,12 @@ pub fn add(
     seen.sort_unstable();
     seen.dedup();
     for number in seen {
-        let mut walk =
-            Walk { shape: &shapes[number], sum: &mut sums[number], state: State::Unknown };
+        let mut walk = Walk {
+            shape: &shapes[number],
+            sum: &mut sums[number],
+            state: State::Unknown,
+            at: None,
+        };
         window.steps.iter().for_each(|step| walk.step(step, calls));
         walk.end();
     }
@@ -106,6 +110,8 @@ struct Walk<'a> {
     shape: &'a LoopShape,
     sum: &'a mut LoopSum,
     state: State,
+    /// Where the last branch went.
+    at: Option<ModuleAddress>,
 }
 
 impl Walk<'_> {
@@ -120,6 +126,18 @@ impl Walk<'_> {
             }
             State::Unknown | State::Outside { .. } => self.outside(step),
         }
+        self.at = step.to;
+    }
+
+    /// Whether straight code from where the last branch went to `step` enters the head from within the loop,
+    /// without a branch.
+    fn falls_into_head(&self, step: &Step) -> bool {
+        let between = self.at.zip(step.from).filter(|_| self.shape.has(self.at));
+        between.is_some_and(|(at, from)| {
+            from.module == at.module
+                && at.address < self.shape.head
+                && self.shape.head <= from.address
+        })
     }
 
     /// Entering without a branch: straight code that begins before the loop and ends in it.
@@ -167,6 +185,11 @@ impl Walk<'_> {
             self.leave(now);
             self.outside(step);
             return;
+        }
+        if self.falls_into_head(step) {
+            // An iteration that no branch ends has no time of its own.
+            now.trips += 1;
+            now.since = None;
         }
         if self.shape.is_head(step.to) {
             now.trips += 1;

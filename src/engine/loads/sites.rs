@@ -8,7 +8,8 @@ use probe::plan::{Load, loads};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// The blocks that are looked at have this share of all executed instructions.
+/// The blocks that are looked at have this share of the executed instructions of their function: of a
+/// slow load there may be few in the whole program.
 const SHARE: f64 = 0.99;
 /// Most blocks that are looked at.
 const MOST: usize = 400;
@@ -40,25 +41,22 @@ pub(super) struct Sites {
 impl Sites {
     /// None yet; the counts of all blocks say which are looked at.
     pub fn new(counts: &Counts) -> Self {
-        let mut blocks = Vec::new();
+        let mut chosen = Vec::new();
+        let mut entered = 0;
         for (function, found) in counts.functions.iter().enumerate() {
+            let mut blocks = Vec::new();
             for block in found.iter().flat_map(|found| &found.blocks) {
                 if let Ok(count @ 1..) = block.count {
                     blocks.push((count, (function, block.start), block.instructions as u64));
                 }
             }
+            entered += blocks.len();
+            chosen.extend(most_executed(blocks));
         }
-        blocks.sort_by(|a, b| b.cmp(a));
-        let executed: u64 = blocks.iter().map(|(count, _, length)| count * length).sum();
-        let (mut hot, mut sum) = (BTreeMap::new(), 0);
-        for (count, block, length) in &blocks {
-            if sum as f64 >= SHARE * executed as f64 || hot.len() == MOST {
-                break;
-            }
-            sum += count * length;
-            hot.insert(*block, *count);
-        }
-        Self { is_part: hot.len() < blocks.len(), hot, all: RefCell::default() }
+        chosen.sort_unstable_by(|a, b| b.cmp(a));
+        chosen.truncate(MOST);
+        let hot: BTreeMap<_, _> = chosen.into_iter().map(|(count, block)| (block, count)).collect();
+        Self { is_part: hot.len() < entered, hot, all: RefCell::default() }
     }
 
     /// Adds the loads of a function.
@@ -127,9 +125,22 @@ impl Sites {
     pub fn notes(&self) -> Vec<String> {
         let share = SHARE * 100.0;
         let note = format!(
-            "loads: those of the blocks with {share:.0} % of the executed instructions, of {MOST} \
-             blocks at most"
+            "loads: those of the blocks with {share:.0} % of the executed instructions of each \
+             function, of {MOST} blocks at most"
         );
         if self.is_part { vec![note] } else { Vec::new() }
     }
+}
+
+/// The blocks of a function (entries, place, instructions) that are looked at, with their entries.
+fn most_executed<P: Ord + Copy>(mut blocks: Vec<(u64, P, u64)>) -> Vec<(u64, P)> {
+    blocks.sort_unstable_by(|a, b| b.cmp(a));
+    let executed: u64 = blocks.iter().map(|(count, _, length)| count * length).sum();
+    let mut sum = 0;
+    let is_missing = |(count, _, length): &&(u64, P, u64)| {
+        let before = sum as f64;
+        sum += count * length;
+        before < SHARE * executed as f64
+    };
+    blocks.iter().take_while(is_missing).map(|(count, place, _)| (*count, *place)).collect()
 }

@@ -1,5 +1,6 @@
 //! Whether two processes have the same memory (`unsafe`: kcmp(2), which nix has not).
 
+use nix::errno::Errno;
 use std::fs;
 
 /// `KCMP_VM` (linux/kcmp.h).
@@ -16,7 +17,10 @@ pub fn shares_with(pid: i32, threads: impl Iterator<Item = i32>) -> Option<i32> 
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
     let parent = parent.and_then(|parent| parent.trim().parse().ok());
-    children.chain(parent).find(|other| is_same(pid, *other))
+    // A kernel without kcmp does not tell: then a child might.
+    let might = |child: &i32| is_same(pid, *child) || Errno::last() == Errno::ENOSYS;
+    let mut children = children;
+    children.find(might).or(parent.filter(|parent| is_same(pid, *parent)))
 }
 
 fn is_same(one: i32, other: i32) -> bool {
