@@ -1,4 +1,4 @@
-//! A recording → everything that its branch stacks tell of one event.
+//! A recording → edges, ranges, blocks and loops of one event.
 
 use super::code::Code;
 use super::distribution::Distribution;
@@ -27,7 +27,7 @@ pub struct Analysis {
     pub places: Places,
 }
 
-/// What the ranges tell of a block.
+/// Entries and cycles of a block.
 #[derive(Debug, Clone)]
 pub struct BlockSum {
     /// Number of its module.

@@ -1,5 +1,4 @@
-//! Recorded branch stacks (LBR): what the last branches before each sample tell of edges, straight
-//! code, loops.
+//! Recorded branch stacks (LBR), the last branches before each sample → edges, straight code, loops.
 //!
 //! | file | concern |
 //! |---|---|

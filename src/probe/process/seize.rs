@@ -6,7 +6,7 @@ use nix::unistd::Pid;
 use std::fs;
 use tma::Error;
 
-/// What every tracer here is told of: new tasks, other programs, system calls where asked for.
+/// Stops that every tracer asks for: new tasks, other programs, system calls.
 pub const TASKS: Options = Options::PTRACE_O_TRACEEXEC
     .union(Options::PTRACE_O_TRACECLONE)
     .union(Options::PTRACE_O_TRACEFORK)

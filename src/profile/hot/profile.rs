@@ -104,7 +104,7 @@ impl Profile {
     }
 }
 
-/// What a recording tells of the system that it was made on.
+/// The system that a recording was made on.
 pub fn origin(recording: &Recording) -> Origin {
     Origin {
         live: is_of_this_system(recording),
