@@ -21,7 +21,7 @@ pub(super) struct Direction {
     trust_alternative: i8,
 }
 
-/// What is predicted, and by whom.
+/// The predicted outcome, and which table gave it.
 struct Prediction {
     provider: Option<Place>,
     /// What the entry with the longest history says, or the bimodal counter.

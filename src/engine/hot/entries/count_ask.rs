@@ -1,8 +1,8 @@
-//! Whom to count.
+//! The command or process to count in.
 
 use pmu::Command;
 
-/// Whom to count.
+/// The command or process to count in.
 #[derive(Debug, Clone)]
 pub enum CountAsk {
     /// Further runs of this command.

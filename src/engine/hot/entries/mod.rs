@@ -7,7 +7,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `count_ask` | whom to count |
+//! | `count_ask` | the command or process to count in |
 //! | `count_entries` | the order of the ways, and the report's rows |
 //! | `probed` | by probes |
 //! | `estimate`, `ratio` | by breakpoints, in a live process |
