@@ -27,7 +27,7 @@ pub struct CountArgs {
     /// Model which branches are mispredicted, from a second run
     #[arg(long)]
     branches: bool,
-    /// Run it once more before, sampled, and count the functions that hold most of the samples, in any file
+    /// Sample a first run, and count the functions that hold most of its samples
     #[arg(long, conflicts_with_all = ["functions", "module"])]
     hot: bool,
     /// With --hot: the share of the samples, in percent
