@@ -24,6 +24,10 @@ pub fn take(state: &mut State, result: BackgroundResult) {
             state.functions.rebuild();
         }
         BackgroundResult::Threads(threads) => state.functions.threads = threads,
+        // Counts that were asked for stay.
+        BackgroundResult::Counts(counts) => {
+            state.counts.get_or_insert(*counts);
+        }
         BackgroundResult::Saved(path, Ok(())) => {
             state.message = Some(format!("saved in {}", path.display()));
         }
