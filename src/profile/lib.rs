@@ -10,6 +10,7 @@
 //! | [`input`] | bytes of a file or in memory, read a part at a time |
 //! | [`perfdata`] | perf.data files |
 //! | [`session`] | the session file of `tdtool record` |
+//! | [`text`] | branches in text of other tools: `perf script`, traces, counts |
 //! | [`counts`] | recorded counts: `perf stat`, toplev, CSV, sessions |
 //! | [`module`](mod@module) | modules: files and other memory that code is mapped from |
 //! | [`files`] | files of modules: location, layout, build-id |
@@ -34,3 +35,4 @@ pub mod recording;
 pub mod sample;
 pub mod session;
 pub mod symbols;
+pub mod text;
