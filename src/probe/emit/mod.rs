@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `labelled` | instructions with jumps among them |
 //! | `records` | records in shared memory, and the code that writes one |
+//! | `copied` | displaced instructions at their new place |
 //! | `pieces` | what all trampolines have |
 //! | `trampoline` | those of counts |
 //! | `observer` | those that record what an instruction does |
 //! | `timed` | the part that times a load |
 
+mod copied;
 mod labelled;
 mod observer;
 mod pieces;
