@@ -8,6 +8,7 @@ use crate::documents::count::{
 use crate::hot::hottest::Hottest;
 use crate::loads::loads;
 use crate::mispredicted;
+use crate::values;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, FunctionCounts, Wanted, count_process, count_sampled};
@@ -39,6 +40,9 @@ pub struct CountAsk {
     pub plain: bool,
     /// Whether it is run twice more, for access patterns and latencies of the hot loads.
     pub loads: bool,
+    /// Whether registers at the entries of functions and loops are recorded, and at those of the blocks with
+    /// these addresses: it is run once more.
+    pub values: Option<Vec<u64>>,
     /// Whether mispredictions are modelled, on this core: the command is run once more.
     pub branches: Option<Arc<Core>>,
 }
@@ -106,8 +110,13 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
     if ask.hot.as_ref().and_then(|found| found.exit).is_some_and(differs) {
         document.notes.push("the counted run ended otherwise than the sampled one".to_owned());
     }
+    let functions: Vec<_> = chosen.iter().map(|c| (c.name.as_str(), &c.wanted)).collect();
+    if let (Some(at), None) = (&ask.values, interrupted) {
+        let of = (&counts, at.as_slice());
+        interrupted =
+            values::enter(&mut document, &ask.command, &functions, of, (plain, &signals))?;
+    }
     if ask.loads && interrupted.is_none() {
-        let functions: Vec<_> = chosen.iter().map(|c| (c.name.as_str(), &c.wanted)).collect();
         let found = loads(&ask.command, &functions, &counts, &signals)?;
         document.loads = found.rows;
         document.timer = found.timer;

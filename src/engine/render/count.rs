@@ -1,6 +1,7 @@
 //! Exact counts as text and in callgrind's format.
 
 use super::loads::loads;
+use super::values::values;
 use crate::documents::count::{BlockRow, BranchRow, Count, Trips};
 use profile::symbols::demangle::demangle_short;
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ pub fn text(document: &Count) -> String {
     loops(document, &mut out);
     branches(document, &mut out);
     loads(document, &mut out);
+    values(document, &mut out);
     summary(document, &mut out);
     out
 }

@@ -16,4 +16,5 @@ pub mod microbench;
 pub mod model_errors;
 pub mod report;
 pub mod tables;
+mod values;
 pub mod workload;
