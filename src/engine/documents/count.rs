@@ -145,8 +145,14 @@ pub struct Trips {
 pub struct BranchRow {
     /// Path of the file.
     pub module: String,
+    /// Name of its function.
+    #[serde(default)]
+    pub function: String,
     /// Its address.
     pub address: String,
+    /// How often it was executed, where its block has a count.
+    #[serde(default)]
+    pub executions: Option<u64>,
     /// How often it jumped.
     pub taken: Option<u64>,
     /// How often it did not.
@@ -157,6 +163,9 @@ pub struct BranchRow {
     /// How often it is mispredicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mispredicted: Option<Modelled>,
+    /// With `--branches`: why that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// A number from a model.

@@ -13,6 +13,7 @@ pub mod function_blocks;
 pub mod json;
 mod loads;
 pub mod microbench;
+mod mispredicted;
 pub mod model_errors;
 pub mod report;
 pub mod tables;
