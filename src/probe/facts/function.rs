@@ -81,11 +81,7 @@ impl Function {
     ///
     /// # Errors
     /// The reason why it cannot be probed.
-    pub fn read(
-        module: &Module,
-        range: Range<u64>,
-        entered: &Addresses,
-    ) -> Result<Self, String> {
+    pub fn read(module: &Module, range: Range<u64>, entered: &Addresses) -> Result<Self, String> {
         if range.end <= range.start || range.end - range.start > LONGEST {
             return Err("its length is not known".to_owned());
         }

@@ -37,10 +37,7 @@ fn entries_of_all_versions_of_perf_are_read() {
     let seen: Vec<_> = branches.iter().map(|b| (b.from, b.to, b.mispredicted, b.cycles)).collect();
     assert_eq!(
         seen,
-        [
-            (0x40_062f, 0x40_05b0, Some(false), Some(9)),
-            (0x40_0645, 0x40_05ff, Some(true), Some(1))
-        ]
+        [(0x40_062f, 0x40_05b0, Some(false), Some(9)), (0x40_0645, 0x40_05ff, Some(true), Some(1))]
     );
     assert_eq!((of(typed), of(new)), (of(old), of(old)));
     assert_eq!(of(&files.replace("a b", "ab")), of(old));
@@ -120,7 +117,8 @@ fn branches_of_a_hardware_trace_are_one_trace_until_it_stops() {
 /// Valgrind's output, by hand: two instructions, a branch back, a repeated string instruction.
 #[test]
 fn a_trace_of_instructions_has_a_branch_where_the_next_one_does_not_follow() {
-    let mut text = "==1== Lackey\nI  0401000,3\n L 1fff0,8\nI  0401003,2\nI  0401000,3\n".to_owned();
+    let mut text =
+        "==1== Lackey\nI  0401000,3\n L 1fff0,8\nI  0401003,2\nI  0401000,3\n".to_owned();
     text += "I  0401003,2\nI  0401005,3\nI  0401005,3\nI  0401008,1\n";
     assert_eq!(recognise(text.as_bytes()), Some(Kind::Lackey));
     let (first, _, notes) = samples(&text, Kind::Lackey);

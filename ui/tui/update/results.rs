@@ -67,11 +67,12 @@ fn interval(state: &mut State, report: Box<Report>) {
     state.tree.fill(report, state.frozen);
 }
 
-/// If there are samples and no counts, the functions are the screen to begin with.
+/// If there are samples and no node has a value, the functions are the screen to begin with.
 fn functions(state: &mut State, hot: Summary) {
     let first = state.functions.data.ready().is_none();
     state.functions.fill(hot, state.frozen);
-    let no_counts = state.tree.report.as_ref().is_none_or(|r| r.nodes.is_empty());
+    let no_counts =
+        state.tree.report.as_ref().is_none_or(|r| r.nodes.iter().all(|node| node.value.is_none()));
     if first && no_counts && state.path == [Screen::Tree] {
         state.path.push(Screen::Functions);
     }
