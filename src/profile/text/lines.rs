@@ -26,9 +26,10 @@ impl Text {
         let mut unread = Unread::default();
         for number in 1_u64.. {
             line.clear();
-            let n = (&mut reader).take(LONGEST).read_until(b'\n', &mut line).map_err(|e| {
-                Error::failed(format!("cannot read {}", self.source)).because(e)
-            })?;
+            let n = (&mut reader)
+                .take(LONGEST)
+                .read_until(b'\n', &mut line)
+                .map_err(|e| Error::failed(format!("cannot read {}", self.source)).because(e))?;
             if n == 0 {
                 break;
             }

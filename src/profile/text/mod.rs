@@ -37,8 +37,8 @@ use tma::{Error, Result};
 /// It cannot be read.
 pub fn open(path: &Path, kind: Kind, program: Option<Program>) -> Result<Stream> {
     let source = path.display().to_string();
-    let input = Input::open(path)
-        .map_err(|e| Error::failed(format!("cannot read {source}")).because(e))?;
+    let input =
+        Input::open(path).map_err(|e| Error::failed(format!("cannot read {source}")).because(e))?;
     stream(input, source, kind, program)
 }
 
