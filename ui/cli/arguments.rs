@@ -7,6 +7,7 @@ use super::deps::DepsArgs;
 use super::diff::DiffArgs;
 use super::doctor::DoctorArgs;
 use super::global::Global;
+use super::loads::LoadsArgs;
 use super::microbench::MicrobenchArgs;
 use super::record::RecordArgs;
 use super::report::ReportArgs;
@@ -66,6 +67,8 @@ pub enum Command {
     Count(CountArgs),
     /// Edges, straight code and loops of recorded branch stacks (LBR)
     Branches(BranchesArgs),
+    /// Recorded load samples (PEBS, IBS): levels, latencies, false sharing
+    Loads(LoadsArgs),
     /// List, show, validate and evaluate the event tables
     Tables(TablesArgs),
     /// List and run built-in programs with a known bottleneck

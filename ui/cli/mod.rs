@@ -21,6 +21,7 @@ mod diff;
 mod doctor;
 mod drill;
 mod global;
+mod loads;
 mod measure;
 mod microbench;
 mod next;

@@ -16,6 +16,6 @@ mod search;
 
 pub(crate) use build_id::{hexadecimal, same_id};
 pub use gap::Gap;
-pub(crate) use layout::Layout;
+pub(crate) use layout::{Layout, Segment};
 pub(crate) use locate::{locate, read};
 pub use search::SearchPaths;
