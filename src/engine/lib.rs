@@ -12,6 +12,7 @@
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
+//! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `mispredicted` | mispredictions of the branches of these functions, modelled |
 //! | [`block`] | a block measured and explained |
@@ -44,6 +45,7 @@ mod loads;
 mod loop_path;
 mod mispredicted;
 pub mod predict;
+pub mod prefetch;
 pub mod record;
 pub mod recorded_loads;
 pub mod render;

@@ -14,9 +14,9 @@ use profile::symbols::Symbols;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A module in several recordings: path and build-id.
-pub(super) type ModuleKey = (String, Option<Vec<u8>>);
+pub(crate) type ModuleKey = (String, Option<Vec<u8>>);
 
-pub(super) fn key(module: &Module) -> ModuleKey {
+pub(crate) fn key(module: &Module) -> ModuleKey {
     (module.path.clone(), module.build_id.clone())
 }
 

@@ -17,7 +17,7 @@ const KERNEL_HALF: u64 = 1 << 63;
 
 /// A sampled instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Site {
+pub(crate) enum Site {
     /// In a module.
     Known(ModuleAddress),
     /// Outside all known mappings, by its address in memory.
@@ -42,7 +42,7 @@ impl Site {
 
 /// What an access is of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Object {
+pub(crate) enum Object {
     /// A static variable, or a section.
     Data { module: usize, name: String, start: u64, size: u64, named: bool },
     /// Another mapping.
@@ -53,7 +53,7 @@ pub(super) enum Object {
 
 /// The sums of one event.
 #[derive(Debug, Default)]
-pub(super) struct EventSums {
+pub(crate) struct EventSums {
     /// By operation.
     pub totals: BTreeMap<Operation, Sum>,
     /// By operation and instruction.
@@ -70,7 +70,7 @@ pub(super) struct EventSums {
 
 /// A cache line with the objects in it.
 #[derive(Debug, Default)]
-pub(super) struct LineFound {
+pub(crate) struct LineFound {
     pub shared: SharedLine,
     /// Numbers of objects.
     pub objects: HashSet<usize>,
@@ -78,7 +78,7 @@ pub(super) struct LineFound {
 
 /// Everything of a recording.
 #[derive(Debug)]
-pub(super) struct Gathered {
+pub(crate) struct Gathered {
     /// By number of the event.
     pub events: Vec<EventSums>,
     /// Objects by number.
@@ -123,7 +123,7 @@ struct Found<'a> {
 }
 
 /// Sums up a recording.
-pub(super) fn gather(recording: &Recording, search: &SearchPaths) -> Gathered {
+pub(crate) fn gather(recording: &Recording, search: &SearchPaths) -> Gathered {
     let mut symbols = Symbols::new(search.clone()).with_origin(origin(recording));
     let mut events: Vec<EventSums> = Vec::new();
     events.resize_with(recording.events.len(), || EventSums {

@@ -11,13 +11,13 @@
 //! | `lines` | shared cache lines of the document |
 //! | `criticality` | critical loads of the document |
 
-mod code;
+pub(crate) mod code;
 mod criticality;
-mod event;
-mod executed;
-mod gather;
+pub(crate) mod event;
+pub(crate) mod executed;
+pub(crate) mod gather;
 mod lines;
-mod rows;
+pub(crate) mod rows;
 
 use crate::documents::loads::{LoadRow, Loads, SCHEMA};
 use crate::hot::recording::open;

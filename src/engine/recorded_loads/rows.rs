@@ -25,11 +25,11 @@ pub(super) struct Of<'a> {
     pub sums: &'a EventSums,
 }
 
-pub(super) fn hex(address: u64) -> String {
+pub(crate) fn hex(address: u64) -> String {
     format!("{address:#x}")
 }
 
-pub(super) fn levels(sum: &Sum) -> LevelsRow {
+pub(crate) fn levels(sum: &Sum) -> LevelsRow {
     LevelsRow {
         lfb: sum.level(Level::Lfb),
         l1: sum.level(Level::L1),

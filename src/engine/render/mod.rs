@@ -14,6 +14,7 @@ pub mod json;
 mod loads;
 pub mod microbench;
 pub mod model_errors;
+pub mod prefetch;
 pub mod recorded_loads;
 pub mod report;
 pub mod tables;
