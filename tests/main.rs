@@ -18,6 +18,8 @@ mod deps;
 #[cfg(target_arch = "x86_64")]
 mod fuzz;
 mod import;
+#[cfg(target_arch = "x86_64")]
+mod loads;
 mod machine;
 #[cfg(target_arch = "x86_64")]
 mod microbench;

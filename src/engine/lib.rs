@@ -11,6 +11,8 @@
 //! | `loop_path` | the path of most iterations of a captured loop |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
+//! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
+//! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `mispredicted` | mispredictions of the branches of these functions, modelled |
 //! | `values` | what registers hold at the entries of their functions and loops |
@@ -44,7 +46,9 @@ mod loads;
 mod loop_path;
 mod mispredicted;
 pub mod predict;
+pub mod prefetch;
 pub mod record;
+pub mod recorded_loads;
 pub mod render;
 pub mod topdown;
 pub mod trials;

@@ -21,6 +21,15 @@ pub struct ModuleAddress {
     pub address: u64,
 }
 
+/// What a data address belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DataPlace {
+    /// Static data of a file (p_vaddr).
+    Static(ModuleAddress),
+    /// Another mapping, such as `[heap]`, `[stack]` or the kernel: number of its module.
+    Mapping(usize),
+}
+
 /// One mapping; the range map holds the parts of it that later ones did not replace.
 #[derive(Debug, Clone)]
 struct Region {
@@ -227,5 +236,6 @@ fn kernel_module(mapping: &Mapping) -> Module {
     }
 }
 
+mod data;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,8 @@ pub struct Event {
     pub kind: u32,
     /// `perf_event_attr.config`.
     pub config: u64,
+    /// `perf_event_attr.config1`: the least latency of load samples (`ldlat`), among others.
+    pub config1: u64,
     /// `precise_ip`, from 0 (any skid) to 3 (none).
     pub precise: u8,
     /// Layout of its samples.

@@ -44,6 +44,17 @@ impl<T: Clone> RangeMap<T> {
         }
     }
 
+    /// The ranges that begin at or below `address`, from there downwards.
+    pub fn below(&self, address: u64) -> impl Iterator<Item = &T> {
+        self.ranges.range(..=address).rev().map(|(_, (_, value))| value)
+    }
+
+    /// The ranges that begin above `address`, upwards.
+    pub fn above(&self, address: u64) -> impl Iterator<Item = &T> {
+        let after = (std::ops::Bound::Excluded(address), std::ops::Bound::Unbounded);
+        self.ranges.range(after).map(|(_, (_, value))| value)
+    }
+
     /// The value at `address`.
     pub fn get(&self, address: u64) -> Option<&T> {
         let (_, (end, value)) = self.ranges.range(..=address).next_back()?;

@@ -7,7 +7,9 @@ use super::deps::DepsArgs;
 use super::diff::DiffArgs;
 use super::doctor::DoctorArgs;
 use super::global::Global;
+use super::loads::LoadsArgs;
 use super::microbench::MicrobenchArgs;
+use super::prefetch::PrefetchArgs;
 use super::record::RecordArgs;
 use super::report::ReportArgs;
 use super::tables::TablesArgs;
@@ -66,6 +68,10 @@ pub enum Command {
     Count(CountArgs),
     /// Edges, straight code and loops of recorded branch stacks (LBR)
     Branches(BranchesArgs),
+    /// Recorded load samples (PEBS, IBS): levels, latencies, false sharing
+    Loads(LoadsArgs),
+    /// Where a software prefetch helps, and how many iterations ahead
+    Prefetch(PrefetchArgs),
     /// List, show, validate and evaluate the event tables
     Tables(TablesArgs),
     /// List and run built-in programs with a known bottleneck

@@ -49,6 +49,10 @@ pub struct LoopSum {
     pub trips: Distribution,
     /// Trips seen of executions of which the beginning or the end is not in the window.
     pub truncated: Distribution,
+    /// How often it was seen to be entered, …
+    pub entered: u64,
+    /// … and to be left.
+    pub left: u64,
 }
 
 /// Tells calls and interrupts from other ways out of a loop.
@@ -196,6 +200,7 @@ impl Walk<'_> {
         if let State::Outside { next: Some(_) } = self.state
             && from_inside
         {
+            self.sum.entered += 1;
             self.state =
                 State::Inside(Inside { trips: 1, is_whole: true, since: None, call: None });
         }
@@ -206,6 +211,7 @@ impl Walk<'_> {
             // Into the middle: the return of a call, or an entry that is none of a natural loop.
             true => {
                 let is_head = self.shape.is_head(step.to);
+                self.sum.entered += u64::from(is_head);
                 let is_whole = is_head;
                 let trips = u64::from(is_head);
                 State::Inside(Inside { trips, is_whole, since: None, call: None })
@@ -273,6 +279,7 @@ impl Walk<'_> {
     }
 
     fn leave(&mut self, now: Inside) {
+        self.sum.left += 1;
         let trips = if now.is_whole { &mut self.sum.trips } else { &mut self.sum.truncated };
         trips.add(now.trips);
     }

@@ -24,4 +24,4 @@ pub use analysis::{Analysis, BlockSum, Places, analyse, of_counts};
 pub use distribution::Distribution;
 pub use loops::{LoopShape, LoopSum};
 pub use sums::{Edge, EdgeSum, RangeSum, Sums};
-pub use window::{LONGEST_RANGE, Range, Skipped, Step};
+pub use window::{Counts, LONGEST_RANGE, Range, Skipped, Step};

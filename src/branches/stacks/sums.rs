@@ -33,6 +33,8 @@ pub struct EdgeSum {
 pub struct RangeSum {
     /// How often it was executed.
     pub count: u64,
+    /// How often it was executed in the whole run, estimated from the periods; 0 if they do not tell.
+    pub executions: f64,
     /// Cycles of it, with the branch that ends it.
     pub cycles: Distribution,
 }
@@ -83,6 +85,7 @@ impl Sums {
             let Some(range) = range else { continue };
             let sum = self.ranges.entry(range).or_default();
             sum.count += 1;
+            sum.executions += window.weight.unwrap_or(0.0);
             if let Some(cycles) = step.cycles {
                 sum.cycles.add(cycles.into());
             }

@@ -2,6 +2,7 @@
 //! got wrong.
 
 use profile::address_space::{AddressSpaces, ModuleAddress};
+use profile::event::Event;
 use profile::record::Record;
 use profile::recording::Stream;
 use profile::sample::{Branch, Recorded, Sample};
@@ -71,6 +72,8 @@ pub struct Window {
     pub is_sample: bool,
     /// How many entries were recorded.
     pub entries: u64,
+    /// How many executions each of its branches stands for, if the sampled event tells.
+    pub weight: Option<f64>,
     /// What is left out of `steps`, and of their times.
     pub skipped: Skipped,
 }
@@ -89,10 +92,52 @@ pub fn windows(
     stream.records.each(&mut |record| match record {
         Record::Sample { event, sample } => {
             window.fill(&sample, spaces);
+            let sampled = stream.about.events.get(event).filter(|_| window.is_sample);
+            window.weight = sampled.and_then(|sampled| weight(sampled, &sample, &window));
             visit(event, &window);
         }
         other => spaces.apply(&other),
     })
+}
+
+/// What an event counts, for samples of branch stacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Taken branches.
+    Branches,
+    /// Time or cycles.
+    Time,
+    /// Something else.
+    Other,
+}
+
+impl Counts {
+    /// What the event of this name counts.
+    pub fn of(event: &str) -> Self {
+        let name = event.to_ascii_lowercase();
+        let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+        match () {
+            () if has(&["branch", "br_inst"]) => Self::Branches,
+            () if has(&["cycles", "clock", "cpu_clk"]) => Self::Time,
+            () => Self::Other,
+        }
+    }
+}
+
+/// A sample stands for its period. Of cycles, a window shows those of its branches: slow code, which is sampled
+/// more often, has windows of more cycles, so that weights of period / cycles are in proportion to executions.
+fn weight(event: &Event, sample: &Sample, window: &Window) -> Option<f64> {
+    let fixed = (!event.by_frequency).then_some(event.period);
+    let period = sample.period.or(fixed).filter(|period| *period > 0)? as f64;
+    let own: f64 = match Counts::of(&event.name) {
+        Counts::Branches => window.steps.len() as f64,
+        Counts::Time => {
+            let steps = window.steps.get(1..)?.iter();
+            steps.map(|step| step.cycles.map(f64::from)).sum::<Option<f64>>()?
+        }
+        Counts::Other => return None,
+    };
+    (own > 0.0).then(|| period / own)
 }
 
 impl Window {

@@ -23,6 +23,11 @@ impl FromIterator<(u32, u64)> for Histogram {
 }
 
 impl Histogram {
+    /// Adds a latency.
+    pub fn add(&mut self, ticks: u32) {
+        *self.0.entry(ticks).or_default() += 1;
+    }
+
     /// Latencies with their counts, ascending.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u64)> {
         self.0.iter().map(|(ticks, n)| (*ticks, *n))

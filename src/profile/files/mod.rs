@@ -18,7 +18,7 @@ mod search;
 
 pub(crate) use build_id::{hexadecimal, same_id};
 pub use gap::Gap;
-pub(crate) use layout::Layout;
+pub(crate) use layout::{Layout, Segment};
 pub(crate) use locate::{locate, read};
 pub use placed::Program;
 pub use search::SearchPaths;

@@ -39,6 +39,7 @@ pub fn parse(bytes: &[u8]) -> Option<Event> {
         name: name(kind, config),
         kind,
         config,
+        config1: at(56),
         precise: (flags >> PRECISE_SHIFT & 3) as u8,
         format: SampleFormat {
             sample_type: at(24),

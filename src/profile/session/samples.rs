@@ -59,6 +59,7 @@ impl SampledEvent {
             name: self.name.clone(),
             kind: self.kind,
             config: self.config,
+            config1: self.config1,
             precise: self.precise,
             format: self.format,
             ids: self.ids.clone(),

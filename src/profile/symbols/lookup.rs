@@ -3,6 +3,7 @@
 use super::function::{Function, Line};
 use super::jit;
 use super::kernel::{self, Kernel};
+use super::objects::DataObject;
 use super::origin::Origin;
 use super::program::{Program, ProgramImage};
 use super::table::Table;
@@ -117,6 +118,13 @@ impl Symbols {
         let program = self.loaded[number].program.as_mut();
         let lines = program.and_then(|program| program.lines(&self.search));
         lines.map(|lines| lines.at(place.address).to_vec()).unwrap_or_default()
+    }
+
+    /// The static variable at an address of `module`; its section where no symbol is known.
+    pub fn object(&mut self, module: &Module, place: ModuleAddress) -> Option<&DataObject> {
+        let number = self.number(module);
+        let program = self.loaded[number].program.as_mut()?;
+        program.object(&self.search, place.address)
     }
 
     /// The code from `start` to `end` (p_vaddr, exclusive).

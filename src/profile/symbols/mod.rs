@@ -6,6 +6,7 @@
 //! | [`demangle`](mod@demangle) | names as in the source |
 //! | `table` | symbols → the function at an address |
 //! | `elf` | symbols, PLT stubs, unwind entries and sections of an ELF file |
+//! | `objects` | static variables of an ELF file |
 //! | `debug_file` | separate debug files |
 //! | `dwarf` | lines and inlined functions |
 //! | `program` | one ELF file with everything read from it so far |
@@ -24,11 +25,13 @@ mod function;
 mod jit;
 mod kernel;
 mod lookup;
+mod objects;
 mod origin;
 mod program;
 mod table;
 
 pub use function::{Function, Line};
 pub use lookup::Symbols;
+pub use objects::DataObject;
 pub use origin::Origin;
 pub use program::ProgramImage;

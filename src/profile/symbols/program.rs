@@ -1,6 +1,7 @@
 //! One ELF file with everything read from it so far.
 
 use super::dwarf::Lines;
+use super::objects::{DataObject, Objects};
 use super::table::Table;
 use super::{debug_file, elf};
 use crate::files::{Layout, SearchPaths};
@@ -21,6 +22,7 @@ pub(super) struct Program {
     /// Its separate debug file: `None` not searched yet, `Some(None)` there is none.
     debug: Option<Option<Arc<Vec<u8>>>>,
     lines: Option<Lines>,
+    objects: Option<Objects>,
     image: Option<Result<Arc<ProgramImage>, String>>,
 }
 
@@ -28,7 +30,7 @@ impl Program {
     /// The ELF file `data`, found at `path`.
     pub fn new(data: Vec<u8>, path: PathBuf, layout: Layout) -> Self {
         let (data, layout) = (Arc::new(data), Arc::new(layout));
-        Self { data, path, layout, debug: None, lines: None, image: None }
+        Self { data, path, layout, debug: None, lines: None, objects: None, image: None }
     }
 
     /// Its functions.
@@ -41,6 +43,19 @@ impl Program {
         let debug = if file.symbol_table().is_none() { self.debug(search, &file) } else { None };
         let debug = debug.as_ref().and_then(|data| object::File::parse(&***data).ok());
         Ok(elf::table(&file, &self.layout, debug.as_ref()))
+    }
+
+    /// The static variable at `address`.
+    pub fn object(&mut self, search: &SearchPaths, address: u64) -> Option<&DataObject> {
+        if self.objects.is_none() {
+            let data = Arc::clone(&self.data);
+            let file = object::File::parse(&**data).ok()?;
+            let stripped = file.symbol_table().is_none();
+            let debug = if stripped { self.debug(search, &file) } else { None };
+            let debug = debug.as_ref().and_then(|data| object::File::parse(&***data).ok());
+            self.objects = Some(Objects::new(&file, debug.as_ref()));
+        }
+        self.objects.as_ref()?.at(address)
     }
 
     /// Its lines, from itself or its debug file.

@@ -1,0 +1,316 @@
+//! Recorded samples of loads and stores: the document `tdtool.loads/1`. Addresses of code and static data are
+//! p_vaddr, `0x…`; those of cache lines are addresses in memory. Shares are from 0 to 1.
+
+use serde::{Deserialize, Serialize};
+
+/// Schema of the document.
+pub const SCHEMA: &str = "tdtool.loads/1";
+
+/// What the load samples of recordings tell; `event` in rows is the event's number in `events`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Loads {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The recordings.
+    pub sources: Vec<String>,
+    /// Sampled events with loads or stores.
+    pub events: Vec<EventRow>,
+    /// Sampled loads, those with the largest share first.
+    pub loads: Vec<LoadRow>,
+    /// Sampled stores, likewise.
+    pub stores: Vec<LoadRow>,
+    /// Variables and mappings that were accessed, those with the largest share first.
+    pub variables: Vec<VariableRow>,
+    /// Cache lines that several threads access, one of which writes; those found modified in another core's
+    /// cache most often first.
+    pub lines: Vec<LineRow>,
+    /// Loads that miss the last cache often, and that a hardware prefetcher does not follow.
+    pub critical: Vec<CriticalRow>,
+    /// Branches that are mispredicted often.
+    pub hard_branches: Vec<BranchRow>,
+    /// What executions and trips are from, if a recording has branch stacks.
+    pub branches: Vec<BranchesRow>,
+    /// Limits that a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// An event with samples of loads or stores.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventRow {
+    /// Its number: over all recordings, in their order.
+    pub event: usize,
+    /// Its recording.
+    pub source: String,
+    /// perf's name for it.
+    pub name: String,
+    /// Samples of loads.
+    pub loads: u64,
+    /// Samples of stores.
+    pub stores: u64,
+    /// Other samples: software prefetches, and instructions that access no memory.
+    pub others: u64,
+    /// Latencies below this many cycles are not sampled.
+    pub least_latency: Option<u64>,
+    /// Which part of the loads is sampled, and what that distorts.
+    pub bias: Vec<String>,
+    /// What shares are of: `latency` (Σ latency × period) or `samples` (Σ period).
+    pub shares: String,
+    /// Samples whose address may be that of a later instruction.
+    pub inexact: u64,
+    /// Samples by what served them.
+    pub levels: LevelsRow,
+    /// Mean latency of its loads in cycles.
+    pub latency_mean: Option<f64>,
+}
+
+/// Samples by what served the access; those without a level are in none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LevelsRow {
+    /// A line that was on its way (line fill buffer): a late hit.
+    pub lfb: u64,
+    /// L1 cache.
+    pub l1: u64,
+    /// L2 cache.
+    pub l2: u64,
+    /// L3 cache.
+    pub l3: u64,
+    /// Memory of the own node.
+    pub ram: u64,
+    /// Memory of another node.
+    pub remote_ram: u64,
+    /// A cache of another node.
+    pub remote_cache: u64,
+    /// Something else, or not known to the hardware.
+    pub other: u64,
+}
+
+/// A sampled load or store.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadRow {
+    /// Event.
+    pub event: usize,
+    /// Its module; empty outside all known mappings.
+    pub module: String,
+    /// Its address.
+    pub address: String,
+    /// Share of the event's loads or stores, by `shares` of the event.
+    pub share: f64,
+    /// Samples.
+    pub samples: u64,
+    /// Samples by what served them.
+    pub levels: LevelsRow,
+    /// Mean latency in cycles.
+    pub latency_mean: Option<f64>,
+    /// The median.
+    pub latency_p50: Option<u32>,
+    /// 90 % are not longer.
+    pub latency_p90: Option<u32>,
+    /// 99 % are not longer.
+    pub latency_p99: Option<u32>,
+    /// Its function, if known.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+    /// The instruction, in Intel syntax.
+    pub instruction: Option<String>,
+    /// Its basic block.
+    pub block: Option<BlockOf>,
+    /// The loops around it, the innermost first.
+    pub loops: Vec<LoopOf>,
+    /// How its addresses are made in the innermost loop: `constant`, `stride`, `pointer_chase`, …
+    pub class: Option<String>,
+    /// The same in words, with strides and other loads.
+    pub pattern: Option<String>,
+    /// Instructions of the innermost loop that compute its address.
+    pub slice: Option<Vec<String>>,
+    /// Executions in the whole run, estimated from a recording of branches.
+    pub executions: Option<f64>,
+    /// Of the samples with a known translation: those that walked the page tables.
+    pub tlb_walks: Option<u64>,
+    /// Those that hit the second TLB, where the hardware says so.
+    pub tlb_second: Option<u64>,
+    /// Locked (atomic) accesses.
+    pub locked: u64,
+    /// Lines that another core had, unmodified.
+    pub snoop_hits: u64,
+    /// Lines that another core had, modified.
+    pub snoop_modified: u64,
+    /// What it accesses, the most sampled first.
+    pub variables: Vec<VariableOf>,
+}
+
+/// A basic block.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockOf {
+    /// First address.
+    pub start: String,
+    /// Address after its last instruction.
+    pub end: String,
+}
+
+/// A loop around a load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoopOf {
+    /// First address of its first block.
+    pub head: String,
+    /// Mean trips of whole executions, from a recording of branches.
+    pub trips: Option<f64>,
+    /// Most trips seen of executions whose beginning or end is not recorded.
+    pub trips_at_least: Option<u64>,
+}
+
+/// A variable that a load accesses.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct VariableOf {
+    /// Its name, that of its section or mapping, or `unknown`.
+    pub name: String,
+    /// Samples.
+    pub samples: u64,
+}
+
+/// A variable or mapping.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct VariableRow {
+    /// Event.
+    pub event: usize,
+    /// Its module; empty for what is in none.
+    pub module: String,
+    /// Its name, that of its section or mapping, or `unknown`.
+    pub name: String,
+    /// `variable`, `section`, `mapping` or `unknown`.
+    pub kind: String,
+    /// Its first address, of variables and sections.
+    pub address: Option<String>,
+    /// Bytes.
+    pub size: Option<u64>,
+    /// Share of the event's accesses, by `shares` of the event.
+    pub share: f64,
+    /// Samples that read.
+    pub loads: u64,
+    /// Samples that write.
+    pub stores: u64,
+    /// Samples by what served them.
+    pub levels: LevelsRow,
+    /// Mean latency in cycles.
+    pub latency_mean: Option<f64>,
+}
+
+/// A cache line that several threads access.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LineRow {
+    /// Recording, by its index in `sources`: lines are found over all its events.
+    pub recording: usize,
+    /// Its address in memory.
+    pub address: String,
+    /// Process; absent for kernel memory and physical addresses.
+    pub process: Option<u32>,
+    /// `false`: threads access different bytes (false sharing); `true`: the same bytes; `unknown`: other
+    /// accesses were not sampled.
+    pub sharing: String,
+    /// What is there, if known.
+    pub variables: Vec<String>,
+    /// Samples that read.
+    pub loads: u64,
+    /// Samples that write: stores and locked accesses.
+    pub writes: u64,
+    /// Samples that found the line modified in another core's cache (HITM).
+    pub modified: u64,
+    /// Threads (CPUs, where samples have no thread).
+    pub threads: usize,
+    /// By thread, offset and instruction.
+    pub accesses: Vec<LineAccessRow>,
+}
+
+/// Accesses to a cache line.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LineAccessRow {
+    /// Thread.
+    pub thread: Option<u32>,
+    /// Its name.
+    pub thread_name: Option<String>,
+    /// CPUs that it was on.
+    pub cpus: Vec<u32>,
+    /// Offset in the line.
+    pub offset: u8,
+    /// Bytes of the access, if the code is known.
+    pub bytes: Option<u8>,
+    /// Samples that read.
+    pub loads: u64,
+    /// Samples that write.
+    pub writes: u64,
+    /// Samples that found the line modified in another core's cache.
+    pub modified: u64,
+    /// Module of the instruction.
+    pub module: String,
+    /// The instruction.
+    pub address: String,
+    /// Its function.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+}
+
+/// A critical load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CriticalRow {
+    /// Event.
+    pub event: usize,
+    /// Its module.
+    pub module: String,
+    /// Its address.
+    pub address: String,
+    /// Its function.
+    pub function: Option<String>,
+    /// Its share of all executed loads, or of all sampled ones.
+    pub executed: f64,
+    /// `executions` (from a recording of branches) or `samples`.
+    pub executed_of: String,
+    /// Share of its executions, or samples, that missed the last cache.
+    pub misses: f64,
+    /// `executions` or `samples`.
+    pub misses_of: String,
+    /// Its class; absent where not known.
+    pub class: Option<String>,
+    /// Misses under way at the same time; absent: not known.
+    pub parallel: Option<f64>,
+    /// Whether it is known to be irregular; `false`: critical only if it is.
+    pub certain: bool,
+}
+
+/// A branch that is mispredicted often.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BranchRow {
+    /// Event.
+    pub event: usize,
+    /// Its module.
+    pub module: String,
+    /// Its address.
+    pub address: String,
+    /// Its function.
+    pub function: Option<String>,
+    /// Recorded executions that took it and tell their prediction.
+    pub taken: u64,
+    /// Mispredicted ones of them.
+    pub mispredicted: u64,
+    /// Share of them.
+    pub share: f64,
+}
+
+/// An event with branch stacks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BranchesRow {
+    /// Its number: over all recordings, in their order.
+    pub event: usize,
+    /// Its recording.
+    pub source: String,
+    /// perf's name for it.
+    pub name: String,
+    /// Samples with branches.
+    pub samples: u64,
+    /// Loads executed in the whole run, estimated; absent if the event's periods do not tell.
+    pub executed_loads: Option<f64>,
+}

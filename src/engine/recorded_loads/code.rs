@@ -1,0 +1,115 @@
+//! The code around sampled instructions: function, line, block, loops.
+
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess};
+use isa::flow::{Flow, flow};
+use profile::address_space::ModuleAddress;
+use profile::module::Module;
+use profile::symbols::{Function, Line, Symbols};
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+/// Bytes of the longest instruction.
+const LONGEST_INSTRUCTION: u64 = 15;
+/// Functions longer than this are not looked at: only damaged symbol tables contain them.
+const LONGEST_FUNCTION: u64 = 4 << 20;
+
+/// The code of a recording's modules, read on demand.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pub symbols: Symbols,
+    pub modules: Vec<Module>,
+    /// Observed targets of branches by module, where blocks begin.
+    targets: HashMap<usize, BTreeSet<u64>>,
+    flows: HashMap<(usize, u64), Option<Rc<Flow>>>,
+}
+
+impl Code {
+    pub fn new(symbols: Symbols, modules: Vec<Module>) -> Self {
+        Self { symbols, modules, targets: HashMap::new(), flows: HashMap::new() }
+    }
+
+    /// Observed targets of branches.
+    pub fn observe(&mut self, targets: HashMap<usize, BTreeSet<u64>>) {
+        self.targets = targets;
+    }
+
+    /// The path of a module.
+    pub fn path(&self, number: usize) -> String {
+        self.modules.get(number).map(|module| module.path.clone()).unwrap_or_default()
+    }
+
+    /// The function at an address.
+    pub fn function(&mut self, place: ModuleAddress) -> Option<Function> {
+        self.symbols.function(self.modules.get(place.module)?, place)
+    }
+
+    /// The innermost source line.
+    pub fn line(&mut self, place: ModuleAddress) -> Option<Line> {
+        let module = self.modules.get(place.module)?;
+        self.symbols.lines(module, place).into_iter().next()
+    }
+
+    /// The instruction at an address.
+    pub fn instruction(&mut self, place: ModuleAddress) -> Option<Instruction> {
+        let bytes = self.bytes(place, place.address)?;
+        let mut decoder = Decoder::with_ip(64, &bytes, place.address, DecoderOptions::NONE);
+        let instruction = decoder.decode();
+        (!instruction.is_invalid()).then_some(instruction)
+    }
+
+    /// The code from `place` to the end of the instruction at `last`.
+    pub fn bytes(&mut self, place: ModuleAddress, last: u64) -> Option<Vec<u8>> {
+        let module = self.modules.get(place.module)?;
+        // Code may end with that instruction.
+        (1..=LONGEST_INSTRUCTION).rev().find_map(|length| {
+            self.symbols.code(module, place.address, last.checked_add(length)?).ok()
+        })
+    }
+
+    /// The control flow of the function at an address.
+    pub fn flow(&mut self, place: ModuleAddress) -> Option<Rc<Flow>> {
+        let function = self.function(place)?;
+        let key = (place.module, function.start);
+        if let Some(known) = self.flows.get(&key) {
+            return known.clone();
+        }
+        let found = self.read(place.module, &function).map(Rc::new);
+        self.flows.insert(key, found.clone());
+        found
+    }
+
+    fn read(&mut self, number: usize, function: &Function) -> Option<Flow> {
+        let (start, end) = (function.start, function.end);
+        if end <= start || end - start > LONGEST_FUNCTION {
+            return None;
+        }
+        let module = self.modules.get(number)?;
+        let code = self.symbols.code(module, start, end).ok()?;
+        let image = self.symbols.image(module).ok()?;
+        let targets = self.targets.get(&number);
+        let targets: Vec<u64> =
+            targets.map(|all| all.range(start..end).copied().collect()).unwrap_or_default();
+        Some(flow(&code, start, &targets, &*image))
+    }
+}
+
+/// Memory that an instruction accesses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Memory {
+    /// Whether it reads.
+    pub reads: bool,
+    /// Bytes of its largest access, if they are the same each time.
+    pub bytes: Option<u8>,
+}
+
+/// What of memory an instruction accesses.
+pub(crate) fn memory(instruction: &Instruction, info: &mut InstructionInfoFactory) -> Memory {
+    use OpAccess::{CondRead, Read, ReadCondWrite, ReadWrite};
+    let mut found = Memory::default();
+    for one in info.info(instruction).used_memory() {
+        found.reads |= matches!(one.access(), Read | CondRead | ReadWrite | ReadCondWrite);
+        let bytes = u8::try_from(one.memory_size().size()).ok().filter(|bytes| *bytes > 0);
+        found.bytes = found.bytes.max(bytes);
+    }
+    found
+}

@@ -1,0 +1,71 @@
+//! Sampled loads → critical ones.
+
+use super::event::Sampled;
+use super::executed::Executed;
+use super::gather::{Gathered, Site};
+use super::rows::{Of, hex};
+use crate::documents::loads::CriticalRow;
+use loads::recorded::{Critical, Judgement, Operation, Regularity, Sum, judge};
+
+/// The critical loads of an event, those with most misses first.
+pub(super) fn critical_rows(
+    of: &Of,
+    gathered: &mut Gathered,
+    executed: &Executed,
+) -> Vec<CriticalRow> {
+    let Some(total) = of.sums.totals.get(&Operation::Load) else { return Vec::new() };
+    let own = of.sums.sites.iter().filter(|((operation, _), _)| *operation == Operation::Load);
+    let mut all: Vec<(f64, CriticalRow)> = own
+        .filter_map(|((_, site), sum)| {
+            Some((sum.misses(), row(of, (*site, sum), total, gathered, executed)?))
+        })
+        .collect();
+    all.sort_by(|(x, a), (y, b)| y.total_cmp(x).then_with(|| a.address.cmp(&b.address)));
+    all.into_iter().map(|(_, row)| row).collect()
+}
+
+fn row(
+    of: &Of,
+    (site, sum): (Site, &Sum),
+    total: &Sum,
+    gathered: &mut Gathered,
+    executed: &Executed,
+) -> Option<CriticalRow> {
+    let place = site.place()?;
+    let module = gathered.code.modules.get(place.module)?.clone();
+    let counted = executed.executions_of(&module, place.address);
+    let counted = counted.filter(|(own, _)| *own > 0.0);
+    let (share, of_what) = match counted {
+        Some((own, all)) => (own / all, "executions"),
+        None => (sum.events / total.events.max(1.0), "samples"),
+    };
+    // Misses of the run are known if each sample stands for a known number of events.
+    let missed = counted.filter(|_| of.sums.has_periods && of.event_counts_loads());
+    let (misses, misses_of) = match missed {
+        Some((own, _)) => (Some((sum.misses() / own).min(1.0)), "executions"),
+        None => (sum.miss_share(), "samples"),
+    };
+    let judgement =
+        Judgement { executed: share, misses, addresses: Regularity::Unknown, parallel: None };
+    let verdict = judge(&judgement);
+    (verdict != Critical::No).then(|| CriticalRow {
+        event: of.number,
+        module: module.path,
+        address: hex(place.address),
+        function: gathered.code.function(place).map(|function| function.short),
+        executed: share,
+        executed_of: of_what.to_owned(),
+        misses: misses.unwrap_or(0.0),
+        misses_of: misses_of.to_owned(),
+        class: None,
+        parallel: None,
+        certain: verdict == Critical::Yes,
+    })
+}
+
+impl Of<'_> {
+    /// Whether a sample stands for as many accesses of its kind as its period.
+    fn event_counts_loads(&self) -> bool {
+        Sampled::of(self.event).counts_accesses()
+    }
+}

@@ -1,0 +1,170 @@
+//! What an event of a recording samples of loads and stores, and what that distorts.
+
+use loads::recorded::{Access, DataSource, Operation, Snoop};
+use profile::event::Event;
+use profile::sample::Sample;
+
+/// `PERF_TYPE_RAW`.
+const RAW: u32 = 4;
+/// MEM_TRANS_RETIRED.LOAD_LATENCY of Intel's cores: event 0xcd, umask 1.
+const LOAD_LATENCY: u64 = 0x1cd;
+/// `ldlat` has 16 bits of `config1`.
+const LDLAT: u64 = 0xffff;
+/// `cnt_ctl` of `ibs_op`: counts µops, not cycles (sysfs format `config:19`).
+const IBS_BY_OPS: u64 = 1 << 19;
+/// `l3missonly` of `ibs_op` (sysfs format `config:16`).
+const IBS_L3_MISSES: u64 = 1 << 16;
+
+/// What is sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Loads of at least so many cycles (PEBS).
+    LoadLatency,
+    /// µops (IBS).
+    Ibs,
+    /// Loads that do something, such as miss a cache.
+    Loads,
+    /// Stores.
+    Stores,
+    /// Another event whose samples have the memory access.
+    Other,
+}
+
+/// An event.
+#[derive(Debug)]
+pub(crate) struct Sampled<'a> {
+    event: &'a Event,
+    kind: Kind,
+}
+
+impl<'a> Sampled<'a> {
+    pub fn of(event: &'a Event) -> Self {
+        let name = event.name.to_ascii_lowercase();
+        let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+        // Of raw events the number decides; elsewhere it is that of other processors' events.
+        let raw = (event.kind == RAW && event.precise > 0).then_some(event.config & 0xffff);
+        let kind = match raw {
+            Some(LOAD_LATENCY) => Kind::LoadLatency,
+            _ if has(&["ibs_op", "ibs/"]) => Kind::Ibs,
+            _ if has(&["mem-loads", "load_latency", "ldlat"]) => Kind::LoadLatency,
+            _ if event.precise > 0 && has(&["mem-stores", "all_stores", "_stores"]) => Kind::Stores,
+            // MEM_INST_RETIRED.*_LOADS and *_STORES, MEM_LOAD_*_RETIRED.
+            Some(raw) if raw & 0xff == 0xd0 && raw & 0x200 != 0 => Kind::Stores,
+            Some(raw) if matches!(raw & 0xff, 0xd0..=0xd3) => Kind::Loads,
+            _ if event.precise > 0 && has(&["mem_load", "_loads"]) => Kind::Loads,
+            _ => Kind::Other,
+        };
+        Self { event, kind }
+    }
+
+    /// How many events a sample stands for, if known.
+    pub fn period(&self, sample: &Sample) -> Option<u64> {
+        let fixed = (!self.event.by_frequency).then_some(self.event.period);
+        sample.period.or(fixed).filter(|period| *period > 0)
+    }
+
+    /// Whether a sample stands for as many accesses of its kind as its period says.
+    pub fn counts_accesses(&self) -> bool {
+        let by_cycles = self.event.config & (IBS_BY_OPS | IBS_L3_MISSES) == 0;
+        match self.kind {
+            Kind::LoadLatency | Kind::Loads | Kind::Stores => true,
+            Kind::Ibs => !by_cycles,
+            Kind::Other => false,
+        }
+    }
+
+    /// The memory access of a sample; `None` if it is of none.
+    pub fn access(&self, sample: &Sample) -> Option<(Operation, Access)> {
+        let by_name = match self.kind {
+            Kind::LoadLatency | Kind::Loads => Some(Operation::Load),
+            Kind::Stores => Some(Operation::Store),
+            Kind::Ibs | Kind::Other => None,
+        };
+        let source = match sample.data_source {
+            Some(word) => DataSource::of(word),
+            None => unknown(),
+        };
+        let operation = source.operation.or(by_name)?;
+        // 0: the hardware has measured none, as for loads from the first cache (IBS).
+        let latency = sample.weight.map(|weight| weight.total).filter(|total| *total > 0);
+        let access = Access {
+            source,
+            latency: latency.map(|total| u32::try_from(total).unwrap_or(u32::MAX)),
+            period: self.period(sample).unwrap_or(1),
+            exact: sample.exact,
+        };
+        Some((operation, access))
+    }
+
+    /// Latencies below are not sampled.
+    pub fn least_latency(&self) -> Option<u64> {
+        let has = matches!(self.kind, Kind::LoadLatency | Kind::Ibs);
+        has.then_some(self.event.config1 & LDLAT).filter(|cycles| *cycles > 0)
+    }
+
+    /// Which part of the accesses is sampled, and what that distorts.
+    pub fn bias(&self) -> Vec<String> {
+        let mut all = vec![self.what()];
+        match (self.kind, self.least_latency()) {
+            (Kind::LoadLatency, Some(cycles)) => all.push(format!(
+                "latencies are truncated at ldlat={cycles}: faster loads are not sampled, most hits of the \
+                 first cache among them"
+            )),
+            (Kind::Ibs, Some(cycles)) => {
+                all.push(format!("latencies are truncated at ldlat={cycles}: faster loads are not sampled"));
+            }
+            _ => {}
+        }
+        match self.kind {
+            Kind::LoadLatency => all.push(
+                "a latency is that until the value is used, with the time the load waited in queues".into(),
+            ),
+            Kind::Ibs => all.push("only loads that miss the first cache have a latency".into()),
+            _ => {}
+        }
+        if self.event.by_frequency {
+            let rate = self.event.period;
+            all.push(format!(
+                "{rate} samples per second were asked for: how many events one stands for varies"
+            ));
+        }
+        all
+    }
+
+    fn what(&self) -> String {
+        let event = self.event;
+        let every = match (event.by_frequency, event.period) {
+            (true, _) | (false, 0) => String::new(),
+            (false, period) => format!(", one in {period}"),
+        };
+        match self.kind {
+            Kind::LoadLatency => match self.least_latency() {
+                Some(cycles) => format!("samples loads of at least {cycles} cycles{every}"),
+                None => format!("samples loads{every}"),
+            },
+            Kind::Ibs if event.config & IBS_L3_MISSES != 0 => {
+                format!("samples µops that miss the L3 cache{every}")
+            }
+            Kind::Ibs if event.config & IBS_BY_OPS != 0 => {
+                format!(
+                    "samples dispatched µops{every}: loads are seen in proportion to their executions"
+                )
+            }
+            Kind::Ibs => format!(
+                "samples µops by cycles{every}: those that are dispatched after a stall are seen too often"
+            ),
+            Kind::Loads => {
+                format!("samples the loads that the event is of{every}: others are not seen")
+            }
+            Kind::Stores => format!("samples stores{every}"),
+            Kind::Other => format!(
+                "sampled by {}{every}: loads near it are seen more often than they are executed",
+                event.name
+            ),
+        }
+    }
+}
+
+fn unknown() -> DataSource {
+    DataSource { operation: None, level: None, snoop: Snoop::None, translation: None, locked: None }
+}

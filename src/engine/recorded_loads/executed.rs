@@ -1,0 +1,214 @@
+//! What recordings of branches know about loads: executions, and trips of the loops around them.
+
+use super::code::{Code, memory};
+use crate::documents::loads::{BranchRow, BranchesRow};
+use branches::stacks::{Analysis, analyse};
+use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+use loads::recorded::is_hard;
+use profile::address_space::ModuleAddress;
+use profile::files::SearchPaths;
+use profile::hot::origin;
+use profile::module::Module;
+use profile::recording::Recording;
+use profile::symbols::Symbols;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// A module in several recordings: path and build-id.
+pub(crate) type ModuleKey = (String, Option<Vec<u8>>);
+
+pub(crate) fn key(module: &Module) -> ModuleKey {
+    (module.path.clone(), module.build_id.clone())
+}
+
+/// Trips of a loop.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Trips {
+    /// How often its back edge was taken.
+    taken: u64,
+    /// Mean of whole executions.
+    pub mean: Option<f64>,
+    /// Most of truncated ones.
+    pub at_least: Option<u64>,
+}
+
+/// What all branch stacks know.
+#[derive(Debug, Default)]
+pub(super) struct Executed {
+    /// Events with branch stacks.
+    pub events: Vec<BranchesRow>,
+    /// Branches that are mispredicted often.
+    pub hard: Vec<BranchRow>,
+    /// Observed targets.
+    targets: HashMap<ModuleKey, BTreeSet<u64>>,
+    /// Trips by head.
+    trips: HashMap<(ModuleKey, u64), Trips>,
+    /// Estimated executions of loads, by event.
+    executions: Vec<HashMap<(ModuleKey, u64), f64>>,
+}
+
+impl Executed {
+    /// Adds the branch stacks of a recording whose events have the numbers from `first` on.
+    pub fn add(&mut self, recording: &Recording, first: usize, search: &SearchPaths) {
+        for (number, event) in recording.events.iter().enumerate() {
+            if event.format.sample_type & pmu::records::format::field::BRANCH_STACK == 0 {
+                continue;
+            }
+            let mut found = analyse(recording, number, search);
+            if found.sums.entries == 0 {
+                continue;
+            }
+            let event_number = first + number;
+            self.targets(&found);
+            self.trips(&found);
+            self.hard(&mut found, event_number);
+            let symbols = Symbols::new(search.clone()).with_origin(origin(recording));
+            let executions = executions(&found, symbols);
+            let total: f64 = executions.values().sum();
+            self.events.push(BranchesRow {
+                event: event_number,
+                source: recording.source.clone(),
+                name: event.name.clone(),
+                samples: found.sums.samples,
+                executed_loads: (total > 0.0).then_some(total),
+            });
+            self.executions.push(executions);
+        }
+    }
+
+    fn targets(&mut self, found: &Analysis) {
+        for to in found.sums.edges.keys().filter_map(|edge| edge.to) {
+            let Some(module) = found.places.module(to.module) else { continue };
+            self.targets.entry(key(module)).or_default().insert(to.address);
+        }
+    }
+
+    fn trips(&mut self, found: &Analysis) {
+        for (shape, sum) in &found.loops {
+            let Some(module) = found.places.module(shape.module) else { continue };
+            let own = self.trips.entry((key(module), shape.head)).or_default();
+            if sum.taken > own.taken {
+                *own = Trips {
+                    taken: sum.taken,
+                    mean: sum.trips.mean(),
+                    at_least: sum.truncated.counts().last().map(|(trips, _)| trips),
+                };
+            }
+        }
+    }
+
+    fn hard(&mut self, found: &mut Analysis, event: usize) {
+        let mut all: BTreeMap<ModuleAddress, (u64, u64)> = BTreeMap::new();
+        for (edge, sum) in &found.sums.edges {
+            let Some(from) = edge.from else { continue };
+            let own = all.entry(from).or_default();
+            own.0 += sum.mispredicted;
+            own.1 += sum.marked;
+        }
+        let hard = all.into_iter().filter(|(_, (wrong, seen))| is_hard(*wrong, *seen));
+        let mut rows: Vec<BranchRow> = hard
+            .map(|(place, (mispredicted, taken))| BranchRow {
+                event,
+                module: found
+                    .places
+                    .module(place.module)
+                    .map(|m| m.path.clone())
+                    .unwrap_or_default(),
+                address: format!("{:#x}", place.address),
+                function: found.places.function(place).map(|function| function.short),
+                taken,
+                mispredicted,
+                share: mispredicted as f64 / taken.max(1) as f64,
+            })
+            .collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.mispredicted));
+        self.hard.extend(rows);
+    }
+
+    /// Observed targets in these modules.
+    pub fn targets_in(&self, modules: &[Module]) -> HashMap<usize, BTreeSet<u64>> {
+        let known = |(number, module): (usize, &Module)| {
+            Some((number, self.targets.get(&key(module))?.clone()))
+        };
+        modules.iter().enumerate().filter_map(known).collect()
+    }
+
+    /// Trips of the loop with this head.
+    pub fn trips_of(&self, module: &Module, head: u64) -> Option<Trips> {
+        self.trips.get(&(key(module), head)).copied()
+    }
+
+    /// Executions of a load, and of all loads: by the first event that knows it.
+    pub fn executions_of(&self, module: &Module, address: u64) -> Option<(f64, f64)> {
+        let wanted = (key(module), address);
+        let known = self.executions.iter().zip(&self.events);
+        known.into_iter().find_map(|(own, event)| Some((*own.get(&wanted)?, event.executed_loads?)))
+    }
+}
+
+/// Estimated executions of the loads in the recorded ranges. What lies between the first and the last
+/// instruction of overlapping ranges is all code that ran, so it is decoded once.
+fn executions(found: &Analysis, symbols: Symbols) -> HashMap<(ModuleKey, u64), f64> {
+    let mut changes: BTreeMap<usize, BTreeMap<u64, (f64, f64)>> = BTreeMap::new();
+    for (range, sum) in found.sums.ranges.iter().filter(|(_, sum)| sum.executions > 0.0) {
+        let module = changes.entry(range.module).or_default();
+        module.entry(range.first).or_default().0 += sum.executions;
+        module.entry(range.last).or_default().1 += sum.executions;
+    }
+    let last = changes.keys().next_back().copied().unwrap_or(0);
+    let modules = (0..=last).filter_map(|n| found.places.module(n).cloned()).collect();
+    let mut code = Code::new(symbols, modules);
+    let mut all = HashMap::new();
+    for (module, changes) in changes {
+        let Some(key) = code.modules.get(module).map(key) else { continue };
+        for (first, last) in clusters(&changes) {
+            let place = ModuleAddress { module, address: first };
+            let Some(bytes) = code.bytes(place, last) else { continue };
+            for (address, n) in loads_in(&bytes, (first, last), &changes) {
+                all.insert((key.clone(), address), n);
+            }
+        }
+    }
+    all
+}
+
+/// Unions of overlapping ranges: first instruction and last.
+fn clusters(changes: &BTreeMap<u64, (f64, f64)>) -> Vec<(u64, u64)> {
+    let mut all = Vec::new();
+    let (mut open, mut first) = (0.0, None);
+    for (address, (begin, end)) in changes {
+        first = first.or(Some(*address));
+        open += begin - end;
+        // Sums of fractions do not cancel exactly.
+        if open < 1e-6
+            && let Some(first) = first.take()
+        {
+            all.push((first, *address));
+        }
+    }
+    all
+}
+
+/// Loads with their executions.
+fn loads_in(
+    bytes: &[u8],
+    (first, last): (u64, u64),
+    changes: &BTreeMap<u64, (f64, f64)>,
+) -> Vec<(u64, f64)> {
+    let mut decoder = Decoder::with_ip(64, bytes, first, DecoderOptions::NONE);
+    let mut info = InstructionInfoFactory::new();
+    let mut pending = changes.range(first..=last).peekable();
+    let (mut all, mut running) = (Vec::new(), 0.0_f64);
+    while decoder.can_decode() && decoder.ip() <= last {
+        let instruction = decoder.decode();
+        let mut ended = 0.0;
+        while let Some((_, (begin, end))) = pending.next_if(|(at, _)| **at <= instruction.ip()) {
+            running += begin;
+            ended += end;
+        }
+        if !instruction.is_invalid() && memory(&instruction, &mut info).reads {
+            all.push((instruction.ip(), running));
+        }
+        running -= ended;
+    }
+    all
+}

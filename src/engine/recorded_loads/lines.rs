@@ -1,0 +1,111 @@
+//! Cache lines that several threads access → rows of the document.
+
+use super::code::{Code, memory};
+use super::gather::{Gathered, LineFound, Site};
+use super::rows::{hex, name};
+use crate::documents::loads::{LineAccessRow, LineRow};
+use iced_x86::InstructionInfoFactory;
+use loads::recorded::{Accesses, Actor, Line, Sharing};
+use std::collections::HashMap;
+
+/// The lines of a recording, those found modified in another core's cache most often first.
+pub(super) fn line_rows(gathered: &mut Gathered, recording: usize) -> Vec<LineRow> {
+    let lines = std::mem::take(&mut gathered.lines);
+    let mut bytes = Widths { known: HashMap::new(), info: InstructionInfoFactory::new() };
+    let mut rows: Vec<LineRow> = lines
+        .into_iter()
+        .map(|(line, mut found)| {
+            for ((.., site), accesses) in &mut found.shared.accesses {
+                accesses.bytes = bytes.of(gathered.sites[*site], &mut gathered.code);
+            }
+            line_row(gathered, recording, (line, &found))
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.modified, row.writes + row.loads)));
+    rows
+}
+
+/// Bytes that instructions access.
+struct Widths {
+    known: HashMap<Site, Option<u8>>,
+    info: InstructionInfoFactory,
+}
+
+impl Widths {
+    fn of(&mut self, site: Site, code: &mut Code) -> Option<u8> {
+        if let Some(known) = self.known.get(&site) {
+            return *known;
+        }
+        let instruction = site.place().and_then(|place| code.instruction(place));
+        let found = instruction.and_then(|one| memory(&one, &mut self.info).bytes);
+        self.known.insert(site, found);
+        found
+    }
+}
+
+fn line_row(
+    gathered: &mut Gathered,
+    recording: usize,
+    (line, found): (Line, &LineFound),
+) -> LineRow {
+    let (loads, writes, modified) = found.shared.totals();
+    let sharing = match found.shared.sharing() {
+        Sharing::Same => "true",
+        Sharing::Different => "false",
+        Sharing::Unknown => "unknown",
+    };
+    let mut variables: Vec<String> =
+        found.objects.iter().map(|n| name(&gathered.objects[*n], &gathered.code)).collect();
+    variables.sort();
+    let mut accesses: Vec<LineAccessRow> = found
+        .shared
+        .accesses
+        .iter()
+        .map(|(key, accesses)| access_row(gathered, *key, accesses))
+        .collect();
+    accesses.sort_by_key(|row| {
+        (row.offset, std::cmp::Reverse((row.modified, row.writes + row.loads)), row.thread)
+    });
+    LineRow {
+        recording,
+        address: hex(line.address()),
+        process: line.process,
+        sharing: sharing.to_owned(),
+        variables,
+        loads,
+        writes,
+        modified,
+        threads: found.shared.actors(),
+        accesses,
+    }
+}
+
+fn access_row(
+    gathered: &mut Gathered,
+    (actor, offset, site): (Actor, u8, usize),
+    accesses: &Accesses,
+) -> LineAccessRow {
+    let site = gathered.sites[site];
+    let thread = match actor {
+        Actor::Thread(thread) => Some(thread),
+        Actor::Cpu(_) => None,
+    };
+    let code = &mut gathered.code;
+    let place = site.place();
+    let line = place.and_then(|place| code.line(place)).unwrap_or_default();
+    LineAccessRow {
+        thread,
+        thread_name: thread.and_then(|thread| gathered.threads.get(&thread).cloned()),
+        cpus: accesses.cpus.iter().copied().collect(),
+        offset,
+        bytes: accesses.bytes,
+        loads: accesses.loads,
+        writes: accesses.writes,
+        modified: accesses.modified,
+        module: place.map(|place| code.path(place.module)).unwrap_or_default(),
+        address: hex(site.address()),
+        function: place.and_then(|place| code.function(place)).map(|function| function.short),
+        file: line.file,
+        line: line.line,
+    }
+}

@@ -1,0 +1,123 @@
+//! Recorded samples of loads and stores → loads with their levels and latencies, variables, cache lines that
+//! threads share, critical loads.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `event` | what an event samples, and what that distorts |
+//! | `gather` | a recording → sums; samples are not kept |
+//! | `executed` | recordings of branches → executions, trips, hard branches |
+//! | `code` | the code around sampled instructions |
+//! | `rows` | sums → loads, stores and variables of the document |
+//! | `lines` | shared cache lines of the document |
+//! | `criticality` | critical loads of the document |
+
+pub(crate) mod code;
+mod criticality;
+pub(crate) mod event;
+pub(crate) mod executed;
+pub(crate) mod gather;
+mod lines;
+pub(crate) mod rows;
+
+use crate::documents::loads::{LoadRow, Loads, SCHEMA};
+use crate::hot::recording::open;
+use executed::Executed;
+use gather::gather;
+use loads::recorded::Operation;
+use profile::files::SearchPaths;
+use profile::recording::Recording;
+use rows::Of;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tma::{Error, Result};
+
+/// Analyses the load samples of recordings. What branch stacks in any of them tell of the same programs
+/// (executions, trips) is added. Programs are searched in `search`.
+///
+/// # Errors
+/// A recording cannot be read, or none has samples of loads or stores.
+pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
+    let mut document = Loads { schema: SCHEMA.to_owned(), ..Loads::default() };
+    let mut executed = Executed::default();
+    let mut first = 0;
+    for path in paths {
+        let recording = read(path)?;
+        executed.add(&recording, first, search);
+        first += recording.events.len();
+    }
+    first = 0;
+    for (number, path) in paths.iter().enumerate() {
+        let recording = read(path)?;
+        add(&mut document, &recording, (number, first), &executed, search);
+        first += recording.events.len();
+    }
+    if document.events.is_empty() {
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        return Err(Error::failed(format!("{} has no samples of loads", names.join(", ")))
+            .because("no sample of it says what memory it accesses")
+            .hint("record with `perf mem record` (Intel: precise loads; AMD: IBS)"));
+    }
+    without_code(&mut document);
+    document.hard_branches = executed.hard;
+    document.branches = executed.events;
+    Ok(document)
+}
+
+fn read(path: &Path) -> Result<Recording> {
+    open(path)?.ok_or_else(|| {
+        Error::failed(format!("{} has no samples", path.display()))
+            .hint("samples of loads are recorded by `perf mem record`")
+    })
+}
+
+/// Adds a recording.
+fn add(
+    document: &mut Loads,
+    recording: &Recording,
+    (number, first): (usize, usize),
+    executed: &Executed,
+    search: &SearchPaths,
+) {
+    document.sources.push(recording.source.clone());
+    document.notes.extend(recording.notes.clone());
+    let mut gathered = gather(recording, search);
+    let targets = executed.targets_in(&gathered.code.modules);
+    gathered.code.observe(targets);
+    let events = std::mem::take(&mut gathered.events);
+    let has = |operation| move |sums: &gather::EventSums| sums.totals.contains_key(&operation);
+    for (own, (event, sums)) in recording.events.iter().zip(&events).enumerate() {
+        if !has(Operation::Load)(sums) && !has(Operation::Store)(sums) {
+            continue;
+        }
+        let of = Of { event, number: first + own, source: &recording.source, sums };
+        document.events.push(rows::event_row(&of));
+        let mut accesses = |operation| {
+            rows::access_rows(&of, operation, (&gathered.objects, &mut gathered.code), executed)
+        };
+        document.loads.extend(accesses(Operation::Load));
+        document.stores.extend(accesses(Operation::Store));
+        document.variables.extend(rows::variable_rows(&of, &gathered));
+        document.critical.extend(criticality::critical_rows(&of, &mut gathered, executed));
+    }
+    document.lines.extend(lines::line_rows(&mut gathered, number));
+}
+
+/// Says of which modules the code is not known.
+fn without_code(document: &mut Loads) {
+    let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
+    let all = document.loads.iter().chain(&document.stores);
+    let unknown = |row: &&LoadRow| row.instruction.is_none() && !row.module.is_empty();
+    for row in all.filter(unknown).filter(|row| !row.module.starts_with('[')) {
+        *missing.entry(&row.module).or_default() += row.samples;
+    }
+    if missing.is_empty() {
+        return;
+    }
+    let modules: Vec<String> =
+        missing.iter().map(|(module, samples)| format!("{module} ({samples} samples)")).collect();
+    document.notes.push(format!(
+        "code that was not found: {}; functions, blocks and loops of its loads are missing; --binary FILE or \
+         --symfs DIR gives it",
+        modules.join(", ")
+    ));
+}

@@ -1,0 +1,255 @@
+//! `union perf_mem_data_src` of linux/perf_event.h: where the data of a sampled access came from.
+//!
+//! The level is in two places: `mem_lvl`, a mask, and `mem_lvl_num` with `mem_remote`, which newer kernels
+//! write (some write nothing else) and which tells more kinds.
+
+/// What a sampled instruction does to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Operation {
+    /// It reads; atomic instructions that also write are marked as locked.
+    Load,
+    /// It writes.
+    Store,
+    /// A software prefetch.
+    Prefetch,
+}
+
+/// What served an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// The first cache.
+    L1,
+    /// A line that was on its way already (line fill buffer, miss address buffer): a late hit.
+    Lfb,
+    /// The second cache.
+    L2,
+    /// The third cache.
+    L3,
+    /// Memory of the own node.
+    Ram,
+    /// Memory of another node.
+    RemoteRam,
+    /// A cache of another node.
+    RemoteCache,
+    /// Something else, such as I/O or memory that is not cached, or not known to the hardware.
+    Other,
+}
+
+impl Level {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 8] = [
+        Self::Lfb,
+        Self::L1,
+        Self::L2,
+        Self::L3,
+        Self::Ram,
+        Self::RemoteRam,
+        Self::RemoteCache,
+        Self::Other,
+    ];
+
+    /// Its key in documents: `lfb`, `remote_ram`.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::L1 => "l1",
+            Self::Lfb => "lfb",
+            Self::L2 => "l2",
+            Self::L3 => "l3",
+            Self::Ram => "ram",
+            Self::RemoteRam => "remote_ram",
+            Self::RemoteCache => "remote_cache",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether the last cache of the own node did not have the line.
+    pub fn is_miss_of_last_cache(self) -> bool {
+        matches!(self, Self::Ram | Self::RemoteRam | Self::RemoteCache)
+    }
+}
+
+/// What other caches answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Snoop {
+    /// They were not asked, it is not known, or none had the line.
+    #[default]
+    None,
+    /// One had the line, unmodified.
+    Hit,
+    /// One had the line, modified.
+    Modified,
+}
+
+/// Translation of the data address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Translation {
+    /// In the first or the second TLB: the hardware does not always say which.
+    Hit,
+    /// In the second TLB.
+    SecondHit,
+    /// Not in a TLB: the page tables were walked.
+    Walk,
+}
+
+/// What the hardware says of a sampled access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataSource {
+    /// The operation; `None` for an instruction that accesses no memory (IBS samples all).
+    pub operation: Option<Operation>,
+    /// What served it, if it says.
+    pub level: Option<Level>,
+    /// What other caches answered.
+    pub snoop: Snoop,
+    /// Translation of the address, if it says.
+    pub translation: Option<Translation>,
+    /// Whether it was locked (atomic); `None` if it does not say.
+    pub locked: Option<bool>,
+}
+
+// mem_op
+const LOAD: u64 = 2;
+const STORE: u64 = 4;
+const PREFETCH: u64 = 8;
+// mem_lvl
+const MISS: u64 = 4;
+const L1: u64 = 8;
+const LFB: u64 = 0x10;
+const L2: u64 = 0x20;
+const L3: u64 = 0x40;
+const LOCAL_RAM: u64 = 0x80;
+const REMOTE_RAM: u64 = 0x100 | 0x200;
+const REMOTE_CACHE: u64 = 0x400 | 0x800;
+const OTHERS: u64 = 0x1000 | 0x2000;
+// mem_snoop
+const SNOOP_HIT: u64 = 4;
+const SNOOP_MODIFIED: u64 = 0x10;
+// mem_lock
+const LOCK_UNKNOWN: u64 = 1;
+const LOCKED: u64 = 2;
+// mem_dtlb
+const TLB_HIT: u64 = 2;
+const TLB_MISS: u64 = 4;
+const TLB_L1: u64 = 8;
+const TLB_L2: u64 = 0x10;
+// mem_snoopx
+const FORWARDED: u64 = 1;
+const PEER: u64 = 2;
+
+impl DataSource {
+    /// Decodes the word.
+    ///
+    /// ```
+    /// use loads::recorded::{DataSource, Level, Operation, Translation};
+    ///
+    /// // `perf script -F data_src`: OP LOAD|LVL L3 or L3 hit|SNP None|TLB L2 miss|LCK No
+    /// let found = DataSource::of(0x10650100842);
+    /// assert_eq!((found.operation, found.level), (Some(Operation::Load), Some(Level::L3)));
+    /// assert_eq!((found.translation, found.locked), (Some(Translation::Walk), Some(false)));
+    /// ```
+    pub fn of(word: u64) -> Self {
+        let bits = |first: u32, length: u32| word >> first & ((1 << length) - 1);
+        let operation = match bits(0, 5) {
+            op if op & LOAD != 0 => Some(Operation::Load),
+            op if op & STORE != 0 => Some(Operation::Store),
+            op if op & PREFETCH != 0 => Some(Operation::Prefetch),
+            _ => None,
+        };
+        let snoop = match (bits(19, 5), bits(38, 2)) {
+            (snoop, _) if snoop & SNOOP_MODIFIED != 0 => Snoop::Modified,
+            (snoop, more) if snoop & SNOOP_HIT != 0 || more & (FORWARDED | PEER) != 0 => Snoop::Hit,
+            _ => Snoop::None,
+        };
+        let translation = match bits(26, 7) {
+            tlb if tlb & TLB_MISS != 0 => Some(Translation::Walk),
+            tlb if tlb & TLB_HIT != 0 && tlb & (TLB_L1 | TLB_L2) == TLB_L2 => {
+                Some(Translation::SecondHit)
+            }
+            tlb if tlb & TLB_HIT != 0 => Some(Translation::Hit),
+            _ => None,
+        };
+        let locked = match bits(24, 2) {
+            lock if lock & LOCKED != 0 => Some(true),
+            lock if lock & LOCK_UNKNOWN != 0 => None,
+            // Kernels set no bit for an access that is not locked.
+            _ => Some(false),
+        };
+        let mask = bits(5, 14);
+        let level = by_number(bits(33, 4), bits(37, 1) != 0, mask).or_else(|| by_mask(mask));
+        Self { operation, level, snoop, translation, locked }
+    }
+}
+
+/// By `mem_lvl_num`. A miss of a cache by the mask leaves open what served it.
+fn by_number(number: u64, remote: bool, mask: u64) -> Option<Level> {
+    let missed = mask & MISS != 0;
+    Some(match number {
+        1..=3 if missed => Level::Other,
+        1 | 7 => Level::L1,
+        12 => Level::Lfb,
+        // 5: a buffer of misses of the second cache.
+        2 | 5 => Level::L2,
+        // 11: any cache, of another core or node.
+        3 | 4 | 11 if remote => Level::RemoteCache,
+        3 | 4 => Level::L3,
+        11 => Level::L3,
+        13 if remote => Level::RemoteRam,
+        13 => Level::Ram,
+        6 | 8..=10 | 14 => Level::Other,
+        _ => return None,
+    })
+}
+
+fn by_mask(mask: u64) -> Option<Level> {
+    let has = |bits: u64| mask & bits != 0;
+    let known = L1 | LFB | L2 | L3 | LOCAL_RAM | REMOTE_RAM | REMOTE_CACHE | OTHERS;
+    Some(match () {
+        () if has(REMOTE_RAM) => Level::RemoteRam,
+        () if has(REMOTE_CACHE) => Level::RemoteCache,
+        () if has(LOCAL_RAM) => Level::Ram,
+        () if has(OTHERS) => Level::Other,
+        () if !has(known) => return None,
+        () if has(MISS) => Level::Other,
+        () if has(L3) => Level::L3,
+        () if has(L2) => Level::L2,
+        () if has(LFB) => Level::Lfb,
+        () => Level::L1,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words of a real recording, as `perf script -F data_src` of perf 6.1 writes them.
+    #[test]
+    fn words_of_a_recording() {
+        let of = |word| {
+            let found = DataSource::of(word);
+            assert_eq!(found.operation, Some(Operation::Load));
+            (found.level, found.translation, found.locked)
+        };
+        let hit = Some(Translation::Hit);
+        assert_eq!(of(0x118_6810_0242), (Some(Level::Lfb), hit, Some(false)));
+        assert_eq!(of(0x102_6a10_0142), (Some(Level::L1), hit, Some(true)));
+        assert_eq!(of(0x104_6810_0442), (Some(Level::L2), hit, Some(false)));
+        assert_eq!(of(0x106_5010_0842), (Some(Level::L3), Some(Translation::Walk), Some(false)));
+    }
+
+    /// By hand from the kernel's header: values that arch/x86/events/intel/ds.c and amd/ibs.c make.
+    #[test]
+    fn words_that_only_have_one_of_both_levels() {
+        let level = |word: u64| DataSource::of(word).level;
+        // OP LOAD, LVL HIT | REM_CCE1, SNOOP HITM; without a number.
+        let remote = 2 | (2 | 0x400) << 5 | 0x10 << 19;
+        assert_eq!(level(remote), Some(Level::RemoteCache));
+        assert_eq!(DataSource::of(remote).snoop, Snoop::Modified);
+        // LVLNUM RAM, with and without REMOTE; LVLNUM NA.
+        assert_eq!(level(2 | 13 << 33), Some(Level::Ram));
+        assert_eq!(level(2 | 13 << 33 | 1 << 37), Some(Level::RemoteRam));
+        assert_eq!(level(2 | 1 << 5 | 15 << 33), None);
+        // Skylake's source 0: not L3, nothing else is known.
+        assert_eq!(level(2 | (4 | 0x40) << 5 | 3 << 33), Some(Level::Other));
+        // An instruction of IBS that accesses no memory.
+        assert_eq!(DataSource::of(1 | 1 << 5).operation, None);
+    }
+}

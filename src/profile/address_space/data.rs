@@ -1,0 +1,63 @@
+//! Data addresses: static data, and mappings by name.
+//!
+//! Many recordings only have the mappings of code (those of `perf record -d` and `perf mem` have all). Static
+//! data is found all the same: the loader moves all segments of a file by the same distance.
+
+use super::{AddressSpaces, DataPlace, KERNEL_HALF, KERNEL_PATH, ModuleAddress, Region};
+use crate::files::{Layout, Segment};
+use crate::module::{Module, ModuleKind};
+
+/// Mappings looked at below and above an address: a file has few between its code and its data.
+const NEAR: usize = 8;
+/// Smallest page; the loader maps whole pages.
+const PAGE: u64 = 4096;
+
+impl AddressSpaces {
+    /// What the data address `address` of process `pid` belongs to now, if it is known.
+    pub fn data(&mut self, pid: u32, address: u64) -> Option<DataPlace> {
+        if address >= KERNEL_HALF {
+            let kernel = self.kernel_module.unwrap_or_else(|| {
+                self.number(Module {
+                    path: KERNEL_PATH.into(),
+                    kind: ModuleKind::Kernel,
+                    ..Module::default()
+                })
+            });
+            return Some(DataPlace::Mapping(kernel));
+        }
+        let regions = &self.processes.get(&pid)?.regions;
+        let inside = regions.get(address).map(|region| region.module);
+        let below = regions.below(address).take(NEAR);
+        let near: Vec<Region> = below.chain(regions.above(address).take(NEAR)).cloned().collect();
+        let found = near.iter().find_map(|region| self.static_data(region, address));
+        let is_file = |module: &usize| {
+            self.modules.all.get(*module).is_some_and(|module| module.kind.is_file_like())
+        };
+        // A mapped file that is no program, such as a data base, counts as a whole.
+        found
+            .map(DataPlace::Static)
+            .or_else(|| inside.filter(|module| !is_file(module)).map(DataPlace::Mapping))
+            .or_else(|| inside.map(DataPlace::Mapping))
+    }
+
+    /// The address in the file of `region`, if it is in one of its segments.
+    fn static_data(&mut self, region: &Region, address: u64) -> Option<ModuleAddress> {
+        let layout = self.layout(region.module)?;
+        let start = start(layout, region.offset)?;
+        let moved = address.wrapping_sub(region.start).wrapping_add(start);
+        let inside = layout
+            .segments
+            .iter()
+            .any(|s| moved.checked_sub(s.address).is_some_and(|offset| offset < s.memory_size));
+        inside.then_some(ModuleAddress { module: region.module, address: moved })
+    }
+}
+
+/// The address (p_vaddr) that a mapping of this offset begins at: that of the segment whose first page it is;
+/// of two, the executable one, because it is code that all recordings have.
+fn start(layout: &Layout, offset: u64) -> Option<u64> {
+    let begins = |s: &&Segment| s.offset & !(PAGE - 1) == offset & !(PAGE - 1);
+    let code = layout.segments.iter().filter(|s| s.executable).find(begins);
+    let segment = code.or_else(|| layout.segments.iter().find(begins))?;
+    Some(segment.address.wrapping_sub(segment.offset).wrapping_add(offset))
+}
