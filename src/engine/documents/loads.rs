@@ -78,7 +78,7 @@ pub struct LevelsRow {
     pub ram: u64,
     /// Memory of another node.
     pub remote_ram: u64,
-    /// A cache of another node.
+    /// A cache of another core complex or node.
     pub remote_cache: u64,
     /// Something else, or not known to the hardware.
     pub other: u64,
@@ -275,7 +275,8 @@ pub struct CriticalRow {
     pub misses_of: String,
     /// Its class; absent where not known.
     pub class: Option<String>,
-    /// Misses under way at the same time; absent: not known.
+    /// Misses under way at the same time, on average: as recorded (IBS), else in the innermost loop over its
+    /// cycles (Σ latency of misses / cycles), which is the least it can be; absent: not known.
     pub parallel: Option<f64>,
     /// Whether it is known to be irregular; `false`: critical only if it is.
     pub certain: bool,

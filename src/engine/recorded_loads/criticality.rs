@@ -1,11 +1,14 @@
 //! Sampled loads → critical ones.
 
+use super::access::Site;
+use super::code::Code;
 use super::event::Sampled;
 use super::executed::Executed;
-use super::gather::{Gathered, Site};
+use super::gather::Gathered;
 use super::rows::{Of, hex};
 use crate::documents::loads::CriticalRow;
 use loads::recorded::{Critical, Judgement, Operation, Regularity, Sum, judge};
+use profile::address_space::ModuleAddress;
 
 /// The critical loads of an event, those with most misses first.
 pub(super) fn critical_rows(
@@ -45,8 +48,16 @@ fn row(
         Some((own, _)) => (Some((sum.misses() / own).min(1.0)), "executions"),
         None => (sum.miss_share(), "samples"),
     };
-    let judgement =
+    let mut judgement =
         Judgement { executed: share, misses, addresses: Regularity::Unknown, parallel: None };
+    if judge(&judgement) == Critical::No {
+        return None;
+    }
+    let (known, open) = sum.open;
+    let recorded = (known > 0).then(|| open as f64 / known as f64);
+    let parallel =
+        recorded.or_else(|| missed.and_then(|_| parallel(of, place, &mut gathered.code, executed)));
+    judgement.parallel = parallel;
     let verdict = judge(&judgement);
     (verdict != Critical::No).then(|| CriticalRow {
         event: of.number,
@@ -58,9 +69,27 @@ fn row(
         misses: misses.unwrap_or(0.0),
         misses_of: misses_of.to_owned(),
         class: None,
-        parallel: None,
+        parallel,
         certain: verdict == Critical::Yes,
     })
+}
+
+/// Misses of the last cache under way in the innermost loop around a load, on average over its cycles:
+/// Σ latency of its misses / cycles (Little's law). While misses are under way there are at least as many.
+fn parallel(of: &Of, place: ModuleAddress, code: &mut Code, executed: &Executed) -> Option<f64> {
+    let body = code.innermost(place)?;
+    let module = code.modules.get(place.module)?;
+    let cycles = executed.cycles_in(module, &body)?;
+    let inside = |site: &Site| {
+        let own = site.place().filter(|own| own.module == place.module);
+        own.is_some_and(|own| body.iter().any(|part| part.contains(&own.address)))
+    };
+    let own = of
+        .sums
+        .sites
+        .iter()
+        .filter(|((operation, site), _)| *operation == Operation::Load && inside(site));
+    Some(own.map(|(_, sum)| sum.miss_weight).sum::<f64>() / cycles)
 }
 
 impl Of<'_> {

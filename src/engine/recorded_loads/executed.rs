@@ -2,7 +2,7 @@
 
 use super::code::{Code, memory};
 use crate::documents::loads::{BranchRow, BranchesRow};
-use branches::stacks::{Analysis, analyse};
+use branches::stacks::{Analysis, LONGEST_RANGE, analyse};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use loads::recorded::is_hard;
 use profile::address_space::ModuleAddress;
@@ -12,6 +12,7 @@ use profile::module::Module;
 use profile::recording::Recording;
 use profile::symbols::Symbols;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 /// A module in several recordings: path and build-id.
 pub(super) type ModuleKey = (String, Option<Vec<u8>>);
@@ -44,6 +45,8 @@ pub(super) struct Executed {
     trips: HashMap<(ModuleKey, u64), Trips>,
     /// Estimated executions of loads, by event.
     executions: Vec<HashMap<(ModuleKey, u64), f64>>,
+    /// Estimated cycles spent in ranges (first and last instruction), by event.
+    cycles: Vec<HashMap<ModuleKey, BTreeMap<(u64, u64), f64>>>,
 }
 
 impl Executed {
@@ -72,6 +75,7 @@ impl Executed {
                 executed_loads: (total > 0.0).then_some(total),
             });
             self.executions.push(executions);
+            self.cycles.push(cycles(&found));
         }
     }
 
@@ -137,12 +141,39 @@ impl Executed {
         self.trips.get(&(key(module), head)).copied()
     }
 
+    /// Cycles of the ranges that touch the code of a loop, in the whole run, by the first event that knows it:
+    /// at least those spent in the loop.
+    pub fn cycles_in(&self, module: &Module, body: &[Range<u64>]) -> Option<f64> {
+        let (start, end) = (body.first()?.start, body.last()?.end);
+        let from = (start.saturating_sub(LONGEST_RANGE), 0);
+        let touches =
+            |first: u64, last: u64| body.iter().any(|part| first < part.end && part.start <= last);
+        let known = self.cycles.iter().filter_map(|all| all.get(&key(module)));
+        let mut sums = known.map(|all| -> f64 {
+            let near = all.range(from..(end, 0));
+            near.filter(|((first, last), _)| touches(*first, *last)).map(|(_, n)| n).sum()
+        });
+        sums.find(|sum| *sum > 0.0)
+    }
+
     /// Executions of a load, and of all loads: by the first event that knows it.
     pub fn executions_of(&self, module: &Module, address: u64) -> Option<(f64, f64)> {
         let wanted = (key(module), address);
         let known = self.executions.iter().zip(&self.events);
         known.into_iter().find_map(|(own, event)| Some((*own.get(&wanted)?, event.executed_loads?)))
     }
+}
+
+/// Estimated cycles in the recorded ranges, of which each has the cycles up to its last branch.
+fn cycles(found: &Analysis) -> HashMap<ModuleKey, BTreeMap<(u64, u64), f64>> {
+    let mut all: HashMap<ModuleKey, BTreeMap<(u64, u64), f64>> = HashMap::new();
+    for (range, sum) in found.sums.ranges.iter().filter(|(_, sum)| sum.executions > 0.0) {
+        let Some(module) = found.places.module(range.module) else { continue };
+        let Some(mean) = sum.cycles.mean() else { continue };
+        let own = all.entry(key(module)).or_default();
+        *own.entry((range.first, range.last)).or_default() += sum.executions * mean;
+    }
+    all
 }
 
 /// Estimated executions of the loads in the recorded ranges. What lies between the first and the last

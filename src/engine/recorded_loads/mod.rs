@@ -4,6 +4,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `event` | what an event samples, and what that distorts |
+//! | `access` | the samples of a recording as accesses to memory |
 //! | `gather` | a recording → sums; samples are not kept |
 //! | `executed` | recordings of branches → executions, trips, hard branches |
 //! | `code` | the code around sampled instructions |
@@ -11,6 +12,7 @@
 //! | `lines` | shared cache lines of the document |
 //! | `criticality` | critical loads of the document |
 
+mod access;
 mod code;
 mod criticality;
 mod event;

@@ -1,9 +1,10 @@
 //! Sums → rows of the document.
 
+use super::access::Site;
 use super::code::Code;
 use super::event::Sampled;
 use super::executed::Executed;
-use super::gather::{EventSums, Gathered, Object, Site};
+use super::gather::{EventSums, Gathered, Object};
 use crate::documents::loads::{
     BlockOf, EventRow, LevelsRow, LoadRow, LoopOf, VariableOf, VariableRow,
 };

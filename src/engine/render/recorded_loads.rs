@@ -305,7 +305,7 @@ fn critical_notes(one: &CriticalRow) -> String {
         None => notes.push("class of its addresses not known".to_owned()),
     }
     match one.parallel {
-        Some(misses) => notes.push(format!("MLP {misses:.1}")),
+        Some(misses) => notes.push(format!("MLP ≥ {misses:.1}")),
         None => notes.push("MLP not known".to_owned()),
     }
     if one.executed_of == "samples" {
