@@ -102,7 +102,11 @@ fn critical_loads_and_hard_branches() {
     for function in ["short_inner", "levels", "stride8", "constant"] {
         assert!(!critical.contains(&function), "{critical:?}");
     }
-    assert_eq!(row(&document, "critical", "function", "hash")["executed_of"], "executions");
+    let hash = row(&document, "critical", "function", "hash");
+    assert_eq!(hash["executed_of"], "executions");
+    // The core of the model waits for each miss.
+    let parallel = number(&hash["parallel"]);
+    assert!((0.9..1.1).contains(&parallel), "one miss at a time: {hash}");
     let recording = folder.join("counts.perf.data");
     let document = read(&[text(&recording), "--symfs", &roots]);
     let coin = row(&document, "hard_branches", "address", "0x401dc6");
@@ -185,7 +189,8 @@ fn all_formats_have_the_same_rows() {
     let roots = text(folder.parent().unwrap()).to_owned();
     let document = read(&[text(&recording), "--symfs", &roots]);
     let done = tdtool(["loads", text(&recording), "--symfs", &roots, "--format", "csv"]);
-    let tables = ["loads", "stores", "variables", "lines", "critical", "hard_branches"];
+    let tables =
+        ["loads", "stores", "variables", "lines", "critical", "hard_branches", "code_misses"];
     let rows: usize = tables.iter().map(|table| list(&document, table).len()).sum();
     assert_eq!(done.stdout.lines().count(), 1 + rows);
     let first = done.stdout.lines().nth(1).unwrap();

@@ -30,6 +30,8 @@ pub struct Loads {
     pub hard_branches: Vec<BranchRow>,
     /// What executions and trips are from, if a recording has branch stacks.
     pub branches: Vec<BranchesRow>,
+    /// Lines of code that missed the instruction cache, by recordings of such misses with branch stacks.
+    pub code_misses: Vec<CodeMissRow>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
 }
@@ -314,4 +316,44 @@ pub struct BranchesRow {
     pub samples: u64,
     /// Loads executed in the whole run, estimated; absent if the event's periods do not tell.
     pub executed_loads: Option<f64>,
+}
+
+/// A line of code that missed the instruction cache or its TLB.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CodeMissRow {
+    /// Event.
+    pub event: usize,
+    /// perf's name for it.
+    pub name: String,
+    /// Its module.
+    pub module: String,
+    /// Its first byte.
+    pub address: String,
+    /// The function of its first sample.
+    pub function: Option<String>,
+    /// Samples.
+    pub samples: u64,
+    /// Share of the event's samples.
+    pub share: f64,
+    /// Samples whose branch stack reaches back far enough for a site; 0 if it has no cycles.
+    pub reached: u64,
+    /// Blocks that ran 27 to 200 cycles before, where a prefetch could be: those before most misses first.
+    pub sites: Vec<SiteRow>,
+}
+
+/// Where a prefetch of a line of code could be.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SiteRow {
+    /// Module of the block.
+    pub module: String,
+    /// Its first address.
+    pub address: String,
+    /// Its function.
+    pub function: Option<String>,
+    /// Share of the line's samples that it came before.
+    pub coverage: f64,
+    /// Mean cycles between it and the miss.
+    pub distance: f64,
+    /// Missed lines that it comes before: a prefetch of one of them is in vain where another follows.
+    pub fan_out: usize,
 }

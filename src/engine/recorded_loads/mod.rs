@@ -7,6 +7,7 @@
 //! | `access` | the samples of a recording as accesses to memory |
 //! | `gather` | a recording → sums; samples are not kept |
 //! | `executed` | recordings of branches → executions, trips, hard branches |
+//! | `code_misses` | misses of the instruction cache, and where the code could be prefetched |
 //! | `code` | the code around sampled instructions |
 //! | `rows` | sums → loads, stores and variables of the document |
 //! | `lines` | shared cache lines of the document |
@@ -14,6 +15,7 @@
 
 mod access;
 mod code;
+mod code_misses;
 mod criticality;
 mod event;
 mod executed;
@@ -53,7 +55,7 @@ pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
         add(&mut document, &recording, (number, first), &executed, search);
         first += recording.events.len();
     }
-    if document.events.is_empty() {
+    if document.events.is_empty() && document.code_misses.is_empty() {
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         return Err(Error::failed(format!("{} has no samples of loads", names.join(", ")))
             .because("no sample of it says what memory it accesses")
@@ -101,6 +103,7 @@ fn add(
         document.variables.extend(rows::variable_rows(&of, &gathered));
         document.critical.extend(criticality::critical_rows(&of, &mut gathered, executed));
     }
+    document.code_misses.extend(code_misses::rows(recording, first, search));
     document.lines.extend(lines::line_rows(&mut gathered, number));
 }
 

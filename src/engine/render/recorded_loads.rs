@@ -18,6 +18,7 @@ pub fn text(document: &Loads, most: usize) -> String {
     lines(document, most, &mut out);
     critical(document, most, &mut out);
     hard_branches(document, most, &mut out);
+    code_misses(document, most, &mut out);
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");
     }
@@ -339,11 +340,45 @@ fn hard_branches(document: &Loads, most: usize, out: &mut String) {
     more(document.hard_branches.len(), most, out);
 }
 
+fn code_misses(document: &Loads, most: usize, out: &mut String) {
+    let all = &document.code_misses;
+    if all.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "\nlines of code that missed, and blocks 27 to 200 cycles before: prefetch sites"
+    );
+    let _ = writeln!(out, "   share  samples  line");
+    for one in all.iter().take(most) {
+        let of = one.function.as_deref().unwrap_or(&one.module);
+        let (share, samples) = (100.0 * one.share, one.samples);
+        let _ = writeln!(out, "{share:6.1} %  {samples:>7}  {} {of} ({})", one.address, one.name);
+        for site in &one.sites {
+            let of = site.function.as_deref().unwrap_or(&site.module);
+            let _ = writeln!(
+                out,
+                "{:19}before {:.0} % of them, {:.0} cycles: {} {of} (before {} missed lines)",
+                "",
+                100.0 * site.coverage,
+                site.distance,
+                site.address,
+                site.fan_out
+            );
+        }
+        if one.reached == 0 {
+            let _ = writeln!(out, "{:19}no branch at this distance, or no cycles are recorded", "");
+        }
+    }
+    more(all.len(), most, out);
+}
+
 /// Columns of the CSV form.
 const CSV: &str = "what,event,module,address,share,samples,lfb,l1,l2,l3,ram,remote_ram,remote_cache,other,\
 latency_mean,latency_p50,latency_p90,latency_p99,function,file,line,class,name,loads,writes,modified\n";
 
-/// The document as CSV: one row per load, store, variable, cache line, critical load and hard branch; empty where
+/// The document as CSV: one row per load, store, variable, cache line, critical load, hard branch and missed line of code;
+/// empty where
 /// a column does not apply.
 pub fn csv(document: &Loads) -> String {
     let mut out = CSV.to_owned();
@@ -400,6 +435,19 @@ pub fn csv(document: &Loads) -> String {
             share: number(Some(one.share)),
             samples: one.taken.to_string(),
             function: one.function.clone().unwrap_or_default(),
+            ..Cells::default()
+        });
+    }
+    for one in &document.code_misses {
+        add(Cells {
+            what: "code_miss".into(),
+            event: one.event.to_string(),
+            module: one.module.clone(),
+            address: one.address.clone(),
+            share: number(Some(one.share)),
+            samples: one.samples.to_string(),
+            function: one.function.clone().unwrap_or_default(),
+            name: one.sites.iter().map(|site| site.address.as_str()).collect::<Vec<_>>().join(" "),
             ..Cells::default()
         });
     }

@@ -1,0 +1,65 @@
+//! Misses of the instruction cache with branch stacks → missed lines and prefetch sites.
+
+use super::code::Code;
+use super::rows::hex;
+use crate::documents::loads::{CodeMissRow, SiteRow};
+use branches::stacks::{Before, CodeMisses, MissedLine, windows};
+use pmu::records::format::field;
+use profile::address_space::{AddressSpaces, ModuleAddress};
+use profile::files::SearchPaths;
+use profile::hot::origin;
+use profile::recording::Recording;
+use profile::symbols::Symbols;
+
+/// Sites listed of a line.
+const MOST_SITES: usize = 3;
+/// A site comes before at least this share of a line's misses.
+const LEAST_COVERAGE: f64 = 0.1;
+
+/// The missed lines of a recording whose events have the numbers from `first` on.
+pub(super) fn rows(recording: &Recording, first: usize, search: &SearchPaths) -> Vec<CodeMissRow> {
+    let mut rows = Vec::new();
+    for (number, event) in recording.events.iter().enumerate() {
+        let has_stacks = event.format.sample_type & field::BRANCH_STACK != 0;
+        if !has_stacks || !CodeMisses::samples_misses(&event.name) {
+            continue;
+        }
+        let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
+        let mut found = CodeMisses::default();
+        windows(recording, number, &mut spaces, &mut |window| found.add(window));
+        let symbols = Symbols::new(search.clone()).with_origin(origin(recording));
+        let mut code = Code::new(symbols, spaces.modules.all);
+        let mut lines: Vec<_> = found.lines.iter().collect();
+        lines.sort_by(|(a, x), (b, y)| y.samples.cmp(&x.samples).then(a.cmp(b)));
+        rows.extend(lines.into_iter().map(|(line, missed)| CodeMissRow {
+            event: first + number,
+            name: event.name.clone(),
+            module: code.path(line.module),
+            address: hex(line.address),
+            function: code.function(*line).map(|function| function.short),
+            samples: missed.samples,
+            share: missed.samples as f64 / found.samples.max(1) as f64,
+            reached: missed.reached,
+            sites: sites(missed, &found, &mut code),
+        }));
+    }
+    rows
+}
+
+fn sites(missed: &MissedLine, all: &CodeMisses, code: &mut Code) -> Vec<SiteRow> {
+    let coverage = |before: &Before| before.misses as f64 / missed.samples.max(1) as f64;
+    let mut sites: Vec<(&ModuleAddress, &Before)> =
+        missed.before.iter().filter(|(_, before)| coverage(before) >= LEAST_COVERAGE).collect();
+    // Of those before as many misses, the nearest: what comes sooner stays in the cache for sure.
+    sites.sort_by_key(|(place, before)| (std::cmp::Reverse(before.misses), before.cycles, **place));
+    sites.truncate(MOST_SITES);
+    let row = |(place, before): (&ModuleAddress, &Before)| SiteRow {
+        module: code.path(place.module),
+        address: hex(place.address),
+        function: code.function(*place).map(|function| function.short),
+        coverage: coverage(before),
+        distance: before.cycles as f64 / before.misses.max(1) as f64,
+        fan_out: all.fan_out(*place),
+    };
+    sites.into_iter().map(row).collect()
+}
