@@ -4,7 +4,7 @@ use crate::documents::branches::{
     BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, RangeRow,
     SCHEMA, SkippedRow, TripsRow,
 };
-use crate::hot::recording::open;
+use crate::hot::recording::stream;
 use branches::stacks::{
     Analysis, BlockSum, Distribution, Edge, EdgeSum, LoopShape, LoopSum, Skipped, analyse,
 };
@@ -12,7 +12,6 @@ use iced_x86::FlowControl;
 use profile::address_space::ModuleAddress;
 use profile::event::Event;
 use profile::files::SearchPaths;
-use profile::recording::Recording;
 use std::collections::BTreeMap;
 use std::path::Path;
 use tma::{Error, Result};
@@ -22,19 +21,21 @@ use tma::{Error, Result};
 /// # Errors
 /// It cannot be read, or has no branch stacks.
 pub fn branches(path: &Path, event: Option<usize>, search: &SearchPaths) -> Result<Branches> {
-    let recording = open(path)?.ok_or_else(|| {
+    let stream = stream(path, false)?.ok_or_else(|| {
         Error::failed(format!("{} has no samples", path.display()))
             .hint("branch stacks are recorded by `perf record -b`")
     })?;
     let mut document = Branches {
         schema: SCHEMA.to_owned(),
-        source: recording.source.clone(),
-        notes: recording.notes.clone(),
+        source: stream.about.source.clone(),
+        notes: stream.about.notes.clone(),
         ..Branches::default()
     };
-    for number in 0..recording.events.len() {
-        if event.is_none_or(|wanted| wanted == number) {
-            add(&mut document, &recording, number, search);
+    let (found, notes) = analyse(&stream, event, search)?;
+    document.notes.extend(notes);
+    for (number, found) in found.into_iter().enumerate() {
+        if let Some(found) = found {
+            add(&mut document, &stream.about.events[number], number, found);
         }
     }
     match document.events.is_empty() {
@@ -45,12 +46,8 @@ pub fn branches(path: &Path, event: Option<usize>, search: &SearchPaths) -> Resu
     }
 }
 
-fn add(document: &mut Branches, recording: &Recording, number: usize, search: &SearchPaths) {
-    let mut found = analyse(recording, number, search);
-    if found.sums.entries == 0 {
-        return;
-    }
-    document.events.push(event_row(&recording.events[number], number, &found));
+fn add(document: &mut Branches, event: &Event, number: usize, mut found: Analysis) {
+    document.events.push(event_row(event, number, &found));
     let mut edges: Vec<(Edge, EdgeSum)> =
         found.sums.edges.iter().map(|(edge, sum)| (*edge, sum.clone())).collect();
     edges.sort_by(|(a, x), (b, y)| y.count.cmp(&x.count).then(a.cmp(b)));

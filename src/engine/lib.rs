@@ -14,6 +14,7 @@
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `mispredicted` | mispredictions of the branches of these functions, modelled |
+//! | `values` | what registers hold at the entries of their functions and loops |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
@@ -50,6 +51,7 @@ pub mod render;
 pub mod topdown;
 pub mod trials;
 mod trips;
+mod values;
 
 /// The tables that are built in.
 pub use events::library;

@@ -4,15 +4,16 @@ use super::code::Code;
 use super::distribution::Distribution;
 use super::loops::{self, LoopShape, LoopSum};
 use super::sums::{Edge, Sums};
-use super::window::{Range, windows};
+use super::window::{Range, Window, windows};
 use iced_x86::FlowControl;
 use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::files::SearchPaths;
 use profile::hot::origin;
 use profile::module::Module;
-use profile::recording::Recording;
+use profile::recording::Stream;
 use profile::symbols::{Function, Symbols};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tma::Result;
 
 /// Everything about one event.
 #[derive(Debug)]
@@ -65,16 +66,53 @@ impl Places {
     }
 }
 
-/// Analyses the samples of an event. Programs are searched in `search`.
-pub fn analyse(recording: &Recording, event: usize, search: &SearchPaths) -> Analysis {
-    let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
-    let mut sums = Sums::default();
-    windows(recording, event, &mut spaces, &mut |window| sums.add(window));
-    let symbols = Symbols::new(search.clone()).with_origin(origin(recording));
-    let mut code = Code::new(symbols, spaces.modules.all, targets(&sums));
-    let loops = find_loops(recording, event, search, (&sums, &mut code));
-    let blocks = blocks(&sums, &mut code);
-    Analysis { sums, loops, blocks, places: Places(code) }
+/// Analyses the samples of each event; `None` for events without branches, and those that are not
+/// `wanted`. Programs are searched in `search`. Returns also the limits of the records that a report must
+/// state.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn analyse(
+    stream: &Stream,
+    wanted: Option<usize>,
+    search: &SearchPaths,
+) -> Result<(Vec<Option<Analysis>>, Vec<String>)> {
+    let spaces = || AddressSpaces::new(search.clone(), &stream.about.build_ids);
+    let mut all = vec![Sums::default(); stream.about.events.len()];
+    let mut first = spaces();
+    let notes = windows(stream, &mut first, &mut |event, window| {
+        if let Some(sums) = all.get_mut(event) {
+            sums.add(window);
+        }
+    })?;
+    let code = |sums: &Sums| {
+        let symbols = Symbols::new(search.clone()).with_origin(origin(&stream.about));
+        Code::new(symbols, first.modules.all.clone(), targets(sums))
+    };
+    let is_wanted =
+        |event: usize, sums: &Sums| wanted.is_none_or(|wanted| wanted == event) && sums.entries > 0;
+    let mut found: Vec<Option<(Sums, Loops)>> = all
+        .into_iter()
+        .enumerate()
+        .map(|(event, sums)| {
+            is_wanted(event, &sums).then(|| {
+                let loops = Loops::new(&sums, code(&sums));
+                (sums, loops)
+            })
+        })
+        .collect();
+    // Again, now that the loops are known.
+    windows(stream, &mut spaces(), &mut |event, window| {
+        if let Some((_, loops)) = found.get_mut(event).and_then(Option::as_mut) {
+            loops.add(window);
+        }
+    })?;
+    let finish = |(sums, loops): (Sums, Loops)| {
+        let (loops, mut code) = loops.finish();
+        let blocks = blocks(&sums, &mut code);
+        Analysis { sums, loops, blocks, places: Places(code) }
+    };
+    Ok((found.into_iter().map(|one| one.map(finish)).collect(), notes))
 }
 
 fn targets(sums: &Sums) -> HashMap<usize, BTreeSet<u64>> {
@@ -85,33 +123,41 @@ fn targets(sums: &Sums) -> HashMap<usize, BTreeSet<u64>> {
     all
 }
 
-/// Reads the recording again, now that the loops are known.
-fn find_loops(
-    recording: &Recording,
-    event: usize,
-    search: &SearchPaths,
-    (sums, code): (&Sums, &mut Code),
-) -> Vec<(LoopShape, LoopSum)> {
-    let edges: BTreeSet<&Edge> = sums.edges.keys().collect();
-    let both = edges.into_iter().filter_map(|edge| Some((edge.from?, edge.to?)));
-    let mut by_edge = HashMap::new();
-    let mut shapes = Vec::new();
-    for (from, to) in both {
-        if let Some(shape) = code.shape(from, to) {
-            by_edge.insert((from, to), shapes.len());
-            shapes.push(shape);
+/// The loops of an event.
+struct Loops {
+    code: Code,
+    shapes: Vec<LoopShape>,
+    by_edge: HashMap<(ModuleAddress, ModuleAddress), usize>,
+    found: Vec<LoopSum>,
+}
+
+impl Loops {
+    fn new(sums: &Sums, mut code: Code) -> Self {
+        let edges: BTreeSet<&Edge> = sums.edges.keys().collect();
+        let both = edges.into_iter().filter_map(|edge| Some((edge.from?, edge.to?)));
+        let mut by_edge = HashMap::new();
+        let mut shapes = Vec::new();
+        for (from, to) in both {
+            if let Some(shape) = code.shape(from, to) {
+                by_edge.insert((from, to), shapes.len());
+                shapes.push(shape);
+            }
         }
+        let found = vec![LoopSum::default(); shapes.len()];
+        Self { code, shapes, by_edge, found }
     }
-    let mut found = vec![LoopSum::default(); shapes.len()];
-    let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
-    windows(recording, event, &mut spaces, &mut |window| {
-        loops::add(window, &shapes, &by_edge, code, &mut found);
-    });
-    let mut all: Vec<(LoopShape, LoopSum)> = shapes.into_iter().zip(found).collect();
-    all.sort_by(|(a, x), (b, y)| {
-        y.taken.cmp(&x.taken).then((a.module, a.head, a.back).cmp(&(b.module, b.head, b.back)))
-    });
-    all
+
+    fn add(&mut self, window: &Window) {
+        loops::add(window, &self.shapes, &self.by_edge, &mut self.code, &mut self.found);
+    }
+
+    fn finish(self) -> (Vec<(LoopShape, LoopSum)>, Code) {
+        let mut all: Vec<_> = self.shapes.into_iter().zip(self.found).collect();
+        all.sort_by(|(a, x), (b, y)| {
+            y.taken.cmp(&x.taken).then((a.module, a.head, a.back).cmp(&(b.module, b.head, b.back)))
+        });
+        (all, self.code)
+    }
 }
 
 fn blocks(sums: &Sums, code: &mut Code) -> Vec<BlockSum> {

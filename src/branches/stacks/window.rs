@@ -4,8 +4,9 @@
 use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::event::Event;
 use profile::record::Record;
-use profile::recording::Recording;
+use profile::recording::Stream;
 use profile::sample::{Branch, Sample};
+use tma::Result;
 
 /// Straight code between two branches is shorter than this (AutoFDO and llvm-profgen drop longer ranges:
 /// they come from lost entries).
@@ -71,25 +72,26 @@ pub struct Window {
     pub skipped: Skipped,
 }
 
-/// Calls `visit` with the window of each sample of an event, in order of time.
+/// Calls `visit` with the event and the window of each sample, in order of time. Returns the limits of the
+/// records that a report must state.
+///
+/// # Errors
+/// The recording cannot be read.
 pub fn windows(
-    recording: &Recording,
-    event: usize,
+    stream: &Stream,
     spaces: &mut AddressSpaces,
-    visit: &mut dyn FnMut(&Window),
-) {
-    for record in &recording.records {
-        match record {
-            Record::Sample { event: of, sample } if *of == event => {
-                let mut window = Window::of(sample, spaces);
-                window.weight =
-                    recording.events.get(event).and_then(|e| weight(e, sample, &window));
-                visit(&window);
-            }
-            Record::Sample { .. } => {}
-            other => spaces.apply(other),
+    visit: &mut dyn FnMut(usize, &Window),
+) -> Result<Vec<String>> {
+    let events = &stream.about.events;
+    let mut window = Window::default();
+    stream.records.each(&mut |record| match record {
+        Record::Sample { event, sample } => {
+            window.fill(&sample, spaces);
+            window.weight = events.get(event).and_then(|event| weight(event, &sample, &window));
+            visit(event, &window);
         }
-    }
+        other => spaces.apply(&other),
+    })
 }
 
 /// What an event counts, for samples of branch stacks.
@@ -133,31 +135,32 @@ fn weight(event: &Event, sample: &Sample, window: &Window) -> Option<f64> {
 }
 
 impl Window {
-    fn of(sample: &Sample, spaces: &mut AddressSpaces) -> Self {
+    /// Becomes the window of a sample.
+    fn fill(&mut self, sample: &Sample, spaces: &mut AddressSpaces) {
         let pid = sample.pid.unwrap_or(u32::MAX);
-        let mut window = Window {
-            place: sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user)),
-            entries: sample.branches.len() as u64,
-            ..Window::default()
+        self.place = sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user));
+        self.entries = sample.branches.len() as u64;
+        self.skipped = Skipped::default();
+        self.steps.clear();
+        let of_path = |branch: &&Branch| !branch.wrong_path;
+        let mut all = sample.branches.iter().filter(of_path);
+        let is_repeated = match (all.next(), all.next()) {
+            (Some(newest), Some(before)) => {
+                (newest.from, newest.to) == (before.from, before.to) && newest.to > newest.from
+            }
+            _ => false,
         };
-        let mut all: Vec<&Branch> = sample.branches.iter().filter(|b| !b.wrong_path).collect();
-        window.skipped.wrong_path = window.entries - all.len() as u64;
-        if let [newest, before, ..] = all.as_slice()
-            && (newest.from, newest.to) == (before.from, before.to)
-            && newest.to > newest.from
-        {
-            all.remove(0);
-            window.skipped.duplicated = 1;
-        }
-        for branch in all.into_iter().rev() {
+        self.skipped.duplicated = u64::from(is_repeated);
+        self.skipped.wrong_path = sample.branches.iter().filter(|b| b.wrong_path).count() as u64;
+        for branch in sample.branches.iter().filter(of_path).skip(usize::from(is_repeated)) {
             let (from, to) =
                 (spaces.resolve(pid, branch.from, None), spaces.resolve(pid, branch.to, None));
-            window.skipped.unmapped += u64::from(from.is_none() || to.is_none());
+            self.skipped.unmapped += u64::from(from.is_none() || to.is_none());
             let cycles = branch.cycles.filter(|cycles| *cycles != SATURATED);
-            window.skipped.saturated += u64::from(branch.cycles == Some(SATURATED));
-            window.steps.push(Step { from, to, mispredicted: branch.mispredicted, cycles });
+            self.skipped.saturated += u64::from(branch.cycles == Some(SATURATED));
+            self.steps.push(Step { from, to, mispredicted: branch.mispredicted, cycles });
         }
-        window
+        self.steps.reverse();
     }
 
     /// The ranges between the branches, each with the branch that ends it; `None` where what is recorded

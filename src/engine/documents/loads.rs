@@ -121,7 +121,8 @@ pub struct LoadRow {
     pub block: Option<BlockOf>,
     /// The loops around it, the innermost first.
     pub loops: Vec<LoopOf>,
-    /// How its addresses are made in the innermost loop: `constant`, `stride`, `pointer_chase`, …
+    /// How its addresses are made in the innermost loop, from the code: `constant`, `stride`, `pointer_chase`,
+    /// `chase_offset`, `indirect`, `indirect_delta`, `complex`, `irregular`; absent outside loops.
     pub class: Option<String>,
     /// The same in words, with strides and other loads.
     pub pattern: Option<String>,
@@ -161,6 +162,10 @@ pub struct LoopOf {
     pub trips: Option<f64>,
     /// Most trips seen of executions whose beginning or end is not recorded.
     pub trips_at_least: Option<u64>,
+    /// Class of the load's addresses from one iteration of this loop to the next.
+    pub class: Option<String>,
+    /// The same in words.
+    pub pattern: Option<String>,
 }
 
 /// A variable that a load accesses.
@@ -275,8 +280,10 @@ pub struct CriticalRow {
     pub misses: f64,
     /// `executions` or `samples`.
     pub misses_of: String,
-    /// Its class; absent where not known.
+    /// Its class, in the innermost loop in which it is irregular; absent where not known.
     pub class: Option<String>,
+    /// The instructions of that loop that compute its address.
+    pub slice: Option<Vec<String>>,
     /// Misses under way at the same time, on average: as recorded (IBS), else in the innermost loop over its
     /// cycles (Σ latency of misses / cycles), which is the least it can be; absent: not known.
     pub parallel: Option<f64>,

@@ -6,8 +6,9 @@ use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::files::SearchPaths;
 use profile::module::Module;
 use profile::record::Record;
-use profile::recording::Recording;
+use profile::recording::Stream;
 use profile::sample::Sample;
+use tma::Result;
 
 /// A sampled instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,24 +51,28 @@ pub(super) struct Found<'a> {
     pub sample: &'a Sample,
 }
 
-/// Calls `visit` with each sample, in order of time. Returns the modules.
+/// Calls `visit` with each sample, in order of time. Returns the modules, and the limits of the records that a
+/// report must state.
+///
+/// # Errors
+/// The recording cannot be read.
 pub(super) fn accesses(
-    recording: &Recording,
+    stream: &Stream,
     search: &SearchPaths,
     visit: &mut dyn FnMut(&Found<'_>, &mut AddressSpaces),
-) -> Vec<Module> {
-    let sampled: Vec<Sampled> = recording.events.iter().map(Sampled::of).collect();
-    let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
-    for record in &recording.records {
-        let Record::Sample { event, sample } = record else {
-            spaces.apply(record);
-            continue;
+) -> Result<(Vec<Module>, Vec<String>)> {
+    let sampled: Vec<Sampled> = stream.about.events.iter().map(Sampled::of).collect();
+    let mut spaces = AddressSpaces::new(search.clone(), &stream.about.build_ids);
+    let notes = stream.records.each(&mut |record| {
+        let Record::Sample { event, sample } = &record else {
+            spaces.apply(&record);
+            return;
         };
-        let Some(of) = sampled.get(*event) else { continue };
+        let Some(of) = sampled.get(*event) else { return };
         let found = found(*event, of, sample, &mut spaces);
         visit(&found, &mut spaces);
-    }
-    spaces.modules.all
+    })?;
+    Ok((spaces.modules.all, notes))
 }
 
 fn found<'a>(

@@ -4,12 +4,12 @@ use super::code::Code;
 use super::rows::hex;
 use crate::documents::loads::{CodeMissRow, SiteRow};
 use branches::stacks::{Before, CodeMisses, MissedLine, windows};
-use pmu::records::format::field;
 use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::files::SearchPaths;
 use profile::hot::origin;
-use profile::recording::Recording;
+use profile::recording::Stream;
 use profile::symbols::Symbols;
+use tma::Result;
 
 /// Sites listed of a line.
 const MOST_SITES: usize = 3;
@@ -17,33 +17,46 @@ const MOST_SITES: usize = 3;
 const LEAST_COVERAGE: f64 = 0.1;
 
 /// The missed lines of a recording whose events have the numbers from `first` on.
-pub(super) fn rows(recording: &Recording, first: usize, search: &SearchPaths) -> Vec<CodeMissRow> {
-    let mut rows = Vec::new();
-    for (number, event) in recording.events.iter().enumerate() {
-        let has_stacks = event.format.sample_type & field::BRANCH_STACK != 0;
-        if !has_stacks || !CodeMisses::samples_misses(&event.name) {
-            continue;
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn rows(
+    stream: &Stream,
+    first: usize,
+    search: &SearchPaths,
+) -> Result<Vec<CodeMissRow>> {
+    let events = &stream.about.events;
+    let is_wanted: Vec<bool> =
+        events.iter().map(|event| CodeMisses::samples_misses(&event.name)).collect();
+    if !is_wanted.contains(&true) {
+        return Ok(Vec::new());
+    }
+    let mut spaces = AddressSpaces::new(search.clone(), &stream.about.build_ids);
+    let mut all = vec![CodeMisses::default(); events.len()];
+    windows(stream, &mut spaces, &mut |event, window| {
+        if is_wanted.get(event) == Some(&true) && window.entries > 0 {
+            all[event].add(window);
         }
-        let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
-        let mut found = CodeMisses::default();
-        windows(recording, number, &mut spaces, &mut |window| found.add(window));
-        let symbols = Symbols::new(search.clone()).with_origin(origin(recording));
-        let mut code = Code::new(symbols, spaces.modules.all);
+    })?;
+    let symbols = Symbols::new(search.clone()).with_origin(origin(&stream.about));
+    let mut code = Code::new(symbols, spaces.modules.all);
+    let mut rows = Vec::new();
+    for (number, found) in all.iter().enumerate() {
         let mut lines: Vec<_> = found.lines.iter().collect();
         lines.sort_by(|(a, x), (b, y)| y.samples.cmp(&x.samples).then(a.cmp(b)));
         rows.extend(lines.into_iter().map(|(line, missed)| CodeMissRow {
             event: first + number,
-            name: event.name.clone(),
+            name: events[number].name.clone(),
             module: code.path(line.module),
             address: hex(line.address),
             function: code.function(*line).map(|function| function.short),
             samples: missed.samples,
             share: missed.samples as f64 / found.samples.max(1) as f64,
             reached: missed.reached,
-            sites: sites(missed, &found, &mut code),
+            sites: sites(missed, found, &mut code),
         }));
     }
-    rows
+    Ok(rows)
 }
 
 fn sites(missed: &MissedLine, all: &CodeMisses, code: &mut Code) -> Vec<SiteRow> {

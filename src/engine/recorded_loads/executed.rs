@@ -5,14 +5,16 @@ use crate::documents::loads::{BranchRow, BranchesRow};
 use branches::stacks::{Analysis, LONGEST_RANGE, analyse};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use loads::recorded::is_hard;
+use pmu::records::format::field;
 use profile::address_space::ModuleAddress;
 use profile::files::SearchPaths;
 use profile::hot::origin;
 use profile::module::Module;
-use profile::recording::Recording;
+use profile::recording::Stream;
 use profile::symbols::Symbols;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
+use tma::Result;
 
 /// A module in several recordings: path and build-id.
 pub(super) type ModuleKey = (String, Option<Vec<u8>>);
@@ -51,25 +53,28 @@ pub(super) struct Executed {
 
 impl Executed {
     /// Adds the branch stacks of a recording whose events have the numbers from `first` on.
-    pub fn add(&mut self, recording: &Recording, first: usize, search: &SearchPaths) {
-        for (number, event) in recording.events.iter().enumerate() {
-            if event.format.sample_type & pmu::records::format::field::BRANCH_STACK == 0 {
-                continue;
-            }
-            let mut found = analyse(recording, number, search);
-            if found.sums.entries == 0 {
-                continue;
-            }
-            let event_number = first + number;
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn add(&mut self, stream: &Stream, first: usize, search: &SearchPaths) -> Result<()> {
+        let formats = stream.about.events.iter().map(|event| event.format.sample_type);
+        if !formats.into_iter().any(|kind| kind == 0 || kind & field::BRANCH_STACK != 0) {
+            return Ok(());
+        }
+        // The limits of the records are stated with the loads.
+        let (found, _) = analyse(stream, None, search)?;
+        let of_events = found.into_iter().zip(&stream.about.events).enumerate();
+        for (number, (found, event)) in of_events {
+            let Some(mut found) = found else { continue };
             self.targets(&found);
             self.trips(&found);
-            self.hard(&mut found, event_number);
-            let symbols = Symbols::new(search.clone()).with_origin(origin(recording));
+            self.hard(&mut found, first + number);
+            let symbols = Symbols::new(search.clone()).with_origin(origin(&stream.about));
             let executions = executions(&found, symbols);
             let total: f64 = executions.values().sum();
             self.events.push(BranchesRow {
-                event: event_number,
-                source: recording.source.clone(),
+                event: first + number,
+                source: stream.about.source.clone(),
                 name: event.name.clone(),
                 samples: found.sums.samples,
                 executed_loads: (total > 0.0).then_some(total),
@@ -77,6 +82,7 @@ impl Executed {
             self.executions.push(executions);
             self.cycles.push(cycles(&found));
         }
+        Ok(())
     }
 
     fn targets(&mut self, found: &Analysis) {

@@ -6,9 +6,10 @@ use loads::recorded::{Access, Actor, Line, LineAccess, Lines, Operation, SharedL
 use profile::address_space::{AddressSpaces, DataPlace};
 use profile::files::SearchPaths;
 use profile::hot::origin;
-use profile::recording::Recording;
+use profile::recording::Stream;
 use profile::symbols::Symbols;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use tma::Result;
 
 /// First address of the kernel's half on all 64-bit processors.
 const KERNEL_HALF: u64 = 1 << 63;
@@ -62,6 +63,8 @@ pub(super) struct Gathered {
     pub lines: BTreeMap<Line, LineFound>,
     /// Names of threads.
     pub threads: HashMap<u32, String>,
+    /// Limits of the records.
+    pub notes: Vec<String>,
     pub code: Code,
 }
 
@@ -88,14 +91,17 @@ impl<T: Clone + Eq + std::hash::Hash> Numbers<T> {
 }
 
 /// Sums up a recording.
-pub(super) fn gather(recording: &Recording, search: &SearchPaths) -> Gathered {
-    let mut symbols = Symbols::new(search.clone()).with_origin(origin(recording));
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn gather(stream: &Stream, search: &SearchPaths) -> Result<Gathered> {
+    let mut symbols = Symbols::new(search.clone()).with_origin(origin(&stream.about));
     let mut events: Vec<EventSums> = Vec::new();
     let new = || EventSums { has_periods: true, ..EventSums::default() };
-    events.resize_with(recording.events.len(), new);
+    events.resize_with(stream.about.events.len(), new);
     let mut objects = Numbers::new();
     let mut lines = Lines::default();
-    let modules = accesses(recording, search, &mut |found, spaces| {
+    let (modules, notes) = accesses(stream, search, &mut |found, spaces| {
         let Some(sums) = events.get_mut(found.event) else { return };
         let Some(access) = &found.access else {
             sums.others += 1;
@@ -111,7 +117,7 @@ pub(super) fn gather(recording: &Recording, search: &SearchPaths) -> Gathered {
         if let Some(access) = line_access(found, access, 0) {
             lines.note(&access);
         }
-    });
+    })?;
     let lines = lines.shared();
     let mut gathered = Gathered {
         events,
@@ -119,24 +125,25 @@ pub(super) fn gather(recording: &Recording, search: &SearchPaths) -> Gathered {
         sites: Vec::new(),
         lines: lines.into_keys().map(|line| (line, LineFound::default())).collect(),
         threads: HashMap::new(),
+        notes,
         code: Code::new(symbols, modules),
     };
     if !gathered.lines.is_empty() {
-        gathered.sites = gather_lines(&mut gathered, &mut objects, recording, search);
+        gathered.sites = gather_lines(&mut gathered, &mut objects, stream, search)?;
     }
     gathered.objects = objects.all;
-    gathered
+    Ok(gathered)
 }
 
 /// The second pass: the accesses to lines that several threads access. Returns the instructions.
 fn gather_lines(
     gathered: &mut Gathered,
     objects: &mut Numbers<Object>,
-    recording: &Recording,
+    stream: &Stream,
     search: &SearchPaths,
-) -> Vec<Site> {
+) -> Result<Vec<Site>> {
     let mut sites = Numbers::new();
-    accesses(recording, search, &mut |found, spaces| {
+    accesses(stream, search, &mut |found, spaces| {
         let access = found.access.and_then(|access| line_access(found, &access, 0));
         let Some(mut access) = access else { return };
         let Some(line) = gathered.lines.get_mut(&access.line) else { return };
@@ -150,8 +157,8 @@ fn gather_lines(
         {
             gathered.threads.insert(tid, name.to_owned());
         }
-    });
-    sites.all
+    })?;
+    Ok(sites.all)
 }
 
 /// What a sample accesses.

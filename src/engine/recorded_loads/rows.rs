@@ -5,10 +5,12 @@ use super::code::Code;
 use super::event::Sampled;
 use super::executed::Executed;
 use super::gather::{EventSums, Gathered, Object};
+use super::patterns::{Patterns, patterns, words};
 use crate::documents::loads::{
     BlockOf, EventRow, LevelsRow, LoadRow, LoopOf, VariableOf, VariableRow,
 };
 use isa::code::text;
+use loads::access::Access;
 use loads::recorded::{Level, Operation, Sum};
 use profile::address_space::ModuleAddress;
 use profile::event::Event;
@@ -92,6 +94,10 @@ pub(super) fn access_rows(
     let own = of.sums.sites.iter().filter(|((own, _), _)| *own == operation);
     let mut all: Vec<(Site, &Sum)> = own.map(|((_, site), sum)| (*site, sum)).collect();
     all.sort_by(|(a, x), (b, y)| share(y, total).total_cmp(&share(x, total)).then(a.cmp(b)));
+    let patterns = match operation {
+        Operation::Load => patterns(all.iter().map(|(site, _)| *site), code),
+        _ => Patterns::new(),
+    };
     let rows = all.into_iter().map(|(site, sum)| {
         let mut own = variables.remove(&site).unwrap_or_default();
         own.sort_by(|(a, x), (b, y)| b.cmp(a).then(objects[*x].cmp(&objects[*y])));
@@ -120,6 +126,9 @@ pub(super) fn access_rows(
         };
         if let Some(place) = site.place() {
             add_code(&mut row, place, code, executed);
+            if let Some(access) = patterns.get(&place) {
+                add_pattern(&mut row, access);
+            }
         }
         row
     });
@@ -147,10 +156,26 @@ fn add_code(row: &mut LoadRow, place: ModuleAddress, code: &mut Code, executed: 
                 head: hex(head.start),
                 trips: trips.and_then(|trips| trips.mean),
                 trips_at_least: trips.and_then(|trips| trips.at_least),
+                ..LoopOf::default()
             });
         }
         next = own.parent;
     }
+}
+
+/// Adds how its addresses are made.
+fn add_pattern(row: &mut LoadRow, access: &Access) {
+    for level in &access.levels {
+        let head = hex(level.head);
+        if let Some(own) = row.loops.iter_mut().find(|own| own.head == head) {
+            own.class = Some(level.class.name().to_owned());
+            own.pattern = Some(words(&level.class, level.wraps));
+        }
+    }
+    let Some(level) = access.innermost() else { return };
+    row.class = Some(level.class.name().to_owned());
+    row.pattern = Some(words(&level.class, level.wraps));
+    row.slice = Some(level.slice.iter().map(|address| hex(*address)).collect());
 }
 
 /// The name of an object.

@@ -151,6 +151,9 @@ fn details(load: &LoadRow) -> Vec<String> {
     if let Some(block) = &load.block {
         code.push(format!("block {}..{}", block.start, block.end));
     }
+    if let Some(class) = load.pattern.as_ref().or(load.class.as_ref()) {
+        code.push(class.clone());
+    }
     for (depth, one) in load.loops.iter().enumerate() {
         let trips = match (one.trips, one.trips_at_least) {
             (Some(mean), _) => format!(" ({mean:.1} trips)"),
@@ -158,13 +161,12 @@ fn details(load: &LoadRow) -> Vec<String> {
             (None, None) => String::new(),
         };
         let what = if depth == 0 { "loop" } else { "in loop" };
-        code.push(format!("{what} {}{trips}", one.head));
-    }
-    if let Some(class) = load.pattern.as_ref().or(load.class.as_ref()) {
-        code.push(class.clone());
+        let pattern = one.pattern.as_ref().filter(|_| depth > 0);
+        let pattern = pattern.map_or(String::new(), |pattern| format!(": {pattern}"));
+        code.push(format!("{what} {}{trips}{pattern}", one.head));
     }
     if let Some(slice) = load.slice.as_ref().filter(|slice| !slice.is_empty()) {
-        code.push(format!("slice {}", slice.join(" ")));
+        code.push(format!("slice {}", shortened(slice)));
     }
     let mut memory = Vec::new();
     let variables: Vec<String> = load
@@ -192,6 +194,18 @@ fn details(load: &LoadRow) -> Vec<String> {
     );
     [code, memory].iter().filter(|all| !all.is_empty()).map(|all| all.join(", ")).collect()
 }
+
+/// Addresses, of many only the first.
+fn shortened(addresses: &[String]) -> String {
+    let shown = addresses.iter().take(MOST_SLICE).map(String::as_str).collect::<Vec<_>>().join(" ");
+    match addresses.len().saturating_sub(MOST_SLICE) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// Addresses shown of a slice.
+const MOST_SLICE: usize = 6;
 
 fn variables(event: &EventRow, all: &[VariableRow], most: usize, out: &mut String) {
     let all: Vec<&VariableRow> = all.iter().filter(|row| row.event == event.event).collect();
@@ -303,7 +317,10 @@ fn critical_notes(one: &CriticalRow) -> String {
     let mut notes = Vec::new();
     match &one.class {
         Some(class) => notes.push(class.clone()),
-        None => notes.push("class of its addresses not known".to_owned()),
+        None => notes.push("if its addresses are irregular, which is not known".to_owned()),
+    }
+    if let Some(slice) = one.slice.as_ref().filter(|slice| !slice.is_empty()) {
+        notes.push(format!("slice {}", shortened(slice)));
     }
     match one.parallel {
         Some(misses) => notes.push(format!("MLP ≥ {misses:.1}")),

@@ -121,6 +121,9 @@ pub struct Details {
     pub raw: Vec<u8>,
     /// Last branches, newest first.
     pub branches: Vec<Branch>,
+    /// Whether the oldest of them is the one taken after the newest of the last sample: samples that are
+    /// pieces of a trace.
+    pub follows: bool,
     /// User registers.
     pub registers: Option<Registers>,
     /// Registers at the interrupt (REGS_INTR).
@@ -150,6 +153,7 @@ static NONE: Details = Details {
     readings: None,
     raw: Vec::new(),
     branches: Vec::new(),
+    follows: false,
     registers: None,
     interrupt_registers: None,
     weight: None,
@@ -163,6 +167,14 @@ static NONE: Details = Details {
 };
 
 impl Sample {
+    /// A sample of branches, newest first; see [`Details::follows`].
+    pub fn of_branches(branches: Vec<Branch>, follows: bool) -> Self {
+        let mut sample = Self::default();
+        sample.details().branches = branches;
+        sample.details().follows = follows;
+        sample
+    }
+
     /// The fields that most samples lack, to be filled in.
     pub(super) fn details(&mut self) -> &mut Details {
         self.details.get_or_insert_with(|| Box::new(NONE.clone()))
