@@ -56,7 +56,37 @@ fn random_branches_are_mispredicted_half_of_the_time_and_short_loops_never() {
     let known: Vec<_> =
         branches.iter().map(|b| &b["mispredicted"]).filter(|m| !m.is_null()).collect();
     assert!(known.len() > 2 && known.iter().all(|m| m["source"] == "modelled"), "{known:?}");
+    // All have their function and executions, and those without a number a reason.
+    for branch in branches {
+        let is_known = !branch["mispredicted"].is_null();
+        assert!(branch["function"] == "run" && branch["executions"].is_u64(), "{branch}");
+        assert_ne!(is_known, branch["reason"].is_string(), "{branch}");
+    }
+    let ran = tdtool(["count", "--branches", "--functions", "run", "--", name]);
+    let rows: Vec<&str> = ran.stderr.lines().filter(|l| l.contains(" run, indirect")).collect();
+    assert!(rows.len() == 1 && rows[0].contains("        200000  0x"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nhow: "), "{}", ran.stderr);
     let runs: Vec<_> = document["cost"].as_array().unwrap().iter().map(|c| &c["run"]).collect();
     assert_eq!(runs, ["counts", "branches"]);
     assert!(document["cost"][1]["plain"].as_f64().is_some());
+}
+
+/// Two names of one function: the one that a profile shows; both name it.
+#[test]
+fn a_function_with_two_names_has_the_one_that_a_profile_shows() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let source = "__attribute__((noipa)) int __twice(int n) { return n + n; }\n\
+                  int twice(int) __attribute__((alias(\"__twice\")));\n\
+                  int main(void) { return twice(3) != 6; }";
+    let Some(program) = gcc(folder.path(), source, &["-O1"], "program") else { return };
+    for asked in ["twice", "__twice"] {
+        let ran = tdtool(["count", "--functions", asked, "--", super::name(&program)]);
+        if ran.code() != Some(0) && ran.stderr.contains("ptrace") {
+            return eprintln!("skipped: {}", ran.stderr);
+        }
+        let ran = ran.succeeded();
+        let (own, other) = (ran.stderr.contains(" twice"), ran.stderr.contains("__twice"));
+        assert!(own && !other, "{}", ran.stderr);
+    }
 }
