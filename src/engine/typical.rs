@@ -9,7 +9,7 @@ use isa::code::Around;
 use pmu::Command;
 use pmu::perf::Signals;
 use probe::bursts::{Burst, Pace, Recorded, record};
-use probe::count::{Counts, Wanted, count};
+use probe::count::{Wanted, count};
 use probe::facts::{Function, functions};
 use probe::plan::branches;
 use std::cell::RefCell;
@@ -62,8 +62,10 @@ pub fn typical(
     };
     interrupted(recorded.interrupted)?;
     let followed = followed.into_inner().unwrap_or_default();
-    Ok(seen(&recorded, &followed, head)
-        .and_then(|(first, all)| choose(&first, &all, &counts, head)))
+    let one = counts.functions.first().and_then(|f| f.as_ref().ok());
+    let one = one.and_then(|f| f.loops.iter().find(|one| one.head == head));
+    let of = (one.and_then(|l| l.entries), one.and_then(|l| l.iterations));
+    Ok(seen(&recorded, &followed, head).and_then(|(first, all)| choose(&first, &all, of)))
 }
 
 fn interrupted(signal: Option<i32>) -> Result<()> {
@@ -120,12 +122,12 @@ fn seen(
     Ok((first, all))
 }
 
-/// Chooses one of the executions at the beginning.
+/// Chooses one of the executions at the beginning. How often the loop is entered and iterated in all is for
+/// the text.
 fn choose(
     first: &[u64],
     all: &Distribution,
-    counts: &Counts,
-    head: u64,
+    (entries, iterations): (Option<u64>, Option<u64>),
 ) -> std::result::Result<Typical, String> {
     let [median, low, high] = [0.5, 0.05, 0.95].map(|share| all.quantile(share));
     let (Some(median), Some(low), Some(high)) = (median, low, high) else {
@@ -145,10 +147,7 @@ fn choose(
     let best = rest.iter().filter(near).map(|one| away(&one)).min();
     let found = rest.iter().filter(near).rfind(|one| Some(away(one)) == best);
     let (number, entry, trips) = *found.ok_or("its first executions were not seen whole")?;
-    let one = counts.functions.first().and_then(|f| f.as_ref().ok());
-    let one = one.and_then(|f| f.loops.iter().find(|one| one.head == head));
     let of = |n: Option<u64>| n.map_or(String::new(), |n| format!(" of {n}"));
-    let (entries, iterations) = (one.and_then(|l| l.entries), one.and_then(|l| l.iterations));
     if entries.is_some_and(|entries| entries < first.len() as u64) {
         return Err("two runs of the program differ".to_owned());
     }
@@ -179,7 +178,7 @@ mod tests {
         let first = [5, 3, 5, 9];
         let mut all = Distribution::default();
         [5, 3, 5, 9, 5, 5, 1].into_iter().for_each(|trips| all.add(trips));
-        let found = choose(&first, &all, &Counts::default(), 0x40).unwrap();
+        let found = choose(&first, &all, (None, None)).unwrap();
         // 5 + 3 entries before it.
         assert_eq!((found.entry, found.trips), (9, 5));
         assert!(
@@ -193,8 +192,8 @@ mod tests {
             found.text
         );
         let mut none = Distribution::default();
-        assert!(choose(&[], &none, &Counts::default(), 0x40).is_err());
+        assert!(choose(&[], &none, (None, None)).is_err());
         none.add(4);
-        assert!(choose(&[], &none, &Counts::default(), 0x40).is_err());
+        assert!(choose(&[], &none, (None, None)).is_err());
     }
 }

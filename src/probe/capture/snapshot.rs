@@ -255,6 +255,7 @@ mod tests {
             },
             pages: Pages(BTreeMap::from([(0x7000, page), (0x8000, Box::new([0; PAGE]))])),
             mapped: Vec::new(),
+            chosen: None,
             others: Vec::new(),
         };
         let text = serde_json::to_string(&snapshot).unwrap();
