@@ -1,8 +1,10 @@
 //! One function: its blocks, how control passes between them, and where its code must stay as it is.
 
 use super::addresses::Addresses;
+use super::entered::Entered;
 use super::flags;
 use super::module::Module;
+use super::tail_calls;
 use iced_x86::{Code, FlowControl, Instruction, OpKind};
 use isa::flow::{Edge, Flow, Memory as _, decoded_flow};
 use std::collections::BTreeSet;
@@ -84,7 +86,7 @@ impl Function {
     pub fn read(
         module: &Module,
         range: Range<u64>,
-        entered: &Addresses,
+        entered: &Entered,
     ) -> Result<Self, String> {
         if range.end <= range.start || range.end - range.start > LONGEST {
             return Err("its length is not known".to_owned());
@@ -92,8 +94,11 @@ impl Function {
         let bytes = module.code(range.clone()).ok_or("it is in no executable segment")?.to_vec();
         let flow = |observed: &[u64]| decoded_flow(&bytes, range.start, observed, &module.image);
         let (first, own) = flow(&[]);
-        let mut fixed = entered.within(&range).to_vec();
+        let mut fixed = Vec::new();
         own.iter().for_each(|instruction| name(instruction, module, &range, &mut fixed));
+        let pointed = fixed.iter().chain(entered.pointed.within(&range));
+        let is_pointed = pointed.copied().any(|address| address != range.start);
+        fixed.extend(entered.all.within(&range));
         if first.blocks.iter().any(|b| b.unresolved) {
             fixed.extend(tables(&own, module, &range));
         }
@@ -105,12 +110,16 @@ impl Function {
             true => (first, own),
             false => flow(&observed),
         };
-        let blocks = blocks((&found, &own), &fixed, range.start);
+        let mut blocks = blocks((&found, &own), &fixed, range.start);
+        if !is_pointed {
+            tail_calls::mark(&mut blocks);
+        }
         let calls = blocks.iter().filter(|b| b.exit == Exit::MayEnd).map(|b| b.end);
         let tables = found.tables.iter().flat_map(|(_, targets)| targets).copied();
         fixed.extend(calls.chain(tables).chain(own.iter().filter_map(near_target)));
         let mut function = Self {
-            is_complete: found.undecoded.is_empty() && !found.blocks.iter().any(|b| b.unresolved),
+            is_complete: found.undecoded.is_empty()
+                && blocks.iter().all(|block| block.exit != Exit::Unknown),
             blocks,
             loops: found.loops.iter().map(Loop::of).collect(),
             range,

@@ -9,6 +9,7 @@
 //! | `exceptions` | landing pads of C++ and Rust exceptions |
 //! | `function` | one function: blocks, edges and instructions |
 //! | `names` | the functions of a file |
+//! | `tail_calls` | indirect jumps that leave their function |
 //! | `flags` | which flags are live before each instruction |
 
 mod addresses;
@@ -19,8 +20,10 @@ mod function;
 mod kind;
 mod module;
 mod names;
+mod tail_calls;
 
 pub use addresses::Addresses;
+pub use entered::Entered;
 pub use flags::ARITHMETIC;
 pub use function::{Block, Exit, Function, Loop};
 pub use module::Module;
