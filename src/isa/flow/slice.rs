@@ -22,6 +22,10 @@ const MAX_VISITS: u32 = 8;
 /// is taken for its bound.
 const WIDTH_BOUND_VISITS: u32 = 2;
 
+/// Registers that belong to the caller: rbx, rbp, r12 to r15 (System V ABI, AMD64, 3.2.1). A path from the
+/// function's start on which the target depends on one is none: it goes through a call that does not return.
+const PRESERVED: u16 = 0b1111_0000_0010_1000;
+
 /// A jump target as a function of a bounded index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Formula {
@@ -78,12 +82,14 @@ impl Slicer<'_> {
                 continue;
             }
             let predecessors = &self.predecessors[block];
-            if block == 0 || (predecessors.is_empty() && !self.may_ignore(&state)) {
+            let is_start = block == 0 && state.target.registers() & PRESERVED == 0;
+            if is_start || (predecessors.is_empty() && !self.may_ignore(&state)) {
                 add(&mut formulas, state.clone())?;
             }
             for &from in predecessors {
                 let mut before = state.clone();
-                before.condition = self.condition(from, block);
+                // No jump changes flags; what does is seen on the way.
+                before.condition = self.condition(from, block).or(state.condition);
                 if seen.insert((from, before.clone())) {
                     pending.push((from, before));
                 }

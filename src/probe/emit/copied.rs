@@ -58,8 +58,7 @@ impl Copied {
                 if instruction.memory_base() != Register::RIP || !is_whole {
                     return Err("an address of its instructions has 32 bits".to_owned());
                 }
-                let (from, to) =
-                    (place.displacement_offset(), place.displacement_offset() + 4);
+                let (from, to) = (place.displacement_offset(), place.displacement_offset() + 4);
                 self.add(&own[..from]);
                 self.distance(instruction.ip_rel_memory_address(), own.len() - to)?;
                 self.add(&own[to..]);

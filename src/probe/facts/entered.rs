@@ -103,11 +103,7 @@ fn is_padding(segment: &Segment, bytes: &[u8], gap: &Range<u64>) -> bool {
 
 /// The addresses that the instructions of a function name, and those that they jump to; `None` if something
 /// is no instruction.
-fn targets(
-    segment: &Segment,
-    bytes: &[u8],
-    function: &Range<u64>,
-) -> Option<(Vec<u64>, Vec<u64>)> {
+fn targets(segment: &Segment, bytes: &[u8], function: &Range<u64>) -> Option<(Vec<u64>, Vec<u64>)> {
     let (mut named, mut jumps) = (Vec::new(), Vec::new());
     let code = part(segment, bytes, function);
     for instruction in Decoder::with_ip(64, code, function.start, DecoderOptions::NONE) {

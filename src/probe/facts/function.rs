@@ -83,11 +83,7 @@ impl Function {
     ///
     /// # Errors
     /// The reason why it cannot be probed.
-    pub fn read(
-        module: &Module,
-        range: Range<u64>,
-        entered: &Entered,
-    ) -> Result<Self, String> {
+    pub fn read(module: &Module, range: Range<u64>, entered: &Entered) -> Result<Self, String> {
         if range.end <= range.start || range.end - range.start > LONGEST {
             return Err("its length is not known".to_owned());
         }
@@ -99,10 +95,12 @@ impl Function {
         let pointed = fixed.iter().chain(entered.pointed.within(&range));
         let is_pointed = pointed.copied().any(|address| address != range.start);
         fixed.extend(entered.all.within(&range));
-        if first.blocks.iter().any(|b| b.unresolved) {
+        let mut fixed: Addresses = fixed.into_iter().collect();
+        if first.blocks.iter().any(|b| b.unresolved)
+            && !is_complete(&with_exits((&first, &own), &fixed, range.start, is_pointed))
+        {
             fixed.extend(tables(&own, module, &range));
         }
-        let mut fixed: Addresses = fixed.into_iter().collect();
         let is_start = |at: &u64| own.binary_search_by_key(at, Instruction::ip).is_ok();
         let observed: Vec<u64> = fixed.iter().filter(is_start).collect();
         let begins = |at: &u64| first.blocks.binary_search_by_key(at, |b| b.start).is_ok();
@@ -110,16 +108,12 @@ impl Function {
             true => (first, own),
             false => flow(&observed),
         };
-        let mut blocks = blocks((&found, &own), &fixed, range.start);
-        if !is_pointed {
-            tail_calls::mark(&mut blocks);
-        }
+        let blocks = with_exits((&found, &own), &fixed, range.start, is_pointed);
         let calls = blocks.iter().filter(|b| b.exit == Exit::MayEnd).map(|b| b.end);
         let tables = found.tables.iter().flat_map(|(_, targets)| targets).copied();
         fixed.extend(calls.chain(tables).chain(own.iter().filter_map(near_target)));
         let mut function = Self {
-            is_complete: found.undecoded.is_empty()
-                && blocks.iter().all(|block| block.exit != Exit::Unknown),
+            is_complete: found.undecoded.is_empty() && is_complete(&blocks),
             blocks,
             loops: found.loops.iter().map(Loop::of).collect(),
             range,
@@ -208,6 +202,25 @@ impl Loop {
     fn of(found: &isa::flow::Loop) -> Self {
         Self { head: found.head, latches: found.back_edges.clone() }
     }
+}
+
+/// Whether all exits are known.
+fn is_complete(blocks: &[Block]) -> bool {
+    blocks.iter().all(|block| block.exit != Exit::Unknown)
+}
+
+/// The blocks of a flow graph, with tail calls, which there may be if no pointer leads inside.
+fn with_exits(
+    flow: (&Flow, &[Instruction]),
+    fixed: &Addresses,
+    start: u64,
+    is_pointed: bool,
+) -> Vec<Block> {
+    let mut blocks = blocks(flow, fixed, start);
+    if !is_pointed {
+        tail_calls::mark(&mut blocks);
+    }
+    blocks
 }
 
 /// The blocks of a flow graph, without what needs other blocks.

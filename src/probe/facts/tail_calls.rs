@@ -225,7 +225,6 @@ enum Source {
     Before(Register),
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
