@@ -1,8 +1,8 @@
 //! One function: its blocks, how control passes between them, and where its code must stay as it is.
 
 use super::addresses::Addresses;
+use super::block::{Block, Exit};
 use super::entered::Entered;
-use super::flags;
 use super::module::Module;
 use super::tail_calls;
 use iced_x86::{Code, FlowControl, Instruction, OpKind};
@@ -14,42 +14,6 @@ use std::ops::Range;
 const LONGEST: u64 = 4 << 20;
 /// Most entries of a table of distances.
 const MOST_ENTRIES: u64 = 4096;
-/// Bytes of another function that are looked at.
-const LOOKED_AT: u64 = 128;
-
-/// How control leaves a block, other than to the blocks of [`Block::successors`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// Not at all.
-    None,
-    /// To another function, or by a return.
-    Leaves,
-    /// It ends in a call, which may not come back.
-    MayEnd,
-    /// Anywhere: an indirect jump whose targets are not known.
-    Unknown,
-}
-
-/// A basic block.
-#[derive(Debug, Clone)]
-pub struct Block {
-    /// First address (p_vaddr).
-    pub start: u64,
-    /// Address after its last instruction.
-    pub end: u64,
-    /// Its instructions, at their own addresses.
-    pub instructions: Vec<Instruction>,
-    /// Arithmetic flags that are live before each of them.
-    pub live: Vec<u32>,
-    /// Indices of the blocks that may follow.
-    pub successors: Vec<usize>,
-    /// How else it is left.
-    pub exit: Exit,
-    /// Whether it may be entered other than from the blocks of the function.
-    pub is_entered: bool,
-    /// Whether it is certain to be code: it is reached from the function's start or another entry.
-    pub is_reached: bool,
-}
 
 /// A natural loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,67 +99,6 @@ impl Function {
             }
         }
     }
-
-    /// Finds the live flags of all blocks.
-    fn find_live(&mut self, module: &Module) {
-        let writes = self.blocks.iter().flat_map(|b| &b.instructions).any(flags::changes);
-        let out: Vec<u32> = self.blocks.iter().map(|b| self.live_out(module, b, writes)).collect();
-        // What a block reads first, and what of the flags after it is left before it.
-        let through = |block: &Block, after| {
-            block.instructions.iter().rev().fold(after, |live, i| flags::before(i, live))
-        };
-        let read: Vec<u32> = self.blocks.iter().map(|b| through(b, 0)).collect();
-        let passed = self.blocks.iter().map(|b| through(b, flags::ARITHMETIC));
-        let passed: Vec<u32> = passed.collect();
-        let mut live_in = vec![0; self.blocks.len()];
-        let after = |block: &Block, live_in: &[u32], out: u32| {
-            block.successors.iter().fold(out, |all, next| all | live_in[*next])
-        };
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (number, block) in self.blocks.iter().enumerate().rev() {
-                let now = after(block, &live_in, out[number]) & passed[number] | read[number];
-                changed |= live_in[number] != now;
-                live_in[number] = now;
-            }
-        }
-        for (block, out) in self.blocks.iter_mut().zip(out) {
-            let mut now = after(block, &live_in, out);
-            block.live = vec![0; block.instructions.len()];
-            for (live, instruction) in block.live.iter_mut().zip(&block.instructions).rev() {
-                now = flags::before(instruction, now);
-                *live = now;
-            }
-        }
-    }
-
-    /// Flags live after a block because of code outside of the function.
-    fn live_out(&self, module: &Module, block: &Block, writes: bool) -> u32 {
-        let Some(last) = block.instructions.last() else { return flags::ARITHMETIC };
-        let beyond = |address: u64| {
-            let most = (1..=LOOKED_AT).rev().find_map(|n| module.code(address..address + n));
-            flags::read_first(most.unwrap_or_default(), address)
-        };
-        let target = near_target(last).filter(|t| !self.range.contains(t));
-        match last.flow_control() {
-            // A function that changes no flag may be one whose caller relies on that.
-            FlowControl::Return if writes => 0,
-            FlowControl::Return => flags::ARITHMETIC,
-            FlowControl::Call => target.map_or(0, beyond),
-            FlowControl::IndirectCall => 0,
-            FlowControl::IndirectBranch if block.exit == Exit::Unknown => flags::ARITHMETIC,
-            FlowControl::Exception => 0,
-            _ if block.exit == Exit::Unknown => flags::ARITHMETIC,
-            _ => match (target, last.next_ip()) {
-                (Some(target), _) => beyond(target),
-                (None, next) if next == self.range.end && block.successors.is_empty() => {
-                    beyond(next)
-                }
-                _ => 0,
-            },
-        }
-    }
 }
 
 impl Loop {
@@ -259,7 +162,7 @@ fn blocks((found, own): (&Flow, &[Instruction]), fixed: &Addresses, start: u64) 
 }
 
 /// The target of a direct jump or call.
-fn near_target(instruction: &Instruction) -> Option<u64> {
+pub(super) fn near_target(instruction: &Instruction) -> Option<u64> {
     (instruction.op0_kind() == OpKind::NearBranch64).then(|| instruction.near_branch_target())
 }
 

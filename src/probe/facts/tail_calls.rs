@@ -4,7 +4,7 @@
 //! distances), with the stack as it was at the function's start. It leaves the function if no pointer to
 //! the inside of that exists, which the caller knows.
 
-use super::function::{Block, Exit};
+use super::block::{Block, Exit};
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
 };
