@@ -13,6 +13,7 @@
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `mispredicted` | mispredictions of the branches of these functions, modelled |
+//! | `values` | what registers hold at the entries of their functions and loops |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
@@ -48,6 +49,7 @@ pub mod render;
 pub mod topdown;
 pub mod trials;
 mod trips;
+mod values;
 
 /// The tables that are built in.
 pub use events::library;

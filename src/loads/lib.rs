@@ -1,9 +1,13 @@
-//! Analyses of the loads of a program: pure, from what a run of it recorded.
+//! Analyses of the loads of a program: pure, from its code and what a run of it recorded.
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`pattern`] | addresses and values → access pattern: stride, pointer chase, indirect |
+//! | [`class`] | how addresses of a load are made: stride, pointer chase, indirect |
+//! | [`pattern`] | addresses and values → access pattern |
+//! | [`access`] | code → access pattern and slice |
 //! | [`latency`] | latencies of single executions → shares of the cache levels |
 
+pub mod access;
+pub mod class;
 pub mod latency;
 pub mod pattern;

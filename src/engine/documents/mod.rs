@@ -7,6 +7,7 @@
 //! | [`build`] | evaluations → rows and findings of the report |
 //! | [`diff`] | two reports compared |
 //! | [`count`] | exact counts of functions, `tdtool.count/1` |
+//! | [`values`] | its part about registers |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1` |
 //! | [`microbench`] | throughput and latency of instructions, `tdtool.kernel/1` |
 //! | [`report_file`] | a report read back from JSON |
@@ -43,6 +44,7 @@ pub mod report_file;
 pub mod shown;
 pub mod table_check;
 pub mod table_plan;
+pub mod values;
 pub mod workload;
 
 pub use build::{Part, Selection, findings, parts};

@@ -3,8 +3,9 @@
 use super::latencies::Latencies;
 use super::sites::{Site, Sites};
 use crate::documents::count::{LevelMean, LevelShare, LoadClass, LoadLatency, LoadRow, TimerRow};
+use loads::class::Class;
 use loads::latency::{Level, limits, shares};
-use loads::pattern::{Class, Classified};
+use loads::pattern::Classified;
 use probe::count::Wanted;
 
 /// Nanoseconds that no load from memory takes: an interrupt or a page fault came between.
@@ -62,26 +63,26 @@ fn class(all: &[Site], found: &Classified) -> LoadClass {
 }
 
 fn words(all: &[Site], class: &Class) -> LoadClass {
-    let kind = |kind: &str| LoadClass { kind: kind.to_owned(), ..LoadClass::default() };
+    let kind = || LoadClass { kind: class.name().to_owned(), ..LoadClass::default() };
     let at = |of: usize| all.get(of).map(|site| hex(site.load.at));
     match class {
-        Class::Constant => kind("constant"),
-        Class::Stride(stride) => LoadClass { stride: Some(*stride), ..kind("stride") },
+        Class::Constant | Class::UnknownStride | Class::Complex { .. } | Class::Irregular => kind(),
+        Class::Stride(stride) => LoadClass { stride: Some(*stride), ..kind() },
         Class::Chase { scale: 1, offset } => {
-            LoadClass { scale: Some(1), offset: Some(*offset), ..kind("pointer_chase") }
+            LoadClass { scale: Some(1), offset: Some(*offset), ..kind() }
         }
         // The offset is the address of an array.
-        Class::Chase { scale, .. } => LoadClass { scale: Some(*scale), ..kind("pointer_chase") },
+        Class::Chase { scale, .. } => LoadClass { scale: Some(*scale), ..kind() },
         Class::OffsetOfChase { of, offset } => {
-            LoadClass { of: at(*of), offset: Some(*offset), ..kind("chase_offset") }
+            LoadClass { of: at(*of), offset: Some(*offset), ..kind() }
         }
+        Class::IndirectDelta { of } => LoadClass { of: at(*of), ..kind() },
         Class::Indirect { of, scale, inner } => LoadClass {
             of: at(*of),
             scale: Some(*scale),
             inner: Some(Box::new(words(all, inner))),
-            ..kind("indirect")
+            ..kind()
         },
-        Class::Irregular => kind("irregular"),
     }
 }
 

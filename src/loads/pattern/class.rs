@@ -2,41 +2,7 @@
 
 use super::relation::commonest;
 use super::window::{Event, Kind, Load, Window, windows};
-
-/// How the addresses of a load are made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Class {
-    /// Always the same.
-    Constant,
-    /// The last one plus this many bytes.
-    Stride(i64),
-    /// `offset` + `scale` × a value that the load has loaded itself, or another one in a ring of such
-    /// loads.
-    Chase {
-        /// 1 for a pointer, the size of an element for an index.
-        scale: i64,
-        /// What is added.
-        offset: i64,
-    },
-    /// A pointer that the chase `of` loads, plus this offset.
-    OffsetOfChase {
-        /// Index of the load of the chase.
-        of: usize,
-        /// What is added.
-        offset: i64,
-    },
-    /// An offset + `scale` × a value that another load loads.
-    Indirect {
-        /// Index of the other load.
-        of: usize,
-        /// Size of an element; 1 for a pointer.
-        scale: i64,
-        /// The other load's class.
-        inner: Box<Class>,
-    },
-    /// None of these: a hash, random numbers.
-    Irregular,
-}
+use crate::class::Class;
 
 /// The class of a load, and how much of what was seen agrees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +21,8 @@ pub struct Classified {
 /// None for a load that was not seen often enough.
 ///
 /// ```
-/// use loads::pattern::{Class, Event, Load, classify};
+/// use loads::class::Class;
+/// use loads::pattern::{Event, Load, classify};
 ///
 /// // for (i…) sum += table[index[i]]: load 0 is of `index`, load 1 of `table`.
 /// let loads = [

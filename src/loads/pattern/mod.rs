@@ -19,6 +19,6 @@ mod relation;
 mod tests;
 mod window;
 
-pub use class::{Class, Classified, classify};
+pub use class::{Classified, classify};
 pub use origins::{Part, origins};
 pub use window::{Event, Load};

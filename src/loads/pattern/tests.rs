@@ -1,4 +1,5 @@
-use super::{Class, Event, Load, Part, classify, origins};
+use super::{Event, Load, Part, classify, origins};
+use crate::class::Class;
 use iced_x86::{Decoder, DecoderOptions};
 use std::collections::BTreeMap;
 

@@ -1,0 +1,149 @@
+//! Access patterns of loads, from the code alone: backward dataflow from the registers of a load's address
+//! over the loops around it.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `function` | the code of a function, with effects |
+//! | `path` | paths through one iteration of a loop |
+//! | `value` | values in terms of those at the start of the iteration |
+//! | `run` | symbolic execution of one path |
+//! | `operations` | what single instructions compute |
+//! | `recurrence` | how places recur; rings of loads; slices |
+//! | `motion` | how a value changes from one iteration to the next, and its class |
+//!
+//! A value in a register or spilled word at the end of an iteration, as a function of those at its start, shows
+//! how it recurs: a constant added is a stride, its own loaded value a pointer chase, another loaded value an
+//! index (classes: [`Class`]). Assumed: stores go nowhere else than to the address that they name; arithmetic of
+//! 32 bits does not overflow; a loop within an iteration takes as many trips each time; callees keep the
+//! registers that the System V ABI says.
+
+mod function;
+mod motion;
+mod operations;
+mod path;
+mod recurrence;
+mod run;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use function::Function;
+
+use crate::class::Class;
+use recurrence::OnPath;
+use std::collections::BTreeSet;
+
+/// Most instructions executed symbolically for one level of a load.
+const MOST_INSTRUCTIONS: usize = 40_000;
+/// Largest loop that is looked at, in blocks.
+const MOST_BLOCKS: usize = 1_000;
+/// Rounds in which places that change are found.
+const MOST_ROUNDS: usize = 8;
+
+/// The static access pattern of a load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Access {
+    /// Its pattern in each loop around it, the innermost first; empty outside loops.
+    pub levels: Vec<Level>,
+}
+
+impl Access {
+    /// Its pattern in the innermost loop.
+    pub fn innermost(&self) -> Option<&Level> {
+        self.levels.first()
+    }
+}
+
+/// The pattern of a load in one loop: how its address differs from that in the loop's iteration before (in an
+/// outer loop: that of the first execution in the iteration).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Level {
+    /// First address of the loop's first block.
+    pub head: u64,
+    /// Its class; other loads by address.
+    pub class: Class<u64>,
+    /// A stride begins anew after this many bytes: a mask limits the index.
+    pub wraps: Option<u64>,
+    /// The instructions of the loop that compute the address, by address.
+    pub slice: Vec<u64>,
+    /// Paths through an iteration that contain the load.
+    pub paths: usize,
+    /// Those that give this class.
+    pub agree: usize,
+}
+
+/// The access pattern of the load at an address; `None` if no load is there.
+///
+/// ```
+/// use isa::code::{Syntax, assemble};
+/// use isa::flow::decoded_flow;
+/// use loads::access::{Function, classify};
+/// use loads::class::Class;
+///
+/// // for (i…) sum += table[index[i]]
+/// let text = "again: mov edx,[rsi]; add rsi,4; add rax,[rdi+rdx*8]; cmp rsi,rcx; jne again; ret";
+/// let (flow, code) = decoded_flow(&assemble(text, Syntax::Intel)?, 0x1000, &[], &());
+/// let function = Function::new(&flow, &code);
+/// let found = classify(&function, 0x1006).unwrap();
+/// let level = found.innermost().unwrap();
+/// let inner = Box::new(Class::Stride(4));
+/// assert_eq!(level.class, Class::Indirect { of: 0x1000, scale: 8, inner });
+/// assert_eq!(level.slice, [0x1000, 0x1002]);
+/// # Ok::<(), tma::Error>(())
+/// ```
+pub fn classify(function: &Function, load: u64) -> Option<Access> {
+    let (code, block) = function.at(load)?;
+    code.effects.memory.iter().find(|access| access.load)?;
+    let mut levels = Vec::new();
+    let mut next = function.flow.blocks.get(block)?.innermost;
+    while let Some(number) = next {
+        levels.extend(level(function, number, (load, block)));
+        next = function.flow.loops.get(number)?.parent;
+    }
+    Some(Access { levels })
+}
+
+/// The pattern in the loop with this number.
+fn level(function: &Function, number: usize, (load, block): (u64, usize)) -> Option<Level> {
+    let within = function.flow.loops.get(number)?;
+    if within.blocks.len() > MOST_BLOCKS {
+        return None;
+    }
+    let mut found: Vec<OnPath> = Vec::new();
+    let mut instructions = 0;
+    for path in path::paths(function.flow, within, block) {
+        instructions += path.iter().map(|b| function.block(*b).len()).sum::<usize>();
+        if instructions > MOST_INSTRUCTIONS && !found.is_empty() {
+            break;
+        }
+        found.extend(on_path(function, number, &path, load));
+    }
+    let times = |class: &Class<u64>| found.iter().filter(|one| one.class == *class).count();
+    let most = found.iter().rev().max_by_key(|one| times(&one.class))?;
+    let agreeing = found.iter().filter(|one| one.class == most.class);
+    let slice: BTreeSet<u64> = agreeing.flat_map(|one| one.slice.iter().copied()).collect();
+    Some(Level {
+        head: function.flow.blocks.get(within.head)?.start,
+        class: most.class.clone(),
+        wraps: most.wraps,
+        slice: slice.into_iter().collect(),
+        paths: found.len(),
+        agree: times(&most.class),
+    })
+}
+
+fn on_path(function: &Function, number: usize, path: &[usize], load: u64) -> Option<OnPath> {
+    // A register that some instruction writes may still be the same after it (`push` and `pop`), and a word may
+    // change: both are seen by executing the path.
+    let mut varying = function.written(number);
+    let mut iteration = run::run(function, path, load, &varying)?;
+    for _ in 0..MOST_ROUNDS {
+        let changed: BTreeSet<_> = iteration.after.keys().cloned().collect();
+        if changed == varying {
+            break;
+        }
+        varying = changed;
+        iteration = run::run(function, path, load, &varying)?;
+    }
+    Some(recurrence::on_path(&iteration, load))
+}

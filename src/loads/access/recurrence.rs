@@ -1,0 +1,232 @@
+//! How places recur from iteration to iteration: rings of loads, slices, classes.
+
+use super::motion::{Motion, Rings, Term};
+use super::run::{Iteration, Sites};
+use super::value::{Operation, Place, Value};
+use crate::class::Class;
+use std::collections::{BTreeSet, VecDeque};
+
+/// How far places are replaced by what they were set to in the iteration before.
+const DEEPEST: usize = 16;
+
+/// A load's class at one level of the loop nest, on one path.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct OnPath {
+    pub class: Class<u64>,
+    pub wraps: Option<u64>,
+    pub slice: Sites,
+}
+
+/// The class of the load at `load`, and its slice.
+pub(super) fn on_path(iteration: &Iteration, load: u64) -> OnPath {
+    let found = Recurrences { iteration, rings: rings(iteration) };
+    let motion = found.motion(&iteration.address.value, DEEPEST);
+    OnPath { class: motion.class(load, &found.rings), wraps: motion.wraps, slice: slice(iteration) }
+}
+
+/// The instructions that compute the address: those before the load, and those that set what they read in the
+/// iteration before.
+fn slice(iteration: &Iteration) -> Sites {
+    let mut slice = iteration.address.sites.clone();
+    let mut pending: Vec<Place> = places(&iteration.address.value);
+    let mut seen = BTreeSet::new();
+    while let Some(place) = pending.pop() {
+        if let Place::Word(address) = &place {
+            pending.extend(places(address).into_iter().filter(|place| !seen.contains(place)));
+        }
+        let Some(made) = iteration.after.get(&place) else { continue };
+        if seen.insert(place) {
+            slice.extend(&made.sites);
+            pending.extend(places(&made.value));
+        }
+    }
+    slice
+}
+
+fn places(value: &Value) -> Vec<Place> {
+    value.places().into_iter().map(|(place, _)| place).collect()
+}
+
+/// All places that a place depends on over iterations, and whether through a load.
+fn reached(iteration: &Iteration, from: &Place) -> BTreeSet<(Place, bool)> {
+    let mut reached = BTreeSet::new();
+    let mut pending = VecDeque::from([(from.clone(), false)]);
+    while let Some((place, loaded)) = pending.pop_front() {
+        let Some(made) = iteration.after.get(&place) else { continue };
+        for (next, in_load) in made.value.places() {
+            let next = (next, loaded || in_load);
+            if reached.insert(next.clone()) {
+                pending.push_back(next);
+            }
+        }
+    }
+    reached
+}
+
+/// Loads on a way from a place back to itself.
+fn rings(iteration: &Iteration) -> Rings {
+    let mut rings = Rings::default();
+    for (place, made) in &iteration.after {
+        for (site, address) in made.value.loads() {
+            let is_ring = |from: &Place| {
+                from == place || reached(iteration, from).iter().any(|(to, _)| to == place)
+            };
+            if address.places().iter().any(|(from, _)| is_ring(from)) {
+                rings.0.insert(site);
+            }
+        }
+    }
+    rings
+}
+
+struct Recurrences<'a> {
+    iteration: &'a Iteration,
+    rings: Rings,
+}
+
+impl Recurrences<'_> {
+    fn motion(&self, value: &Value, deepest: usize) -> Motion {
+        let Some(deeper) = deepest.checked_sub(1) else { return Motion::one(Term::Unknown) };
+        let (terms, constant) = value.terms();
+        let mut motion = Motion { constant, ..Motion::default() };
+        for (value, factor) in &terms {
+            motion.add(self.term(value, *factor, deeper));
+        }
+        motion
+    }
+
+    fn term(&self, value: &Value, factor: i64, deeper: usize) -> Motion {
+        match value {
+            Value::Fixed(_) => Motion::default(),
+            Value::Unknown => Motion::one(Term::Unknown),
+            Value::Sum(..) => self.motion(value, deeper).scaled(factor),
+            Value::Mask(inner, mask) => {
+                let mut motion = self.motion(inner, deeper).scaled(factor);
+                let bytes = mask.wrapping_add(1).wrapping_mul(factor.unsigned_abs());
+                if motion.terms.iter().any(|term| matches!(term, Term::Step(_) | Term::Steady)) {
+                    if motion.step().unsigned_abs() >= bytes {
+                        return Motion::one(Term::Computed { ahead: motion.ahead() });
+                    }
+                    motion.wraps = Some(bytes);
+                }
+                motion
+            }
+            Value::Load(site, address) => Motion::one(self.loaded(*site, address, factor, deeper)),
+            Value::Computed(how, from) => self.computed(*how, from, factor, deeper),
+            Value::Start(place) => self.start(place, factor, deeper),
+        }
+    }
+
+    fn loaded(&self, site: u64, address: &Value, scale: i64, deeper: usize) -> Term {
+        if self.rings.has(site) {
+            return Term::Ring { of: site, scale };
+        }
+        let inner = self.motion(address, deeper).class(site, &self.rings);
+        Term::Loaded { of: site, scale, inner }
+    }
+
+    fn computed(&self, how: Operation, from: &[Value], factor: i64, deeper: usize) -> Motion {
+        let all: Vec<Motion> = from.iter().map(|one| self.motion(one, deeper)).collect();
+        let moving: Vec<&Motion> = all.iter().filter(|one| !one.terms.is_empty()).collect();
+        if !all.iter().all(Motion::is_known) {
+            return Motion::one(Term::Unknown);
+        }
+        match (how, &moving[..]) {
+            (_, []) => Motion::default(),
+            (Operation::And, [one]) => (*one).clone().scaled(factor),
+            (Operation::Choice, _) => {
+                let chosen = all.iter().take(2).flat_map(|one| &one.terms);
+                let ring = chosen.clone().find_map(|term| match term {
+                    Term::Ring { of, .. } => Some(*of),
+                    _ => None,
+                });
+                let only = chosen.clone().all(|term| matches!(term, Term::Ring { .. }));
+                match ring {
+                    Some(of) if only => Motion::one(Term::Ring { of, scale: factor }),
+                    _ => Motion::one(Term::Computed { ahead: all.iter().all(Motion::ahead) }),
+                }
+            }
+            _ => Motion::one(Term::Computed { ahead: all.iter().all(Motion::ahead) }),
+        }
+    }
+
+    /// A multiple of what a place holds at the start of the iteration.
+    fn start(&self, place: &Place, factor: i64, deeper: usize) -> Motion {
+        let Some(made) = self.iteration.after.get(place) else {
+            // A word whose address changes is no place.
+            return Motion::default();
+        };
+        let after = match &made.value {
+            Value::Mask(inner, _) => inner,
+            other => other,
+        };
+        let reached = reached(self.iteration, place);
+        let loaded = reached.contains(&(place.clone(), true));
+        if loaded {
+            return self.ring(after, factor);
+        }
+        if !reached.contains(&(place.clone(), false)) {
+            return self.motion(&made.value, deeper).scaled(factor);
+        }
+        let (mut terms, constant) = after.terms();
+        let own = Value::Start(place.clone());
+        let before = terms.len();
+        terms.retain(|(value, by)| *value != own || *by != 1);
+        let rest = terms
+            .iter()
+            .fold(Value::constant(constant), |sum, (value, by)| sum.plus(&value.times(*by)));
+        let again = rest.places().iter().any(|(other, _)| {
+            other == place || self::reached(self.iteration, other).iter().any(|(to, _)| to == place)
+        });
+        if terms.len() == before || again {
+            let ahead = !self.is_unknown(place, &reached);
+            return Motion::one(if ahead { Term::Computed { ahead } } else { Term::Unknown });
+        }
+        let rest = self.motion(&rest, deeper);
+        let wraps = match &made.value {
+            Value::Mask(_, mask) => Some(mask.wrapping_add(1).wrapping_mul(factor.unsigned_abs())),
+            _ => None,
+        };
+        let term = match &rest.terms[..] {
+            [] if terms.is_empty() => Term::Step(constant.wrapping_mul(factor)),
+            [] => Term::Steady,
+            _ if !rest.is_known() => Term::Unknown,
+            [Term::Loaded { of, .. }] => Term::Sum { of: *of },
+            _ => Term::Computed { ahead: rest.ahead() },
+        };
+        Motion { wraps, ..Motion::one(term) }
+    }
+
+    /// A place that a ring of loads sets to `after`.
+    fn ring(&self, after: &Value, factor: i64) -> Motion {
+        let (terms, constant) = after.terms();
+        let loads = after.loads();
+        let of = loads.iter().find(|(site, _)| self.rings.has(*site)).or(loads.first());
+        let of = of.map_or(0, |(site, _)| *site);
+        match &terms[..] {
+            [(Value::Load(of, _), scale)] if self.rings.has(*of) => Motion {
+                constant: constant.wrapping_mul(factor),
+                ..Motion::one(Term::Ring { of: *of, scale: scale.wrapping_mul(factor) })
+            },
+            [(Value::Computed(Operation::Choice, from), 1)] if chooses_loads(from) => {
+                Motion::one(Term::Ring { of, scale: factor })
+            }
+            [(Value::Start(_), 1)] => Motion::one(Term::Ring { of, scale: factor }),
+            _ => Motion::one(Term::Computed { ahead: false }),
+        }
+    }
+
+    fn is_unknown(&self, place: &Place, reached: &BTreeSet<(Place, bool)>) -> bool {
+        let all = reached.iter().map(|(one, _)| one).chain([place]);
+        all.filter_map(|one| self.iteration.after.get(one)).any(|made| {
+            let mut unknown = false;
+            made.value.each(false, &mut |part, _| unknown |= *part == Value::Unknown);
+            unknown
+        })
+    }
+}
+
+/// Whether both values of a choice are loaded (the children of a node).
+fn chooses_loads(from: &[Value]) -> bool {
+    from.iter().take(2).all(|one| matches!(one, Value::Load(..) | Value::Start(_)))
+}
