@@ -27,9 +27,9 @@ mod names;
 mod tail_calls;
 
 pub use addresses::Addresses;
+pub use block::{Block, Exit};
 pub use entered::Entered;
 pub use flags::ARITHMETIC;
-pub use block::{Block, Exit};
 pub use function::{Function, Loop};
 pub use module::Module;
 pub use names::{Named, functions};
