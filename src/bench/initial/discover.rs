@@ -195,6 +195,20 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_begins_with_known_pages_ends_alike() {
+        // mov rax,[rbx]; mov rcx,[rdx+0x5000]
+        let block = Block::decode(&parse_hex("488b03 488b8a00500000").unwrap()).unwrap();
+        let (required_state, options) = (RequiredState::of(&block), Options::default());
+        let mut runner = Runner::new(Default::default(), None, false);
+        let setup = discover(&mut runner, &block, &required_state, 4, &options).unwrap().unwrap();
+        assert_eq!(setup.pages, [0x1234_5000, 0x1234_a000]);
+        let again = run_again(&mut runner, &block, &required_state, &setup, &options).unwrap();
+        assert_eq!((again, runner.pages()), (Ok(()), Some(setup.pages)));
+        assert_eq!(runner.end_registers(), setup.end.registers);
+        assert!(runner.holds(&setup.end.memory));
+    }
+
+    #[test]
     fn a_block_that_reads_what_is_never_set_up_is_not_passed_as_repeatable() {
         // add rax,rbx; mov rcx,[rax]
         let block = Block::decode(&parse_hex("4801d8 488b08").unwrap()).unwrap();

@@ -97,6 +97,7 @@ impl ValueSearch<'_> {
                 let begins_alike = |earlier: &&RunSetup| {
                     (&earlier.values, &earlier.reseeded) == (&start.values, &start.reseeded)
                         && earlier.copies <= self.copies
+                        && earlier.pages.len() <= self.pages
                         && earlier.rip_area == rip_area
                 };
                 if let Some(earlier) = earlier.filter(begins_alike) {
@@ -198,5 +199,40 @@ impl ValueSearch<'_> {
         let bytes = worker.read(at::TRACE, program.traced);
         let rip = worker.base() + worker.rip_area() as u64;
         trace::accesses_of(self.block, &program.slots, &bytes, position, rip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::required_state::RequiredState;
+    use crate::runner::Runner;
+    use crate::{Options, Values};
+    use isa::code::{Block, parse_hex};
+
+    /// A candidate after one that failed: its pages are there, but it fails as it does alone, and if it runs, only
+    /// its own pages count.
+    #[test]
+    fn pages_of_a_failed_run_change_no_outcome() {
+        // mov rcx,[rbx]; mov rdx,[rax]
+        let block = Block::decode(&parse_hex("488b0b 488b10").unwrap()).unwrap();
+        let (required_state, options) = (RequiredState::of(&block), Options::default());
+        let start = |rbx: u64, rax: u64| {
+            let mut values = Values::default();
+            (values.registers[3], values.registers[0]) = (rbx, rax);
+            Candidate { values, reseeded: Vec::new() }
+        };
+        let (first, second) = (start(0x10_0000, 0), start(0x20_0000, 8));
+        let mut runner = Runner::new(Default::default(), None, false);
+        let mut alone = ValueSearch::new(&mut runner, &block, &required_state, 4, &options);
+        let expected = alone.traced_run(&second).unwrap().unwrap_err();
+        assert_eq!(expected.failure.position(), Some((0, 1)));
+        let mut search = ValueSearch::new(&mut runner, &block, &required_state, 4, &options);
+        assert!(search.traced_run(&first).unwrap().is_err());
+        assert_eq!(search.traced_run(&second).unwrap().unwrap_err(), expected);
+        assert_eq!(search.runner.pages(), Some(vec![0x10_0000, 0x20_0000]));
+        let setup = search.traced_run(&start(0x30_0000, 0x20_0000)).unwrap().unwrap();
+        assert_eq!(setup.pages, [0x30_0000, 0x20_0000]);
+        assert_eq!(search.runner.pages(), Some(setup.pages));
     }
 }
