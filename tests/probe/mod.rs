@@ -10,6 +10,8 @@ mod ends;
 mod loads;
 pub mod programs;
 mod refused;
+mod restarts;
+mod windows;
 
 use crate::support::files::text;
 use object::{Object as _, ObjectSymbol as _};

@@ -26,6 +26,7 @@ mod microbench;
 mod next;
 mod outcome;
 mod output;
+mod progress;
 mod record;
 mod report;
 mod run;
