@@ -39,11 +39,11 @@ static int pair(int option) {
     if (option) setsockopt(ends[0], SOL_SOCKET, option, &time, sizeof time);
     return ends[0];
 }
-/* A listening socket; with a name if there is one. */
+static socklen_t length = sizeof(struct sockaddr_un);
+/* A listening socket; its name is asked for once. */
 static int listening(struct sockaddr_un *name) {
     int own = socket(AF_UNIX, SOCK_STREAM, 0);
     struct timeval time = {600, 0};
-    socklen_t length = sizeof *name;
     struct sockaddr_un none = {.sun_family = AF_UNIX};
     setsockopt(own, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
     bind(own, (void *)&none, sizeof(sa_family_t));
@@ -65,7 +65,7 @@ CALL(receive_read, read(s, &byte, 1), int s = pair(SO_RCVTIMEO); char byte)
 CALL(receive_many, recvmmsg(s, &m, 1, 0, 0), int s = pair(SO_RCVTIMEO); char byte; struct iovec to = {&byte, 1}; struct mmsghdr m = {.msg_hdr = {.msg_iov = &to, .msg_iovlen = 1}})
 CALL(send_timed, send(s, bytes, 1, 0), int s = pair(SO_SNDTIMEO); static char bytes[1 << 16]; while (send(s, bytes, sizeof bytes, MSG_DONTWAIT) > 0) {})
 CALL(accept_timed, accept(s, 0, 0), int s = listening(0))
-CALL(connect_timed, connect(own, (void *)&to, sizeof to), struct sockaddr_un to; int s = listening(&to); struct timeval time = {600, 0}; int own = -1; for (int i = 0; i < 2; i++) { own = socket(AF_UNIX, SOCK_STREAM, 0); setsockopt(own, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time); if (!i) connect(own, (void *)&to, sizeof to); }; (void)s)
+CALL(connect_timed, connect(own, (void *)&to, length), struct sockaddr_un to; int s = listening(&to); struct timeval time = {600, 0}; int own = -1; for (int i = 0; i < 2; i++) { own = socket(AF_UNIX, SOCK_STREAM, 0); setsockopt(own, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time); if (!i) connect(own, (void *)&to, length); }; (void)s)
 CALL(aio_events, syscall(SYS_io_getevents, c, 1L, 1L, &v, (void *)0), aio_context_t c = 0; struct io_event v; if (syscall(SYS_io_setup, 8, &c)) for (;;) pause())
 CALL(uring, syscall(SYS_io_uring_enter, u, 0, 1, IORING_ENTER_GETEVENTS, (void *)0, 0), struct io_uring_params how; memset(&how, 0, sizeof how); int u = syscall(SYS_io_uring_setup, 8, &how); if (u < 0) for (;;) pause())
 CALL(poll_timed, poll(0, 0, 600000), int none = 0; (void)none)
