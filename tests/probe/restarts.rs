@@ -129,8 +129,8 @@ fn system_calls_are_restarted() {
     let _busy = busy();
     let folder = Folder::new();
     let Some(mut live) = Live::start(&folder, WAITING, &["-w"]) else { return };
-    let mut running = live.running.take().unwrap();
-    let pid = running.id().cast_signed();
+    let pid = live.pid();
+    let running = live.running.as_mut().unwrap();
     let (mut input, mut output) =
         (running.stdin.take().unwrap(), BufReader::new(running.stdout.take().unwrap()));
     let mut interrupted = || {
@@ -164,5 +164,6 @@ fn system_calls_are_restarted() {
     }
     eprintln!("interrupted by a stop: {found}");
     drop(input);
-    assert_eq!(running.wait().unwrap().code(), Some(4));
+    let status = live.running.as_mut().unwrap().wait().unwrap();
+    assert_eq!(status.code(), Some(4));
 }

@@ -160,10 +160,9 @@ fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop) -> LoopCount
 }
 
 /// What contradicts flow conservation by more than the threads that were inside blocks.
-fn contradictions(facts: &Function, solved: &Solved, is_window: bool) -> Vec<String> {
+fn contradictions(at: impl Fn(usize) -> u64, solved: &Solved, is_window: bool) -> Vec<String> {
     // Of a call in progress at the beginning or the end only a part was counted.
     let of = if is_window { ", as calls in progress at the beginning or the end may" } else { "" };
-    let at = |block: usize| facts.blocks[block].start;
     let sums = solved.contradictions.iter().map(|(block, sum, count)| match is_window {
         true => format!("{:#x}: counted {count}, {sum} by its edges: they differ{of}", at(*block)),
         false => format!("{:#x}: counted {count}, its edges say {sum}", at(*block)),
@@ -181,7 +180,8 @@ fn add(
     is_window: bool,
 ) {
     result.checked += solved.checked;
-    result.contradictions.extend(contradictions(facts, solved, is_window));
+    let at = |block: usize| facts.blocks[block].start;
+    result.contradictions.extend(contradictions(at, solved, is_window));
     if result.blocks.is_empty() {
         let block = |block: &Block| BlockCount {
             start: block.start,
@@ -230,4 +230,26 @@ fn add(
 
 fn number(found: Option<i64>) -> Result<u64, String> {
     found.map(|n| n.max(0).cast_unsigned()).ok_or_else(|| "its counter cannot be read".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_said_as_what_it_is() {
+        let solved = Solved {
+            contradictions: vec![(0, 12, 10)],
+            negative: vec![(1, -3)],
+            ..Solved::default()
+        };
+        let at = |block: usize| 0x10 + block as u64;
+        let run = contradictions(at, &solved, false);
+        assert_eq!(run[0], "0x10: counted 10, its edges say 12");
+        assert_eq!(run[1], "0x11: -3 executions of it or of a jump at it would follow");
+        // A window is cut by no fault of the counts.
+        let window = contradictions(at, &solved, true);
+        assert!(window.iter().all(|text| text.contains("as calls in progress")), "{window:?}");
+        assert!(window[0].starts_with("0x10: counted 10, 12 by its edges: they differ"));
+    }
 }

@@ -152,8 +152,7 @@ mod tests {
         now[30] = 0xcc;
         let ours = |to: u64| to == 0x1000 + 8 + 0x100;
         let found = differences(0x1000, &now, &file, ours);
-        let expected =
-            Leftover { at: 0x1003, now: [0xe9, 0, 1, 0, 0], file: [3, 4, 5, 6, 7] };
+        let expected = Leftover { at: 0x1003, now: [0xe9, 0, 1, 0, 0], file: [3, 4, 5, 6, 7] };
         assert_eq!(found, [expected]);
         let call = [0xe8, 1, 0, 0, 0, 0x90];
         let led = [0xe8, 0x10, 0, 0, 0, 0x90];

@@ -157,9 +157,10 @@ pub fn prepared<P: Probes>(
         let opened = target.opened.as_ref().ok()?;
         let address = opened.image.find(&mappings, opened.anchor.1)?;
         let (of, at) = ((number, target), (opened, address));
-        let found = memory.as_ref().map_err(Clone::clone).and_then(|memory| {
-            Prepared::new(probes, (tid, memory), of, at, (&taken, work))
-        });
+        let found = memory
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|memory| Prepared::new(probes, (tid, memory), of, at, (&taken, work)));
         taken.extend(found.iter().flat_map(Prepared::taken).cloned());
         Some(found)
     };

@@ -15,7 +15,7 @@ use super::signals::may_restart;
 use super::tracee::Tracee;
 use nix::errno::Errno;
 use nix::sys::ptrace;
-use nix::unistd::Pid;
+use nix::unistd::{Pid, gettid};
 use pmu::perf::{Resume, Signals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -151,7 +151,7 @@ fn seized(tid: i32) -> nix::Result<bool> {
         // The first thread may have ended before the others.
         Err(_) if has_ended(tid) => Ok(false),
         // Traced since its creation.
-        Err(_) if tracer(tid) == Some(std::process::id().cast_signed()) => Ok(true),
+        Err(_) if tracer(tid) == Some(gettid().as_raw()) => Ok(true),
         Err(errno) => Err(errno),
     }
 }

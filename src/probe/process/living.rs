@@ -1,7 +1,7 @@
 //! A live process seen from outside, before it is traced.
 
 use super::memory::Memory;
-use super::seize::{refused, tracer};
+use super::seize::{other_tracer, refused};
 use nix::errno::Errno;
 use std::fs;
 use tma::{Error, Result};
@@ -25,7 +25,7 @@ impl Living {
         let living = Self { pid, started: started(pid).ok_or_else(none)? };
         let tid = living.thread().ok_or_else(none)?;
         let refused = |errno| refused(&format!("process {pid}"), tid, errno);
-        if tracer(tid).is_some() {
+        if other_tracer(tid).is_some() {
             return Err(refused(Errno::EPERM));
         }
         // Its memory is protected in the same way as tracing it (proc_pid_mem(5)).
@@ -42,6 +42,13 @@ impl Living {
             return None;
         }
         threads(self.pid).into_iter().find(|tid| !has_ended(*tid))
+    }
+
+    /// Waits until a thread of ours that traced it has left it.
+    pub fn settle(&self) {
+        for tid in threads(self.pid) {
+            other_tracer(tid);
+        }
     }
 
     /// What is said when it has ended meanwhile.

@@ -58,9 +58,7 @@ pub(super) fn probed(
     let is_process = matches!(ask, CountAsk::Process(_));
     let counted = match ask {
         CountAsk::Command(command) => count(command, &wanted, signals),
-        CountAsk::Process(pid) => {
-            count_process(*pid, &wanted, WINDOW, signals, &mut |_, _| {})
-        }
+        CountAsk::Process(pid) => count_process(*pid, &wanted, WINDOW, signals, &mut |_, _| {}),
     };
     let counts = match counted {
         // Breakpoints need no permission to trace; and what was measured of a process stands.
