@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 /// The prefix with which `inc` is atomic.
-const LOCK: u8 = 0xf0;
+pub(super) const LOCK: u8 = 0xf0;
 
 /// A file that was patched in a process.
 pub struct Instance<P: Probes> {
@@ -45,7 +45,7 @@ impl<P: Probes> Instance<P> {
 }
 
 /// Writes the prefixes of all counts, page by page.
-pub(super) fn lock(memory: &Memory, prefixes: &[u64]) -> std::io::Result<()> {
+fn lock(memory: &Memory, prefixes: &[u64]) -> std::io::Result<()> {
     for run in prefixes.chunk_by(|one, next| one / PAGE == next / PAGE) {
         let (start, end) = (run[0], run[run.len() - 1] + 1);
         let mut bytes = memory.read(start, (end - start) as usize);

@@ -1,7 +1,7 @@
 //! What is to be put into one file of one process: worked out from the file and the mappings, without
 //! a stop of the process.
 
-use super::instance::Instance;
+use super::instance::{Instance, LOCK};
 use super::leftovers::{Leftovers, leftovers};
 use super::mapped::{Mapped, pages, permitted, ranges, without};
 use super::patched::Patched;
@@ -24,7 +24,11 @@ pub struct Prepared<P: Probes> {
     /// Where its anchor is.
     address: u64,
     plans: Vec<Result<P::Plan, String>>,
-    written: Written,
+    /// Trampolines, by address.
+    pieces: Vec<(u64, Vec<u8>)>,
+    /// Addresses of the prefixes of all counts, ascending.
+    prefixes: Vec<u64>,
+    origins: Vec<(Range<u64>, u64)>,
     code: Patched,
     /// What an earlier run has left.
     leftovers: Leftovers,
@@ -77,10 +81,37 @@ impl<P: Probes> Prepared<P> {
             Some((facts.range.start.wrapping_add(bias), facts.bytes.clone()))
         };
         let before = target.functions.iter().zip(&plans).filter_map(of).collect();
-        let code = Patched::new(before, std::mem::take(&mut written.jumps))?;
-        written.prefixes.sort_unstable();
+        let pieces = written.pieces(&code);
+        let code = Patched::new(before, written.jumps)?;
+        let (mut prefixes, origins) = (written.prefixes, written.origins);
+        prefixes.sort_unstable();
         let cells = base..base + cells;
-        Ok(Self { target: number, address, plans, written, code, leftovers, cells, trampolines })
+        Ok(Self {
+            target: number,
+            address,
+            plans,
+            pieces,
+            prefixes,
+            origins,
+            code,
+            leftovers,
+            cells,
+            trampolines,
+        })
+    }
+
+    /// Makes all counts atomic.
+    pub fn lock(&mut self) {
+        let mut prefixes = self.prefixes.iter().peekable();
+        for (start, bytes) in &mut self.pieces {
+            let end = *start + bytes.len() as u64;
+            while let Some(prefix) = prefixes.next_if(|prefix| **prefix < end) {
+                let at = prefix.checked_sub(*start).map(|at| at as usize);
+                if let Some(byte) = at.and_then(|at| bytes.get_mut(at)) {
+                    *byte = LOCK;
+                }
+            }
+        }
     }
 
     /// The addresses that it takes.
@@ -110,23 +141,22 @@ impl<P: Probes> Prepared<P> {
     /// # Errors
     /// The reason why it is left as it was.
     pub fn apply(
-        self,
+        mut self,
         tracee: &Tracee,
         memory: &Memory,
         (is_locked, common): (bool, Option<&super::mapped::Shared>),
     ) -> Result<Instance<P>, String> {
-        let Self { target, plans, written, code, leftovers, cells, trampolines, .. } = self;
-        let own = trampolines[0].start;
+        if is_locked {
+            self.lock();
+        }
+        let Self { target, plans, pieces, prefixes, origins, code, leftovers, cells, .. } = self;
         permitted(tracee.tid, 0, 0)?;
-        let mapped = Mapped::new(tracee, memory, (cells, common), trampolines.into_iter())?;
+        let trampolines = self.trampolines.into_iter();
+        let mapped = Mapped::new(tracee, memory, (cells, common), trampolines)?;
         let fill = || {
             let failed = |e: std::io::Error| format!("its memory cannot be written: {e}");
-            memory.write_all(own, &written.trampolines).map_err(failed)?;
-            for (at, bytes) in &written.far {
+            for (at, bytes) in &pieces {
                 memory.write_all(*at, bytes).map_err(failed)?;
-            }
-            if is_locked {
-                super::instance::lock(memory, &written.prefixes).map_err(failed)?;
             }
             leftovers.restore(memory).map_err(failed)?;
             code.write(memory)
@@ -135,7 +165,6 @@ impl<P: Probes> Prepared<P> {
             mapped.unmap(tracee, memory);
             return Err(why);
         }
-        let Written { prefixes, origins, .. } = written;
         let (shared, restored) = (Rc::new(mapped.shared), leftovers.number());
         Ok(Instance { target, plans, shared, prefixes, code, origins, restored })
     }
