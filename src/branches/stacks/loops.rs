@@ -8,6 +8,7 @@
 use super::distribution::Distribution;
 use super::window::{Step, Window};
 use profile::address_space::ModuleAddress;
+use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 
 /// A loop to look for.
@@ -61,7 +62,7 @@ pub trait Calls {
 #[derive(Debug)]
 pub struct Loops {
     shapes: Vec<LoopShape>,
-    by_edge: HashMap<(ModuleAddress, ModuleAddress), usize>,
+    by_edge: FxHashMap<(ModuleAddress, ModuleAddress), usize>,
     sums: Vec<LoopSum>,
     /// Loops that the last window ended in, by number: the next one may continue it.
     open: Vec<(usize, Inside)>,

@@ -86,20 +86,66 @@ pub fn windows(
     visit: &mut dyn FnMut(usize, &Window),
 ) -> Result<Vec<String>> {
     let mut window = Window::default();
+    let mut memo = Memo::new();
     stream.records.each(&mut |record| match record {
         Record::Sample { event, sample } => {
-            window.fill(&sample, spaces);
+            let pid = sample.pid.unwrap_or(u32::MAX);
+            window.place = sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user));
+            window.fill(&sample, &mut |ip| memo.resolve(spaces, pid, ip));
             visit(event, &window);
         }
-        other => spaces.apply(&other),
+        other => {
+            spaces.apply(&other);
+            memo.clear();
+        }
     })
 }
 
+/// Addresses resolved lately: the branches of a program are few.
+struct Memo {
+    slots: Vec<Option<Remembered>>,
+    /// How often the mappings have changed.
+    now: u64,
+}
+
+/// An address as it was resolved after so many changes of the mappings.
+#[derive(Clone, Copy)]
+struct Remembered {
+    at: u64,
+    pid: u32,
+    ip: u64,
+    place: Option<ModuleAddress>,
+}
+
+/// Addresses that a memo holds, a power of 2.
+const REMEMBERED: usize = 1 << 12;
+
+impl Memo {
+    fn new() -> Self {
+        Self { slots: vec![None; REMEMBERED], now: 0 }
+    }
+
+    /// After the mappings have changed.
+    fn clear(&mut self) {
+        self.now += 1;
+    }
+
+    fn resolve(&mut self, spaces: &mut AddressSpaces, pid: u32, ip: u64) -> Option<ModuleAddress> {
+        let slot = &mut self.slots[(ip ^ ip >> 12 ^ u64::from(pid)) as usize % REMEMBERED];
+        match slot {
+            Some(known) if (known.at, known.pid, known.ip) == (self.now, pid, ip) => known.place,
+            _ => {
+                let place = spaces.resolve(pid, ip, None);
+                *slot = Some(Remembered { at: self.now, pid, ip, place });
+                place
+            }
+        }
+    }
+}
+
 impl Window {
-    /// Becomes the window of a sample.
-    fn fill(&mut self, sample: &Sample, spaces: &mut AddressSpaces) {
-        let pid = sample.pid.unwrap_or(u32::MAX);
-        self.place = sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user));
+    /// Becomes the window of a sample, but for its place.
+    fn fill(&mut self, sample: &Sample, resolve: &mut dyn FnMut(u64) -> Option<ModuleAddress>) {
         self.entries = sample.branches.len() as u64;
         self.skipped = Skipped::default();
         self.is_sample = sample.recorded == Recorded::Sampled;
@@ -117,8 +163,7 @@ impl Window {
         self.skipped.duplicated = u64::from(is_repeated);
         self.skipped.wrong_path = sample.branches.iter().filter(|b| b.wrong_path).count() as u64;
         for branch in sample.branches.iter().filter(of_path).skip(usize::from(is_repeated)) {
-            let (from, to) =
-                (spaces.resolve(pid, branch.from, None), spaces.resolve(pid, branch.to, None));
+            let (from, to) = (resolve(branch.from), resolve(branch.to));
             self.skipped.unmapped += u64::from(from.is_none() || to.is_none());
             let cycles = branch.cycles.filter(|cycles| *cycles != SATURATED);
             self.skipped.saturated += u64::from(branch.cycles == Some(SATURATED));
