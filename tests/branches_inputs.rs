@@ -175,3 +175,23 @@ fn a_profile_for_bolt_and_pprof_holds_every_branch_of_the_module() {
     let seen = String::from_utf8_lossy(&output.stdout);
     assert!(seen.contains("51936, 100% of 51936 total"), "{seen}");
 }
+
+/// A trace by hand: `main` calls `constant`, whose loop 0x4019a0 to 0x4019ab runs 10,000 times.
+#[test]
+fn trips_of_a_trace_are_exact_over_its_pieces() {
+    let Some(folder) = shared("simlbr") else { return };
+    let mut trace = "==1== Lackey\nI  04016cc,5\nI  0401990,16\n".to_owned();
+    trace += &"I  04019a0,11\n L 1fff000688,8\nI  04019ab,2\n".repeat(10_000);
+    trace += "I  04019ad,1\nI  04016d1,3\n";
+    let scratch = Folder::new();
+    let path = scratch.path().join("trace");
+    std::fs::write(&path, trace).unwrap();
+    let document = json(&[text(&path), "--binary", text(&folder.join("kernels"))]);
+    assert_eq!(document["events"][0]["entries"], 10_001, "call, back edges, return");
+    assert_eq!(document["events"][0]["samples"], Value::Null);
+    let found = &document["loops"][0];
+    assert_eq!((&found["head"], &found["back"]), (&"0x4019a0".into(), &"0x4019ab".into()));
+    assert_eq!(found["taken"], 9_999);
+    assert_eq!(found["trips"]["histogram"], serde_json::json!([[10_000, 1]]));
+    assert_eq!(found["iterations"]["count"], 0, "a trace has no times");
+}

@@ -82,12 +82,7 @@ impl Loops {
         if window.previous.is_none() {
             self.close();
         }
-        let edges = window.steps.iter().filter_map(|s| Some((s.from?, s.to?)));
-        let seen = edges.filter_map(|edge| self.by_edge.get(&edge).copied());
-        let mut seen: Vec<usize> =
-            seen.chain(self.open.iter().map(|(number, _)| *number)).collect();
-        seen.sort_unstable();
-        seen.dedup();
+        let seen = self.seen(window);
         let open: HashMap<usize, Inside> = self.open.drain(..).collect();
         for number in seen {
             let state = match (&window.previous, open.get(&number)) {
@@ -103,6 +98,33 @@ impl Loops {
                 self.open.push((number, inside));
             }
         }
+    }
+
+    /// The loops to follow through a window: those whose back edges are in it; in a trace also those that
+    /// are entered in this piece and closed in a later one.
+    fn seen(&self, window: &Window) -> Vec<usize> {
+        let edges = window.steps.iter().filter_map(|s| Some((s.from?, s.to?)));
+        let closed = edges.filter_map(|edge| self.by_edge.get(&edge).copied());
+        let mut seen: Vec<usize> =
+            closed.chain(self.open.iter().map(|(number, _)| *number)).collect();
+        if !window.is_sample {
+            let mut places: Vec<ModuleAddress> =
+                window.steps.iter().filter_map(|step| step.from).collect();
+            places.sort_unstable();
+            places.dedup();
+            let is_entered = |shape: &LoopShape| {
+                let start = ModuleAddress { module: shape.module, address: shape.head };
+                let next = places.partition_point(|place| *place < start);
+                places.get(next).is_some_and(|place| {
+                    place.module == shape.module
+                        && shape.body.last().is_some_and(|last| place.address < last.end)
+                })
+            };
+            seen.extend((0..self.shapes.len()).filter(|number| is_entered(&self.shapes[*number])));
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        seen
     }
 
     fn close(&mut self) {
