@@ -204,9 +204,34 @@ pub struct Samples {
     pub void: Vec<String>,
 }
 
-/// The headline of straight copies, and of a loop.
+/// Cycles of an iteration and their range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Baseline {
+    /// Core cycles.
+    pub cycles: f64,
+    /// Lowest.
+    pub low: f64,
+    /// Highest.
+    pub high: f64,
+}
+
+impl Measurement {
+    /// What changes of `what_if` compare with: the block unchanged in the form that they are measured in.
+    pub fn baseline(&self) -> Option<Baseline> {
+        if self.headline == LOOP {
+            let form = &self.forms.as_ref()?.unrolled;
+            let (cycles, low, high) = (form.trusted()?, form.low?, form.high?);
+            return Some(Baseline { cycles, low, high });
+        }
+        let own = self.throughput.as_ref()?;
+        Some(Baseline { cycles: own.cycles, low: own.low, high: own.high })
+    }
+}
+
+/// The headline of straight copies.
 pub const UNROLLED: &str = "unrolled";
-pub(super) const LOOP: &str = "loop";
+/// The same of a loop.
+pub const LOOP: &str = "loop";
 
 /// What a run as a loop showed.
 #[derive(Debug, Clone)]

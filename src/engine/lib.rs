@@ -13,6 +13,7 @@
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `mispredicted` | mispredictions of the branches of these functions, modelled |
+//! | [`function_name`], [`function_list`] | functions by the names that people write; the largest of a file |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
@@ -36,6 +37,8 @@ pub mod deps;
 pub mod doctor;
 pub mod documents;
 pub mod format;
+pub mod function_list;
+pub mod function_name;
 pub mod hot;
 pub mod initial_values;
 pub mod judge;

@@ -160,6 +160,7 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
     fn capture(&mut self, traced: &mut Traced, tid: i32, from_outside: bool) -> Result<bool> {
         let first = self.seen;
         let mut stopped = Stopped::new(traced, tid, self.address, (first, from_outside))?;
+        stopped.counts = self.next.is_none() || !self.is_endless();
         let taken = (self.take)(&mut stopped)?;
         let walk = taken.as_ref();
         self.seen += walk.trips.saturating_sub(1);
@@ -173,7 +174,11 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         }
         let seen = self.seen;
         self.wanted = &self.wanted[self.wanted.partition_point(|n| *n <= seen)..];
-        let is_last = self.wanted.is_empty() || self.is_late;
+        let mut is_last = self.wanted.is_empty() || self.is_late;
+        // The first iterations of a loop without an end in sight may be unlike the others.
+        if is_last && !self.is_late && from_outside && !has_left {
+            (is_last, self.wanted) = (false, &AUTO[AUTO.len() - 1..]);
+        }
         // In the middle of a loop: once more where it starts next. The first of its executions may be
         // unlike the others.
         let is_typical = from_outside && first > 1;
@@ -184,8 +189,9 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         if !is_last || self.left.is_some() {
             return Ok(false);
         }
-        // Without a start nothing tells where the next one is.
-        if !from_outside || !has_left || self.executions < 2 {
+        // Without a start nothing tells where the next one is; of a loop without an end in sight other
+        // iterations are as good.
+        if self.executions < 2 || self.is_late || has_left && !from_outside {
             return Ok(true);
         }
         self.next = Some(spread(self.seen));
@@ -193,17 +199,24 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         Ok(false)
     }
 
+    /// Whether the capture that counts did not come to the end of the loop.
+    fn is_endless(&self) -> bool {
+        self.taken.as_ref().is_some_and(|first| first.as_ref().end != End::Left)
+    }
+
     /// A capture after the one that counts: kept if it is of a whole execution, else the next start of the
     /// loop is waited for. Whether it is the last.
     fn further(&mut self, taken: T, (tid, from_outside, has_left): (i32, bool, bool)) -> bool {
         self.left = None;
-        if from_outside {
+        let is_endless = self.is_endless();
+        if from_outside || is_endless {
             self.further.push(taken);
             self.next = Some(spread(self.seen));
         } else if has_left {
             self.left = Some(tid);
         }
-        self.is_late || !has_left || self.further.len() + 1 >= self.executions
+        let goes_on = has_left || is_endless;
+        self.is_late || !goes_on || self.further.len() + 1 >= self.executions
     }
 }
 
