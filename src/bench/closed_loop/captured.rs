@@ -9,12 +9,12 @@ use crate::harness::entry_counter::Counter;
 use crate::harness::forms;
 use crate::harness::program::{Program, Shape};
 use crate::harness::region::Region;
-use crate::harness::relaid::{counted, left_only_to, moved};
+use crate::harness::relaid::{counted, moved};
 use crate::harness::required_state::RequiredState;
 use crate::initial::values::Values;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
-use crate::timing::measure::{EIGHTHS, Form, lengths, repeated, whole};
+use crate::timing::measure::{EIGHTHS, Form, lengths, whole};
 use std::collections::{BTreeMap, BTreeSet};
 use tma::Result;
 
@@ -34,18 +34,8 @@ const UNLIKE: &str = "it does not end as in the program";
 /// The reason where a register does not end it as planned.
 const OVERRAN: &str = "it does not end where its registers say";
 
-/// Most words that an execution may change and few of which may be needed for the next one to go the same way.
-const MOST_WORDS: usize = 256;
-/// So many of them are set before each execution.
-const FEW_WORDS: usize = 4;
-
-/// Executions back to back.
-pub(super) struct Overlapping {
-    /// The code, which traps where it goes another way than in the program.
-    region: Region,
-    /// Addresses and values of the words that are set before each execution.
-    words: Vec<(u64, u64)>,
-}
+/// Address (p_vaddr) and bytes of the parts of some code.
+type Code<'a> = &'a [(u64, Vec<u8>)];
 
 /// A loop with its values, ready to be timed.
 pub(super) struct Captured {
@@ -61,7 +51,7 @@ pub(super) struct Captured {
     /// Registers with which the program left.
     left_with: Option<[u64; 16]>,
     /// Pages whose content is known.
-    images: BTreeSet<u64>,
+    pub images: BTreeSet<u64>,
     /// Pages it accesses.
     pub pages: Vec<u64>,
     /// Lines it writes, which are restored before every execution.
@@ -163,7 +153,7 @@ impl Captured {
     fn attempt(
         runner: &mut Runner,
         snapshot: &Snapshot,
-        (code, (trips, registers)): (&[(u64, Vec<u8>)], (u64, [u64; 16])),
+        (code, (trips, registers)): (Code<'_>, (u64, [u64; 16])),
         bounded: Option<Bounded>,
     ) -> Result<std::result::Result<Self, String>> {
         let region = match bounded.as_ref().and_then(|bounded| bounded.counter) {
@@ -274,95 +264,12 @@ impl Captured {
         Some(bounded.eighth()).filter(|eighth| *eighth > 0)
     }
 
-    /// What executions back to back need: `None` where they do not go the way that this one went in the
-    /// program, or where it was not followed to its end.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
-    pub fn overlapping(
-        &self,
-        runner: &mut Runner,
-        snapshot: &Snapshot,
-    ) -> Result<Option<Overlapping>> {
-        let is_followed = self.bounded.is_none() && self.trips <= snapshot.stepped + 1;
-        let Some(to) = snapshot.left_to.filter(|_| is_followed && snapshot.before_call.is_none())
-        else {
-            return Ok(None);
-        };
-        let Ok(region) = left_only_to(&snapshot.executed, snapshot.address, to) else {
-            return Ok(None);
-        };
-        let mut found = Overlapping { region, words: Vec::new() };
-        if self.repeats(runner, snapshot, &found)? {
-            return Ok(Some(found));
-        }
-        // What it changes may decide where it ends, such as a count in memory.
-        self.again(runner, snapshot)?;
-        run_once(runner, &self.untimed(self.trips))?;
-        found.words = runner.changed_words(&self.pages, self.values.memory, at::PHYSICAL_MAX);
-        if found.words.len() > MOST_WORDS || !self.repeats(runner, snapshot, &found)? {
-            return Ok(None);
-        }
-        let mut size = found.words.len().div_ceil(2);
-        loop {
-            let mut from = 0;
-            while from < found.words.len() {
-                let end = (from + size).min(found.words.len());
-                let dropped: Vec<_> = found.words.drain(from..end).collect();
-                if !self.repeats(runner, snapshot, &found)? {
-                    found.words.splice(from..from, dropped);
-                    from = end;
-                }
-            }
-            if size == 1 {
-                break;
-            }
-            size /= 2;
-        }
-        Ok(Some(found).filter(|found| found.words.len() <= FEW_WORDS))
-    }
-
-    /// Whether executions back to back all go the same way.
-    fn repeats(
-        &self,
-        runner: &mut Runner,
-        snapshot: &Snapshot,
-        found: &Overlapping,
-    ) -> Result<bool> {
-        self.again(runner, snapshot)?;
-        let program = self.overlapped(&self.shape(), found, false);
-        if program.end() > at::CODE + at::CODE_SIZE {
-            return Ok(false);
-        }
-        let ended = run_once(runner, &program)?;
-        let known = |pages: Vec<u64>| pages.iter().all(|page| self.images.contains(page));
-        Ok(ended == Ended::Done && runner.pages().is_some_and(known))
-    }
-
-    /// Makes ready for another run, whatever the last one left.
-    fn again(&self, runner: &mut Runner, snapshot: &Snapshot) -> Result<()> {
-        self.set_values(runner, snapshot)?;
-        runner.lines(&self.lines)
-    }
-
-    fn overlapped(&self, shape: &Shape<'_>, found: &Overlapping, timed: bool) -> Program {
-        let rip = |target| self.rip(target);
-        let start = (&self.values.registers, found.words.as_slice());
-        forms::back_to_back(shape, &found.region, &rip, start, timed)
-    }
-
-    /// Such executions, `count` against half as many.
-    pub fn back_to_back(&self, found: &Overlapping, placements: usize, count: u32) -> Form {
-        let build = |shape: &Shape<'_>| self.overlapped(shape, found, true);
-        repeated(&self.shape(), &build, placements, (self.trips as f64, count))
-    }
-
     /// Whether its code is not at the program's distances.
     pub fn is_relaxed(&self) -> bool {
         self.region.is_relaxed
     }
 
-    fn set_values(&self, runner: &mut Runner, snapshot: &Snapshot) -> Result<()> {
+    pub fn set_values(&self, runner: &mut Runner, snapshot: &Snapshot) -> Result<()> {
         runner.prepare(&self.values, at::PHYSICAL_MAX, at::PHYSICAL_MAX)?;
         runner.vectors(&snapshot.vectors)?;
         runner.float_mode(snapshot.mxcsr | 0x1f80)
@@ -388,11 +295,11 @@ impl Captured {
     }
 
     /// Where `[rip+x]` of an address points, from the start of the sandbox's region.
-    fn rip(&self, target: u64) -> usize {
+    pub fn rip(&self, target: u64) -> usize {
         self.rip_area + (target % RIP_ROOM) as usize
     }
 
-    fn shape(&self) -> Shape<'_> {
+    pub fn shape(&self) -> Shape<'_> {
         Shape {
             block: &self.region.block,
             required_state: &self.required_state,
@@ -405,7 +312,7 @@ impl Captured {
         }
     }
 
-    fn untimed(&self, trips: u64) -> Program {
+    pub fn untimed(&self, trips: u64) -> Program {
         let rip = |target| self.rip(target);
         let start = self.bounded.as_ref().map(|bounded| bounded.registers(trips));
         let start = start.as_ref().map(|registers| (registers, trips));
@@ -527,7 +434,8 @@ fn endless(snapshot: &Snapshot) -> String {
     }
 }
 
-fn run_once(runner: &mut Runner, program: &Program) -> Result<Ended> {
+/// Runs a program once.
+pub(super) fn run_once(runner: &mut Runner, program: &Program) -> Result<Ended> {
     runner.worker()?.write(program.start, &program.bytes);
     let segment = Segment { entry: program.start, repeat: 1 };
     Ok(runner.run(&[segment], &[(0, 1)])?.0)

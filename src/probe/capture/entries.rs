@@ -15,6 +15,10 @@ const AUTO: [u64; 4] = [1, 10, 100, 1000];
 /// So long the next start of the loop is waited for.
 const NEXT_START: Duration = Duration::from_secs(1);
 
+/// Where fewer iterations than this come before one with a call, later ones are captured, so often at most.
+const FEWEST: u64 = 4;
+const RETRIES: u32 = 8;
+
 /// So long further executions are captured.
 const FURTHER: Duration = Duration::from_secs(2);
 
@@ -81,6 +85,8 @@ struct Entries<'a, T, F> {
     threads: HashSet<i32>,
     /// The thread that has left the loop in its last walk: its next entry is the start of the loop.
     left: Option<i32>,
+    /// Captures that were repeated because a call came too soon.
+    retries: u32,
     deadline: Instant,
     /// Time after the first entry.
     time: Duration,
@@ -111,6 +117,7 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
             next,
             threads,
             left,
+            retries: 0,
             deadline,
             time,
             is_late,
@@ -165,6 +172,12 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         let walk = taken.as_ref();
         self.seen += walk.trips.saturating_sub(1);
         let has_left = walk.end == End::Left;
+        let is_late = self.is_late || self.number > 0 || self.retries >= RETRIES;
+        if !is_late && !from_outside && is_cut_short(walk) {
+            self.retries += 1;
+            self.taken.get_or_insert(taken);
+            return Ok(false);
+        }
         if self.next.is_some() {
             return Ok(self.further(taken, (tid, from_outside, has_left)));
         }
@@ -218,6 +231,12 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         let goes_on = has_left || is_endless;
         self.is_late || !goes_on || self.further.len() + 1 >= self.executions
     }
+}
+
+/// Whether a call, as few iterations have one, comes too soon.
+fn is_cut_short(walk: &Walk) -> bool {
+    let is_soon = walk.before_call.is_some_and(|before| before.iterations < FEWEST);
+    walk.end == End::Limit && is_soon && 2 * walk.calls < walk.sequence.len() as u64
 }
 
 /// The entry from which on the next execution is captured: they lie farther and farther apart, so that
