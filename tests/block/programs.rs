@@ -183,7 +183,7 @@ fn functions_go_by_the_names_that_people_write() {
         assert_ne!(listed.code(), Some(0));
         assert!(listed.stderr.contains(word), "{name}: {}", listed.stderr);
     }
-    let counted = tdtool(["count", "--functions", "method", "--", &text(&program)]);
+    let counted = tdtool(["count", "--functions", "method", "--", text(&program)]);
     assert!(counted.stderr.contains("did you mean `space::Class::method`?"), "{}", counted.stderr);
     let Some(_busy) = sandbox() else { return };
     let named = json(&[&format!("{}:space::Class::method(int)", text(&program))]);
@@ -196,12 +196,12 @@ fn a_program_without_a_function_lists_its_functions_the_largest_first() {
     let folder = Folder::new();
     let Some(program) = gcc(folder.path(), BLOCKS, &["-O1"], "program") else { return };
     let program = text(&program);
-    let listed = block(["--list", &program, "--format", "json"]).json();
+    let listed = block(["--list", program, "--format", "json"]).json();
     assert_eq!(listed["schema"], "tdtool.functions/1");
     let all = listed["functions"].as_array().unwrap();
     let named = |name: &str| all.iter().any(|one| one["name"] == name);
     assert!(named("count") && named("main") && all.len() <= 50, "{listed}");
     assert!(all.windows(2).all(|two| two[0]["bytes"].as_u64() >= two[1]["bytes"].as_u64()));
-    let lines = block(["--list", &program]).stdout;
+    let lines = block(["--list", program]).stdout;
     assert!(lines.contains("functions") && lines.contains("count"), "{lines}");
 }

@@ -50,7 +50,9 @@ impl Captured {
         // What it changes may decide where it ends, such as a count in memory.
         self.again(runner, snapshot)?;
         run_once(runner, &self.untimed(self.trips))?;
-        found.words = runner.changed_words(&self.pages, self.values.memory, at::PHYSICAL_MAX);
+        // In the order of this run.
+        let pages = runner.pages().unwrap_or_default();
+        found.words = runner.changed_words(&pages, self.values.memory, at::PHYSICAL_MAX);
         if found.words.len() > MOST_WORDS || !self.repeats(runner, snapshot, &found)? {
             return Ok(None);
         }
@@ -70,6 +72,8 @@ impl Captured {
             }
             size /= 2;
         }
+        // The last attempt may have left another state.
+        self.again(runner, snapshot)?;
         Ok(Some(found).filter(|found| found.words.len() <= FEW_WORDS))
     }
 
