@@ -40,7 +40,8 @@ impl Captured {
         else {
             return Ok(None);
         };
-        let Ok(region) = left_only_to(&snapshot.executed, snapshot.address, to) else {
+        let Ok(region) = left_only_to(&snapshot.executed, snapshot.address, (to, self.trips == 1))
+        else {
             return Ok(None);
         };
         let mut found = Overlapping { region, words: Vec::new() };

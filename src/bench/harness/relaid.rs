@@ -45,7 +45,9 @@ struct Layout {
 /// Why it cannot be moved, or must not be run.
 pub fn moved(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Region, String> {
     match Region::new(ranges, entry) {
-        Err(why) if why == NO_ROOM => relaid(ranges, Ends { entry, counter: None, only_to: None }),
+        Err(why) if why == NO_ROOM => {
+            relaid(ranges, Ends { entry, counter: None, only_to: None, once: false })
+        }
         other => other,
     }
 }
@@ -55,15 +57,20 @@ pub fn moved(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Region, String> {
 /// # Errors
 /// As [`moved`].
 pub fn counted(ranges: &[(u64, Vec<u8>)], entry: u64, counter: Counter) -> Result<Region, String> {
-    relaid(ranges, Ends { entry, counter: Some(counter), only_to: None })
+    relaid(ranges, Ends { entry, counter: Some(counter), only_to: None, once: false })
 }
 
-/// The same, left only where it goes to the address `only_to`; elsewhere it traps.
+/// The same, left only where it goes to the address `only_to`; elsewhere it traps, also at its entry if it has to run
+/// through `once`.
 ///
 /// # Errors
 /// As [`moved`].
-pub fn left_only_to(ranges: &[(u64, Vec<u8>)], entry: u64, only_to: u64) -> Result<Region, String> {
-    relaid(ranges, Ends { entry, counter: None, only_to: Some(only_to) })
+pub fn left_only_to(
+    ranges: &[(u64, Vec<u8>)],
+    entry: u64,
+    (only_to, once): (u64, bool),
+) -> Result<Region, String> {
+    relaid(ranges, Ends { entry, counter: None, only_to: Some(only_to), once })
 }
 
 /// Where the region is entered, and how it ends.
@@ -72,6 +79,8 @@ struct Ends {
     entry: u64,
     counter: Option<Counter>,
     only_to: Option<u64>,
+    /// Whether it traps where it comes to its entry again.
+    once: bool,
 }
 
 /// The code of `ranges`, entered and ended as `ends` says.
@@ -113,6 +122,9 @@ impl Layout {
     fn target(&self, address: u64, ends: Ends, leaves: usize) -> Option<usize> {
         if address == ends.entry && ends.counter.is_some() {
             return Some(self.counter);
+        }
+        if address == ends.entry && ends.once {
+            return Some(leaves + JUMP);
         }
         let elsewhere = ends.only_to.is_some_and(|only| only != address);
         // A trap follows.
@@ -306,7 +318,7 @@ mod tests {
     #[test]
     fn what_the_program_did_not_do_traps() {
         let code = parse_hex("4839d8 7405 48ffc0 7408").unwrap();
-        let region = left_only_to(&[(0x1000, code)], 0x1000, 0x1012).unwrap();
+        let region = left_only_to(&[(0x1000, code)], 0x1000, (0x1012, false)).unwrap();
         let (bytes, out) = region.placed(0, &|_| 0);
         let at = region.entry;
         let short = |behind: usize| behind + usize::from(bytes[behind - 1]);
