@@ -73,8 +73,8 @@ pub use closed_loop::can_be_moved;
 pub use counters::Pmu;
 pub use initial::{Init, LoopPath, Snapshot, Values};
 pub use measurement::{
-    Assumption, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, Line, Measurement, Miss,
-    Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput, UNROLLED, WhatIf,
+    Assumption, Baseline, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, LOOP, Line,
+    Measurement, Miss, Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput, UNROLLED, WhatIf,
 };
 pub use options::{ClockSource, Options};
 pub use profiler::{Profiler, rejected};

@@ -1,7 +1,7 @@
 //! A block with the values of its running program: what to capture, and what a measurement takes
 //! of it.
 
-use crate::loop_path::most_frequent;
+use crate::loop_path::{executed, left_to, most_frequent};
 use crate::typical::{Typical, typical};
 use bench::{Init, Options, Snapshot as Values};
 use isa::code::{Around, loop_around, loop_region};
@@ -20,6 +20,9 @@ use tma::{Error, Result};
 
 /// Longest document of a capture, in bytes: its pages as digits, and room for paths.
 pub const LONGEST: usize = 256 << 20;
+
+/// Paths of a loop whose iterations are alike: through it, and out of it.
+const ONE_WAY: usize = 2;
 
 /// A block to capture, as the user names it.
 #[derive(Debug, Clone)]
@@ -194,8 +197,11 @@ pub fn apply(snapshot: &Snapshot, subject: Subject, options: &mut Options) {
     let given = std::mem::take(&mut options.init);
     options.init = registers(snapshot).into_iter().chain(given).collect();
     let Subject { length, code, whole } = subject;
-    let with_code =
-        |snapshot: &Snapshot| Values { length, code: code.clone(), whole, ..values(snapshot) };
+    let with_code = |snapshot: &Snapshot| {
+        let executed = executed(&snapshot.walk, snapshot.address, &code);
+        let left_to = left_to(&snapshot.walk, snapshot.address, &code);
+        Values { length, code: code.clone(), executed, left_to, whole, ..values(snapshot) }
+    };
     let others = snapshot.others.iter().map(with_code).collect();
     let path = whole.then(|| most_frequent(&snapshot.walk, snapshot.address, &code));
     options.snapshot = Some(Arc::new(Values { others, path, ..with_code(snapshot) }));
@@ -210,6 +216,8 @@ pub fn code(data: &[u8], range: &Range<u64>) -> Vec<(u64, Vec<u8>)> {
 /// The capture as the sandbox takes it.
 fn values(snapshot: &Snapshot) -> Values {
     let walk = &snapshot.walk;
+    let before_call = walk.before_call.map(|before| (before.iterations, before.registers));
+    let followed = || Some((walk.sequence.len() as u64, walk.followed_to?));
     Values {
         address: snapshot.address,
         running_at: snapshot.running_at,
@@ -227,7 +235,11 @@ fn values(snapshot: &Snapshot) -> Values {
         stepped: walk.sequence.len().saturating_sub(1) as u64,
         left_with: walk.left_with.map(|registers| registers.0),
         at_least: walk.trips,
-        followed_to: walk.followed_to.map(|registers| (walk.sequence.len() as u64, registers.0)),
+        before_call: before_call.map(|(trips, _)| trips),
+        is_inside: !snapshot.from_outside,
+        touched_lines: walk.lines,
+        same_set: walk.same_set,
+        followed_to: before_call.or_else(followed).map(|(trips, registers)| (trips, registers.0)),
         trips: (walk.end == End::Left).then_some(walk.trips),
         ..Values::default()
     }
@@ -256,6 +268,13 @@ pub fn notes(snapshot: &Snapshot) -> Vec<String> {
     );
     let mut all = vec![from, did];
     all.extend(snapshot.chosen.clone());
+    if walk.paths.len() > ONE_WAY {
+        let (image, command) = (&snapshot.image, snapshot.command.join(" "));
+        all.push(format!(
+            "the same iterations are repeated, so that the processor has learned their branches; `tdtool count \
+             --branches --module {image} -- {command}` models how often the program mispredicts them"
+        ));
+    }
     if walk.calls > 0 {
         all.push(format!("{} calls were not followed", walk.calls));
     }

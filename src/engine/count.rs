@@ -5,6 +5,7 @@ use crate::documents::Exit;
 use crate::documents::count::{
     BlockRow, BranchRow, Cost, Count, EdgeRow, LoopRow, Refused, SCHEMA, Trips,
 };
+use crate::function_name;
 use crate::hot::hottest::Hottest;
 use crate::loads::loads;
 use crate::mispredicted;
@@ -13,14 +14,12 @@ use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, FunctionCounts, Progress, Wanted, count_process, count_sampled};
 use probe::facts::{Named, functions};
-use profile::symbols::demangle::{demangle, demangle_short};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tma::error::nearest;
 use tma::{Core, Error, Result};
 
 /// What to count.
@@ -260,36 +259,22 @@ fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
     let is = |one: &Chosen, name: &str| match address(name) {
         Some(address) => one.wanted.range.contains(&address),
         None => {
-            let is_own = demangle(&one.name) == name || demangle_short(&one.name) == name;
-            is_own || one.name == name || one.aliases.iter().any(|alias| alias == name)
+            let mut names = std::iter::once(&one.name).chain(&one.aliases);
+            names.any(|own| function_name::is(own, name))
         }
     };
     for name in &ask.functions {
         if !all.iter().any(|one| is(one, name)) {
             let error = Error::failed(format!("there is no function `{name}` to count"));
-            let short: Vec<String> = all.iter().map(|one| demangle_short(&one.name)).collect();
-            let swapped = |other: &&str| is_swapped(name, other);
-            let names = || short.iter().map(String::as_str);
-            return Err(match names().find(swapped).or_else(|| nearest(name, names())) {
-                Some(other) => error.hint(format!("did you mean `{other}`?")),
-                None => error.hint("--module FILE names the file that has it"),
-            });
+            let names = all.iter().map(|one| one.name.as_str());
+            let other = function_name::did_you_mean(names, name);
+            return Err(error.hint(
+                other.unwrap_or_else(|| "--module FILE names the file that has it".to_owned()),
+            ));
         }
     }
     all.retain(|one| ask.functions.iter().any(|name| is(one, name)));
     Ok(all)
-}
-
-/// Whether two names have the same letters, two of which changed places: a slip that is two edits even in a
-/// short name.
-fn is_swapped(one: &str, other: &str) -> bool {
-    let sorted = |name: &str| {
-        let mut letters: Vec<char> = name.chars().collect();
-        letters.sort_unstable();
-        letters
-    };
-    let differ = one.chars().zip(other.chars()).filter(|(a, b)| a != b).count();
-    differ == 2 && sorted(one) == sorted(other)
 }
 
 /// The address that stands for the function around it.

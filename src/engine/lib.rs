@@ -18,6 +18,7 @@
 //! | `mispredicted` | mispredictions of the branches of these functions, modelled |
 //! | `values` | what registers hold at the entries of their functions and loops |
 //! | `recursion`, `nesting` | functions that may call themselves; their calls and returns |
+//! | [`function_name`], [`function_list`] | functions by the names that people write; the largest of a file |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
@@ -41,6 +42,8 @@ pub mod deps;
 pub mod doctor;
 pub mod documents;
 pub mod format;
+pub mod function_list;
+pub mod function_name;
 pub mod hot;
 pub mod initial_values;
 pub mod judge;

@@ -1,9 +1,10 @@
 //! The path that most iterations of a captured loop take: its instructions, and the same as one block.
 
 use bench::LoopPath;
+use iced_x86::FlowControl;
 use isa::code::{Block, Inst, text};
-use probe::capture::{Branch, Walk};
-use std::collections::HashMap;
+use probe::capture::{Branch, End, Walk};
+use std::collections::{BTreeSet, HashMap};
 use tma::Result;
 
 /// Most instructions of a path.
@@ -46,6 +47,57 @@ pub fn most_frequent(
         (*at, inst.bytes.clone(), text(&decoded))
     });
     Ok(LoopPath { instructions: lines.collect(), body, share: count as f64 / all as f64 })
+}
+
+/// The part of a loop's code that a walk from `head` on has executed, up to the first iteration with a call:
+/// p_vaddr and bytes.
+pub fn executed(walk: &Walk, head: u64, code: &[(u64, Vec<u8>)]) -> Vec<(u64, Vec<u8>)> {
+    let Ok(instructions) = decoded(code) else { return Vec::new() };
+    let free = walk.before_call.map_or(walk.sequence.len(), |before| before.iterations as usize);
+    let paths: BTreeSet<u32> = walk.sequence.iter().take(free).copied().collect();
+    let mut addresses = BTreeSet::new();
+    for path in paths.iter().filter_map(|number| walk.paths.get(*number as usize)) {
+        trace(&instructions, head, path, |at| {
+            addresses.insert(at);
+        });
+    }
+    let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();
+    for (at, inst) in addresses.iter().filter_map(|at| Some((*at, instructions.get(at)?))) {
+        match parts.last_mut().filter(|(start, bytes)| start + bytes.len() as u64 == at) {
+            Some((_, bytes)) => bytes.extend(&inst.bytes),
+            None => parts.push((at, inst.bytes.clone())),
+        }
+    }
+    parts
+}
+
+/// Where a walk that was followed to the end of the loop left to.
+pub fn left_to(walk: &Walk, head: u64, code: &[(u64, Vec<u8>)]) -> Option<u64> {
+    let instructions = decoded(code).ok()?;
+    let last = walk.sequence.last().filter(|_| walk.end == End::Left)?;
+    let to = trace(&instructions, head, walk.paths.get(*last as usize)?, |_| {});
+    (!instructions.contains_key(&to)).then_some(to)
+}
+
+/// Visits the instructions of a path from `head` on, up to the first that is not of the loop, or to `head` again, or
+/// to a branch that the path lacks; where that is.
+fn trace(code: &HashMap<u64, Inst>, head: u64, path: &[Branch], mut visit: impl FnMut(u64)) -> u64 {
+    let mut branches = path.iter().peekable();
+    let mut at = head;
+    while let Some(inst) = code.get(&at) {
+        visit(at);
+        at = match branches.next_if(|branch| branch.at == at) {
+            Some(branch) => branch.to,
+            None if inst.decoded.flow_control() == FlowControl::Next => {
+                at + inst.bytes.len() as u64
+            }
+            None => break,
+        };
+        if at == head {
+            break;
+        }
+    }
+    at
 }
 
 /// Every instruction by its address; branch targets are relative to the start of its range.

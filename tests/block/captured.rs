@@ -250,20 +250,20 @@ int main(void) {
 }
 "#;
 
-/// A multiplication of 3 cycles (uops.info, all cores since Nehalem and Zen) in each of 20,000 iterations,
+/// A multiplication of 3 cycles (uops.info, all cores since Nehalem and Zen) in each of 400,000,000 iterations,
 /// of which the capture has some hundred: start and end of a run of those took a tenth of it.
 const CHAIN: &str = r#"
 long f(long first, long count);
 __asm__(".globl f\n.type f,@function\nf: mov %rdi,%rax\n"
     "1: imul %rax,%rax\n sub $1,%rsi\n jne 1b\n ret\n.size f,.-f\n");
-int main(void) { return f(3, 20000) == 1; }
+int main(void) { return f(3, 400000000) == 1; }
 "#;
 
 #[test]
 fn a_loop_longer_than_its_capture_takes_as_long_as_its_iterations() {
     let folder = Folder::new();
     let Some(_busy) = sandbox() else { return };
-    assert_holds("20,000 multiplications take 3 cycles each", || {
+    assert_holds("400,000,000 multiplications take 3 cycles each", || {
         let Some(captured) = measured(CHAIN, &folder) else { return Trial::Holds };
         let notes = notes(&captured);
         assert!(notes.contains("rsi is set to leave after them, long against short"), "{notes}");
@@ -436,5 +436,92 @@ fn nothing_is_left_of_the_program_when_tdtool_is_ended() {
         let gone =
             || !Path::new(&line).exists() || std::fs::read(&line).is_ok_and(|l| l.is_empty());
         until(gone, || format!("{pid} is still there"));
+    }
+}
+
+/// Its end is known to memory only, and 400,000 iterations away; a function that it may call it never calls.
+const ENDED_BY_MEMORY: &str = r#"
+long f(long first, long *numbers);
+static long a[400001];
+__asm__("g: ret\n.globl f\n.type f,@function\nf: mov %rdi,%rax\n"
+    "1: imul %rax,%rax\n add $8,%rsi\n cmpq $-1,(%rsi)\n je 3f\n"
+    "2: cmpq $0,(%rsi)\n jne 1b\n ret\n3: call g\n jmp 2b\n.size f,.-f\n");
+int main(void) {
+    for (long i = 0; i < 400000; i++) a[i] = 1;
+    return f(3, a) == 1;
+}
+"#;
+
+#[test]
+fn a_loop_whose_end_was_not_reached_is_ended_by_a_counter() {
+    let folder = Folder::new();
+    let Some(_busy) = sandbox() else { return };
+    // A multiplication takes 3 cycles (uops.info, all cores since Nehalem and Zen).
+    assert_holds("multiplications of a loop without an end in sight take 3 cycles each", || {
+        let Some(captured) = measured(ENDED_BY_MEMORY, &folder) else { return Trial::Holds };
+        let notes = notes(&captured);
+        assert!(notes.contains("a counter at its start ends it after them"), "{captured}");
+        // Not its first iterations: those may be unlike the others.
+        assert!(notes.contains("from some iteration of the loop on"), "{notes}");
+        let Some(cycles) = captured["throughput"]["cycles"].as_f64() else {
+            return Trial::Unsettled(captured["reason"].to_string());
+        };
+        claim((cycles - 3.0).abs() < 0.2, || format!("{cycles}")).into()
+    });
+}
+
+/// Calls a function in each of its iterations.
+const CALLING: &str = r#"
+long f(long count);
+__asm__("g: ret\n.globl f\n.type f,@function\nf: mov %rdi,%rcx\n"
+    "1: add %rcx,%rax\n call g\n test $1,%rcx\n je 2f\n inc %rax\n2: dec %rcx\n jne 1b\n ret\n.size f,.-f\n");
+int main(void) { return f(100000) == 1; }
+"#;
+
+#[test]
+fn a_loop_with_calls_is_refused_in_words_and_not_measured_as_its_first_block() {
+    let folder = Folder::new();
+    let Some(_busy) = sandbox() else { return };
+    let Some(captured) = measured(CALLING, &folder) else { return };
+    assert_eq!(captured["status"], "failed", "{captured}");
+    let reason = captured["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("its `call` calls or jumps elsewhere") || reason.contains("iteration 1"),
+        "{reason}"
+    );
+}
+
+/// Follows pointers, one in each page, so many times.
+fn chase(pages: usize) -> String {
+    let source = r#"
+void f(void *first);
+static char a[PAGES + 1][4096] __attribute__((aligned(4096)));
+__asm__(".globl f\n.type f,@function\nf:\n1: mov (%rdi),%rdi\n test %rdi,%rdi\n jne 1b\n ret\n.size f,.-f\n");
+int main(void) {
+    for (int i = 0; i + 1 < PAGES; i++) *(void **)a[i] = a[i + 1];
+    for (int c = 0; c < 300; c++) f(a[0]);
+    return 0;
+}"#;
+    source.replace("PAGES", &pages.to_string())
+}
+
+/// The first-level data TLB has at most 96 entries (the manuals of all cores in `events/`).
+#[test]
+fn more_pages_than_the_first_level_tlb_has_entries_violate_an_assumption() {
+    let folder = Folder::new();
+    let Some(_busy) = sandbox() else { return };
+    for (pages, outcome) in [(252, "violated"), (8, "held"), (300, "violated")] {
+        let Some(captured) = measured(&chase(pages), &folder) else { return };
+        assert_ne!(captured["status"], "failed", "{captured}");
+        let all = captured["invariants"].as_array().unwrap();
+        let of = |name: &str| all.iter().find(|one| one["name"] == name).unwrap();
+        let (tlb, lines) = (of("data-tlb"), of("l1-data"));
+        assert_eq!(tlb["verdict"], outcome, "{tlb}");
+        let words = tlb["how"].as_str().unwrap();
+        assert!(words.contains(&format!("accesses {pages} pages")), "{words}");
+        let words = lines["how"].as_str().unwrap();
+        assert!(words.contains(&format!("{pages} cache lines")), "{words}");
+        // All of them are at the start of their page, and so in one set.
+        assert_eq!(lines["verdict"], outcome, "{words}");
     }
 }

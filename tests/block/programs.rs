@@ -156,3 +156,52 @@ fn a_place_that_the_file_has_not_by_that_name_is_found_or_suggested() {
         assert!(output.stderr.contains(word), "{arguments:?}: {}", output.stderr);
     }
 }
+
+/// Names mangled by g++ 12; `space::Class::method(int)`, `space::twice(int)` and `space::twice(double)` by c++filt.
+const MANGLED: &str = r#"
+#define FUNCTION(name) ".globl " name "\n.type " name ",@function\n" name ": inc %rax\n ret\n.size " name ",.-" name "\n"
+__asm__(FUNCTION("_ZN5space5Class6methodEi") FUNCTION("_ZN5space5twiceEi") FUNCTION("_ZN5space5twiceEd"));
+int main(void) { return 0; }
+"#;
+
+#[test]
+fn functions_go_by_the_names_that_people_write() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), MANGLED, &["-O1"], "program") else { return };
+    let list = |name: &str| block(["--list", &format!("{}:{name}", text(&program))]);
+    for name in ["_ZN5space5Class6methodEi", "space::Class::method", "space::Class::method(int)"] {
+        let listed = list(name);
+        assert!(listed.stdout.contains("space::Class::method(int): 1 block"), "{}", listed.stderr);
+    }
+    assert!(list("space::twice(double)").stdout.contains("space::twice(double): 1 block"));
+    for (name, word) in [
+        ("space::twice", "space::twice(double), space::twice(int)"),
+        ("method", "did you mean `space::Class::method`?"),
+        ("space::Class::metohd", "did you mean `space::Class::method`?"),
+    ] {
+        let listed = list(name);
+        assert_ne!(listed.code(), Some(0));
+        assert!(listed.stderr.contains(word), "{name}: {}", listed.stderr);
+    }
+    let counted = tdtool(["count", "--functions", "method", "--", text(&program)]);
+    assert!(counted.stderr.contains("did you mean `space::Class::method`?"), "{}", counted.stderr);
+    let Some(_busy) = sandbox() else { return };
+    let named = json(&[&format!("{}:space::Class::method(int)", text(&program))]);
+    assert_eq!(hex(&named), "48ffc0");
+    assert!(named["block"]["name"].as_str().unwrap().starts_with("space::Class::method(int)+0"));
+}
+
+#[test]
+fn a_program_without_a_function_lists_its_functions_the_largest_first() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), BLOCKS, &["-O1"], "program") else { return };
+    let program = text(&program);
+    let listed = block(["--list", program, "--format", "json"]).json();
+    assert_eq!(listed["schema"], "tdtool.functions/1");
+    let all = listed["functions"].as_array().unwrap();
+    let named = |name: &str| all.iter().any(|one| one["name"] == name);
+    assert!(named("count") && named("main") && all.len() <= 50, "{listed}");
+    assert!(all.windows(2).all(|two| two[0]["bytes"].as_u64() >= two[1]["bytes"].as_u64()));
+    let lines = block(["--list", program]).stdout;
+    assert!(lines.contains("functions") && lines.contains("count"), "{lines}");
+}

@@ -5,6 +5,7 @@ use super::{BOTH, captured, line, name, region, register, request, symbol, word}
 use crate::support::files::Folder;
 use crate::support::tools::gcc;
 use probe::capture::{Afterwards, Breakpoints, End, Entry, Limits, Place, Request, Snapshot};
+use std::time::Duration;
 
 /// Trips of call `c`, and entries of the loop's block before it.
 fn trips(call: u64) -> (u64, u64) {
@@ -246,4 +247,32 @@ fn trips_of_a_loop_with_many_exits_are_counted() {
     assert_eq!((snapshot.walk.trips, snapshot.walk.end), (15, End::Left));
     // The breakpoints at its exits are gone, and no page of code was captured.
     assert_eq!(snapshot.walk.left_with.map(|r| r.0[1]), Some(15));
+}
+
+/// Calls a function in each 64th of a thousand million iterations.
+const RARE_CALLS: &str = r#"
+long sums(long first, long count);
+__asm__("g: ret\n.globl sums\n.type sums,@function\nsums: xor %ecx,%ecx\n xor %eax,%eax\n"
+    ".globl loop_start\nloop_start: add $3,%rax\n inc %rcx\n test $63,%ecx\n jne 2f\n call g\n2: cmp %rsi,%rcx\n"
+    " jl loop_start\n.globl loop_end\nloop_end: ret\n.size sums,.-sums\n");
+int main(void) { return sums(0, 1000000000) == 1; }
+"#;
+
+#[test]
+fn later_iterations_of_a_loop_without_an_end_in_sight_are_captured_up_to_a_call() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), RARE_CALLS, &["-O1"], "program") else { return };
+    let request = request(&program, &[name(&program)]);
+    let limits = Limits { stepping: Duration::from_millis(300), ..request.limits };
+    let Some(first) = captured(&Request { executions: 3, limits, ..request }) else { return };
+    let first = first.unwrap();
+    for snapshot in [&first].into_iter().chain(&first.others) {
+        assert!(!snapshot.from_outside && snapshot.walk.end == End::Limit);
+        let (count, before) = (register(snapshot, "rcx"), snapshot.walk.before_call.unwrap());
+        assert_eq!(before.iterations, 63 - count % 64);
+        assert!(before.iterations >= 4, "{before:?}");
+        // rax and rcx then
+        let reached = count + before.iterations;
+        assert_eq!(before.registers.0[..2], [3 * reached, reached]);
+    }
 }

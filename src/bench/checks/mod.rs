@@ -5,6 +5,7 @@
 //! | `lines`, `aliasing` | what the address trace shows |
 //! | `code` | the copies' code |
 //! | `tlb` | translations of the pages |
+//! | `captured` | the same two of a loop with a program's memory |
 //! | `timing` | contention, reproducibility, and registers that the harness reinitialised |
 //! | `aligned` | alignment, by the processor's own check |
 //! | `subnormal` | subnormal operands and results |
@@ -13,6 +14,7 @@
 
 mod aliasing;
 pub(crate) mod aligned;
+mod captured;
 mod code;
 mod common;
 mod lines;
@@ -23,12 +25,25 @@ mod tlb;
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::Assumption;
 use crate::timing::form_timing::FormTiming;
+pub(crate) use captured::Footprint;
 use isa::code::Block;
 use tma::Core;
 
-/// Checks the assumptions that follow from the timing alone.
-pub fn of_timing(timed: &FormTiming) -> Vec<Assumption> {
-    vec![timing::context_switches(timed), timing::contention(timed), timing::reproducibility(timed)]
+/// Checks the assumptions that follow from the timing, and from the memory that a captured loop accesses.
+pub fn of_captured(
+    footprint: Option<&Footprint>,
+    timed: &FormTiming,
+    core: &Core,
+) -> Vec<Assumption> {
+    let mut all = Vec::new();
+    if let Some(footprint) = footprint {
+        all.push(captured::l1_data(footprint, core.l1_data));
+        all.push(captured::data_tlb(footprint, core.facts().data_tlb.as_ref()));
+    }
+    all.push(timing::context_switches(timed));
+    all.push(timing::contention(timed));
+    all.push(timing::reproducibility(timed));
+    all
 }
 
 /// Checks all assumptions that follow from the trace and the timing of `copies` copies.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use tma::tables::facts::DataTlb;
 
 /// Pages that the harness itself reads and writes between runs: its context and its mailbox.
-const HARNESS: usize = 2;
+pub(super) const HARNESS: usize = 2;
 
 /// Compares the pages read and written with the TLB's entries. Physical pages may be fewer, but every
 /// linear page has its own translation.

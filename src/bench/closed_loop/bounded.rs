@@ -49,7 +49,8 @@ fn of_one_block(snapshot: &Snapshot) -> Option<Bounded> {
     let none = value(1)?.wrapping_sub(step) as u64;
     let steps = (0..16).filter_map(|r| Some((r, iteration.step(r).filter(|step| *step != 0)?)));
     Some(Bounded {
-        register,
+        register: Some(register),
+        counter: None,
         value: (none, step),
         start: snapshot.registers,
         steps: steps.collect(),
@@ -75,7 +76,7 @@ mod tests {
         (registers[7], registers[6]) = (0x7000, 0x9000);
         let mut snapshot = snapshot("480307 4883c708 4839f7 75f4", registers);
         let found = bounded(&snapshot).remove(0);
-        assert_eq!((found.register, found.trips, found.registers(10)[6]), (6, 10, 0x7050));
+        assert_eq!((found.register, found.trips, found.registers(10)[6]), (Some(6), 10, 0x7050));
         assert_eq!((found.registers(10)[7], found.registers(3)[6]), (0x7000, 0x7018));
         assert_eq!(found.ends(10).collect::<Vec<_>>(), [(7, 0x7050)]);
         // It runs longer where the program does.

@@ -4,9 +4,12 @@
 use super::bounded::bounded;
 use super::leave_early::Bounded;
 use crate::Snapshot;
+use crate::checks::Footprint;
+use crate::harness::entry_counter::Counter;
 use crate::harness::forms;
 use crate::harness::program::{Program, Shape};
 use crate::harness::region::Region;
+use crate::harness::relaid::{counted, moved};
 use crate::harness::required_state::RequiredState;
 use crate::initial::values::Values;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
@@ -23,11 +26,16 @@ const TABLE: u64 = 0x1_0000;
 const AGAIN: usize = 2;
 /// Most pages of a loop that runs further than it was followed: those of an L1 data cache of 32 KiB.
 const IN_CACHE: usize = 8;
+/// Fewest iterations that are counted: fewer before a call are mostly start and end.
+const FEWEST: u64 = 4;
 
 /// The reason where flags, masks or what it reads of the system decide.
 const UNLIKE: &str = "it does not end as in the program";
 /// The reason where a register does not end it as planned.
 const OVERRAN: &str = "it does not end where its registers say";
+
+/// Address (p_vaddr) and bytes of the parts of some code.
+type Code<'a> = &'a [(u64, Vec<u8>)];
 
 /// A loop with its values, ready to be timed.
 pub(super) struct Captured {
@@ -43,13 +51,20 @@ pub(super) struct Captured {
     /// Registers with which the program left.
     left_with: Option<[u64; 16]>,
     /// Pages whose content is known.
-    images: BTreeSet<u64>,
+    pub images: BTreeSet<u64>,
     /// Pages it accesses.
     pub pages: Vec<u64>,
     /// Lines it writes, which are restored before every execution.
     pub lines: Vec<u64>,
     /// Registers it starts with.
     pub values: Values,
+    /// Cache lines that the program accessed in the iterations that were followed, and how many those were.
+    lines_followed: Option<(u64, u64)>,
+    /// Most of these lines at the same offset within a page.
+    same_set: Option<u64>,
+    /// Whether start and end are a notable part of an execution, so that executions of several lengths are
+    /// compared where there can be.
+    pub by_lengths: bool,
 }
 
 impl Captured {
@@ -62,16 +77,20 @@ impl Captured {
         runner: &mut Runner,
         snapshot: &Snapshot,
     ) -> Result<std::result::Result<Self, String>> {
-        let mut reason = format!(
-            "its end was not reached in the first {} iterations, and no register that only its exit reads \
-             ends it earlier",
-            snapshot.at_least
-        );
+        let mut reason = endless(snapshot);
         if let Some(trips) = snapshot.trips.filter(|trips| *trips > 0) {
-            match Self::attempt(runner, snapshot, (trips, snapshot.registers), None)? {
+            let start = (trips, snapshot.registers);
+            match Self::attempt(runner, snapshot, (&snapshot.code, start), None)? {
                 Ok(captured) => return Ok(Ok(captured)),
                 Err(why) if trips <= snapshot.stepped || why == UNLIKE => return Ok(Err(why)),
                 Err(why) => reason = why,
+            }
+            // What it did not execute there may not be fit to be run.
+            if snapshot.before_call.is_none() && trips <= snapshot.stepped + 1 {
+                let executed = (snapshot.executed.as_slice(), start);
+                if let Ok(captured) = Self::attempt(runner, snapshot, executed, None)? {
+                    return Ok(Ok(captured));
+                }
             }
         }
         for bounded in bounded(snapshot) {
@@ -91,7 +110,26 @@ impl Captured {
                 Err(why) => reason = why,
             }
         }
-        Ok(Err(reason))
+        let enough = |(trips, _): &(u64, _)| *trips >= FEWEST;
+        if !snapshot.followed_to.as_ref().is_some_and(enough) {
+            return Ok(Err(reason));
+        }
+        Self::counted(runner, snapshot)
+    }
+
+    /// The iterations that were followed, ended by a counter at their start.
+    fn counted(
+        runner: &mut Runner,
+        snapshot: &Snapshot,
+    ) -> Result<std::result::Result<Self, String>> {
+        let counter = match Counter::of(&snapshot.executed, snapshot.address) {
+            Ok(counter) => counter,
+            Err(why) => return Ok(Err(why)),
+        };
+        match Bounded::counted(snapshot, counter) {
+            Some(bounded) => Self::left_early(runner, snapshot, &bounded),
+            None => Ok(Err(endless(snapshot))),
+        }
     }
 
     fn left_early(
@@ -100,7 +138,9 @@ impl Captured {
         bounded: &Bounded,
     ) -> Result<std::result::Result<Self, String>> {
         let start = (bounded.trips, bounded.registers(bounded.trips));
-        let outcome = Self::attempt(runner, snapshot, start, Some(bounded.clone()))?;
+        let is_counted = bounded.counter.is_some();
+        let code = if is_counted { snapshot.executed.as_slice() } else { &snapshot.code };
+        let outcome = Self::attempt(runner, snapshot, (code, start), Some(bounded.clone()))?;
         let followed = snapshot.stepped.max(snapshot.followed_to.map_or(0, |(trips, _)| trips));
         Ok(outcome.and_then(|captured| {
             if bounded.trips > followed && captured.pages.len() > IN_CACHE {
@@ -113,10 +153,14 @@ impl Captured {
     fn attempt(
         runner: &mut Runner,
         snapshot: &Snapshot,
-        (trips, registers): (u64, [u64; 16]),
+        (code, (trips, registers)): (Code<'_>, (u64, [u64; 16])),
         bounded: Option<Bounded>,
     ) -> Result<std::result::Result<Self, String>> {
-        let region = match Region::new(&snapshot.code, snapshot.address) {
+        let region = match bounded.as_ref().and_then(|bounded| bounded.counter) {
+            Some(counter) => counted(code, snapshot.address, counter),
+            None => moved(code, snapshot.address),
+        };
+        let region = match region {
             Ok(region) => region,
             Err(why) => return Ok(Err(why)),
         };
@@ -148,6 +192,11 @@ impl Captured {
             pages,
             lines,
             values,
+            lines_followed: snapshot
+                .touched_lines
+                .map(|lines| (lines, snapshot.before_call.unwrap_or(snapshot.stepped + 1))),
+            same_set: snapshot.same_set,
+            by_lengths: true,
         };
         let known = captured.known(runner, snapshot)?;
         if let Err(why) = captured.find_pages(runner, snapshot, &known)? {
@@ -194,12 +243,33 @@ impl Captured {
         }
     }
 
+    /// What an execution accesses.
+    pub fn footprint(&self) -> Footprint {
+        let written: BTreeSet<u64> =
+            self.lines.iter().map(|line| line & !(at::PAGE as u64 - 1)).collect();
+        Footprint {
+            iterations: self.trips,
+            pages: self.pages.len(),
+            pages_written: written.len(),
+            lines_written: self.lines.len() as u64,
+            lines_followed: self.lines_followed,
+            same_set: self.same_set,
+        }
+    }
+
+    /// By how many iterations the executions differ that are compared; none where one is compared with no
+    /// execution.
+    pub fn eighth(&self) -> Option<u64> {
+        let bounded = self.bounded.as_ref().filter(|_| self.by_lengths)?;
+        Some(bounded.eighth()).filter(|eighth| *eighth > 0)
+    }
+
     /// Whether its code is not at the program's distances.
     pub fn is_relaxed(&self) -> bool {
         self.region.is_relaxed
     }
 
-    fn set_values(&self, runner: &mut Runner, snapshot: &Snapshot) -> Result<()> {
+    pub fn set_values(&self, runner: &mut Runner, snapshot: &Snapshot) -> Result<()> {
         runner.prepare(&self.values, at::PHYSICAL_MAX, at::PHYSICAL_MAX)?;
         runner.vectors(&snapshot.vectors)?;
         runner.float_mode(snapshot.mxcsr | 0x1f80)
@@ -225,11 +295,11 @@ impl Captured {
     }
 
     /// Where `[rip+x]` of an address points, from the start of the sandbox's region.
-    fn rip(&self, target: u64) -> usize {
+    pub fn rip(&self, target: u64) -> usize {
         self.rip_area + (target % RIP_ROOM) as usize
     }
 
-    fn shape(&self) -> Shape<'_> {
+    pub fn shape(&self) -> Shape<'_> {
         Shape {
             block: &self.region.block,
             required_state: &self.required_state,
@@ -242,10 +312,11 @@ impl Captured {
         }
     }
 
-    fn untimed(&self, trips: u64) -> Program {
+    pub fn untimed(&self, trips: u64) -> Program {
         let rip = |target| self.rip(target);
         let start = self.bounded.as_ref().map(|bounded| bounded.registers(trips));
-        forms::region(&self.shape(), &self.region, &rip, (true, false), start.as_ref())
+        let start = start.as_ref().map(|registers| (registers, trips));
+        forms::region(&self.shape(), &self.region, &rip, (true, false), start)
     }
 
     /// Finds written lines, then runs it again from the same values: it must end alike.
@@ -292,8 +363,9 @@ impl Captured {
     fn is_planned(&self, bounded: &Bounded, trips: u64, end: &[u64]) -> bool {
         let has = |(r, value): (u8, u64)| end.get(usize::from(r)) == Some(&value);
         let like = bounded.like.filter(|(known, _)| trips == *known).map(|(_, mut like)| {
-            let set = usize::from(bounded.register);
-            like[set] = end.get(set).copied().unwrap_or(like[set]);
+            if let Some(set) = bounded.register.map(usize::from) {
+                like[set] = end.get(set).copied().unwrap_or(like[set]);
+            }
             like
         });
         bounded.ends(trips).all(has) && like.is_none_or(|like| self.is_like(end, &like))
@@ -314,17 +386,21 @@ impl Captured {
     pub fn form(&self, placements: usize, repeat: u32) -> Form {
         let shape = self.shape();
         let rip = |target| self.rip(target);
-        if let Some(bounded) = self.bounded.as_ref().filter(|bounded| bounded.eighth() > 0) {
+        if let (Some(bounded), Some(eighth)) = (&self.bounded, self.eighth()) {
             let starts: [_; EIGHTHS] =
-                std::array::from_fn(|n| bounded.registers(bounded.length(n)));
+                std::array::from_fn(|n| (bounded.registers(bounded.length(n)), bounded.length(n)));
             let build = |shape: &Shape<'_>, n: usize| -> Program {
-                forms::region(shape, &self.region, &rip, (true, true), Some(&starts[n]))
+                let (registers, trips) = &starts[n];
+                let start = Some((registers, *trips));
+                forms::region(shape, &self.region, &rip, (true, true), start)
             };
-            let units = bounded.eighth() as f64;
+            let units = eighth as f64;
             return lengths(&shape, &build, placements, (units, repeat));
         }
         let build = |shape: &Shape<'_>, enter: bool| -> Program {
-            forms::region(shape, &self.region, &rip, (enter, true), None)
+            let start = self.bounded.as_ref().map(|bounded| bounded.registers(self.trips));
+            let start = start.as_ref().map(|registers| (registers, self.trips));
+            forms::region(shape, &self.region, &rip, (enter, true), start)
         };
         whole(&shape, &build, placements, (self.trips as f64, repeat))
     }
@@ -336,10 +412,30 @@ impl Captured {
 /// # Errors
 /// Why it cannot.
 pub fn can_be_moved(code: &[(u64, Vec<u8>)], entry: u64) -> std::result::Result<(), String> {
-    Region::new(code, entry).map(|_| ())
+    moved(code, entry).map(|_| ())
 }
 
-fn run_once(runner: &mut Runner, program: &Program) -> Result<Ended> {
+/// Why a loop cannot be run to its end, which was not reached.
+fn endless(snapshot: &Snapshot) -> String {
+    match (snapshot.before_call, snapshot.followed_to) {
+        (Some(trips), _) => format!(
+            "its end was not reached, and iteration {} of those that were followed calls a function or \
+             jumps to a computed address",
+            trips + 1
+        ),
+        (None, None) => "its end was not reached, nor that of its first iteration: it takes more \
+                         instructions than are followed"
+            .to_owned(),
+        _ => format!(
+            "its end was not reached in the first {} iterations, and no register that only its exit reads \
+             ends it earlier",
+            snapshot.at_least
+        ),
+    }
+}
+
+/// Runs a program once.
+pub(super) fn run_once(runner: &mut Runner, program: &Program) -> Result<Ended> {
     runner.worker()?.write(program.start, &program.bytes);
     let segment = Segment { entry: program.start, repeat: 1 };
     Ok(runner.run(&[segment], &[(0, 1)])?.0)

@@ -33,16 +33,20 @@ pub(super) fn combine(all: &[Execution], throughput: &mut Throughput) {
 }
 
 /// How many there were, how they differ, why others were not measured, and what an entry costs where
-/// they were run to their ends.
-pub(super) fn words(all: &[Execution], dropped: &[String], is_whole: bool) -> String {
+/// they were run to their ends and do not overlap.
+pub(super) fn words(
+    all: &[Execution],
+    dropped: &[String],
+    (is_whole, overlap): (bool, bool),
+) -> String {
     let captured = all.len() + dropped.len();
     let mut text = String::new();
     if all.len() > 1 {
         let of = |f: fn(f64, f64) -> f64, start| all.iter().map(|one| one.cycles).fold(start, f);
         text = format!(
-            "; mean of {} executions of {captured} captured, each measured in isolation: {:.2} to {:.2} \
-             cycles an iteration",
+            "; mean of {} executions of {captured} captured{}: {:.2} to {:.2} cycles an iteration",
             all.len(),
+            if overlap { "" } else { ", each measured in isolation" },
             of(f64::min, f64::INFINITY),
             of(f64::max, 0.0)
         );
@@ -54,7 +58,7 @@ pub(super) fn words(all: &[Execution], dropped: &[String], is_whole: bool) -> St
             text += &format!("; {count} of {captured} executions not measured: {why}");
         }
     }
-    if !all.is_empty() && is_whole {
+    if !all.is_empty() && is_whole && !overlap {
         let trips = all.iter().map(|one| one.iterations as f64).sum::<f64>() / all.len() as f64;
         let (cost, is_known) = entry(all).map_or((ENTRY, false), |cost| (cost, true));
         let share = cost / (trips * mean(all, |one| one.cycles));
@@ -106,7 +110,7 @@ mod tests {
         assert!((throughput.cycles - 18.571).abs() < 0.001, "{throughput:?}");
         assert!((entry(&all).unwrap() - 40.0).abs() < 1e-9);
         assert_eq!((throughput.low, throughput.high), (15.0, 30.0));
-        let text = words(&all, &["it does not come to an end".to_owned()], true);
+        let text = words(&all, &["it does not come to an end".to_owned()], (true, false));
         assert!(
             text.contains("3 executions of 4 captured") && text.contains("40 cycles"),
             "{text}"
@@ -117,8 +121,8 @@ mod tests {
 
     #[test]
     fn a_long_execution_needs_no_note() {
-        assert_eq!(words(&[of(1000, 5.0)], &[], true), "");
-        assert!(words(&[of(3, 5.0)], &[], true).contains("typically"));
-        assert_eq!(words(&[of(3, 5.0)], &[], false), "");
+        assert_eq!(words(&[of(1000, 5.0)], &[], (true, false)), "");
+        assert!(words(&[of(3, 5.0)], &[], (true, false)).contains("typically"));
+        assert_eq!(words(&[of(3, 5.0)], &[], (false, false)), "");
     }
 }

@@ -60,7 +60,11 @@ impl Profiler {
                     physical,
                     &self.options.core,
                 ),
-                None => checks::of_timing(&closed.timed),
+                None => checks::of_captured(
+                    closed.footprint.as_ref(),
+                    &closed.timed,
+                    &self.options.core,
+                ),
             };
             let how = format!("{} iterations in a row", closed.iterations);
             let steady = Assumption { name: "steady-state", outcome: Outcome::Held, how };

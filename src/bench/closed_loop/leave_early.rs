@@ -1,6 +1,7 @@
 //! A register set so that a captured loop leaves after fewer iterations than in the program.
 
 use crate::Snapshot;
+use crate::harness::entry_counter::Counter;
 use crate::timing::measure::EIGHTHS;
 
 /// Iterations that are run where the memory around is known too: enough that what an execution takes to start is over.
@@ -9,8 +10,10 @@ const ENOUGH: u64 = 1024;
 /// How a loop is made to leave earlier than in the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bounded {
-    /// The register that is not the program's, by encoding number.
-    pub register: u8,
+    /// The register that is not the program's, by encoding number; none where memory counts.
+    pub register: Option<u8>,
+    /// What counts its iterations, where no register of the program ends it.
+    pub counter: Option<Counter>,
     /// What it holds for no iteration, and its change with each.
     pub value: (u64, i64),
     /// Registers at the start in the program.
@@ -24,10 +27,24 @@ pub(super) struct Bounded {
 }
 
 impl Bounded {
+    /// The loop left by `counter` after the iterations that were followed; `None` if it was not.
+    pub fn counted(snapshot: &Snapshot, counter: Counter) -> Option<Self> {
+        let (trips, after) = snapshot.followed_to.filter(|(trips, _)| *trips > 0)?;
+        let register = match counter {
+            Counter::Register(register) => Some(register),
+            Counter::Memory => None,
+        };
+        let (value, steps, like) = ((0, 1), Vec::new(), Some((trips, after)));
+        let start = snapshot.registers;
+        Some(Self { register, counter: Some(counter), value, start, steps, trips, like })
+    }
+
     /// Registers with which it leaves after `trips`.
     pub fn registers(&self, trips: u64) -> [u64; 16] {
         let mut registers = self.start;
-        registers[usize::from(self.register)] = moved(self.value.0, self.value.1, trips);
+        if let Some(register) = self.register {
+            registers[usize::from(register)] = moved(self.value.0, self.value.1, trips);
+        }
         registers
     }
 
@@ -52,7 +69,8 @@ impl Bounded {
 
     /// How many trips the lengths differ by; 0 where it has too few for several lengths.
     pub fn eighth(&self) -> u64 {
-        if self.trips < 4 * EIGHTHS as u64 { 0 } else { self.trips / 8 }
+        let enough = if self.counter.is_some() { 8 } else { 4 * EIGHTHS as u64 };
+        if self.trips < enough { 0 } else { self.trips / 8 }
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `plan` | initial registers and memory, from the above |
 //! | `traced` | the plan run once: how many iterations it really takes, and which lines it touches |
 //! | `captured` | the same with the code, registers and memory of a running program |
+//! | `overlapping` | its executions back to back |
 //! | `executions` | several executions of such a loop |
 //! | `bounded` | ways to leave such a loop earlier than in the program |
 //! | `leave_early` | the register that is set for that |
@@ -35,6 +36,7 @@ mod known;
 mod leave_early;
 mod only_read_by_exit;
 mod outcome;
+mod overlapping;
 mod plan;
 mod pointers;
 mod timing;

@@ -55,7 +55,8 @@ pub(super) fn candidates(snapshot: &Snapshot) -> Vec<Bounded> {
         let is_last = [target, jump.next()].contains(&snapshot.address);
         let is_only = |r: u8| only_read_at(all.iter().map(|(_, placed)| placed), r, &alike);
         let add = |(register, value): (u8, (u64, i64)), steps: Vec<(u8, i64)>| Bounded {
-            register,
+            register: Some(register),
+            counter: None,
             value,
             start: *registers,
             steps,
@@ -146,7 +147,7 @@ mod tests {
         (after[7], after[0]) = (0x7100, 99);
         snapshot.followed_to = Some((256, after));
         let found = candidates(&snapshot).remove(0);
-        assert_eq!((found.register, found.registers(100)[6]), (6, 0x7064));
+        assert_eq!((found.register, found.registers(100)[6]), (Some(6), 0x7064));
         assert_eq!(
             (found.ends(100).collect::<Vec<_>>(), found.like),
             (vec![(7, 0x7064)], Some((256, after)))

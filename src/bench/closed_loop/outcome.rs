@@ -1,5 +1,6 @@
 //! What timing a loop as a loop gives.
 
+use crate::checks::Footprint;
 use crate::initial::run_setup::RunSetup;
 use crate::initial::values::Values;
 use crate::measurement::Execution;
@@ -23,6 +24,8 @@ pub(crate) struct ClosedLoop {
     pub iterations: usize,
     /// Offsets of the loop within a cache line.
     pub aligns: Vec<usize>,
+    /// What an execution with a program's memory accesses.
+    pub footprint: Option<Footprint>,
     /// How it was run, for the reader.
     pub how: String,
     /// Executions of the program that were measured, each by itself; none without a program's values.

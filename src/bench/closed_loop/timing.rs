@@ -5,6 +5,7 @@ use super::executions::{execution, words};
 use super::outcome::ClosedLoop;
 use super::traced::{Ready, ready};
 use crate::Snapshot;
+use crate::checks::Footprint;
 use crate::harness::required_state::RequiredState;
 use crate::initial::init::REGISTERS;
 use crate::profiler::Profiler;
@@ -18,6 +19,13 @@ use tma::Result;
 const ALIGNS: [usize; 2] = [0, 32];
 /// Most repetitions of a whole loop.
 const REPEAT: f64 = 64.0;
+/// Fewest executions back to back.
+const LEAST: u32 = 8;
+/// Cycles of an execution of which start and end are no notable part: fifty times as much.
+const LONG: f64 = 500.0;
+/// Cycles of executions that are run back to back: of shorter ones the set-up of registers, 16 instructions, would be a
+/// notable part, and of longer ones what overlaps is none.
+const OVERLAPPING: std::ops::Range<f64> = 150.0..4000.0;
 
 impl Profiler {
     /// Times the block as a loop, with the program's values where they were captured; `None` if it is no
@@ -50,10 +58,15 @@ impl Profiler {
     ) -> Result<std::result::Result<ClosedLoop, String>> {
         let mut executions = Vec::new();
         let (mut first, mut reason, mut dropped) = (None, String::new(), Vec::new());
+        let mut footprint: Option<Footprint> = None;
+        let mut overlapping = 0;
         for one in snapshot.others.iter().rev().chain([snapshot]) {
             match self.time_execution(block, one)? {
-                Ok((captured, timed)) => {
+                Ok((captured, timed, overlaps)) => {
+                    overlapping += usize::from(overlaps);
                     let reproduced = execution(captured.trips, &timed);
+                    let own = captured.footprint();
+                    footprint = Some(footprint.map_or(own, |other| other.larger(own)));
                     if reproduced.is_none() {
                         dropped.push("its samples disagree".to_owned());
                     }
@@ -74,26 +87,46 @@ impl Profiler {
         let (until, is_whole) = match &captured.bounded {
             None => ("to leaving it".to_owned(), true),
             Some(bounded) => {
-                let name = REGISTERS[usize::from(bounded.register)];
-                let lengths = match bounded.eighth() {
-                    0 => "",
-                    _ => ", long against short runs, so that start and end do not count",
+                let lengths = match captured.eighth() {
+                    None => "",
+                    Some(_) => ", long against short runs, so that start and end do not count",
                 };
-                (format!("on; {name} is set to leave after them{lengths}"), lengths.is_empty())
+                let by = match (bounded.counter, bounded.register) {
+                    (None, Some(register)) => {
+                        format!("{} is set to leave after them", REGISTERS[usize::from(register)])
+                    }
+                    _ => "its end was not reached, and a counter at its start ends it after them"
+                        .to_owned(),
+                };
+                (format!("on; {by}{lengths}"), lengths.is_empty())
             }
         };
+        let from = if snapshot.is_inside { "some iteration of" } else { "entering" };
         let how = format!(
-            "{} iterations with the program's registers, memory and branches, from entering the loop \
+            "{} iterations with the program's registers, memory and branches, from {from} the loop \
              {until}; {} cache lines restored before each{}{}",
             captured.trips,
             captured.lines.len(),
-            if captured.is_relaxed() { "; its short jumps are longer than there" } else { "" },
-            words(&executions, &dropped, is_whole)
+            if captured.is_relaxed() {
+                "; its parts or jumps are at other distances than there"
+            } else {
+                ""
+            },
+            words(&executions, &dropped, (is_whole, overlapping > 0))
         );
+        let how = match overlapping {
+            0 => how,
+            _ => format!(
+                "{how}; {} back to back, on memory as the last one left it, so that they overlap as in a \
+                 program that calls the loop again at once",
+                if overlapping < executions.len() { "some executions" } else { "executions" }
+            ),
+        };
         Ok(Ok(ClosedLoop {
             iterations: captured.trips.min(1 << 20) as usize,
             timed,
             setup: None,
+            footprint,
             values: captured.values,
             pages: captured.pages,
             copies: 1,
@@ -104,13 +137,13 @@ impl Profiler {
         }))
     }
 
-    /// Times one execution of a captured loop.
+    /// Times one execution of a captured loop; whether with others back to back.
     fn time_execution(
         &mut self,
         block: &Block,
         snapshot: &Snapshot,
-    ) -> Result<std::result::Result<(Captured, FormTiming), String>> {
-        let captured = match Captured::new(&mut self.runner, snapshot)? {
+    ) -> Result<std::result::Result<(Captured, FormTiming, bool), String>> {
+        let mut captured = match Captured::new(&mut self.runner, snapshot)? {
             Ok(captured) => captured,
             Err(why) => return Ok(Err(format!("not with the program's values: {why}"))),
         };
@@ -120,7 +153,29 @@ impl Profiler {
             Err(failure) => return Ok(Err(failure.reason)),
         };
         let repeat = (self.options.cycles / rough).ceil().clamp(1.0, REPEAT) as u32;
-        let form = captured.form(self.options.placements.clamp(1, 4), repeat);
+        let is_counted = captured.bounded.as_ref().is_some_and(|one| one.counter.is_some());
+        // Its iterations may differ, and the differences of lengths would be those of the last ones.
+        captured.by_lengths = !is_counted || rough < LONG;
+        let overlapping = match OVERLAPPING.contains(&rough) {
+            true => captured.overlapping(&mut self.runner, snapshot)?,
+            false => None,
+        };
+        if OVERLAPPING.contains(&rough) && overlapping.is_none() {
+            // The attempt may have left another state.
+            let by_lengths = captured.by_lengths;
+            captured = match Captured::new(&mut self.runner, snapshot)? {
+                Ok(again) => again,
+                Err(why) => return Ok(Err(format!("not with the program's values: {why}"))),
+            };
+            captured.by_lengths = by_lengths;
+        }
+        let placements = self.options.placements.clamp(1, 4);
+        let form = match &overlapping {
+            Some(found) => {
+                captured.back_to_back(found, placements, (2 * repeat).clamp(LEAST, REPEAT as u32))
+            }
+            None => captured.form(placements, repeat),
+        };
         let mut timed = FormTiming { usual: true, ..FormTiming::default() };
         let ends = (captured.trips.min(1 << 20) as usize, self.options.passes);
         if let Some(failure) = self.timed_plausibly(block, &form, ends, &mut timed)? {
@@ -129,7 +184,7 @@ impl Profiler {
         if self.runner.pages().as_ref() != Some(&captured.pages) {
             return Ok(Err("a page was mapped during timing".to_owned()));
         }
-        Ok(Ok((captured, timed)))
+        Ok(Ok((captured, timed, overlapping.is_some())))
     }
 
     fn time_planned(
@@ -186,6 +241,7 @@ impl Profiler {
             iterations,
             aligns,
             is_one_block,
+            footprint: None,
             how,
             executions: Vec::new(),
         }))

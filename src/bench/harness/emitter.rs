@@ -101,7 +101,7 @@ impl Emitter {
     }
 
     /// `mov dword [target], value`.
-    fn set32(&mut self, target: usize, value: u32) {
+    pub fn set32(&mut self, target: usize, value: u32) {
         // The distance counts from the end of the constant.
         self.raw(&[0xc7, 0x05]);
         self.raw(&((target as i64 - (self.here() as i64 + 8)) as i32).to_le_bytes());

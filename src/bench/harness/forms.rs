@@ -7,10 +7,12 @@
 //! | loop | restore; repeat { copies } |
 //! | closed loop | repeat { restore; the block with its own back edge, until it leaves } |
 //! | region | repeat { restore; code with its own jumps, until it leaves } |
+//! | back to back | restore; repeat { code with its own jumps, until it leaves } |
 //! | checked | the copies once, with the processor's alignment check |
 //! | replay | the unrolled form without a clock, to compare with the trace |
 
 use super::builder::Builder;
+use super::emitter::{RAX, RCX};
 use super::loop_counter::LoopCounter;
 use crate::harness::program::Program;
 use crate::harness::program::Shape;
@@ -61,6 +63,9 @@ pub fn checked(shape: &Shape<'_>) -> Program {
 
 /// Repetitions of the unrolled form before the timed ones.
 pub const WARM: u32 = 1;
+
+/// Executions back to back before the timed ones; as many are run at most to see whether they can be.
+pub const BACK_TO_BACK_WARM: u32 = 64;
 
 /// Runs of the whole loop before the timed ones: predictors and caches have to learn it.
 const CLOSED_WARM: u32 = 6;
@@ -119,25 +124,60 @@ pub fn closed(shape: &Shape<'_>, start: &[u64; 16], align: usize, timed: bool) -
 
 /// A region of code with its own jumps, entered at its entry, until it leaves; not entered at all
 /// unless `enter`, so that the difference of both is the code's own time. `rip` says where `[rip+x]` of an
-/// address points; `start` are other general-purpose registers than the initial ones.
+/// address points; `start` are other general-purpose registers than the initial ones, and iterations for its
+/// counter.
 pub fn region(
     shape: &Shape<'_>,
     region: &Region,
     rip: &dyn Fn(u64) -> usize,
     (enter, timed): (bool, bool),
-    start: Option<&[u64; 16]>,
+    start: Option<(&[u64; 16], u64)>,
 ) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
     builder.code.warm_up(if timed { CLOSED_WARM } else { 1 });
     let again = builder.code.here();
     builder.restore();
-    if let Some(start) = start {
-        builder.registers(start);
+    if let Some((registers, count)) = start {
+        builder.registers(registers);
+        builder.code.set32(at::CONTEXT + context::COUNT, count as u32);
     }
     builder.code.fence();
     builder.region(region, rip, enter);
     repeated(builder, again, timed)
+}
+
+/// The same again and again with these registers, without a fence in between and on memory as the last execution
+/// left it but for some words (address and value), so that executions overlap.
+pub fn back_to_back(
+    shape: &Shape<'_>,
+    region: &Region,
+    rip: &dyn Fn(u64) -> usize,
+    (registers, words): (&[u64; 16], &[(u64, u64)]),
+    timed: bool,
+) -> Program {
+    let mut builder = Builder::new(shape);
+    builder.prologue();
+    builder.code.warm_up(BACK_TO_BACK_WARM);
+    let again = builder.code.here();
+    builder.restore();
+    builder.code.fence();
+    let next = builder.code.here();
+    for (address, value) in words {
+        builder.code.constant(RAX, *address);
+        builder.code.constant(RCX, *value);
+        builder.code.raw(&[0x48, 0x89, 0x08]); // mov [rax], rcx
+    }
+    builder.registers(registers);
+    builder.region(region, rip, true);
+    builder.code.decrement(at::CONTEXT + context::LEFT);
+    builder.code.jump_if_not_zero(next);
+    builder.code.fence();
+    match timed {
+        true => builder.code.timed_again(again),
+        false => builder.store_registers(),
+    }
+    builder.finish()
 }
 
 /// After code that leaves a loop by its own exit: repeats it from `again`, with the clock if `timed`, else storing the

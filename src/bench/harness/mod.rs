@@ -7,16 +7,19 @@
 //! | `unlocked_exchange` | `xchg` without its lock, for traces |
 //! | `copies` | how many copies, how they repeat, where they start |
 //! | `builder`, `forms`, `program` | parts of the code, the forms built from them, the result |
-//! | `region` | code with its own jumps, moved to another address |
+//! | `region`, `relaid` | code with its own jumps, moved to another address, or laid out anew |
+//! | `entry_counter` | what counts the iterations of such code |
 //! | `skeleton` | the front-end skeleton: instructions of the same lengths that only take slots |
 
 pub(crate) mod builder;
 pub(crate) mod copies;
 pub(crate) mod emitter;
+pub(crate) mod entry_counter;
 pub(crate) mod forms;
 pub(crate) mod loop_counter;
 pub(crate) mod program;
 pub(crate) mod region;
+pub(crate) mod relaid;
 pub(crate) mod required_state;
 pub(crate) mod skeleton;
 pub(crate) mod unlocked_exchange;

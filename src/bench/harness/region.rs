@@ -3,13 +3,12 @@
 
 use iced_x86::{FlowControl, Instruction};
 use isa::code::Block;
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// How far a short jump reaches.
-const REACH: usize = 128;
+pub(super) const REACH: usize = 128;
 /// Bytes of a jump.
-const JUMP: usize = 5;
+pub(super) const JUMP: usize = 5;
 /// Bytes of a short jump.
 const SHORT: usize = 2;
 /// Most bytes from the first to the last instruction.
@@ -18,45 +17,54 @@ const LONGEST: u64 = 16 * 1024;
 const LINE: usize = 64;
 /// The reason where bytes between its parts, or within the reach of its short jumps, do not suffice for jumps
 /// to its end.
-const NO_ROOM: &str = "there is no room for a jump out of it";
+pub(super) const NO_ROOM: &str = "there is no room for a jump out of it";
 /// `int3`.
-const TRAP: u8 = 0xcc;
+pub(super) const TRAP: u8 = 0xcc;
 
 /// Code with its jumps, not yet at an address.
 #[derive(Debug, Clone)]
 pub struct Region {
     /// Its bytes, with room for exits before and after; traps where there is no code.
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Offset of the entry.
     pub entry: usize,
     /// Offset of the first byte of code, and its address in the program.
-    code: (usize, u64),
+    pub(super) code: (usize, u64),
     /// Displacements to set: offset of the field, of the end of the instruction, and the target.
-    rip: Vec<(usize, usize, u64)>,
+    pub(super) rip: Vec<(usize, usize, u64)>,
+    /// Displacements at the end of an instruction, and the offset in the sandbox that they lead to.
+    pub(super) own: Vec<(usize, usize)>,
     /// Displacements of jumps that leave.
-    exits: Vec<usize>,
+    pub(super) exits: Vec<usize>,
     /// Offsets of jumps to the end, which short jumps go to.
     stubs: Vec<usize>,
     /// All instructions, in the order of addresses.
     pub block: Block,
-    /// Whether its short jumps were made near ones, which moves the code behind them.
+    /// Whether its parts or short jumps are not as long and as far apart as in the program.
     pub is_relaxed: bool,
 }
 
 impl Region {
-    /// The code of `ranges` (address and bytes), which is entered at `entry`: at the distances that it has, or
-    /// with longer jumps where there is no room for those that leave.
-    ///
-    /// # Errors
-    /// Why it cannot be moved, or must not be run.
-    pub fn new(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Self, String> {
-        match Self::in_place(ranges, entry) {
-            Err(why) if why == NO_ROOM => relaxed(ranges, entry),
-            other => other,
+    /// Without code yet; that of the program begins at `first`.
+    pub(super) fn empty(first: u64) -> Self {
+        Self {
+            bytes: Vec::new(),
+            entry: 0,
+            code: (0, first),
+            rip: Vec::new(),
+            own: Vec::new(),
+            exits: Vec::new(),
+            stubs: Vec::new(),
+            block: Block { bytes: Vec::new(), instructions: Vec::new() },
+            is_relaxed: false,
         }
     }
 
-    fn in_place(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Self, String> {
+    /// The code of `ranges` (address and bytes), which is entered at `entry`, at the distances that it has.
+    ///
+    /// # Errors
+    /// Why it cannot be moved so, or must not be run; [`NO_ROOM`].
+    pub fn new(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Self, String> {
         let end = |range: &(u64, Vec<u8>)| range.0 + range.1.len() as u64;
         let (Some(first), Some(last)) =
             (ranges.iter().map(|r| r.0).min(), ranges.iter().map(end).max())
@@ -72,11 +80,7 @@ impl Region {
             bytes: vec![TRAP; room],
             entry: place(entry.clamp(first, last)),
             code: (place(first), first),
-            rip: Vec::new(),
-            exits: Vec::new(),
-            stubs: Vec::new(),
-            block: Block { bytes: Vec::new(), instructions: Vec::new() },
-            is_relaxed: false,
+            ..Self::empty(first)
         };
         let mut used = vec![false; room];
         for (start, bytes) in ranges {
@@ -166,6 +170,22 @@ impl Region {
         self.stubs.push(stub);
     }
 
+    /// Sets bytes.
+    pub(super) fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Has the jump with this displacement of four bytes go to an offset, or leave.
+    pub(super) fn jump(&mut self, field: usize, to: Option<usize>) {
+        match to {
+            Some(to) => {
+                let distance = (to as i64 - (field + 4) as i64) as i32;
+                self.put(field, &distance.to_le_bytes());
+            }
+            None => self.exits.push(field),
+        }
+    }
+
     /// The first place from `offset` on where its code has the same place in a cache line as in the
     /// program.
     pub fn place_after(&self, offset: usize) -> usize {
@@ -184,6 +204,7 @@ impl Region {
             bytes[field..field + 4].copy_from_slice(&(distance as i32).to_le_bytes());
         };
         self.exits.iter().for_each(|field| set(*field, field + 4, out));
+        self.own.iter().for_each(|(field, target)| set(*field, field + 4, *target));
         for (field, behind, target) in &self.rip {
             set(*field, *behind, rip(*target));
         }
@@ -196,85 +217,21 @@ impl Region {
     }
 }
 
-fn is_jump(decoded: &Instruction) -> bool {
+pub(super) fn is_jump(decoded: &Instruction) -> bool {
     decoded.is_jcc_short_or_near() || decoded.is_jmp_short_or_near()
 }
 
 /// Whether an instruction that is no jump may be run.
-fn allowed(decoded: &Instruction, bytes: &[u8]) -> Result<(), String> {
+pub(super) fn allowed(decoded: &Instruction, bytes: &[u8]) -> Result<(), String> {
     if decoded.flow_control() != FlowControl::Next {
-        return Err(format!("`{}` calls or jumps elsewhere", isa::code::text(decoded)));
+        let name = format!("{:?}", decoded.mnemonic()).to_lowercase();
+        return Err(format!("its `{name}` calls or jumps elsewhere"));
     }
     match Block::decode(bytes).map(|block| block.refusal()) {
         Ok(None) => Ok(()),
         Ok(Some(refusal)) => Err(refusal.reason),
         Err(error) => Err(error.to_string()),
     }
-}
-
-/// The code of `ranges`, in the order of addresses, one behind the other and with near jumps only.
-fn relaxed(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Region, String> {
-    let mut sorted = ranges.to_vec();
-    sorted.sort();
-    let first = sorted.first().map_or(entry, |range| range.0);
-    let origin = REACH + JUMP;
-    let mut region = Region {
-        bytes: vec![TRAP; origin],
-        entry: 0,
-        code: (origin, first),
-        rip: Vec::new(),
-        exits: Vec::new(),
-        stubs: Vec::new(),
-        block: Block { bytes: Vec::new(), instructions: Vec::new() },
-        is_relaxed: true,
-    };
-    let (mut places, mut jumps) = (HashMap::new(), Vec::new());
-    for (start, bytes) in &sorted {
-        let own = Block::decode(bytes).map_err(|e| e.to_string())?;
-        for inst in &own.instructions {
-            let at = region.bytes.len();
-            places.insert(start + inst.offset as u64, at);
-            if is_jump(&inst.decoded) {
-                region.bytes.extend(near(&inst.bytes));
-                let target = start.wrapping_add(inst.decoded.near_branch_target());
-                jumps.push((region.bytes.len(), target));
-                continue;
-            }
-            allowed(&inst.decoded, &inst.bytes)?;
-            region.bytes.extend(&inst.bytes);
-            if let Some(field) = inst.rip_displacement {
-                let target = start.wrapping_add(inst.decoded.ip_rel_memory_address());
-                region.rip.push((at + field, region.bytes.len(), target));
-            }
-        }
-        region.bytes.extend([0xe9, 0, 0, 0, 0]);
-        jumps.push((region.bytes.len(), start + bytes.len() as u64));
-        region.block.bytes.extend(bytes);
-        region.block.instructions.extend(own.instructions);
-    }
-    for (behind, target) in jumps {
-        match places.get(&target) {
-            Some(place) => {
-                let distance = (*place as i64 - behind as i64) as i32;
-                region.bytes[behind - 4..behind].copy_from_slice(&distance.to_le_bytes());
-            }
-            None => region.exits.push(behind - 4),
-        }
-    }
-    region.bytes.extend([TRAP; REACH]);
-    region.entry = *places.get(&entry).ok_or("it is entered within an instruction")?;
-    Ok(region)
-}
-
-/// A jump with a displacement of four bytes, 0: `7x` is `0f 8x` then, and `eb` is `e9` (Intel SDM, Jcc and JMP).
-fn near(bytes: &[u8]) -> Vec<u8> {
-    let (prefixes, opcode) = match bytes {
-        [prefixes @ .., jcc @ 0x70..=0x7f, _] => (prefixes, vec![0x0f, jcc + 0x10]),
-        [prefixes @ .., 0xeb, _] => (prefixes, vec![0xe9]),
-        [long @ .., _, _, _, _] => (long, Vec::new()),
-        _ => (bytes, Vec::new()),
-    };
-    [prefixes, &opcode, &[0; 4]].concat()
 }
 
 #[cfg(test)]
@@ -308,27 +265,6 @@ mod tests {
         let stub = region.entry + code.len();
         let distance = i32::from_le_bytes(bytes[stub + 1..stub + 5].try_into().unwrap());
         assert_eq!((bytes[stub], stub + 5 + distance as usize), (0xe9, out));
-    }
-
-    /// 0x1000: inc rax; je → 0x1008; 0x1005: jmp → 0x1009, 3 bytes not of the loop, 0x1009: jmp → 0x1000, each with
-    /// one byte of other code behind it.
-    #[test]
-    fn without_room_for_jumps_out_they_are_made_near() {
-        let parts = [(0x1000, "48ffc0 7403"), (0x1006, "eb01"), (0x1009, "ebf5")];
-        let ranges = parts.map(|(at, hex)| (at, parse_hex(hex).unwrap()));
-        let region = Region::new(&ranges, 0x1000).unwrap();
-        assert!(region.is_relaxed);
-        let (bytes, out) = region.placed(0, &|_| 0);
-        let at = region.entry;
-        let target = |field: usize| {
-            let distance = i32::from_le_bytes(bytes[field..field + 4].try_into().unwrap());
-            (field + 4).wrapping_add_signed(distance as isize)
-        };
-        // inc rax; je near out (0x1008 is not of the loop); jmp out; jmp near 0x1009; jmp out; jmp near 0x1000
-        assert_eq!(bytes[at..at + 5], parse_hex("48ffc0 0f84").unwrap());
-        assert_eq!((target(at + 5), bytes[at + 9], target(at + 10)), (out, 0xe9, out));
-        assert_eq!((bytes[at + 14], target(at + 15)), (0xe9, at + 24));
-        assert_eq!((bytes[at + 24], target(at + 25)), (0xe9, at));
     }
 
     #[test]

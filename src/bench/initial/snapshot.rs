@@ -17,6 +17,8 @@ pub struct Snapshot {
     pub length: usize,
     /// The code of the loop around it, or of the block: p_vaddr and bytes.
     pub code: Vec<(u64, Vec<u8>)>,
+    /// The part of it that the followed iterations executed, up to the first with a call.
+    pub executed: Vec<(u64, Vec<u8>)>,
     /// Whether the loop as a whole is asked for, and the block is only the first of it.
     pub whole: bool,
     /// The path of most iterations of the whole loop, or why it is not known.
@@ -39,6 +41,14 @@ pub struct Snapshot {
     pub nearby: BTreeSet<u64>,
     /// Iterations that were followed instruction by instruction: their memory is known.
     pub stepped: u64,
+    /// Those of them before the first that calls a function or jumps to a computed address, if one does.
+    pub before_call: Option<u64>,
+    /// Whether the first of them is not the first of an execution of the loop.
+    pub is_inside: bool,
+    /// Cache lines that the followed iterations accessed, where that is known.
+    pub touched_lines: Option<u64>,
+    /// Most of them at the same offset within a page.
+    pub same_set: Option<u64>,
     /// Base of the fs segment.
     pub fs_base: u64,
     /// Base of the gs segment.
@@ -48,10 +58,12 @@ pub struct Snapshot {
     pub trips: Option<u64>,
     /// General-purpose registers where it left.
     pub left_with: Option<[u64; 16]>,
+    /// Where it left to (p_vaddr), if it was followed there.
+    pub left_to: Option<u64>,
     /// Trips that it has at least, if it was not followed to its end.
     pub at_least: u64,
-    /// Where it did not leave within the iterations that were followed: their number, and the general-purpose
-    /// registers after them.
+    /// Where it did not leave within the iterations that were followed, or one of them has a call: the number of
+    /// those before, and the general-purpose registers after them.
     pub followed_to: Option<(u64, [u64; 16])>,
     /// Further executions of the loop.
     pub others: Vec<Self>,

@@ -15,8 +15,9 @@ mod timing;
 pub use assumption::{Assumption, Outcome};
 pub use code::{Code, FaultLocation, Line};
 pub use explanation::{Bound, Hierarchy, Miss, Node, WhatIf};
-pub(super) use timing::LOOP;
-pub use timing::{Closed, Execution, FormResult, Forms, Mode, Samples, Throughput, UNROLLED};
+pub use timing::{
+    Baseline, Closed, Execution, FormResult, Forms, LOOP, Mode, Samples, Throughput, UNROLLED,
+};
 
 use crate::initial::values::Values;
 use crate::settings::{MeasuredOn, Settings};
@@ -164,5 +165,18 @@ impl Measurement {
     /// Whether it is unstable because of contention most of the time.
     pub fn is_contended(&self) -> bool {
         self.status == Status::Unstable && 4 * self.samples.contended > self.samples.accepted
+    }
+}
+
+impl Measurement {
+    /// What changes of `what_if` compare with: the block unchanged in the form that they are measured in.
+    pub fn baseline(&self) -> Option<Baseline> {
+        if self.headline == LOOP {
+            let form = &self.forms.as_ref()?.unrolled;
+            let (cycles, low, high) = (form.trusted()?, form.low?, form.high?);
+            return Some(Baseline { cycles, low, high });
+        }
+        let own = self.throughput.as_ref()?;
+        Some(Baseline { cycles: own.cycles, low: own.low, high: own.high })
     }
 }

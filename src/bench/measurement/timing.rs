@@ -85,9 +85,21 @@ pub struct Samples {
     pub void: Vec<String>,
 }
 
+/// Cycles of an iteration and their range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Baseline {
+    /// Core cycles.
+    pub cycles: f64,
+    /// Lowest.
+    pub low: f64,
+    /// Highest.
+    pub high: f64,
+}
+
 /// The headline of straight copies, and of a loop.
 pub const UNROLLED: &str = "unrolled";
-pub(crate) const LOOP: &str = "loop";
+/// The same of a loop.
+pub const LOOP: &str = "loop";
 
 /// What a run as a loop showed.
 #[derive(Debug, Clone)]

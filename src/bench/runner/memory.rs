@@ -218,21 +218,38 @@ impl Runner {
     /// Lines (64 bytes) of the physical pages that differ from their initial content, by the address of the
     /// first page mapped to each.
     pub fn changed_lines(&self, pages: &[u64], pattern: u64, physical: usize) -> Vec<u64> {
+        self.changed(64, pages, pattern, physical).into_iter().map(|(line, _)| line).collect()
+    }
+
+    /// The same of words of 8 bytes, with their initial content.
+    pub fn changed_words(&self, pages: &[u64], pattern: u64, physical: usize) -> Vec<(u64, u64)> {
+        let all = self.changed(8, pages, pattern, physical);
+        all.into_iter().map(|(address, before)| (address, word(&before))).collect()
+    }
+
+    /// Parts of `size` bytes that differ from their initial content, and this content.
+    fn changed(
+        &self,
+        size: usize,
+        pages: &[u64],
+        pattern: u64,
+        physical: usize,
+    ) -> Vec<(u64, Vec<u8>)> {
         let Some(worker) = &self.worker else { return Vec::new() };
-        let mut lines = Vec::new();
+        let mut parts = Vec::new();
         let mut bytes = [0; PAGE];
         for (i, page) in pages.iter().take(physical.min(at::PHYSICAL_MAX)).enumerate() {
             worker.copy(at::PHYSICAL + PAGE * i, &mut bytes);
             let initial = self.initial(*page, pattern);
-            for (line, (content, before)) in
-                bytes.chunks_exact(64).zip(initial.chunks_exact(64)).enumerate()
+            for (part, (content, before)) in
+                bytes.chunks_exact(size).zip(initial.chunks_exact(size)).enumerate()
             {
                 if content != before {
-                    lines.push(page + 64 * line as u64);
+                    parts.push((page + (size * part) as u64, before.to_vec()));
                 }
             }
         }
-        lines
+        parts
     }
 }
 

@@ -39,11 +39,11 @@ pub const TICKS: usize = 0x79000;
 /// Addresses of the pages mapped for the block.
 pub const PAGES: usize = 0x7b000;
 /// How many pages a block may touch.
-pub const PAGES_MAX: usize = 256;
+pub const PAGES_MAX: usize = 512;
 /// How many of them there are.
-pub const IMAGE_COUNT: usize = 0x7ba00;
+pub const IMAGE_COUNT: usize = 0x7ca00;
 /// A line of the pattern.
-pub const PATTERN_LINE: usize = 0x7ba40;
+pub const PATTERN_LINE: usize = 0x7ca40;
 /// Initial values of the vector registers, 64 bytes each.
 pub const VECTORS: usize = 0x7c000;
 /// Addresses of the pages that start with content of their own; the others are filled with the pattern.
@@ -53,7 +53,7 @@ pub const KNOWN_PAGES: usize = 0x7e000;
 /// The physical pages of the block.
 pub const PHYSICAL: usize = 0x80000;
 /// How many there are.
-pub const PHYSICAL_MAX: usize = 256;
+pub const PHYSICAL_MAX: usize = 512;
 /// The content of [`IMAGE_PAGES`], in their order.
 pub const IMAGE: usize = PHYSICAL + PHYSICAL_MAX * PAGE;
 /// Size of the whole region.
@@ -107,6 +107,8 @@ pub mod context {
     pub const X87_END: usize = 0xc0;
     /// Initial value of every MMX register.
     pub const VECTOR: usize = 0x100;
+    /// Iterations left of a counted region.
+    pub const COUNT: usize = 0x140;
     /// General-purpose registers at the end of a run, in encoding order.
     pub const END_REGISTERS: usize = 0x180;
 }

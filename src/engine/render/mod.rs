@@ -10,6 +10,7 @@ pub mod diff;
 pub mod doctor;
 pub mod evaluation;
 pub mod function_blocks;
+pub mod function_list;
 pub mod json;
 mod loads;
 pub mod microbench;

@@ -26,6 +26,18 @@ pub struct Inst {
 }
 
 impl Inst {
+    /// The flags that it writes whatever its operands are (bits of [`iced_x86::RflagsBits`]).
+    pub fn flags_written(&self) -> u32 {
+        let decoded = &self.decoded;
+        // A shift count of 0 leaves the flags unchanged.
+        let counted = (1..decoded.op_count()).any(|i| {
+            decoded.op_kind(i) == OpKind::Register && decoded.op_register(i) == Register::CL
+        });
+        let prefixed = decoded.has_rep_prefix() || decoded.has_repne_prefix();
+        let repeated = prefixed && decoded.is_string_instruction();
+        if counted || repeated { 0 } else { decoded.rflags_modified() }
+    }
+
     /// Whether `access` reads. A conditional write counts: it may leave the old value in place.
     pub fn reads(access: OpAccess) -> bool {
         matches!(
@@ -181,17 +193,7 @@ impl Block {
         let (mut live, mut written) = (0, 0);
         for inst in &self.instructions {
             live |= inst.decoded.rflags_read() & !written;
-            // A shift count of 0 leaves the flags unchanged.
-            let counted = inst.decoded.op_count() > 1
-                && (1..inst.decoded.op_count()).any(|i| {
-                    inst.decoded.op_kind(i) == OpKind::Register
-                        && inst.decoded.op_register(i) == Register::CL
-                });
-            let prefixed = inst.decoded.has_rep_prefix() || inst.decoded.has_repne_prefix();
-            let repeated = prefixed && inst.decoded.is_string_instruction();
-            if !counted && !repeated {
-                written |= inst.decoded.rflags_modified();
-            }
+            written |= inst.flags_written();
         }
         live & arithmetic
     }

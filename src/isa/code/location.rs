@@ -25,8 +25,9 @@ pub enum LoopName {
 impl Location {
     /// Splits `FILE:LOCATION`; `None` if the text has another form.
     pub fn parse(text: &str) -> Option<(&str, Self)> {
-        let (file, place) = text.rsplit_once(':')?;
-        if let Some((start, end)) = place.split_once("..") {
+        let (file, place) = split(text)?;
+        let is_name = place.contains(['(', '<']);
+        if let Some((start, end)) = place.split_once("..").filter(|_| !is_name) {
             return Some((file, Self::Range(address(start)?, address(end)?)));
         }
         if file.is_empty() || place.is_empty() {
@@ -39,11 +40,45 @@ impl Location {
             return Some((file, Self::Loop(one)));
         }
         let (name, number) = match place.rsplit_once('+') {
-            Some((name, number)) => (name, number.parse().ok()?),
-            None => (place, 0),
+            Some((name, number)) if !name.ends_with("operator") && !name.ends_with("operator+") => {
+                (name, number.parse().ok()?)
+            }
+            _ => (place, 0),
         };
         (!name.is_empty()).then(|| (file, Self::Function(name.to_owned(), number)))
     }
+
+    /// The function that it names.
+    pub fn function(&self) -> Option<&str> {
+        match self {
+            Self::Function(name, _) | Self::Loop(LoopName::Number(name, _)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The same place of the function `name`.
+    #[must_use]
+    pub fn of_function(&self, name: &str) -> Self {
+        match self {
+            Self::Function(_, number) => Self::Function(name.to_owned(), *number),
+            Self::Loop(LoopName::Number(_, number)) => {
+                Self::Loop(LoopName::Number(name.to_owned(), *number))
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+/// The file and the place of `FILE:PLACE`: names of C++ and Rust have colons of their own, two each.
+pub fn split(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let is_alone = |at: &usize| {
+        let same = |other: Option<usize>| other.and_then(|n| bytes.get(n)) == Some(&b':');
+        bytes[*at] == b':' && !same(at.checked_sub(1)) && !same(Some(at + 1))
+    };
+    // Of a global name (`::name`) the first of three.
+    let colon = (0..bytes.len()).rev().find(is_alone).or_else(|| text.find(":::"))?;
+    Some((&text[..colon], &text[colon + 1..]))
 }
 
 /// `FUNCTION@N`, `FUNCTION@0xADDRESS`, `@0xADDRESS`; other names may contain an `@`, too.
@@ -79,6 +114,19 @@ mod tests {
         let at = Location::Loop(LoopName::At(0x40_1004));
         assert_eq!(Location::parse("a.out:main@0x401004"), Some(("a.out", at.clone())));
         assert_eq!(Location::parse("a.out:@0x401004"), Some(("a.out", at)));
+        for (name, number) in [
+            ("ns::Class::method(int)", "+3"),
+            ("core::fmt::Formatter<'_>::pad", "+3"),
+            ("<a::B as c::D>::call(std::span<int>, ...)", "+3"),
+            ("ns::operator+", ""),
+            ("ns::operator++(int)", "+3"),
+        ] {
+            let of = Location::Function(name.into(), if number.is_empty() { 0 } else { 3 });
+            assert_eq!(Location::parse(&format!("./a:{name}{number}")), Some(("./a", of)));
+        }
+        let one = Location::Loop(LoopName::Number("a::b".into(), 1));
+        assert_eq!(Location::parse("x::y:a::b@1"), Some(("x::y", one)));
+        assert_eq!(split("a.out:::f"), Some(("a.out", "::f")));
         let odd = Location::Function("puts@plt".into(), 0);
         assert_eq!(Location::parse("a.out:puts@plt"), Some(("a.out", odd)));
     }

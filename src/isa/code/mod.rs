@@ -45,7 +45,7 @@ pub use elf::{Located, function_around, read_location, read_path, read_ranges};
 pub use function_blocks::{BlockLine, FunctionBlocks, LoopLine, list_blocks};
 pub use hex::parse_hex;
 pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};
-pub use location::{Location, LoopName};
+pub use location::{Location, LoopName, split as split_location};
 pub use loop_region::{Around, loop_around, loop_region};
 pub use markers::{Marked, marked};
 pub use preferred::preference;

@@ -108,15 +108,18 @@ impl Table {
 
     /// Load-to-use latency: from the address to the loaded value.
     pub fn load(&self, instruction: &Instruction, effects: &Effects) -> Latency {
-        let indexed = effects.memory.iter().any(|m| m.load && m.index != Register::None);
+        let indexed = effects.memory.iter().find(|m| m.load && m.index != Register::None);
+        let is_scaled = indexed.is_some() && instruction.memory_index_scale() > 1;
         let vector = instruction.op0_register().is_vector_register()
             || instruction.op1_register().is_vector_register();
-        let range = match () {
-            () if vector => self.load.vector,
-            () if indexed => self.load.indexed,
-            () => self.load.gpr,
+        let load = &self.load;
+        let (range, own) = match load.unscaled.filter(|_| !is_scaled) {
+            _ if vector => (load.vector, load.vector_source),
+            Some(unscaled) if indexed.is_some() => (unscaled, None),
+            _ if indexed.is_some() => (load.indexed, load.indexed_source),
+            _ => (load.gpr, None),
         };
-        range.latency(self.load.source.0)
+        range.latency(own.unwrap_or(load.source).0)
     }
 
     /// From a store's data to the result of the load that it is forwarded to.

@@ -9,8 +9,11 @@
 //! [load]                              # load-to-use latency for L1 hits
 //! gpr = 4
 //! indexed = 5                         # with an index register
+//! unscaled = 4                        # that is not scaled; absent: as `indexed`
 //! vector = 7
 //! source = "notes"
+//! indexed_source = "range"            # of scaled index registers; absent: as `source`
+//! vector_source = "half"              # absent: as `source`
 //!
 //! [lea]                               # by the components of the address
 //! plain = 1                           # base, base + displacement, base + index
@@ -92,8 +95,11 @@ pub(super) struct File {
 pub(super) struct Load {
     pub gpr: Range,
     pub indexed: Range,
+    pub unscaled: Option<Range>,
     pub vector: Range,
     pub source: Name,
+    pub indexed_source: Option<Name>,
+    pub vector_source: Option<Name>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -15,6 +15,10 @@ const AUTO: [u64; 4] = [1, 10, 100, 1000];
 /// So long the next start of the loop is waited for.
 const NEXT_START: Duration = Duration::from_secs(1);
 
+/// Where fewer iterations than this come before one with a call, later ones are captured, so often at most.
+const FEWEST: u64 = 4;
+const RETRIES: u32 = 8;
+
 /// So long further executions are captured.
 const FURTHER: Duration = Duration::from_secs(2);
 
@@ -83,6 +87,8 @@ struct Entries<'a, T, F> {
     threads: HashSet<i32>,
     /// The thread that has left the loop in its last walk: its next entry is the start of the loop.
     left: Option<i32>,
+    /// Captures that were repeated because a call came too soon.
+    retries: u32,
     deadline: Instant,
     /// Time after the first entry.
     time: Duration,
@@ -115,6 +121,7 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
             next,
             threads,
             left,
+            retries: 0,
             deadline,
             time,
             is_late,
@@ -165,20 +172,31 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         let first = self.seen;
         let from_outside = from_outside || (self.is_start && first == self.number);
         let mut stopped = Stopped::new(traced, tid, self.address, (first, from_outside))?;
+        stopped.counts = self.next.is_none() || !self.is_endless();
         let taken = (self.take)(&mut stopped)?;
         let walk = taken.as_ref();
         self.seen += walk.trips.saturating_sub(1);
         let has_left = walk.end == End::Left;
+        let is_late = self.is_late || self.number > 0 || self.retries >= RETRIES;
+        if !is_late && !from_outside && is_cut_short(walk) {
+            self.retries += 1;
+            self.taken.get_or_insert(taken);
+            return Ok(false);
+        }
         if self.next.is_some() {
             return Ok(self.further(taken, (tid, from_outside, has_left)));
         }
         self.taken = Some(taken);
         if self.number > 0 {
-            return Ok(!(self.is_start && from_outside && self.goes_on(has_left)));
+            return Ok(!(self.is_start && from_outside && has_left && self.goes_on()));
         }
         let seen = self.seen;
         self.wanted = &self.wanted[self.wanted.partition_point(|n| *n <= seen)..];
-        let is_last = self.wanted.is_empty() || self.is_late;
+        let mut is_last = self.wanted.is_empty() || self.is_late;
+        // The first iterations of a loop without an end in sight may be unlike the others.
+        if is_last && !self.is_late && from_outside && !has_left {
+            (is_last, self.wanted) = (false, &AUTO[AUTO.len() - 1..]);
+        }
         // In the middle of a loop: once more where it starts next. The first of its executions may be
         // unlike the others.
         let is_typical = from_outside && first > 1;
@@ -189,13 +207,14 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         if !is_last || self.left.is_some() {
             return Ok(false);
         }
-        // Without a start nothing tells where the next one is.
-        Ok(!(from_outside && self.goes_on(has_left)))
+        // Without a start nothing tells where the next one is; of a loop without an end in sight other
+        // iterations are as good.
+        Ok(self.is_late || (has_left && !from_outside) || !self.goes_on())
     }
 
     /// Whether further executions are captured.
-    fn goes_on(&mut self, has_left: bool) -> bool {
-        if !has_left || self.executions < 2 {
+    fn goes_on(&mut self) -> bool {
+        if self.executions < 2 {
             return false;
         }
         self.next = Some(spread(self.seen));
@@ -203,18 +222,31 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         true
     }
 
+    /// Whether the capture that counts did not come to the end of the loop.
+    fn is_endless(&self) -> bool {
+        self.taken.as_ref().is_some_and(|first| first.as_ref().end != End::Left)
+    }
+
     /// A capture after the one that counts: kept if it is of a whole execution, else the next start of the
     /// loop is waited for. Whether it is the last.
     fn further(&mut self, taken: T, (tid, from_outside, has_left): (i32, bool, bool)) -> bool {
         self.left = None;
-        if from_outside {
+        let is_endless = self.is_endless();
+        if from_outside || is_endless {
             self.further.push(taken);
             self.next = Some(spread(self.seen));
         } else if has_left {
             self.left = Some(tid);
         }
-        self.is_late || !has_left || self.further.len() + 1 >= self.executions
+        let goes_on = has_left || is_endless;
+        self.is_late || !goes_on || self.further.len() + 1 >= self.executions
     }
+}
+
+/// Whether a call, as few iterations have one, comes too soon.
+fn is_cut_short(walk: &Walk) -> bool {
+    let is_soon = walk.before_call.is_some_and(|before| before.iterations < FEWEST);
+    walk.end == End::Limit && is_soon && 2 * walk.calls < walk.sequence.len() as u64
 }
 
 /// The entry from which on the next execution is captured: they lie farther and farther apart, so that

@@ -33,7 +33,8 @@ mod walk;
 pub use elf::is_program;
 pub use request::{Afterwards, Breakpoints, Entry, Limits, Place, Request};
 pub use snapshot::{
-    Branch, End, Page, Pages, REGISTERS, Registers, SCHEMA, Snapshot, VectorRegisters, Walk,
+    BeforeCall, Branch, End, Page, Pages, REGISTERS, Registers, SCHEMA, Snapshot, VectorRegisters,
+    Walk,
 };
 #[cfg(target_arch = "x86_64")]
 pub use stopped::Stopped;

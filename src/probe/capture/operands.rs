@@ -35,6 +35,13 @@ impl Decoded {
         matches!(self.instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
     }
 
+    /// Whether it goes where its bytes do not say, or to a function.
+    pub fn goes_elsewhere(&self) -> bool {
+        use FlowControl as F;
+        let kind = self.instruction.flow_control();
+        !matches!(kind, F::Next | F::ConditionalBranch | F::UnconditionalBranch)
+    }
+
     /// Whether it is a jump, or a branch whose outcome depends on values.
     pub fn is_branch(&self) -> bool {
         use FlowControl as F;

@@ -138,6 +138,15 @@ pub struct Walk {
     /// Pages that were captured because they are near those accessed.
     #[serde(with = "numbers", default)]
     pub nearby: Vec<u64>,
+    /// The iterations before the first with a call or an indirect jump, if one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_call: Option<BeforeCall>,
+    /// Cache lines of 64 bytes that were accessed before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u64>,
+    /// Most of these lines at the same offset within a page: they share a set of the first-level data cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_set: Option<u64>,
     /// General-purpose registers where it left.
     #[serde(default)]
     pub left_with: Option<Registers>,
@@ -145,6 +154,15 @@ pub struct Walk {
     /// leave within them.
     #[serde(default)]
     pub followed_to: Option<Registers>,
+}
+
+/// What was followed before a call or an indirect jump.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BeforeCall {
+    /// Iterations.
+    pub iterations: u64,
+    /// General-purpose registers at the first instruction after them.
+    pub registers: Registers,
 }
 
 /// Why a walk ended.

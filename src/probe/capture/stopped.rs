@@ -18,6 +18,8 @@ pub struct Stopped<'a> {
     entry: u64,
     from_outside: bool,
     others: (usize, bool),
+    /// Whether trips that are not stepped are counted.
+    pub(super) counts: bool,
 }
 
 impl<'a> Stopped<'a> {
@@ -36,7 +38,8 @@ impl<'a> Stopped<'a> {
         let memory = Memory::open(process).map_err(|e| gone().because(e))?;
         let mappings = mappings(process);
         let at = (address, running_at);
-        Ok(Self { traced, tid, memory, mappings, at, entry, from_outside, others })
+        let counts = true;
+        Ok(Self { traced, tid, memory, mappings, at, entry, from_outside, others, counts })
     }
 
     /// Number of the entry, from 1.
@@ -65,7 +68,8 @@ impl<'a> Stopped<'a> {
     /// Steps through iterations in `region` (p_vaddr); the thread is elsewhere afterwards.
     pub fn walk(&mut self, region: &[Range<u64>], limits: Limits) -> (Walk, Pages) {
         let bias = self.at.1.wrapping_sub(self.at.0);
-        Walker::new(self.traced, (self.tid, &self.memory), (region, bias), limits).walk()
+        let walker = Walker::new(self.traced, (self.tid, &self.memory), (region, bias), limits);
+        walker.walk(self.counts)
     }
 
     /// Everything for a document; steps through iterations.

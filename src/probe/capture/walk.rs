@@ -3,10 +3,10 @@
 
 use super::operands::{Decoded, LONGEST};
 use super::request::Limits;
-use super::snapshot::{Branch, End, Pages, Walk};
+use super::snapshot::{BeforeCall, Branch, End, Pages, Walk};
 use crate::process::{Memory, PAGE, Registers, Traced, Vectors, registers, vectors};
 use iced_x86::{FlowControl, InstructionInfoFactory};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,10 @@ const NEARBY: usize = 512;
 /// So many times the time for stepping an iteration may take that has begun: trips are counted from a
 /// loop's start on.
 const FINISHING: u32 = 4;
+/// Most cache lines that are counted: those of the largest first-level caches several times.
+const MOST_LINES: usize = 1 << 14;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 /// A walk in progress.
 pub struct Walker<'a> {
@@ -35,6 +39,7 @@ pub struct Walker<'a> {
     walk: Walk,
     pages: Pages,
     missing: BTreeSet<u64>,
+    lines: HashSet<u64>,
     known: HashMap<Vec<Branch>, u32>,
     path: Vec<Branch>,
 }
@@ -60,13 +65,15 @@ impl<'a> Walker<'a> {
             walk: Walk::default(),
             pages: Pages::default(),
             missing: BTreeSet::new(),
+            lines: HashSet::new(),
             known: HashMap::new(),
             path: Vec::new(),
         }
     }
 
-    /// Walks from where the thread is until it leaves the region, or a limit is reached.
-    pub fn walk(mut self) -> (Walk, Pages) {
+    /// Walks from where the thread is until it leaves the region, or a limit is reached; beyond that trips are
+    /// counted if `counts`.
+    pub fn walk(mut self, counts: bool) -> (Walk, Pages) {
         self.traced.disarm(self.tid);
         let begin = registers(self.tid);
         self.walk.end = self.iterations().unwrap_or(End::Interrupted);
@@ -77,10 +84,16 @@ impl<'a> Walker<'a> {
             let now = registers(self.tid).ok().filter(|now| now.pointer == begin.pointer);
             self.walk.followed_to = now.map(|now| super::snapshot::Registers(now.general));
             self.touch_nearby();
-            self.count(&begin);
+            if counts {
+                self.count(&begin);
+            }
         }
         let last = registers(self.tid).ok().filter(|_| self.walk.end == End::Left);
         self.walk.left_with = last.map(|r| super::snapshot::Registers(r.general));
+        self.walk.lines = Some(self.lines.len() as u64);
+        let mut sets = [0; PAGE / LINE];
+        self.lines.iter().for_each(|line| sets[*line as usize % PAGE / LINE] += 1);
+        self.walk.same_set = sets.into_iter().max();
         self.walk.missing = self.missing.into_iter().collect();
         (self.walk, self.pages)
     }
@@ -90,6 +103,7 @@ impl<'a> Walker<'a> {
         let begin = Instant::now();
         let mut now = registers(self.tid).ok()?;
         let head = now.pointer;
+        let mut at_head = now.general;
         self.walk.trips = 1;
         loop {
             let (spent, most) = (begin.elapsed(), self.limits.stepping);
@@ -98,6 +112,11 @@ impl<'a> Walker<'a> {
                 return Some(End::Limit);
             }
             let decoded = self.decoded(now.pointer)?;
+            if decoded.goes_elsewhere() && self.walk.before_call.is_none() {
+                let (iterations, registers) = (self.walk.sequence.len() as u64, at_head);
+                let registers = super::snapshot::Registers(registers);
+                self.walk.before_call = Some(BeforeCall { iterations, registers });
+            }
             self.touch(&decoded, &now);
             let next = self.step(&decoded, &now)?;
             self.branch(&decoded, next.pointer);
@@ -107,6 +126,7 @@ impl<'a> Walker<'a> {
             }
             if now.pointer == head {
                 self.walk.trips += 1;
+                at_head = now.general;
                 self.end_iteration();
                 if self.walk.trips > self.limits.iterations {
                     return Some(End::Limit);
@@ -126,6 +146,11 @@ impl<'a> Walker<'a> {
         let gathered: Option<Vectors> =
             decoded.is_gather().then(|| vectors(self.tid).ok()).flatten();
         for range in decoded.accesses(now, gathered.as_ref()) {
+            let lines = (range.start & !(LINE as u64 - 1)..range.end).step_by(LINE);
+            if self.walk.before_call.is_none() {
+                let room = MOST_LINES - self.lines.len();
+                self.lines.extend(lines.take(room));
+            }
             let first = range.start & !(PAGE as u64 - 1);
             let all = (first..range.end).step_by(PAGE).take(self.limits.pages);
             for page in all {

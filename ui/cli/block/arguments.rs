@@ -43,7 +43,7 @@ pub struct BlockArgs {
     /// Measure only this region: its name, or its number from 0
     #[arg(long, value_name = "NAME", conflicts_with_all = ["asm", "batch"], help_heading = INPUT)]
     pub region: Option<String>,
-    /// Only list the blocks of FILE:FUNCTION, or of the function at FILE:0xADDRESS
+    /// Only list the blocks of FILE:FUNCTION or FILE:0xADDRESS, or FILE's functions
     #[arg(long, conflicts_with_all = ["asm", "asm_file", "repeat", "batch", "region", "tui", "what_if"], help_heading = INPUT)]
     pub list: bool,
 

@@ -50,15 +50,15 @@ fn repeated(path: &Path, region: Option<&str>, options: &Options) -> Result<Vec<
 
 fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<Request> {
     let mut options = options.clone();
-    let captured = captured(&located, args, &mut options)?;
     let file = args.block.as_deref().and_then(Location::parse).map(|(file, _)| Path::new(file));
+    if file.is_some() {
+        without_exit(&mut located);
+    }
+    let captured = captured(&located, args, &mut options)?;
     let end = located.start.saturating_add(located.bytes.len() as u64);
     let place = Place { file, range: located.start..end };
     let registers = args.registers.as_deref().filter(|_| options.snapshot.is_none());
     let (mut init, source) = for_sandbox(registers, &place)?;
-    if file.is_some() {
-        without_exit(&mut located);
-    }
     // `--init` comes last and so takes precedence.
     init.extend(options.init.iter().copied());
     Ok(Request {

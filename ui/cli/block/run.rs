@@ -17,7 +17,7 @@ use engine::block::Measurer;
 use engine::core_model::CoreModel;
 use engine::documents::block::BlockReport;
 use engine::render::block::Style;
-use engine::render::{block as render, function_blocks, json};
+use engine::render::{block as render, function_blocks, function_list, json};
 use isa::code::{Block, Region};
 use std::process::ExitCode;
 use tma::{Error, Result};
@@ -139,9 +139,19 @@ fn drill_down(settings: Settings, mut requests: Vec<Request>) -> Result<Next> {
     }
 }
 
-/// Prints the blocks of a function.
+/// Prints the blocks of a function, or the functions of a program.
 fn list(args: &BlockArgs, ascii: bool) -> Result<ExitCode> {
-    let listed = program::list(args.block.as_deref().unwrap_or_default())?;
+    let given = args.block.as_deref().unwrap_or_default();
+    if let Some(functions) = program::functions(given) {
+        let listed = functions?;
+        print(&match args.format {
+            Format::Text => function_list::text(&listed),
+            Format::Json => json::pretty(&listed)?,
+            Format::Csv => function_list::rows(&listed),
+        })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let listed = program::list(given)?;
     print(&match args.format {
         Format::Text => function_blocks::text(&listed, ascii),
         Format::Json => json::pretty(&listed)?,

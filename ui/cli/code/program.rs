@@ -1,13 +1,48 @@
 //! Blocks by their place in a program: FILE:FUNCTION[+N], FILE:START..END, and paths of several.
 
 use super::read;
-use isa::code::{Block, FunctionBlocks, Located, Location, list_blocks, read_location, read_path};
+use engine::function_list::{self, FunctionList};
+use engine::function_name;
+use isa::code::{
+    Block, FunctionBlocks, Located, Location, list_blocks, read_location, read_path, split_location,
+};
+use profile::symbols::demangle::demangle;
 use std::path::Path;
 use tma::{Error, Result};
 
 /// The block at `location` of `file`, which the user wrote as `given`.
 pub fn block(file: &str, location: &Location, given: &str) -> Result<Located> {
-    Ok(with_count(read_location(&load(Path::new(file))?, location)?, given))
+    let data = load(Path::new(file))?;
+    named(file, location, |location| {
+        let mut found = read_location(&data, location)?;
+        if let (Some(name), Some(symbol)) = (&mut found.name, location.function()) {
+            *name = name.replacen(symbol, &demangle(symbol), 1);
+        }
+        Ok(with_count(found, given))
+    })
+}
+
+/// What `read` finds at `location` of `file`, whose function may be named as people write it.
+fn named<T>(file: &str, location: &Location, read: impl Fn(&Location) -> Result<T>) -> Result<T> {
+    let first = read(location);
+    let (Err(error), Some(name)) = (&first, location.function()) else { return first };
+    match function_name::in_file(Path::new(file), name)? {
+        Ok(symbol) if symbol != name => read(&location.of_function(&symbol)),
+        Err(Some(other)) => {
+            let better = Error::failed(error.what());
+            Err(match error.cause() {
+                Some(cause) => better.because(cause).hint(other),
+                None => better.hint(other),
+            })
+        }
+        _ => first,
+    }
+}
+
+/// The functions of the program that `given` names without one of them.
+pub fn functions(given: &str) -> Option<Result<FunctionList>> {
+    let path = Path::new(given);
+    path.is_file().then(|| function_list::list(path))
 }
 
 /// The blocks of the function that `given` names.
@@ -15,11 +50,15 @@ pub fn list(given: &str) -> Result<FunctionBlocks> {
     let (file, location) = Location::parse(given).ok_or_else(|| {
         Error::usage(format!("`{given}` is not a function"))
             .hint(
-                "write --list FILE:FUNCTION, or FILE:0xADDRESS for the function at that address; `tdtool \
-                 report -- PROGRAM` finds hot functions",
+                "write --list FILE:FUNCTION, or FILE:0xADDRESS for the function at that address, or FILE \
+                 alone for its functions; `tdtool report -- PROGRAM` finds hot ones",
             )
     })?;
-    list_blocks(&load(Path::new(file))?, &location)
+    let data = load(Path::new(file))?;
+    named(file, &location, |location| {
+        let listed = list_blocks(&data, location)?;
+        Ok(FunctionBlocks { function: demangle(&listed.function), ..listed })
+    })
 }
 
 /// The blocks of a path, `FILE:FUNCTION+3,4,6` or `FILE:START..END,START..END`: a comma separates
@@ -29,16 +68,19 @@ pub fn path(given: &str) -> Result<Vec<Located>> {
         Error::usage(format!("`{given}` is not a path of blocks"))
             .hint("write FILE:FUNCTION+3,4,6 or FILE:START..END,START..END")
     };
-    let (file, places) = given.rsplit_once(':').ok_or_else(malformed)?;
+    let (file, places) = split_location(given).ok_or_else(malformed)?;
     let data = load(Path::new(file))?;
     let mut function = None;
     let mut locations = Vec::new();
-    for place in places.split(',') {
+    for place in split_at_commas(places) {
         let numbered = function.as_ref().zip(place.parse().ok());
         let location = match numbered {
             Some((name, number)) => Location::Function(String::clone(name), number),
             None => Location::parse(&format!("{file}:{place}")).ok_or_else(malformed)?.1,
         };
+        let location = named(file, &location, |location| {
+            read_location(&data, location).map(|_| location.clone())
+        })?;
         if let Location::Function(name, _) = &location {
             function = Some(name.clone());
         }
@@ -54,6 +96,24 @@ pub fn path(given: &str) -> Result<Vec<Located>> {
         with_count(located, given)
     };
     Ok(blocks.into_iter().map(with_notes).collect())
+}
+
+/// The parts between commas, but for those of parameters and template arguments.
+fn split_at_commas(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut all) = (0i32, 0, Vec::new());
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' | '<' | '{' => depth += 1,
+            ')' | '>' | '}' => depth -= 1,
+            ',' if depth <= 0 => {
+                all.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(&text[start..]);
+    all
 }
 
 /// Refuses a loop of several blocks where only one can be measured.

@@ -17,4 +17,4 @@ mod whole_loops;
 pub use copies::{Repeat, looped, unrolled};
 pub use form::Form;
 pub use passes::Pass;
-pub use whole_loops::{Closed, EIGHTHS, closed, lengths, whole};
+pub use whole_loops::{Closed, EIGHTHS, closed, lengths, repeated, whole};

@@ -94,6 +94,30 @@ pub fn whole(
     form
 }
 
+/// Code that `build` emits, which repeats its work of `units` iterations without a pause: `count` times against half
+/// as often.
+pub fn repeated(
+    shape: &Shape<'_>,
+    build: &dyn Fn(&Shape<'_>) -> Program,
+    placements: usize,
+    (units, count): (f64, u32),
+) -> Form {
+    let between = units * f64::from(count - count / 2);
+    let mut form = Form::of(between, between);
+    let mut start = BLOCK_CODE;
+    for _ in 0..placements {
+        let program = build(&Shape { start, ..shape.clone() });
+        start = program.end().next_multiple_of(64) + 64;
+        if start > at::CODE + at::CODE_SIZE {
+            break;
+        }
+        let segment = |repeat| Segment { entry: program.start, repeat };
+        form.pairs.push((segment(count), segment(count / 2)));
+        form.programs.push(program);
+    }
+    form
+}
+
 /// Code that `build` emits with its work of five lengths, which differ by `units` iterations each, and each
 /// `repeat` times: long against short runs, as of [`Closed::Exits`].
 pub fn lengths(

@@ -77,9 +77,10 @@ fn explanation(rows: &mut Rows, report: &Measurement) {
     let measured = largest_gain(report);
     if report.what_if.is_empty() && !remedy.is_empty() {
         rows.plain("  to lower:  ", format!("{remedy}; --what-if measures what helps"));
-    } else if let (Some((change, cycles)), Some(t)) = (measured, &report.throughput) {
+    } else if let (Some((change, cycles)), Some(t)) = (measured, report.baseline()) {
         let percent = 100.0 * (cycles / t.cycles - 1.0);
-        let text = format!("{change}: {cycles:.3} cycles ({percent:+.0} %), measured");
+        let form = if report.headline == bench::LOOP { " in straight copies" } else { "" };
+        let text = format!("{change}: {cycles:.3} cycles ({percent:+.0} %), measured{form}");
         rows.plain("  to lower:  ", text);
     } else if !remedy.is_empty() {
         rows.plain("  to lower:  ", remedy);
@@ -116,7 +117,7 @@ fn meaning(bound: &str) -> (&'static str, &'static str) {
 
 /// The change that was measured to lower the time most, beyond the errors.
 fn largest_gain(report: &Measurement) -> Option<(&str, f64)> {
-    let low = report.throughput.as_ref()?.low;
+    let low = report.baseline()?.low;
     let gain = |w: &&WhatIf| w.high.is_some_and(|high| high < low);
     let best = report.what_if.iter().filter(gain).filter_map(|w| Some((&*w.change, w.cycles?)));
     best.min_by(|a, b| a.1.total_cmp(&b.1))

@@ -149,7 +149,15 @@ pub fn what_if(rows: &mut Rows, report: &Measurement) {
     if report.what_if.is_empty() {
         return;
     }
-    rows.heading("what if");
+    // Without an instruction, or with one more, the jump no longer goes to the start.
+    match report.baseline().filter(|_| report.headline == bench::LOOP) {
+        Some(unchanged) => {
+            rows.heading("what if, in straight copies");
+            let (cycles, low, high) = (unchanged.cycles, unchanged.low, unchanged.high);
+            rows.plain("  unchanged: ", format!("{cycles:.3} cycles ({low:.3} to {high:.3})"));
+        }
+        None => rows.heading("what if"),
+    }
     for what in &report.what_if {
         let text = match (what.cycles, what.low, what.high) {
             (Some(cycles), Some(low), Some(high)) => {

@@ -1,0 +1,115 @@
+//! Executions of a captured loop back to back, so that they overlap as in a program that calls it again at once.
+
+use super::captured::{Captured, run_once};
+use crate::Snapshot;
+use crate::harness::forms;
+use crate::harness::program::{Program, Shape};
+use crate::harness::region::Region;
+use crate::harness::relaid::left_only_to;
+use crate::runner::Runner;
+use crate::sandbox::{Ended, layout as at};
+use crate::timing::measure::{Form, repeated};
+use tma::Result;
+
+/// Most words that an execution may change and few of which may be needed for the next one to go the same way.
+const MOST_WORDS: usize = 256;
+/// So many of them are set before each execution.
+const FEW_WORDS: usize = 4;
+
+/// Executions back to back.
+pub(super) struct Overlapping {
+    /// The code, which traps where it goes another way than in the program.
+    region: Region,
+    /// Addresses and values of the words that are set before each execution.
+    words: Vec<(u64, u64)>,
+}
+
+impl Captured {
+    /// What executions back to back need: `None` where they do not go the way that this one went in the
+    /// program, or where it was not followed to its end.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn overlapping(
+        &self,
+        runner: &mut Runner,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Overlapping>> {
+        let is_followed = self.bounded.is_none() && self.trips <= snapshot.stepped + 1;
+        let Some(to) = snapshot.left_to.filter(|_| is_followed && snapshot.before_call.is_none())
+        else {
+            return Ok(None);
+        };
+        let Ok(region) = left_only_to(&snapshot.executed, snapshot.address, (to, self.trips == 1))
+        else {
+            return Ok(None);
+        };
+        let mut found = Overlapping { region, words: Vec::new() };
+        if self.repeats(runner, snapshot, &found)? {
+            return Ok(Some(found));
+        }
+        // What it changes may decide where it ends, such as a count in memory.
+        self.again(runner, snapshot)?;
+        run_once(runner, &self.untimed(self.trips))?;
+        // In the order of this run.
+        let pages = runner.pages().unwrap_or_default();
+        found.words = runner.changed_words(&pages, self.values.memory, at::PHYSICAL_MAX);
+        if found.words.len() > MOST_WORDS || !self.repeats(runner, snapshot, &found)? {
+            return Ok(None);
+        }
+        let mut size = found.words.len().div_ceil(2);
+        loop {
+            let mut from = 0;
+            while from < found.words.len() {
+                let end = (from + size).min(found.words.len());
+                let dropped: Vec<_> = found.words.drain(from..end).collect();
+                if !self.repeats(runner, snapshot, &found)? {
+                    found.words.splice(from..from, dropped);
+                    from = end;
+                }
+            }
+            if size == 1 {
+                break;
+            }
+            size /= 2;
+        }
+        // The last attempt may have left another state.
+        self.again(runner, snapshot)?;
+        Ok(Some(found).filter(|found| found.words.len() <= FEW_WORDS))
+    }
+
+    /// Whether executions back to back all go the same way.
+    fn repeats(
+        &self,
+        runner: &mut Runner,
+        snapshot: &Snapshot,
+        found: &Overlapping,
+    ) -> Result<bool> {
+        self.again(runner, snapshot)?;
+        let program = self.overlapped(&self.shape(), found, false);
+        if program.end() > at::CODE + at::CODE_SIZE {
+            return Ok(false);
+        }
+        let ended = run_once(runner, &program)?;
+        let known = |pages: Vec<u64>| pages.iter().all(|page| self.images.contains(page));
+        Ok(ended == Ended::Done && runner.pages().is_some_and(known))
+    }
+
+    /// Makes ready for another run, whatever the last one left.
+    fn again(&self, runner: &mut Runner, snapshot: &Snapshot) -> Result<()> {
+        self.set_values(runner, snapshot)?;
+        runner.lines(&self.lines)
+    }
+
+    fn overlapped(&self, shape: &Shape<'_>, found: &Overlapping, timed: bool) -> Program {
+        let rip = |target| self.rip(target);
+        let start = (&self.values.registers, found.words.as_slice());
+        forms::back_to_back(shape, &found.region, &rip, start, timed)
+    }
+
+    /// Such executions, `count` against half as many.
+    pub fn back_to_back(&self, found: &Overlapping, placements: usize, count: u32) -> Form {
+        let build = |shape: &Shape<'_>| self.overlapped(shape, found, true);
+        repeated(&self.shape(), &build, placements, (self.trips as f64, count))
+    }
+}

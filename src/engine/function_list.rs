@@ -1,0 +1,62 @@
+//! The functions of a program as a list to choose from (`tdtool block FILE --list`).
+
+use probe::facts::functions;
+use profile::symbols::demangle::demangle;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::path::Path;
+use tma::{Error, Result};
+
+/// Most functions that are listed.
+const MOST: usize = 50;
+
+/// The largest functions of a file: the document `tdtool.functions/1`.
+#[derive(Debug, Clone, Serialize)]
+pub struct FunctionList {
+    /// `tdtool.functions/1`.
+    pub schema: &'static str,
+    /// The file.
+    pub file: String,
+    /// How many functions it has.
+    pub count: usize,
+    /// The largest of them, by size.
+    pub functions: Vec<FunctionLine>,
+}
+
+/// A function.
+#[derive(Debug, Clone, Serialize)]
+pub struct FunctionLine {
+    /// Its name, demangled; none where the file has no symbol for it.
+    pub name: Option<String>,
+    /// Its name in the symbol table.
+    pub symbol: Option<String>,
+    /// Its address (p_vaddr), `0x…`.
+    pub start: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+/// The largest functions of the program or library at `path`.
+///
+/// # Errors
+/// It is no ELF file, or has neither symbols nor an unwind table.
+pub fn list(path: &Path) -> Result<FunctionList> {
+    let mut all = functions(path).map_err(|why| {
+        Error::failed(format!("the functions of {} are not known", path.display()))
+            .because(why)
+            .hint("give a compiled program or library")
+    })?;
+    all.sort_by_key(|one| (Reverse(one.range.end - one.range.start), one.range.start));
+    let line = |one: &probe::facts::Named| FunctionLine {
+        name: one.name.as_deref().map(demangle),
+        symbol: one.name.clone(),
+        start: format!("{:#x}", one.range.start),
+        bytes: one.range.end - one.range.start,
+    };
+    Ok(FunctionList {
+        schema: "tdtool.functions/1",
+        file: path.display().to_string(),
+        count: all.len(),
+        functions: all.iter().take(MOST).map(line).collect(),
+    })
+}

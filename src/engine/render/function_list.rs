@@ -1,0 +1,36 @@
+//! The functions of a program as text and CSV.
+
+use super::csv;
+use crate::function_list::FunctionList;
+use std::fmt::Write as _;
+
+/// One line per function.
+pub fn text(list: &FunctionList) -> String {
+    let (file, count, shown) = (&list.file, list.count, list.functions.len());
+    let which = if shown < count { format!(", the {shown} largest") } else { String::new() };
+    let plural = if count == 1 { "" } else { "s" };
+    let mut out = format!("{file}: {count} function{plural}{which}\n");
+    let _ = writeln!(out, "{:>10}  {:>7}  name", "address", "bytes");
+    for one in &list.functions {
+        let name = one.name.as_deref().unwrap_or("(no symbol)");
+        let _ = writeln!(out, "{:>10}  {:>7}  {name}", one.start, one.bytes);
+    }
+    let _ = writeln!(
+        out,
+        "tdtool block --list {file}:NAME, or {file}:0xADDRESS, lists the blocks of one"
+    );
+    out
+}
+
+/// A row for each function, below the columns.
+pub fn rows(list: &FunctionList) -> String {
+    let mut out = "start,bytes,name,symbol\n".to_owned();
+    for one in &list.functions {
+        let (name, symbol) = (one.name.as_deref(), one.symbol.as_deref());
+        let bytes = one.bytes.to_string();
+        let fields = [&*one.start, &*bytes, name.unwrap_or(""), symbol.unwrap_or("")];
+        out += &csv::row(fields);
+        out.push('\n');
+    }
+    out
+}
