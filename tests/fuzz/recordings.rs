@@ -4,6 +4,7 @@
 use pmu::records::format::SampleFormat;
 use profile::event::Event;
 use profile::record::{self, Record};
+use profile::text::{self, Kind};
 use profile::{perfdata, sample};
 
 /// Feeds `data` to all of them.
@@ -16,6 +17,23 @@ pub fn feed(data: &[u8]) {
         whole(&[b"PERFILE2", &u64::to_le_bytes(mode)[..], data].concat());
     }
     parts(data);
+    texts(data);
+}
+
+/// As text of other tools.
+fn texts(data: &[u8]) {
+    let _ = text::recognise(data);
+    for kind in [Kind::PerfScript, Kind::Lackey] {
+        let Ok(stream) = text::parse(data, "a text", kind) else { continue };
+        let mut branches = 0;
+        let read = stream.records.each(&mut |record| {
+            if let Record::Sample { event, sample } = record {
+                assert!(event < stream.about.events.len());
+                branches += sample.branches.len();
+            }
+        });
+        assert!(read.is_ok() && branches <= data.len());
+    }
 }
 
 /// As a file.

@@ -43,6 +43,14 @@ pub fn open(path: &Path, kind: Kind, program: Option<Program>) -> Result<Stream>
     stream(input, source, kind, program)
 }
 
+/// As [`open`], of a text in memory; `source` names it in messages.
+///
+/// # Errors
+/// It has no branches.
+pub fn parse(bytes: &[u8], source: &str, kind: Kind) -> Result<Stream> {
+    stream(Input::of(bytes), source.to_owned(), kind, None)
+}
+
 fn stream(input: Input, source: String, kind: Kind, program: Option<Program>) -> Result<Stream> {
     let text = lines::Text { input, source: source.clone() };
     let mut about = About { source, ..About::default() };
