@@ -3,7 +3,9 @@
 use super::Measure;
 use super::candidates::Candidate;
 use super::evidence::{Evidence, Loads, Loop};
-use crate::documents::prefetch::{AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow};
+use crate::documents::prefetch::{
+    AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow,
+};
 use crate::recorded_loads::rows::{hex, levels};
 use loads::class::Class;
 use loads::prefetch::{Advice, Measured, Request, Sampled, Site, TripCount, advise};
@@ -76,6 +78,11 @@ fn row(
         function: one.function.clone(),
         file: one.line.file.clone(),
         line: one.line.line,
+        source: one.source.as_ref().map(|point| SourceRow {
+            function: point.function.clone(),
+            offset: point.offset,
+            discriminator: base(point.discriminator),
+        }),
         evidence: loads.zip(sum).map(|(loads, sum)| samples(loads, sum)).unwrap_or_default(),
         ..AdviceRow::default()
     };
@@ -193,5 +200,18 @@ fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
         let levels = one.access.as_ref().map(|access| &access.levels[..]).unwrap_or_default();
         row.site = level.map(|(name, _)| name.to_owned());
         row.site_loop = level.and_then(|(_, n)| levels.get(n)).map(|level| hex(level.head));
+    }
+}
+
+/// The base component of a discriminator, as LLVM encodes three of them in one: the low bit says that it is 0,
+/// bit 6 that it has more than five bits (`getUnsignedFromPrefixEncoding` of DebugInfoMetadata.h).
+fn base(discriminator: u64) -> u64 {
+    if discriminator & 1 == 1 {
+        return 0;
+    }
+    let bits = discriminator >> 1;
+    match bits & 0x20 {
+        0 => bits & 0x1f,
+        _ => bits >> 1 & 0xfe0 | bits & 0x1f,
     }
 }

@@ -15,6 +15,7 @@ mod loads;
 pub mod microbench;
 pub mod model_errors;
 pub mod prefetch;
+pub mod prefetch_plan;
 pub mod recorded_loads;
 pub mod report;
 pub mod tables;
