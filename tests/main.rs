@@ -25,6 +25,8 @@ mod machine;
 mod microbench;
 mod mistakes;
 #[cfg(target_arch = "x86_64")]
+mod prefetch;
+#[cfg(target_arch = "x86_64")]
 mod probe;
 mod profile;
 mod record;

@@ -15,7 +15,7 @@ use tma::{Error, Result};
 
 #[derive(Args)]
 pub struct PrefetchArgs {
-    /// Recordings of branch stacks and of loads (`perf record -b`, `perf mem`)
+    /// Recordings of branches and of loads (`perf record -b`, `perf mem`)
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Look for the recorded binaries under DIR first; repeatable

@@ -90,6 +90,9 @@ fn row(
     row.inner = loop_row(one, around.first().copied().flatten(), &advice);
     add_advice(&mut row, one, advice);
     row.unknown.extend(unknown);
+    if row.refused.is_none() && around.first().copied().flatten().is_some_and(|own| !own.timed.has_cycles) {
+        row.unknown.insert(0, "iterations: this LBR has no cycles".to_owned());
+    }
     row
 }
 
