@@ -8,6 +8,7 @@ use crate::documents::count::{
 use crate::hot::hottest::Hottest;
 use crate::loads::loads;
 use crate::mispredicted;
+use crate::values;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, FunctionCounts, Wanted, count_process, count_sampled};
@@ -39,6 +40,9 @@ pub struct CountAsk {
     pub plain: bool,
     /// Whether it is run twice more, for access patterns and latencies of the hot loads.
     pub loads: bool,
+    /// Whether registers at the entries of functions and loops are recorded, and at those of the blocks with
+    /// these addresses: it is run once more.
+    pub values: Option<Vec<u64>>,
     /// Whether mispredictions are modelled, on this core: the command is run once more.
     pub branches: Option<Arc<Core>>,
 }
@@ -46,6 +50,7 @@ pub struct CountAsk {
 /// A function to count, with its name.
 struct Chosen {
     name: String,
+    aliases: Vec<String>,
     wanted: Wanted,
 }
 
@@ -65,7 +70,7 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
             let (all, hot) = count_hot::hot(found)?;
             let mut one = |of: Counted| {
                 samples.push(of.samples);
-                Chosen { name: of.name, wanted: of.wanted }
+                Chosen { name: of.name, aliases: Vec::new(), wanted: of.wanted }
             };
             (all.into_iter().map(&mut one).collect(), Some(hot))
         }
@@ -99,15 +104,20 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
         document.notes.push(note.to_owned());
     }
     let mut interrupted = counts.interrupted;
+    let functions: Vec<_> = chosen.iter().map(|c| (c.name.as_str(), &c.wanted)).collect();
     if let (Some(core), None) = (&ask.branches, interrupted) {
-        mispredicted::enter(&mut document, &ask.command, (&wanted, plain), core, &signals)?;
+        mispredicted::enter(&mut document, &ask.command, (&functions, plain), core, &signals)?;
     }
     let differs = |before: pmu::Exit| counts.exit.is_some_and(|now| now != before);
     if ask.hot.as_ref().and_then(|found| found.exit).is_some_and(differs) {
         document.notes.push("the counted run ended otherwise than the sampled one".to_owned());
     }
+    if let (Some(at), None) = (&ask.values, interrupted) {
+        let of = (&counts, at.as_slice());
+        interrupted =
+            values::enter(&mut document, &ask.command, &functions, of, (plain, &signals))?;
+    }
     if ask.loads && interrupted.is_none() {
-        let functions: Vec<_> = chosen.iter().map(|c| (c.name.as_str(), &c.wanted)).collect();
         let found = loads(&ask.command, &functions, &counts, &signals)?;
         document.loads = found.rows;
         document.timer = found.timer;
@@ -190,13 +200,19 @@ fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
         to: hex(edge.to),
         count: edge.count,
     }));
+    let executions = |at: u64| {
+        let block = found.blocks.iter().find(|block| (block.start..block.end).contains(&at))?;
+        block.count.as_ref().ok().copied()
+    };
     document.branches.extend(found.branches.iter().map(|branch| BranchRow {
         module: module.clone(),
+        function: of.name.clone(),
         address: hex(branch.address),
+        executions: executions(branch.address),
         taken: branch.taken,
         not_taken: branch.not_taken,
         kind: "conditional".to_owned(),
-        mispredicted: None,
+        ..BranchRow::default()
     }));
     let mean = |entries: Option<u64>, iterations: Option<u64>| {
         entries.zip(iterations).filter(|(n, _)| *n > 0).map(|(n, all)| all as f64 / n as f64)
@@ -240,7 +256,8 @@ fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
     let is = |one: &Chosen, name: &str| match address(name) {
         Some(address) => one.wanted.range.contains(&address),
         None => {
-            one.name == name || demangle(&one.name) == name || demangle_short(&one.name) == name
+            let is_own = demangle(&one.name) == name || demangle_short(&one.name) == name;
+            is_own || one.name == name || one.aliases.iter().any(|alias| alias == name)
         }
     };
     for name in &ask.functions {
@@ -279,7 +296,8 @@ fn address(name: &str) -> Option<u64> {
 impl Chosen {
     fn new(path: &Path, named: Named) -> Self {
         let name = named.name.unwrap_or_else(|| hex(named.range.start));
-        Self { name, wanted: Wanted { path: path.to_owned(), range: named.range } }
+        let wanted = Wanted { path: path.to_owned(), range: named.range };
+        Self { name, aliases: named.aliases, wanted }
     }
 }
 

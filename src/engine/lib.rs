@@ -15,6 +15,7 @@
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `mispredicted` | mispredictions of the branches of these functions, modelled |
+//! | `values` | what registers hold at the entries of their functions and loops |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
@@ -52,6 +53,7 @@ pub mod render;
 pub mod topdown;
 pub mod trials;
 mod trips;
+mod values;
 
 /// The tables that are built in.
 pub use events::library;

@@ -34,10 +34,12 @@ const ADDRESS: u32 = 48;
 pub fn enter(
     document: &mut Count,
     command: &Command,
-    (wanted, plain): (&[Wanted], Option<f64>),
+    (functions, plain): (&[(&str, &Wanted)], Option<f64>),
     core: &Arc<Core>,
     signals: &Signals,
 ) -> Result<()> {
+    let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
+    let wanted = wanted.as_slice();
     let followed = RefCell::new(BTreeMap::new());
     let all = |number: usize, function: &Function| {
         followed.borrow_mut().insert(number, Followed::of(function));
@@ -70,41 +72,42 @@ pub fn enter(
     trips::enter(document, (&recorded, wanted), &followed.into_inner(), &streams);
     let found = modelled(&recorded, wanted);
     let executions = executions(document);
-    let (mut unknown, mut without) = (0, 0);
     for (number, observed) in recorded.observed.iter().enumerate() {
-        let path = &wanted[observed.function].path;
-        let (module, at) = (path.display().to_string(), observed.wish.at);
+        let (name, of) = functions[observed.function];
+        let (module, at) = (of.path.display().to_string(), observed.wish.at);
         let runs = executions.get(module.as_str()).and_then(|all| within(all, at));
         let estimate = found.get(&address(&recorded, wanted, number as u32));
         let mispredicted =
             runs.and_then(|runs| modelled_of(runs, estimate, document.misprediction_cycles));
-        if mispredicted.is_none() && runs.is_some() {
-            (unknown, without) = (unknown + 1, without + runs.unwrap_or(0));
-        }
+        let reason = mispredicted.is_none().then(|| match (&observed.refused, runs) {
+            (Some(why), _) => format!("not recorded: {why}"),
+            (None, None) => "its block has no count".to_owned(),
+            _ => "in no burst that counts".to_owned(),
+        });
         let own = format!("{at:#x}");
         let row = document.branches.iter_mut().find(|r| r.module == module && r.address == own);
         match row {
-            Some(row) => row.mispredicted = mispredicted,
+            Some(row) => (row.mispredicted, row.reason) = (mispredicted, reason),
             None => document.branches.push(BranchRow {
                 module,
+                function: name.to_owned(),
                 address: own,
+                executions: runs,
                 kind: "indirect".to_owned(),
                 mispredicted,
+                reason,
                 ..BranchRow::default()
             }),
         }
     }
-    if unknown > 0 {
-        document.notes.push(format!(
-            "{unknown} branches, executed {without} times, are in no burst that counts: their \
-             mispredictions are not known"
-        ));
+    for row in document.branches.iter_mut().filter(|r| r.mispredicted.is_none()) {
+        let why = "not recorded: it is not certain to be code";
+        row.reason.get_or_insert_with(|| why.to_owned());
     }
-    let refused: Vec<_> = recorded.observed.iter().filter_map(|o| o.refused.as_ref()).collect();
-    if let Some(why) = refused.first() {
+    let refused = recorded.observed.iter().filter(|o| o.refused.is_some()).count();
+    if refused > 0 {
         document.notes.push(format!(
-            "{} of {} branches were not recorded, and are not in the history of the others: {why}",
-            refused.len(),
+            "{refused} of {} branches were not recorded, and are not in the history of the others",
             recorded.observed.len()
         ));
     }

@@ -6,9 +6,11 @@
 //! | [`event`] | a sampled event |
 //! | [`sample`] | one sample; the only decoder, for ring buffers and files alike |
 //! | [`record`] | the records of a ring buffer or file: mappings, names, forks, losses, samples |
-//! | [`recording`] | a whole recording: its events, records and limits |
+//! | [`recording`] | a recording: its events and limits; its records, one by one or all |
+//! | [`input`] | bytes of a file or in memory, read a part at a time |
 //! | [`perfdata`] | perf.data files |
 //! | [`session`] | the session file of `tdtool record` |
+//! | [`text`] | branches in text of other tools: `perf script`, traces, counts |
 //! | [`counts`] | recorded counts: `perf stat`, toplev, CSV, sessions |
 //! | [`module`](mod@module) | modules: files and other memory that code is mapped from |
 //! | [`files`] | files of modules: location, layout, build-id |
@@ -24,6 +26,7 @@ pub mod counts;
 pub mod event;
 pub mod files;
 pub mod hot;
+pub mod input;
 pub mod module;
 pub mod perfdata;
 mod ranges;
@@ -32,3 +35,4 @@ pub mod recording;
 pub mod sample;
 pub mod session;
 pub mod symbols;
+pub mod text;

@@ -1,17 +1,18 @@
-//! A whole recording, whatever file it was read from.
+//! A recording, whatever file it is in: read record by record ([`Stream`]), or whole ([`Recording`]).
 
 use crate::event::Event;
-use crate::record::Record;
+use crate::record::{Bounds, Decoder, Pass, Record};
+use pmu::records::raw::Header;
+use std::ops::{Deref, DerefMut};
+use tma::Result;
 
-/// A whole recording.
+/// What is known of a recording besides its records.
 #[derive(Debug, Clone, Default)]
-pub struct Recording {
+pub struct About {
     /// Where it comes from, for messages.
     pub source: String,
     /// The sampled events.
     pub events: Vec<Event>,
-    /// Samples, mappings, thread names, starts and ends, in order of time.
-    pub records: Vec<Record>,
     /// Build-ids of files by path, from the recording's own list.
     pub build_ids: Vec<(String, Vec<u8>)>,
     /// Architecture (`uname -m`) of the recorded machine, if known.
@@ -30,4 +31,86 @@ pub struct Recording {
     pub lost: u64,
     /// Limits of the recording that a report must state: cut off, records not decoded, ….
     pub notes: Vec<String>,
+}
+
+/// The records of a recording, which can be read several times.
+pub trait Records: std::fmt::Debug {
+    /// Calls `visit` with samples, mappings, thread names, starts and ends, in order of time. Returns the
+    /// limits of the records that a report must state.
+    ///
+    /// # Errors
+    /// They cannot be read (any more).
+    fn each(&self, visit: &mut dyn FnMut(Record)) -> Result<Vec<String>>;
+}
+
+/// A recording whose records are read one by one.
+#[derive(Debug)]
+pub struct Stream {
+    /// All but the records, as known before they are decoded.
+    pub about: About,
+    /// The records.
+    pub records: Box<dyn Records>,
+}
+
+impl Stream {
+    /// All of it in memory.
+    ///
+    /// # Errors
+    /// As [`Records::each`].
+    pub fn whole(self) -> Result<Recording> {
+        let mut records = Vec::new();
+        let notes = self.records.each(&mut |record| records.push(record))?;
+        let mut about = self.about;
+        about.notes.extend(notes);
+        Ok(Recording { about, records })
+    }
+}
+
+/// A whole recording in memory. It dereferences to what is known of it besides its records.
+#[derive(Debug, Clone, Default)]
+pub struct Recording {
+    /// All but the records.
+    pub about: About,
+    /// Samples, mappings, thread names, starts and ends, in order of time.
+    pub records: Vec<Record>,
+}
+
+impl Deref for Recording {
+    type Target = About;
+
+    fn deref(&self) -> &About {
+        &self.about
+    }
+}
+
+impl DerefMut for Recording {
+    fn deref_mut(&mut self) -> &mut About {
+        &mut self.about
+    }
+}
+
+/// Called with each record of the kernel and the time of one that has none; returns the time that it is
+/// ordered by.
+pub(crate) type Take<'a> = &'a mut dyn FnMut(&Header<'_>, u64) -> u64;
+
+/// A file of the kernel's records.
+pub(crate) trait Replay: std::fmt::Debug {
+    /// Calls `take` with each of its records, as they are in the file.
+    fn replay(&self, take: Take<'_>) -> Result<()>;
+}
+
+/// The kernel's records of a file that was read once for their times.
+#[derive(Debug)]
+pub(crate) struct Raw<R> {
+    pub replay: R,
+    pub decoder: Decoder,
+    pub bounds: Bounds,
+}
+
+impl<R: Replay> Records for Raw<R> {
+    fn each(&self, visit: &mut dyn FnMut(Record)) -> Result<Vec<String>> {
+        let mut pass = Pass::new(&self.decoder, &self.bounds, visit);
+        self.replay.replay(&mut |header, otherwise| pass.take(header, otherwise))?;
+        Ok(pass.finish())
+    }
 }

@@ -7,6 +7,7 @@ an iteration: loops/timer.c in three processes that agree, some before the tool 
 is kept aside (compiled.aside): measured only with --aside.
 
     tests/figures/native_loops.py [--cpu 1] [--only REGEX] [--part 1/6] [-o loops.csv]
+    tests/figures/native_loops.py --again -o loops.csv …   again those without an answer: a shared core gives none
     tests/figures/native_loops.py --known                  the timer, on loops of known cycles
     tests/figures/native_loops.py --from loops.csv …       only the tables of earlier runs
 """
@@ -18,6 +19,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 import compiled
 from common import TOOL, append, median, need, percent, rows, table
@@ -45,13 +47,15 @@ def main():
     parser.add_argument("--aside", action="store_true", help="the kernels kept aside instead of the others")
     parser.add_argument("--every", action="store_true", help="all four builds of each kernel in C, not two")
     parser.add_argument("--part", default="1/1", metavar="K/N", help="only part K of N")
+    parser.add_argument("--again", action="store_true", help="only loops that have no answer in the CSV of -o yet")
+    parser.add_argument("--for", type=float, default=float("inf"), metavar="SECONDS", dest="limit", help="begin none later than this")
     parser.add_argument("--build", metavar="DIR", help="where the libraries are kept; default: nowhere")
     parser.add_argument("-o", metavar="FILE", dest="output", help="append the rows to this CSV")
     parser.add_argument("--known", action="store_true", help="only check the timer")
     parser.add_argument("--from", nargs="+", metavar="CSV", dest="earlier", help="only print earlier results")
     args = parser.parse_args()
     if args.earlier:
-        return report([row for path in args.earlier for row in rows(path)])
+        return report(last([row for path in args.earlier for row in rows(path)]))
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.build or scratch
         os.makedirs(folder, exist_ok=True)
@@ -85,9 +89,14 @@ def measured(folder, args):
     """A row for each loop, also appended to the output."""
     chosen = [(kernel, build) for kernel in compiled.kernels(args.only) if compiled.aside(kernel["name"]) == args.aside
               for build in compiled.builds_of(kernel["name"], kernel["source"], args.every)]
+    if args.again:
+        answered = {identity(row) for row in last(rows(args.output)) if is_answered(row)}
+        chosen = [one for one in chosen if (one[0]["name"], *one[1][1:3]) not in answered]
     part, parts = map(int, args.part.split("/"))
-    timer, code = compiled.timer(folder), {}
+    timer, code, end = compiled.timer(folder), {}, time.monotonic() + args.limit
     for kernel, build in chosen[part - 1::parts]:
+        if time.monotonic() > end:
+            break
         file = compiled.build(folder, build, args.clang)
         code[file] = code.get(file) or compiled.disassembly(file)
         loop = compiled.find(timer, file, code[file], kernel, build)
@@ -98,6 +107,25 @@ def measured(folder, args):
         if args.output:
             append(args.output, row, COLUMNS)
         yield row
+
+
+def identity(row):
+    """What names a loop."""
+    return row["name"], row["compiler"], row["flags"]
+
+
+def is_answered(row):
+    """Whether the tool has an answer that it vouches for, and processes of the timer agree."""
+    return row["status"] == "ok" and row["native"] != ""
+
+
+def last(found):
+    """One row of each loop: its last answer, else its last row."""
+    of = {}
+    for row in found:
+        if is_answered(row) or not is_answered(of.get(identity(row), row)):
+            of[identity(row)] = row
+    return list(of.values())
 
 
 def measure(timer, loop, args):

@@ -6,9 +6,11 @@ of its own, and counts its functions' calls itself; it is compiled at a random l
 
     tests/figures/probe_fuzz.py                  # 100 programs of 20 functions
     tests/figures/probe_fuzz.py --programs 10 --seed 7 --branches
+    tests/figures/probe_fuzz.py --hot            # fewer probes, by samples of a first run: the same counts
 """
 
 import argparse
+import collections
 import json
 import random
 import subprocess
@@ -20,6 +22,8 @@ from common import arguments, need
 LEVELS = ["-O0", "-O1", "-O2", "-O3", "-Os", "-Ofast"]
 KINDS = [[], [], ["-no-pie"], ["-static"], ["-fomit-frame-pointer"], ["-fno-omit-frame-pointer"], ["-march=native"],
          ["-fcf-protection=none"], ["-mtune=generic", "-funroll-loops"]]
+# Of a program's main loop: some milliseconds; long enough to be sampled.
+ROUNDS, HOT_ROUNDS = 40, 2000
 
 
 class Source:
@@ -77,7 +81,7 @@ class Source:
 
     def text(self):
         """The program."""
-        parts = ["#include <stdio.h>", "static unsigned long g[16]; static long budget;",
+        parts = ["#include <stdio.h>", "#include <stdlib.h>", "static unsigned long g[16]; static long budget;",
                  f"static unsigned long calls[{self.functions}];",
                  f"typedef unsigned long (*F)(unsigned long, unsigned long, unsigned long); F table[{self.functions}];"]
         for number in range(self.functions):
@@ -86,64 +90,93 @@ class Source:
                          f"{{ unsigned long x = a ^ (b << 3); calls[{number}]++; {body} return a + 3 * b + 5 * c + 7 * x; }}")
         fill = " ".join(f"table[{n}] = f{n};" for n in range(self.functions))
         runs = " ".join(f"budget = 3000; r = r * 31 + f{n}(r, i, {n});" for n in range(self.functions))
-        parts.append(f"int main(void) {{ unsigned long r = 1; {fill} for (unsigned long i = 0; i < 40; i++) {{ {runs} }} "
+        parts.append(f"int main(int n, char **v) {{ unsigned long r = 1, rounds = n > 1 ? atol(v[1]) : 40; {fill} "
+                     f"for (unsigned long i = 0; i < rounds; i++) {{ {runs} }} "
                      f"for (int i = 0; i < 16; i++) r = r * 31 + g[i]; printf(\"%lu\", r); "
                      f"for (int i = 0; i < {self.functions}; i++) printf(\" %lu\", calls[i]); puts(\"\"); }}")
         return "\n".join(parts)
 
 
+class Program:
+    """A random program, compiled; a long run of it can be sampled."""
+
+    def __init__(self, seed, folder, args):
+        choose = random.Random(seed)
+        self.options = [choose.choice(LEVELS), *choose.choice(KINDS)]
+        self.seed, self.path, self.out = seed, f"{folder}/program", f"{folder}/out.json"
+        self.args = args
+        self.functions = [f"f{number}" for number in range(args.functions)]
+        self.command = [self.path, str(HOT_ROUNDS if args.hot else ROUNDS)]
+        with open(f"{folder}/source.c", "w") as file:
+            file.write(Source(seed, args.functions).text())
+        subprocess.run(["gcc", "-w", *self.options, f"{folder}/source.c", "-o", self.path], check=True)
+        self.plain = subprocess.run(self.command, capture_output=True, text=True)
+
+    def counted(self, *options, runs=1):
+        """The document of a counted run, and what is wrong with the program's output. It is run so often."""
+        probed = subprocess.run([self.args.tool, "count", *options, "--format", "json", "--output", self.out, "--",
+                                 *self.command], capture_output=True, text=True)
+        with open(self.out) as file:
+            document = json.load(file)
+        output, status = self.plain.stdout * runs, self.plain.returncode
+        if (output, status) == (probed.stdout, probed.returncode):
+            return document, []
+        return document, [f"output {probed.stdout!r} status {probed.returncode}, not {output!r} {status}"]
+
+    def all(self):
+        """All blocks counted: the document and what is wrong with it."""
+        more = ["--branches"] if self.args.branches else []
+        document, faults = self.counted("--functions", ",".join(["main", *self.functions]), *more,
+                                        runs=1 + self.args.branches)
+        calls = dict(zip(self.functions, map(int, self.plain.stdout.split()[1:])))
+        first = {}
+        for block in document["blocks"]:
+            first.setdefault(block["function"], block["count"])
+        faults += [f"{name}: {first[name]} entries, {number} calls" for name, number in calls.items()
+                   if first.get(name, number) != number]
+        return document, faults + document["contradictions"]
+
+    def hot(self, known):
+        """Counted with fewer probes: the document and what differs from the `known` counts."""
+        document, faults = self.counted("--hot", "--share", "100", runs=2)
+        known = {block["start"]: block["count"] for block in known["blocks"]}
+        for block in document["blocks"]:
+            if block["module"] == self.path and known.get(block["start"], block["count"]) != block["count"]:
+                faults.append(f"{block['function']} {block['start']}: {block['count']} with fewer probes, not {known[block['start']]}")
+        document["blocks"] = [block for block in document["blocks"] if block["start"] in known]
+        return document, faults + document["contradictions"]
+
+
 def main():
-    """Prints what went wrong, and sums."""
+    """Prints what went wrong, sums, and why blocks have no count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments(parser, blocks=False)
     parser.add_argument("--programs", type=int, default=100, metavar="N", help="programs (default 100)")
     parser.add_argument("--functions", type=int, default=20, metavar="N", help="functions of each (default 20)")
     parser.add_argument("--seed", type=int, default=1, help="seed (default 1)")
     parser.add_argument("--branches", action="store_true", help="record all branches in a second run of each program")
+    parser.add_argument("--hot", action="store_true", help="also count by `count --hot`, and compare")
     args = parser.parse_args()
     need(args.tool)
-    more = ["--branches"] if args.branches else []
-    sums = {"programs": 0, "functions": 0, "placed": 0, "derived": 0, "refused": 0, "checked": 0}
-    wrong = 0
+    sums, reasons, wrong = collections.Counter(), collections.Counter(), 0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(args.programs):
-            seed = args.seed * 100003 + number
-            choose = random.Random(seed)
-            options = [choose.choice(LEVELS), *choose.choice(KINDS)]
-            source, program, out = f"{folder}/source.c", f"{folder}/program", f"{folder}/out.json"
-            with open(source, "w") as file:
-                file.write(Source(seed, args.functions).text())
-            subprocess.run(["gcc", "-w", *options, source, "-o", program], check=True)
-            plain = subprocess.run([program], capture_output=True, text=True)
-            names = ",".join(["main", *(f"f{n}" for n in range(args.functions))])
-            probed = subprocess.run([args.tool, "count", *more, "--functions", names, "--format", "json", "--output", out, "--", program],
-                                    capture_output=True, text=True)
-            # Each run of the program prints it once.
-            output = plain.stdout * (1 + args.branches)
-            with open(out) as file:
-                document = json.load(file)
-            calls = dict(zip((f"f{n}" for n in range(args.functions)), map(int, plain.stdout.split()[1:])))
-            faults = []
-            if (output, plain.returncode) != (probed.stdout, probed.returncode):
-                faults.append(f"output {probed.stdout!r} status {probed.returncode}, not {output!r} {plain.returncode}")
-            seen = set()
-            for block in document["blocks"]:
-                if block["function"] in calls and block["function"] not in seen:
-                    seen.add(block["function"])
-                    if block["count"] != calls[block["function"]]:
-                        faults.append(f"{block['function']}: {block['count']} entries, {calls[block['function']]} calls")
-                sums[block["how"]] += 1
-            faults += document["contradictions"]
-            if args.branches:
-                sums["branches"] = sums.get("branches", 0) + sum("mispredicted" in b for b in document["branches"])
-            sums["refused"] += len(document["refused"])
-            sums["checked"] += document["checked"]
-            sums["programs"] += 1
-            sums["functions"] += len(names.split(","))
+            program = Program(args.seed * 100003 + number, folder, args)
+            document, faults = program.all()
+            sums.update(programs=1, functions=1 + args.functions, checked=document["checked"])
+            sums.update(block["how"] for block in document["blocks"])
+            reasons.update(row["reason"] for row in document["refused"])
+            sums["branches"] += sum("mispredicted" in branch for branch in document["branches"])
+            if args.hot:
+                fewer, more = program.hot(document)
+                faults += more
+                sums.update(f"{block['how']} with --hot" for block in fewer["blocks"])
             wrong += bool(faults)
             for fault in faults[:3]:
-                print(f"seed {seed} {' '.join(options)}: {fault}", flush=True)
-    print(", ".join(f"{count} {name}" for name, count in sums.items()), f"; {wrong} programs with a fault")
+                print(f"seed {program.seed} {' '.join(program.options)}: {fault}", flush=True)
+    print(", ".join(f"{count} {name}" for name, count in sums.items() if count), f"; {wrong} programs with a fault")
+    for reason, count in reasons.most_common():
+        print(f"{count} refused: {reason}")
     sys.exit(wrong > 0)
 
 

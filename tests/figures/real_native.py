@@ -49,7 +49,6 @@ def further(rows, command, folder, args):
         found, *around = sampled(command, int(rows[0]["runs"]), cpu, folder)
         for row, path, _, ranges in loops:
             row["rounds"] += written(taken(within(found, path, ranges), int(row["runs"]), *around))
-        args.best = max(args.best, *around[1:])
 
 
 def unfinished(row, best):

@@ -25,9 +25,9 @@ fn whole(data: &[u8]) {
             assert!(!recording.events.is_empty());
             let compressed = data.windows(4).any(|w| w == [0x28, 0xb5, 0x2f, 0xfd]);
             assert!(compressed || recording.records.len() <= data.len() / 8);
-            for record in recording.records {
+            for record in &recording.records {
                 let Record::Sample { event, .. } = record else { continue };
-                assert!(event < recording.events.len());
+                assert!(*event < recording.events.len());
             }
         }
         Err(error) => {

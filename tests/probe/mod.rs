@@ -10,6 +10,7 @@ mod ends;
 mod loads;
 pub mod programs;
 mod refused;
+mod values;
 
 use crate::support::files::text;
 use object::{Object as _, ObjectSymbol as _};

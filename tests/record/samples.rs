@@ -44,6 +44,23 @@ fn there_are_as_many_samples_as_cpu_time_has_periods() {
     panic!("samples for each period of CPU time: {ratios:?}");
 }
 
+/// A period of the CPU clock is in nanoseconds (linux/perf_event.h).
+#[test]
+fn samples_may_have_a_fixed_period() {
+    need!(sampling(), "no perf events here");
+    let _busy = busy();
+    let folder = Folder::new();
+    let session = session(&folder);
+    let recorded =
+        record(&session, &["-e", "cpu-clock", "-c", "2000000"], &busy_command(1)).succeeded();
+    assert!(recorded.stderr.contains("one every 2000000 events"), "{}", recorded.stderr);
+    let recording = load_recording(&session).expect("a recording");
+    let event = &recording.events[0];
+    assert_eq!((event.period, event.by_frequency), (2_000_000, false));
+    let all = samples(&recording);
+    assert!(!all.is_empty() && all.iter().all(|sample| sample.period == Some(2_000_000)));
+}
+
 #[test]
 fn every_sample_falls_into_a_mapping_of_its_process() {
     need!(sampling(), "no perf events here");

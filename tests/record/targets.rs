@@ -110,6 +110,12 @@ fn what_cannot_be_sampled_is_refused() {
     need!(!has_pmu, "this machine has a core PMU; the rest is about those without");
     let recorded = record(&session, &["-e", "cycles"], &shell("true"));
     assert_eq!(recorded.code(), Some(3), "{}", recorded.stderr);
+    for (option, instead) in [("--branches", "count --branches"), ("--loads=30", "count --loads")] {
+        let recorded = record(&session, &[option], &shell("true"));
+        assert_eq!(recorded.code(), Some(3), "{}", recorded.stderr);
+        assert!(recorded.stderr.contains("no core PMU"), "{}", recorded.stderr);
+        assert!(recorded.stderr.contains(instead), "{}", recorded.stderr);
+    }
     let nodes = ["--uarch", "skx", "--node", "Memory_Bound", "--node", "Frontend_Bound"];
     let recorded = record(&session, &nodes, &shell(&iterations(20_000))).succeeded();
     for word in ["sampled on cpu-clock", "Memory_Bound", "no core PMU"] {

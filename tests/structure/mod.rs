@@ -29,7 +29,7 @@ const DIRECTION: [(&str, &[&str]); 12] = [
     ("src/profile", &["isa", "pmu", "tma"]),
     ("src/loads", &["isa", "tma"]),
     ("src/bench", &["isa", "pmu", "tma"]),
-    ("src/branches", &["isa", "profile"]),
+    ("src/branches", &["isa", "profile", "tma"]),
     (
         "src/engine",
         &[

@@ -36,6 +36,9 @@ pub struct CountArgs {
     /// Run the command once more without probes, for the cost
     #[arg(long)]
     plain: bool,
+    /// Also run it for registers at entries of functions, loops, blocks at ADDRESS
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', num_args = 0.., require_equals = true, value_parser = address)]
+    values: Option<Vec<u64>>,
     /// Also run it twice for access patterns and cache levels of the hot loads
     #[arg(long)]
     loads: bool,
@@ -46,7 +49,7 @@ pub struct CountArgs {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Count a running process for a while instead of a command
-    #[arg(short, long, value_name = "PID", conflicts_with_all = ["command", "plain", "hot", "branches", "loads"])]
+    #[arg(short, long, value_name = "PID", conflicts_with_all = ["command", "plain", "hot", "branches", "values", "loads"])]
     pid: Option<i32>,
     /// With -p: for how many seconds
     #[arg(long, value_name = "N", default_value = "1", requires = "pid", value_parser = seconds)]
@@ -68,6 +71,12 @@ fn seconds(text: &str) -> std::result::Result<Duration, String> {
     seconds
         .map(Duration::from_secs_f64)
         .ok_or_else(|| "seconds are above 0 and at most 86400".to_owned())
+}
+
+/// An address in a file (p_vaddr).
+fn address(text: &str) -> std::result::Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|_| "an address is like 0x4327".to_owned())
 }
 
 /// A share in percent, as 0 to 1.
@@ -123,6 +132,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         hot,
         plain: args.plain,
         loads: args.loads,
+        values: args.values,
         branches: if args.branches { Some(global.settings()?.core()?) } else { None },
     };
     let (document, code) = counted(&ask)?;

@@ -9,6 +9,7 @@ use clap::Args;
 use engine::record::{SampleAsk, Sampled, record};
 use engine::render::report::text::{Style, render};
 use engine::topdown::{LiveAsk, Update};
+use pmu::perf::Rate;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,14 +38,23 @@ pub struct RecordArgs {
 #[derive(Args)]
 pub struct SampleArgs {
     /// Samples per second; the default avoids lockstep with timers
-    #[arg(short = 'F', long, value_name = "HZ", default_value = "999", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = SAMPLING)]
+    #[arg(short = 'F', long, value_name = "HZ", default_value = "999", conflicts_with = "period", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = SAMPLING)]
     pub frequency: u64,
+    /// Sample every N events instead
+    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u64).range(16..), help_heading = SAMPLING)]
+    pub period: Option<u64>,
     /// Event to sample: perf name with modifiers, table name, or r01c2; repeatable
     #[arg(short, long, value_name = "EVENT", help_heading = SAMPLING)]
     pub event: Vec<String>,
     /// Sample the event that locates NODE, else cycles, else cpu-clock; repeatable
     #[arg(long, value_name = "NODE", help_heading = SAMPLING)]
     pub node: Vec<String>,
+    /// Record the last branches before each sample (LBR), of user mode
+    #[arg(short, long, help_heading = SAMPLING)]
+    pub branches: bool,
+    /// Sample loads that take at least N cycles, with address, origin and latency
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "0", help_heading = SAMPLING)]
+    pub loads: Option<u64>,
     /// Record call chains
     #[arg(short = 'g', long, help_heading = SAMPLING)]
     pub call_graph: bool,
@@ -55,7 +65,7 @@ pub struct SampleArgs {
     #[arg(long, value_name = "KIB", default_value = "512", value_parser = clap::value_parser!(u64).range(4..=1_048_576), help_heading = SAMPLING)]
     pub ring: u64,
     /// Count without sampling
-    #[arg(long, conflicts_with_all = ["event", "node", "call_graph", "registers"], help_heading = SAMPLING)]
+    #[arg(long, conflicts_with_all = ["event", "node", "call_graph", "registers", "branches", "loads"], help_heading = SAMPLING)]
     pub no_samples: bool,
 }
 
@@ -67,6 +77,9 @@ impl SampleArgs {
             nodes: self.node.clone(),
             call_chains: self.call_graph,
             registers: self.registers,
+            branches: self.branches,
+            loads: self.loads,
+            period: self.period,
             ring: usize::try_from(self.ring).unwrap_or(512) << 10,
         })
     }
@@ -120,12 +133,14 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
 
 /// Notes how many samples were taken and lost, and what that cost.
 fn note_sampled(sampled: &Sampled) {
-    let Sampled { events, frequency, summary } = sampled;
+    let Sampled { events, rate, summary } = sampled;
+    let rate = match rate {
+        Rate::Frequency(hertz) => format!("{hertz} per second"),
+        Rate::Period(period) => format!("one every {period} events"),
+    };
     let (events, samples) = (events.join(", "), summary.samples);
     let kib = summary.bytes as f64 / 1024.0;
-    note(&format!(
-        "{samples} samples of {events}, {frequency} per second; {kib:.0} KiB of records"
-    ));
+    note(&format!("{samples} samples of {events}, {rate}; {kib:.0} KiB of records"));
     if summary.lost > 0 {
         let what = format!("{} records lost: a ring buffer was full", summary.lost);
         message::print("note", &what, None, Some("a larger --ring or a lower -F"));

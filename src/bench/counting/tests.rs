@@ -79,6 +79,7 @@ fn core() -> CorePmu {
         kind: 4,
         formats: [("event".to_owned(), parsed("config:0-7"))].into_iter().collect(),
         cpus: None,
+        events: BTreeMap::new(),
         caps: BTreeMap::new(),
         mux_interval_ms: None,
     };

@@ -2,17 +2,19 @@
 
 use super::code::Code;
 use super::distribution::Distribution;
-use super::loops::{self, LoopShape, LoopSum};
+use super::loops::{LoopShape, LoopSum, Loops};
 use super::sums::{Edge, Sums};
 use super::window::{Range, windows};
 use iced_x86::FlowControl;
 use profile::address_space::{AddressSpaces, ModuleAddress};
-use profile::files::SearchPaths;
+use profile::files::{Program, SearchPaths};
 use profile::hot::origin;
-use profile::module::Module;
-use profile::recording::Recording;
+use profile::module::{Module, ModuleKind};
+use profile::recording::Stream;
 use profile::symbols::{Function, Symbols};
+use profile::text::Counts;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tma::Result;
 
 /// Everything about one event.
 #[derive(Debug)]
@@ -54,6 +56,11 @@ impl Places {
         self.0.module(number)
     }
 
+    /// All modules, by number.
+    pub fn modules(&self) -> &[Module] {
+        self.0.modules()
+    }
+
     /// The function at an address.
     pub fn function(&mut self, place: ModuleAddress) -> Option<Function> {
         self.0.function(place)
@@ -65,16 +72,78 @@ impl Places {
     }
 }
 
-/// Analyses the samples of an event. Programs are searched in `search`.
-pub fn analyse(recording: &Recording, event: usize, search: &SearchPaths) -> Analysis {
-    let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
-    let mut sums = Sums::default();
-    windows(recording, event, &mut spaces, &mut |window| sums.add(window));
-    let symbols = Symbols::new(search.clone()).with_origin(origin(recording));
-    let mut code = Code::new(symbols, spaces.modules.all, targets(&sums));
-    let loops = find_loops(recording, event, search, (&sums, &mut code));
+/// Analyses the samples of each event; `None` for events without branches, and those that are not
+/// `wanted`. Programs are searched in `search`. Returns also the limits of the records that a report must
+/// state.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn analyse(
+    stream: &Stream,
+    wanted: Option<usize>,
+    search: &SearchPaths,
+) -> Result<(Vec<Option<Analysis>>, Vec<String>)> {
+    let spaces = || AddressSpaces::new(search.clone(), &stream.about.build_ids);
+    let mut all = vec![Sums::default(); stream.about.events.len()];
+    let mut first = spaces();
+    let notes = windows(stream, &mut first, &mut |event, window| {
+        if let Some(sums) = all.get_mut(event) {
+            sums.add(window);
+        }
+    })?;
+    let code = |sums: &Sums| {
+        let symbols = Symbols::new(search.clone()).with_origin(origin(&stream.about));
+        Code::new(symbols, first.modules.all.clone(), targets(sums))
+    };
+    let is_wanted =
+        |event: usize, sums: &Sums| wanted.is_none_or(|wanted| wanted == event) && sums.entries > 0;
+    let mut found: Vec<Option<(Sums, Loops, Code)>> = all
+        .into_iter()
+        .enumerate()
+        .map(|(event, sums)| {
+            is_wanted(event, &sums).then(|| {
+                let mut code = code(&sums);
+                let loops = loops(&sums, &mut code);
+                (sums, loops, code)
+            })
+        })
+        .collect();
+    // Again, now that the loops are known.
+    windows(stream, &mut spaces(), &mut |event, window| {
+        if let Some((_, loops, code)) = found.get_mut(event).and_then(Option::as_mut) {
+            loops.add(window, code);
+        }
+    })?;
+    let finish = |(sums, loops, mut code): (Sums, Loops, Code)| {
+        let blocks = blocks(&sums, &mut code);
+        Analysis { sums, loops: loops.finish(), blocks, places: Places(code) }
+    };
+    Ok((found.into_iter().map(|one| one.map(finish)).collect(), notes))
+}
+
+/// The same of counts of a program's code: without times, trips and iterations.
+pub fn of_counts(counts: &Counts, program: &Program, search: &SearchPaths) -> Analysis {
+    let module = Module {
+        path: program.path().to_owned(),
+        kind: ModuleKind::File,
+        build_id: program.build_id().map(<[u8]>::to_vec),
+        ..Module::default()
+    };
+    let sums = Sums::of_counts(counts);
+    let mut code = Code::new(Symbols::new(search.clone()), vec![module], targets(&sums));
+    let loops = loops(&sums, &mut code).counted(|from, to| {
+        let edge = Edge { from: Some(from), to: Some(to) };
+        sums.edges.get(&edge).map_or(0, |sum| sum.count)
+    });
     let blocks = blocks(&sums, &mut code);
     Analysis { sums, loops, blocks, places: Places(code) }
+}
+
+/// The loops that the recorded branches close.
+fn loops(sums: &Sums, code: &mut Code) -> Loops {
+    let edges: BTreeSet<&Edge> = sums.edges.keys().collect();
+    let both = edges.into_iter().filter_map(|edge| Some((edge.from?, edge.to?)));
+    Loops::new(both.filter_map(|(a, b)| Some(((a, b), code.shape(a, b)?))).collect())
 }
 
 fn targets(sums: &Sums) -> HashMap<usize, BTreeSet<u64>> {
@@ -82,35 +151,6 @@ fn targets(sums: &Sums) -> HashMap<usize, BTreeSet<u64>> {
     for to in sums.edges.keys().filter_map(|edge| edge.to) {
         all.entry(to.module).or_default().insert(to.address);
     }
-    all
-}
-
-/// Reads the recording again, now that the loops are known.
-fn find_loops(
-    recording: &Recording,
-    event: usize,
-    search: &SearchPaths,
-    (sums, code): (&Sums, &mut Code),
-) -> Vec<(LoopShape, LoopSum)> {
-    let edges: BTreeSet<&Edge> = sums.edges.keys().collect();
-    let both = edges.into_iter().filter_map(|edge| Some((edge.from?, edge.to?)));
-    let mut by_edge = HashMap::new();
-    let mut shapes = Vec::new();
-    for (from, to) in both {
-        if let Some(shape) = code.shape(from, to) {
-            by_edge.insert((from, to), shapes.len());
-            shapes.push(shape);
-        }
-    }
-    let mut found = vec![LoopSum::default(); shapes.len()];
-    let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
-    windows(recording, event, &mut spaces, &mut |window| {
-        loops::add(window, &shapes, &by_edge, code, &mut found);
-    });
-    let mut all: Vec<(LoopShape, LoopSum)> = shapes.into_iter().zip(found).collect();
-    all.sort_by(|(a, x), (b, y)| {
-        y.taken.cmp(&x.taken).then((a.module, a.head, a.back).cmp(&(b.module, b.head, b.back)))
-    });
     all
 }
 

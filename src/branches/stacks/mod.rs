@@ -20,7 +20,7 @@ mod loops;
 mod sums;
 mod window;
 
-pub use analysis::{Analysis, BlockSum, Places, analyse};
+pub use analysis::{Analysis, BlockSum, Places, analyse, of_counts};
 pub use distribution::Distribution;
 pub use loops::{LoopShape, LoopSum};
 pub use sums::{Edge, EdgeSum, RangeSum, Sums};

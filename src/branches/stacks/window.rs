@@ -4,8 +4,10 @@
 use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::event::Event;
 use profile::record::Record;
-use profile::recording::Recording;
-use profile::sample::{Branch, Sample};
+use profile::recording::Stream;
+use profile::sample::{Branch, Recorded, Sample};
+use serde::{Deserialize, Serialize};
+use tma::Result;
 
 /// Straight code between two branches is shorter than this (AutoFDO and llvm-profgen drop longer ranges:
 /// they come from lost entries).
@@ -14,11 +16,12 @@ pub const LONGEST_RANGE: u64 = 1 << 20;
 const SATURATED: u16 = u16::MAX;
 
 /// Entries and ranges that are not used, by reason.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Skipped {
-    /// The newest entry repeats the one before it, with no way from its target to its source (Skylake).
+    /// Newest entries that repeat the one before, with no way from its target to its source (Skylake).
     pub duplicated: u64,
-    /// Executed on a wrong path of speculation only.
+    /// Entries executed on a wrong path of speculation only.
     pub wrong_path: u64,
     /// Ranges that end before they begin.
     pub backward: u64,
@@ -63,6 +66,10 @@ pub struct Window {
     pub place: Option<ModuleAddress>,
     /// The branches, oldest first.
     pub steps: Vec<Step>,
+    /// The branch before them, which the last window ended with: both are pieces of one trace.
+    pub previous: Option<Step>,
+    /// Whether it is a sample, not a piece of a trace.
+    pub is_sample: bool,
     /// How many entries were recorded.
     pub entries: u64,
     /// How many executions each of its branches stands for, if the sampled event tells.
@@ -71,25 +78,26 @@ pub struct Window {
     pub skipped: Skipped,
 }
 
-/// Calls `visit` with the window of each sample of an event, in order of time.
+/// Calls `visit` with the event and the window of each sample, in order of time. Returns the limits of the
+/// records that a report must state.
+///
+/// # Errors
+/// The recording cannot be read.
 pub fn windows(
-    recording: &Recording,
-    event: usize,
+    stream: &Stream,
     spaces: &mut AddressSpaces,
-    visit: &mut dyn FnMut(&Window),
-) {
-    for record in &recording.records {
-        match record {
-            Record::Sample { event: of, sample } if *of == event => {
-                let mut window = Window::of(sample, spaces);
-                window.weight =
-                    recording.events.get(event).and_then(|e| weight(e, sample, &window));
-                visit(&window);
-            }
-            Record::Sample { .. } => {}
-            other => spaces.apply(other),
+    visit: &mut dyn FnMut(usize, &Window),
+) -> Result<Vec<String>> {
+    let mut window = Window::default();
+    stream.records.each(&mut |record| match record {
+        Record::Sample { event, sample } => {
+            window.fill(&sample, spaces);
+            let sampled = stream.about.events.get(event).filter(|_| window.is_sample);
+            window.weight = sampled.and_then(|sampled| weight(sampled, &sample, &window));
+            visit(event, &window);
         }
-    }
+        other => spaces.apply(&other),
+    })
 }
 
 /// What an event counts, for samples of branch stacks.
@@ -133,31 +141,35 @@ fn weight(event: &Event, sample: &Sample, window: &Window) -> Option<f64> {
 }
 
 impl Window {
-    fn of(sample: &Sample, spaces: &mut AddressSpaces) -> Self {
+    /// Becomes the window of a sample.
+    fn fill(&mut self, sample: &Sample, spaces: &mut AddressSpaces) {
         let pid = sample.pid.unwrap_or(u32::MAX);
-        let mut window = Window {
-            place: sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user)),
-            entries: sample.branches.len() as u64,
-            ..Window::default()
+        self.place = sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user));
+        self.entries = sample.branches.len() as u64;
+        self.skipped = Skipped::default();
+        self.is_sample = sample.recorded == Recorded::Sampled;
+        let continues = sample.recorded == Recorded::TraceContinues;
+        self.previous = self.steps.last().copied().filter(|_| continues);
+        self.steps.clear();
+        let of_path = |branch: &&Branch| !branch.wrong_path;
+        let mut all = sample.branches.iter().filter(of_path);
+        let is_repeated = match (all.next(), all.next()) {
+            (Some(newest), Some(before)) => {
+                (newest.from, newest.to) == (before.from, before.to) && newest.to > newest.from
+            }
+            _ => false,
         };
-        let mut all: Vec<&Branch> = sample.branches.iter().filter(|b| !b.wrong_path).collect();
-        window.skipped.wrong_path = window.entries - all.len() as u64;
-        if let [newest, before, ..] = all.as_slice()
-            && (newest.from, newest.to) == (before.from, before.to)
-            && newest.to > newest.from
-        {
-            all.remove(0);
-            window.skipped.duplicated = 1;
-        }
-        for branch in all.into_iter().rev() {
+        self.skipped.duplicated = u64::from(is_repeated);
+        self.skipped.wrong_path = sample.branches.iter().filter(|b| b.wrong_path).count() as u64;
+        for branch in sample.branches.iter().filter(of_path).skip(usize::from(is_repeated)) {
             let (from, to) =
                 (spaces.resolve(pid, branch.from, None), spaces.resolve(pid, branch.to, None));
-            window.skipped.unmapped += u64::from(from.is_none() || to.is_none());
+            self.skipped.unmapped += u64::from(from.is_none() || to.is_none());
             let cycles = branch.cycles.filter(|cycles| *cycles != SATURATED);
-            window.skipped.saturated += u64::from(branch.cycles == Some(SATURATED));
-            window.steps.push(Step { from, to, mispredicted: branch.mispredicted, cycles });
+            self.skipped.saturated += u64::from(branch.cycles == Some(SATURATED));
+            self.steps.push(Step { from, to, mispredicted: branch.mispredicted, cycles });
         }
-        window
+        self.steps.reverse();
     }
 
     /// The ranges between the branches, each with the branch that ends it; `None` where what is recorded
@@ -166,8 +178,9 @@ impl Window {
         &'a self,
         skipped: &'a mut Skipped,
     ) -> impl Iterator<Item = (Option<Range>, &'a Step)> {
-        self.steps.windows(2).map(|pair| {
-            let (older, newer) = (pair[0], &pair[1]);
+        let older = self.previous.iter().chain(&self.steps);
+        let newer = self.steps.iter().skip(usize::from(self.previous.is_none()));
+        older.zip(newer).map(|(older, newer)| {
             let (Some(first), Some(last)) = (older.to, newer.from) else { return (None, newer) };
             if first.module != last.module {
                 skipped.between_modules += 1;

@@ -1,6 +1,7 @@
 //! Exact counts of chosen functions: the document `tdtool.count/1`.
 
 use super::report::Exit;
+use super::values::ValueRow;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tma::error::{Error, Result};
@@ -31,6 +32,9 @@ pub struct Count {
     /// Loads, if they were asked for: those executed most often.
     #[serde(default)]
     pub loads: Vec<LoadRow>,
+    /// What registers hold at the entries of functions and loops, if that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ValueRow>,
     /// What the latencies of loads were compared with.
     #[serde(default)]
     pub timer: Option<TimerRow>,
@@ -141,8 +145,14 @@ pub struct Trips {
 pub struct BranchRow {
     /// Path of the file.
     pub module: String,
+    /// Name of its function.
+    #[serde(default)]
+    pub function: String,
     /// Its address.
     pub address: String,
+    /// How often it was executed, where its block has a count.
+    #[serde(default)]
+    pub executions: Option<u64>,
     /// How often it jumped.
     pub taken: Option<u64>,
     /// How often it did not.
@@ -153,6 +163,9 @@ pub struct BranchRow {
     /// How often it is mispredicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mispredicted: Option<Modelled>,
+    /// With `--branches`: why that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// A number from a model.
@@ -315,7 +328,7 @@ pub struct HotRow {
 /// What a run took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// What the run was for: `samples`, `counts`, `branches`, `addresses of loads` or `latencies of loads`.
+    /// What the run was for: `samples`, `counts`, `branches`, `values`, `addresses of loads` or `latencies of loads`.
     pub run: String,
     /// Wall time.
     pub seconds: f64,

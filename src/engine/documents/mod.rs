@@ -10,6 +10,7 @@
 //! | [`loads`] | recorded samples of loads and stores, `tdtool.loads/1` |
 //! | [`diff`] | two reports compared |
 //! | [`count`] | exact counts of functions, `tdtool.count/1` |
+//! | [`values`] | its part about registers |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1` |
 //! | [`microbench`] | throughput and latency of instructions, `tdtool.kernel/1` |
 //! | [`report_file`] | a report read back from JSON |
@@ -49,6 +50,7 @@ pub mod report_file;
 pub mod shown;
 pub mod table_check;
 pub mod table_plan;
+pub mod values;
 pub mod workload;
 
 pub use build::{Part, Selection, findings, parts};

@@ -1,7 +1,7 @@
 //! A recording with samples, from whatever file it is in.
 
 use profile::counts::folder_error;
-use profile::recording::Recording;
+use profile::recording::{Recording, Stream};
 use profile::{perfdata, session};
 use std::fs::File;
 use std::io::Read as _;
@@ -73,9 +73,17 @@ pub fn open(path: &Path) -> Result<Option<Recording>> {
 /// # Errors
 /// As [`open`].
 pub fn open_with(path: &Path, chains: bool) -> Result<Option<Recording>> {
+    stream(path, chains)?.map(Stream::whole).transpose()
+}
+
+/// As [`open_with`], to read the records one by one.
+///
+/// # Errors
+/// As [`open`].
+pub fn stream(path: &Path, chains: bool) -> Result<Option<Stream>> {
     match kind(path)? {
-        FileKind::Session => session::load_recording(path).map(Some),
-        FileKind::PerfData => perfdata::read_with(path, chains).map(Some),
+        FileKind::Session => session::open(path).map(Some),
+        FileKind::PerfData => perfdata::open(path, chains).map(Some),
         FileKind::Other => Ok(None),
     }
 }

@@ -1,5 +1,6 @@
 //! A live measurement whose counts and samples go to a session file while it runs.
 
+mod hardware;
 mod names;
 pub(crate) mod sample;
 mod session;

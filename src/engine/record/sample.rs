@@ -8,7 +8,7 @@ use nix::errno::Errno;
 use pmu::machine::{Encoding, Finding, Machine};
 use pmu::perf::{Rate, code, software};
 use pmu::sampling::{
-    Ability, FREQUENCY, Plan, RING, SampledEvent, ability, with_supported_precision,
+    Ability, Extra, FREQUENCY, Plan, RING, SampledEvent, ability, with_supported_precision,
 };
 use tma::error::{Error, Result};
 use tma::tables::{Table, select};
@@ -26,6 +26,13 @@ pub struct SampleAsk {
     pub call_chains: bool,
     /// Record user registers.
     pub registers: bool,
+    /// Record the last branches taken before each sample.
+    pub branches: bool,
+    /// Sample loads with their address, origin and latency: those that took at least so many cycles;
+    /// 0: all.
+    pub loads: Option<u64>,
+    /// Events between samples, instead of `frequency`.
+    pub period: Option<u64>,
     /// Bytes of the ring of each CPU.
     pub ring: usize,
 }
@@ -38,6 +45,9 @@ impl Default for SampleAsk {
             nodes: Vec::new(),
             call_chains: false,
             registers: false,
+            branches: false,
+            loads: None,
+            period: None,
             ring: RING,
         }
     }
@@ -66,13 +76,17 @@ pub(crate) fn choose(
         Ok(ability) => ability,
         Err(errno) => return nothing(machine, ask, errno),
     };
-    let mut chooser = Chooser { machine, cores, blocked, ability, rate: 0, notes: Vec::new() };
+    let rate = Rate::Frequency(0);
+    let mut chooser = Chooser { machine, cores, blocked, ability, rate, notes: Vec::new() };
     chooser.ability.user_only |= user_only;
     if ability.user_only && !user_only {
         let (cause, _) = machine.kernel.why_denied();
         chooser.notes.push(format!("kernel mode is not sampled: {cause}"));
     }
-    chooser.rate = chooser.limited(ask.frequency);
+    chooser.rate = match ask.period {
+        Some(period) => Rate::Period(period),
+        None => Rate::Frequency(chooser.limited(ask.frequency)),
+    };
     let mut events = Vec::new();
     for event in &ask.events {
         events.extend(chooser.by_name(event)?);
@@ -83,6 +97,12 @@ pub(crate) fn choose(
             Ok(located) => events.extend(located),
             Err(why) => why_not.push(why),
         }
+    }
+    if ask.branches {
+        events = chooser.with_branches(events, ask.period)?;
+    }
+    if let Some(least) = ask.loads {
+        events.extend(chooser.loads(least)?);
     }
     if events.is_empty() {
         events = chooser.usual(&why_not);
@@ -117,13 +137,13 @@ fn nothing(machine: &Machine, ask: &SampleAsk, errno: Errno) -> Result<Chosen> {
     Ok(Chosen { plan: None, notes: vec![format!("{what}: {cause}")] })
 }
 
-struct Chooser<'a> {
-    machine: &'a Machine,
-    cores: &'a [CountedCore],
-    blocked: Option<&'a Finding>,
-    ability: Ability,
-    rate: u64,
-    notes: Vec<String>,
+pub(super) struct Chooser<'a> {
+    pub machine: &'a Machine,
+    pub cores: &'a [CountedCore],
+    pub blocked: Option<&'a Finding>,
+    pub ability: Ability,
+    pub rate: Rate,
+    pub notes: Vec<String>,
 }
 
 impl Chooser<'_> {
@@ -142,12 +162,13 @@ impl Chooser<'_> {
         }
     }
 
-    fn event(&self, name: &str, encoding: Encoding, precise: u8) -> SampledEvent {
-        let rate = Rate::Frequency(self.rate);
-        SampledEvent { name: name.to_owned(), encoding, precise, rate, cpus: None }
+    pub fn event(&self, name: &str, encoding: Encoding, precise: u8) -> SampledEvent {
+        let rate = self.rate;
+        let (name, extra) = (name.to_owned(), Extra::default());
+        SampledEvent { name, encoding, precise, rate, cpus: None, extra, leader: None }
     }
 
-    fn settled(&self, event: SampledEvent) -> std::result::Result<SampledEvent, Errno> {
+    pub fn settled(&self, event: SampledEvent) -> std::result::Result<SampledEvent, Errno> {
         with_supported_precision(event, self.ability.user_only)
     }
 
@@ -225,7 +246,7 @@ impl Chooser<'_> {
     }
 
     /// A generic hardware event, on every kind of core.
-    fn hardware(&self, name: &str, config: u64, precise: u8) -> Vec<SampledEvent> {
+    pub fn hardware(&self, name: &str, config: u64, precise: u8) -> Vec<SampledEvent> {
         let pmus: Vec<_> = self.machine.core_pmus().collect();
         if pmus.len() < 2 {
             let encoding = Encoding { kind: HARDWARE, config, ..Encoding::default() };
@@ -242,7 +263,7 @@ impl Chooser<'_> {
     }
 
     /// An event of a core's table; `None` if it has none of this name.
-    fn of_table(
+    pub fn of_table(
         &self,
         core: &CountedCore,
         name: &str,

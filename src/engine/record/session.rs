@@ -34,8 +34,8 @@ pub struct Recorded {
 pub struct Sampled {
     /// The events, with their modifiers.
     pub events: Vec<String>,
-    /// Samples a second and CPU.
-    pub frequency: u64,
+    /// How often they were sampled, on each CPU.
+    pub rate: Rate,
     /// Number of samples, losses and cost.
     pub summary: Summary,
 }
@@ -118,9 +118,9 @@ fn into(
     };
     let outcome = measure_beside(machine, cores, ask, blocked, update, (&mut counts, companion))?;
     let summary = sampler.as_mut().map(Sampler::take_summary);
-    let sampled = sampled.zip(summary).map(|((events, frequency), summary)| {
+    let sampled = sampled.zip(summary).map(|((events, rate), summary)| {
         notes.extend(summary.notes.iter().cloned());
-        Sampled { events, frequency, summary }
+        Sampled { events, rate, summary }
     });
     end(&writer, &outcome, sampled.as_ref());
     let failed = writer.failed();
@@ -169,14 +169,10 @@ fn machine_info(machine: &Machine) -> serde_json::Value {
     })
 }
 
-/// Names and frequency of what a plan samples.
-fn names(plan: &Plan) -> (Vec<String>, u64) {
+/// Names of what a plan samples, and how often.
+fn names(plan: &Plan) -> (Vec<String>, Rate) {
     let names = plan.events.iter().map(|e| e.full_name(plan.user_only)).collect();
-    let frequency = plan.events.first().map_or(0, |e| match e.rate {
-        Rate::Frequency(hertz) => hertz,
-        Rate::Period(_) => 0,
-    });
-    (names, frequency)
+    (names, plan.events.first().map_or(Rate::Frequency(0), |e| e.rate))
 }
 
 /// Writes what the sampler hands over, as chunks.
@@ -217,7 +213,7 @@ fn stored(attached: Attached, user_only: bool, format: SampleFormat) -> SampledE
         precise: event.precise,
         period,
         by_frequency,
-        format,
+        format: event.extra.added_to(format),
         ids: attached.ids,
     }
 }

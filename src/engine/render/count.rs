@@ -1,13 +1,17 @@
 //! Exact counts as text and in callgrind's format.
 
 use super::loads::loads;
-use crate::documents::count::{BlockRow, BranchRow, Count, Trips};
+use super::mispredicted::branches;
+use super::values::values;
+use crate::documents::count::{BlockRow, Count, Refused, Trips};
 use profile::symbols::demangle::demangle_short;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Rows of blocks and loops in text.
 const MOST: usize = 40;
+/// Rows of blocks without a count.
+const MOST_REFUSED: usize = 10;
 
 /// The document as text: the blocks that were entered most often, the loops, what has no count.
 pub fn text(document: &Count) -> String {
@@ -25,11 +29,55 @@ pub fn text(document: &Count) -> String {
     if blocks.len() > MOST {
         let _ = writeln!(out, "{:>14}  blocks more (all in JSON)", blocks.len() - MOST);
     }
+    refused(document, &mut out);
+    how(&blocks[..blocks.len().min(MOST)], &mut out);
     loops(document, &mut out);
     branches(document, &mut out);
     loads(document, &mut out);
+    values(document, &mut out);
     summary(document, &mut out);
     out
+}
+
+/// Blocks and functions without a count: those of functions that ran first.
+fn refused(document: &Count, out: &mut String) {
+    let ran: BTreeSet<(&str, &str)> = document
+        .blocks
+        .iter()
+        .filter(|b| b.count > 0)
+        .map(|b| (b.module.as_str(), b.function.as_str()))
+        .collect();
+    let has_run = |r: &Refused| ran.contains(&(r.module.as_str(), r.function.as_str()));
+    let mut rows: Vec<&Refused> = document.refused.iter().collect();
+    rows.sort_by_key(|row| !has_run(row));
+    for row in rows.iter().take(MOST_REFUSED) {
+        let name = demangle_short(&row.function);
+        let _ = writeln!(out, "{:>14}  {:<8}  {} {name}: {}", "?", "none", row.start, row.reason);
+    }
+    if rows.len() > MOST_REFUSED {
+        let _ =
+            writeln!(out, "{:>14}  without a count more (all in JSON)", rows.len() - MOST_REFUSED);
+    }
+}
+
+/// What the words of the column `how` mean, those that are shown.
+fn how(blocks: &[&BlockRow], out: &mut String) {
+    let words = [
+        ("retarget", "a call goes through the probe"),
+        ("single", "a jump to the probe replaces one instruction"),
+        ("multi", "it replaces several"),
+        ("pun", "it replaces a shorter one, and ends in the bytes after it"),
+        ("derived", "no probe: from the counts around it"),
+    ];
+    let is_shown = |word: &str| blocks.iter().any(|b| b.probe.as_deref().unwrap_or(&b.how) == word);
+    let shown: Vec<String> = words
+        .iter()
+        .filter(|(word, _)| is_shown(word))
+        .map(|(word, meaning)| format!("{word}: {meaning}"))
+        .collect();
+    if !shown.is_empty() {
+        let _ = writeln!(out, "how: {}", shown.join("; "));
+    }
 }
 
 /// How the functions were chosen.
@@ -79,25 +127,6 @@ fn loops(document: &Count, out: &mut String) {
         let trips = most_frequent(&one.trips);
         let place = format!("{} {}{trips}", one.head, demangle_short(&one.function));
         let _ = writeln!(out, "{iterations:>14}  {entries:>12}  {mean:>10}  {place}");
-    }
-}
-
-/// The branches with modelled mispredictions, most first.
-fn branches(document: &Count, out: &mut String) {
-    let with = |row: &'_ BranchRow| row.mispredicted.as_ref().is_some_and(|m| m.high > 0.0);
-    let mut rows: Vec<&BranchRow> = document.branches.iter().filter(|row| with(row)).collect();
-    if rows.is_empty() {
-        return;
-    }
-    let value = |row: &BranchRow| row.mispredicted.as_ref().map_or(0.0, |m| m.value);
-    rows.sort_by(|a, b| value(b).total_cmp(&value(a)).then(a.address.cmp(&b.address)));
-    let _ = writeln!(out, "\n{:>14}  {:>22}  {:>10}  branch", "mispredicted", "95 %", "cycles");
-    for row in rows.into_iter().take(MOST) {
-        let Some(found) = &row.mispredicted else { continue };
-        let interval = format!("{:.0} … {:.0}", found.low, found.high);
-        let cycles = found.cycles.map_or("?".to_owned(), |cycles| format!("{cycles:.3e}"));
-        let place = format!("{} {}", row.address, row.kind);
-        let _ = writeln!(out, "{:>14.0}  {interval:>22}  {cycles:>10}  {place}", found.value);
     }
 }
 

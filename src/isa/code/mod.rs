@@ -10,6 +10,7 @@
 //! | `elf`, `function_blocks` | address ranges and functions of an ELF file; the blocks of a function |
 //! | `unwind` | functions of files without symbols |
 //! | `loop_region` | the loop around a block of a program |
+//! | `preferred` | the name of code that has several |
 //! | `binary` | raw machine code and files with IACA markers |
 //! | `markers`, `region` | region markers; extracting a region from an object file |
 //! | `decode` | bytes → [`Block`] |
@@ -30,6 +31,7 @@ mod listing;
 mod location;
 mod loop_region;
 mod markers;
+mod preferred;
 mod refusal;
 mod region;
 mod unwind;
@@ -46,5 +48,6 @@ pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};
 pub use location::{Location, LoopName};
 pub use loop_region::{Around, loop_around, loop_region};
 pub use markers::{Marked, marked};
+pub use preferred::preference;
 pub use refusal::Refusal;
 pub use region::Region;

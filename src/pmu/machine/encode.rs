@@ -1,6 +1,7 @@
 //! An event of a table → the words of `perf_event_attr`, by the PMU's own format files.
 
 use super::Pmu;
+use std::collections::BTreeMap;
 use tma::tables::{EventSpec, ExtraRegister, PmuKind, Ring};
 
 /// The encoding of an event in `perf_event_attr`.
@@ -69,6 +70,42 @@ pub fn encode(spec: &EventSpec, pmu: &Pmu) -> Result<Encoding, String> {
     })
 }
 
+impl Pmu {
+    /// The encoding of one of the kernel's own events (`event=0xcd,umask=0x1,ldlat=3`), with some of its
+    /// fields set otherwise; `None` if it has no such event or field.
+    pub fn kernel_event(&self, name: &str, set: &[(&str, u64)]) -> Option<Encoding> {
+        let mut fields = BTreeMap::new();
+        for field in self.events.get(name)?.trim().split(',') {
+            let (field, value) = field.split_once('=').unwrap_or((field, "1"));
+            fields.insert(field, number(value)?);
+        }
+        fields.extend(set.iter().copied());
+        self.encoding(fields)
+    }
+
+    /// The encoding of an event of these fields; `None` if the PMU lacks one of them.
+    pub fn encoding<'a>(
+        &self,
+        fields: impl IntoIterator<Item = (&'a str, u64)>,
+    ) -> Option<Encoding> {
+        let mut words = [0; 3];
+        for (field, value) in fields {
+            if !self.formats.get(field)?.put(value, &mut words) {
+                return None;
+            }
+        }
+        let [config, config1, config2] = words;
+        Some(Encoding { kind: self.kind, config, config1, config2, ..Encoding::default() })
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
 /// The kernel's name for the field of an extra register.
 fn field_of(register: ExtraRegister) -> &'static str {
     match register {
@@ -91,6 +128,7 @@ mod tests {
             kind: 4,
             formats: formats.iter().map(|(n, t)| ((*n).to_owned(), parsed(t))).collect(),
             cpus: None,
+            events: BTreeMap::new(),
             caps: Default::default(),
             mux_interval_ms: None,
         }
@@ -147,6 +185,18 @@ mod tests {
         let got = encode(&spec, &intel()).expect("encoded");
         assert_eq!((got.config, got.config1), (0x1b7, 0x10003c0001));
         assert!(got.kernel_only && !got.user_only);
+    }
+
+    #[test]
+    fn the_kernels_load_event_with_another_threshold() {
+        // perf's cpu/mem-loads,ldlat=30/P is config 0x1cd, config1 0x1e (tools/perf/Documentation/perf-mem).
+        let mut pmu = intel();
+        assert_eq!(pmu.kernel_event("mem-loads", &[("ldlat", 30)]), None, "it has no such event");
+        pmu.events.insert("mem-loads".into(), "event=0xcd,umask=0x1,ldlat=3\n".into());
+        assert_eq!(pmu.kernel_event("mem-loads", &[("ldlat", 30)]), None, "it has no such field");
+        pmu.formats.insert("ldlat".into(), Format::parse("config1:0-15").expect("a format"));
+        let got = pmu.kernel_event("mem-loads", &[("ldlat", 30)]).expect("encoded");
+        assert_eq!((got.kind, got.config, got.config1), (4, 0x1cd, 30));
     }
 
     #[test]

@@ -14,11 +14,16 @@ pub struct Pmu {
     pub formats: BTreeMap<String, Format>,
     /// CPUs it counts on, if listed (`cpus`, or `cpumask` for PMUs outside the core).
     pub cpus: Option<Vec<u32>>,
+    /// Those of the kernel's own events (`events/*`) that are in [`KERNEL_EVENTS`]: name, text.
+    pub events: BTreeMap<String, String>,
     /// `caps/*`, by file name.
     pub caps: BTreeMap<String, String>,
     /// Rotation interval in milliseconds.
     pub mux_interval_ms: Option<u32>,
 }
+
+/// The kernel's own events that recordings of loads and branches need, and no table has.
+const KERNEL_EVENTS: [&str; 3] = ["mem-loads", "mem-loads-aux", "branch-brs"];
 
 impl Pmu {
     /// Whether it is the PMU of a core.
@@ -105,6 +110,10 @@ pub fn find_pmus(root: &Root) -> Vec<Pmu> {
             kind: text("type")?.parse().ok()?,
             formats: formats.filter_map(|(f, t)| Some((f, Format::parse(&t)?))).collect(),
             cpus: text("cpus").or_else(|| text("cpumask")).and_then(|t| parse_cpu_list(&t)),
+            events: KERNEL_EVENTS
+                .iter()
+                .filter_map(|event| Some(((*event).to_owned(), text(&format!("events/{event}"))?)))
+                .collect(),
             caps: files("caps").into_iter().collect(),
             mux_interval_ms: text("perf_event_mux_interval_ms").and_then(|t| t.parse().ok()),
             name,

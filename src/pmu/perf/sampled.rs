@@ -18,7 +18,7 @@ pub const FORMAT_LOST: u64 = 1 << 4;
 pub enum Rate {
     /// Samples a second; the kernel chooses the period.
     Frequency(u64),
-    /// Events between samples.
+    /// Events between samples; 0: it counts and is not sampled.
     Period(u64),
 }
 
@@ -75,6 +75,15 @@ impl Sampled {
     /// The kernel's answer.
     pub fn open(opening: &Opening<'_>) -> Result<Self, Errno> {
         let counter = builder(opening).build().map_err(errno)?;
+        Ok(Self { counter, counts_lost: opening.format.read_format == FORMAT_LOST })
+    }
+
+    /// Opens it in the group of `leader`.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn open_in(opening: &Opening<'_>, leader: &mut Self) -> Result<Self, Errno> {
+        let counter = builder(opening).build_with_group(&mut leader.counter).map_err(errno)?;
         Ok(Self { counter, counts_lost: opening.format.read_format == FORMAT_LOST })
     }
 
@@ -139,6 +148,7 @@ fn builder<'a>(opening: &Opening<'a>) -> Builder<'a> {
     let attr = builder.attrs_mut();
     (attr.type_, attr.config1, attr.config2) = (kind, config1, config2);
     (attr.sample_type, attr.read_format) = (format.sample_type, format.read_format);
+    attr.branch_sample_type = format.branch_sample_type;
     attr.sample_regs_user = format.regs_user;
     attr.set_precise_ip(opening.precise.into());
     attr.set_watermark(1);

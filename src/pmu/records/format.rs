@@ -93,8 +93,12 @@ pub mod read {
     pub const LOST: u64 = 1 << 4;
 }
 
-/// `PERF_SAMPLE_BRANCH_*` that change the layout of a BRANCH_STACK field.
+/// `PERF_SAMPLE_BRANCH_*`: which branches a BRANCH_STACK field holds, and its layout.
 pub mod branch {
+    /// Taken in user mode.
+    pub const USER: u64 = 1 << 0;
+    /// Of every kind.
+    pub const ANY: u64 = 1 << 3;
     /// The index of the hardware's newest record precedes the entries.
     pub const HW_INDEX: u64 = 1 << 17;
     /// A word of event counts per entry follows the entries.

@@ -3,7 +3,7 @@
 use super::ability::Ability;
 use crate::machine::Encoding;
 use crate::perf::{FORMAT_LOST, Rate};
-use crate::records::format::{SampleFormat, field};
+use crate::records::format::{SampleFormat, branch, field};
 
 /// Default samples per second: near 1000, but not synchronous with activity of programs and kernels
 /// every millisecond, which would be sampled always or never.
@@ -25,6 +25,41 @@ pub struct SampledEvent {
     pub rate: Rate,
     /// CPUs of the PMU that counts it, if not all.
     pub cpus: Option<Vec<u32>>,
+    /// What its samples hold besides what all samples do.
+    pub extra: Extra,
+    /// An event that must lead its group: `mem-loads-aux` of Alder Lake and Sapphire Rapids, without
+    /// which the kernel refuses to sample loads there (`arch/x86/events/intel/core.c`).
+    pub leader: Option<Encoding>,
+}
+
+/// What the samples of an event hold besides what all samples do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extra {
+    /// `PERF_SAMPLE_*`: further fields.
+    pub fields: u64,
+    /// `PERF_SAMPLE_BRANCH_*`: which branches a BRANCH_STACK field holds.
+    pub branches: u64,
+}
+
+impl Extra {
+    /// The last branches taken in user mode.
+    pub const BRANCHES: Self =
+        Self { fields: field::BRANCH_STACK, branches: branch::USER | branch::ANY };
+    /// Address, origin of the data and latency in three parts (from Linux 5.12).
+    pub const LOADS: Self =
+        Self { fields: field::ADDR | field::DATA_SRC | field::WEIGHT_STRUCT, branches: 0 };
+    /// The same, as older kernels have it.
+    pub const LOADS_BEFORE_5_12: Self =
+        Self { fields: field::ADDR | field::DATA_SRC | field::WEIGHT, branches: 0 };
+
+    /// The layout of samples with these fields too.
+    pub fn added_to(self, format: SampleFormat) -> SampleFormat {
+        SampleFormat {
+            sample_type: format.sample_type | self.fields,
+            branch_sample_type: self.branches,
+            ..format
+        }
+    }
 }
 
 impl SampledEvent {
@@ -65,7 +100,7 @@ pub struct Plan {
 const REGISTERS: u64 = if cfg!(target_arch = "aarch64") { (1 << 33) - 1 } else { 0xff_01ff };
 
 impl Plan {
-    /// Layout of the samples of every event.
+    /// Layout of all samples, without what an event adds.
     pub fn format(&self) -> SampleFormat {
         let mut sample_type =
             field::IDENTIFIER | field::IP | field::TID | field::TIME | field::CPU | field::PERIOD;

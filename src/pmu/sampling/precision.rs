@@ -2,7 +2,8 @@
 
 use super::ability::attempt;
 use super::plan::SampledEvent;
-use crate::perf::{Opening, Sampled};
+use crate::perf::{Opening, Rate, Sampled};
+use crate::records::format::SampleFormat;
 use nix::errno::Errno;
 
 /// The event with the highest `precise_ip` that the kernel accepts, at most that of `event`.
@@ -14,13 +15,15 @@ pub fn with_supported_precision(
     user_only: bool,
 ) -> Result<SampledEvent, Errno> {
     loop {
+        let least = attempt(event.encoding);
         let opening = Opening {
             precise: event.precise,
             rate: Some(event.rate),
             user_only: user_only && !event.encoding.kernel_only,
-            ..attempt(event.encoding)
+            format: event.extra.added_to(least.format),
+            ..least
         };
-        match (Sampled::open(&opening), event.precise) {
+        match (with_leader(&event, &opening).map(drop), event.precise) {
             (Ok(_), _) => return Ok(event),
             (Err(errno), 0) => return Err(errno),
             (Err(_), _) => event.precise -= 1,
@@ -28,11 +31,31 @@ pub fn with_supported_precision(
     }
 }
 
+/// Opens an event and, before it, the leader that it needs: the event, then the leader.
+pub(super) fn with_leader(
+    event: &SampledEvent,
+    opening: &Opening<'_>,
+) -> Result<(Sampled, Option<Sampled>), Errno> {
+    let Some(encoding) = event.leader else { return Ok((Sampled::open(opening)?, None)) };
+    let counted = SampleFormat {
+        sample_type: opening.format.sample_type & !event.extra.fields,
+        ..opening.format
+    };
+    let mut leader = Sampled::open(&Opening {
+        encoding,
+        precise: 0,
+        rate: Some(Rate::Period(0)),
+        format: SampleFormat { branch_sample_type: 0, ..counted },
+        ..*opening
+    })?;
+    Ok((Sampled::open_in(opening, &mut leader)?, Some(leader)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perf::{Rate, software};
-    use crate::sampling::ability;
+    use crate::perf::software;
+    use crate::sampling::{Extra, ability};
 
     #[test]
     fn cpu_clock_is_accepted_if_perf_events_are() {
@@ -46,6 +69,8 @@ mod tests {
             precise: 0,
             rate: Rate::Frequency(100),
             cpus: None,
+            extra: Extra::default(),
+            leader: None,
         };
         assert_eq!(with_supported_precision(event.clone(), ability.user_only), Ok(event));
     }

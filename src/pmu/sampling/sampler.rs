@@ -4,6 +4,7 @@
 use super::drain::{CpuRing, Drain};
 use super::output::{Attached, Batch, MappedFile, Output, Sink, Summary};
 use super::plan::Plan;
+use super::precision::with_leader;
 use super::record_statistics::RecordStatistics;
 use super::run_hooks::{Attachment, RunHooks};
 use super::synthesis::Synthesis;
@@ -29,6 +30,8 @@ pub struct Sampler<'a> {
     tracking: Vec<Sampled>,
     /// Sampling events, by event of the plan.
     events: Vec<Vec<Sampled>>,
+    /// Leaders of their groups, which only count.
+    leaders: Vec<Sampled>,
     drain: Option<Drain>,
     begin: Option<(Instant, Duration)>,
     summary: Summary,
@@ -44,6 +47,7 @@ impl<'a> Sampler<'a> {
             sink: Some(sink),
             tracking: Vec::new(),
             events,
+            leaders: Vec::new(),
             drain: None,
             begin: None,
             summary: Summary::default(),
@@ -100,7 +104,7 @@ impl<'a> Sampler<'a> {
             build_ids: self.plan.ability.build_ids,
             watermark: u32::try_from(self.plan.ring / 2).unwrap_or(u32::MAX),
         };
-        let Some(event) = self.opened(&tracking, to)? else { return Ok(()) };
+        let Some((event, _)) = self.opened(&tracking, None, to)? else { return Ok(()) };
         match *owner {
             Some(at) => redirect(&event, &self.tracking[at])?,
             None => {
@@ -122,20 +126,32 @@ impl<'a> Sampler<'a> {
                 user_only: self.plan.user_only && !planned.encoding.kernel_only,
                 enabled: false,
                 build_ids: false,
+                format: planned.extra.added_to(tracking.format),
                 ..tracking
             };
-            if let Some(event) = self.opened(&opening, to)? {
+            if let Some((event, leader)) = self.opened(&opening, Some(at), to)? {
                 redirect(&event, &self.tracking[owner])?;
                 self.events[at].push(event);
+                self.leaders.extend(leader);
             }
         }
         Ok(())
     }
 
-    /// The event; `None` if the task has ended or the CPU is offline.
-    fn opened(&self, opening: &Opening<'_>, to: &Attachment<'_>) -> Result<Option<Sampled>> {
-        let opened = match Sampled::open(opening) {
-            Err(Errno::EMFILE) if raise_file_limit() => Sampled::open(opening),
+    /// The event, and its leader if it needs one; `None` if the task has ended or the CPU is offline.
+    /// `planned`: its place in the plan, if it samples.
+    fn opened(
+        &self,
+        opening: &Opening<'_>,
+        planned: Option<usize>,
+        to: &Attachment<'_>,
+    ) -> Result<Option<(Sampled, Option<Sampled>)>> {
+        let open = || match planned {
+            Some(at) => with_leader(&self.plan.events[at], opening),
+            None => Sampled::open(opening).map(|event| (event, None)),
+        };
+        let opened = match open() {
+            Err(Errno::EMFILE) if raise_file_limit() => open(),
             other => other,
         };
         match opened {
@@ -264,11 +280,13 @@ impl RunHooks for Sampler<'_> {
     }
 
     fn enable(&mut self) {
+        self.leaders.iter_mut().for_each(Sampled::enable);
         self.events.iter_mut().flatten().for_each(Sampled::enable);
     }
 
     fn finish(&mut self) {
         self.events.iter_mut().flatten().for_each(Sampled::disable);
+        self.leaders.iter_mut().for_each(Sampled::disable);
         self.tracking.iter_mut().for_each(Sampled::disable);
         let Some(drain) = self.drain.take() else { return };
         let mut statistics = drain.finish();

@@ -1,16 +1,29 @@
 //! When records are taken: a gate in memory that is shared with the program.
 
+use super::memory::Memory;
 use super::request::{Burst, Pace, Record};
-use crate::emit::{RECORD, RECORDS};
+use crate::emit::{PART, RECORD, RECORDS, countdown};
 use crate::patch::Shared;
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+/// Entries of a block whose registers are recorded until its budget is filled up again: enough to see
+/// by how much a value advances.
+const BUDGET: u16 = 64;
+/// So long that takes, on average.
+const REFILL: Duration = Duration::from_millis(5);
+
 /// The gate of one program image.
 pub(super) struct Gate {
     shared: Rc<Shared>,
     image: usize,
+    /// Its first process.
+    pub process: i32,
+    /// Wishes that may have a budget: those with smaller numbers.
+    budgets: u32,
+    refill: Instant,
+    memory: Memory,
     pace: Pace,
     state: State,
     /// Pauses are this many times longer than the pace says.
@@ -32,13 +45,47 @@ enum State {
 }
 
 impl Gate {
-    /// Opens the gate of an image, none of whose code has run.
-    pub fn new(shared: Rc<Shared>, image: usize, pace: Pace) -> Self {
-        let random = Random(image as u64 + 1);
-        let state = State::Broken;
-        let mut gate = Self { shared, image, pace, state, factor: 1.0, random, bursts: Vec::new() };
+    /// Opens the gate of an image, none of whose code has run; `budgets` of its wishes may have one.
+    pub fn new(
+        shared: Rc<Shared>,
+        (image, process): (usize, i32),
+        pace: Pace,
+        budgets: u32,
+    ) -> Self {
+        let mut gate = Self {
+            shared,
+            image,
+            process,
+            budgets,
+            refill: Instant::now(),
+            memory: Memory::new(process),
+            pace,
+            state: State::Broken,
+            factor: 1.0,
+            random: Random(image as u64 + 1),
+            bursts: Vec::new(),
+        };
+        gate.fill_up(gate.refill);
         gate.open();
         gate
+    }
+
+    /// Gives every block its budget again, if it is time to.
+    fn fill_up(&mut self, now: Instant) {
+        if self.budgets == 0 || now < self.refill {
+            return;
+        }
+        let all: Vec<u8> = (0..self.budgets).flat_map(|_| BUDGET.to_le_bytes()).collect();
+        // If it cannot be written, there are no more records.
+        let _ = self.shared.write(&all, countdown(0));
+        self.refill = now + REFILL.mul_f64(self.factor * 2.0 * self.random.share());
+    }
+
+    /// Looks where the memory of the process is now, if addresses may be recorded.
+    pub fn look(&mut self) {
+        if self.budgets > 0 {
+            self.memory.look();
+        }
     }
 
     /// Bytes of shared memory.
@@ -48,10 +95,15 @@ impl Gate {
 
     /// Opens or closes it, if it is time to.
     pub fn tick(&mut self, now: Instant) {
+        self.fill_up(now);
+        if self.budgets > 0 {
+            self.memory.tick(now);
+        }
         match self.state {
             State::Closed { until } if now >= until => self.open(),
             State::Open { since } if self.wanted().is_ok_and(|wanted| wanted == 0) => {
                 let took = now - since;
+                self.look();
                 self.take(0);
                 self.pause(now, took);
             }
@@ -94,7 +146,8 @@ impl Gate {
         if !records.is_empty() {
             let is_first = self.bursts.is_empty();
             let is_last = wanted > 0;
-            self.bursts.push(Burst { image: self.image, is_first, is_last, records });
+            let (image, memory) = (self.image, self.memory.take());
+            self.bursts.push(Burst { image, is_first, is_last, records, memory });
         }
     }
 
@@ -116,7 +169,9 @@ impl Gate {
 fn record(bytes: &[u8; RECORD as usize]) -> Option<Record> {
     let word = |at: usize| bytes[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
     let value = bytes[8..].try_into().map_or(0, u64::from_le_bytes);
-    Some(Record { site: word(0).checked_sub(1)?, stack: word(4), value })
+    let (head, stack) = (word(0), word(4));
+    let site = (head & ((1 << PART) - 1)).checked_sub(1)?;
+    Some(Record { site, part: (head >> PART) as u8, stack, value })
 }
 
 /// Random numbers: xorshift (Marsaglia, "Xorshift RNGs", 2003).

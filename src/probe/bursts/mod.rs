@@ -6,11 +6,13 @@
 //! | `request` | how much is recorded, and what was |
 //! | `observing` | the probes: an observer for every block with a wish |
 //! | `gate` | when records are taken |
+//! | `memory` | what addresses in them may point to |
 //!
 //! Gates open at random times, so that the cost of records is bounded and bursts are a sample of the
 //! run. They are opened and read from outside, without stopping the program.
 
 mod gate;
+mod memory;
 mod observing;
 mod request;
 
@@ -23,7 +25,7 @@ use pmu::Command;
 use pmu::perf::Signals;
 use tma::Result;
 
-pub use request::{Burst, Observed, Pace, Record, Recorded};
+pub use request::{Burst, Observed, Pace, Record, Recorded, Region};
 
 /// Runs the command once and records what instructions of these functions do, in it and in all that it
 /// starts. `wishes` gives the instructions of a function (with its number in `wanted`).

@@ -62,6 +62,13 @@ impl Observing {
 }
 
 impl Observing {
+    /// Wishes that may have a budget: those with smaller numbers.
+    fn budgets(&self) -> u32 {
+        let has = |o: &Observed| matches!(o.wish.what, What::Registers { .. });
+        let last = self.observed.iter().rposition(has);
+        last.map_or(0, |last| u32::try_from(last + 1).unwrap_or(MOST_TIMED).min(MOST_TIMED))
+    }
+
     /// Sets when the first execution of each load is timed.
     fn start(&self, shared: &Shared) {
         for (number, observed) in (0..MOST_TIMED).zip(&self.observed) {
@@ -124,10 +131,17 @@ impl Probes for Observing {
         }
     }
 
-    fn patched(&mut self, shared: &Rc<Shared>) {
+    fn patched(&mut self, process: i32, shared: &Rc<Shared>) {
         if !shared.is_copy && self.gates.len() < MOST_IMAGES {
             self.start(shared);
-            self.gates.push(Gate::new(Rc::clone(shared), self.gates.len(), self.pace));
+            let image = (self.gates.len(), process);
+            self.gates.push(Gate::new(Rc::clone(shared), image, self.pace, self.budgets()));
+        }
+    }
+
+    fn ending(&mut self, process: i32) {
+        if let Some(gate) = self.gates.iter_mut().rev().find(|gate| gate.process == process) {
+            gate.look();
         }
     }
 

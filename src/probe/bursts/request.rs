@@ -1,6 +1,8 @@
 //! How much is recorded, and what was.
 
 use crate::plan::Wish;
+use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How much is recorded.
@@ -27,10 +29,12 @@ impl Default for Pace {
 pub struct Record {
     /// Which one: index in [`Recorded::observed`].
     pub site: u32,
+    /// Of several registers, which one.
+    pub part: u8,
     /// Number of the page of the stack, its lower 32 bits: threads have stacks of their own.
     pub stack: u32,
     /// The outcome (1 is taken); the address of the target, or that a load loads from, in the process; what
-    /// is loaded; or the ticks that it took.
+    /// is loaded; the ticks that it took; or what a register holds.
     pub value: u64,
 }
 
@@ -45,6 +49,18 @@ pub struct Burst {
     pub is_last: bool,
     /// The records, in the order of execution.
     pub records: Vec<Record>,
+    /// Where the memory of the process was about then, each time in order of address, the latest first;
+    /// with values of registers only.
+    pub memory: Vec<Arc<Vec<Region>>>,
+}
+
+/// A part of the memory of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    /// Its addresses.
+    pub range: Range<u64>,
+    /// Path of the file, or a name such as `[heap]` and `[stack]`; empty for other anonymous memory.
+    pub of: String,
 }
 
 /// A wished instruction.

@@ -4,19 +4,23 @@
 //! |---|---|
 //! | `labelled` | instructions with jumps among them |
 //! | `records` | records in shared memory, and the code that writes one |
+//! | `copied` | displaced instructions at their new place |
 //! | `pieces` | what all trampolines have |
 //! | `trampoline` | those of counts |
 //! | `observer` | those that record what an instruction does |
 //! | `timed` | the part that times a load |
+//! | `registers` | the part that records what registers hold |
 
+mod copied;
 mod labelled;
 mod observer;
 mod pieces;
 mod records;
+mod registers;
 mod timed;
 mod trampoline;
 
 pub use observer::{Observing, emit_observer, most};
-pub use records::{RECORD, RECORDS};
+pub use records::{PART, RECORD, RECORDS};
 pub use timed::{MOST_BITS, MOST_TIMED, count, countdown};
 pub use trampoline::{Patch, emit};

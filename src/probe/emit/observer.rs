@@ -9,6 +9,7 @@
 use super::labelled::Labelled;
 use super::pieces::{OVERFLOW, RED_ZONE, goes_on, jump, memory, stack};
 use super::records::take;
+use super::registers::registers;
 use super::timed::time;
 use crate::plan::{Observer, What, Wish};
 use iced_x86::{
@@ -57,6 +58,9 @@ pub fn emit_observer(
                 What::Latency { width, bits } => {
                     let how = (width, bits);
                     time(&mut all, &instruction, how, *number, shared)?.map_err(failed)?;
+                }
+                What::Registers { mask } => {
+                    registers(&mut all, mask, *number, shared)?.map_err(failed)?;
                 }
                 what => {
                     let value = value(what, &instruction)?.map_err(failed)?;
@@ -179,7 +183,9 @@ fn value(
             };
             Ok(Instruction::with2(code, to, memory).map(|load| vec![load]))
         }
-        What::Latency { .. } => Err("it is timed, not recorded".to_owned()),
+        What::Latency { .. } | What::Registers { .. } => {
+            Err("it has a record of its own".to_owned())
+        }
     }
 }
 

@@ -4,8 +4,11 @@ use super::labelled::Labelled;
 use crate::plan::PAGE;
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
-/// Bytes of a record: number of the wish + 1 and page of the stack (32 bits each), and a value.
+/// Bytes of a record: number of the wish + 1, with the number of a register in the upper bits, and page of
+/// the stack (32 bits each), and a value.
 pub const RECORD: u64 = 16;
+/// Bits of the number of a wish + 1; above them is the register's.
+pub const PART: u32 = 24;
 /// Where the first record is, after the count of those that are wanted.
 pub const RECORDS: u64 = PAGE;
 /// Bytes of a page as a power of two.

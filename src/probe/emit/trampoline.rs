@@ -1,11 +1,18 @@
 //! The trampoline of a count: `inc`, the displaced instructions, a jump back.
 
-use super::pieces::{OVERFLOW, RED_ZONE, goes_on, jump, stack};
+use super::copied::Copied;
+use super::pieces::{goes_on, jump};
 use crate::plan::{Kind, Site};
-use iced_x86::{
-    BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, IcedError, Instruction,
-    InstructionBlock, MemoryOperand, Register,
-};
+use iced_x86::{Decoder, DecoderOptions};
+
+/// Before `inc`, to keep the flags: lea rsp,[rsp-128]; push rax; lahf; seto al. The red zone is left
+/// first; `lahf` saves all flags but OF. A signal may come between any two of them.
+const KEEP: [u8; 10] = [0x48, 0x8d, 0x64, 0x24, 0x80, 0x50, 0x9f, 0x0f, 0x90, 0xc0];
+/// After it: add al,127; sahf; pop rax; lea rsp,[rsp+128]. 1 + 127 overflows a byte.
+const RESTORE: [u8; 13] =
+    [0x80, 0xc0, 0x7f, 0x9e, 0x58, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00];
+/// ds inc qword ptr [rip+…], without the distance.
+const INC: [u8; 4] = [0x3e, 0x48, 0xff, 0x05];
 
 /// A probe as bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,72 +37,38 @@ pub fn emit(
     counter: impl Fn(usize) -> u64,
     trampoline: u64,
 ) -> Result<Patch, String> {
-    let failed = |e: IcedError| format!("its instructions cannot be moved: {e}");
     let at = bias.wrapping_add(site.at);
-    let mut all = Vec::new();
-    let mut counts = Vec::new();
-    let mut add = |all: &mut Vec<Instruction>, block, keeps_flags| {
-        let (own, inc) = counting(counter(block), keeps_flags).map_err(failed)?;
-        counts.push(all.len() + inc);
-        all.extend(own);
+    let mut copied = Copied::new(trampoline);
+    let mut prefixes = Vec::with_capacity(1 + site.then.len());
+    let mut count = |copied: &mut Copied, block, keeps_flags| {
+        if keeps_flags {
+            copied.add(&KEEP);
+        }
+        prefixes.push(copied.bytes.len());
+        copied.add(&INC);
+        copied.distance(counter(block), 0)?;
+        if keeps_flags {
+            copied.add(&RESTORE);
+        }
         Ok::<(), String>(())
     };
-    add(&mut all, site.block, site.keeps_flags)?;
-    let decoder = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
-    let displaced: Vec<Instruction> = decoder.into_iter().collect();
+    count(&mut copied, site.block, site.keeps_flags)?;
     if site.kind == Kind::Retarget {
-        let target = displaced.first().map_or(0, Instruction::near_branch_target);
-        all.push(Instruction::with_branch(Code::Jmp_rel32_64, target).map_err(failed)?);
+        let call = Decoder::with_ip(64, code, at, DecoderOptions::NONE).decode();
+        copied.jump(call.near_branch_target())?;
     } else {
-        for instruction in &displaced {
+        // A jump to a displaced instruction goes by the patch, not by its copy.
+        let last = copied.copy(code, at, |copied, instruction| {
             let address = instruction.ip().wrapping_sub(bias);
-            if let Some(then) = site.then.iter().find(|then| then.at == address) {
-                add(&mut all, then.block, then.keeps_flags)?;
+            match site.then.iter().find(|then| then.at == address) {
+                Some(then) => count(copied, then.block, then.keeps_flags),
+                None => Ok(()),
             }
-            all.push(*instruction);
+        })?;
+        if goes_on(last.as_slice()) {
+            copied.jump(bias.wrapping_add(site.next))?;
         }
-        if goes_on(&displaced) {
-            let back = bias.wrapping_add(site.next);
-            all.push(Instruction::with_branch(Code::Jmp_rel32_64, back).map_err(failed)?);
-        }
-    }
-    // Without addresses of their own: a jump to a displaced instruction goes by the patch, not by its copy.
-    all.iter_mut().for_each(|instruction| instruction.set_ip(0));
-    let block = InstructionBlock::new(&all, trampoline);
-    let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
-    let encoded = BlockEncoder::encode(64, block, options).map_err(failed)?;
-    let offset = |count: usize| encoded.new_instruction_offsets.get(count).map(|at| *at as usize);
-    let prefixes: Vec<usize> = counts.into_iter().filter_map(offset).collect();
-    let is_prefix = |at: &usize| encoded.code_buffer.get(*at) == Some(&0x3e);
-    if prefixes.len() != site.then.len() + 1 || !prefixes.iter().all(is_prefix) {
-        return Err("its count cannot be encoded".to_owned());
     }
     let jump = jump(site.kind, at..bias.wrapping_add(site.next), trampoline)?;
-    Ok(Patch { trampoline: encoded.code_buffer, prefixes, jump })
-}
-
-/// The instructions that count, and which of them is the `inc`.
-///
-/// To keep the flags: the red zone is left by `lea`, `lahf` saves all flags but OF, which `seto`
-/// saves; a signal may come between any two of them.
-fn counting(counter: u64, keeps_flags: bool) -> Result<(Vec<Instruction>, usize), IcedError> {
-    use Register::{AL, RAX, RIP};
-    let cell = MemoryOperand::with_base_displ(RIP, counter.cast_signed());
-    let mut inc = Instruction::with1(Code::Inc_rm64, cell)?;
-    inc.set_segment_prefix(Register::DS);
-    if !keeps_flags {
-        return Ok((vec![inc], 0));
-    }
-    let all = vec![
-        stack(-RED_ZONE)?,
-        Instruction::with1(Code::Push_r64, RAX)?,
-        Instruction::with(Code::Lahf),
-        Instruction::with1(Code::Seto_rm8, AL)?,
-        inc,
-        Instruction::with2(Code::Add_rm8_imm8, AL, OVERFLOW)?,
-        Instruction::with(Code::Sahf),
-        Instruction::with1(Code::Pop_r64, RAX)?,
-        stack(RED_ZONE)?,
-    ];
-    Ok((all, 4))
+    Ok(Patch { trampoline: copied.bytes, prefixes, jump })
 }

@@ -2,9 +2,9 @@
 //! relative jump or call, an address in data, a label that code takes, a relocation, a symbol, a
 //! landing pad.
 
+use super::addresses::Addresses;
 use super::module::{Module, Segment};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Distance of a short jump, with its own two bytes.
@@ -15,10 +15,10 @@ const LONGEST: u64 = 15;
 impl Module {
     /// The addresses inside `ranges` (ascending, disjoint) that code or data outside of the same range
     /// may lead to. Some of them are none: bytes that look alike.
-    pub fn entered(&self, ranges: &[Range<u64>]) -> BTreeSet<u64> {
-        let mut found = BTreeSet::new();
+    pub fn entered(&self, ranges: &[Range<u64>]) -> Addresses {
+        let mut found = Vec::new();
         for range in ranges {
-            found.extend(self.named.range(range.clone()).copied());
+            found.extend(self.named.within(range));
         }
         for segment in &self.segments {
             let bytes = self.of(segment);
@@ -37,7 +37,7 @@ impl Module {
                 }
             }
         }
-        found
+        found.into_iter().collect()
     }
 
     /// Adds what the instructions of known functions name. What else there is in the segment: the code
@@ -47,7 +47,7 @@ impl Module {
         segment: &Segment,
         bytes: &[u8],
         ranges: &[Range<u64>],
-        found: &mut BTreeSet<u64>,
+        found: &mut Vec<u64>,
     ) -> Vec<Range<u64>> {
         let mut other = Vec::new();
         let mut end = segment.memory.start;
@@ -106,18 +106,23 @@ fn targets(segment: &Segment, bytes: &[u8], function: &Range<u64>) -> Option<Vec
 
 /// The range that contains `address`.
 fn within(ranges: &[Range<u64>], address: u64) -> Option<usize> {
+    // Most words are far from all of them.
+    let (first, last) = ranges.first().zip(ranges.last())?;
+    if address < first.start || last.end <= address {
+        return None;
+    }
     let after = ranges.partition_point(|range| range.start <= address);
     let index = after.checked_sub(1)?;
     (address < ranges[index].end).then_some(index)
 }
 
 /// Words that are such an address.
-fn words(segment: &Segment, bytes: &[u8], ranges: &[Range<u64>], found: &mut BTreeSet<u64>) {
+fn words(segment: &Segment, bytes: &[u8], ranges: &[Range<u64>], found: &mut Vec<u64>) {
     let skip = segment.memory.start.wrapping_neg() as usize & 3;
     for word in bytes.get(skip..).unwrap_or_default().windows(8).step_by(4) {
         let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
         if within(ranges, word).is_some() {
-            found.insert(word);
+            found.push(word);
         }
     }
 }
@@ -128,7 +133,7 @@ fn relative(
     bytes: &[u8],
     gap: &Range<u64>,
     ranges: &[Range<u64>],
-    found: &mut BTreeSet<u64>,
+    found: &mut Vec<u64>,
 ) {
     for (at, word) in part(segment, bytes, gap).windows(4).enumerate() {
         let place = gap.start + at as u64;
@@ -137,17 +142,17 @@ fn relative(
         if let Some(index) = within(ranges, target)
             && within(ranges, place) != Some(index)
         {
-            found.insert(target);
+            found.push(target);
         }
     }
 }
 
 /// Immediates of 32 bits in code that is not position-independent.
-fn absolute(bytes: &[u8], ranges: &[Range<u64>], found: &mut BTreeSet<u64>) {
+fn absolute(bytes: &[u8], ranges: &[Range<u64>], found: &mut Vec<u64>) {
     for word in bytes.windows(4) {
         let target = u64::from(u32::from_le_bytes(word.try_into().unwrap_or_default()));
         if within(ranges, target).is_some() {
-            found.insert(target);
+            found.push(target);
         }
     }
 }
@@ -161,15 +166,16 @@ fn short(
     segment: &Segment,
     bytes: &[u8],
     (range, other): (&Range<u64>, &[Range<u64>]),
-    found: &mut BTreeSet<u64>,
+    found: &mut Vec<u64>,
 ) {
     let low = range.start.saturating_sub(SHORT + 2 * LONGEST).max(segment.memory.start);
     let high = range.end.saturating_add(SHORT).min(segment.memory.end);
-    let near = |gap: &Range<u64>| gap.start < high && low < gap.end && gap.start != range.start;
-    if !other.iter().any(near) {
+    let near = &other[other.partition_point(|gap| gap.end <= low)..];
+    let mut near = near.iter().take_while(|gap| gap.start < high);
+    if !near.any(|gap| gap.start != range.start) {
         return;
     }
-    let symbols = module.named.range(low..high).copied();
+    let symbols = module.named.within(&(low..high)).iter().copied();
     let starts = (low..(low + LONGEST).min(range.start)).chain([range.end]).chain(symbols);
     for start in starts.filter(|start| (low..high).contains(start) && !range.contains(start)) {
         let end = if start < range.start { range.start } else { high };

@@ -1,5 +1,6 @@
 //! One function: its blocks, how control passes between them, and where its code must stay as it is.
 
+use super::addresses::Addresses;
 use super::flags;
 use super::module::Module;
 use iced_x86::{Code, FlowControl, Instruction, OpKind};
@@ -69,7 +70,7 @@ pub struct Function {
     /// Its loops, outer ones first.
     pub loops: Vec<Loop>,
     /// Addresses that may be jumped to or read: no patch may have one inside it.
-    pub fixed: BTreeSet<u64>,
+    pub fixed: Addresses,
     /// Whether all its jumps are known, so that several instructions may be patched together.
     pub is_complete: bool,
 }
@@ -80,43 +81,38 @@ impl Function {
     ///
     /// # Errors
     /// The reason why it cannot be probed.
-    pub fn read(
-        module: &Module,
-        range: Range<u64>,
-        entered: &BTreeSet<u64>,
-    ) -> Result<Self, String> {
+    pub fn read(module: &Module, range: Range<u64>, entered: &Addresses) -> Result<Self, String> {
         if range.end <= range.start || range.end - range.start > LONGEST {
             return Err("its length is not known".to_owned());
         }
         let bytes = module.code(range.clone()).ok_or("it is in no executable segment")?.to_vec();
         let flow = |observed: &[u64]| decoded_flow(&bytes, range.start, observed, &module.image);
         let (first, own) = flow(&[]);
-        let mut fixed: BTreeSet<u64> = entered.range(range.clone()).copied().collect();
-        for instruction in &own {
-            fixed.extend(named(instruction, module).filter(|t| range.contains(t)));
-        }
+        let mut fixed = entered.within(&range).to_vec();
+        own.iter().for_each(|instruction| name(instruction, module, &range, &mut fixed));
         if first.blocks.iter().any(|b| b.unresolved) {
             fixed.extend(tables(&own, module, &range));
         }
-        let is_start = |at: &&u64| own.binary_search_by_key(*at, Instruction::ip).is_ok();
-        let observed: Vec<u64> = fixed.iter().filter(is_start).copied().collect();
+        let mut fixed: Addresses = fixed.into_iter().collect();
+        let is_start = |at: &u64| own.binary_search_by_key(at, Instruction::ip).is_ok();
+        let observed: Vec<u64> = fixed.iter().filter(is_start).collect();
         let begins = |at: &u64| first.blocks.binary_search_by_key(at, |b| b.start).is_ok();
         let (found, own) = match observed.iter().all(begins) {
             true => (first, own),
             false => flow(&observed),
         };
+        let blocks = blocks((&found, &own), &fixed, range.start);
+        let calls = blocks.iter().filter(|b| b.exit == Exit::MayEnd).map(|b| b.end);
+        let tables = found.tables.iter().flat_map(|(_, targets)| targets).copied();
+        fixed.extend(calls.chain(tables).chain(own.iter().filter_map(near_target)));
         let mut function = Self {
             is_complete: found.undecoded.is_empty() && !found.blocks.iter().any(|b| b.unresolved),
-            blocks: blocks((&found, &own), &fixed, range.start),
+            blocks,
             loops: found.loops.iter().map(Loop::of).collect(),
             range,
             bytes,
             fixed,
         };
-        let calls = function.blocks.iter().filter(|b| b.exit == Exit::MayEnd);
-        function.fixed.extend(calls.map(|b| b.end));
-        function.fixed.extend(found.tables.iter().flat_map(|(_, targets)| targets));
-        function.fixed.extend(own.iter().filter_map(near_target));
         function.mark_reached();
         function.find_live(module);
         Ok(function)
@@ -137,22 +133,32 @@ impl Function {
     fn find_live(&mut self, module: &Module) {
         let writes = self.blocks.iter().flat_map(|b| &b.instructions).any(flags::changes);
         let out: Vec<u32> = self.blocks.iter().map(|b| self.live_out(module, b, writes)).collect();
+        // What a block reads first, and what of the flags after it is left before it.
+        let through = |block: &Block, after| {
+            block.instructions.iter().rev().fold(after, |live, i| flags::before(i, live))
+        };
+        let read: Vec<u32> = self.blocks.iter().map(|b| through(b, 0)).collect();
+        let passed = self.blocks.iter().map(|b| through(b, flags::ARITHMETIC));
+        let passed: Vec<u32> = passed.collect();
         let mut live_in = vec![0; self.blocks.len()];
+        let after = |block: &Block, live_in: &[u32], out: u32| {
+            block.successors.iter().fold(out, |all, next| all | live_in[*next])
+        };
         let mut changed = true;
         while changed {
             changed = false;
-            for number in (0..self.blocks.len()).rev() {
-                let block = &self.blocks[number];
-                let after = block.successors.iter().fold(out[number], |all, s| all | live_in[*s]);
-                let mut live = vec![0; block.instructions.len()];
-                let mut now = after;
-                for (at, instruction) in block.instructions.iter().enumerate().rev() {
-                    now = flags::before(instruction, now);
-                    live[at] = now;
-                }
+            for (number, block) in self.blocks.iter().enumerate().rev() {
+                let now = after(block, &live_in, out[number]) & passed[number] | read[number];
                 changed |= live_in[number] != now;
                 live_in[number] = now;
-                self.blocks[number].live = live;
+            }
+        }
+        for (block, out) in self.blocks.iter_mut().zip(out) {
+            let mut now = after(block, &live_in, out);
+            block.live = vec![0; block.instructions.len()];
+            for (live, instruction) in block.live.iter_mut().zip(&block.instructions).rev() {
+                now = flags::before(instruction, now);
+                *live = now;
             }
         }
     }
@@ -192,7 +198,7 @@ impl Loop {
 }
 
 /// The blocks of a flow graph, without what needs other blocks.
-fn blocks((found, own): (&Flow, &[Instruction]), fixed: &BTreeSet<u64>, start: u64) -> Vec<Block> {
+fn blocks((found, own): (&Flow, &[Instruction]), fixed: &Addresses, start: u64) -> Vec<Block> {
     let block = |block: &isa::flow::BasicBlock| {
         let from = own.partition_point(|instruction| instruction.ip() < block.start);
         let to = own.partition_point(|instruction| instruction.ip() < block.end);
@@ -231,21 +237,20 @@ fn near_target(instruction: &Instruction) -> Option<u64> {
     (instruction.op0_kind() == OpKind::NearBranch64).then(|| instruction.near_branch_target())
 }
 
-/// Addresses that an instruction names other than to jump there: of calls, `lea`, data between the
-/// code, and, in code that is not position-independent, immediates.
-fn named(instruction: &Instruction, module: &Module) -> impl Iterator<Item = u64> {
-    let relative = instruction.is_ip_rel_memory_operand();
-    let memory = relative.then(|| instruction.ip_rel_memory_address());
-    let bytes = memory.into_iter().flat_map(|at| at..at.saturating_add(64));
-    let whole = instruction.mnemonic() != iced_x86::Mnemonic::Lea;
-    let immediates: Vec<u64> = (0..instruction.op_count())
-        .filter_map(|at| instruction.try_immediate(at).ok())
-        .filter(|_| module.is_fixed)
-        .collect();
+/// Adds the addresses in `range` that an instruction names other than to jump there: of calls, `lea`,
+/// data between the code, and, in code that is not position-independent, immediates.
+fn name(instruction: &Instruction, module: &Module, range: &Range<u64>, found: &mut Vec<u64>) {
+    if instruction.is_ip_rel_memory_operand() {
+        let at = instruction.ip_rel_memory_address();
+        // A load's operand may have up to 64 bytes; `lea` takes one address.
+        let bytes = if instruction.mnemonic() == iced_x86::Mnemonic::Lea { 1 } else { 64 };
+        found.extend(at.max(range.start)..at.saturating_add(bytes).min(range.end));
+    }
     let callee =
         near_target(instruction).filter(|_| instruction.flow_control() == FlowControl::Call);
-    // A load's operand may have up to 64 bytes; `lea` takes one address.
-    bytes.take(if whole { 64 } else { 1 }).chain(immediates).chain(callee)
+    let operands = if module.is_fixed { instruction.op_count() } else { 0 };
+    let immediates = (0..operands).filter_map(|at| instruction.try_immediate(at).ok());
+    found.extend(immediates.chain(callee).filter(|target| range.contains(target)));
 }
 
 /// The targets of tables of distances (`lea` of the table, then an indirect jump), as far as they lead

@@ -3,6 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `module` | an ELF file: its code, and why none of it is probed |
+//! | `addresses` | sets of addresses |
 //! | `kind` | files that are no program of this processor |
 //! | `entered` | addresses that may be reached from elsewhere, over-approximated |
 //! | `exceptions` | landing pads of C++ and Rust exceptions |
@@ -10,6 +11,7 @@
 //! | `names` | the functions of a file |
 //! | `flags` | which flags are live before each instruction |
 
+mod addresses;
 mod entered;
 mod exceptions;
 mod flags;
@@ -18,6 +20,7 @@ mod kind;
 mod module;
 mod names;
 
+pub use addresses::Addresses;
 pub use flags::ARITHMETIC;
 pub use function::{Block, Exit, Function, Loop};
 pub use module::Module;

@@ -1,5 +1,6 @@
 //! An ELF file whose code is probed.
 
+use super::addresses::Addresses;
 use super::exceptions::landing_pads;
 use super::kind::foreign;
 use super::names::{contents, named, stubs};
@@ -10,7 +11,6 @@ use object::{
     Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags,
     RelocationTarget,
 };
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub struct Module {
     /// It is loaded at its own addresses (not position-independent).
     pub is_fixed: bool,
     /// Addresses that relocations, symbols, exception tables and the header name, ascending.
-    pub(super) named: BTreeSet<u64>,
+    pub(super) named: Addresses,
     /// Addresses of its functions and stubs that are known, ascending and disjoint.
     pub(super) functions: Vec<Range<u64>>,
 }
@@ -79,12 +79,13 @@ impl Module {
             named(&general).into_iter().map(|function| function.range).collect();
         functions.extend(stubs(&general));
         functions.sort_by_key(|range| range.start);
-        let mut named = landing_pads(&general, &bytes)?;
+        let mut named: Vec<u64> = landing_pads(&general, &bytes)?.into_iter().collect();
         let symbols = elf.symbols().chain(elf.dynamic_symbols());
         named.extend(symbols.filter(|s| s.is_definition()).map(|s| s.address()));
-        named.insert(elf.entry());
+        named.push(elf.entry());
         named.extend(relocated(&elf));
         let is_fixed = elf.elf_header().e_type(elf.endian()) == ET_EXEC;
+        let named = named.into_iter().collect();
         Ok(Self { image, segments, is_fixed, named, functions, data: Arc::clone(&data) })
     }
 

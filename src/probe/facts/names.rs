@@ -1,6 +1,7 @@
 //! The functions of a file, from its unwind table and its symbols.
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection as _};
+use isa::code::preference;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,8 +13,10 @@ const LONGEST: u64 = 1 << 30;
 /// A function of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    /// Its name in the symbol table.
+    /// Its name in the symbol table; of several the one that a profile shows, too.
     pub name: Option<String>,
+    /// The others.
+    pub aliases: Vec<String>,
     /// Its addresses (p_vaddr).
     pub range: Range<u64>,
 }
@@ -38,12 +41,21 @@ pub fn functions(path: &Path) -> Result<Vec<Named>, String> {
 
 /// As [`functions`]; none if there are none.
 pub(super) fn named(file: &object::File<'_>) -> Vec<Named> {
-    let mut names: BTreeMap<u64, (String, u64)> = BTreeMap::new();
-    for symbol in file.symbols().chain(file.dynamic_symbols()) {
-        if symbol.kind() == SymbolKind::Text && symbol.is_definition() {
-            let name = symbol.name().unwrap_or_default().to_owned();
-            let known = names.entry(symbol.address()).or_insert((name, symbol.size()));
-            known.1 = known.1.max(symbol.size());
+    let mut names: BTreeMap<u64, (Vec<String>, u64)> = BTreeMap::new();
+    let is_function =
+        |s: &object::Symbol<'_, '_>| s.kind() == SymbolKind::Text && s.is_definition();
+    let mut symbols: Vec<_> =
+        file.symbols().chain(file.dynamic_symbols()).filter(is_function).collect();
+    symbols.sort_by_cached_key(|s| {
+        let name = s.name().unwrap_or_default();
+        (preference(name, s.size(), (s.is_weak(), s.is_global() && !s.is_weak())), name)
+    });
+    for symbol in symbols {
+        let name = symbol.name().unwrap_or_default().to_owned();
+        let known = names.entry(symbol.address()).or_default();
+        known.1 = known.1.max(symbol.size());
+        if !known.0.contains(&name) {
+            known.0.push(name);
         }
     }
     let stubs = stubs(file);
@@ -56,8 +68,9 @@ pub(super) fn named(file: &object::File<'_>) -> Vec<Named> {
         let is_stub = stubs.iter().any(|stub| stub.contains(&start));
         let overlaps = found.last().is_some_and(|last| start < last.range.end);
         if start < end && !is_stub && !overlaps {
-            let name = names.get(&start).map(|(name, _)| name.clone());
-            found.push(Named { name, range: start..end });
+            let mut own = names.get(&start).map_or(&[][..], |(own, _)| own).iter().cloned();
+            let (name, aliases) = (own.next(), own.collect());
+            found.push(Named { name, aliases, range: start..end });
         }
     }
     found

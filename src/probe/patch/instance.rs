@@ -55,7 +55,8 @@ impl<P: Probes> Instance<P> {
         let base = near(&free, &extent, cells + room, REACH)
             .ok_or("no free addresses within 2 GiB of its code")?;
         let others = without(&free, &(base..base + cells + room));
-        let mut around = Room::new(others.clone(), bias);
+        let reached = (base + cells).saturating_sub(REACH)..base.saturating_add(REACH);
+        let mut around = Room::new(inside(&others, &reached), bias);
         let mut plans = plans(probes, (number, target), memory, bias, &mut around);
         let code = Code { bias, shared: base, trampolines: base + cells };
         let written = written(probes, &code, (number, target), &mut plans)?;
@@ -105,6 +106,12 @@ impl<P: Probes> Instance<P> {
     pub fn probes(&self) -> usize {
         self.code.jumps().len()
     }
+}
+
+/// The parts of ranges from which everything in between can be reached.
+fn inside(ranges: &[Range<u64>], reached: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let part = |range: &Range<u64>| range.start.max(reached.start)..range.end.min(reached.end);
+    ranges.iter().map(part).filter(|part| part.start < part.end)
 }
 
 /// Writes the prefixes of all counts, page by page.

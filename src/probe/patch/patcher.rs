@@ -137,7 +137,7 @@ impl<P: Probes> Follower for Patcher<P> {
             match Instance::patch(&self.probes, of, (number, target), at, how) {
                 Err(why) => self.refuse(number, why),
                 Ok(mut instance) => {
-                    self.probes.patched(&instance.shared);
+                    self.probes.patched(tracee.process, &instance.shared);
                     let pieces = std::mem::take(&mut instance.origins);
                     if !pieces.is_empty() && self.trampolines.len() < MOST_MAPS {
                         let path = self.targets[number].path.clone();
@@ -184,6 +184,7 @@ impl<P: Probes> Follower for Patcher<P> {
     }
 
     fn ending(&mut self, process: i32) {
+        self.probes.ending(process);
         let Some(of) = self.processes.get(&process).cloned() else { return };
         if let Some(memory) = &of.memory {
             for instance in &of.instances {

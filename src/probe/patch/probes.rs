@@ -32,8 +32,12 @@ pub trait Probes: Sized {
         written: &mut Written,
     );
 
-    /// Called when a file was patched, before any of its code runs; with what its trampolines write.
-    fn patched(&mut self, _shared: &Rc<Shared>) {}
+    /// Called when a file was patched in a process, before any of its code runs; with what its trampolines
+    /// write.
+    fn patched(&mut self, _process: i32, _shared: &Rc<Shared>) {}
+
+    /// Called when all threads of a process are about to end, and its memory is still there.
+    fn ending(&mut self, _process: i32) {}
 
     /// Called when all processes with a patched file have ended, or at the end: its shared memory is
     /// to be read now. With the plans of its functions, and how many probes they became.

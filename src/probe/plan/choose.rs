@@ -1,8 +1,8 @@
 //! Blocks → places of their counts.
 
 use super::bytes::Bytes;
-use super::candidates::candidates;
-use super::conservation::solve;
+use super::candidates::{Candidate, candidates};
+use super::conservation::derived;
 use super::room::Room;
 use super::site::{Kind, Site};
 use super::spare::spare;
@@ -70,7 +70,7 @@ impl Planned {
 /// Plans a count for every block of a function. Trampolines of puns are taken from `room`. With `samples`
 /// of the blocks, hot ones have no probe if their counts follow from those of others.
 pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Planned {
-    let every = |_: &Site| true;
+    let every = |_: Kind| true;
     let Some(samples) = samples else { return plan_of(function, room, &[], every) };
     let before = room.clone();
     let all = plan_of(function, room, &[], every);
@@ -94,7 +94,7 @@ pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Pl
 /// The same for code that has been running: every probe replaces one instruction, so that what was
 /// interrupted or called before comes back to the beginning of an instruction or of a jump.
 pub fn plan_live(function: &Function, room: &mut Room) -> Planned {
-    plan_of(function, room, &[], |site| site.kind != Kind::Multi)
+    plan_of(function, room, &[], |kind| kind != Kind::Multi)
 }
 
 /// A plan of these sites, without probes for the `spare` blocks. Blocks that need the instructions of the
@@ -103,25 +103,37 @@ fn plan_of(
     function: &Function,
     room: &mut Room,
     spare: &[usize],
-    is_allowed: impl Fn(&Site) -> bool,
+    is_allowed: impl Fn(Kind) -> bool,
 ) -> Planned {
     let mut code = Bytes::new(function);
     let none = || Placement::Refused("its count does not follow from others".to_owned());
     let mut placements: Vec<Option<Placement>> = vec![None; function.blocks.len()];
-    spare.iter().for_each(|block| placements[*block] = Some(none()));
-    let sites = |number| {
-        let mut all = candidates(function, number);
-        all.retain(&is_allowed);
-        all.iter_mut().for_each(|site| site.then.retain(|then| placements[then.block].is_none()));
-        all
+    let mut is_spare = vec![false; placements.len()];
+    for block in spare {
+        placements[*block] = Some(none());
+        is_spare[*block] = true;
+    }
+    // Those of each block end where those of the next one begin.
+    let (mut all, mut ends) = (Vec::new(), vec![0]);
+    for number in 0..placements.len() {
+        candidates(function, number, &mut all);
+        ends.push(all.len());
+    }
+    let of = |number: usize| {
+        all[ends[number]..ends[number + 1]].iter().filter(|candidate| is_allowed(candidate.kind))
     };
-    let all: Vec<Vec<Site>> = (0..placements.len()).map(sites).collect();
-    let is_alone = |site: &Site| site.then.is_empty() && site.kind != Kind::Pun;
-    let needs_next = |number: &usize| !all[*number].iter().any(is_alone);
-    let (first, rest): (Vec<usize>, Vec<usize>) = (0..all.len()).rev().partition(needs_next);
+    let needs_next = |number: &usize| {
+        let is_alone = |candidate: &Candidate| {
+            let following = number + 1..=number + candidate.then;
+            candidate.kind != Kind::Pun && following.into_iter().all(|block| is_spare[block])
+        };
+        !of(*number).any(is_alone)
+    };
+    let (first, rest): (Vec<usize>, Vec<usize>) = (0..is_spare.len()).rev().partition(needs_next);
     for number in first.into_iter().chain(rest) {
         if placements[number].is_none() {
-            place(function, number, &all[number], (&mut code, room), &mut placements);
+            let sites = of(number).map(|one| one.site(function, number, |block| is_spare[block]));
+            place(function, number, sites, (&mut code, room), &mut placements);
         }
     }
     let mut placements: Vec<Placement> =
@@ -133,7 +145,7 @@ fn plan_of(
 fn place(
     function: &Function,
     number: usize,
-    candidates: &[Site],
+    candidates: impl Iterator<Item = Site>,
     (code, room): (&mut Bytes, &mut Room),
     placements: &mut [Option<Placement>],
 ) {
@@ -142,27 +154,27 @@ fn place(
         placements[number] = refused("no known jump leads to it: it may be data");
         return;
     }
-    if candidates.is_empty() {
-        placements[number] = refused("it has no instruction that may be moved");
-        return;
-    }
+    let mut any = false;
     for site in candidates {
+        any = true;
         if site.then.iter().any(|then| placements[then.block].is_some()) {
             continue;
         }
-        let reached = |at: u64| reaches(function, site, at);
+        let reached = |at: u64| reaches(function, &site, at);
         let taken = code.take(site.kind, site.at..site.next, (room, LONGEST), reached);
         if let Some(trampoline) = taken {
             for then in &site.then {
                 placements[then.block] = Some(Placement::Within);
             }
-            let site = Site { trampoline, ..site.clone() };
+            let site = Site { trampoline, ..site };
             placements[number] = Some(Placement::Placed(site));
             return;
         }
     }
-    let why = "no free address that a jump over its short instructions could reach";
-    placements[number] = refused(why);
+    placements[number] = refused(match any {
+        true => "no free address that a jump over its short instructions could reach",
+        false => "it has no instruction that may be moved",
+    });
 }
 
 /// Whether the instruction of a pun reaches its operand from the trampoline, too.
@@ -182,8 +194,7 @@ fn reaches(function: &Function, site: &Site, trampoline: u64) -> bool {
 pub fn derive(function: &Function, placements: &mut [Placement]) {
     let known = |p: &Placement| p.is_counted().then_some(0);
     let counted: Vec<Option<i64>> = placements.iter().map(known).collect();
-    let solved = solve(function, &counted, 0);
-    for (placement, found) in placements.iter_mut().zip(solved.blocks) {
+    for (placement, found) in placements.iter_mut().zip(derived(function, &counted)) {
         match (&placement, found) {
             (Placement::Placed(_) | Placement::Within, _) => {}
             (_, Some(_)) => *placement = Placement::Derived,

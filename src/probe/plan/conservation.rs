@@ -17,6 +17,15 @@ pub struct Solved {
     pub contradictions: Vec<(usize, i64, i64)>,
 }
 
+/// The counts of blocks that follow from the `counted` ones, and these.
+pub(super) fn derived(function: &Function, counted: &[Option<i64>]) -> Vec<Option<i64>> {
+    let mut solved = Solved { blocks: counted.to_vec(), ..Solved::default() };
+    if counted.iter().any(Option::is_none) {
+        sums(function, 0, &mut solved);
+    }
+    solved.blocks
+}
+
 /// Derives what follows from the `counted` blocks. Sums may differ by `slack`: what was inside a
 /// block when a thread ended.
 pub fn solve(function: &Function, counted: &[Option<i64>], slack: i64) -> Solved {

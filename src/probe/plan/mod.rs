@@ -11,6 +11,7 @@
 //! | `spare` | hot blocks that need no probe |
 //! | `choose` | blocks → [`Placement`] of their counts |
 //! | `loads` | the loads of a function |
+//! | `entries` | registers that are live at the entries of blocks |
 //! | `observe` | [`Wish`]es → [`Observer`]s of single instructions |
 
 mod bytes;
@@ -18,6 +19,7 @@ mod candidates;
 mod choose;
 mod components;
 mod conservation;
+mod entries;
 mod loads;
 mod observe;
 mod room;
@@ -28,6 +30,7 @@ mod tests;
 
 pub use choose::{LONGEST, Placement, Planned, derive, plan, plan_live};
 pub use conservation::{Solved, solve};
+pub use entries::{AtEntry, LiveRegister, at_entries};
 pub use loads::{Load, loads};
 pub use observe::{Observation, Observer, What, Wish, branches, observe};
 pub use room::{PAGE, Room};

@@ -33,12 +33,28 @@ pub enum What {
         /// 1 to 14.
         bits: u8,
     },
+    /// What general registers hold before the instruction, of as many executions as a budget allows that
+    /// is filled up now and then.
+    Registers {
+        /// Bit n: the register with number n in encodings.
+        mask: u16,
+    },
 }
 
 impl What {
     /// How much code it needs, in multiples of that of a plain record.
     pub fn parts(self) -> usize {
-        if matches!(self, What::Latency { .. }) { 3 } else { 1 }
+        match self {
+            What::Latency { .. } => 3,
+            // 122 bytes, and at most 28 for each of them.
+            What::Registers { mask } => 1 + (mask.count_ones() as usize).div_ceil(4),
+            _ => 1,
+        }
+    }
+
+    /// Whether it is seen before the instruction, which need not be executed in the trampoline.
+    fn is_before(self) -> bool {
+        matches!(self, What::Registers { .. })
     }
 }
 
@@ -188,7 +204,7 @@ fn span(
     let (mut last, mut at, mut instructions) = (block, first, 0);
     loop {
         let of = &function.blocks[last];
-        let wish = open[last].last().map(|number| wishes[*number].at);
+        let wish = open[last].last().map(|number| wishes[*number]);
         if let Some(until) = end(of, at, wish, next) {
             let next = next?;
             let written = start..if kind == Kind::Pun { next } else { start + JUMP };
@@ -223,12 +239,13 @@ fn span(
 
 /// Where the trampoline may end, if it may end before instruction `at`: after the last wish of the
 /// block and what is written over. A call is not executed in the trampoline: it is seen before.
-fn end(block: &Block, at: usize, wish: Option<u64>, next: Option<u64>) -> Option<u64> {
+fn end(block: &Block, at: usize, wish: Option<Wish>, next: Option<u64>) -> Option<u64> {
     next?;
     let address = block.instructions.get(at).map_or(block.end, |i| i.ip());
     let Some(wish) = wish else { return Some(address) };
     let is_call = block.instructions.get(at).is_some_and(|i| i.is_call_near_indirect());
-    (wish < address || (wish == address && is_call)).then_some(address)
+    let is_seen = wish.at < address || (wish.at == address && (is_call || wish.what.is_before()));
+    is_seen.then_some(address)
 }
 
 /// The branches of a function whose outcome or target is not always the same.

@@ -5,7 +5,6 @@ use crate::emit::{emit, emit_observer, most};
 use crate::facts::{Block, Exit, Function};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use isa::code::parse_hex;
-use std::collections::BTreeSet;
 
 /// A function at 0x1000 of blocks given by their bytes and successors. All flags are dead, but before
 /// conditional jumps and in the blocks in `live`. Jumps lead to block starts only.
@@ -31,7 +30,7 @@ fn function(blocks: &[(&str, &[usize])], live: &[usize]) -> Function {
         bytes.extend(code);
     }
     let targets = all.iter().flat_map(|b| &b.instructions).map(|i| i.near_branch_target());
-    let fixed: BTreeSet<u64> = targets.filter(|target| *target != 0).collect();
+    let fixed = targets.filter(|target| *target != 0).collect();
     let range = 0x1000..0x1000 + bytes.len() as u64;
     Function { range, bytes, blocks: all, loops: Vec::new(), fixed, is_complete: true }
 }
@@ -62,7 +61,7 @@ fn a_short_block_shares_the_jump_of_the_next_one() {
     assert_eq!((site.kind, site.at, site.next), (Kind::Multi, 0x1000, 0x1009));
     // With a jump into the second block each needs its own.
     let mut entered = branch.clone();
-    entered.fixed.insert(0x1004);
+    entered.fixed.extend([0x1004]);
     assert_eq!(kinds(&entered, &mut Room::default()), [None, Some(Kind::Single), None]);
     // 1000 + 5 + (b8 05 74 00): the bytes after `test` give all but the lowest.
     let place = 0x1005_u64.wrapping_add_signed(i32::from_le_bytes([0, 0x74, 0x05, 0xb8]).into());
@@ -172,7 +171,7 @@ fn a_jump_is_observed_by_a_probe_before_it() {
     assert_eq!((observer.at, observer.next, observer.until), (0x1002, 0x1009, 0x1009));
     // A block that is entered otherwise, too: nothing fits, and there is no room for a pun.
     let mut entered = branch;
-    entered.fixed.insert(0x1004);
+    entered.fixed.extend([0x1004]);
     let found = observe(&entered, &[OUTCOME], &mut Room::default(), most);
     assert_eq!((found.observers.len(), found.refused.len()), (0, 1));
     // 1000: mov eax,1; test edi,edi; je 1000: the first instruction has room for the jump, the others

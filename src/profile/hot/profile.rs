@@ -7,7 +7,7 @@ use super::gather::{Gathered, Tally, gather};
 use super::skid::Skid;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::files::SearchPaths;
-use crate::recording::Recording;
+use crate::recording::{About, Recording};
 use crate::symbols::{Origin, Symbols};
 use std::ops::Deref;
 
@@ -105,7 +105,7 @@ impl Profile {
 }
 
 /// The system that a recording was made on.
-pub fn origin(recording: &Recording) -> Origin {
+pub fn origin(recording: &About) -> Origin {
     Origin {
         live: is_of_this_system(recording),
         this_boot: recording.boot.is_some() && recording.boot == pmu::machine::boot_id(),
@@ -116,7 +116,7 @@ pub fn origin(recording: &Recording) -> Origin {
 }
 
 /// Whether the running kernel and vdso are those of the recording.
-fn is_of_this_system(recording: &Recording) -> bool {
+fn is_of_this_system(recording: &About) -> bool {
     let same = |ours: &std::ffi::OsStr, theirs: &Option<String>| {
         theirs.as_deref().is_some_and(|t| ours.to_str() == Some(t))
     };

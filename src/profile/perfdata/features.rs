@@ -44,6 +44,12 @@ pub struct Features {
 }
 
 impl Features {
+    /// Whether a feature is used.
+    pub fn uses(&self, feature: u64) -> bool {
+        use number::{ARCH, BUILD_ID, CMDLINE, CPUDESC, EVENT_DESC, HOSTNAME, OSRELEASE};
+        [BUILD_ID, HOSTNAME, OSRELEASE, ARCH, CPUDESC, CMDLINE, EVENT_DESC].contains(&feature)
+    }
+
     /// Reads the section of a feature; one that is not used or malformed adds nothing.
     pub fn take(&mut self, feature: u64, section: &[u8]) {
         let mut rest = section;

@@ -5,10 +5,12 @@
 use super::attribute::{self, word};
 use super::features::Features;
 use crate::event::Event;
+use crate::input::Input;
+use std::io;
 use std::ops::Range;
 
 /// Bytes of `struct perf_pipe_file_header`, at the start of pipe mode: magic and this size.
-const PIPE_SIZE: usize = 16;
+const PIPE_SIZE: u64 = 16;
 /// Bytes of `struct perf_file_header`.
 const FILE_SIZE: u64 = 104;
 /// Offset of its 256 feature bits.
@@ -22,38 +24,41 @@ pub struct Header {
     /// Feature sections.
     pub features: Features,
     /// Offsets of the records.
-    pub records: Range<usize>,
+    pub records: Range<u64>,
     /// Defects that a report must state.
     pub notes: Vec<String>,
 }
 
 impl Header {
-    /// Reads the header of a whole file.
+    /// Reads the header of a file.
     ///
     /// # Errors
     /// Why it is no header that can be read, in words.
-    pub fn read(file: &[u8]) -> Result<Self, String> {
-        match file.first_chunk() {
+    pub fn read(file: &Input) -> Result<Self, String> {
+        let start = file.part(0..FILE_SIZE).map_err(|e| e.to_string())?;
+        match start.first_chunk() {
             Some(b"PERFILE2") => {}
             Some(b"2ELIFREP") => return Err("it was recorded on a big-endian machine".into()),
             Some(b"PERFFILE") => return Err("its format is that of perf before 2012".into()),
             _ => return Err("it does not begin as a perf.data file does".into()),
         }
-        match word(file, 8) {
-            Some(16) => Ok(Self { records: PIPE_SIZE..file.len(), ..Self::default() }),
-            Some(FILE_SIZE..) if file.len() as u64 >= FILE_SIZE => Ok(Self::read_file(file)),
+        match word(&start, 8) {
+            Some(16) => Ok(Self { records: PIPE_SIZE..file.length(), ..Self::default() }),
+            Some(FILE_SIZE..) if file.length() >= FILE_SIZE => {
+                Self::read_file(file, &start).map_err(|e| e.to_string())
+            }
             _ => Err("its header is cut off or damaged".into()),
         }
     }
 
-    fn read_file(file: &[u8]) -> Self {
-        let section = |at| (word(file, at).unwrap_or(0), word(file, at + 8).unwrap_or(0));
+    fn read_file(file: &Input, start: &[u8]) -> io::Result<Self> {
+        let section = |at| (word(start, at).unwrap_or(0), word(start, at + 8).unwrap_or(0));
         let (attributes, data) = (section(24), section(40));
         let mut header = Self {
-            events: events(slice(file, attributes), file, word(file, 16).unwrap_or(0)),
+            events: events(&slice(file, attributes)?, file, word(start, 16).unwrap_or(0)),
             ..Self::default()
         };
-        let all = file.len() as u64;
+        let all = file.length();
         let end = match data.0.saturating_add(data.1) {
             // perf writes the size last.
             _ if data.1 == 0 && data.0 < all => {
@@ -71,33 +76,35 @@ impl Header {
             }
             end => end,
         };
-        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(file.len());
-        header.records = place(data.0.min(end))..place(end);
+        header.records = data.0.min(end)..end;
         if data.1 != 0 {
-            header.read_features(file, header.records.end);
+            header.read_features(file, start)?;
         }
         header.features.name(&mut header.events);
-        header
+        Ok(header)
     }
 
     /// After the records come offset and size of each feature section, in the order of the bits.
-    fn read_features(&mut self, file: &[u8], mut table: usize) {
+    fn read_features(&mut self, file: &Input, start: &[u8]) -> io::Result<()> {
+        let table = slice(file, (self.records.end, 256 * 16))?;
+        let mut sections = table.as_chunks::<16>().0.iter();
         for number in 0..256_usize {
-            let bits = word(file, FEATURE_BITS + number / 64 * 8).unwrap_or(0);
+            let bits = word(start, FEATURE_BITS + number / 64 * 8).unwrap_or(0);
             if bits >> (number % 64) & 1 == 0 {
                 continue;
             }
-            let (Some(offset), Some(size)) = (word(file, table), word(file, table + 8)) else {
-                return;
-            };
-            self.features.take(number as u64, slice(file, (offset, size)));
-            table += 16;
+            let Some(section) = sections.next() else { break };
+            if self.features.uses(number as u64) {
+                let place = (word(section, 0).unwrap_or(0), word(section, 8).unwrap_or(0));
+                self.features.take(number as u64, &slice(file, place)?);
+            }
         }
+        Ok(())
     }
 }
 
 /// Events of the attribute section: rows of an attribute, then offset and size of its ids.
-fn events(section: &[u8], file: &[u8], row: u64) -> Vec<Event> {
+fn events(section: &[u8], file: &Input, row: u64) -> Vec<Event> {
     let row = usize::try_from(row).unwrap_or(usize::MAX);
     if row < attribute::SMALLEST + 16 {
         return Vec::new();
@@ -105,7 +112,7 @@ fn events(section: &[u8], file: &[u8], row: u64) -> Vec<Event> {
     let read = |row: &[u8]| {
         let mut event = attribute::parse(row)?;
         let at = row.len() - 16;
-        let ids = slice(file, (word(row, at)?, word(row, at + 8)?));
+        let ids = slice(file, (word(row, at)?, word(row, at + 8)?)).ok()?;
         event.ids = ids.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)).collect();
         Some(event)
     };
@@ -113,7 +120,6 @@ fn events(section: &[u8], file: &[u8], row: u64) -> Vec<Event> {
 }
 
 /// The part of a section that is there.
-fn slice(file: &[u8], (offset, size): (u64, u64)) -> &[u8] {
-    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(file.len());
-    &file[place(offset)..place(offset.saturating_add(size))]
+fn slice(file: &Input, (offset, size): (u64, u64)) -> io::Result<Vec<u8>> {
+    file.part(offset..offset.saturating_add(size))
 }

@@ -11,9 +11,8 @@
 //!
 //! The crate linux-perf-data is not used: it refuses files with unknown event types, allocates what
 //! a damaged file claims, drops unknown bits of `perf_event_attr`, and discards records already read
-//! if a file is truncated. Here every size is checked against the bytes that exist, memory is bounded
-//! by a multiple of the file's size (and 128 MiB for expanding compressed records), and errors have
-//! offsets.
+//! if a file is truncated. Here every size is checked against the bytes that exist, records are read
+//! one by one (128 MiB more for expanding compressed ones), and errors have offsets.
 
 mod attribute;
 mod compressed;
@@ -24,4 +23,4 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-pub use read::{parse, read, read_with, recognise};
+pub use read::{open, parse, read, recognise};

@@ -1,35 +1,35 @@
-//! Reads a whole file.
+//! Opens a file and reads its records, as often as needed.
 
 use super::compressed::Expander;
-use super::features::Features;
 use super::header::Header;
 use super::records::{Damage, Records, metadata, user};
-use crate::event::Event;
-use crate::record::Collector;
-use crate::recording::Recording;
+use crate::input::Input;
+use crate::record::Scan;
+use crate::recording::{About, Raw, Recording, Replay, Stream, Take};
 use pmu::records::kind::USER_TYPE_START;
 use pmu::records::raw::Header as RawRecord;
+use std::ops::Range;
 use std::path::Path;
 use tma::{Error, Result};
 
-/// Whether these first bytes of a file are those of perf.data, so that [`read()`] can say more.
+/// Whether these first bytes of a file are those of perf.data, so that [`open`] can say more.
 pub fn recognise(start: &[u8]) -> bool {
     [b"PERFILE2", b"2ELIFREP", b"PERFFILE"].iter().any(|magic| start.starts_with(*magic))
 }
 
-/// Reads a perf.data file.
+/// Reads a whole perf.data file.
 ///
 /// # Errors
 /// It cannot be read, is no perf.data, or is damaged before its first sample.
 pub fn read(path: &Path) -> Result<Recording> {
-    read_with(path, true)
+    open(path, true)?.whole()
 }
 
-/// As [`read()`]; without `chains`, call chains are left out.
+/// Opens a perf.data file; without `chains`, call chains are left out.
 ///
 /// # Errors
 /// As [`read()`].
-pub fn read_with(path: &Path, chains: bool) -> Result<Recording> {
+pub fn open(path: &Path, chains: bool) -> Result<Stream> {
     let source = path.display().to_string();
     let failed = || Error::failed(format!("cannot read {source}"));
     if path.is_dir() {
@@ -37,8 +37,8 @@ pub fn read_with(path: &Path, chains: bool) -> Result<Recording> {
             .because("it is a folder: recordings of `perf record --threads` are not supported")
             .hint("record without --threads"));
     }
-    let bytes = std::fs::read(path).map_err(|e| failed().because(e))?;
-    parse_with(&bytes, &source, chains)
+    let input = Input::open(path).map_err(|e| failed().because(e))?;
+    stream(input, &source, chains)
 }
 
 /// Reads a perf.data file that is already in memory; `source` names it in messages.
@@ -46,50 +46,39 @@ pub fn read_with(path: &Path, chains: bool) -> Result<Recording> {
 /// # Errors
 /// As [`read()`].
 pub fn parse(bytes: &[u8], source: &str) -> Result<Recording> {
-    parse_with(bytes, source, true)
+    stream(Input::of(bytes), source, true)?.whole()
 }
 
-fn parse_with(file: &[u8], source: &str, chains: bool) -> Result<Recording> {
+fn stream(input: Input, source: &str, chains: bool) -> Result<Stream> {
     let failed = |why: String| {
         Error::failed(format!("cannot read {source} as a perf.data file"))
             .because(why)
             .hint("see whether `perf report --header-only` reads it, or record again")
     };
-    let mut header = Header::read(file).map_err(failed)?;
-    let records = Records::new(file, header.records.clone());
-    let among_records = metadata(records.clone(), &mut header.features);
+    let mut header = Header::read(&input).map_err(failed)?;
+    let range = header.records.clone();
+    let among_records = metadata(Records::new(&input, range.clone()), &mut header.features);
     let Header { mut events, features, mut notes, .. } = header;
     events.extend(among_records);
     if events.is_empty() {
         return Err(failed("it has no description of the recorded events".into()));
     }
     events.iter_mut().for_each(|event| event.format.leave_chains = !chains);
-    let (mut contents, end) = (Contents::new(&events), records.end());
-    if let Err(damage) = contents.read(records) {
-        if contents.collector.samples == 0 {
+    let mut scan = Scan::new(&events);
+    let mut file = File { input, range, damage: None, source: source.to_owned() };
+    if let Err(damage) = file.walk(&mut |record, otherwise| scan.take(record, otherwise)) {
+        if scan.samples == 0 {
             return Err(failed(format!("it is damaged before the first sample: {damage}")));
         }
-        let unread = end - damage.at;
+        let unread = file.range.end - damage.at;
         notes.push(format!(
             "the file is damaged: {damage}; the {unread} bytes from there on are not read"
         ));
+        file.damage = Some(damage);
     }
-    notes.extend(contents.collector.notes());
-    Ok(assemble(source, events, features, contents.collector, notes))
-}
-
-fn assemble(
-    source: &str,
-    events: Vec<Event>,
-    features: Features,
-    collector: Collector,
-    notes: Vec<String>,
-) -> Recording {
-    Recording {
+    let about = About {
         source: source.to_owned(),
         events,
-        lost: collector.lost,
-        records: collector.into_records(),
         build_ids: features.build_ids,
         architecture: features.architecture,
         kernel: features.kernel,
@@ -97,34 +86,62 @@ fn assemble(
         processor: features.processor,
         host: features.host,
         command: features.command,
+        lost: scan.lost,
         notes,
+    };
+    let (decoder, bounds) = scan.finish();
+    Ok(Stream { about, records: Box::new(Raw { replay: file, decoder, bounds }) })
+}
+
+/// The records of a file.
+#[derive(Debug)]
+struct File {
+    input: Input,
+    range: Range<u64>,
+    /// Where it ends early, as found when it was opened.
+    damage: Option<Damage>,
+    source: String,
+}
+
+impl Replay for File {
+    fn replay(&self, take: Take<'_>) -> Result<()> {
+        match self.walk(take).err() {
+            found if found == self.damage => Ok(()),
+            found => Err(Error::failed(format!("cannot read {} again", self.source))
+                .because(found.map_or("it has changed".to_owned(), |damage| damage.to_string()))),
+        }
     }
 }
 
-/// The kernel's records.
-struct Contents {
-    collector: Collector,
-    rounds: Rounds,
-}
-
-impl Contents {
-    fn new(events: &[Event]) -> Self {
-        Self { collector: Collector::new(events), rounds: Rounds::default() }
-    }
-
+impl File {
     /// Reads all records up to the first damage.
-    fn read(&mut self, records: Records<'_>) -> std::result::Result<(), Damage> {
+    fn walk(&self, take: Take<'_>) -> std::result::Result<(), Damage> {
+        let mut walk = Walk { rounds: Rounds::default(), take };
+        let mut records = Records::new(&self.input, self.range.clone());
         let mut expander = Expander::new();
         let mut last = 0;
-        let outcome = { records }.try_for_each(|next| {
-            let (at, record) = next?;
-            last = at;
-            self.take(&record, &mut expander).map_err(|why| Damage { at, why })
-        });
-        let rest = expander.finish(&mut |header: &RawRecord<'_>| self.take_kernel_record(header));
+        let mut outcome = Ok(());
+        while let Some(next) = records.next() {
+            outcome = next.and_then(|(at, record)| {
+                last = at;
+                walk.take(&record, &mut expander).map_err(|why| Damage { at, why })
+            });
+            if outcome.is_err() {
+                break;
+            }
+        }
+        let rest = expander.finish(&mut |record: &RawRecord<'_>| walk.kernel_record(record));
         outcome.and(rest.map_err(|why| Damage { at: last, why }))
     }
+}
 
+/// A walk through the records.
+struct Walk<'a> {
+    rounds: Rounds,
+    take: Take<'a>,
+}
+
+impl Walk<'_> {
     fn take(
         &mut self,
         record: &RawRecord<'_>,
@@ -133,19 +150,19 @@ impl Contents {
         let sized = record.kind == user::COMPRESSED2;
         match record.kind {
             user::COMPRESSED | user::COMPRESSED2 => {
-                let mut take = |header: &RawRecord<'_>| self.take_kernel_record(header);
+                let mut take = |record: &RawRecord<'_>| self.kernel_record(record);
                 return expander.add(record.body, sized, &mut take);
             }
             user::FINISHED_ROUND => self.rounds.finish(),
-            kind if kind < USER_TYPE_START => self.take_kernel_record(record),
+            kind if kind < USER_TYPE_START => self.kernel_record(record),
             _ => {}
         }
         Ok(())
     }
 
     /// A record of the kernel.
-    fn take_kernel_record(&mut self, record: &RawRecord<'_>) {
-        let time = self.collector.take(record, self.rounds.before_last);
+    fn kernel_record(&mut self, record: &RawRecord<'_>) {
+        let time = (self.take)(record, self.rounds.before_last);
         self.rounds.now = self.rounds.now.max(time);
     }
 }

@@ -6,11 +6,18 @@
 use super::attribute::{self, half, word};
 use super::features::{Features, until_zero};
 use crate::event::Event;
+use crate::input::Input;
 use pmu::records::raw::Header;
 use std::fmt;
+use std::io;
+use std::ops::Range;
 
 /// Bytes of `struct perf_event_header`.
 const HEADER: usize = 8;
+/// No record is longer: its size has 16 bits.
+const LONGEST: usize = 1 << 16;
+/// Bytes that are read at once.
+const ROOM: usize = 1 << 20;
 /// `PERF_EVENT_UPDATE__NAME`.
 const UPDATE_NAME: u64 = 2;
 
@@ -40,7 +47,7 @@ pub mod user {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// Offset in the file.
-    pub at: usize,
+    pub at: u64,
     /// What is wrong there.
     pub why: String,
 }
@@ -51,36 +58,37 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Iterates over the records of a file.
-#[derive(Debug, Clone)]
+/// Reads the records of a file one by one.
+#[derive(Debug)]
 pub struct Records<'a> {
-    file: &'a [u8],
+    input: &'a Input,
     /// Offset of the next record.
-    at: usize,
+    at: u64,
     /// Offset of the end of the last.
-    end: usize,
+    end: u64,
+    /// What was read of the file.
+    buffer: Vec<u8>,
+    /// Offset of its first byte.
+    start: u64,
 }
 
 impl<'a> Records<'a> {
-    /// The records between two offsets of `file`.
-    pub fn new(file: &'a [u8], range: std::ops::Range<usize>) -> Self {
-        Self { file, at: range.start, end: range.end.min(file.len()) }
+    /// The records between two offsets of a file.
+    pub fn new(input: &'a Input, range: Range<u64>) -> Self {
+        let (at, end) = (range.start, range.end.min(input.length()));
+        Self { input, at, end, buffer: Vec::new(), start: at }
     }
 
-    /// Offset of the end of the last record.
-    pub fn end(&self) -> usize {
-        self.end
-    }
-}
-
-impl<'a> Iterator for Records<'a> {
-    /// The offset of a record, and the record.
-    type Item = Result<(usize, Header<'a>), Damage>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let rest = self.file.get(self.at..self.end).filter(|rest| !rest.is_empty())?;
+    /// Offset and content of the next record; `None` after the last and after a damage.
+    pub fn next(&mut self) -> Option<Result<(u64, Header<'_>), Damage>> {
         let at = self.at;
-        match split_record(rest) {
+        let left = self.end.checked_sub(at).filter(|left| *left > 0)?;
+        if let Err(error) = self.hold() {
+            self.at = self.end;
+            return Some(Err(Damage { at, why: format!("it cannot be read: {error}") }));
+        }
+        let rest = &self.buffer[(at - self.start) as usize..];
+        match split_record(rest, left) {
             Ok((record, size)) => {
                 self.at += size;
                 Some(Ok((at, record)))
@@ -91,18 +99,36 @@ impl<'a> Iterator for Records<'a> {
             }
         }
     }
+
+    /// Reads on, unless the buffer holds the next record whatever its length.
+    fn hold(&mut self) -> io::Result<()> {
+        let read = self.start + self.buffer.len() as u64;
+        if self.at + LONGEST as u64 <= read || read >= self.end && self.at <= read {
+            return Ok(());
+        }
+        let used = usize::try_from(self.at - self.start).unwrap_or(usize::MAX);
+        self.buffer.drain(..used.min(self.buffer.len()));
+        self.start = self.at;
+        let held = self.buffer.len();
+        let room = usize::try_from(self.end - self.at).unwrap_or(usize::MAX).min(ROOM);
+        self.buffer.resize(room, 0);
+        let n = self.input.fill(self.start + held as u64, &mut self.buffer[held..])?;
+        self.buffer.truncate(held + n);
+        Ok(())
+    }
 }
 
-/// The record at the start of `rest`, and its length with the data that follow it outside of its size.
-fn split_record(rest: &[u8]) -> Result<(Header<'_>, usize), String> {
+/// The record at the start of `rest`, and its length with the data that follow it outside of its size;
+/// `left` bytes are left of the file.
+fn split_record(rest: &[u8], left: u64) -> Result<(Header<'_>, u64), String> {
     let Some(header) = word(rest, 0) else {
-        return Err(format!("{} bytes are an incomplete record", rest.len()));
+        return Err(format!("{left} bytes are an incomplete record"));
     };
     let (kind, misc, size) = (header as u32, (header >> 32) as u16, (header >> 48) as usize);
     if size < HEADER {
         return Err(format!("a record claims a size of {size} bytes, less than its header"));
     }
-    let cut = |claimed: u64| format!("a record of {claimed} bytes is cut off after {}", rest.len());
+    let cut = |claimed: u64| format!("a record of {claimed} bytes is cut off after {left}");
     let body = rest.get(HEADER..size).ok_or_else(|| cut(size as u64))?;
     let data = match kind {
         user::AUXTRACE => word(body, 0).unwrap_or(0),
@@ -111,16 +137,16 @@ fn split_record(rest: &[u8]) -> Result<(Header<'_>, usize), String> {
         _ => 0,
     };
     let whole = data.saturating_add(size as u64);
-    if whole > rest.len() as u64 {
+    if whole > left {
         return Err(cut(whole));
     }
-    Ok((Header { kind, misc, body }, whole as usize))
+    Ok((Header { kind, misc, body }, whole))
 }
 
 /// Events and features among the records, as in pipe mode.
-pub fn metadata(records: Records<'_>, features: &mut Features) -> Vec<Event> {
+pub fn metadata(mut records: Records<'_>, features: &mut Features) -> Vec<Event> {
     let mut events = Vec::new();
-    for (_, record) in records.map_while(Result::ok) {
+    while let Some(Ok((_, record))) = records.next() {
         match record.kind {
             user::HEADER_ATTR => events.extend(event(record.body)),
             user::HEADER_BUILD_ID => features.take_build_id(record.misc, record.body),

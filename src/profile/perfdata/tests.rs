@@ -136,7 +136,7 @@ fn large_equal_stacks_are_no_damage() {
     let records: Vec<u8> =
         stream.chunks(400).flat_map(|part| record(user::COMPRESSED, 0, part)).collect();
     let recording = parse(&file(&records), "made").unwrap();
-    assert_eq!((times(&recording), recording.notes), (vec![5], Vec::new()));
+    assert_eq!((times(&recording), recording.about.notes), (vec![5], Vec::new()));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::sample::cursor::Cursor;
 use crate::sample::{self, Malformed};
 use pmu::records::format::{SampleFormat, misc as header};
 use pmu::records::kind;
+use pmu::records::raw::Header;
 
 /// `PROT_EXEC` of mmap(2).
 const PROT_EXEC: u32 = 4;
@@ -36,6 +37,27 @@ impl Decoder {
     /// the first event's, and others cannot be decoded.
     pub fn tells_apart(&self) -> bool {
         self.ids.tell_apart(self.formats.len())
+    }
+
+    /// The event of a sample; `None` if its id belongs to none.
+    pub fn event(&self, header: &Header<'_>) -> Option<usize> {
+        self.ids.event(header.body)
+    }
+
+    /// The time of a record, without decoding it; `None` for those without one and those that are only
+    /// counted.
+    pub fn time(&self, header: &Header<'_>) -> Option<u64> {
+        let time = match header.kind {
+            kind::SAMPLE => self.ids.time_of_sample(header.body),
+            kind::FORK | kind::EXIT => {
+                let (body, time) = self.ids.split(header.body);
+                time.or_else(|| word(body, 16))
+            }
+            kind::MMAP | kind::MMAP2 | kind::COMM => self.ids.split(header.body).1,
+            _ => None,
+        };
+        // As perf does (util/ordered-events.c): -1 is no time either.
+        time.filter(|time| *time != u64::MAX)
     }
 
     /// Decodes the body (what follows the 8 bytes of the header) of a record whose header has this
@@ -77,6 +99,11 @@ impl Decoder {
         let format = self.formats.get(event).ok_or_else(unknown)?;
         Ok(Record::Sample { event, sample: sample::decode(body, misc, format)? })
     }
+}
+
+/// The word at an offset of a body.
+fn word(body: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*body.get(at..)?.first_chunk()?))
 }
 
 /// FORK and EXIT: pid, parent's pid, tid, parent's tid, time.

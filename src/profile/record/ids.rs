@@ -35,6 +35,8 @@ pub struct Ids {
     offset: IdOffset,
     /// For each event.
     trailers: Vec<Trailer>,
+    /// Offset of the time in the body of a sample of each event.
+    times: Vec<Option<usize>>,
     /// Whether the last word of every record is the id of its event.
     identified: bool,
 }
@@ -54,6 +56,7 @@ impl Ids {
             events: ids,
             offset: id_offset(events),
             trailers: events.iter().map(|e| Trailer::of(&e.format)).collect(),
+            times: events.iter().map(|e| time_offset(&e.format)).collect(),
             identified: events.iter().all(|e| identified(&e.format)),
         }
     }
@@ -74,6 +77,12 @@ impl Ids {
             0 => Some(0), // perf's own synthetic records
             id => self.event_of(id),
         }
+    }
+
+    /// The time of a sample.
+    pub fn time_of_sample(&self, body: &[u8]) -> Option<u64> {
+        let at = (*self.times.get(self.event(body)?)?)?;
+        Some(u64::from_le_bytes(*body.get(at..)?.first_chunk()?))
     }
 
     fn event_of(&self, id: u64) -> Option<usize> {
@@ -119,6 +128,13 @@ fn id_offset(events: &[Event]) -> IdOffset {
         None if others.iter().all(|e| offset(&e.format).is_none()) => IdOffset::Unneeded,
         _ => IdOffset::Ambiguous,
     }
+}
+
+/// Offset of the time in a sample of this format.
+fn time_offset(format: &SampleFormat) -> Option<usize> {
+    let has = |bit: &u64| format.sample_type & bit != 0;
+    let before = [field::IDENTIFIER, field::IP, field::TID];
+    has(&field::TIME).then(|| 8 * before.iter().filter(|f| has(f)).count())
 }
 
 /// Offset of the id in a sample of this format.

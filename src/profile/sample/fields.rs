@@ -39,6 +39,18 @@ pub struct Branch {
     pub wrong_path: bool,
 }
 
+/// How the branches of a sample were recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Recorded {
+    /// The last ones before a sample.
+    #[default]
+    Sampled,
+    /// The first piece of a trace.
+    TraceBegins,
+    /// A piece of a trace: its oldest branch was taken after the newest one of the sample before.
+    TraceContinues,
+}
+
 /// Latency of a memory access or instruction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Weight {
@@ -121,6 +133,8 @@ pub struct Details {
     pub raw: Vec<u8>,
     /// Last branches, newest first.
     pub branches: Vec<Branch>,
+    /// How they were recorded.
+    pub recorded: Recorded,
     /// User registers.
     pub registers: Option<Registers>,
     /// Registers at the interrupt (REGS_INTR).
@@ -150,6 +164,7 @@ static NONE: Details = Details {
     readings: None,
     raw: Vec::new(),
     branches: Vec::new(),
+    recorded: Recorded::Sampled,
     registers: None,
     interrupt_registers: None,
     weight: None,
@@ -163,6 +178,14 @@ static NONE: Details = Details {
 };
 
 impl Sample {
+    /// A sample of branches, newest first.
+    pub fn of_branches(branches: Vec<Branch>, recorded: Recorded) -> Self {
+        let mut sample = Self::default();
+        sample.details().branches = branches;
+        sample.details().recorded = recorded;
+        sample
+    }
+
     /// The fields that most samples lack, to be filled in.
     pub(super) fn details(&mut self) -> &mut Details {
         self.details.get_or_insert_with(|| Box::new(NONE.clone()))

@@ -1,13 +1,14 @@
-//! The samples of a session, as a [`Recording`].
+//! The samples of a session, as a [`Stream`] or a [`Recording`].
 
 use super::chunk::Chunk;
 use super::read::Reader;
 use super::samples::{BuildId, RecordBatch};
-use crate::record::Collector;
-use crate::recording::Recording;
+use crate::input::{Input, InputReader};
+use crate::record::Scan;
+use crate::recording::{About, Raw, Recording, Replay, Stream, Take};
 use pmu::records::raw::headers;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::BufReader;
 use std::path::Path;
 use tma::error::{Error, Result};
 
@@ -30,43 +31,58 @@ pub fn has_samples(path: &Path) -> Result<bool> {
 /// # Errors
 /// As [`Reader`]; the session has no samples.
 pub fn load_recording(path: &Path) -> Result<Recording> {
-    recording(Reader::open(path)?, &path.display().to_string())
+    open(path)?.whole()
 }
 
-/// As [`load_recording`], from any input; `name` names it in messages.
+/// As [`load_recording`], from bytes in memory; `name` names them in messages.
 ///
 /// # Errors
 /// As [`load_recording`].
-pub fn recording_from(input: impl Read, name: &str) -> Result<Recording> {
-    recording(Reader::new(input, name)?, name)
+pub fn recording_from(bytes: &[u8], name: &str) -> Result<Recording> {
+    stream(Input::of(bytes), name)?.whole()
 }
 
-fn recording<R: Read>(mut reader: Reader<R>, name: &str) -> Result<Recording> {
-    let mut batches = Batches::new(Collector::new(&[]));
-    let mut recording = Recording { source: name.to_owned(), ..Recording::default() };
+/// Opens the session `path`, to read its samples one by one.
+///
+/// # Errors
+/// As [`load_recording`].
+pub fn open(path: &Path) -> Result<Stream> {
+    let name = path.display().to_string();
+    let input =
+        Input::open(path).map_err(|e| Error::failed(format!("cannot read {name}")).because(e))?;
+    stream(input, &name)
+}
+
+fn stream(input: Input, name: &str) -> Result<Stream> {
+    let file = Session { input, name: name.to_owned() };
+    let mut reader = file.reader()?;
+    let mut about = About { source: name.to_owned(), ..About::default() };
+    let (mut scan, mut last) = (Scan::new(&[]), Last::default());
     let mut has_end = false;
-    let mut counted = 0;
+    let (mut counted, mut cut) = (0, 0);
     for chunk in reader.by_ref() {
         match chunk? {
             Chunk::Header(header) => {
-                recording.command = strings(&header["command"]);
-                recording.processor = text(&header["processor"]);
+                about.command = strings(&header["command"]);
+                about.processor = text(&header["processor"]);
             }
             Chunk::Machine(machine) => {
-                recording.architecture = text(&machine["architecture"]);
-                recording.kernel = text(&machine["kernel"]);
-                recording.host = text(&machine["host"]);
-                recording.boot = text(&machine["boot"]);
-                recording.processor = text(&machine["processor"]).or(recording.processor);
+                about.architecture = text(&machine["architecture"]);
+                about.kernel = text(&machine["kernel"]);
+                about.host = text(&machine["host"]);
+                about.boot = text(&machine["boot"]);
+                about.processor = text(&machine["processor"]).or(about.processor);
             }
             Chunk::SampledEvents(events) => {
-                recording.events = events.to_events();
-                batches = Batches::new(Collector::new(&recording.events));
-                recording.notes.extend(events.notes);
+                about.events = events.to_events();
+                about.notes.extend(events.notes);
+                (scan, last, cut) = (Scan::new(&about.events), Last::default(), 0);
             }
-            Chunk::Records(batch) => batches.take(&batch),
+            Chunk::Records(batch) => {
+                cut += last.each(&batch, &mut |record, otherwise| scan.take(record, otherwise));
+            }
             Chunk::BuildIds(ids) => {
-                recording.build_ids.extend(ids.iter().filter_map(BuildId::bytes));
+                about.build_ids.extend(ids.iter().filter_map(BuildId::bytes));
             }
             Chunk::End(end) => {
                 has_end = true;
@@ -75,50 +91,74 @@ fn recording<R: Read>(mut reader: Reader<R>, name: &str) -> Result<Recording> {
             Chunk::Table(_) | Chunk::Counts(_) | Chunk::Software(_) => {}
         }
     }
-    if recording.events.is_empty() {
+    if about.events.is_empty() {
         return Err(Error::failed(format!("{name} has no samples"))
             .because("it was recorded without sampling")
             .hint("tdtool record samples if the kernel permits perf events"));
     }
     // A ring buffer that is full to the end gets no LOST record; the events count what they lose.
-    recording.lost = batches.collector.lost.max(counted);
-    recording.notes.extend(reader.end_notes(has_end));
-    recording.notes.extend(batches.collector.notes());
-    if batches.collector.throttled > 0 {
-        let n = batches.collector.throttled;
-        recording
+    about.lost = scan.lost.max(counted);
+    about.notes.extend(reader.end_notes(has_end));
+    if scan.throttled > 0 {
+        let n = scan.throttled;
+        about
             .notes
             .push(format!("the kernel throttled sampling {n} times: too many samples per second"));
     }
-    if batches.cut > 0 {
-        recording.notes.push(format!("{} batches end inside a record", batches.cut));
+    if cut > 0 {
+        about.notes.push(format!("{cut} batches end inside a record"));
     }
-    recording.records = batches.collector.into_records();
-    Ok(recording)
+    let (decoder, bounds) = scan.finish();
+    Ok(Stream { about, records: Box::new(Raw { replay: file, decoder, bounds }) })
 }
 
-/// The records of a session, batch by batch.
-struct Batches {
-    collector: Collector,
-    /// Time of the last record of each ring buffer, by CPU: records without a time follow it.
-    last: BTreeMap<Option<u32>, u64>,
-    /// Batches that end inside a record.
-    cut: u64,
+/// A session file.
+#[derive(Debug)]
+struct Session {
+    input: Input,
+    name: String,
 }
 
-impl Batches {
-    fn new(collector: Collector) -> Self {
-        Self { collector, last: BTreeMap::new(), cut: 0 }
+impl Session {
+    fn reader(&self) -> Result<Reader<BufReader<InputReader>>> {
+        Reader::new(BufReader::new(self.input.reader()), &self.name)
     }
+}
 
-    fn take(&mut self, batch: &RecordBatch) {
-        let last = self.last.entry(batch.cpu).or_default();
-        for header in headers(&batch.bytes) {
-            match header {
-                Ok(header) => *last = self.collector.take(&header, *last),
-                Err(_) => self.cut += 1,
+impl Replay for Session {
+    fn replay(&self, take: Take<'_>) -> Result<()> {
+        let mut last = Last::default();
+        let mut reader = self.reader()?;
+        for chunk in reader.by_ref() {
+            match chunk? {
+                // The records of these events follow.
+                Chunk::SampledEvents(_) => last = Last::default(),
+                Chunk::Records(batch) => {
+                    last.each(&batch, take);
+                }
+                _ => {}
             }
         }
+        Ok(())
+    }
+}
+
+/// Time of the last record of each ring buffer, by CPU: records without a time follow it.
+#[derive(Default)]
+struct Last(BTreeMap<Option<u32>, u64>);
+
+impl Last {
+    /// Calls `take` with each record of a batch; returns 1 if it ends inside a record.
+    fn each(&mut self, batch: &RecordBatch, take: Take<'_>) -> u64 {
+        let last = self.0.entry(batch.cpu).or_default();
+        let mut cut = 0;
+        for header in headers(&batch.bytes) {
+            match header {
+                Ok(header) => *last = take(&header, *last),
+                Err(_) => cut += 1,
+            }
+        }
+        cut
     }
 }
 

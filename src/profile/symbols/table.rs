@@ -2,6 +2,7 @@
 
 use super::demangle::{demangle, demangle_short};
 use super::function::Function;
+use isa::code::preference;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -169,14 +170,10 @@ fn containing(code: &[CodeRange], address: u64) -> Option<&CodeRange> {
 }
 
 /// One symbol per address, in order of address.
-///
-/// Of several, the one that `perf report` prefers (`choose_best_symbol` of util/symbol.c), so that
-/// names agree: with a size; not weak; global; fewer leading underscores; longer name.
 fn one_each(mut symbols: Vec<Symbol>) -> Vec<Symbol> {
     let worth = |s: &Symbol| {
-        let underscores = s.name.bytes().take_while(|&byte| byte == b'_').count();
-        let (weak, global) = (s.binding == Binding::Weak, s.binding == Binding::Global);
-        (s.size == 0, weak, !global, underscores, Reverse(s.name.len()))
+        let binding = (s.binding == Binding::Weak, s.binding == Binding::Global);
+        preference(&s.name, s.size, binding)
     };
     symbols.sort_by(|a, b| (a.start, worth(a), &a.name).cmp(&(b.start, worth(b), &b.name)));
     symbols.dedup_by_key(|symbol| symbol.start);

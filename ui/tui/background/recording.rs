@@ -9,8 +9,10 @@ use crate::settings::Settings;
 use crate::subject::Samples;
 use crate::tui::action::BackgroundResult;
 use crate::tui::events::Message;
-use crate::tui::state::{SampleFilter, WITH_LINES};
+use crate::tui::state::{Counts, SampleFilter, WITH_LINES};
+use profile::files::SearchPaths;
 use profile::hot::{Filter, Profile, threads};
+use profile::record::Record;
 use profile::recording::Recording;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,11 +27,30 @@ pub fn serve_file(
     queue: Queue,
 ) {
     std::thread::spawn(move || match catch_panic(|| file::read(&path, &settings, &queue)) {
-        Ok(Ok(Some(recording))) => answer(&recording, &samples, &requests, &queue),
+        Ok(Ok(Some(recording))) => {
+            let stacks = recording.records.iter().any(has_branches);
+            stacks.then(|| count_branches(path.clone(), samples.search.clone(), queue.clone()));
+            answer(&recording, &samples, &requests, &queue);
+        }
         Ok(Ok(None)) => {}
         // A file of which nothing can be shown ends the program, as it ends `tdtool report`.
         Ok(Err(error)) => queue.message(Message::Failed(error)),
         Err(panic) => queue.send(BackgroundResult::NoFunctions(panic)),
+    });
+}
+
+fn has_branches(record: &Record) -> bool {
+    matches!(record, Record::Sample { sample, .. } if !sample.branches.is_empty())
+}
+
+/// Counts by a recording's branch stacks, while its functions are shown.
+fn count_branches(path: PathBuf, search: SearchPaths, queue: Queue) {
+    std::thread::spawn(move || {
+        let found = catch_panic(|| engine::branches::branches(&path, None, &search));
+        // Without them the screens are those of a recording without branch stacks.
+        if let Some(counts) = found.ok().and_then(Result::ok).as_ref().and_then(Counts::recorded) {
+            queue.send(BackgroundResult::Counts(Box::new(counts)));
+        }
     });
 }
 

@@ -6,7 +6,7 @@
 //! | `tree`, `tree_rows`, `history` | the top-down tree |
 //! | `functions`, `samples` | functions, and which samples they are of |
 //! | `blocks`, `loops` | the blocks of a function |
-//! | `counts` | exact counts of another run |
+//! | `counts` | counts of another run, or of recorded branches |
 //! | `block` | a measured block |
 //! | `list` | a cursor in rows; `load`: data that arrives later; `prompt`; `matches`: search |
 
@@ -27,7 +27,7 @@ mod tree_rows;
 
 pub use block::{Job, Line};
 pub use blocks::{BlockRow, Blocks, SourceLines};
-pub use counts::{BlockCounts, Counts};
+pub use counts::{BlockCounts, Counts, Each};
 pub use functions::{Order, WITH_LINES};
 pub use load::Load;
 pub use matches::matches;

@@ -24,7 +24,7 @@ pub struct State {
     pub tree: Tree,
     pub functions: Functions,
     pub blocks: Blocks,
-    /// Exact counts of another run.
+    /// Counts of another run, or of recorded branches.
     pub counts: Option<Counts>,
     pub block: BlockScreen,
     pub prompt: Option<Prompt>,

@@ -239,6 +239,8 @@ fn without_a_pmu_nodes_have_the_reason_and_software_counts_are_shown() {
     assert!(screen.contains("cpus used 0.500"), "{screen}");
     assert!(screen.contains("no core PMU in this virtual machine"), "{screen}");
     assert!(!screen.contains(" 0.0 %"), "not measured is never 0: {screen}");
+    arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
+    assert_eq!(state.path, [Screen::Tree, Screen::Functions], "what there is comes first");
 }
 
 #[test]

@@ -24,6 +24,10 @@ pub fn take(state: &mut State, result: BackgroundResult) {
             state.functions.rebuild();
         }
         BackgroundResult::Threads(threads) => state.functions.threads = threads,
+        // Counts that were asked for stay.
+        BackgroundResult::Counts(counts) => {
+            state.counts.get_or_insert(*counts);
+        }
         BackgroundResult::Saved(path, Ok(())) => {
             state.message = Some(format!("saved in {}", path.display()));
         }
@@ -63,11 +67,12 @@ fn interval(state: &mut State, report: Box<Report>) {
     state.tree.fill(report, state.frozen);
 }
 
-/// If there are samples and no counts, the functions are the screen to begin with.
+/// If there are samples and no node has a value, the functions are the screen to begin with.
 fn functions(state: &mut State, hot: Summary) {
     let first = state.functions.data.ready().is_none();
     state.functions.fill(hot, state.frozen);
-    let no_counts = state.tree.report.as_ref().is_none_or(|r| r.nodes.is_empty());
+    let no_counts =
+        state.tree.report.as_ref().is_none_or(|r| r.nodes.iter().all(|node| node.value.is_none()));
     if first && no_counts && state.path == [Screen::Tree] {
         state.path.push(Screen::Functions);
     }

@@ -4,7 +4,7 @@ use super::gutter::gutter;
 use super::layout::Layout;
 use super::put::{heat, put_prose, put_row, put_wrapped};
 use super::{info, names};
-use crate::tui::state::{BlockCounts, BlockRow, Load, State};
+use crate::tui::state::{BlockCounts, BlockRow, Each, Load, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_right, width};
 use engine::format;
@@ -108,7 +108,8 @@ fn block_text(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
     }
     let counts = counts(state, block);
     if columns >= WITH_BARS {
-        text += &numbers(block, counts.as_ref());
+        let is_recorded = state.counts.as_ref().is_some_and(|counts| counts.is_recorded);
+        text += &numbers(block, counts.as_ref(), is_recorded);
     }
     for (number, edge) in block.edges.iter().enumerate() {
         let arrow = match Some(*edge) == block.back_to {
@@ -120,6 +121,9 @@ fn block_text(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
         if let Some(share) = counts.as_ref().and_then(|c| *c.edges.get(number)?) {
             text += &format!(" {:.1} %", 100.0 * share);
         }
+    }
+    if let Some(share) = counts.and_then(|c| c.mispredicted).filter(|share| *share >= 0.001) {
+        text += &format!(", {:.1} % of taken mispredicted", 100.0 * share);
     }
     if block.unresolved {
         text += " ? edges missing";
@@ -135,17 +139,26 @@ fn counts(state: &State, block: &AnnotatedBlock) -> Option<BlockCounts> {
 }
 
 /// How often a block was entered, and what an entry took; of a loop, its iterations.
-fn numbers(block: &AnnotatedBlock, counts: Option<&BlockCounts>) -> String {
+fn numbers(block: &AnnotatedBlock, counts: Option<&BlockCounts>, is_recorded: bool) -> String {
     let mut text = String::new();
     if let Some(entries) = counts.and_then(|c| c.entries) {
-        text += &format!(", {} entries", format::count(entries as f64));
+        let recorded = if is_recorded { "recorded " } else { "" };
+        text += &format!(", {} {recorded}entries", format::count(entries as f64));
     }
-    if let Some((seconds, error)) = counts.and_then(|c| c.each) {
-        text += &format!(" of {:.2} ns ± {:.0} %", 1e9 * seconds, 100.0 * error);
+    match counts.and_then(|c| c.each) {
+        Some(Each::Seconds(seconds, error)) => {
+            text += &format!(" of {:.2} ns ± {:.0} %", 1e9 * seconds, 100.0 * error);
+        }
+        Some(Each::Cycles(mean)) => text += &format!(" of {mean:.1} cycles"),
+        None => {}
     }
     match counts.and_then(|c| c.loops) {
         Some((entries, mean)) => {
             text += &format!(", {mean:.1} trips of {}", format::count(entries as f64));
+        }
+        None if counts.is_some_and(|c| c.at_least.is_some()) => {
+            let least = counts.and_then(|c| c.at_least).unwrap_or_default();
+            text += &format!(", at least {least} trips");
         }
         // The edges into it do not follow from the blocks.
         None if block.is_head && counts.is_some() => text += ", trip count not known",

@@ -55,7 +55,7 @@ pub fn blocks(state: &State) -> String {
         parts.push(format!("{file}:{line}"));
     }
     if let Some(counts) = &state.counts {
-        parts.push(format!("counts of another run: {}", counts.command));
+        parts.push(counts.source.clone());
     }
     // Skid is among the profile's own notes.
     parts.extend(annotated.notes.iter().cloned());

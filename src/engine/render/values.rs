@@ -1,0 +1,100 @@
+//! Registers at the entries of blocks as text.
+
+use crate::documents::count::Count;
+use crate::documents::values::{RegisterRow, ValueRow};
+use profile::symbols::demangle::demangle_short;
+use std::fmt::Write as _;
+
+/// Blocks in text.
+const MOST: usize = 40;
+/// Shares from here on are not shown.
+const ALL: f64 = 0.9995;
+/// Numbers from here on are hexadecimal.
+const LARGE: i64 = 1 << 32;
+
+/// The blocks that were entered most often: what their registers held.
+pub(super) fn values(document: &Count, out: &mut String) {
+    let rows = &document.values;
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{:>14}  {:>10}  registers at the entry of", "entries", "sampled");
+    for row in rows.iter().take(MOST) {
+        let entries = row.entries.map_or("?".to_owned(), |n| n.to_string());
+        let _ = writeln!(out, "{entries:>14}  {:>10}  {}", row.sampled, place(row));
+        for register in &row.registers {
+            let _ = writeln!(out, "{:>28}  {:<4}  {}", "", register.register, words(register));
+        }
+        if let Some(reason) = &row.reason {
+            let _ = writeln!(out, "{:>28}  ? {reason}", "");
+        }
+    }
+    if rows.len() > MOST {
+        let _ = writeln!(out, "{:>14}  blocks more (all in JSON)", rows.len() - MOST);
+    }
+}
+
+fn place(row: &ValueRow) -> String {
+    let name = demangle_short(&row.function);
+    match row.of.as_str() {
+        "loop" => format!("{} {name}, a loop", row.block),
+        "function" => format!("{} {name}", row.block),
+        _ => format!("{} {name}, a block", row.block),
+    }
+}
+
+fn words(of: &RegisterRow) -> String {
+    let number = |value: i64| number(value, !of.regions.is_empty());
+    let optional = |value: Option<i64>| value.map_or("?".to_owned(), number);
+    let mut text = match of.kind.as_str() {
+        "constant" => format!("constant {}", optional(of.value)),
+        "few" => {
+            let each = |v: &crate::documents::values::ValueShare| {
+                format!("{} ({})", number(v.value), percent(v.share))
+            };
+            of.values.iter().map(each).collect::<Vec<_>>().join(", ")
+        }
+        "pointer" => "pointer".to_owned(),
+        "range" => format!("{} … {}", optional(of.min), optional(of.max)),
+        "spread" => {
+            format!("{} … {}, median {}", optional(of.min), optional(of.max), optional(of.median))
+        }
+        _ => "?".to_owned(),
+    };
+    if !of.regions.is_empty() {
+        let place = |r: &crate::documents::values::RegionShare| match r.share < ALL {
+            true => format!("{} ({})", r.region, percent(r.share)),
+            false => r.region.clone(),
+        };
+        let places: Vec<String> = of.regions.iter().take(4).map(place).collect();
+        let to = if of.kind == "pointer" { " to " } else { "; points to " };
+        let _ = write!(text, "{to}{}", places.join(", "));
+    }
+    match of.alignment {
+        None => {}
+        Some(1) => text += ", not aligned",
+        Some(alignment) => _ = write!(text, ", aligned to {alignment}"),
+    }
+    if let (Some(stride), Some(share)) = (of.stride, of.stride_share) {
+        let _ = write!(text, ", {stride:+} from entry to entry");
+        if share < ALL {
+            let _ = write!(text, " ({})", percent(share));
+        }
+    }
+    text
+}
+
+fn number(value: i64, is_address: bool) -> String {
+    match is_address || value >= LARGE {
+        true => format!("{value:#x}"),
+        false => value.to_string(),
+    }
+}
+
+fn percent(share: f64) -> String {
+    match 100.0 * share {
+        tiny if tiny < 0.05 => "<0.1 %".to_owned(),
+        small if small < 0.95 => format!("{small:.1} %"),
+        share => format!("{share:.0} %"),
+    }
+}

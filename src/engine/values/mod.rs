@@ -1,0 +1,207 @@
+//! What general registers hold at the entries of functions and loops: a run that records some of the entries.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `summary` | the values of a register → what kind they are |
+//! | `places` | what addresses point to |
+
+mod places;
+mod summary;
+
+use crate::documents::count::{Cost, Count};
+use crate::documents::values::ValueRow;
+use pmu::Command;
+use pmu::perf::Signals;
+use probe::bursts::{Pace, Recorded, record};
+use probe::count::{Counts, Wanted};
+use probe::facts::Function;
+use probe::plan::{AtEntry, LiveRegister, Wish, at_entries};
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use summary::{Sample, describe};
+use tma::Result;
+
+/// Bursts of 8,192 records, at most 128 of them: one for each register of an entry.
+const PACE: Pace = Pace { length: 1 << 13, bursts: 128, pause: 0.1 };
+/// Most blocks that are recorded: those that are entered most often.
+const MOST: usize = 400;
+/// Names of the registers by number, of 64, 32, 16 and 8 bits.
+const NAMES: [[&str; 4]; 16] = [
+    ["rax", "eax", "ax", "al"],
+    ["rcx", "ecx", "cx", "cl"],
+    ["rdx", "edx", "dx", "dl"],
+    ["rbx", "ebx", "bx", "bl"],
+    ["rsp", "esp", "sp", "spl"],
+    ["rbp", "ebp", "bp", "bpl"],
+    ["rsi", "esi", "si", "sil"],
+    ["rdi", "edi", "di", "dil"],
+    ["r8", "r8d", "r8w", "r8b"],
+    ["r9", "r9d", "r9w", "r9b"],
+    ["r10", "r10d", "r10w", "r10b"],
+    ["r11", "r11d", "r11w", "r11b"],
+    ["r12", "r12d", "r12w", "r12b"],
+    ["r13", "r13d", "r13w", "r13b"],
+    ["r14", "r14d", "r14w", "r14b"],
+    ["r15", "r15d", "r15w", "r15b"],
+];
+
+/// A function and a block of it, by first address.
+type Place = (usize, u64);
+
+/// A chosen block.
+#[derive(Debug, Clone)]
+struct Chosen {
+    of: &'static str,
+    entries: Option<u64>,
+    /// Its registers; none before its function was read.
+    found: Option<AtEntry>,
+}
+
+/// Runs the command once more, records registers at the entries of these functions (with their names), of
+/// their loops and of the blocks with the addresses `at`, and adds the rows. The signal that
+/// interrupted the run, if any.
+///
+/// # Errors
+/// The command cannot be started or traced.
+pub(crate) fn enter(
+    document: &mut Count,
+    command: &Command,
+    functions: &[(&str, &Wanted)],
+    (counts, at): (&Counts, &[u64]),
+    (plain, signals): (Option<f64>, &Signals),
+) -> Result<Option<i32>> {
+    let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
+    let (chosen, left_out) = chosen(counts, &wanted, at);
+    let chosen = RefCell::new(chosen);
+    let wishes = |number: usize, function: &Function| -> Vec<Wish> {
+        let mut chosen = chosen.borrow_mut();
+        let all = at_entries(function).into_iter();
+        all.filter_map(|found| {
+            let of = chosen.get_mut(&(number, found.start))?;
+            of.found.insert(found).wish()
+        })
+        .collect()
+    };
+    let recorded = record(command, &wanted, &wishes, PACE, signals)?;
+    document.cost.push(Cost {
+        run: "values".to_owned(),
+        seconds: recorded.wall.as_secs_f64(),
+        plain,
+        probes: recorded.probes,
+    });
+    document.notes.push(
+        "values are those of the sampled entries; others may have had different ones".to_owned(),
+    );
+    if left_out > 0 {
+        document.notes.push(format!(
+            "values: of {MOST} blocks, those entered most often; {left_out} others were not recorded"
+        ));
+    }
+    let samples = samples(&recorded);
+    let chosen = chosen.into_inner();
+    let rows = chosen.iter().map(|((number, start), of)| {
+        let (name, wanted) = functions[*number];
+        let mut row = row((*number, *start), of, &recorded, &samples);
+        (row.module, row.function) = (wanted.path.display().to_string(), name.to_owned());
+        if let (None, Some(Err(why))) = (&of.found, counts.functions.get(*number)) {
+            row.reason = Some(why.clone());
+        }
+        row
+    });
+    document.values = rows.collect();
+    document.values.sort_by_key(|row| Reverse(row.entries));
+    Ok(recorded.interrupted)
+}
+
+/// The blocks to record, and how many are left out.
+fn chosen(counts: &Counts, wanted: &[Wanted], at: &[u64]) -> (BTreeMap<Place, Chosen>, usize) {
+    let mut all = BTreeMap::new();
+    for (number, found) in counts.functions.iter().enumerate() {
+        let Ok(found) = found else { continue };
+        let start = wanted[number].range.start;
+        for block in &found.blocks {
+            let asked = at.iter().any(|at| (block.start..block.end).contains(at));
+            let of = match block.start {
+                own if own == start => "function",
+                own if found.loops.iter().any(|one| one.head == own) => "loop",
+                _ if asked => "block",
+                _ => continue,
+            };
+            let entries = block.count.as_ref().ok().copied();
+            if asked || entries != Some(0) {
+                all.insert((number, block.start), Chosen { of, entries, found: None });
+            }
+        }
+    }
+    let mut order: Vec<(Option<u64>, Place)> =
+        all.iter().map(|(place, of)| (of.entries, *place)).collect();
+    order.sort_unstable_by_key(|(entries, place)| (Reverse(*entries), *place));
+    let left_out = order.split_off(order.len().min(MOST));
+    left_out.iter().for_each(|(_, place)| drop(all.remove(place)));
+    (all, left_out.len())
+}
+
+/// A register of a wish → its samples.
+type Samples<'a> = BTreeMap<(u32, u8), Vec<Sample<'a>>>;
+
+/// The samples of all registers, in order of time.
+fn samples(recorded: &Recorded) -> Samples<'_> {
+    let mut all = Samples::new();
+    for burst in &recorded.bursts {
+        // The thread of the last sample of each register in this burst.
+        let mut last: BTreeMap<(u32, u8), u32> = BTreeMap::new();
+        for record in &burst.records {
+            let of = (record.site, record.part);
+            let follows = last.insert(of, record.stack) == Some(record.stack);
+            let place = places::place(&burst.memory, record);
+            all.entry(of).or_default().push(Sample { value: record.value, follows, place });
+        }
+    }
+    all
+}
+
+fn row(place: Place, of: &Chosen, recorded: &Recorded, samples: &Samples<'_>) -> ValueRow {
+    let mut row = ValueRow {
+        block: format!("{:#x}", place.1),
+        of: of.of.to_owned(),
+        entries: of.entries,
+        ..ValueRow::default()
+    };
+    let Some(found) = &of.found else {
+        row.reason = Some("its function could not be read".to_owned());
+        return row;
+    };
+    let wish = found.wish();
+    let is_it = |o: &probe::bursts::Observed| o.function == place.0 && Some(o.wish) == wish;
+    let site = recorded.observed.iter().position(is_it);
+    let refused = site.and_then(|site| recorded.observed[site].refused.clone());
+    row.reason = match (wish, site) {
+        (None, _) => Some("it reads no general register that was set before".to_owned()),
+        (_, None) => Some("its function could not be read".to_owned()),
+        _ => refused,
+    };
+    let Some(site) = site else { return row };
+    for register in &found.registers {
+        let own = samples.get(&(site as u32, register.number)).map_or(&[][..], Vec::as_slice);
+        row.sampled = row.sampled.max(own.len() as u64);
+        row.registers.push(describe(name(register), register.bits, own));
+    }
+    if row.sampled == 0 {
+        row.registers.clear();
+        let never = "it was not entered while registers were recorded".to_owned();
+        row.reason = row.reason.or(Some(never));
+    }
+    row
+}
+
+/// Its name, of as many bits as are read.
+fn name(register: &LiveRegister) -> &'static str {
+    let size = match register.bits {
+        8 => 3,
+        16 => 2,
+        32 => 1,
+        _ => 0,
+    };
+    NAMES[usize::from(register.number)][size]
+}

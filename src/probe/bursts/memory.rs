@@ -1,0 +1,91 @@
+//! Where the memory of a process is, looked at now and then: what is mapped for a while is seen, too.
+
+use super::request::Region;
+use crate::plan::PAGE;
+use crate::process::{Mapping, mappings};
+use object::elf::{PF_W, PT_LOAD};
+use object::read::elf::{ElfFile64, ProgramHeader as _};
+use object::{Endianness, ReadCache};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Time from the first look to the second one; from then on it doubles.
+const FIRST: Duration = Duration::from_millis(2);
+
+/// What was seen of the memory of a process.
+pub(super) struct Memory {
+    process: i32,
+    /// All that was seen since the last burst, the latest last.
+    seen: Vec<Arc<Vec<Region>>>,
+    /// Bytes of zeros after the data of a file (.bss).
+    zeros: BTreeMap<String, u64>,
+    next: Instant,
+    pause: Duration,
+}
+
+impl Memory {
+    /// Nothing yet.
+    pub fn new(process: i32) -> Self {
+        let (seen, zeros) = (Vec::new(), BTreeMap::new());
+        Self { process, seen, zeros, next: Instant::now(), pause: FIRST }
+    }
+
+    /// Looks at it, if it is time to.
+    pub fn tick(&mut self, now: Instant) {
+        if now >= self.next {
+            self.look();
+            (self.next, self.pause) = (now + self.pause, self.pause * 2);
+        }
+    }
+
+    /// Looks at it, if it still runs.
+    pub fn look(&mut self) {
+        let mut all: Vec<Region> = Vec::new();
+        let mut data: Option<Mapping> = None;
+        for mapping in mappings(self.process) {
+            let (mut start, end) = (mapping.start, mapping.end);
+            let of = data.take().filter(|d| mapping.path.is_empty() && d.end == start);
+            if let Some(of) = of {
+                let zeros = *self.zeros.entry(of.path.clone()).or_insert_with(|| zeros(&of.path));
+                let split = start.saturating_add(zeros).min(end);
+                all.push(Region { range: start..split, of: of.path });
+                start = split;
+            }
+            all.push(Region { range: start..end, of: mapping.path.clone() });
+            let is_data = mapping.rights.contains('w') && mapping.path.starts_with('/');
+            data = is_data.then_some(mapping);
+        }
+        all.retain(|region| !region.range.is_empty());
+        if !all.is_empty() && self.seen.last().is_none_or(|last| **last != all) {
+            self.seen.push(Arc::new(all));
+        }
+    }
+
+    /// What was seen until a burst ends; the latest first.
+    pub fn take(&mut self) -> Vec<Arc<Vec<Region>>> {
+        let latest = self.seen.last().cloned();
+        let mut all = std::mem::take(&mut self.seen);
+        all.reverse();
+        self.seen.extend(latest);
+        (self.next, self.pause) = (Instant::now(), FIRST);
+        all
+    }
+}
+
+/// By how many bytes of whole pages the memory of a file's last segment is longer than the file.
+fn zeros(path: &str) -> u64 {
+    let Ok(file) = File::open(path) else { return 0 };
+    let cache = ReadCache::new(file);
+    let Ok(elf) = ElfFile64::<Endianness, _>::parse(&cache) else { return 0 };
+    let endian = elf.endian();
+    let pages = |bytes: u64| bytes.div_ceil(PAGE);
+    let loaded = elf.elf_program_headers().iter().filter(|h| h.p_type(endian) == PT_LOAD);
+    loaded.filter(|h| h.p_flags(endian).contains(PF_W)).next_back().map_or(0, |h| {
+        let start = h.p_vaddr(endian);
+        let (file, memory) = (h.p_filesz(endian), h.p_memsz(endian));
+        let end = |bytes: u64| pages(start.saturating_add(bytes));
+        end(memory).saturating_sub(end(file)).saturating_mul(PAGE)
+    })
+}

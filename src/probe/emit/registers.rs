@@ -1,0 +1,124 @@
+//! The part of a trampoline that records what general registers hold: while records are wanted, and as often
+//! as the block's budget allows.
+//!
+//! The page of memory that is shared with this process has a budget for each of these wishes, two bytes in the
+//! place of the countdown of a load ([`super::countdown`]). So a block that is entered often does not take the
+//! records of one that is entered rarely, and all records of an entry are consecutive.
+
+use super::labelled::Labelled;
+use super::pieces::{OVERFLOW, RED_ZONE, stack};
+use super::records::{PART, RECORD, RECORDS};
+use super::timed::{MOST_TIMED, countdown};
+use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
+
+/// What is on the stack below the red zone where the values are taken: rcx, rax, the flags.
+const SAVED: i64 = 3 * 8;
+
+/// The general registers, by their numbers in encodings.
+const GENERAL: [Register; 16] = [
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RBX,
+    Register::RSP,
+    Register::RBP,
+    Register::RSI,
+    Register::RDI,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
+/// Adds what records the registers of `mask`. All registers and flags are as before.
+pub(super) fn registers(
+    all: &mut Labelled,
+    mask: u16,
+    number: u32,
+    shared: u64,
+) -> Result<Result<(), IcedError>, String> {
+    if number >= MOST_TIMED {
+        return Err("too many blocks are recorded".to_owned());
+    }
+    Ok(recorded(all, mask, number, shared))
+}
+
+fn recorded(all: &mut Labelled, mask: u16, number: u32, shared: u64) -> Result<(), IcedError> {
+    use Register::{AL, CX, EAX, ECX, RAX, RCX, RIP, RSP};
+    let near = |offset: u64| MemoryOperand::with_base_displ(RIP, (shared + offset).cast_signed());
+    let at = |base, displacement| MemoryOperand::with_base_displ(base, displacement);
+    let (wanted, left) = (near(0), near(countdown(number)));
+    let wishes: Vec<u32> = (0..16).filter(|n| mask >> n & 1 != 0).collect();
+    let several = wishes.len() as i32;
+    let [full, done, closed] = std::array::from_fn(|_| all.label());
+    all.extend([
+        stack(-RED_ZONE)?,
+        Instruction::with1(Code::Push_r64, RCX)?,
+        Instruction::with2(Code::Mov_r64_rm64, RCX, wanted)?,
+        Instruction::with_branch(Code::Jrcxz_rel8_64, closed)?,
+        Instruction::with2(Code::Movzx_r32_rm16, ECX, left)?,
+        Instruction::with_branch(Code::Jrcxz_rel8_64, closed)?,
+        // Not atomic: with several threads there are some entries more or fewer.
+        Instruction::with2(Code::Lea_r32_m, ECX, at(RCX, -1))?,
+        Instruction::with2(Code::Mov_rm16_r16, left, CX)?,
+        Instruction::with1(Code::Push_r64, RAX)?,
+        Instruction::with(Code::Lahf),
+        Instruction::with1(Code::Seto_rm8, AL)?,
+        Instruction::with1(Code::Push_r64, RAX)?,
+        Instruction::with2(Code::Mov_rm64_imm32, RAX, -several)?,
+        {
+            let mut add = Instruction::with2(Code::Xadd_rm64_r64, wanted, RAX)?;
+            add.set_has_lock_prefix(true);
+            add
+        },
+        Instruction::with2(Code::Cmp_rm64_imm8, RAX, several)?,
+        Instruction::with_branch(Code::Jl_rel8_64, full)?,
+        Instruction::with2(Code::Shl_rm64_imm8, RAX, RECORD.ilog2())?,
+        Instruction::with2(Code::Lea_r64_m, RCX, near(RECORDS - RECORD))?,
+        Instruction::with2(Code::Add_r64_rm64, RCX, RAX)?,
+    ]);
+    let place = |index: usize, field: i64| at(RCX, field - (index as u64 * RECORD).cast_signed());
+    for (index, register) in wishes.iter().enumerate() {
+        let of = GENERAL[*register as usize];
+        let (value, before) = match of {
+            RAX => (RAX, Some(Instruction::with2(Code::Mov_r64_rm64, RAX, at(RSP, 8))?)),
+            RCX => (RAX, Some(Instruction::with2(Code::Mov_r64_rm64, RAX, at(RSP, 16))?)),
+            RSP => {
+                let program = at(RSP, RED_ZONE + SAVED);
+                (RAX, Some(Instruction::with2(Code::Lea_r64_m, RAX, program)?))
+            }
+            of => (of, None),
+        };
+        all.extend(before);
+        all.add(Instruction::with2(Code::Mov_rm64_r64, place(index, 8), value)?);
+    }
+    all.extend([
+        Instruction::with2(Code::Mov_r64_rm64, RAX, RSP)?,
+        Instruction::with2(Code::Shr_rm64_imm8, RAX, crate::plan::PAGE.ilog2())?,
+    ]);
+    for index in 0..wishes.len() {
+        all.add(Instruction::with2(Code::Mov_rm32_r32, place(index, 4), EAX)?);
+    }
+    for (index, register) in wishes.iter().enumerate() {
+        let head = number + 1 | register << PART;
+        all.add(Instruction::with2(Code::Mov_rm32_imm32, place(index, 0), head)?);
+    }
+    all.add(Instruction::with_branch(Code::Jmp_rel8_64, done)?);
+    all.mark(full);
+    // The rest of the records is too few.
+    all.add(Instruction::with2(Code::Mov_rm64_imm32, wanted, 0)?);
+    all.mark(done);
+    all.extend([
+        Instruction::with1(Code::Pop_r64, RAX)?,
+        Instruction::with2(Code::Add_rm8_imm8, AL, OVERFLOW)?,
+        Instruction::with(Code::Sahf),
+        Instruction::with1(Code::Pop_r64, RAX)?,
+    ]);
+    all.mark(closed);
+    all.extend([Instruction::with1(Code::Pop_r64, RCX)?, stack(RED_ZONE)?]);
+    Ok(())
+}

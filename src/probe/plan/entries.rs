@@ -1,0 +1,149 @@
+//! General registers that hold something at a block's entry that the function reads later, and where they
+//! can be recorded.
+//!
+//! Registers are live in four parts each (bits 0–7, 8–15, 16–31, 32–63), so that a value of 32 bits is told
+//! from one of 64. A called function is taken to read none and to overwrite those that the System V ABI lets
+//! it (AMD64, 3.2.1). What only passes to it, or is only saved for the caller, is not live.
+
+use super::observe::{What, Wish};
+use crate::facts::{Block, Function};
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
+
+/// Bits of the parts of a register.
+const WHOLE: u64 = 0xf;
+/// Numbers of the registers that a called function may overwrite: rax, rcx, rdx, rsi, rdi, r8 to r11.
+const OVERWRITTEN: [u32; 9] = [0, 1, 2, 6, 7, 8, 9, 10, 11];
+/// Numbers of those that it must keep: rbx, rbp, r12 to r15.
+const KEPT: [u32; 6] = [3, 5, 12, 13, 14, 15];
+/// rax, in which a value is returned.
+const RESULT: u64 = WHOLE;
+
+/// A register with something that is read later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveRegister {
+    /// Its number in encodings.
+    pub number: u8,
+    /// Lower bits that are read: 8, 16, 32 or 64.
+    pub bits: u32,
+}
+
+/// The registers of a block's entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AtEntry {
+    /// First address of the block.
+    pub start: u64,
+    /// The last instruction before which all of them are as at the entry.
+    pub at: u64,
+    /// The registers, by number; without the stack pointer.
+    pub registers: Vec<LiveRegister>,
+}
+
+impl AtEntry {
+    /// The wish to record them; none if there are none.
+    pub fn wish(&self) -> Option<Wish> {
+        let mask = self.registers.iter().fold(0, |mask, r| mask | 1 << r.number);
+        (mask != 0).then_some(Wish { at: self.at, what: What::Registers { mask } })
+    }
+}
+
+/// The registers at the entries of all blocks.
+pub fn at_entries(function: &Function) -> Vec<AtEntry> {
+    let mut factory = InstructionInfoFactory::new();
+    let effects: Vec<Vec<Effect>> = function
+        .blocks
+        .iter()
+        .map(|block| block.instructions.iter().map(|i| effect(&mut factory, i)).collect())
+        .collect();
+    let sets_result = |effect: &Effect| effect.writes & RESULT != 0 && !effect.is_call;
+    let returned = if effects.iter().flatten().any(sets_result) { RESULT } else { 0 };
+    let mut live = vec![0; function.blocks.len()];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for number in (0..live.len()).rev() {
+            let block = &function.blocks[number];
+            let out = block.successors.iter().fold(0, |all, next| all | live[*next]);
+            let is_return =
+                block.instructions.last().is_some_and(|i| i.flow_control() == FlowControl::Return);
+            let out = if is_return { out | returned } else { out };
+            let own = effects[number].iter().rev().fold(out, |now, e| now & !e.writes | e.reads);
+            changed |= own != live[number];
+            live[number] = own;
+        }
+    }
+    let of = |(number, block): (usize, &Block)| {
+        // No argument is there, whatever a path returns.
+        let is_start = block.start == function.range.start;
+        let live = if is_start { live[number] & !RESULT } else { live[number] };
+        let registers: Vec<LiveRegister> = (0..16).filter_map(|n| register(live, n)).collect();
+        let whole = registers.iter().fold(0, |all, r| all | WHOLE << (4 * u32::from(r.number)));
+        let changes = effects[number].iter().position(|e| e.writes & whole != 0 || e.is_call);
+        let last = block.instructions.len().saturating_sub(1);
+        let at = block.instructions.get(changes.unwrap_or(last)).map_or(block.start, |i| i.ip());
+        AtEntry { start: block.start, at, registers }
+    };
+    function.blocks.iter().enumerate().map(of).collect()
+}
+
+/// A register that is live, but for the stack pointer.
+fn register(live: u64, number: u8) -> Option<LiveRegister> {
+    let parts = live >> (4 * number) & WHOLE;
+    let bits = match parts {
+        0 => return None,
+        1 => 8,
+        2..4 => 16,
+        4..8 => 32,
+        _ => 64,
+    };
+    (number != 4).then_some(LiveRegister { number, bits })
+}
+
+/// What an instruction reads, and what it overwrites whatever it is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Effect {
+    reads: u64,
+    writes: u64,
+    is_call: bool,
+}
+
+fn effect(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> Effect {
+    let mut all = Effect::default();
+    let saves = instruction.mnemonic() == Mnemonic::Push;
+    for used in factory.info(instruction).used_registers() {
+        let parts = parts(used.register());
+        let is_kept = used.register().is_gpr64() && KEPT.contains(&number(used.register()));
+        match used.access() {
+            OpAccess::Read if saves && is_kept => {}
+            OpAccess::Read | OpAccess::CondRead | OpAccess::ReadCondWrite => all.reads |= parts,
+            OpAccess::ReadWrite => {
+                all.reads |= parts;
+                all.writes |= parts;
+            }
+            OpAccess::Write => all.writes |= parts,
+            _ => {}
+        }
+    }
+    if matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
+        all.is_call = true;
+        all.writes |= OVERWRITTEN.iter().fold(0, |of, n| of | WHOLE << (4 * n));
+    }
+    all
+}
+
+fn number(register: Register) -> u32 {
+    register.full_register().number() as u32
+}
+
+/// The parts of a general register; none of another.
+fn parts(register: Register) -> u64 {
+    use Register::{AH, BH, CH, DH};
+    let own = match register {
+        AH | BH | CH | DH => 2,
+        r if r.is_gpr8() => 1,
+        r if r.is_gpr16() => 3,
+        r if r.is_gpr32() => 7,
+        r if r.is_gpr64() => WHOLE,
+        _ => return 0,
+    };
+    own << (4 * number(register))
+}

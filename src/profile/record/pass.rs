@@ -1,0 +1,124 @@
+//! Passes over the records of a recording: one that looks at times and losses, and as many as are needed
+//! that decode the records and put them in order of time.
+
+use super::decode::Decoder;
+use super::kinds::Record;
+use super::order::{Bounds, Sorter};
+use crate::event::Event;
+use crate::sample::Malformed;
+use pmu::records::kind;
+use pmu::records::raw::Header;
+
+/// The first pass.
+#[derive(Debug)]
+pub struct Scan {
+    decoder: Decoder,
+    bounds: Bounds,
+    /// Samples of known events.
+    pub samples: u64,
+    /// Records that the kernel had no room for.
+    pub lost: u64,
+    /// Times that the kernel throttled an event.
+    pub throttled: u64,
+}
+
+impl Scan {
+    /// For records of these events.
+    pub fn new(events: &[Event]) -> Self {
+        let decoder = Decoder::new(events);
+        Self { decoder, bounds: Bounds::default(), samples: 0, lost: 0, throttled: 0 }
+    }
+
+    /// Takes the next record and returns the time it is ordered by: its own, or `otherwise` if it
+    /// has none.
+    pub fn take(&mut self, header: &Header<'_>, otherwise: u64) -> u64 {
+        let time = self.decoder.time(header).unwrap_or(otherwise);
+        self.bounds.note(time);
+        match header.kind {
+            kind::SAMPLE => self.samples += u64::from(self.decoder.event(header).is_some()),
+            kind::THROTTLE => self.throttled += 1,
+            kind::LOST | kind::LOST_SAMPLES => {
+                let record = self.decoder.decode(header.kind, header.misc, header.body);
+                if let Ok(Record::Lost { count }) = record {
+                    self.lost = self.lost.saturating_add(count);
+                }
+            }
+            _ => {}
+        }
+        time
+    }
+
+    /// What later passes need.
+    pub fn finish(self) -> (Decoder, Bounds) {
+        (self.decoder, self.bounds.finish())
+    }
+}
+
+/// A later pass.
+pub struct Pass<'a> {
+    decoder: &'a Decoder,
+    sorter: Sorter<'a>,
+    visit: &'a mut dyn FnMut(Record),
+    samples: u64,
+    /// Records that could not be decoded, and the reason of the first.
+    malformed: Option<(u64, Malformed)>,
+    /// Samples with fields that this version does not know.
+    unread: u64,
+}
+
+impl<'a> Pass<'a> {
+    /// Calls `visit` with samples, mappings, names, starts and ends, in order of time.
+    pub fn new(decoder: &'a Decoder, bounds: &'a Bounds, visit: &'a mut dyn FnMut(Record)) -> Self {
+        let sorter = Sorter::new(bounds);
+        Self { decoder, sorter, visit, samples: 0, malformed: None, unread: 0 }
+    }
+
+    /// As [`Scan::take`].
+    pub fn take(&mut self, header: &Header<'_>, otherwise: u64) -> u64 {
+        let time = self.decoder.time(header).unwrap_or(otherwise);
+        let record = self.decode(header);
+        self.sorter.take(time, record, self.visit);
+        time
+    }
+
+    fn decode(&mut self, header: &Header<'_>) -> Option<Record> {
+        match self.decoder.decode(header.kind, header.misc, header.body) {
+            Ok(Record::Lost { .. } | Record::Throttled | Record::Other(_)) => None,
+            Ok(record) => {
+                if let Record::Sample { sample, .. } = &record {
+                    self.samples += 1;
+                    self.unread += u64::from(sample.unread > 0);
+                }
+                Some(record)
+            }
+            Err(error) => {
+                self.malformed.get_or_insert((0, error)).0 += 1;
+                None
+            }
+        }
+    }
+
+    /// Passes on the last records, and returns the limits of the records that a report must state.
+    pub fn finish(self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.decoder.tells_apart() {
+            notes.push(
+                "the samples do not identify which of several events they belong to: all count as \
+                 the first"
+                    .into(),
+            );
+        }
+        if let Some((count, first)) = &self.malformed {
+            notes.push(format!("{count} records could not be decoded; the first: {first}"));
+        }
+        if self.unread > 0 {
+            let (unread, samples) = (self.unread, self.samples);
+            notes.push(format!(
+                "{unread} of {samples} samples have fields that this version does not know; they \
+                 are left out"
+            ));
+        }
+        self.sorter.finish(self.visit);
+        notes
+    }
+}

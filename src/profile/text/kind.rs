@@ -1,0 +1,35 @@
+//! Which tool wrote a text, by its content.
+
+use super::{counts, lackey, script};
+
+/// What a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `perf script` with branches.
+    PerfScript,
+    /// `valgrind --tool=lackey --trace-mem=yes`.
+    Lackey,
+    /// Counted ranges and branches: AutoFDO's text, llvm-profgen's unsymbolized profile.
+    Counts,
+}
+
+/// Lines that may come before one that tells.
+const LEAST_KNOWN: usize = 1000;
+
+/// What the text that begins with these bytes is; the last of their lines may be incomplete.
+pub fn recognise(start: &[u8]) -> Option<Kind> {
+    if start.contains(&0) {
+        return None;
+    }
+    let text = String::from_utf8_lossy(start);
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).take(LEAST_KNOWN);
+    let first = lines.next()?;
+    if counts::begins(first, lines.clone().next()) {
+        return Some(Kind::Counts);
+    }
+    std::iter::once(first).chain(lines).find_map(|line| match () {
+        () if lackey::is_trace(line) => Some(Kind::Lackey),
+        () if script::tells(line) => Some(Kind::PerfScript),
+        () => None,
+    })
+}
