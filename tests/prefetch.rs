@@ -63,7 +63,7 @@ fn advice_on_kernels_that_are_known() {
     assert_eq!(hash["slice"], json!(["0x401ab0", "0x401ab3", "0x401ab6"]));
 }
 
-/// In another run, the block measured: 4 iterations of the inner loop are one of the outer one.
+/// Of the kernels only one has a distance.
 #[test]
 fn plans_have_what_is_known() {
     let Some(folder) = shared("simlbr") else { return };

@@ -75,7 +75,7 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         false => None,
     };
     let mut measure =
-        profiler.as_mut().map(|profiler| move |at: u64, code: &[u8]| cycles(profiler, at, code));
+        profiler.as_mut().map(|profiler| move |code: &[u8]| cycles(profiler, code));
     let measure = measure.as_mut().map(|own| own as engine::prefetch::Measure<'_>);
     let document = engine::prefetch::prefetch(&args.files, &search, measure)?;
     if let Some(path) = &args.plan {
@@ -111,9 +111,10 @@ fn plan(document: &Prefetch, format: PlanFormat) -> Result<String> {
 }
 
 /// Core cycles of a block in isolation.
-fn cycles(profiler: &mut Profiler, _: u64, code: &[u8]) -> std::result::Result<f64, String> {
-    let measured =
-        Block::decode(code).and_then(|block| profiler.measure(&block)).map_err(|e| e.to_string())?;
+fn cycles(profiler: &mut Profiler, code: &[u8]) -> std::result::Result<f64, String> {
+    let measured = Block::decode(code)
+        .and_then(|block| profiler.measure(&block))
+        .map_err(|e| e.to_string())?;
     let why = measured.reason.unwrap_or_else(|| "no result".to_owned());
     measured.throughput.map(|throughput| throughput.cycles).ok_or(why)
 }

@@ -3,9 +3,7 @@
 use super::Measure;
 use super::candidates::Candidate;
 use super::evidence::{Evidence, Loads, Loop};
-use crate::documents::prefetch::{
-    AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow,
-};
+use crate::documents::prefetch::{AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow};
 use crate::recorded_loads::rows::{hex, levels};
 use loads::class::Class;
 use loads::prefetch::{Advice, Measured, Request, Sampled, Site, TripCount, advise};
@@ -90,7 +88,9 @@ fn row(
     row.inner = loop_row(one, around.first().copied().flatten(), &advice);
     add_advice(&mut row, one, advice);
     row.unknown.extend(unknown);
-    if row.refused.is_none() && around.first().copied().flatten().is_some_and(|own| !own.timed.has_cycles) {
+    if row.refused.is_none()
+        && around.first().copied().flatten().is_some_and(|own| !own.timed.has_cycles)
+    {
         row.unknown.insert(0, "iterations: this LBR has no cycles".to_owned());
     }
     row
@@ -119,7 +119,7 @@ fn measured(
 ) -> Result<Measured, String> {
     let (start, code) = one.body.as_ref().map_err(Clone::clone)?;
     let place = (one.load.0.0.clone(), *start);
-    let found = known.entry(place).or_insert_with(|| measure(*start, code));
+    let found = known.entry(place).or_insert_with(|| measure(code));
     found.clone().map(|cycles| Measured { cycles, source: "measured block".to_owned() })
 }
 

@@ -39,7 +39,8 @@ fn row<R: Reader>(unit: UnitRef<'_, R>, address: u64) -> Option<(u64, u64)> {
             return Some((line, discriminator));
         }
         let line = row.line().map(std::num::NonZero::get);
-        before = line.filter(|_| !row.end_sequence()).map(|l| (row.address(), l, row.discriminator()));
+        before =
+            line.filter(|_| !row.end_sequence()).map(|l| (row.address(), l, row.discriminator()));
     }
     None
 }
