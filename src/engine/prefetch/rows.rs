@@ -1,6 +1,5 @@
 //! Advice as rows of the document.
 
-use super::Measure;
 use super::candidates::Candidate;
 use super::evidence::{Evidence, Loads, Loop};
 use crate::documents::prefetch::{AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow};
@@ -9,6 +8,9 @@ use loads::class::Class;
 use loads::prefetch::{Advice, Measured, Request, Sampled, Site, TripCount, advise};
 use loads::recorded::{Level, Sum};
 use std::collections::HashMap;
+
+/// Measures an iteration of a loop without misses, from its code: cycles, or why not.
+pub type Measure<'a> = &'a mut dyn FnMut(&[u8]) -> Result<f64, String>;
 
 /// Loops already measured, by module and address.
 type Known = HashMap<(String, u64), Result<f64, String>>;
