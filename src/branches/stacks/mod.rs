@@ -5,6 +5,7 @@
 //! | `window` | a sample's branches, without what the hardware got wrong |
 //! | `sums` | edges, ranges, sampled instructions |
 //! | `loops` | iterations and trips |
+//! | `code_misses` | windows that end in a miss of the instruction cache → lines, prefetch sites |
 //! | `distribution` | mean, median, modes |
 //! | `code` | the code around branches: functions, loops, calls |
 //! | `analysis` | a recording → everything about one event |
@@ -15,13 +16,15 @@
 
 mod analysis;
 mod code;
+mod code_misses;
 mod distribution;
 mod loops;
 mod sums;
 mod window;
 
 pub use analysis::{Analysis, BlockSum, Places, analyse, of_counts};
+pub use code_misses::{Before, CodeMisses, DISTANCE, MissedLine};
 pub use distribution::Distribution;
 pub use loops::{LoopShape, LoopSum};
 pub use sums::{Edge, EdgeSum, RangeSum, Sums};
-pub use window::{Counts, LONGEST_RANGE, Range, Skipped, Step};
+pub use window::{Counts, LONGEST_RANGE, Range, Skipped, Step, Window, windows};

@@ -30,6 +30,8 @@ pub struct Loads {
     pub hard_branches: Vec<BranchRow>,
     /// What executions and trips are from, if a recording has branch stacks.
     pub branches: Vec<BranchesRow>,
+    /// Lines of code that missed the instruction cache, by recordings of such misses with branch stacks.
+    pub code_misses: Vec<CodeMissRow>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
 }
@@ -78,7 +80,7 @@ pub struct LevelsRow {
     pub ram: u64,
     /// Memory of another node.
     pub remote_ram: u64,
-    /// A cache of another node.
+    /// A cache of another core complex or node.
     pub remote_cache: u64,
     /// Something else, or not known to the hardware.
     pub other: u64,
@@ -119,7 +121,8 @@ pub struct LoadRow {
     pub block: Option<BlockOf>,
     /// The loops around it, the innermost first.
     pub loops: Vec<LoopOf>,
-    /// How its addresses are made in the innermost loop: `constant`, `stride`, `pointer_chase`, …
+    /// How its addresses are made in the innermost loop, from the code: `constant`, `stride`, `pointer_chase`,
+    /// `chase_offset`, `indirect`, `indirect_delta`, `complex`, `irregular`; absent outside loops.
     pub class: Option<String>,
     /// The same in words, with strides and other loads.
     pub pattern: Option<String>,
@@ -159,6 +162,10 @@ pub struct LoopOf {
     pub trips: Option<f64>,
     /// Most trips seen of executions whose beginning or end is not recorded.
     pub trips_at_least: Option<u64>,
+    /// Class of the load's addresses from one iteration of this loop to the next.
+    pub class: Option<String>,
+    /// The same in words.
+    pub pattern: Option<String>,
 }
 
 /// A variable that a load accesses.
@@ -273,9 +280,12 @@ pub struct CriticalRow {
     pub misses: f64,
     /// `executions` or `samples`.
     pub misses_of: String,
-    /// Its class; absent where not known.
+    /// Its class, in the innermost loop in which it is irregular; absent where not known.
     pub class: Option<String>,
-    /// Misses under way at the same time; absent: not known.
+    /// The instructions of that loop that compute its address.
+    pub slice: Option<Vec<String>>,
+    /// Misses under way at the same time, on average: as recorded (IBS), else in the innermost loop over its
+    /// cycles (Σ latency of misses / cycles), which is the least it can be; absent: not known.
     pub parallel: Option<f64>,
     /// Whether it is known to be irregular; `false`: critical only if it is.
     pub certain: bool,
@@ -313,4 +323,44 @@ pub struct BranchesRow {
     pub samples: u64,
     /// Loads executed in the whole run, estimated; absent if the event's periods do not tell.
     pub executed_loads: Option<f64>,
+}
+
+/// A line of code that missed the instruction cache or its TLB.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CodeMissRow {
+    /// Event.
+    pub event: usize,
+    /// perf's name for it.
+    pub name: String,
+    /// Its module.
+    pub module: String,
+    /// Its first byte.
+    pub address: String,
+    /// The function of its first sample.
+    pub function: Option<String>,
+    /// Samples.
+    pub samples: u64,
+    /// Share of the event's samples.
+    pub share: f64,
+    /// Samples whose branch stack reaches back far enough for a site; 0 if it has no cycles.
+    pub reached: u64,
+    /// Blocks that ran 27 to 200 cycles before, where a prefetch could be: those before most misses first.
+    pub sites: Vec<SiteRow>,
+}
+
+/// Where a prefetch of a line of code could be.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SiteRow {
+    /// Module of the block.
+    pub module: String,
+    /// Its first address.
+    pub address: String,
+    /// Its function.
+    pub function: Option<String>,
+    /// Share of the line's samples that it came before.
+    pub coverage: f64,
+    /// Mean cycles between it and the miss.
+    pub distance: f64,
+    /// Missed lines that it comes before: a prefetch of one of them is in vain where another follows.
+    pub fan_out: usize,
 }

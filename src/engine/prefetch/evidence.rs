@@ -3,15 +3,15 @@
 use crate::documents::prefetch::EventRow;
 use crate::recorded_loads::code::Code;
 use crate::recorded_loads::event::Sampled;
-use crate::recorded_loads::executed::{ModuleKey, key};
+use crate::recorded_loads::executed::{ModuleKey, key, may_have_stacks};
 use crate::recorded_loads::gather::{Gathered, gather};
 use branches::stacks::{Analysis, LoopSum, analyse};
 use loads::prefetch::{Timed, Trips};
 use loads::recorded::{Operation, Sum};
-use pmu::records::format::field;
 use profile::files::SearchPaths;
-use profile::recording::Recording;
+use profile::recording::Stream;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tma::Result;
 
 /// A load in a program.
 pub(super) type LoadKey = (ModuleKey, u64);
@@ -49,22 +49,28 @@ pub(super) struct Evidence {
 
 impl Evidence {
     /// Adds a recording, whose events have the numbers from `first` on.
-    pub fn add(&mut self, recording: &Recording, first: usize, search: &SearchPaths) {
-        let gathered = gather(recording, search);
-        for (own, event) in recording.events.iter().enumerate() {
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn add(&mut self, recording: &Stream, first: usize, search: &SearchPaths) -> Result<()> {
+        let about = &recording.about;
+        let gathered = gather(recording, search)?;
+        let mut stacks = match about.events.iter().any(may_have_stacks) {
+            true => analyse(recording, None, search)?.0,
+            false => Vec::new(),
+        };
+        for (own, event) in about.events.iter().enumerate() {
             let mut row = EventRow {
                 event: first + own,
-                source: recording.source.clone(),
+                source: about.source.clone(),
                 name: event.name.clone(),
                 ..EventRow::default()
             };
-            if event.format.sample_type & field::BRANCH_STACK != 0 {
-                let found = analyse(recording, own, search);
-                if found.sums.entries > 0 {
-                    row.stacks = found.sums.samples;
-                    row.has_cycles = Some(found.sums.has_cycles());
-                    self.add_loops(&found, row.event);
-                }
+            let found = stacks.get_mut(own).and_then(Option::take);
+            if let Some(found) = found.filter(|found| found.sums.entries > 0) {
+                row.stacks = found.sums.samples;
+                row.has_cycles = Some(found.sums.has_cycles());
+                self.add_loops(&found, row.event);
             }
             let least = Sampled::of(event).least_latency();
             if let Some(loads) = samples(&gathered, own, row.event, least) {
@@ -77,6 +83,7 @@ impl Evidence {
             }
         }
         self.codes.push(gathered.code);
+        Ok(())
     }
 
     /// Once all recordings are added: blocks begin where branches were seen to go.

@@ -13,7 +13,7 @@ mod rows;
 pub use rows::Measure;
 
 use crate::documents::prefetch::{Prefetch, SCHEMA};
-use crate::hot::recording::open;
+use crate::hot::recording::stream;
 use evidence::Evidence;
 use profile::files::SearchPaths;
 use std::path::PathBuf;
@@ -33,14 +33,14 @@ pub fn prefetch(
     let mut evidence = Evidence::default();
     let mut first = 0;
     for path in paths {
-        let recording = open(path)?.ok_or_else(|| {
+        let recording = stream(path, false)?.ok_or_else(|| {
             Error::failed(format!("{} has no samples", path.display()))
                 .hint("record with `perf record -b` and `perf mem record`")
         })?;
-        document.sources.push(recording.source.clone());
-        document.notes.extend(recording.notes.clone());
-        evidence.add(&recording, first, search);
-        first += recording.events.len();
+        document.sources.push(recording.about.source.clone());
+        document.notes.extend(recording.about.notes.clone());
+        evidence.add(&recording, first, search)?;
+        first += recording.about.events.len();
     }
     if evidence.events.is_empty() {
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();

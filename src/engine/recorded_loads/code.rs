@@ -6,6 +6,7 @@ use profile::address_space::ModuleAddress;
 use profile::module::Module;
 use profile::symbols::{Function, Line, Symbols};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Bytes of the longest instruction.
@@ -76,6 +77,15 @@ impl Code {
         let found = self.read(place.module, &function).map(Rc::new);
         self.flows.insert(key, found.clone());
         found
+    }
+
+    /// The code of the innermost loop around an address.
+    pub fn innermost(&mut self, place: ModuleAddress) -> Option<Vec<Range<u64>>> {
+        let flow = self.flow(place)?;
+        let block = flow.blocks.get(flow.block_at(place.address)?)?;
+        let own = flow.loops.get(block.innermost?)?;
+        let blocks = own.blocks.iter().filter_map(|number| flow.blocks.get(*number));
+        Some(blocks.map(|block| block.start..block.end).collect())
     }
 
     fn read(&mut self, number: usize, function: &Function) -> Option<Flow> {

@@ -1,11 +1,16 @@
 //! Sampled loads → critical ones.
 
+use super::access::Site;
+use super::code::Code;
 use super::event::Sampled;
 use super::executed::Executed;
-use super::gather::{Gathered, Site};
+use super::gather::Gathered;
+use super::patterns::{Patterns, patterns, regularity};
 use super::rows::{Of, hex};
 use crate::documents::loads::CriticalRow;
+use loads::access::{Access, Level};
 use loads::recorded::{Critical, Judgement, Operation, Regularity, Sum, judge};
+use profile::address_space::ModuleAddress;
 
 /// The critical loads of an event, those with most misses first.
 pub(super) fn critical_rows(
@@ -15,9 +20,13 @@ pub(super) fn critical_rows(
 ) -> Vec<CriticalRow> {
     let Some(total) = of.sums.totals.get(&Operation::Load) else { return Vec::new() };
     let own = of.sums.sites.iter().filter(|((operation, _), _)| *operation == Operation::Load);
+    let own: Vec<(Site, &Sum)> = own.map(|((_, site), sum)| (*site, sum)).collect();
+    let often = own.iter().filter(|(_, sum)| sum.misses() > 0.0).map(|(site, _)| *site);
+    let patterns = patterns(often, &mut gathered.code);
     let mut all: Vec<(f64, CriticalRow)> = own
-        .filter_map(|((_, site), sum)| {
-            Some((sum.misses(), row(of, (*site, sum), total, gathered, executed)?))
+        .into_iter()
+        .filter_map(|one| {
+            Some((one.1.misses(), row(of, one, total, (gathered, &patterns), executed)?))
         })
         .collect();
     all.sort_by(|(x, a), (y, b)| y.total_cmp(x).then_with(|| a.address.cmp(&b.address)));
@@ -28,10 +37,11 @@ fn row(
     of: &Of,
     (site, sum): (Site, &Sum),
     total: &Sum,
-    gathered: &mut Gathered,
+    (gathered, patterns): (&mut Gathered, &Patterns),
     executed: &Executed,
 ) -> Option<CriticalRow> {
     let place = site.place()?;
+    let access = patterns.get(&place);
     let module = gathered.code.modules.get(place.module)?.clone();
     let counted = executed.executions_of(&module, place.address);
     let counted = counted.filter(|(own, _)| *own > 0.0);
@@ -45,8 +55,18 @@ fn row(
         Some((own, _)) => (Some((sum.misses() / own).min(1.0)), "executions"),
         None => (sum.miss_share(), "samples"),
     };
-    let judgement =
-        Judgement { executed: share, misses, addresses: Regularity::Unknown, parallel: None };
+    let addresses =
+        access.map_or(Regularity::Unknown, |access| regularity(access, &module, executed));
+    let mut judgement = Judgement { executed: share, misses, addresses, parallel: None };
+    if judge(&judgement) == Critical::No {
+        return None;
+    }
+    let level = access.and_then(decisive);
+    let (known, open) = sum.open;
+    let recorded = (known > 0).then(|| open as f64 / known as f64);
+    let parallel =
+        recorded.or_else(|| missed.and_then(|_| parallel(of, place, &mut gathered.code, executed)));
+    judgement.parallel = parallel;
     let verdict = judge(&judgement);
     (verdict != Critical::No).then(|| CriticalRow {
         event: of.number,
@@ -57,10 +77,35 @@ fn row(
         executed_of: of_what.to_owned(),
         misses: misses.unwrap_or(0.0),
         misses_of: misses_of.to_owned(),
-        class: None,
-        parallel: None,
+        class: level.map(|level| level.class.name().to_owned()),
+        slice: level.map(|level| level.slice.iter().map(|address| hex(*address)).collect()),
+        parallel,
         certain: verdict == Critical::Yes,
     })
+}
+
+/// The innermost loop in which the addresses are irregular; else the innermost one.
+fn decisive(access: &Access) -> Option<&Level> {
+    let regular = |level: &&Level| matches!(level.class.name(), "constant" | "stride");
+    access.levels.iter().find(|level| !regular(level)).or(access.innermost())
+}
+
+/// Misses of the last cache under way in the innermost loop around a load, on average over its cycles:
+/// Σ latency of its misses / cycles (Little's law). While misses are under way there are at least as many.
+fn parallel(of: &Of, place: ModuleAddress, code: &mut Code, executed: &Executed) -> Option<f64> {
+    let body = code.innermost(place)?;
+    let module = code.modules.get(place.module)?;
+    let cycles = executed.cycles_in(module, &body)?;
+    let inside = |site: &Site| {
+        let own = site.place().filter(|own| own.module == place.module);
+        own.is_some_and(|own| body.iter().any(|part| part.contains(&own.address)))
+    };
+    let own = of
+        .sums
+        .sites
+        .iter()
+        .filter(|((operation, site), _)| *operation == Operation::Load && inside(site));
+    Some(own.map(|(_, sum)| sum.miss_weight).sum::<f64>() / cycles)
 }
 
 impl Of<'_> {

@@ -1,6 +1,6 @@
 //! What an event of a recording samples of loads and stores, and what that distorts.
 
-use loads::recorded::{Access, DataSource, Operation, Snoop};
+use loads::recorded::{Access, DataSource, IbsOp, Operation, Snoop};
 use profile::event::Event;
 use profile::sample::Sample;
 
@@ -73,6 +73,22 @@ impl<'a> Sampled<'a> {
         }
     }
 
+    /// The registers of IBS in a sample.
+    fn ibs(&self, sample: &Sample) -> Option<IbsOp> {
+        IbsOp::of(&sample.raw).filter(|_| self.kind == Kind::Ibs)
+    }
+
+    /// The data address of a sample, and the physical one.
+    pub fn addresses(&self, sample: &Sample) -> (Option<u64>, Option<u64>) {
+        let known = |address: &u64| *address != 0;
+        let (own, physical) = (sample.addr.filter(known), sample.physical.filter(known));
+        if own.is_some() {
+            return (own, physical);
+        }
+        let ibs = self.ibs(sample);
+        (ibs.and_then(|op| op.address), physical.or(ibs.and_then(|op| op.physical)))
+    }
+
     /// The memory access of a sample; `None` if it is of none.
     pub fn access(&self, sample: &Sample) -> Option<(Operation, Access)> {
         let by_name = match self.kind {
@@ -80,16 +96,19 @@ impl<'a> Sampled<'a> {
             Kind::Stores => Some(Operation::Store),
             Kind::Ibs | Kind::Other => None,
         };
-        let source = match sample.data_source {
-            Some(word) => DataSource::of(word),
-            None => unknown(),
-        };
+        let ibs = self.ibs(sample);
+        let source = sample.data_source.map(DataSource::of);
+        // Older kernels leave the source unknown.
+        let source = source.filter(|source| ibs.is_none() || source.level.is_some());
+        let source = source.or(ibs.map(|op| op.source)).unwrap_or_else(unknown);
         let operation = source.operation.or(by_name)?;
         // 0: the hardware has measured none, as for loads from the first cache (IBS).
-        let latency = sample.weight.map(|weight| weight.total).filter(|total| *total > 0);
+        let weight = sample.weight.map(|weight| weight.total).filter(|total| *total > 0);
+        let latency = weight.map(|total| u32::try_from(total).unwrap_or(u32::MAX));
         let access = Access {
             source,
-            latency: latency.map(|total| u32::try_from(total).unwrap_or(u32::MAX)),
+            latency: latency.or(ibs.and_then(|op| op.latency)),
+            open: ibs.and_then(|op| op.open),
             period: self.period(sample).unwrap_or(1),
             exact: sample.exact,
         };

@@ -2,16 +2,20 @@
 
 use super::code::{Code, memory};
 use crate::documents::loads::{BranchRow, BranchesRow};
-use branches::stacks::{Analysis, analyse};
+use branches::stacks::{Analysis, LONGEST_RANGE, analyse};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use loads::recorded::is_hard;
+use pmu::records::format::field;
 use profile::address_space::ModuleAddress;
+use profile::event::Event;
 use profile::files::SearchPaths;
 use profile::hot::origin;
 use profile::module::Module;
-use profile::recording::Recording;
+use profile::recording::Stream;
 use profile::symbols::Symbols;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use tma::Result;
 
 /// A module in several recordings: path and build-id.
 pub(crate) type ModuleKey = (String, Option<Vec<u8>>);
@@ -20,9 +24,15 @@ pub(crate) fn key(module: &Module) -> ModuleKey {
     (module.path.clone(), module.build_id.clone())
 }
 
+/// Whether an event's samples may have branch stacks; of text and traces the format is not known.
+pub(crate) fn may_have_stacks(event: &Event) -> bool {
+    let kind = event.format.sample_type;
+    kind == 0 || kind & field::BRANCH_STACK != 0
+}
+
 /// Trips of a loop.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Trips {
+pub(crate) struct Trips {
     /// How often its back edge was taken.
     taken: u64,
     /// Mean of whole executions.
@@ -33,7 +43,7 @@ pub(super) struct Trips {
 
 /// What all branch stacks know.
 #[derive(Debug, Default)]
-pub(super) struct Executed {
+pub(crate) struct Executed {
     /// Events with branch stacks.
     pub events: Vec<BranchesRow>,
     /// Branches that are mispredicted often.
@@ -44,35 +54,41 @@ pub(super) struct Executed {
     trips: HashMap<(ModuleKey, u64), Trips>,
     /// Estimated executions of loads, by event.
     executions: Vec<HashMap<(ModuleKey, u64), f64>>,
+    /// Estimated cycles spent in ranges (first and last instruction), by event.
+    cycles: Vec<HashMap<ModuleKey, BTreeMap<(u64, u64), f64>>>,
 }
 
 impl Executed {
     /// Adds the branch stacks of a recording whose events have the numbers from `first` on.
-    pub fn add(&mut self, recording: &Recording, first: usize, search: &SearchPaths) {
-        for (number, event) in recording.events.iter().enumerate() {
-            if event.format.sample_type & pmu::records::format::field::BRANCH_STACK == 0 {
-                continue;
-            }
-            let mut found = analyse(recording, number, search);
-            if found.sums.entries == 0 {
-                continue;
-            }
-            let event_number = first + number;
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn add(&mut self, stream: &Stream, first: usize, search: &SearchPaths) -> Result<()> {
+        if !stream.about.events.iter().any(may_have_stacks) {
+            return Ok(());
+        }
+        // The limits of the records are stated with the loads.
+        let (found, _) = analyse(stream, None, search)?;
+        let of_events = found.into_iter().zip(&stream.about.events).enumerate();
+        for (number, (found, event)) in of_events {
+            let Some(mut found) = found else { continue };
             self.targets(&found);
             self.trips(&found);
-            self.hard(&mut found, event_number);
-            let symbols = Symbols::new(search.clone()).with_origin(origin(recording));
+            self.hard(&mut found, first + number);
+            let symbols = Symbols::new(search.clone()).with_origin(origin(&stream.about));
             let executions = executions(&found, symbols);
             let total: f64 = executions.values().sum();
             self.events.push(BranchesRow {
-                event: event_number,
-                source: recording.source.clone(),
+                event: first + number,
+                source: stream.about.source.clone(),
                 name: event.name.clone(),
                 samples: found.sums.samples,
                 executed_loads: (total > 0.0).then_some(total),
             });
             self.executions.push(executions);
+            self.cycles.push(cycles(&found));
         }
+        Ok(())
     }
 
     fn targets(&mut self, found: &Analysis) {
@@ -137,12 +153,39 @@ impl Executed {
         self.trips.get(&(key(module), head)).copied()
     }
 
+    /// Cycles of the ranges that touch the code of a loop, in the whole run, by the first event that knows it:
+    /// at least those spent in the loop.
+    pub fn cycles_in(&self, module: &Module, body: &[Range<u64>]) -> Option<f64> {
+        let (start, end) = (body.first()?.start, body.last()?.end);
+        let from = (start.saturating_sub(LONGEST_RANGE), 0);
+        let touches =
+            |first: u64, last: u64| body.iter().any(|part| first < part.end && part.start <= last);
+        let known = self.cycles.iter().filter_map(|all| all.get(&key(module)));
+        let mut sums = known.map(|all| -> f64 {
+            let near = all.range(from..(end, 0));
+            near.filter(|((first, last), _)| touches(*first, *last)).map(|(_, n)| n).sum()
+        });
+        sums.find(|sum| *sum > 0.0)
+    }
+
     /// Executions of a load, and of all loads: by the first event that knows it.
     pub fn executions_of(&self, module: &Module, address: u64) -> Option<(f64, f64)> {
         let wanted = (key(module), address);
         let known = self.executions.iter().zip(&self.events);
         known.into_iter().find_map(|(own, event)| Some((*own.get(&wanted)?, event.executed_loads?)))
     }
+}
+
+/// Estimated cycles in the recorded ranges, of which each has the cycles up to its last branch.
+fn cycles(found: &Analysis) -> HashMap<ModuleKey, BTreeMap<(u64, u64), f64>> {
+    let mut all: HashMap<ModuleKey, BTreeMap<(u64, u64), f64>> = HashMap::new();
+    for (range, sum) in found.sums.ranges.iter().filter(|(_, sum)| sum.executions > 0.0) {
+        let Some(module) = found.places.module(range.module) else { continue };
+        let Some(mean) = sum.cycles.mean() else { continue };
+        let own = all.entry(key(module)).or_default();
+        *own.entry((range.first, range.last)).or_default() += sum.executions * mean;
+    }
+    all
 }
 
 /// Estimated executions of the loads in the recorded ranges. What lies between the first and the last

@@ -1,44 +1,18 @@
 //! A recording → sums of its samples of loads and stores. Samples are not kept.
 
+use super::access::{Found, Site, accesses};
 use super::code::Code;
-use super::event::Sampled;
-use loads::recorded::{Actor, Line, LineAccess, Lines, Operation, SharedLine, Snoop, Sum};
-use profile::address_space::{AddressSpaces, DataPlace, ModuleAddress};
+use loads::recorded::{Access, Actor, Line, LineAccess, Lines, Operation, SharedLine, Snoop, Sum};
+use profile::address_space::{AddressSpaces, DataPlace};
 use profile::files::SearchPaths;
 use profile::hot::origin;
-use profile::record::Record;
-use profile::recording::Recording;
-use profile::sample::Sample;
+use profile::recording::Stream;
 use profile::symbols::Symbols;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use tma::Result;
 
 /// First address of the kernel's half on all 64-bit processors.
 const KERNEL_HALF: u64 = 1 << 63;
-
-/// A sampled instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Site {
-    /// In a module.
-    Known(ModuleAddress),
-    /// Outside all known mappings, by its address in memory.
-    Unknown(u64),
-}
-
-impl Site {
-    pub fn place(self) -> Option<ModuleAddress> {
-        match self {
-            Self::Known(place) => Some(place),
-            Self::Unknown(_) => None,
-        }
-    }
-
-    pub fn address(self) -> u64 {
-        match self {
-            Self::Known(place) => place.address,
-            Self::Unknown(address) => address,
-        }
-    }
-}
 
 /// What an access is of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -89,6 +63,8 @@ pub(crate) struct Gathered {
     pub lines: BTreeMap<Line, LineFound>,
     /// Names of threads.
     pub threads: HashMap<u32, String>,
+    /// Limits of the records.
+    pub notes: Vec<String>,
     pub code: Code,
 }
 
@@ -114,114 +90,90 @@ impl<T: Clone + Eq + std::hash::Hash> Numbers<T> {
     }
 }
 
-/// One sampled access.
-struct Found<'a> {
-    event: usize,
-    operation: Operation,
-    sample: &'a Sample,
-    site: Site,
-}
-
 /// Sums up a recording.
-pub(crate) fn gather(recording: &Recording, search: &SearchPaths) -> Gathered {
-    let mut symbols = Symbols::new(search.clone()).with_origin(origin(recording));
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn gather(stream: &Stream, search: &SearchPaths) -> Result<Gathered> {
+    let mut symbols = Symbols::new(search.clone()).with_origin(origin(&stream.about));
     let mut events: Vec<EventSums> = Vec::new();
-    events.resize_with(recording.events.len(), || EventSums {
-        has_periods: true,
-        ..EventSums::default()
-    });
+    let new = || EventSums { has_periods: true, ..EventSums::default() };
+    events.resize_with(stream.about.events.len(), new);
     let mut objects = Numbers::new();
     let mut lines = Lines::default();
-    let sampled: Vec<Sampled> = recording.events.iter().map(Sampled::of).collect();
-    let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
-    accesses(recording, &sampled, &mut spaces, &mut |found, access, spaces| {
+    let (modules, notes) = accesses(stream, search, &mut |found, spaces| {
         let Some(sums) = events.get_mut(found.event) else { return };
-        let Some(access) = access else {
+        let Some(access) = &found.access else {
             sums.others += 1;
             return;
         };
         let (operation, site) = (found.operation, found.site);
-        sums.has_periods &= sampled[found.event].period(found.sample).is_some();
-        sums.totals.entry(operation).or_default().add(&access);
-        sums.sites.entry((operation, site)).or_default().add(&access);
-        let object = objects.number(&object(found.sample, spaces, &mut symbols));
-        sums.objects.entry((operation, object)).or_default().add(&access);
+        sums.has_periods &= found.has_period;
+        sums.totals.entry(operation).or_default().add(access);
+        sums.sites.entry((operation, site)).or_default().add(access);
+        let object = objects.number(&object(found, spaces, &mut symbols));
+        sums.objects.entry((operation, object)).or_default().add(access);
         *sums.accessed.entry((operation, site, object)).or_default() += 1;
-        if let Some(access) = line_access(&found, 0) {
+        if let Some(access) = line_access(found, access, 0) {
             lines.note(&access);
         }
-    });
-    let mut sites = Numbers::new();
-    let mut shared: BTreeMap<Line, LineFound> = lines
-        .shared()
-        .into_iter()
-        .map(|(line, shared)| (line, LineFound { shared, ..LineFound::default() }))
-        .collect();
-    let mut threads = HashMap::new();
-    if !shared.is_empty() {
-        let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
-        accesses(recording, &sampled, &mut spaces, &mut |found, access, spaces| {
-            let Some(mut access) = access.and_then(|_| line_access(&found, 0)) else { return };
-            let Some(line) = shared.get_mut(&access.line) else { return };
-            access.site = sites.number(&found.site);
-            line.shared.add(&access);
-            line.objects.insert(objects.number(&object(found.sample, spaces, &mut symbols)));
-            let ids = found.sample.pid.zip(found.sample.tid);
-            if let Some((pid, tid)) = ids
-                && let Some(name) = spaces.thread_name(pid, tid)
-            {
-                threads.insert(tid, name.to_owned());
-            }
-        });
+    })?;
+    let lines = lines.shared();
+    let mut gathered = Gathered {
+        events,
+        objects: Vec::new(),
+        sites: Vec::new(),
+        lines: lines.into_keys().map(|line| (line, LineFound::default())).collect(),
+        threads: HashMap::new(),
+        notes,
+        code: Code::new(symbols, modules),
+    };
+    if !gathered.lines.is_empty() {
+        gathered.sites = gather_lines(&mut gathered, &mut objects, stream, search)?;
     }
-    let code = Code::new(symbols, spaces.modules.all);
-    let (objects, sites) = (objects.all, sites.all);
-    Gathered { events, objects, sites, lines: shared, threads, code }
+    gathered.objects = objects.all;
+    Ok(gathered)
 }
 
-/// What is done with a sample, and its access if it is of one.
-type Visit<'a> = &'a mut dyn FnMut(Found<'_>, Option<loads::recorded::Access>, &mut AddressSpaces);
-
-/// Calls `visit` with each sample, in order of time.
-fn accesses(
-    recording: &Recording,
-    sampled: &[Sampled],
-    spaces: &mut AddressSpaces,
-    visit: Visit<'_>,
-) {
-    for record in &recording.records {
-        let Record::Sample { event, sample } = record else {
-            spaces.apply(record);
-            continue;
-        };
-        let Some(of) = sampled.get(*event) else { continue };
-        let ip = sample.ip.unwrap_or(0);
-        let pid = sample.pid.unwrap_or(u32::MAX);
-        let access = of.access(sample);
-        let site = match access.and(spaces.resolve(pid, ip, sample.user)) {
-            Some(place) => Site::Known(place),
-            None => Site::Unknown(ip),
-        };
-        let operation = access.map_or(Operation::Prefetch, |(operation, _)| operation);
-        let found = Found { event: *event, operation, sample, site };
-        visit(found, access.map(|(_, access)| access), spaces);
-    }
+/// The second pass: the accesses to lines that several threads access. Returns the instructions.
+fn gather_lines(
+    gathered: &mut Gathered,
+    objects: &mut Numbers<Object>,
+    stream: &Stream,
+    search: &SearchPaths,
+) -> Result<Vec<Site>> {
+    let mut sites = Numbers::new();
+    accesses(stream, search, &mut |found, spaces| {
+        let access = found.access.and_then(|access| line_access(found, &access, 0));
+        let Some(mut access) = access else { return };
+        let Some(line) = gathered.lines.get_mut(&access.line) else { return };
+        access.site = sites.number(&found.site);
+        line.shared.add(&access);
+        let object = object(found, spaces, &mut gathered.code.symbols);
+        line.objects.insert(objects.number(&object));
+        let ids = found.sample.pid.zip(found.sample.tid);
+        if let Some((pid, tid)) = ids
+            && let Some(name) = spaces.thread_name(pid, tid)
+        {
+            gathered.threads.insert(tid, name.to_owned());
+        }
+    })?;
+    Ok(sites.all)
 }
 
 /// What a sample accesses.
-fn object(sample: &Sample, spaces: &mut AddressSpaces, symbols: &mut Symbols) -> Object {
-    let known = sample.addr.filter(|address| *address != 0);
-    let pid = sample.pid.unwrap_or(u32::MAX);
-    match known.and_then(|address| spaces.data(pid, address)) {
+fn object(found: &Found, spaces: &mut AddressSpaces, symbols: &mut Symbols) -> Object {
+    let pid = found.sample.pid.unwrap_or(u32::MAX);
+    match found.address.and_then(|address| spaces.data(pid, address)) {
         Some(DataPlace::Static(place)) => {
             let module = spaces.modules.all.get(place.module);
-            let found = module.and_then(|module| symbols.object(module, place));
-            found.map_or(Object::Mapping(place.module), |found| Object::Data {
+            let known = module.and_then(|module| symbols.object(module, place));
+            known.map_or(Object::Mapping(place.module), |known| Object::Data {
                 module: place.module,
-                name: found.name.clone(),
-                start: found.start,
-                size: found.size,
-                named: found.named,
+                name: known.name.clone(),
+                start: known.start,
+                size: known.size,
+                named: known.named,
             })
         }
         Some(DataPlace::Mapping(module)) => Object::Mapping(module),
@@ -229,15 +181,12 @@ fn object(sample: &Sample, spaces: &mut AddressSpaces, symbols: &mut Symbols) ->
     }
 }
 
-/// The sample as an access to a cache line.
-fn line_access(found: &Found, site: usize) -> Option<LineAccess> {
+/// The sample as an access to a cache line, by the instruction with the number `site`.
+fn line_access(found: &Found, access: &Access, site: usize) -> Option<LineAccess> {
     let sample = found.sample;
-    let virtual_address = sample.addr.filter(|address| *address != 0)?;
-    let physical = sample.physical.filter(|address| *address != 0);
-    let address = physical.unwrap_or(virtual_address);
-    let everywhere = physical.is_some() || virtual_address >= KERNEL_HALF;
-    let source = sample.data_source.map(loads::recorded::DataSource::of);
-    let locked = source.is_some_and(|source| source.locked == Some(true));
+    let own = found.address?;
+    let address = found.physical.unwrap_or(own);
+    let everywhere = found.physical.is_some() || own >= KERNEL_HALF;
     let actor = sample.tid.map(Actor::Thread).or(sample.cpu.map(Actor::Cpu))?;
     Some(LineAccess {
         line: Line::of(sample.pid.filter(|_| !everywhere), address),
@@ -246,7 +195,7 @@ fn line_access(found: &Found, site: usize) -> Option<LineAccess> {
         offset: (address % 64) as u8,
         bytes: None,
         site,
-        writes: found.operation == Operation::Store || locked,
-        modified: source.is_some_and(|source| source.snoop == Snoop::Modified),
+        writes: found.operation == Operation::Store || access.source.locked == Some(true),
+        modified: access.source.snoop == Snoop::Modified,
     })
 }

@@ -1,7 +1,8 @@
 //! Cache lines that several threads access → rows of the document.
 
+use super::access::Site;
 use super::code::{Code, memory};
-use super::gather::{Gathered, LineFound, Site};
+use super::gather::{Gathered, LineFound};
 use super::rows::{hex, name};
 use crate::documents::loads::{LineAccessRow, LineRow};
 use iced_x86::InstructionInfoFactory;

@@ -4,28 +4,34 @@
 //! | file | concern |
 //! |---|---|
 //! | `event` | what an event samples, and what that distorts |
+//! | `access` | the samples of a recording as accesses to memory |
 //! | `gather` | a recording → sums; samples are not kept |
 //! | `executed` | recordings of branches → executions, trips, hard branches |
+//! | `patterns` | access patterns, from the code |
+//! | `code_misses` | misses of the instruction cache, and where the code could be prefetched |
 //! | `code` | the code around sampled instructions |
 //! | `rows` | sums → loads, stores and variables of the document |
 //! | `lines` | shared cache lines of the document |
 //! | `criticality` | critical loads of the document |
 
+pub(crate) mod access;
 pub(crate) mod code;
+mod code_misses;
 mod criticality;
 pub(crate) mod event;
 pub(crate) mod executed;
 pub(crate) mod gather;
 mod lines;
+mod patterns;
 pub(crate) mod rows;
 
 use crate::documents::loads::{LoadRow, Loads, SCHEMA};
-use crate::hot::recording::open;
+use crate::hot::recording::stream;
 use executed::Executed;
 use gather::gather;
 use loads::recorded::Operation;
 use profile::files::SearchPaths;
-use profile::recording::Recording;
+use profile::recording::Stream;
 use rows::Of;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,17 +47,17 @@ pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
     let mut executed = Executed::default();
     let mut first = 0;
     for path in paths {
-        let recording = read(path)?;
-        executed.add(&recording, first, search);
-        first += recording.events.len();
+        let stream = read(path)?;
+        executed.add(&stream, first, search)?;
+        first += stream.about.events.len();
     }
     first = 0;
     for (number, path) in paths.iter().enumerate() {
-        let recording = read(path)?;
-        add(&mut document, &recording, (number, first), &executed, search);
-        first += recording.events.len();
+        let stream = read(path)?;
+        add(&mut document, &stream, (number, first), &executed, search)?;
+        first += stream.about.events.len();
     }
-    if document.events.is_empty() {
+    if document.events.is_empty() && document.code_misses.is_empty() {
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         return Err(Error::failed(format!("{} has no samples of loads", names.join(", ")))
             .because("no sample of it says what memory it accesses")
@@ -63,8 +69,8 @@ pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
     Ok(document)
 }
 
-fn read(path: &Path) -> Result<Recording> {
-    open(path)?.ok_or_else(|| {
+fn read(path: &Path) -> Result<Stream> {
+    stream(path, false)?.ok_or_else(|| {
         Error::failed(format!("{} has no samples", path.display()))
             .hint("samples of loads are recorded by `perf mem record`")
     })
@@ -73,23 +79,24 @@ fn read(path: &Path) -> Result<Recording> {
 /// Adds a recording.
 fn add(
     document: &mut Loads,
-    recording: &Recording,
+    stream: &Stream,
     (number, first): (usize, usize),
     executed: &Executed,
     search: &SearchPaths,
-) {
-    document.sources.push(recording.source.clone());
-    document.notes.extend(recording.notes.clone());
-    let mut gathered = gather(recording, search);
+) -> Result<()> {
+    let about = &stream.about;
+    document.sources.push(about.source.clone());
+    let mut gathered = gather(stream, search)?;
+    document.notes.extend(about.notes.iter().chain(&gathered.notes).cloned());
     let targets = executed.targets_in(&gathered.code.modules);
     gathered.code.observe(targets);
     let events = std::mem::take(&mut gathered.events);
     let has = |operation| move |sums: &gather::EventSums| sums.totals.contains_key(&operation);
-    for (own, (event, sums)) in recording.events.iter().zip(&events).enumerate() {
+    for (own, (event, sums)) in about.events.iter().zip(&events).enumerate() {
         if !has(Operation::Load)(sums) && !has(Operation::Store)(sums) {
             continue;
         }
-        let of = Of { event, number: first + own, source: &recording.source, sums };
+        let of = Of { event, number: first + own, source: &about.source, sums };
         document.events.push(rows::event_row(&of));
         let mut accesses = |operation| {
             rows::access_rows(&of, operation, (&gathered.objects, &mut gathered.code), executed)
@@ -99,7 +106,9 @@ fn add(
         document.variables.extend(rows::variable_rows(&of, &gathered));
         document.critical.extend(criticality::critical_rows(&of, &mut gathered, executed));
     }
+    document.code_misses.extend(code_misses::rows(stream, first, search)?);
     document.lines.extend(lines::line_rows(&mut gathered, number));
+    Ok(())
 }
 
 /// Says of which modules the code is not known.

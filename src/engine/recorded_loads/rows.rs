@@ -1,13 +1,16 @@
 //! Sums → rows of the document.
 
+use super::access::Site;
 use super::code::Code;
 use super::event::Sampled;
 use super::executed::Executed;
-use super::gather::{EventSums, Gathered, Object, Site};
+use super::gather::{EventSums, Gathered, Object};
+use super::patterns::{Patterns, patterns, words};
 use crate::documents::loads::{
     BlockOf, EventRow, LevelsRow, LoadRow, LoopOf, VariableOf, VariableRow,
 };
 use isa::code::text;
+use loads::access::Access;
 use loads::recorded::{Level, Operation, Sum};
 use profile::address_space::ModuleAddress;
 use profile::event::Event;
@@ -17,7 +20,7 @@ use std::collections::HashMap;
 const MOST_VARIABLES: usize = 4;
 
 /// An event of a recording.
-pub(super) struct Of<'a> {
+pub(crate) struct Of<'a> {
     pub event: &'a Event,
     /// Its number over all recordings.
     pub number: usize,
@@ -43,7 +46,7 @@ pub(crate) fn levels(sum: &Sum) -> LevelsRow {
 }
 
 /// The event itself.
-pub(super) fn event_row(of: &Of) -> EventRow {
+pub(crate) fn event_row(of: &Of) -> EventRow {
     let sampled = Sampled::of(of.event);
     let total = |operation| of.sums.totals.get(&operation).cloned().unwrap_or_default();
     let (loads, stores) = (total(Operation::Load), total(Operation::Store));
@@ -74,7 +77,7 @@ fn share(own: &Sum, total: &Sum) -> f64 {
 }
 
 /// The loads or stores of an event, those with the largest share first.
-pub(super) fn access_rows(
+pub(crate) fn access_rows(
     of: &Of,
     operation: Operation,
     gathered: (&[Object], &mut Code),
@@ -91,6 +94,10 @@ pub(super) fn access_rows(
     let own = of.sums.sites.iter().filter(|((own, _), _)| *own == operation);
     let mut all: Vec<(Site, &Sum)> = own.map(|((_, site), sum)| (*site, sum)).collect();
     all.sort_by(|(a, x), (b, y)| share(y, total).total_cmp(&share(x, total)).then(a.cmp(b)));
+    let patterns = match operation {
+        Operation::Load => patterns(all.iter().map(|(site, _)| *site), code),
+        _ => Patterns::new(),
+    };
     let rows = all.into_iter().map(|(site, sum)| {
         let mut own = variables.remove(&site).unwrap_or_default();
         own.sort_by(|(a, x), (b, y)| b.cmp(a).then(objects[*x].cmp(&objects[*y])));
@@ -119,6 +126,9 @@ pub(super) fn access_rows(
         };
         if let Some(place) = site.place() {
             add_code(&mut row, place, code, executed);
+            if let Some(access) = patterns.get(&place) {
+                add_pattern(&mut row, access);
+            }
         }
         row
     });
@@ -146,14 +156,30 @@ fn add_code(row: &mut LoadRow, place: ModuleAddress, code: &mut Code, executed: 
                 head: hex(head.start),
                 trips: trips.and_then(|trips| trips.mean),
                 trips_at_least: trips.and_then(|trips| trips.at_least),
+                ..LoopOf::default()
             });
         }
         next = own.parent;
     }
 }
 
+/// Adds how its addresses are made.
+fn add_pattern(row: &mut LoadRow, access: &Access) {
+    for level in &access.levels {
+        let head = hex(level.head);
+        if let Some(own) = row.loops.iter_mut().find(|own| own.head == head) {
+            own.class = Some(level.class.name().to_owned());
+            own.pattern = Some(words(&level.class, level.wraps));
+        }
+    }
+    let Some(level) = access.innermost() else { return };
+    row.class = Some(level.class.name().to_owned());
+    row.pattern = Some(words(&level.class, level.wraps));
+    row.slice = Some(level.slice.iter().map(|address| hex(*address)).collect());
+}
+
 /// The name of an object.
-pub(super) fn name(object: &Object, code: &Code) -> String {
+pub(crate) fn name(object: &Object, code: &Code) -> String {
     match object {
         Object::Data { name, .. } => name.clone(),
         Object::Mapping(module) => code.path(*module),
@@ -162,7 +188,7 @@ pub(super) fn name(object: &Object, code: &Code) -> String {
 }
 
 /// What was accessed.
-pub(super) fn variable_rows(of: &Of, gathered: &Gathered) -> Vec<VariableRow> {
+pub(crate) fn variable_rows(of: &Of, gathered: &Gathered) -> Vec<VariableRow> {
     let mut all: HashMap<usize, (Option<&Sum>, Option<&Sum>)> = HashMap::new();
     for ((operation, object), sum) in &of.sums.objects {
         let own = all.entry(*object).or_default();

@@ -18,6 +18,7 @@ pub fn text(document: &Loads, most: usize) -> String {
     lines(document, most, &mut out);
     critical(document, most, &mut out);
     hard_branches(document, most, &mut out);
+    code_misses(document, most, &mut out);
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");
     }
@@ -150,6 +151,9 @@ fn details(load: &LoadRow) -> Vec<String> {
     if let Some(block) = &load.block {
         code.push(format!("block {}..{}", block.start, block.end));
     }
+    if let Some(class) = load.pattern.as_ref().or(load.class.as_ref()) {
+        code.push(class.clone());
+    }
     for (depth, one) in load.loops.iter().enumerate() {
         let trips = match (one.trips, one.trips_at_least) {
             (Some(mean), _) => format!(" ({mean:.1} trips)"),
@@ -157,13 +161,12 @@ fn details(load: &LoadRow) -> Vec<String> {
             (None, None) => String::new(),
         };
         let what = if depth == 0 { "loop" } else { "in loop" };
-        code.push(format!("{what} {}{trips}", one.head));
-    }
-    if let Some(class) = load.pattern.as_ref().or(load.class.as_ref()) {
-        code.push(class.clone());
+        let pattern = one.pattern.as_ref().filter(|_| depth > 0);
+        let pattern = pattern.map_or(String::new(), |pattern| format!(": {pattern}"));
+        code.push(format!("{what} {}{trips}{pattern}", one.head));
     }
     if let Some(slice) = load.slice.as_ref().filter(|slice| !slice.is_empty()) {
-        code.push(format!("slice {}", slice.join(" ")));
+        code.push(format!("slice {}", shortened(slice)));
     }
     let mut memory = Vec::new();
     let variables: Vec<String> = load
@@ -191,6 +194,18 @@ fn details(load: &LoadRow) -> Vec<String> {
     );
     [code, memory].iter().filter(|all| !all.is_empty()).map(|all| all.join(", ")).collect()
 }
+
+/// Addresses, of many only the first.
+fn shortened(addresses: &[String]) -> String {
+    let shown = addresses.iter().take(MOST_SLICE).map(String::as_str).collect::<Vec<_>>().join(" ");
+    match addresses.len().saturating_sub(MOST_SLICE) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// Addresses shown of a slice.
+const MOST_SLICE: usize = 6;
 
 fn variables(event: &EventRow, all: &[VariableRow], most: usize, out: &mut String) {
     let all: Vec<&VariableRow> = all.iter().filter(|row| row.event == event.event).collect();
@@ -302,10 +317,13 @@ fn critical_notes(one: &CriticalRow) -> String {
     let mut notes = Vec::new();
     match &one.class {
         Some(class) => notes.push(class.clone()),
-        None => notes.push("class of its addresses not known".to_owned()),
+        None => notes.push("if its addresses are irregular, which is not known".to_owned()),
+    }
+    if let Some(slice) = one.slice.as_ref().filter(|slice| !slice.is_empty()) {
+        notes.push(format!("slice {}", shortened(slice)));
     }
     match one.parallel {
-        Some(misses) => notes.push(format!("MLP {misses:.1}")),
+        Some(misses) => notes.push(format!("MLP ≥ {misses:.1}")),
         None => notes.push("MLP not known".to_owned()),
     }
     if one.executed_of == "samples" {
@@ -339,11 +357,45 @@ fn hard_branches(document: &Loads, most: usize, out: &mut String) {
     more(document.hard_branches.len(), most, out);
 }
 
+fn code_misses(document: &Loads, most: usize, out: &mut String) {
+    let all = &document.code_misses;
+    if all.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "\nlines of code that missed, and blocks 27 to 200 cycles before: prefetch sites"
+    );
+    let _ = writeln!(out, "   share  samples  line");
+    for one in all.iter().take(most) {
+        let of = one.function.as_deref().unwrap_or(&one.module);
+        let (share, samples) = (100.0 * one.share, one.samples);
+        let _ = writeln!(out, "{share:6.1} %  {samples:>7}  {} {of} ({})", one.address, one.name);
+        for site in &one.sites {
+            let of = site.function.as_deref().unwrap_or(&site.module);
+            let _ = writeln!(
+                out,
+                "{:19}before {:.0} % of them, {:.0} cycles: {} {of} (before {} missed lines)",
+                "",
+                100.0 * site.coverage,
+                site.distance,
+                site.address,
+                site.fan_out
+            );
+        }
+        if one.reached == 0 {
+            let _ = writeln!(out, "{:19}no branch at this distance, or no cycles are recorded", "");
+        }
+    }
+    more(all.len(), most, out);
+}
+
 /// Columns of the CSV form.
 const CSV: &str = "what,event,module,address,share,samples,lfb,l1,l2,l3,ram,remote_ram,remote_cache,other,\
 latency_mean,latency_p50,latency_p90,latency_p99,function,file,line,class,name,loads,writes,modified\n";
 
-/// The document as CSV: one row per load, store, variable, cache line, critical load and hard branch; empty where
+/// The document as CSV: one row per load, store, variable, cache line, critical load, hard branch and missed line of code;
+/// empty where
 /// a column does not apply.
 pub fn csv(document: &Loads) -> String {
     let mut out = CSV.to_owned();
@@ -400,6 +452,19 @@ pub fn csv(document: &Loads) -> String {
             share: number(Some(one.share)),
             samples: one.taken.to_string(),
             function: one.function.clone().unwrap_or_default(),
+            ..Cells::default()
+        });
+    }
+    for one in &document.code_misses {
+        add(Cells {
+            what: "code_miss".into(),
+            event: one.event.to_string(),
+            module: one.module.clone(),
+            address: one.address.clone(),
+            share: number(Some(one.share)),
+            samples: one.samples.to_string(),
+            function: one.function.clone().unwrap_or_default(),
+            name: one.sites.iter().map(|site| site.address.as_str()).collect::<Vec<_>>().join(" "),
             ..Cells::default()
         });
     }

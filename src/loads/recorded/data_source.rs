@@ -29,7 +29,7 @@ pub enum Level {
     Ram,
     /// Memory of another node.
     RemoteRam,
-    /// A cache of another node.
+    /// A cache of another core complex or node.
     RemoteCache,
     /// Something else, such as I/O or memory that is not cached, or not known to the hardware.
     Other,

@@ -4,12 +4,14 @@
 //! | file | concern |
 //! |---|---|
 //! | `data_source` | what `perf_mem_data_src` of a sample says |
+//! | `ibs` | the raw data of a sample of AMD's IBS |
 //! | `sum` | the samples of one instruction, variable or event |
 //! | `lines` | cache lines that several threads access, one of which writes |
 //! | `critical` | what makes a load or a branch critical |
 
 mod critical;
 mod data_source;
+mod ibs;
 mod lines;
 mod sum;
 
@@ -18,5 +20,6 @@ pub use critical::{
     is_hard, judge,
 };
 pub use data_source::{DataSource, Level, Operation, Snoop, Translation};
+pub use ibs::IbsOp;
 pub use lines::{Accesses, Actor, Line, LineAccess, Lines, SharedLine, Sharing};
 pub use sum::{Access, Sum};

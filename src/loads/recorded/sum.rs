@@ -11,6 +11,8 @@ pub struct Access {
     pub source: DataSource,
     /// Latency in core cycles, if recorded.
     pub latency: Option<u32>,
+    /// Misses of the first cache that were under way with it, if recorded.
+    pub open: Option<u32>,
     /// How many events it stands for.
     pub period: u64,
     /// Whether its address has no skid.
@@ -26,6 +28,10 @@ pub struct Sum {
     pub events: f64,
     /// Σ latency × period, of the samples with a latency.
     pub weight: f64,
+    /// Σ latency × period of those that missed the last cache.
+    pub miss_weight: f64,
+    /// Of the misses of the last cache: those that know how many others were under way, and the sum of that.
+    pub open: (u64, u64),
     /// Latencies.
     pub latencies: Histogram,
     /// Samples and Σ period by level, of those that have one.
@@ -54,7 +60,15 @@ impl Sum {
         self.events += period;
         if let Some(latency) = access.latency {
             self.latencies.add(latency);
-            self.weight += f64::from(latency) * period;
+            let weight = f64::from(latency) * period;
+            self.weight += weight;
+            if access.source.level.is_some_and(Level::is_miss_of_last_cache) {
+                self.miss_weight += weight;
+            }
+        }
+        let missed = access.source.level.is_some_and(Level::is_miss_of_last_cache);
+        if let Some(open) = access.open.filter(|_| missed) {
+            self.open = (self.open.0 + 1, self.open.1 + u64::from(open));
         }
         if let Some(level) = access.source.level {
             let (samples, events) = self.levels.entry(level).or_default();
@@ -103,7 +117,7 @@ mod tests {
             translation: None,
             locked: Some(false),
         };
-        Access { source, latency: Some(latency), period, exact: true }
+        Access { source, latency: Some(latency), open: None, period, exact: true }
     }
 
     /// By hand.
@@ -116,6 +130,7 @@ mod tests {
         }
         assert_eq!((sum.samples, sum.events, sum.weight), (3, 40.0, 14_400.0));
         assert_eq!((sum.level(Level::Ram), sum.misses()), (2, 30.0));
+        assert_eq!(sum.miss_weight, 14_000.0);
         assert_eq!(sum.miss_share(), Some(0.75));
         assert_eq!(sum.latencies.quantile(0.5), Some(400));
     }
