@@ -74,8 +74,7 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         }
         false => None,
     };
-    let mut measure =
-        profiler.as_mut().map(|profiler| move |code: &[u8]| cycles(profiler, code));
+    let mut measure = profiler.as_mut().map(|profiler| move |code: &[u8]| cycles(profiler, code));
     let measure = measure.as_mut().map(|own| own as engine::prefetch::Measure<'_>);
     let document = engine::prefetch::prefetch(&args.files, &search, measure)?;
     if let Some(path) = &args.plan {
