@@ -26,6 +26,8 @@ mod machine;
 mod microbench;
 mod mistakes;
 #[cfg(target_arch = "x86_64")]
+mod prefetch;
+#[cfg(target_arch = "x86_64")]
 mod probe;
 mod profile;
 mod record;

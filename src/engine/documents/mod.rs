@@ -6,7 +6,7 @@
 //! | [`report_code`] | its part about hot functions and blocks |
 //! | [`build`] | evaluations → rows and findings of the report |
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
-//! | [`prefetch`] | prefetch advice, `tdtool.prefetch/1` |
+//! | [`prefetch`], [`prefetch_plan`] | prefetch advice, `tdtool.prefetch/1`, and plans of it |
 //! | [`loads`] | recorded samples of loads and stores, `tdtool.loads/1` |
 //! | [`diff`] | two reports compared |
 //! | [`count`] | exact counts of functions, `tdtool.count/1` |
@@ -43,6 +43,7 @@ pub mod microbench;
 pub mod model_errors;
 pub mod prediction;
 pub mod prefetch;
+pub mod prefetch_plan;
 pub mod report;
 pub mod report_code;
 pub mod report_file;

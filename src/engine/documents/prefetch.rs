@@ -55,6 +55,8 @@ pub struct AdviceRow {
     pub file: Option<String>,
     /// Line.
     pub line: Option<u32>,
+    /// The load in the source, as sample profiles name it.
+    pub source: Option<SourceRow>,
     /// How its addresses are made in the innermost loop: `constant`, `stride`, `pointer_chase`, `chase_offset`,
     /// `indirect`, `indirect_delta`, `complex` or `irregular`.
     pub class: Option<String>,
@@ -93,6 +95,17 @@ pub struct AdviceRow {
     pub unknown: Vec<String>,
     /// Samples of the load.
     pub evidence: Evidence,
+}
+
+/// An instruction in the source, as sample profiles of compilers name it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceRow {
+    /// Linkage name of the function that it was written in.
+    pub function: String,
+    /// Lines after the function's own.
+    pub offset: u32,
+    /// DWARF discriminator, its base component.
+    pub discriminator: u64,
 }
 
 /// What is recorded of the innermost loop.

@@ -6,7 +6,7 @@ use crate::recorded_loads::executed::key;
 use isa::flow::Flow;
 use loads::access::{Access, Function, classify};
 use profile::address_space::ModuleAddress;
-use profile::symbols::Line;
+use profile::symbols::{Line, SourcePoint};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Loads of a loop are looked at, sampled or not, if it has at least this share of the back edges.
@@ -20,6 +20,7 @@ pub(super) struct Candidate {
     pub load: LoadKey,
     pub function: Option<String>,
     pub line: Line,
+    pub source: Option<SourcePoint>,
     pub access: Option<Access>,
     /// Loads of its innermost loop, itself included.
     pub neighbours: BTreeSet<u64>,
@@ -102,6 +103,7 @@ fn candidate(load: LoadKey, codes: &mut [Code]) -> Candidate {
         load,
         function: None,
         line: Line::default(),
+        source: None,
         access: None,
         neighbours: BTreeSet::new(),
         body: Err("its code is not known".to_owned()),
@@ -109,6 +111,8 @@ fn candidate(load: LoadKey, codes: &mut [Code]) -> Candidate {
     let Some((code, place)) = place(codes, &found.load) else { return found };
     found.function = code.function(place).map(|function| function.short);
     found.line = code.line(place).unwrap_or_default();
+    found.source =
+        code.modules.get(place.module).and_then(|module| code.symbols.source_point(module, place));
     if let Some(flow) = code.flow(place) {
         found.access = classify(&Function::of(&flow), place.address);
         let block = flow.block_at(place.address).and_then(|block| flow.blocks.get(block));

@@ -10,15 +10,14 @@ mod candidates;
 mod evidence;
 mod rows;
 
+pub use rows::Measure;
+
 use crate::documents::prefetch::{Prefetch, SCHEMA};
 use crate::hot::recording::stream;
 use evidence::Evidence;
 use profile::files::SearchPaths;
 use std::path::PathBuf;
 use tma::{Error, Result};
-
-/// Measures an iteration of a loop without misses, from its address and code: cycles, or why not.
-pub type Measure<'a> = &'a mut dyn FnMut(u64, &[u8]) -> std::result::Result<f64, String>;
 
 /// Advises on prefetches for the loads of recordings. Programs are searched in `search`; with `measure`, blocks of
 /// loops are measured where the recordings do not show iterations without misses.

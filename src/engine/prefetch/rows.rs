@@ -1,14 +1,16 @@
 //! Advice as rows of the document.
 
-use super::Measure;
 use super::candidates::Candidate;
 use super::evidence::{Evidence, Loads, Loop};
-use crate::documents::prefetch::{AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow};
+use crate::documents::prefetch::{AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow};
 use crate::recorded_loads::rows::{hex, levels};
 use loads::class::Class;
 use loads::prefetch::{Advice, Measured, Request, Sampled, Site, TripCount, advise};
 use loads::recorded::{Level, Sum};
 use std::collections::HashMap;
+
+/// Measures an iteration of a loop without misses, from its code: cycles, or why not.
+pub type Measure<'a> = &'a mut dyn FnMut(&[u8]) -> Result<f64, String>;
 
 /// Loops already measured, by module and address.
 type Known = HashMap<(String, u64), Result<f64, String>>;
@@ -76,6 +78,11 @@ fn row(
         function: one.function.clone(),
         file: one.line.file.clone(),
         line: one.line.line,
+        source: one.source.as_ref().map(|point| SourceRow {
+            function: point.function.clone(),
+            offset: point.offset,
+            discriminator: base(point.discriminator),
+        }),
         evidence: loads.zip(sum).map(|(loads, sum)| samples(loads, sum)).unwrap_or_default(),
         ..AdviceRow::default()
     };
@@ -83,6 +90,11 @@ fn row(
     row.inner = loop_row(one, around.first().copied().flatten(), &advice);
     add_advice(&mut row, one, advice);
     row.unknown.extend(unknown);
+    if row.refused.is_none()
+        && around.first().copied().flatten().is_some_and(|own| !own.timed.has_cycles)
+    {
+        row.unknown.insert(0, "iterations: this LBR has no cycles".to_owned());
+    }
     row
 }
 
@@ -109,7 +121,7 @@ fn measured(
 ) -> Result<Measured, String> {
     let (start, code) = one.body.as_ref().map_err(Clone::clone)?;
     let place = (one.load.0.0.clone(), *start);
-    let found = known.entry(place).or_insert_with(|| measure(*start, code));
+    let found = known.entry(place).or_insert_with(|| measure(code));
     found.clone().map(|cycles| Measured { cycles, source: "measured block".to_owned() })
 }
 
@@ -193,5 +205,18 @@ fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
         let levels = one.access.as_ref().map(|access| &access.levels[..]).unwrap_or_default();
         row.site = level.map(|(name, _)| name.to_owned());
         row.site_loop = level.and_then(|(_, n)| levels.get(n)).map(|level| hex(level.head));
+    }
+}
+
+/// The base component of a discriminator, as LLVM encodes three of them in one: the low bit says that it is 0,
+/// bit 6 that it has more than five bits (`getUnsignedFromPrefixEncoding` of DebugInfoMetadata.h).
+fn base(discriminator: u64) -> u64 {
+    if discriminator & 1 == 1 {
+        return 0;
+    }
+    let bits = discriminator >> 1;
+    match bits & 0x20 {
+        0 => bits & 0x1f,
+        _ => bits >> 1 & 0xfe0 | bits & 0x1f,
     }
 }

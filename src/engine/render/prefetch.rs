@@ -101,9 +101,21 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
         let mc = one.mc.map_or(String::new(), |mc| format!(", MC {mc:.0}"));
         let _ = writeln!(out, "  cycles: IC {ic:.1}{mc}; IC: {source}");
     }
-    for why in &one.unknown {
-        let _ = writeln!(out, "  unknown: {why}");
+    for (what, why) in unknown(one) {
+        let _ = writeln!(out, "  unknown: {what}: {why}");
     }
+}
+
+/// Reasons, each with everything that it is of.
+fn unknown(one: &AdviceRow) -> Vec<(String, &str)> {
+    let mut all: Vec<(String, &str)> = Vec::new();
+    for (what, why) in one.unknown.iter().filter_map(|text| text.split_once(": ")) {
+        match all.iter_mut().find(|known| known.1 == why) {
+            Some(known) => known.0 = format!("{}, {what}", known.0),
+            None => all.push((what.to_owned(), why)),
+        }
+    }
+    all
 }
 
 fn trips(one: &LoopRow) -> String {

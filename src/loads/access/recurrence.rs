@@ -4,10 +4,12 @@ use super::motion::{Motion, Rings, Term};
 use super::run::{Iteration, Sites};
 use super::value::{Operation, Place, Value};
 use crate::class::Class;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How far places are replaced by what they were set to in the iteration before.
 const DEEPEST: usize = 16;
+/// Most places that an iteration may change; with more, the class is not known.
+const MOST_PLACES: usize = 256;
 
 /// A load's class at one level of the loop nest, on one path.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +21,11 @@ pub(super) struct OnPath {
 
 /// The class of the load at `load`, and its slice.
 pub(super) fn on_path(iteration: &Iteration, load: u64) -> OnPath {
-    let found = Recurrences { iteration, rings: rings(iteration) };
+    if iteration.after.len() > MOST_PLACES {
+        let class = Class::Irregular;
+        return OnPath { class, wraps: None, slice: iteration.address.sites.clone() };
+    }
+    let found = Recurrences::of(iteration);
     let motion = found.motion(&iteration.address.value, DEEPEST);
     OnPath { class: motion.class(load, &found.rings), wraps: motion.wraps, slice: slice(iteration) }
 }
@@ -64,13 +70,11 @@ fn reached(iteration: &Iteration, from: &Place) -> BTreeSet<(Place, bool)> {
 }
 
 /// Loads on a way from a place back to itself.
-fn rings(iteration: &Iteration) -> Rings {
+fn rings(iteration: &Iteration, reached: &Reached) -> Rings {
     let mut rings = Rings::default();
     for (place, made) in &iteration.after {
         for (site, address) in made.value.loads() {
-            let is_ring = |from: &Place| {
-                from == place || reached(iteration, from).iter().any(|(to, _)| to == place)
-            };
+            let is_ring = |from: &Place| from == place || leads(reached, from, place);
             if address.places().iter().any(|(from, _)| is_ring(from)) {
                 rings.0.insert(site);
             }
@@ -79,9 +83,28 @@ fn rings(iteration: &Iteration) -> Rings {
     rings
 }
 
+/// What each place depends on over iterations.
+type Reached = BTreeMap<Place, BTreeSet<(Place, bool)>>;
+
+/// Whether a place depends on another.
+fn leads(reached: &Reached, from: &Place, to: &Place) -> bool {
+    let own = reached.get(from);
+    own.is_some_and(|own| own.contains(&(to.clone(), true)) || own.contains(&(to.clone(), false)))
+}
+
 struct Recurrences<'a> {
     iteration: &'a Iteration,
+    reached: Reached,
     rings: Rings,
+}
+
+impl<'a> Recurrences<'a> {
+    fn of(iteration: &'a Iteration) -> Self {
+        let of = |place: &Place| (place.clone(), reached(iteration, place));
+        let reached: Reached = iteration.after.keys().map(of).collect();
+        let rings = rings(iteration, &reached);
+        Self { iteration, reached, rings }
+    }
 }
 
 impl Recurrences<'_> {
@@ -160,7 +183,8 @@ impl Recurrences<'_> {
             Value::Mask(inner, _) => inner,
             other => other,
         };
-        let reached = reached(self.iteration, place);
+        let none = BTreeSet::new();
+        let reached = self.reached.get(place).unwrap_or(&none);
         let loaded = reached.contains(&(place.clone(), true));
         if loaded {
             return self.ring(after, factor);
@@ -175,11 +199,12 @@ impl Recurrences<'_> {
         let rest = terms
             .iter()
             .fold(Value::constant(constant), |sum, (value, by)| sum.plus(&value.times(*by)));
-        let again = rest.places().iter().any(|(other, _)| {
-            other == place || self::reached(self.iteration, other).iter().any(|(to, _)| to == place)
-        });
+        let again = rest
+            .places()
+            .iter()
+            .any(|(other, _)| other == place || leads(&self.reached, other, place));
         if terms.len() == before || again {
-            let ahead = !self.is_unknown(place, &reached);
+            let ahead = !self.is_unknown(place, reached);
             return Motion::one(if ahead { Term::Computed { ahead } } else { Term::Unknown });
         }
         let rest = self.motion(&rest, deeper);

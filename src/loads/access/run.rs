@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 const RSP: usize = 4;
+/// Words that lead to another word, at most.
+const MOST_NESTED: usize = 6;
 /// Registers that a callee keeps (System V ABI, AMD64, 3.2.1): rbx, rsp, rbp, r12 to r15.
 const KEPT: u32 = 1 << 3 | 1 << 4 | 1 << 5 | 0xf << 12;
 
@@ -136,7 +138,7 @@ impl Run<'_> {
             }
         }
         let place = Place::Word(Rc::new(at.value.clone()));
-        if self.is_fixed(&at.value) {
+        if self.is_fixed(&at.value) && at.value.nesting() < MOST_NESTED {
             // A spilled value, or one that is loaded again in each iteration.
             self.words.insert(place.clone());
             return Made { value: Value::Start(place), ..at };

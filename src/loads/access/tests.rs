@@ -153,6 +153,19 @@ fn outer_loops() {
     assert_eq!(classes, [Class::Stride(8), Class::UnknownStride]);
 }
 
+/// Code that no compiler makes ends in time and memory: long chains of masks, pointers and spilled words.
+#[test]
+fn long_dependencies_are_cut() {
+    let many = |what: &str| what.repeat(3000);
+    let text = format!("a: {} add rdx,[rdi+rax]; jmp a", many("and eax,0xff; "));
+    assert_ne!(found(&text, 3000).levels[0].class, Class::Constant);
+    let text = format!("a: mov rax,[rsp]; {} jmp a", many("mov rax,[rax]; "));
+    assert_eq!(found(&text, 3000).levels.len(), 1);
+    let words: String = (0..600).map(|n| format!("inc qword ptr [rsp+{}]; ", 8 * n)).collect();
+    let text = format!("a: {words} mov rax,[rsp+64]; add rdx,[rdi+rax]; jmp a");
+    assert_eq!(found(&text, 601).levels[0].class, Class::Irregular);
+}
+
 /// Pattern of a load of `../shared/simlbr/kernels`; `None`, with a message, where that is absent.
 fn kernel(load: u64) -> Option<Access> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/simlbr/kernels");

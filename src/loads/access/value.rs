@@ -98,7 +98,7 @@ impl Value {
         match self.as_constant() {
             Some(constant) => Self::constant(constant & mask.cast_signed()),
             None if mask >= WIDE => self,
-            None => Self::Mask(Rc::new(self), mask),
+            None => Self::Mask(Rc::new(self), mask).reduced(),
         }
     }
 
@@ -142,6 +142,17 @@ impl Value {
             }
         });
         loads
+    }
+
+    /// How many words it is away from a register: the address of a word may be kept in another.
+    pub fn nesting(&self) -> usize {
+        let mut most = 0;
+        self.each(false, &mut |part, _| {
+            if let Self::Start(Place::Word(address)) = part {
+                most = most.max(1 + address.nesting());
+            }
+        });
+        most
     }
 
     fn is_too_large(&self) -> bool {

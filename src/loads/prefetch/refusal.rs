@@ -6,6 +6,8 @@ use crate::class::Class;
 
 /// A stride of which at least this share of the samples hits L1 needs no prefetch.
 const HITS: f64 = 0.8;
+/// With fewer samples the latency is not known.
+const LEAST_SAMPLES: u64 = 5;
 
 /// Why a prefetch of this load is not advised, whatever it costs.
 pub(super) fn refusal(access: Option<&Access>, sampled: Option<&Sampled>) -> Option<String> {
@@ -21,6 +23,13 @@ pub(super) fn refusal(access: Option<&Access>, sampled: Option<&Sampled>) -> Opt
     let Some(sampled) = sampled.filter(|sampled| !sampled.latencies.is_empty()) else {
         return Some("no sample tells its latency".to_owned());
     };
+    if sampled.samples < LEAST_SAMPLES {
+        let plural = if sampled.samples == 1 { "" } else { "s" };
+        return Some(format!(
+            "{} sample{plural} of it: too few to know its latency, or to gain by a prefetch",
+            sampled.samples
+        ));
+    }
     let hits = sampled.first_cache as f64 / sampled.samples.max(1) as f64;
     let is_stride = matches!(level.class, Class::Stride(_) | Class::UnknownStride);
     (is_stride && hits >= HITS)

@@ -2,6 +2,7 @@
 
 use super::demangle::demangle;
 use super::function::Line;
+use super::source_point::{SourcePoint, find};
 use gimli::{EndianArcSlice, RunTimeEndian};
 use object::{Object as _, ObjectSection as _};
 use std::collections::HashMap;
@@ -48,6 +49,15 @@ impl Lines {
         self.known
             .entry(address)
             .or_insert_with(|| context.map(|c| frames(c, address)).unwrap_or_default())
+    }
+
+    /// The instruction at `address` as sample profiles name it; `None` if it is inlined, or DWARF does not tell.
+    pub fn source_point(&mut self, address: u64) -> Option<SourcePoint> {
+        if address == u64::MAX || self.at(address).len() != 1 {
+            return None;
+        }
+        let unit = self.context.as_ref()?.find_dwarf_and_unit(address).skip_all_loads()?;
+        find(unit, address)
     }
 }
 

@@ -6,6 +6,7 @@ use super::kernel::{self, Kernel};
 use super::objects::DataObject;
 use super::origin::Origin;
 use super::program::{Program, ProgramImage};
+use super::source_point::SourcePoint;
 use super::table::Table;
 use crate::address_space::ModuleAddress;
 use crate::files::{Gap, Layout, SearchPaths, hexadecimal, locate, read, same_id};
@@ -118,6 +119,14 @@ impl Symbols {
         let program = self.loaded[number].program.as_mut();
         let lines = program.and_then(|program| program.lines(&self.search));
         lines.map(|lines| lines.at(place.address).to_vec()).unwrap_or_default()
+    }
+
+    /// The instruction at an address of `module` as sample profiles of compilers name it; `None` if it is inlined,
+    /// or not known.
+    pub fn source_point(&mut self, module: &Module, place: ModuleAddress) -> Option<SourcePoint> {
+        let number = self.number(module);
+        let program = self.loaded[number].program.as_mut()?;
+        program.lines(&self.search)?.source_point(place.address)
     }
 
     /// The static variable at an address of `module`; its section where no symbol is known.

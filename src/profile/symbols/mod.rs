@@ -9,6 +9,7 @@
 //! | `objects` | static variables of an ELF file |
 //! | `debug_file` | separate debug files |
 //! | `dwarf` | lines and inlined functions |
+//! | `source_point` | instructions as sample profiles of compilers name them |
 //! | `program` | one ELF file with everything read from it so far |
 //! | `kernel` | symbols of the running kernel, the vdso |
 //! | `jit` | perf map files |
@@ -28,6 +29,7 @@ mod lookup;
 mod objects;
 mod origin;
 mod program;
+mod source_point;
 mod table;
 
 pub use function::{Function, Line};
@@ -35,3 +37,4 @@ pub use lookup::Symbols;
 pub use objects::DataObject;
 pub use origin::Origin;
 pub use program::ProgramImage;
+pub use source_point::SourcePoint;

@@ -1,0 +1,115 @@
+//! A plan of prefetches for tools that insert them: the document `tdtool.prefetch-plan/1`. Addresses are p_vaddr,
+//! `0x…`; shares are from 0 to 1.
+
+use super::prefetch::{AdviceRow, Prefetch, SourceRow};
+use serde::{Deserialize, Serialize};
+
+/// Schema of the document.
+pub const SCHEMA: &str = "tdtool.prefetch-plan/1";
+
+/// Prefetches to insert.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The prefetches, those of the loads with the largest share first.
+    pub prefetches: Vec<PlanRow>,
+}
+
+/// A prefetch.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlanRow {
+    /// The program.
+    pub module: String,
+    /// Its build-id, if known.
+    pub build_id: Option<String>,
+    /// The load.
+    pub load: String,
+    /// Its function.
+    pub function: Option<String>,
+    /// `inner` or `outer`.
+    pub site: String,
+    /// First address of the loop that the prefetch belongs into.
+    pub site_loop: Option<String>,
+    /// How many iterations of that loop ahead.
+    pub distance: u64,
+    /// How the load's addresses are made.
+    pub class: Option<String>,
+    /// The same in words.
+    pub pattern: Option<String>,
+    /// Instructions that compute the address.
+    pub slice: Vec<String>,
+    /// Bytes from the load's address to the prefetched one, where that is always the same.
+    pub delta: Option<i64>,
+    /// Least share of the executions that it covers.
+    pub coverage: Option<f64>,
+    /// The load in the source, as sample profiles name it.
+    pub source: Option<SourceRow>,
+    /// What the advice rests on.
+    pub evidence: PlanEvidence,
+}
+
+/// What the advice rests on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlanEvidence {
+    /// Cycles of an iteration without misses, and where they are from.
+    pub ic: Option<f64>,
+    /// See `ic`.
+    pub ic_source: Option<String>,
+    /// Cycles that a miss adds.
+    pub mc: Option<f64>,
+    /// Peaks of the iteration cycles.
+    pub modes: Vec<u64>,
+    /// Timed iterations.
+    pub iterations: u64,
+    /// Samples of the load.
+    pub samples: u64,
+    /// Its share of the latency of all.
+    pub share: f64,
+    /// Mean latency in cycles.
+    pub latency_mean: Option<f64>,
+}
+
+impl Plan {
+    /// The prefetches of which distance and loop are known.
+    pub fn of(document: &Prefetch) -> Self {
+        let rows = document.advice.iter().filter(|row| row.refused.is_none());
+        Self { schema: SCHEMA.to_owned(), prefetches: rows.filter_map(PlanRow::of).collect() }
+    }
+}
+
+impl PlanRow {
+    fn of(row: &AdviceRow) -> Option<Self> {
+        let (site, distance) = (row.site.clone()?, row.distance?);
+        let is_inner = site == "inner";
+        let inner = row.inner.clone().unwrap_or_default();
+        Some(Self {
+            module: row.module.clone(),
+            build_id: row.build_id.clone(),
+            load: row.load.clone(),
+            function: row.function.clone(),
+            site_loop: row.site_loop.clone(),
+            distance,
+            class: row.class.clone(),
+            pattern: if is_inner { row.pattern.clone() } else { row.outer_pattern.clone() },
+            slice: row.slice.clone(),
+            delta: row
+                .stride
+                .filter(|_| is_inner)
+                .and_then(|step| step.checked_mul(i64::try_from(distance).ok()?)),
+            coverage: row.coverage,
+            source: row.source.clone(),
+            evidence: PlanEvidence {
+                ic: row.ic,
+                ic_source: row.ic_source.clone(),
+                mc: row.mc,
+                modes: inner.modes.iter().map(|mode| mode.cycles).collect(),
+                iterations: inner.iterations,
+                samples: row.evidence.samples,
+                share: row.evidence.share,
+                latency_mean: row.evidence.latency_mean,
+            },
+            site,
+        })
+    }
+}

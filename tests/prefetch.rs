@@ -1,0 +1,165 @@
+//! `tdtool prefetch`: recordings whose truth is known (../shared/simlbr/README.md), and llc.
+
+use crate::support::files::{Folder, fixture, shared, text};
+use crate::support::run::tdtool;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
+
+fn read(arguments: &[&str]) -> Value {
+    let mut all = vec!["prefetch"];
+    all.extend(arguments);
+    all.extend(["--format", "json"]);
+    let done = tdtool(&all);
+    serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.stderr))
+}
+
+fn row<'a>(document: &'a Value, load: &str) -> &'a Value {
+    let all = document["advice"].as_array().expect("a list");
+    all.iter().find(|row| row["load"] == load).unwrap_or_else(|| panic!("no advice on {load}"))
+}
+
+fn modes(row: &Value) -> Vec<u64> {
+    let all = row["loop"]["modes"].as_array().expect("modes");
+    all.iter().map(|mode| mode["cycles"].as_u64().unwrap()).collect()
+}
+
+fn unknown(row: &Value, what: &str) -> String {
+    let all = row["unknown"].as_array().expect("a list").iter().filter_map(Value::as_str);
+    let own = all.filter_map(|text| text.strip_prefix(what)?.strip_prefix(": "));
+    own.map(str::to_owned).next().unwrap_or_else(|| panic!("{what} of {row}"))
+}
+
+/// The table "What is true of kernels.c".
+#[test]
+fn advice_on_kernels_that_are_known() {
+    let Some(folder) = shared("simlbr") else { return };
+    let roots = folder.parent().unwrap();
+    let recording = folder.join("levels.perf.data");
+    let document = read(&[text(&recording), "--symfs", text(roots)]);
+
+    let levels = row(&document, "0x401b4a");
+    assert_eq!(modes(levels), [80, 230, 650]);
+    assert_eq!((&levels["ic"], &levels["mc"]), (&json!(80.0), &json!(570.0)));
+    assert_eq!((&levels["distance"], &levels["site"]), (&json!(8), &json!("inner")));
+    assert_eq!(levels["slice"], json!(["0x401b48", "0x401c8a"]));
+    assert_eq!((&levels["class"], &levels["refused"]), (&json!("indirect"), &Value::Null));
+
+    let short = row(&document, "0x401ce0");
+    assert_eq!((&short["loop"]["trips"], &short["site"]), (&json!(4), &json!("outer")));
+    assert_eq!(short["distance"], Value::Null, "its iterations always miss");
+    assert!(unknown(short, "ic").starts_with("every iteration misses"));
+    assert_eq!(row(&document, "0x401b06")["site"], "outer");
+
+    assert_eq!(row(&document, "0x401a80")["class"], "chase_offset");
+    assert_eq!(row(&document, "0x401a84")["class"], "pointer_chase");
+    for chase in ["0x401a80", "0x401a84"] {
+        assert!(row(&document, chase)["refused"].as_str().unwrap().contains("chase"));
+    }
+    let stride = row(&document, "0x401a1f");
+    assert_eq!((&stride["stride"], &stride["distance"]), (&json!(4096), &Value::Null));
+    let hash = row(&document, "0x401aba");
+    assert_eq!(hash["class"], "complex");
+    assert_eq!(hash["slice"], json!(["0x401ab0", "0x401ab3", "0x401ab6"]));
+}
+
+/// Of the kernels only one has a distance.
+#[test]
+fn plans_have_what_is_known() {
+    let Some(folder) = shared("simlbr") else { return };
+    let roots = folder.parent().unwrap();
+    let recording = folder.join("levels.perf.data");
+    let place = Folder::new();
+    let plan = place.path().join("plan.json");
+    read(&[text(&recording), "--symfs", text(roots), "--plan", text(&plan)]);
+    let plan: Value = serde_json::from_str(&std::fs::read_to_string(&plan).unwrap()).unwrap();
+    let all = plan["prefetches"].as_array().unwrap();
+    let [levels] = &all[..] else { panic!("{plan}") };
+    assert_eq!((&levels["load"], &levels["distance"]), (&json!("0x401b4a"), &json!(8)));
+    let id = levels["build_id"].as_str().unwrap();
+    assert!(id.len() == 40 && id.chars().all(|c| c.is_ascii_hexdigit()), "{id}");
+    assert_eq!(levels["evidence"]["modes"], json!([80, 230, 650]));
+}
+
+/// Runs a program; `false`, with a message, where it is absent or fails.
+fn ran(command: &mut Command) -> bool {
+    match command.output() {
+        Ok(done) if done.status.success() => true,
+        Ok(done) => {
+            eprintln!("skipped: {command:?}: {}", String::from_utf8_lossy(&done.stderr));
+            false
+        }
+        Err(e) => {
+            eprintln!("skipped: {command:?}: {e}");
+            false
+        }
+    }
+}
+
+/// Records a program with simlbr.py; `None` where that is absent.
+fn recorded(place: &Path, program: &Path, options: &[&str]) -> Option<std::path::PathBuf> {
+    let script = shared("simlbr")?.join("simlbr.py");
+    let out = place.join("out");
+    let mut command = Command::new("python3");
+    command.args([text(&script), "-o", text(&out)]).args(options);
+    command.args(["--", text(program)]).current_dir(place);
+    ran(&mut command).then(|| place.join("out.perf.data"))
+}
+
+/// As AMD's: entries have no cycles.
+#[test]
+fn without_cycles_distances_are_unknown() {
+    let Some(folder) = shared("simlbr") else { return };
+    let place = Folder::new();
+    let options = ["--no-cycles", "--max", "600000", "--period", "3001"];
+    let Some(recording) = recorded(place.path(), &folder.join("kernels"), &options) else { return };
+    let document = read(&[text(&recording)]);
+    let stride = row(&document, "0x401a1f");
+    for what in ["iterations", "ic", "distance"] {
+        assert_eq!(unknown(stride, what), "this LBR has no cycles");
+    }
+    assert_eq!(stride["distance"], Value::Null);
+}
+
+/// A stride of 16 bytes, every fourth of which misses: its plan makes llc emit a prefetch. `-prefetch-hints-file` is
+/// in LLVM 7 to at least 14.
+#[test]
+fn llc_emits_the_prefetch_of_a_plan() {
+    let place = Folder::new();
+    let at = |name: &str| place.path().join(name);
+    let (code, main) = (fixture("prefetch/walk.ll"), fixture("prefetch/main.c"));
+    let (object, program, plan) = (at("walk.o"), at("walk"), at("plan.afdo"));
+    let llc = |more: &[&str]| {
+        let mut command = Command::new("llc-14");
+        command.args(["-O2", "-x86-discriminate-memops", text(&code)]).args(more);
+        ran(&mut command)
+    };
+    if !llc(&["-filetype=obj", "-o", text(&object)]) {
+        return;
+    }
+    let mut link = Command::new("cc");
+    link.args(["-O2", "-static", "-no-pie", text(&main), text(&object), "-o", text(&program)]);
+    if !ran(&mut link) {
+        return;
+    }
+    let options = ["--period", "3001", "--no-hwpf"];
+    let Some(recording) = recorded(place.path(), &program, &options) else { return };
+    let document = read(&[text(&recording), "--plan", text(&plan), "--plan-format", "llvm"]);
+    let load = document["advice"].as_array().unwrap().iter().find(|row| row["function"] == "walk");
+    let load = load.expect("advice on walk");
+    assert_eq!((&load["stride"], &load["site"]), (&json!(16), &json!("inner")));
+    let delta = 16 * load["distance"].as_i64().unwrap();
+    let out = at("walk.s");
+    let hints = format!("-prefetch-hints-file={}", text(&plan));
+    assert!(llc(&[&hints, "-o", text(&out)]));
+    let emitted = std::fs::read_to_string(&out).unwrap();
+    assert!(emitted.contains(&format!("prefetcht0\t{delta}(%rdi,")), "{emitted}");
+}
+
+#[test]
+fn nothing_to_advise_on_is_an_error() {
+    let Some(folder) = shared("recordings/quipper") else { return };
+    let done = tdtool(["prefetch", text(&folder.join("perf.data.group_desc-4.14"))]);
+    assert_eq!(done.code(), Some(1));
+    assert!(done.stderr.contains("nothing to advise on"), "{}", done.stderr);
+}
